@@ -1,0 +1,38 @@
+/** The closed list of error codes and the HTTP status each one maps to. */
+export const errorStatus = {
+  bad_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  rate_limited: 429,
+  internal: 500,
+  unavailable: 503,
+} as const;
+
+export type ErrorCode = keyof typeof errorStatus;
+
+export interface ErrorParameters {
+  /** Seconds to wait before trying again; accompanies `rate_limited` and `unavailable`. */
+  retry_after?: number;
+  /** What is wrong with which field; accompanies a validation `bad_request`. */
+  fields?: Record<string, string>;
+}
+
+/** Body of a failed HTTP call. */
+export interface HttpFailure {
+  ok: false;
+  error_code: number;
+  code: ErrorCode;
+  description: string;
+  parameters?: ErrorParameters;
+}
+
+/** Reply to a failed socket call. */
+export interface SocketFailure {
+  ok: false;
+  error: { code: ErrorCode; message: string; parameters?: ErrorParameters };
+}

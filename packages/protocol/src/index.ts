@@ -1,0 +1,6 @@
+export * from "./errors.ts";
+export * from "./events.ts";
+export * from "./frames.ts";
+export * from "./operation.ts";
+export * from "./operations/index.ts";
+export * from "./records.ts";

@@ -1,0 +1,71 @@
+import { z } from "zod";
+import type { ErrorCode } from "./errors.ts";
+
+/** One operation of the service, declared once: transports, SDK and reference are made from it. */
+export interface Operation<
+  Name extends string = string,
+  Input extends z.ZodType = z.ZodType,
+  Output extends z.ZodType | null = z.ZodType | null,
+> {
+  /** Callable as `POST /api/<name>`, and by this name on the socket too. */
+  readonly name: Name;
+  /** The dotted name on the socket. */
+  readonly socket: string;
+  /** One sentence. */
+  readonly summary: string;
+  readonly input: Input;
+  /** Shape of `result`; null when success is a bare `{ "ok": true }`. */
+  readonly output: Output;
+  /** Beyond those that every operation may answer (see `commonErrors`). */
+  readonly errors: readonly ErrorCode[];
+  /** Public operations need no access token. */
+  readonly access: "public" | "session";
+  /** Which of the caller's two rates it is counted against. */
+  readonly rate: "messages" | "operations";
+}
+
+export const commonErrors = [
+  "bad_request",
+  "rate_limited",
+  "internal",
+  "unavailable",
+] as const satisfies ErrorCode[];
+
+type Declaration<Name extends string, Input, Output> = {
+  name: Name;
+  socket: string;
+  summary: string;
+  input?: Input;
+  output?: Output;
+  errors?: readonly ErrorCode[];
+  access?: "public";
+  rate?: "messages";
+};
+
+const nothing = z.object({});
+
+export function operation<
+  const Name extends string,
+  Input extends z.ZodType = typeof nothing,
+  Output extends z.ZodType | null = null,
+>(declaration: Declaration<Name, Input, Output>): Operation<Name, Input, Output> {
+  return {
+    access: "session",
+    rate: "operations",
+    errors: [],
+    ...declaration,
+    input: (declaration.input ?? nothing) as Input,
+    output: (declaration.output ?? null) as Output,
+  };
+}
+
+/** A list read page by page: pass `next_cursor` on until it is null. */
+export const page = <Item extends z.ZodType>(item: Item) =>
+  z.object({ items: z.array(item), next_cursor: z.string().nullable() });
+
+export const cursor = z.string().max(512).optional();
+export const limit = z
+  .int()
+  .min(1)
+  .optional()
+  .meta({ description: "Default 50; more than the page size in force (100) is taken as that." });

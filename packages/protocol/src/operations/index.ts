@@ -1,0 +1,67 @@
+import type { z } from "zod";
+import { getMe, getUser, getUsers, updateMe } from "./accounts.ts";
+import {
+  addChatMembers,
+  getChat,
+  getChats,
+  leaveChat,
+  readChat,
+  removeChatMember,
+  setChatTitle,
+  startChat,
+} from "./conversations.ts";
+import {
+  deleteMessages,
+  deleteMessagesForMe,
+  editMessage,
+  getChatHistory,
+  getMessage,
+  getUpdates,
+  searchMessages,
+  sendMessage,
+} from "./messages.ts";
+import { addReaction, removeReaction, setMessageReaction } from "./reactions.ts";
+import { getSessions, revokeSession, signIn, signOut, signUp } from "./session.ts";
+import { sendChatAction } from "./typing.ts";
+
+/** Every operation, in the order of the reference. */
+export const operations = {
+  signUp,
+  signIn,
+  signOut,
+  getSessions,
+  revokeSession,
+  getMe,
+  getUser,
+  getUsers,
+  updateMe,
+  startChat,
+  getChats,
+  getChat,
+  setChatTitle,
+  addChatMembers,
+  removeChatMember,
+  leaveChat,
+  readChat,
+  sendMessage,
+  getChatHistory,
+  getMessage,
+  editMessage,
+  deleteMessages,
+  deleteMessagesForMe,
+  getUpdates,
+  searchMessages,
+  setMessageReaction,
+  addReaction,
+  removeReaction,
+  sendChatAction,
+} as const;
+
+export type Operations = typeof operations;
+export type OperationName = keyof Operations;
+/** What a caller passes in. */
+export type InputOf<Name extends OperationName> = z.input<Operations[Name]["input"]>;
+/** What a caller gets as `result`. */
+export type OutputOf<Name extends OperationName> = Operations[Name]["output"] extends z.ZodType
+  ? z.output<Operations[Name]["output"]>
+  : undefined;

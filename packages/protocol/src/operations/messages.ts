@@ -1,0 +1,135 @@
+import { z } from "zod";
+import { cursor, limit, operation, page } from "../operation.ts";
+import { Conversation, Message } from "../records.ts";
+import { content, text, uuid } from "../text.ts";
+
+export const MAX_CONTENT_BYTES = 32_768;
+
+const messageContent = content(MAX_CONTENT_BYTES);
+const messageIds = z.array(uuid).min(1).max(100);
+
+export const sendMessage = operation({
+  name: "sendMessage",
+  socket: "messages.send",
+  summary: "Writes a message; one `client_msg_id` makes one message, however often it is sent.",
+  rate: "messages",
+  input: z.object({
+    chat_id: uuid,
+    content: messageContent,
+    client_msg_id: text(1, 64).optional(),
+    reply_to_id: uuid.optional(),
+  }),
+  output: Message,
+  errors: ["forbidden", "not_found"],
+});
+
+export const getChatHistory = operation({
+  name: "getChatHistory",
+  socket: "messages.history",
+  summary: "Returns a page of messages, oldest first: the latest, or those next to a message.",
+  input: z
+    .object({
+      chat_id: uuid,
+      before: uuid.optional(),
+      after: uuid.optional(),
+      around: uuid.optional(),
+      limit,
+    })
+    .refine(
+      ({ before, after, around }) =>
+        [before, after, around].filter((id) => id !== undefined).length < 2,
+      { message: "before, after and around exclude each other", path: ["before"] },
+    ),
+  output: z.object({
+    items: z.array(Message),
+    has_more: z.boolean().meta({
+      description: "Whether more lie beyond the page in the direction asked for.",
+    }),
+  }),
+  errors: ["forbidden", "not_found"],
+});
+
+export const getMessage = operation({
+  name: "getMessage",
+  socket: "messages.get",
+  summary: "Returns one message.",
+  input: z.object({ message_id: uuid }),
+  output: Message,
+  errors: ["forbidden", "not_found"],
+});
+
+export const editMessage = operation({
+  name: "editMessage",
+  socket: "messages.edit",
+  summary: "Changes the content of one of the caller's own messages.",
+  input: z.object({ message_id: uuid, content: messageContent }),
+  output: Message,
+  errors: ["forbidden", "not_found"],
+});
+
+export const deleteMessages = operation({
+  name: "deleteMessages",
+  socket: "messages.delete",
+  summary: "Deletes messages for everyone: all of those named, or none.",
+  input: z.object({ chat_id: uuid, message_ids: messageIds }),
+  errors: ["forbidden", "not_found"],
+});
+
+export const deleteMessagesForMe = operation({
+  name: "deleteMessagesForMe",
+  socket: "messages.delete_for_me",
+  summary: "Hides messages from the caller alone, for good.",
+  input: z.object({ chat_id: uuid, message_ids: messageIds }),
+  errors: ["forbidden", "not_found"],
+});
+
+const Ahead = z.object({ conversation_id: uuid, seq: z.int() });
+
+export const getUpdates = operation({
+  name: "getUpdates",
+  socket: "sync.updates",
+  summary: "Returns what changed in a conversation since a counter, or which conversations did.",
+  input: z
+    .object({
+      chat_id: uuid.optional(),
+      since_seq: z.int().min(0).optional(),
+      known: z
+        .record(uuid, z.int().min(0))
+        .optional()
+        .meta({ description: "Counters the caller has, by conversation; without `chat_id`." }),
+      limit,
+    })
+    .refine(({ chat_id, since_seq }) => chat_id === undefined || since_seq !== undefined, {
+      message: "is required with a conversation",
+      path: ["since_seq"],
+    })
+    .refine(({ chat_id, known }) => chat_id !== undefined || known !== undefined, {
+      message: "is required without a conversation",
+      path: ["known"],
+    }),
+  output: z.union([
+    z.object({
+      messages: z.array(Message),
+      deleted_ids: z.array(uuid),
+      conversation: Conversation,
+      seq: z.int().meta({ description: "Where the next call goes on." }),
+      has_more: z.boolean(),
+    }),
+    z.object({ ahead: z.array(Ahead), new: z.array(Ahead), gone: z.array(uuid) }),
+  ]),
+  errors: ["forbidden", "not_found"],
+});
+
+export const searchMessages = operation({
+  name: "searchMessages",
+  socket: "messages.search",
+  summary: "Searches the text of the caller's conversations, newest first.",
+  input: z.object({ query: text(1, 256), chat_id: uuid.optional(), cursor, limit }),
+  output: page(
+    z.object({
+      message: Message,
+      snippet: z.string().meta({ description: "An excerpt; what matched stands between `**`." }),
+    }),
+  ),
+  errors: ["forbidden", "not_found"],
+});

@@ -1,0 +1,32 @@
+import { z } from "zod";
+import { operation } from "../operation.ts";
+import { Reaction } from "../records.ts";
+import { emoji, uuid } from "../text.ts";
+
+const target = { message_id: uuid, emoji };
+
+export const setMessageReaction = operation({
+  name: "setMessageReaction",
+  socket: "reactions.set",
+  summary: "Toggles a reaction, or removes it; returns the Reaction when it was added.",
+  input: z.object({ ...target, remove: z.boolean().optional() }),
+  output: Reaction.optional(),
+  errors: ["forbidden", "not_found"],
+});
+
+export const addReaction = operation({
+  name: "addReaction",
+  socket: "reactions.add",
+  summary: "Adds a reaction; one that is there already is returned as it is.",
+  input: z.object(target),
+  output: Reaction,
+  errors: ["forbidden", "not_found"],
+});
+
+export const removeReaction = operation({
+  name: "removeReaction",
+  socket: "reactions.remove",
+  summary: "Removes a reaction if it is there.",
+  input: z.object(target),
+  errors: ["forbidden", "not_found"],
+});

@@ -1,0 +1,54 @@
+import { z } from "zod";
+import { operation } from "../operation.ts";
+import { Session, SignedIn } from "../records.ts";
+import { anyText, line, text, username, uuid } from "../text.ts";
+
+const password = text(8, 1024);
+
+export const signUp = operation({
+  name: "signUp",
+  socket: "auth.register",
+  summary: "Makes an account with its agents and signs it in.",
+  access: "public",
+  input: z.object({
+    username: anyText
+      .toLowerCase()
+      .regex(/^[a-z0-9_]{2,32}$/, "must be 2 to 32 letters, digits or underscores"),
+    password,
+    display_name: line(1, 64).optional(),
+    invite_code: text(1, 128).optional().meta({ description: "Where sign-up is by invitation." }),
+  }),
+  output: SignedIn,
+  errors: ["conflict", "forbidden"],
+});
+
+export const signIn = operation({
+  name: "signIn",
+  socket: "auth.login",
+  summary: "Exchanges a username and password for an access token.",
+  access: "public",
+  input: z.object({ username, password: text(1, 1024) }),
+  output: SignedIn,
+  errors: ["unauthorized"],
+});
+
+export const signOut = operation({
+  name: "signOut",
+  socket: "auth.logout",
+  summary: "Ends the session of the token used; its sockets close with code 4401.",
+});
+
+export const getSessions = operation({
+  name: "getSessions",
+  socket: "auth.sessions",
+  summary: "Lists the caller's sessions, the most recently used first.",
+  output: z.object({ items: z.array(Session) }),
+});
+
+export const revokeSession = operation({
+  name: "revokeSession",
+  socket: "auth.revoke",
+  summary: "Ends another session of the caller.",
+  input: z.object({ session_id: uuid }),
+  errors: ["not_found"],
+});

@@ -1,0 +1,121 @@
+import { z } from "zod";
+import { timestamp, uuid } from "./text.ts";
+
+const record = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =>
+  z.object(shape).meta({ id });
+
+export const Account = record("Account", {
+  username: z.string().meta({ description: "Agents use the form `<owner>:<provider>`." }),
+  kind: z.enum(["human", "agent"]),
+  display_name: z.string(),
+});
+export type Account = z.infer<typeof Account>;
+
+export const ReactionSummary = record("ReactionSummary", {
+  emoji: z.string(),
+  count: z.int(),
+  reacted: z.boolean().meta({ description: "Whether the caller did; false in broadcast events." }),
+});
+export type ReactionSummary = z.infer<typeof ReactionSummary>;
+
+export const Reaction = record("Reaction", {
+  message_id: uuid,
+  reactor: Account,
+  emoji: z.string(),
+  created_at: timestamp,
+});
+export type Reaction = z.infer<typeof Reaction>;
+
+export const turnErrorCodes = [
+  "key_missing",
+  "key_rejected",
+  "provider_rate_limited",
+  "provider_unavailable",
+  "provider_refused",
+  "context_too_long",
+  "timeout",
+  "interrupted",
+  "budget_exceeded",
+  "internal",
+] as const;
+
+export const Turn = record("Turn", {
+  status: z.enum(["streaming", "complete", "stopped", "failed"]),
+  triggered_by: uuid,
+  model: z.string(),
+  error: z.object({ code: z.enum(turnErrorCodes), message: z.string() }).nullable(),
+  usage: z.object({ input_tokens: z.int(), output_tokens: z.int() }).nullable(),
+});
+export type Turn = z.infer<typeof Turn>;
+
+export const Message = record("Message", {
+  id: uuid,
+  conversation_id: uuid,
+  seq: z.int().meta({ description: "The message's place in the conversation, for good." }),
+  version: z.int().meta({ description: "The conversation's counter when it last changed." }),
+  sender: Account,
+  content: z.string().meta({ description: "Markdown with the component markup." }),
+  client_msg_id: z.string().nullable(),
+  reply_to_id: uuid.nullable(),
+  created_at: timestamp,
+  edited_at: timestamp.nullable(),
+  finalized_at: timestamp
+    .nullable()
+    .meta({ description: "Null exactly while an agent's message is streaming." }),
+  reactions: z.array(ReactionSummary),
+  mentions: z.array(z.string()).meta({ description: "Usernames of the participants mentioned." }),
+  turn: Turn.nullable().meta({ description: "Null for humans." }),
+});
+export type Message = z.infer<typeof Message>;
+
+const conversationShape = {
+  id: uuid,
+  kind: z.enum(["direct", "group"]),
+  title: z.string().nullable(),
+  participants: z.array(Account).meta({
+    description: "All of them in getChat; at most 50 of a group in lists and events.",
+  }),
+  created_by: Account,
+  admin: z.string().nullable().meta({ description: "Username of a group's admin." }),
+  created_at: timestamp,
+  updated_at: timestamp.meta({ description: "When a message or a change of the group last came." }),
+  seq: z.int().meta({ description: "The change counter." }),
+  last_message: Message.nullable(),
+  participant_count: z.int(),
+};
+
+/** A conversation as events carry it: without what is the caller's own. */
+export const SharedConversation = record("SharedConversation", conversationShape);
+export type SharedConversation = z.infer<typeof SharedConversation>;
+
+export const Conversation = record("Conversation", {
+  ...conversationShape,
+  unread_count: z.int(),
+  unread: z.object({ human: z.int(), agent: z.int(), mentions: z.int() }),
+  last_read_seq: z.int(),
+});
+export type Conversation = z.infer<typeof Conversation>;
+
+export const ConversationDetail = record("ConversationDetail", {
+  ...Conversation.shape,
+  reads: z
+    .record(z.string(), z.int())
+    .meta({ description: "How far each human participant has read, by username." }),
+});
+export type ConversationDetail = z.infer<typeof ConversationDetail>;
+
+export const Session = record("Session", {
+  id: uuid,
+  created_at: timestamp,
+  last_used_at: timestamp,
+  user_agent: z.string().nullable(),
+  current: z.boolean(),
+});
+export type Session = z.infer<typeof Session>;
+
+export const SignedIn = record("SignedIn", {
+  access_token: z.string(),
+  expires_at: timestamp,
+  account: Account,
+});
+export type SignedIn = z.infer<typeof SignedIn>;

@@ -1,0 +1,69 @@
+import { z } from "zod";
+
+const utf8 = new TextEncoder();
+
+/** Bytes of UTF-8, without encoding strings that are certain to fit. */
+const utf8Length = (value: string) => utf8.encode(value).length;
+const fitsBytes = (value: string, max: number) =>
+  value.length * 3 <= max || (value.length <= max && utf8Length(value) <= max);
+
+/** Counts characters as people do: an emoji outside the basic plane is one, not two. */
+const codePoints = (value: string) => {
+  let count = 0;
+  for (const _ of value) count++;
+  return count;
+};
+
+/** Every string from outside: well-formed Unicode (no lone surrogate) without NUL, which no store can hold. */
+export const anyText = z.string().refine((value) => value.isWellFormed() && !value.includes("\0"), {
+  message: "must be well-formed Unicode without NUL characters",
+  abort: true,
+});
+
+export const text = (min: number, max: number) =>
+  anyText
+    .refine((value) => value.length >= min && (value.length <= max || codePoints(value) <= max), {
+      message: `must have ${min} to ${max} characters`,
+    })
+    .meta({ minLength: min, maxLength: max });
+
+/** Text shown on one line: a name or a title. */
+export const line = (min: number, max: number) =>
+  anyText
+    .transform((value) => value.trim())
+    .pipe(
+      text(min, max).refine((value) => !/\p{Cc}/u.test(value), {
+        message: "must not contain line breaks or control characters",
+      }),
+    );
+
+/** Content of a message: Markdown with the component markup. */
+export const content = (maxBytes: number) =>
+  anyText
+    .refine((value) => fitsBytes(value, maxBytes), {
+      message: `must have 1 to ${maxBytes} bytes of UTF-8`,
+      abort: true,
+    })
+    .refine((value) => /\S/.test(value), { message: "must not be empty or only white space" })
+    .meta({ minLength: 1, maxLength: maxBytes });
+
+/** Any UUID, in any case; ours are version 7 and lowercase. */
+export const uuid = z
+  .string()
+  .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i, "must be a UUID")
+  .toLowerCase()
+  .meta({ format: "uuid" });
+
+export const timestamp = z.string().meta({ format: "date-time" });
+
+/** A username as typed: compared in lowercase. */
+export const username = anyText
+  .refine((value) => value.length >= 1 && value.length <= 80, {
+    message: "must have 1 to 80 characters",
+  })
+  .toLowerCase()
+  .meta({ minLength: 1, maxLength: 80 });
+
+export const emoji = anyText
+  .refine((value) => /^\p{RGI_Emoji}$/v.test(value), { message: "must be exactly one emoji" })
+  .meta({ examples: ["👍"] });
