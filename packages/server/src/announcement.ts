@@ -1,0 +1,26 @@
+import type { EventFrame } from "@parley/protocol";
+
+/** Who receives an event: everyone in a conversation, or all clients of certain accounts. */
+export type Audience = { conversation: string } | { users: readonly string[] };
+
+export interface Membership {
+  conversation: string;
+  users: readonly string[];
+}
+
+/**
+ * Something committed that clients hear of. Units of work emit announcements; the store hands
+ * them on, in commit order, once they are on disk.
+ */
+export type Announcement =
+  | {
+      frame: EventFrame;
+      to: Audience;
+      /** The socket that asked for the change and has its answer already. */
+      exceptSocket?: string | undefined;
+      /** Whose clients hear a conversation's events from this one on. */
+      joins?: Membership;
+      /** Whose clients hear this event of a conversation as their last. */
+      leaves?: Membership;
+    }
+  | { endedSession: string };

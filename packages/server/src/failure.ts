@@ -1,0 +1,35 @@
+import type { ErrorCode, ErrorParameters } from "@parley/protocol";
+
+/** An error the caller is told about. Anything else that is thrown becomes `internal`. */
+export class Failure extends Error {
+  override name = "Failure";
+  readonly code: ErrorCode;
+  readonly parameters: ErrorParameters | undefined;
+
+  constructor(code: ErrorCode, message: string, parameters?: ErrorParameters) {
+    super(message);
+    this.code = code;
+    this.parameters = parameters;
+  }
+}
+
+export const notFound = (thing: string) => new Failure("not_found", `not found: ${thing}`);
+
+export const forbidden = (why: string) => new Failure("forbidden", `forbidden: ${why}`);
+
+export const unauthorized = (why: string) => new Failure("unauthorized", `unauthorized: ${why}`);
+
+export const badField = (path: string, problem: string) => badFields({ [path]: problem });
+
+export function badFields(fields: Record<string, string>): Failure {
+  const described = Object.entries(fields).map(([path, problem]) => `${path} ${problem}`);
+  return new Failure("bad_request", `bad request: ${described.join("; ")}`, { fields });
+}
+
+export const rateLimited = (retryAfter: number, what = "too many requests") =>
+  new Failure("rate_limited", `rate limited: ${what}, try again in ${retryAfter} s`, {
+    retry_after: retryAfter,
+  });
+
+export const unavailable = (why: string, retryAfter = 1) =>
+  new Failure("unavailable", `unavailable: ${why}`, { retry_after: retryAfter });

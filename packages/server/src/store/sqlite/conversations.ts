@@ -1,0 +1,287 @@
+import type {
+  Account,
+  Conversation,
+  ConversationDetail,
+  SharedConversation,
+} from "@parley/protocol";
+import type {
+  AccountRecord,
+  ChatsQuery,
+  ConversationRecord,
+  MemberRecord,
+  ReadTx,
+  WriteTx,
+} from "../store.ts";
+import { ACCOUNT } from "./accounts.ts";
+import { type Connection, iso } from "./connection.ts";
+import { latestMessage } from "./messages.ts";
+
+/** How many participants of a group lists and events show. */
+const SHOWN_PARTICIPANTS = 50;
+const NOBODY = -1;
+
+type Reads = Pick<
+  ReadTx,
+  | "conversation"
+  | "directConversation"
+  | "members"
+  | "participantsAmong"
+  | "counters"
+  | "conversationView"
+  | "conversationDetail"
+  | "sharedConversation"
+  | "chats"
+  | "unreadCount"
+>;
+type Writes = Pick<
+  WriteTx,
+  | "insertConversation"
+  | "insertMembers"
+  | "deleteMembers"
+  | "setAdmin"
+  | "setTitle"
+  | "advance"
+  | "markRead"
+>;
+
+const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updated_at,
+    k.participants AS participant_count, admin.username AS admin,
+    by.username AS by_username, by.kind AS by_kind, by.display_name AS by_display_name,
+    k.humans - me.read_humans AS unread_humans, k.agents - me.read_agents AS unread_agents,
+    me.unread_mentions, me.last_read_seq
+  FROM conversations c
+  JOIN counters k ON k.conversation_id = c.id
+  JOIN accounts by ON by.id = c.created_by
+  LEFT JOIN accounts admin ON admin.id = c.admin_id
+  LEFT JOIN members me ON me.conversation_id = c.id AND me.account_id = ?1`;
+
+interface ViewRow {
+  id: number;
+  uuid: string;
+  kind: "direct" | "group";
+  title: string | null;
+  created_at: number;
+  updated_at: number;
+  seq: number;
+  participant_count: number;
+  admin: string | null;
+  by_username: string;
+  by_kind: "human" | "agent";
+  by_display_name: string;
+  unread_humans: number;
+  unread_agents: number;
+  unread_mentions: number;
+  last_read_seq: number;
+}
+
+export function conversationReads(db: Connection): Reads {
+  const record = db.query<Omit<ConversationRecord, "joined"> & { joined: number }>(
+    `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, k.seq, k.participants AS participant_count,
+            EXISTS (SELECT 1 FROM members m WHERE m.conversation_id = c.id AND m.account_id = ?2)
+              AS joined
+     FROM conversations c JOIN counters k ON k.conversation_id = c.id WHERE c.uuid = ?1`,
+  );
+  const direct = db.query<{ id: number }>("SELECT id FROM conversations WHERE direct_pair = ?");
+  const members = db.query<AccountRecord & { always_on: number; last_read_seq: number }>(
+    `SELECT ${ACCOUNT}, m.always_on, m.last_read_seq FROM members m
+     JOIN accounts a ON a.id = m.account_id WHERE m.conversation_id = ? ORDER BY m.position`,
+  );
+  const among = db.query<{ username: string }>(
+    `SELECT a.username FROM json_each(?2) j JOIN accounts a ON a.username = j.value
+     JOIN members m ON m.conversation_id = ?1 AND m.account_id = a.id ORDER BY j.key`,
+  );
+  const counters = db.query<{ uuid: string; seq: number }>(
+    `SELECT c.uuid, k.seq FROM members m JOIN conversations c ON c.id = m.conversation_id
+     JOIN counters k ON k.conversation_id = m.conversation_id WHERE m.account_id = ?`,
+  );
+  const unread = db.query<{ count: number }>(
+    `SELECT k.humans - m.read_humans + k.agents - m.read_agents AS count
+     FROM members m JOIN counters k ON k.conversation_id = m.conversation_id
+     WHERE m.conversation_id = ? AND m.account_id = ?`,
+  );
+  const memberRecords = (conversationId: number): MemberRecord[] =>
+    members.all(conversationId).map(({ always_on, last_read_seq, ...account }) => ({
+      account,
+      always_on: always_on === 1,
+      last_read_seq,
+    }));
+
+  return {
+    conversation: (uuid, viewerId) => {
+      const row = record.get(uuid, viewerId);
+      return row && { ...row, joined: row.joined === 1 };
+    },
+    directConversation: (pair) => direct.get(pairKey(pair))?.id ?? null,
+    members: memberRecords,
+    participantsAmong: (conversationId, usernames) =>
+      among.all(conversationId, JSON.stringify(usernames)).map((row) => row.username),
+    counters: (accountId) => counters.all(accountId),
+    unreadCount: (conversationId, accountId) => unread.get(conversationId, accountId)?.count ?? 0,
+    ...conversationViews(db, memberRecords),
+  };
+}
+
+function conversationViews(db: Connection, members: (id: number) => MemberRecord[]) {
+  const one = db.query<ViewRow>(`${VIEW} WHERE c.id = ?2`);
+  const list = db.query<ViewRow>(
+    `${VIEW} WHERE me.account_id IS NOT NULL AND (?2 IS NULL OR (k.updated_at, c.id) < (?2, ?3))
+     ORDER BY k.updated_at DESC, c.id DESC LIMIT ?4`,
+  );
+  const shown = db.query<Account>(
+    `SELECT a.username, a.kind, a.display_name FROM members m JOIN accounts a ON a.id = m.account_id
+     WHERE m.conversation_id = ? ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`,
+  );
+  const latest = latestMessage(db);
+
+  const shared = (row: ViewRow, viewerId: number, participants: Account[]): SharedConversation => ({
+    id: row.uuid,
+    kind: row.kind,
+    title: row.title,
+    participants,
+    created_by: {
+      username: row.by_username,
+      kind: row.by_kind,
+      display_name: row.by_display_name,
+    },
+    admin: row.admin,
+    created_at: iso(row.created_at),
+    updated_at: iso(row.updated_at),
+    seq: row.seq,
+    last_message: latest(row.id, viewerId),
+    participant_count: row.participant_count,
+  });
+  const personal = (row: ViewRow, viewerId: number, participants: Account[]): Conversation => ({
+    ...shared(row, viewerId, participants),
+    unread_count: row.unread_humans + row.unread_agents,
+    unread: {
+      human: row.unread_humans,
+      agent: row.unread_agents,
+      mentions: row.unread_mentions,
+    },
+    last_read_seq: row.last_read_seq,
+  });
+  const row = (conversationId: number, viewerId: number): ViewRow => {
+    const found = one.get(viewerId, conversationId);
+    if (!found) throw new Error(`conversation ${conversationId} is missing`);
+    return found;
+  };
+
+  return {
+    conversationView: (id: number, viewerId: number) =>
+      personal(row(id, viewerId), viewerId, shown.all(id)),
+    sharedConversation: (id: number) => shared(row(id, NOBODY), NOBODY, shown.all(id)),
+    conversationDetail: (id: number, viewerId: number): ConversationDetail => {
+      const all = members(id);
+      const humans = all.filter(({ account }) => account.kind === "human");
+      const participants = all.map(({ account: { username, kind, display_name } }) => ({
+        username,
+        kind,
+        display_name,
+      }));
+      return {
+        ...personal(row(id, viewerId), viewerId, participants),
+        reads: Object.fromEntries(
+          humans.map(({ account, last_read_seq }) => [account.username, last_read_seq]),
+        ),
+      };
+    },
+    chats: ({ viewerId, after, limit }: ChatsQuery) =>
+      list
+        .all(viewerId, after?.updated_at ?? null, after?.id ?? null, limit)
+        .map((each) => personal(each, viewerId, shown.all(each.id))),
+  };
+}
+
+const pairKey = ([one, other]: readonly [number, number]) =>
+  `${Math.min(one, other)}:${Math.max(one, other)}`;
+
+export function conversationWrites(db: Connection): Writes {
+  const insert = db.change<{ id: number }>(
+    `INSERT INTO conversations (uuid, kind, title, direct_pair, created_by, admin_id, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+  );
+  const insertCounters = db.change(
+    "INSERT INTO counters (conversation_id, updated_at) VALUES (?, ?)",
+  );
+  const lastPosition = db.query<{ position: number }>(
+    `SELECT position FROM members WHERE conversation_id = ? ORDER BY position DESC LIMIT 1`,
+  );
+  const join = db.change(
+    `INSERT INTO members (conversation_id, account_id, position, joined_at, last_read_seq,
+       read_humans, read_agents)
+     SELECT ?1, ?2, ?3, ?4, seq, humans, agents FROM counters WHERE conversation_id = ?1`,
+  );
+  const leave = db.change("DELETE FROM members WHERE conversation_id = ? AND account_id = ?");
+  const resize = db.change(
+    "UPDATE counters SET participants = participants + ?2 WHERE conversation_id = ?1",
+  );
+  const admin = db.change("UPDATE conversations SET admin_id = ?2 WHERE id = ?1");
+  const title = db.change("UPDATE conversations SET title = ?2 WHERE id = ?1");
+  const advance = db.change<{ seq: number }>(
+    `UPDATE counters SET seq = seq + 1, updated_at = ?2 WHERE conversation_id = ?1 RETURNING seq`,
+  );
+
+  return {
+    insertConversation: (conversation) => {
+      const { uuid, kind, title: name, created_by, at } = conversation;
+      const pair = conversation.direct ? pairKey(conversation.direct) : null;
+      const adminId = kind === "group" ? created_by : null;
+      const row = insert.get(uuid, kind, name, pair, created_by, adminId, at);
+      if (!row) throw new Error("a conversation was not inserted");
+      insertCounters.run(row.id, at);
+      return row.id;
+    },
+    insertMembers: (conversationId, accountIds, at) => {
+      let position = lastPosition.get(conversationId)?.position ?? 0;
+      for (const accountId of accountIds) join.run(conversationId, accountId, ++position, at);
+      resize.run(conversationId, accountIds.length);
+    },
+    deleteMembers: (conversationId, accountIds) => {
+      for (const accountId of accountIds) leave.run(conversationId, accountId);
+      resize.run(conversationId, -accountIds.length);
+    },
+    setAdmin: (conversationId, accountId) => void admin.run(conversationId, accountId),
+    setTitle: (conversationId, name) => void title.run(conversationId, name),
+    advance: (conversationId, at) => advance.get(conversationId, at)?.seq ?? 0,
+    markRead: markRead(db),
+  };
+}
+
+/**
+ * Unread figures are differences of counters, so that they cost the same everywhere. Reading up to
+ * a place sets the member's side of them: what the latest message there was counted as, and what is
+ * deleted or hidden beyond it.
+ */
+function markRead(db: Connection): Writes["markRead"] {
+  const place = db.query<{ last_read_seq: number }>(
+    "SELECT last_read_seq FROM members WHERE conversation_id = ? AND account_id = ?",
+  );
+  const reached = db.query<{ seq: number; human_n: number; agent_n: number }>(
+    `SELECT seq, human_n, agent_n FROM messages
+     WHERE conversation_id = ? AND seq <= ? AND deleted_at IS NULL ORDER BY seq DESC LIMIT 1`,
+  );
+  const beyond = db.query<{ humans: number; agents: number }>(
+    `SELECT coalesce(sum(1 - by_agent), 0) AS humans, coalesce(sum(by_agent), 0) AS agents FROM (
+       SELECT by_agent FROM messages
+       WHERE conversation_id = ?1 AND seq > ?2 AND deleted_at IS NOT NULL
+       UNION ALL
+       SELECT m.by_agent FROM hidden h CROSS JOIN messages m
+         ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
+       WHERE h.account_id = ?3 AND h.conversation_id = ?1 AND h.seq > ?2)`,
+  );
+  const update = db.change(
+    `UPDATE members SET last_read_seq = ?3, read_humans = ?4, read_agents = ?5,
+       unread_mentions = (SELECT count(*) FROM mentions
+         WHERE account_id = ?2 AND conversation_id = ?1 AND seq > ?3)
+     WHERE conversation_id = ?1 AND account_id = ?2`,
+  );
+  return (conversationId, accountId, seq) => {
+    const before = place.get(conversationId, accountId);
+    if (!before || before.last_read_seq >= seq) return false;
+    const at = reached.get(conversationId, seq) ?? { seq: 0, human_n: 0, agent_n: 0 };
+    const dead = beyond.get(conversationId, at.seq, accountId) ?? { humans: 0, agents: 0 };
+    const humans = at.human_n + dead.humans;
+    update.run(conversationId, accountId, seq, humans, at.agent_n + dead.agents);
+    return true;
+  };
+}

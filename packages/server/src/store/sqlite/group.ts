@@ -1,0 +1,162 @@
+import type { Database } from "bun:sqlite";
+import type { Announcement } from "../../announcement.ts";
+import type { Awaitable, WriteTx } from "../store.ts";
+import type { Connection } from "./connection.ts";
+
+/** Units that may share one transaction: enough to share its cost, few enough to stay short. */
+const GROUP_SIZE = 1024;
+
+type Unit = (tx: WriteTx) => Awaitable<unknown>;
+
+interface Job {
+  unit: Unit;
+  announcements: Announcement[];
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** What was committed since the last sync began. */
+interface Batch {
+  finished: { job: Job; result: unknown }[];
+  synced: PromiseWithResolvers<void>;
+}
+
+export interface GroupWriter {
+  write(unit: Unit): Promise<unknown>;
+  /** Resolves once everything committed so far is on disk. */
+  settled(): Promise<void> | undefined;
+  /** How many units have been committed. */
+  written(): number;
+  /** Runs something while no transaction is open and none begins. */
+  pause(task: () => Promise<void>): Promise<void>;
+}
+
+export interface GroupOptions {
+  db: Database;
+  connection: Connection;
+  tx: Omit<WriteTx, "emit">;
+  /** Puts the log on disk without holding up the event loop. */
+  sync(): Promise<void>;
+  committed(announcements: readonly Announcement[]): void;
+}
+
+/**
+ * Runs units of work one after another, many in one transaction, and syncs once for all that was
+ * committed meanwhile.
+ */
+export function groupWriter(options: GroupOptions): GroupWriter {
+  const { db, connection, sync, committed } = options;
+  const begin = db.query("BEGIN IMMEDIATE");
+  const commit = db.query("COMMIT");
+  const rollback = db.query("ROLLBACK");
+  let announcements: Announcement[] = [];
+  const tx: WriteTx = { ...options.tx, emit: (one) => void announcements.push(one) };
+
+  const waiting: Job[] = [];
+  let working = false;
+  let transaction: Promise<void> | null = null;
+  let paused: Promise<void> | null = null;
+  let next: Batch | null = null;
+  let inSync: Batch | null = null;
+  let written = 0;
+
+  async function work(): Promise<void> {
+    working = true;
+    while (waiting.length > 0) {
+      // Everything that arrives in the same turn of the event loop shares a group.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      if (paused) await paused;
+      // The disk sets the pace: what arrives during one sync shares the next transaction.
+      if (inSync) await inSync.synced.promise;
+      transaction = commitGroup(waiting.splice(0, GROUP_SIZE));
+      await transaction;
+      transaction = null;
+    }
+    working = false;
+  }
+
+  /** One transaction for all. A unit that fails after it wrote spoils it: the others begin again. */
+  async function commitGroup(jobs: Job[]): Promise<void> {
+    const done: Batch["finished"] = [];
+    let again: Job[] = [];
+    try {
+      begin.run();
+      for (const [index, job] of jobs.entries()) {
+        const spoiled = await attempt(job, done);
+        if (!spoiled) continue;
+        rollback.run();
+        again = [...done.map((each) => each.job), ...jobs.slice(index + 1)];
+        break;
+      }
+      if (db.inTransaction) {
+        commit.run();
+        finish(done);
+      }
+    } catch (error) {
+      if (db.inTransaction) rollback.run();
+      for (const job of jobs) job.reject(error);
+    }
+    if (again.length > 0) await commitGroup(again);
+  }
+
+  /** Whether the transaction is spoiled. */
+  async function attempt(job: Job, done: Batch["finished"]): Promise<boolean> {
+    announcements = [];
+    connection.wrote = false;
+    try {
+      const result = await job.unit(tx);
+      job.announcements = announcements;
+      done.push({ job, result });
+      return false;
+    } catch (error) {
+      job.reject(error);
+      return connection.wrote;
+    }
+  }
+
+  function finish(done: Batch["finished"]): void {
+    if (done.length === 0) return;
+    written += done.length;
+    next ??= { finished: [], synced: Promise.withResolvers() };
+    next.finished.push(...done);
+    if (!inSync) void syncBatches();
+  }
+
+  async function syncBatches(): Promise<void> {
+    while (next) {
+      inSync = next;
+      next = null;
+      try {
+        await sync();
+        committed(inSync.finished.flatMap(({ job }) => job.announcements));
+        for (const { job, result } of inSync.finished) job.resolve(result);
+      } catch (error) {
+        for (const { job } of inSync.finished) job.reject(error);
+      }
+      inSync.synced.resolve();
+    }
+    inSync = null;
+  }
+
+  return {
+    write: (unit) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ unit, announcements: [], resolve, reject });
+        if (!working) void work();
+      }),
+    settled: () => (next ?? inSync)?.synced.promise,
+    written: () => written,
+    pause: async (task) => {
+      while (paused) await paused;
+      const over = Promise.withResolvers<void>();
+      paused = over.promise;
+      try {
+        await transaction;
+        await task();
+      } finally {
+        paused = null;
+        over.resolve();
+      }
+    },
+  };
+}

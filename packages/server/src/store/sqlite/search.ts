@@ -1,0 +1,141 @@
+import { Database } from "bun:sqlite";
+import { rmSync } from "node:fs";
+import type { SearchHit, SearchQuery } from "../store.ts";
+
+/** Above this many conversations they are checked hit by hit, not named in the query. */
+const NAMED_CONVERSATIONS = 400;
+const VERSION = 1;
+
+export interface SearchIndex {
+  find(query: SearchQuery): SearchHit[];
+  /** Indexes what came since, oldest first; at most so many messages. */
+  catchUp(most: number): void;
+  close(): void;
+}
+
+/**
+ * The full-text index: a file of its own beside the database, made from it and made anew when it
+ * is missing or unreadable. It belongs to the background thread alone, so neither indexing nor
+ * searching ever waits for, or holds up, a send.
+ */
+export function openSearch(path: string, messages: Database): SearchIndex {
+  const file = `${path.replace(/\.db$/, "")}-search.db`;
+  const index = openIndex(file);
+  const place = index.query<{ message_id: number; change_id: number }, []>(
+    "SELECT message_id, change_id FROM progress",
+  );
+  const move = index.query("UPDATE progress SET message_id = ?, change_id = ?");
+  const add = index.query("INSERT INTO entries (rowid, chat, content) VALUES (?, ?, ?)");
+  const drop = index.query("DELETE FROM entries WHERE rowid = ?");
+  const match = index.query<{ id: number }, [string, number, number]>(
+    "SELECT rowid AS id FROM entries WHERE entries MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC LIMIT ?3",
+  );
+  const created = messages.query<Row, [number, number]>(
+    `SELECT id, conversation_id, content, deleted_at FROM messages WHERE id > ? ORDER BY id LIMIT ?`,
+  );
+  const changed = messages.query<Row & { change_id: number }, [number, number]>(
+    `SELECT s.id AS change_id, m.id, m.conversation_id, m.content, m.deleted_at
+     FROM search_changes s JOIN messages m ON m.id = s.message_id WHERE s.id > ? ORDER BY s.id LIMIT ?`,
+  );
+  const seats = messages.query<{ conversation_id: number }, [number]>(
+    "SELECT conversation_id FROM members WHERE account_id = ?",
+  );
+  const visible = messages.query<{ uuid: string; position: number }, [string, number]>(
+    `SELECT m.uuid, m.id AS position FROM json_each(?1) j JOIN messages m ON m.id = j.value
+     JOIN members b ON b.conversation_id = m.conversation_id AND b.account_id = ?2
+     WHERE m.deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = ?2
+       AND h.conversation_id = m.conversation_id AND h.seq = m.seq)
+     ORDER BY j.key`,
+  );
+
+  const indexSome = index.transaction((most: number): boolean => {
+    const from = place.get() ?? { message_id: 0, change_id: 0 };
+    const fresh = created.all(from.message_id, most);
+    for (const row of fresh) {
+      if (row.deleted_at === null) add.run(row.id, `c${row.conversation_id}`, row.content);
+    }
+    const upTo = fresh.at(-1)?.id ?? from.message_id;
+    const edits = changed.all(from.change_id, most);
+    for (const row of edits) {
+      // One that is not indexed yet will be read as it then is.
+      if (row.id > upTo) continue;
+      drop.run(row.id);
+      if (row.deleted_at === null) add.run(row.id, `c${row.conversation_id}`, row.content);
+    }
+    move.run(upTo, edits.at(-1)?.change_id ?? from.change_id);
+    return fresh.length === most || edits.length === most;
+  });
+
+  function find({ words, viewerId, conversationId, before, limit }: SearchQuery): SearchHit[] {
+    while (indexSome(2000));
+    const scope =
+      conversationId === undefined
+        ? seats.all(viewerId).map((row) => row.conversation_id)
+        : [conversationId];
+    const expression = matchExpression(words, scope);
+    if (expression === null) return [];
+    const hits: SearchHit[] = [];
+    let from = before ?? Number.MAX_SAFE_INTEGER;
+    while (hits.length < limit) {
+      const found = match.all(expression, from, 200);
+      const last = found.at(-1);
+      if (!last) break;
+      hits.push(...visible.all(JSON.stringify(found.map((row) => row.id)), viewerId));
+      from = last.id;
+    }
+    return hits.slice(0, limit);
+  }
+
+  return {
+    find,
+    catchUp: (most) => void indexSome(most),
+    close: () => index.close(),
+  };
+}
+
+interface Row {
+  id: number;
+  conversation_id: number;
+  content: string;
+  deleted_at: number | null;
+}
+
+function matchExpression(words: readonly string[], scope: readonly number[]): string | null {
+  if (words.length === 0 || scope.length === 0) return null;
+  const quoted = words.map((word) => `"${word.replaceAll('"', '""')}"`);
+  const content = `content : (${quoted.join(" AND ")}*)`;
+  if (scope.length > NAMED_CONVERSATIONS) return content;
+  return `(chat : (${scope.map((id) => `c${id}`).join(" OR ")})) AND ${content}`;
+}
+
+function openIndex(file: string): Database {
+  try {
+    return prepareIndex(file);
+  } catch {
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
+    return prepareIndex(file);
+  }
+}
+
+/** Losing its last writes costs nothing but indexing them again: nothing here is synced. */
+function prepareIndex(file: string): Database {
+  const index = new Database(file, { create: true, strict: true });
+  index.run("PRAGMA journal_mode = WAL");
+  index.run("PRAGMA synchronous = OFF");
+  const found = index.query<{ user_version: number }, []>("PRAGMA user_version").get();
+  if (found?.user_version === VERSION) return index;
+  if (found?.user_version !== 0) {
+    index.close();
+    throw new Error("the search index has another version");
+  }
+  index.transaction(() => {
+    index.run(
+      `CREATE VIRTUAL TABLE entries USING fts5 (chat, content, content = '', contentless_delete = 1,
+         tokenize = "unicode61 remove_diacritics 2")`,
+    );
+    index.run("CREATE TABLE progress (message_id INTEGER NOT NULL, change_id INTEGER NOT NULL)");
+    index.run("INSERT INTO progress VALUES (0, 0)");
+    index.run(`PRAGMA user_version = ${VERSION}`);
+  })();
+  return index;
+}

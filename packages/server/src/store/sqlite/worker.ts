@@ -1,0 +1,37 @@
+/// <reference lib="webworker" />
+import { Database } from "bun:sqlite";
+import type { Task, WorkerReply, WorkerRequest } from "./background.ts";
+import { openSearch } from "./search.ts";
+
+declare const self: DedicatedWorkerGlobalScope;
+
+const path = process.argv[2];
+if (path === undefined) throw new Error("the background thread needs the path of the database");
+const db = new Database(path, { readwrite: true, strict: true });
+db.run("PRAGMA busy_timeout = 5000");
+const checkpoint = db.query("PRAGMA wal_checkpoint(PASSIVE)");
+const search = openSearch(path, db);
+
+function perform(task: Task): unknown {
+  switch (task.kind) {
+    case "search":
+      return search.find(task.query);
+    case "index":
+      return search.catchUp(task.most);
+    case "checkpoint":
+      return void checkpoint.get();
+    case "close":
+      search.close();
+      return db.close();
+  }
+}
+
+self.addEventListener("message", ({ data: { id, task } }: MessageEvent<WorkerRequest>) => {
+  let reply: WorkerReply;
+  try {
+    reply = { id, result: perform(task) };
+  } catch (error) {
+    reply = { id, error: String(error) };
+  }
+  self.postMessage(reply);
+});

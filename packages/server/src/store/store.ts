@@ -1,0 +1,274 @@
+import type {
+  Account,
+  Conversation,
+  ConversationDetail,
+  Message,
+  Reaction,
+  Session,
+  SharedConversation,
+} from "@parley/protocol";
+import type { Announcement } from "../announcement.ts";
+
+/**
+ * Where everything durable lives. One interface, one contract suite, several backends.
+ *
+ * Guarantees every backend gives:
+ * - A unit of work is atomic: all of its changes are kept, or, if it throws, none.
+ * - Units that touch one conversation take effect one after another: its counter has no gaps.
+ * - `write` resolves, and the unit's announcements are handed to `onCommit`, only once the
+ *   changes are safely on disk; announcements come in the order in which the units took effect.
+ * - `read` sees every unit whose `write` has resolved, and returns nothing that a crash could undo.
+ * - A unit may run again from its start after a conflict, and may be run inside one transaction
+ *   with others: it awaits nothing but its own `tx` and has no effect outside it.
+ */
+export interface Store {
+  read<Result>(unit: (tx: ReadTx) => Awaitable<Result>): Promise<Result>;
+  write<Result>(unit: (tx: WriteTx) => Awaitable<Result>): Promise<Result>;
+  /** Messages the viewer can see whose text matches, newest first. */
+  search(query: SearchQuery): Promise<SearchHit[]>;
+  /** Hands over what was committed. Set once, before the first write. */
+  onCommit(listener: (announcements: readonly Announcement[]) => void): void;
+  /** Rejects when the store cannot be reached. */
+  ready(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What a backend may answer at once or later: callers always await. */
+export type Awaitable<Value> = Value | Promise<Value>;
+
+/** An account with what only the server knows of it. */
+export interface AccountRecord extends Account {
+  readonly id: number;
+  readonly owner_id: number | null;
+  readonly provider: string | null;
+}
+
+export interface SessionRecord {
+  readonly id: string;
+  readonly account: AccountRecord;
+  readonly last_used_at: number;
+  readonly expires_at: number;
+  /** Set when it was signed out or revoked. */
+  readonly ended_at: number | null;
+}
+
+export interface ConversationRecord {
+  readonly id: number;
+  readonly uuid: string;
+  readonly kind: "direct" | "group";
+  readonly title: string | null;
+  readonly admin_id: number | null;
+  readonly seq: number;
+  readonly participant_count: number;
+  /** Whether the account it was asked for takes part. */
+  readonly joined: boolean;
+}
+
+export interface MemberRecord {
+  readonly account: AccountRecord;
+  readonly always_on: boolean;
+  readonly last_read_seq: number;
+}
+
+export interface MessageRecord {
+  readonly id: number;
+  readonly uuid: string;
+  readonly conversation_id: number;
+  readonly conversation_uuid: string;
+  readonly seq: number;
+  readonly sender_id: number;
+  readonly sender_owner_id: number | null;
+  readonly sender_kind: "human" | "agent";
+  readonly mentions: readonly string[];
+  readonly finalized: boolean;
+  readonly deleted: boolean;
+}
+
+export interface ReadTx {
+  account(username: string): Awaitable<AccountRecord | null>;
+  accounts(usernames: readonly string[]): Awaitable<AccountRecord[]>;
+  /** For sign-in: the account with its password hash (null for agents and OIDC accounts). */
+  credentials(
+    username: string,
+  ): Awaitable<{ account: AccountRecord; password_hash: string | null } | null>;
+  /** Humans, and agents owned by the viewer, by username. */
+  listAccounts(query: AccountQuery): Awaitable<AccountRecord[]>;
+
+  session(tokenHash: string): Awaitable<SessionRecord | null>;
+  /** Sessions that still work, the most recently used first. */
+  sessions(accountId: number, now: number): Awaitable<Omit<Session, "current">[]>;
+
+  conversation(uuid: string, viewerId: number): Awaitable<ConversationRecord | null>;
+  /** The id of the direct conversation of two accounts. */
+  directConversation(pair: readonly [number, number]): Awaitable<number | null>;
+  /** In the order in which they joined. */
+  members(conversationId: number): Awaitable<MemberRecord[]>;
+  /** Which of these usernames take part. */
+  participantsAmong(conversationId: number, usernames: readonly string[]): Awaitable<string[]>;
+  /** The conversations an account takes part in, with their counters. */
+  counters(accountId: number): Awaitable<{ uuid: string; seq: number }[]>;
+  conversationView(conversationId: number, viewerId: number): Awaitable<Conversation>;
+  conversationDetail(conversationId: number, viewerId: number): Awaitable<ConversationDetail>;
+  sharedConversation(conversationId: number): Awaitable<SharedConversation>;
+  chats(query: ChatsQuery): Awaitable<Conversation[]>;
+  unreadCount(conversationId: number, accountId: number): Awaitable<number>;
+
+  message(uuid: string): Awaitable<MessageRecord | null>;
+  /** The messages of these ids that the viewer can see, in the order asked for. */
+  messageViews(uuids: readonly string[], viewerId: number): Awaitable<Message[]>;
+  /** What an earlier send with the same `client_msg_id` made, deleted or not. */
+  sentBefore(
+    conversationId: number,
+    senderId: number,
+    clientMsgId: string,
+  ): Awaitable<string | null>;
+  history(query: HistoryQuery): Awaitable<{ items: Message[]; has_more: boolean }>;
+  updates(query: UpdatesQuery): Awaitable<Updates>;
+  isHidden(message: MessageRecord, accountId: number): Awaitable<boolean>;
+  reaction(
+    message: MessageRecord,
+    reactor: AccountRecord,
+    emoji: string,
+  ): Awaitable<Reaction | null>;
+}
+
+export interface WriteTx extends ReadTx {
+  /** Announces a change of this unit, once it is on disk. */
+  emit(announcement: Announcement): void;
+
+  /** Null when the username is taken. */
+  insertAccount(account: NewAccount): Awaitable<AccountRecord | null>;
+  setDisplayName(accountId: number, displayName: string): Awaitable<void>;
+
+  insertSession(session: NewSession): Awaitable<void>;
+  touchSession(id: string, lastUsedAt: number, expiresAt: number): Awaitable<void>;
+  /** False when the account has no such session. */
+  endSession(id: string, accountId: number, at: number): Awaitable<boolean>;
+
+  /** Returns its id. */
+  insertConversation(conversation: NewConversation): Awaitable<number>;
+  insertMembers(conversationId: number, accountIds: readonly number[], at: number): Awaitable<void>;
+  deleteMembers(conversationId: number, accountIds: readonly number[]): Awaitable<void>;
+  setAdmin(conversationId: number, accountId: number | null): Awaitable<void>;
+  setTitle(conversationId: number, title: string): Awaitable<void>;
+  /** Takes the counter one up for a change of the group itself, and returns its new value. */
+  advance(conversationId: number, at: number): Awaitable<number>;
+  /** Moves a member's place forward; false when it was there or further already. */
+  markRead(conversationId: number, accountId: number, seq: number): Awaitable<boolean>;
+
+  /**
+   * Takes the counter one up, counts the message as unread for the others and read for its sender.
+   * Null, and nothing is changed, when the sender has used its `client_msg_id` there before.
+   */
+  insertMessage(message: NewMessage): Awaitable<Message | null>;
+  /** Each of these takes the counter one up and returns its new value. */
+  editMessage(
+    message: MessageRecord,
+    content: string,
+    mentions: readonly string[],
+    at: number,
+  ): Awaitable<number>;
+  deleteMessages(messages: readonly MessageRecord[], at: number): Awaitable<number>;
+  addReaction(message: MessageRecord, reaction: NewReaction): Awaitable<number>;
+  removeReaction(message: MessageRecord, reactorId: number, emoji: string): Awaitable<number>;
+  /** Private to one account: the counter stays. */
+  hideMessages(messages: readonly MessageRecord[], accountId: number): Awaitable<void>;
+}
+
+export interface AccountQuery {
+  viewerId: number;
+  query?: string | undefined;
+  usernames?: readonly string[] | undefined;
+  after?: string | undefined;
+  limit: number;
+}
+
+export interface ChatsQuery {
+  viewerId: number;
+  /** The place in the list to go on after. */
+  after?: { updated_at: number; id: number } | undefined;
+  limit: number;
+}
+
+export interface HistoryQuery {
+  conversationId: number;
+  viewerId: number;
+  /** Messages beyond this place; the latest when there is none. */
+  from?: { seq: number; direction: "older" | "newer" } | undefined;
+  limit: number;
+}
+
+export interface UpdatesQuery {
+  conversationId: number;
+  viewerId: number;
+  since: number;
+  limit: number;
+}
+
+export interface Updates {
+  messages: Message[];
+  deleted_ids: string[];
+  seq: number;
+  has_more: boolean;
+}
+
+export interface SearchQuery {
+  /** Words that must all occur; the last may be the beginning of one. */
+  words: readonly string[];
+  viewerId: number;
+  conversationId?: number | undefined;
+  /** Only hits older than this one (the `position` of the last hit seen). */
+  before?: number | undefined;
+  limit: number;
+}
+
+export interface SearchHit {
+  uuid: string;
+  /** Where it stands in the order of results. */
+  position: number;
+}
+
+export interface NewAccount {
+  username: string;
+  kind: "human" | "agent";
+  display_name: string;
+  password_hash?: string;
+  owner_id?: number;
+  provider?: string;
+  at: number;
+}
+
+export interface NewSession {
+  id: string;
+  token_hash: string;
+  account_id: number;
+  user_agent: string | null;
+  at: number;
+  expires_at: number;
+}
+
+export interface NewConversation {
+  uuid: string;
+  kind: "direct" | "group";
+  title: string | null;
+  created_by: number;
+  /** The two of a direct conversation: there is one for each pair. */
+  direct?: readonly [number, number];
+  at: number;
+}
+
+export interface NewMessage {
+  conversation: ConversationRecord;
+  sender: AccountRecord;
+  content: string;
+  client_msg_id: string | null;
+  reply_to_id: string | null;
+  mentions: readonly string[];
+  at: number;
+}
+
+export interface NewReaction {
+  reactor: AccountRecord;
+  emoji: string;
+  at: number;
+}
