@@ -1,0 +1,203 @@
+import { existsSync, readFileSync } from "node:fs";
+import { z } from "zod";
+
+/** A setting that cannot be used; its message is the one sentence the operator sees. */
+export class ConfigError extends Error {
+  override name = "ConfigError";
+}
+
+const defaultLimits = {
+  frame_bytes: 262_144,
+  page_size: 100,
+  group_participants: 1000,
+  sockets_per_user: 20,
+  messages_per_second: 20,
+  message_burst: 100,
+  operations_per_second: 100,
+  operation_burst: 300,
+  backlog_bytes: 4_194_304,
+  idle_seconds: 60,
+};
+export type Limits = typeof defaultLimits;
+
+/** The smallest sensible value of each, and the largest the runtime takes. Zero lifts a rate. */
+const limitRanges: Record<keyof Limits, readonly [number, number]> = {
+  frame_bytes: [1024, 64 * 1024 * 1024],
+  page_size: [1, 1000],
+  group_participants: [2, 100_000],
+  sockets_per_user: [1, 1_000_000],
+  messages_per_second: [0, 1_000_000],
+  message_burst: [1, 1_000_000],
+  operations_per_second: [0, 1_000_000],
+  operation_burst: [1, 1_000_000],
+  backlog_bytes: [65_536, 1024 * 1024 * 1024],
+  idle_seconds: [1, 960],
+};
+
+const Provider = z.object({
+  display_name: z.string().min(1).max(64),
+  protocol: z.enum(["anthropic", "openai"]),
+  base_url: z.url({ protocol: /^https?$/ }),
+  model: z.string().min(1),
+  max_output_tokens: z.int().positive().default(4096),
+  context_tokens: z.int().positive().default(100_000),
+});
+export type Provider = z.infer<typeof Provider>;
+
+const defaultProviders: Record<string, z.input<typeof Provider>> = {
+  claude: {
+    display_name: "Claude",
+    protocol: "anthropic",
+    base_url: "https://api.anthropic.com",
+    model: "claude-sonnet-4-5",
+  },
+  gpt: {
+    display_name: "GPT",
+    protocol: "openai",
+    base_url: "https://api.openai.com/v1",
+    model: "gpt-5",
+  },
+};
+
+/** Invitation without codes: one is made and kept beside the data. */
+export type SignUpPolicy =
+  | { kind: "open" }
+  | { kind: "closed" }
+  | { kind: "invite"; codes: string[] };
+
+export interface Config {
+  host: string;
+  port: number;
+  dataDir: string;
+  signUp: SignUpPolicy;
+  oidc: { issuer: string; audience: string; usernameClaim: string } | null;
+  providers: ReadonlyMap<string, Provider>;
+  limits: Limits;
+  /** Web origins besides the service's own. */
+  origins: readonly string[];
+  logLevel: string;
+}
+
+type Environment = Record<string, string | undefined>;
+
+export function readConfig(env: Environment = process.env): Config {
+  for (const name of ["DATABASE_URL", "NATS_URL"]) {
+    if (env[name]) throw new ConfigError(`${name} is set, but this version runs on SQLite alone.`);
+  }
+  return {
+    host: env.HOST || "127.0.0.1",
+    port: readPort(env.PORT),
+    dataDir: env.PARLEY_DATA || "./data",
+    signUp: readSignUp(env.PARLEY_SIGNUP),
+    oidc: readOidc(env),
+    providers: readProviders(env.PARLEY_PROVIDERS),
+    limits: readLimits(env.PARLEY_LIMITS),
+    origins: readOrigins(env.PARLEY_ORIGINS),
+    logLevel: readLogLevel(env.PARLEY_LOG),
+  };
+}
+
+function readPort(value = "8080"): number {
+  const port = Number(value);
+  if (value.trim() === "" || !Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new ConfigError(`PORT must be a number from 0 to 65535, not "${value}".`);
+  }
+  return port;
+}
+
+function readSignUp(value = "open"): SignUpPolicy {
+  if (value === "open" || value === "closed") return { kind: value };
+  const [kind, list] = value.split(/:(.*)/s);
+  const codes = list?.split(",").filter(Boolean) ?? [];
+  if (kind === "invite" && (list === undefined || codes.length > 0)) return { kind, codes };
+  throw new ConfigError(
+    `PARLEY_SIGNUP must be open, closed, invite or invite:<code>[,<code>…], not "${value}".`,
+  );
+}
+
+function readOidc(env: Environment): Config["oidc"] {
+  const issuer = env.PARLEY_OIDC_ISSUER;
+  if (!issuer) return null;
+  if (!URL.canParse(issuer)) {
+    throw new ConfigError(`PARLEY_OIDC_ISSUER must be a URL, not "${issuer}".`);
+  }
+  const audience = env.PARLEY_OIDC_AUDIENCE;
+  if (!audience) {
+    throw new ConfigError("PARLEY_OIDC_AUDIENCE must be given with PARLEY_OIDC_ISSUER.");
+  }
+  return {
+    issuer,
+    audience,
+    usernameClaim: env.PARLEY_OIDC_USERNAME_CLAIM || "preferred_username",
+  };
+}
+
+function readProviders(value: string | undefined): Config["providers"] {
+  const given = value ? parseJson("PARLEY_PROVIDERS", fileOrText(value)) : defaultProviders;
+  const schema = z.record(
+    z.string().regex(/^[a-z][a-z0-9_-]{1,31}$/, "is not a provider id"),
+    Provider,
+  );
+  const parsed = schema.safeParse(given);
+  if (!parsed.success) throw new ConfigError(`PARLEY_PROVIDERS ${firstIssue(parsed.error)}.`);
+  return new Map(Object.entries(parsed.data));
+}
+
+function fileOrText(value: string): string {
+  if (value.trimStart().startsWith("{")) return value;
+  if (!existsSync(value)) {
+    throw new ConfigError(
+      `PARLEY_PROVIDERS must be a JSON object or the path of one, and there is no file "${value}".`,
+    );
+  }
+  return readFileSync(value, "utf8");
+}
+
+function readLimits(value: string | undefined): Limits {
+  if (!value) return defaultLimits;
+  const given = parseJson("PARLEY_LIMITS", value);
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new ConfigError("PARLEY_LIMITS must be a JSON object.");
+  }
+  for (const [name, limit] of Object.entries(given)) {
+    const range = limitRanges[name as keyof Limits];
+    if (!range) throw new ConfigError(`PARLEY_LIMITS names an unknown limit, "${name}".`);
+    if (!Number.isInteger(limit) || limit < range[0] || limit > range[1]) {
+      throw new ConfigError(
+        `PARLEY_LIMITS: ${name} must be a whole number from ${range[0]} to ${range[1]}.`,
+      );
+    }
+  }
+  return { ...defaultLimits, ...given };
+}
+
+function readOrigins(value = ""): string[] {
+  const origins = value.split(",").map((origin) => origin.trim());
+  return origins.filter(Boolean).map((origin) => {
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
+      throw new ConfigError(
+        `PARLEY_ORIGINS must list origins such as https://chat.example.com, not "${origin}".`,
+      );
+    }
+    return origin;
+  });
+}
+
+function readLogLevel(value = "info"): string {
+  const levels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
+  if (levels.includes(value)) return value;
+  throw new ConfigError(`PARLEY_LOG must be one of ${levels.join(", ")}, not "${value}".`);
+}
+
+function parseJson(name: string, value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw new ConfigError(`${name} is not valid JSON.`);
+  }
+}
+
+function firstIssue(error: z.ZodError): string {
+  const [issue] = error.issues;
+  return `${issue?.path.join(".") || "value"}: ${issue?.message ?? "is wrong"}`;
+}

@@ -1,0 +1,28 @@
+import { forbidden, notFound } from "./failure.ts";
+import type { Caller } from "./operation.ts";
+import type { ConversationRecord, MessageRecord, ReadTx } from "./store/store.ts";
+
+/** The conversation, if it exists (404) and the caller takes part in it (403). */
+export async function joinedConversation(
+  tx: ReadTx,
+  uuid: string,
+  { account }: Caller,
+): Promise<ConversationRecord> {
+  const conversation = await tx.conversation(uuid, account.id);
+  if (!conversation) throw notFound("conversation");
+  if (!conversation.joined) throw forbidden("you are not a participant of this conversation");
+  return conversation;
+}
+
+/** The message with its conversation, if the caller can see it. */
+export async function visibleMessage(
+  tx: ReadTx,
+  uuid: string,
+  caller: Caller,
+): Promise<{ message: MessageRecord; conversation: ConversationRecord }> {
+  const message = await tx.message(uuid);
+  if (!message || message.deleted) throw notFound("message");
+  const conversation = await joinedConversation(tx, message.conversation_uuid, caller);
+  if (await tx.isHidden(message, caller.account.id)) throw notFound("message");
+  return { message, conversation };
+}

@@ -1,0 +1,144 @@
+#!/usr/bin/env bun
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Server } from "bun";
+import { type Config, ConfigError, readConfig } from "./config.ts";
+import { logger } from "./observe/log.ts";
+import { metrics as newMetrics } from "./observe/metrics.ts";
+import { type Bound, invoker, type Services } from "./operation.ts";
+import { handlers } from "./operations/index.ts";
+import { memoryBus } from "./realtime/bus-memory.ts";
+import { hub as newHub } from "./realtime/hub.ts";
+import { typing } from "./realtime/typing.ts";
+import { authenticator } from "./security/authenticate.ts";
+import { oidc } from "./security/oidc.ts";
+import { passwords } from "./security/passwords.ts";
+import { failureThrottle, throttle } from "./security/throttle.ts";
+import { openSqliteStore } from "./store/sqlite/index.ts";
+import { httpTransport } from "./transport/http.ts";
+import { pages } from "./transport/pages.ts";
+import { type Connection, socketTransport } from "./transport/socket.ts";
+
+/** How long calls under way may take to finish once the process is told to stop. */
+const STOP_MS = 5000;
+
+export interface Running {
+  /** Where it listens, such as `http://127.0.0.1:8080`. */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Puts the service together. The only place that chooses backends. */
+export function start(config: Config): Running {
+  const dataDir = resolve(config.dataDir);
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const log = logger(config.logLevel);
+  const store = openSqliteStore(join(dataDir, "parley.db"));
+  const bus = memoryBus();
+  const hub = newHub(bus, (topic, data) => server.publish(topic, data));
+  const metrics = newMetrics();
+  const { limits } = config;
+  store.onCommit(hub.announce);
+  metrics.watch("parley_sockets", "gauge", "Open sockets.", hub.size);
+
+  const services: Services = {
+    config,
+    store,
+    hub,
+    typing: typing(hub),
+    passwords: passwords(),
+    authenticator: authenticator(store, config.oidc && oidc(config.oidc), config.providers),
+    rates: {
+      messages: throttle({ perSecond: limits.messages_per_second, burst: limits.message_burst }),
+      operations: throttle({
+        perSecond: limits.operations_per_second,
+        burst: limits.operation_burst,
+      }),
+    },
+    signInFailures: {
+      byUsername: failureThrottle(5, 300),
+      byAddress: failureThrottle(100, 60),
+    },
+    log,
+    metrics,
+  };
+
+  const byName = new Map(handlers.map((bound) => [bound.contract.name, bound]));
+  const byEitherName = new Map<string, Bound>([
+    ...byName,
+    ...handlers.map((bound) => [bound.contract.socket, bound] as const),
+  ]);
+  const sockets = socketTransport(services, invoker(byEitherName, services));
+  const http = httpTransport({
+    services,
+    invoke: invoker(byName, services),
+    pages: pages({ services, bus }),
+    upgrade: (request, address) =>
+      sockets.upgrade(request, address, (upgraded, data) => server.upgrade(upgraded, { data })),
+  });
+
+  const server: Server<Connection> = Bun.serve<Connection>({
+    hostname: config.host,
+    port: config.port,
+    // Bodies are measured where they are read, so that a large one gets a proper answer.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    idleTimeout: 120,
+    fetch: (request, self) => http(request, self.requestIP(request)?.address ?? ""),
+    websocket: sockets.handlers,
+    error: (error) => {
+      log.error({ err: error }, "request failed");
+      return new Response(null, { status: 500 });
+    },
+  });
+
+  return {
+    url: `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${server.port}`,
+    async stop() {
+      sockets.stop();
+      await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
+      await server.stop(true);
+      await bus.close();
+      await store.close();
+    },
+  };
+}
+
+/** Invitation by a code of the installation's own, made once. */
+function withInviteCode(config: Config): Config {
+  if (config.signUp.kind !== "invite" || config.signUp.codes.length > 0) return config;
+  const file = join(resolve(config.dataDir), "invite-code");
+  mkdirSync(resolve(config.dataDir), { recursive: true, mode: 0o700 });
+  if (!existsSync(file)) writeFileSync(file, crypto.randomUUID(), { mode: 0o600 });
+  return { ...config, signUp: { kind: "invite", codes: [readFileSync(file, "utf8").trim()] } };
+}
+
+const print = (line: string) => process.stdout.write(`${line}\n`);
+
+function greet({ url }: Running, config: Config): void {
+  print(`Parley listens on ${url}`);
+  print(`Data is kept in ${resolve(config.dataDir)}`);
+  if (config.signUp.kind === "invite") print(`Invite code: ${config.signUp.codes[0]}`);
+  print(`The reference is at ${url}/docs. To begin:`);
+  print(
+    `  curl -s ${url}/api/signUp -H 'content-type: application/json' -d '{"username":"alice","password":"correct horse"}'`,
+  );
+}
+
+function fail(error: unknown): never {
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`${error instanceof ConfigError ? message : `Parley: ${message}`}\n`);
+  process.exit(1);
+}
+
+if (import.meta.main) {
+  try {
+    const config = withInviteCode(readConfig());
+    const running = start(config);
+    greet(running, config);
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      process.once(signal, () => running.stop().then(() => process.exit(0), fail));
+    }
+  } catch (error) {
+    fail(error);
+  }
+}

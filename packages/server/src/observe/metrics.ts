@@ -1,0 +1,79 @@
+/** Figures for Prometheus. Counting is on the path of every call, so it is an addition and no more. */
+export interface Metrics {
+  called(operation: string, code: string, milliseconds: number): void;
+  /** Registers a figure that is read when somebody asks. */
+  watch(name: string, type: "gauge" | "counter", help: string, read: () => number): void;
+  /** The figures in Prometheus' text format. */
+  text(): string;
+}
+
+/** Upper bounds in milliseconds; the last bucket has none. */
+const BOUNDS = [1, 2.5, 5, 10, 25, 50, 100, 250, 1000, 5000];
+
+interface Figures {
+  codes: Map<string, number>;
+  buckets: number[];
+  milliseconds: number;
+}
+
+export function metrics(): Metrics {
+  const operations = new Map<string, Figures>();
+  const watched: { name: string; type: string; help: string; read: () => number }[] = [];
+
+  const self: Metrics = {
+    called(operation, code, milliseconds) {
+      let figures = operations.get(operation);
+      if (!figures) {
+        figures = { codes: new Map(), buckets: BOUNDS.map(() => 0).concat(0), milliseconds: 0 };
+        operations.set(operation, figures);
+      }
+      figures.codes.set(code, (figures.codes.get(code) ?? 0) + 1);
+      const bound = BOUNDS.findIndex((upper) => milliseconds <= upper);
+      const bucket = bound === -1 ? BOUNDS.length : bound;
+      figures.buckets[bucket] = (figures.buckets[bucket] ?? 0) + 1;
+      figures.milliseconds += milliseconds;
+    },
+    watch: (name, type, help, read) => void watched.push({ name, type, help, read }),
+    text() {
+      const lines = watched.flatMap(({ name, type, help, read }) => [
+        ...heading(name, type, help),
+        `${name} ${read()}`,
+      ]);
+      lines.push(...heading("parley_calls_total", "counter", "Calls by operation and outcome."));
+      for (const [operation, { codes }] of operations) {
+        for (const [code, count] of codes) {
+          lines.push(`parley_calls_total{operation="${operation}",code="${code}"} ${count}`);
+        }
+      }
+      lines.push(...heading("parley_call_seconds", "histogram", "How long calls took."));
+      for (const [operation, figures] of operations) lines.push(...histogram(operation, figures));
+      return `${lines.join("\n")}\n`;
+    },
+  };
+  self.watch("process_resident_memory_bytes", "gauge", "Resident memory.", () =>
+    process.memoryUsage.rss(),
+  );
+  self.watch("process_cpu_seconds_total", "counter", "CPU time used.", () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
+  });
+  return self;
+}
+
+const heading = (name: string, type: string, help: string) => [
+  `# HELP ${name} ${help}`,
+  `# TYPE ${name} ${type}`,
+];
+
+function histogram(operation: string, { buckets, milliseconds }: Figures): string[] {
+  let sum = 0;
+  const lines = buckets.map((count, place) => {
+    sum += count;
+    const bound = BOUNDS[place];
+    const le = bound === undefined ? "+Inf" : bound / 1000;
+    return `parley_call_seconds_bucket{operation="${operation}",le="${le}"} ${sum}`;
+  });
+  lines.push(`parley_call_seconds_sum{operation="${operation}"} ${milliseconds / 1000}`);
+  lines.push(`parley_call_seconds_count{operation="${operation}"} ${sum}`);
+  return lines;
+}

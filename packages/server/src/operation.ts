@@ -1,0 +1,175 @@
+import type { Account, Operation } from "@parley/protocol";
+import type { z } from "zod";
+import type { Config } from "./config.ts";
+import { badFields, Failure, notFound } from "./failure.ts";
+import type { Logger } from "./observe/log.ts";
+import type { Metrics } from "./observe/metrics.ts";
+import type { Hub } from "./realtime/hub.ts";
+import type { Typing } from "./realtime/typing.ts";
+import type { Authenticator } from "./security/authenticate.ts";
+import type { Passwords } from "./security/passwords.ts";
+import type { FailureThrottle, Throttle } from "./security/throttle.ts";
+import type { AccountRecord, Store } from "./store/store.ts";
+
+/** Who calls. */
+export interface Caller {
+  readonly account: AccountRecord;
+  readonly session_id: string;
+}
+
+/** What handlers work with, made once at the start. */
+export interface Services {
+  config: Config;
+  store: Store;
+  hub: Hub;
+  typing: Typing;
+  passwords: Passwords;
+  authenticator: Authenticator;
+  rates: { messages: Throttle; operations: Throttle };
+  signInFailures: { byUsername: FailureThrottle; byAddress: FailureThrottle };
+  log: Logger;
+  metrics: Metrics;
+}
+
+/** Where a call comes from. */
+export interface Origin {
+  readonly address: string;
+  readonly user_agent: string | null;
+  /** Set when it came over a socket. */
+  readonly socket_id?: string;
+}
+
+export interface Context<Who = Caller> extends Services {
+  readonly caller: Who;
+  readonly origin: Origin;
+}
+
+export type Handler = (context: Context, input: unknown) => Promise<unknown>;
+
+/** An operation of the contract with the code that carries it out. */
+export interface Bound {
+  readonly contract: Operation;
+  readonly handle: Handler;
+}
+
+type CallerOf<Contract extends Operation> = Contract["access"] extends "public"
+  ? undefined
+  : Caller;
+type ResultOf<Contract extends Operation> = Contract["output"] extends z.ZodType
+  ? Promise<z.output<Contract["output"]>>
+  : Promise<void>;
+
+export function bind<Contract extends Operation>(
+  contract: Contract,
+  handle: (
+    context: Context<CallerOf<Contract>>,
+    input: z.output<Contract["input"]>,
+  ) => ResultOf<Contract>,
+): Bound {
+  return { contract, handle: handle as Handler };
+}
+
+/** One call, from whichever transport. */
+export interface Call {
+  readonly name: string;
+  readonly origin: Origin;
+  /** Under which the log tells more of an internal error. */
+  reference(): string;
+  /** Throws `unauthorized`. */
+  authenticate(): Promise<Caller> | Caller;
+  /** The raw input; read only after the caller is known. */
+  input(): Promise<unknown> | unknown;
+  /** How this transport spells a field of the contract. */
+  spell?(field: string): string;
+}
+
+export type Outcome = { ok: true; result: unknown } | { ok: false; failure: Failure };
+
+export type Invoke = (call: Call) => Promise<Outcome>;
+
+/** The one path of every call: find, authenticate, throttle, parse, handle, shape the error. */
+export function invoker(registry: ReadonlyMap<string, Bound>, services: Services): Invoke {
+  const { rates, log, metrics } = services;
+
+  async function perform(call: Call): Promise<unknown> {
+    const bound = registry.get(call.name);
+    if (!bound) throw notFound(`method ${call.name.slice(0, 64)}`);
+    const { contract, handle } = bound;
+    const caller = contract.access === "public" ? undefined : await call.authenticate();
+    rates[contract.rate].take(caller ? `${caller.account.id}` : call.origin.address);
+    const input = parse(contract.input, await call.input(), call.spell);
+    const context = { __proto__: services, caller, origin: call.origin } as unknown as Context;
+    return handle(context, input);
+  }
+
+  return async (call) => {
+    const started = performance.now();
+    let code: string = "ok";
+    try {
+      return { ok: true, result: await perform(call) };
+    } catch (error) {
+      const failure = error instanceof Failure ? error : unexpected(error, call);
+      code = failure.code;
+      return { ok: false, failure };
+    } finally {
+      const name = registry.get(call.name)?.contract.name ?? "unknown";
+      metrics.called(name, code, performance.now() - started);
+    }
+  };
+
+  function unexpected(error: unknown, call: Call): Failure {
+    const reference = call.reference();
+    log.error({ err: error, request_id: reference, operation: call.name }, "internal error");
+    return new Failure("internal", `internal error, reference ${reference}`);
+  }
+}
+
+function parse(schema: z.ZodType, raw: unknown, spell = (field: string) => field): unknown {
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+    throw new Failure("bad_request", "bad request: the input must be a JSON object");
+  }
+  const parsed = schema.safeParse(raw);
+  if (parsed.success) return parsed.data;
+  const fields: Record<string, string> = {};
+  for (const issue of parsed.error.issues) {
+    const path = issue.path.map((part) => spell(String(part))).join(".") || "input";
+    fields[path.slice(0, 128)] ??= describe(issue);
+  }
+  throw badFields(fields);
+}
+
+function describe(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return issue.input === undefined && /received undefined/.test(issue.message)
+        ? "is required"
+        : `must be ${article(issue.expected)}`;
+    case "invalid_value":
+      return `must be ${issue.values.join(" or ")}`;
+    case "too_small":
+      return issue.origin === "array"
+        ? `must have at least ${issue.minimum} items`
+        : `must be at least ${issue.minimum}`;
+    case "too_big":
+      return issue.origin === "array"
+        ? `must have at most ${issue.maximum} items`
+        : `must be at most ${issue.maximum}`;
+    case "invalid_key":
+      return "has a key that is not a UUID";
+    default:
+      return issue.message;
+  }
+}
+
+function article(type: string): string {
+  if (type === "int") return "a whole number";
+  if (type === "record" || type === "object") return "an object";
+  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+/** The public shape of an account, without what only the server knows. */
+export const publicAccount = ({ username, kind, display_name }: AccountRecord): Account => ({
+  username,
+  kind,
+  display_name,
+});

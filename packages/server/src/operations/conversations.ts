@@ -1,0 +1,269 @@
+import { operations } from "@parley/protocol";
+import { z } from "zod";
+import { badField, forbidden, notFound } from "../failure.ts";
+import { joinedConversation } from "../guards.ts";
+import { bind, type Caller, type Context, publicAccount } from "../operation.ts";
+import { cursorOf, pageOf, pageSize } from "../pages.ts";
+import { mayInvite, mayRemove } from "../rules/permissions.ts";
+import type {
+  AccountRecord,
+  ConversationRecord,
+  MemberRecord,
+  ReadTx,
+  WriteTx,
+} from "../store/store.ts";
+
+const chatsCursor = cursorOf(z.object({ updated_at: z.int(), id: z.string() }));
+
+const startChat = bind(operations.startChat, (context, input) => {
+  const { store, caller, config, origin } = context;
+  return store.write(async (tx) => {
+    const others = await invitees(tx, input.usernames, caller);
+    const [other] = others;
+    const direct = isDirect(input, others);
+    if (direct && other) {
+      const existing = await tx.directConversation([caller.account.id, other.id]);
+      if (existing !== null) return tx.conversationView(existing, caller.account.id);
+    }
+    checkSize(others.length + 1, config.limits);
+    const people = [caller.account, ...others];
+    const at = Date.now();
+    const uuid = Bun.randomUUIDv7();
+    const id = await tx.insertConversation({
+      uuid,
+      kind: direct ? "direct" : "group",
+      title: input.title ?? null,
+      created_by: caller.account.id,
+      ...(direct && other && { direct: [caller.account.id, other.id] as const }),
+      at,
+    });
+    const ids = people.map((account) => account.id);
+    await tx.insertMembers(id, ids, at);
+    await announceNew(tx, id, uuid, people, origin.socket_id);
+    return tx.conversationView(id, caller.account.id);
+  });
+});
+
+const getChats = bind(operations.getChats, async ({ store, caller, config }, input) => {
+  const limit = pageSize(input.limit, config.limits);
+  return store.read(async (tx) => {
+    const after = await chatsPlace(tx, input.cursor, caller);
+    const found = await tx.chats({ viewerId: caller.account.id, after, limit: limit + 1 });
+    return pageOf(found, limit, ({ id, updated_at }) =>
+      chatsCursor.encode({ id, updated_at: Date.parse(updated_at) }),
+    );
+  });
+});
+
+const getChat = bind(operations.getChat, ({ store, caller }, { chat_id }) =>
+  store.read(async (tx) => {
+    const conversation = await joinedConversation(tx, chat_id, caller);
+    return tx.conversationDetail(conversation.id, caller.account.id);
+  }),
+);
+
+const setChatTitle = bind(operations.setChatTitle, ({ store, caller }, { chat_id, title }) =>
+  store.write(async (tx) => {
+    const group = await joinedGroup(tx, chat_id, caller);
+    if (group.title !== title) {
+      await tx.setTitle(group.id, title);
+      await announceChange(tx, group, {});
+    }
+    return tx.conversationView(group.id, caller.account.id);
+  }),
+);
+
+const addChatMembers = bind(operations.addChatMembers, (context, { chat_id, usernames }) => {
+  const { store, caller, config } = context;
+  return store.write(async (tx) => {
+    const group = await joinedGroup(tx, chat_id, caller);
+    const invited = await invitees(tx, usernames, caller);
+    const present = new Set(
+      await tx.participantsAmong(
+        group.id,
+        invited.map(({ username }) => username),
+      ),
+    );
+    const added = invited.filter(({ username }) => !present.has(username));
+    checkSize(group.participant_count + added.length, config.limits);
+    if (added.length > 0) await join(tx, group, added);
+    return tx.conversationView(group.id, caller.account.id);
+  });
+});
+
+const removeChatMember = bind(
+  operations.removeChatMember,
+  ({ store, caller }, { chat_id, username }) =>
+    store.write(async (tx) => {
+      const group = await joinedGroup(tx, chat_id, caller);
+      const members = await tx.members(group.id);
+      const member = members.find(({ account }) => account.username === username);
+      if (!member) throw notFound(`participant ${username}`);
+      if (!mayRemove(caller.account, member.account, group)) {
+        throw forbidden("only the group's admin may remove other people");
+      }
+      await part(tx, group, members, member.account);
+    }),
+);
+
+const leaveChat = bind(operations.leaveChat, ({ store, caller }, { chat_id }) =>
+  store.write(async (tx) => {
+    const group = await joinedGroup(tx, chat_id, caller);
+    await part(tx, group, await tx.members(group.id), caller.account);
+  }),
+);
+
+const readChat = bind(operations.readChat, ({ store, caller }, { chat_id, seq }) =>
+  store.write(async (tx) => {
+    const { id, ...conversation } = await joinedConversation(tx, chat_id, caller);
+    const last_read_seq = Math.min(seq, conversation.seq);
+    if (await tx.markRead(id, caller.account.id, last_read_seq)) {
+      const reader = publicAccount(caller.account);
+      tx.emit({
+        frame: {
+          method: "events.chatRead",
+          params: { conversation_id: chat_id, reader, last_read_seq },
+        },
+        to: { conversation: chat_id },
+      });
+    }
+    return { unread_count: await tx.unreadCount(id, caller.account.id) };
+  }),
+);
+
+export const conversations = [
+  startChat,
+  getChats,
+  getChat,
+  setChatTitle,
+  addChatMembers,
+  removeChatMember,
+  leaveChat,
+  readChat,
+];
+
+async function joinedGroup(tx: ReadTx, uuid: string, caller: Caller): Promise<ConversationRecord> {
+  const conversation = await joinedConversation(tx, uuid, caller);
+  if (conversation.kind !== "group") throw badField("chat_id", "is not a group");
+  return conversation;
+}
+
+/** The accounts named, without the caller, if all exist (404) and may be invited (403). */
+async function invitees(
+  tx: ReadTx,
+  usernames: readonly string[],
+  caller: Caller,
+): Promise<AccountRecord[]> {
+  const names = [...new Set(usernames)].filter((name) => name !== caller.account.username);
+  const found = new Map((await tx.accounts(names)).map((account) => [account.username, account]));
+  const unknown = names.filter((name) => !found.has(name));
+  if (unknown.length > 0) throw notFound(`users ${unknown.slice(0, 20).join(", ")}`);
+  const accounts = names.map((name) => found.get(name) as AccountRecord);
+  const foreign = accounts.find((account) => !mayInvite(caller.account, account));
+  if (foreign) throw forbidden(`only its owner may invite the agent ${foreign.username}`);
+  return accounts;
+}
+
+/** One other participant and neither a title nor the wish for a group. */
+function isDirect(
+  { kind, title }: { kind?: "direct" | "group" | undefined; title?: string | undefined },
+  others: readonly AccountRecord[],
+): boolean {
+  if (kind === "direct" && title !== undefined) throw badField("title", "is for groups only");
+  const single = others.length === 1;
+  if (kind === "direct" && !single) {
+    throw badField("usernames", "must name one other participant for a direct conversation");
+  }
+  if (kind === undefined && title === undefined && others.length === 0) {
+    throw badField("usernames", "must name at least one other participant");
+  }
+  return kind !== "group" && title === undefined && single;
+}
+
+function checkSize(participants: number, limits: Context["config"]["limits"]): void {
+  if (participants > limits.group_participants) {
+    throw badField("usernames", `would make more than ${limits.group_participants} participants`);
+  }
+}
+
+const humansAmong = (accounts: readonly AccountRecord[]) =>
+  accounts.filter(({ kind }) => kind === "human").map(({ username }) => username);
+
+/** Tells a conversation's first or new people of it, and lets their sockets hear it. */
+async function announceNew(
+  tx: WriteTx,
+  id: number,
+  uuid: string,
+  people: readonly AccountRecord[],
+  exceptSocket: string | undefined,
+): Promise<void> {
+  const shared = await tx.sharedConversation(id);
+  const users = humansAmong(people);
+  tx.emit({
+    frame: {
+      method: "events.conversationNew",
+      params: shared,
+      at: { conversation_id: uuid, seq: shared.seq },
+    },
+    to: { users },
+    joins: { conversation: uuid, users },
+    exceptSocket,
+  });
+}
+
+/** Counts a change of the group itself and tells those who heard the group before it. */
+async function announceChange(
+  tx: WriteTx,
+  { id, uuid }: ConversationRecord,
+  leaves: { users?: readonly string[] },
+): Promise<void> {
+  const seq = await tx.advance(id, Date.now());
+  tx.emit({
+    frame: {
+      method: "events.conversationUpdated",
+      params: await tx.sharedConversation(id),
+      at: { conversation_id: uuid, seq },
+    },
+    to: { conversation: uuid },
+    ...(leaves.users && { leaves: { conversation: uuid, users: leaves.users } }),
+  });
+}
+
+async function join(
+  tx: WriteTx,
+  group: ConversationRecord,
+  added: readonly AccountRecord[],
+): Promise<void> {
+  const ids = added.map(({ id }) => id);
+  await tx.insertMembers(group.id, ids, Date.now());
+  await announceChange(tx, group, {});
+  await announceNew(tx, group.id, group.uuid, added, undefined);
+}
+
+/** A person who goes takes their agents along; an admin passes the role on. */
+async function part(
+  tx: WriteTx,
+  group: ConversationRecord,
+  members: readonly MemberRecord[],
+  { id }: AccountRecord,
+): Promise<void> {
+  const accounts = members.map(({ account }) => account);
+  const going = accounts.filter((account) => account.id === id || account.owner_id === id);
+  await tx.deleteMembers(
+    group.id,
+    going.map((account) => account.id),
+  );
+  if (group.admin_id === id) {
+    const heir = accounts.find((account) => account.kind === "human" && account.id !== id);
+    await tx.setAdmin(group.id, heir?.id ?? null);
+  }
+  await announceChange(tx, group, { users: humansAmong(going) });
+}
+
+async function chatsPlace(tx: ReadTx, cursor: string | undefined, caller: Caller) {
+  const place = chatsCursor.decode(cursor);
+  if (!place) return undefined;
+  const conversation = await tx.conversation(place.id, caller.account.id);
+  if (!conversation) throw badField("cursor", "is not a cursor of this list");
+  return { updated_at: place.updated_at, id: conversation.id };
+}

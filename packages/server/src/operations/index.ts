@@ -1,0 +1,17 @@
+import type { Bound } from "../operation.ts";
+import { accounts } from "./accounts.ts";
+import { conversations } from "./conversations.ts";
+import { messages } from "./messages.ts";
+import { reactions } from "./reactions.ts";
+import { session } from "./session.ts";
+import { typing } from "./typing.ts";
+
+/** Every operation the server carries out, in one flat list. */
+export const handlers: readonly Bound[] = [
+  ...session,
+  ...accounts,
+  ...conversations,
+  ...messages,
+  ...reactions,
+  ...typing,
+];

@@ -1,0 +1,243 @@
+import { type Message, operations } from "@parley/protocol";
+import { z } from "zod";
+import { forbidden, notFound } from "../failure.ts";
+import { joinedConversation, visibleMessage } from "../guards.ts";
+import { bind, type Caller } from "../operation.ts";
+import { cursorOf, pageOf, pageSize } from "../pages.ts";
+import { mentioned, mentionedHandles } from "../rules/mentions.ts";
+import { mayDelete } from "../rules/permissions.ts";
+import { searchWords, snippet } from "../rules/search.ts";
+import type { ConversationRecord, HistoryQuery, MessageRecord, ReadTx } from "../store/store.ts";
+
+const searchCursor = cursorOf(z.int());
+/** Broadcasts show nobody's own reactions. */
+const NOBODY = -1;
+
+const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
+  store.write(async (tx) => {
+    const conversation = await joinedConversation(tx, input.chat_id, caller);
+    const { content, client_msg_id = null, reply_to_id = null } = input;
+    if (reply_to_id !== null) await checkReply(tx, reply_to_id, conversation, caller);
+    const message = await tx.insertMessage({
+      conversation,
+      sender: caller.account,
+      content,
+      client_msg_id,
+      reply_to_id,
+      mentions: await mentionsIn(tx, content, conversation.id),
+      at: Date.now(),
+    });
+    if (!message) return firstSent(tx, conversation, input.client_msg_id, caller);
+    tx.emit({
+      frame: {
+        method: "events.messageNew",
+        params: message,
+        at: { conversation_id: conversation.uuid, seq: message.seq },
+      },
+      to: { conversation: conversation.uuid },
+    });
+    return message;
+  }),
+);
+
+const getChatHistory = bind(operations.getChatHistory, ({ store, caller, config }, input) =>
+  store.read(async (tx) => {
+    const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
+    const viewerId = caller.account.id;
+    const limit = pageSize(input.limit, config.limits);
+    const anchor = input.before ?? input.after ?? input.around;
+    const page = (from: HistoryQuery["from"], most: number) =>
+      tx.history({ conversationId, viewerId, from, limit: most });
+    if (anchor === undefined) return page(undefined, limit);
+    const { seq } = await messageIn(tx, anchor, conversationId);
+    if (input.before) return page({ seq, direction: "older" }, limit);
+    if (input.after) return page({ seq, direction: "newer" }, limit);
+    const older = await page({ seq, direction: "older" }, Math.floor(limit / 2));
+    const newer = await page({ seq: seq - 1, direction: "newer" }, limit - older.items.length);
+    return {
+      items: [...older.items, ...newer.items],
+      has_more: older.has_more || newer.has_more,
+    };
+  }),
+);
+
+const getMessage = bind(operations.getMessage, ({ store, caller }, { message_id }) =>
+  store.read(async (tx) => {
+    await visibleMessage(tx, message_id, caller);
+    return oneView(tx, message_id, caller.account.id);
+  }),
+);
+
+const editMessage = bind(operations.editMessage, ({ store, caller }, { message_id, content }) =>
+  store.write(async (tx) => {
+    const { message, conversation } = await visibleMessage(tx, message_id, caller);
+    if (message.sender_id !== caller.account.id) {
+      throw forbidden("only its sender may edit a message");
+    }
+    const mentions = await mentionsIn(tx, content, conversation.id);
+    const seq = await tx.editMessage(message, content, mentions, Date.now());
+    tx.emit({
+      frame: {
+        method: "events.messageEdited",
+        params: await oneView(tx, message_id, NOBODY),
+        at: { conversation_id: conversation.uuid, seq },
+      },
+      to: { conversation: conversation.uuid },
+    });
+    return oneView(tx, message_id, caller.account.id);
+  }),
+);
+
+const deleteMessages = bind(operations.deleteMessages, ({ store, caller }, input) =>
+  store.write(async (tx) => {
+    const conversation = await joinedConversation(tx, input.chat_id, caller);
+    const named = await messagesIn(tx, input.message_ids, conversation.id);
+    if (!named.every((message) => mayDelete(caller.account, message, conversation))) {
+      throw forbidden(
+        "only its sender, its agent's owner or the group's admin may delete a message",
+      );
+    }
+    const messages = named.filter((message) => !message.deleted);
+    if (messages.length === 0) return;
+    const seq = await tx.deleteMessages(messages, Date.now());
+    const ids = messages.map(({ uuid }) => uuid);
+    tx.emit({
+      frame: {
+        method: "events.messageDeleted",
+        params: { conversation_id: conversation.uuid, ids },
+        at: { conversation_id: conversation.uuid, seq },
+      },
+      to: { conversation: conversation.uuid },
+    });
+  }),
+);
+
+const deleteMessagesForMe = bind(operations.deleteMessagesForMe, ({ store, caller }, input) =>
+  store.write(async (tx) => {
+    const conversation = await joinedConversation(tx, input.chat_id, caller);
+    const named = await messagesIn(tx, input.message_ids, conversation.id);
+    await tx.hideMessages(named, caller.account.id);
+    const ids = named.map(({ uuid }) => uuid);
+    tx.emit({
+      frame: {
+        method: "events.messageDeleted",
+        params: { conversation_id: conversation.uuid, ids },
+      },
+      to: { users: [caller.account.username] },
+    });
+  }),
+);
+
+const getUpdates = bind(operations.getUpdates, ({ store, caller, config }, input) =>
+  store.read(async (tx) => {
+    const viewerId = caller.account.id;
+    if (input.chat_id === undefined) {
+      return compare(await tx.counters(viewerId), input.known ?? {});
+    }
+    const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
+    const limit = pageSize(input.limit ?? config.limits.page_size, config.limits);
+    const since = input.since_seq ?? 0;
+    const updates = await tx.updates({ conversationId, viewerId, since, limit });
+    return { ...updates, conversation: await tx.conversationView(conversationId, viewerId) };
+  }),
+);
+
+const searchMessages = bind(operations.searchMessages, async (context, input) => {
+  const { store, caller, config } = context;
+  const viewerId = caller.account.id;
+  const { chat_id } = input;
+  const conversation =
+    chat_id && (await store.read((tx) => joinedConversation(tx, chat_id, caller)));
+  const limit = pageSize(input.limit, config.limits);
+  const words = searchWords(input.query);
+  const hits = await store.search({
+    words,
+    viewerId,
+    conversationId: conversation ? conversation.id : undefined,
+    before: searchCursor.decode(input.cursor),
+    limit: limit + 1,
+  });
+  const { items, next_cursor } = pageOf(hits, limit, (last) => searchCursor.encode(last.position));
+  const uuids = items.map(({ uuid }) => uuid);
+  const messages = await store.read((tx) => tx.messageViews(uuids, viewerId));
+  return {
+    items: messages.map((message) => ({ message, snippet: snippet(message.content, words) })),
+    next_cursor,
+  };
+});
+
+export const messages = [
+  sendMessage,
+  getChatHistory,
+  getMessage,
+  editMessage,
+  deleteMessages,
+  deleteMessagesForMe,
+  getUpdates,
+  searchMessages,
+];
+
+async function oneView(tx: ReadTx, uuid: string, viewerId: number): Promise<Message> {
+  const [message] = await tx.messageViews([uuid], viewerId);
+  if (!message) throw notFound("message");
+  return message;
+}
+
+/** What an earlier send made. One deleted since is gone: a resend does not bring it back. */
+async function firstSent(
+  tx: ReadTx,
+  conversation: ConversationRecord,
+  clientMsgId: string | undefined,
+  { account }: Caller,
+): Promise<Message> {
+  const uuid = await tx.sentBefore(conversation.id, account.id, clientMsgId ?? "");
+  if (uuid === null) throw notFound("message");
+  return oneView(tx, uuid, account.id);
+}
+
+async function mentionsIn(tx: ReadTx, content: string, conversationId: number): Promise<string[]> {
+  const handles = mentionedHandles(content);
+  if (handles.length === 0) return [];
+  const present = await tx.participantsAmong(conversationId, [...new Set(handles.flat())]);
+  return mentioned(handles, new Set(present));
+}
+
+async function checkReply(
+  tx: ReadTx,
+  uuid: string,
+  conversation: ConversationRecord,
+  caller: Caller,
+): Promise<void> {
+  const { message } = await visibleMessage(tx, uuid, caller);
+  if (message.conversation_id !== conversation.id) throw notFound("message");
+}
+
+/** A message of the conversation, deleted or not: a place in it stays a place. */
+async function messageIn(tx: ReadTx, uuid: string, conversationId: number): Promise<MessageRecord> {
+  const message = await tx.message(uuid);
+  if (message?.conversation_id !== conversationId) throw notFound("message");
+  return message;
+}
+
+async function messagesIn(
+  tx: ReadTx,
+  uuids: readonly string[],
+  conversationId: number,
+): Promise<MessageRecord[]> {
+  const found: MessageRecord[] = [];
+  for (const uuid of new Set(uuids)) found.push(await messageIn(tx, uuid, conversationId));
+  return found;
+}
+
+function compare(
+  counters: readonly { uuid: string; seq: number }[],
+  known: Readonly<Record<string, number>>,
+) {
+  const current = counters.map(({ uuid, seq }) => ({ conversation_id: uuid, seq }));
+  const ids = new Set(current.map(({ conversation_id }) => conversation_id));
+  return {
+    ahead: current.filter(({ conversation_id, seq }) => seq > (known[conversation_id] ?? seq)),
+    new: current.filter(({ conversation_id }) => known[conversation_id] === undefined),
+    gone: Object.keys(known).filter((id) => !ids.has(id)),
+  };
+}

@@ -1,0 +1,79 @@
+import { operations, type Reaction } from "@parley/protocol";
+import { visibleMessage } from "../guards.ts";
+import { bind, type Caller, publicAccount } from "../operation.ts";
+import type { MessageRecord, WriteTx } from "../store/store.ts";
+
+interface Target {
+  message_id: string;
+  emoji: string;
+}
+
+const setMessageReaction = bind(operations.setMessageReaction, ({ store, caller }, input) =>
+  store.write(async (tx) => {
+    const { message, existing } = await find(tx, input, caller);
+    if (existing) await remove(tx, message, input.emoji, caller);
+    else if (!input.remove) return add(tx, message, input.emoji, caller);
+    return undefined;
+  }),
+);
+
+const addReaction = bind(operations.addReaction, ({ store, caller }, input) =>
+  store.write(async (tx) => {
+    const { message, existing } = await find(tx, input, caller);
+    return existing ?? add(tx, message, input.emoji, caller);
+  }),
+);
+
+const removeReaction = bind(operations.removeReaction, ({ store, caller }, input) =>
+  store.write(async (tx) => {
+    const { message, existing } = await find(tx, input, caller);
+    if (existing) await remove(tx, message, input.emoji, caller);
+  }),
+);
+
+export const reactions = [setMessageReaction, addReaction, removeReaction];
+
+async function find(tx: WriteTx, { message_id, emoji }: Target, caller: Caller) {
+  const { message } = await visibleMessage(tx, message_id, caller);
+  return { message, existing: await tx.reaction(message, caller.account, emoji) };
+}
+
+async function add(
+  tx: WriteTx,
+  message: MessageRecord,
+  emoji: string,
+  { account }: Caller,
+): Promise<Reaction> {
+  const at = Date.now();
+  const seq = await tx.addReaction(message, { reactor: account, emoji, at });
+  const reaction = {
+    message_id: message.uuid,
+    reactor: publicAccount(account),
+    emoji,
+    created_at: new Date(at).toISOString(),
+  };
+  tx.emit({
+    frame: { method: "events.reactionAdded", params: reaction, at: place(message, seq) },
+    to: { conversation: message.conversation_uuid },
+  });
+  return reaction;
+}
+
+async function remove(
+  tx: WriteTx,
+  message: MessageRecord,
+  emoji: string,
+  { account }: Caller,
+): Promise<void> {
+  const seq = await tx.removeReaction(message, account.id, emoji);
+  const params = { message_id: message.uuid, reactor: publicAccount(account), emoji };
+  tx.emit({
+    frame: { method: "events.reactionRemoved", params, at: place(message, seq) },
+    to: { conversation: message.conversation_uuid },
+  });
+}
+
+const place = ({ conversation_uuid }: MessageRecord, seq: number) => ({
+  conversation_id: conversation_uuid,
+  seq,
+});

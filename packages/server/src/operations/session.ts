@@ -1,0 +1,88 @@
+import { operations, type SignedIn } from "@parley/protocol";
+import { Failure, forbidden, notFound, unauthorized } from "../failure.ts";
+import { bind, type Context, publicAccount } from "../operation.ts";
+import { makePerson, UsernameTaken } from "../security/authenticate.ts";
+import { hashToken, newToken, SESSION_MS } from "../security/tokens.ts";
+import type { AccountRecord, WriteTx } from "../store/store.ts";
+
+const signUp = bind(operations.signUp, async (context, input) => {
+  const { config, passwords, store, origin } = context;
+  checkPolicy(config.signUp, input.invite_code);
+  if (await store.read((tx) => tx.account(input.username))) throw taken();
+  const password_hash = await passwords.hash(input.password);
+  const { username, display_name = username } = input;
+  try {
+    return await store.write(async (tx) => {
+      const person = { username, display_name, password_hash };
+      const account = await makePerson(tx, person, config.providers);
+      return openSession(tx, account, origin);
+    });
+  } catch (error) {
+    throw error instanceof UsernameTaken ? taken() : error;
+  }
+});
+
+const signIn = bind(operations.signIn, async (context, { username, password }) => {
+  const { signInFailures, passwords, store, origin } = context;
+  signInFailures.byUsername.check(username);
+  signInFailures.byAddress.check(origin.address);
+  const found = await store.read((tx) => tx.credentials(username));
+  if (!(await passwords.verify(password, found?.password_hash ?? null)) || !found) {
+    signInFailures.byUsername.failed(username);
+    signInFailures.byAddress.failed(origin.address);
+    throw unauthorized("the username or the password is wrong");
+  }
+  signInFailures.byUsername.succeeded(username);
+  return store.write((tx) => openSession(tx, found.account, origin));
+});
+
+const signOut = bind(operations.signOut, async ({ store, caller }) => {
+  await store.write((tx) => endSession(tx, caller.session_id, caller.account));
+});
+
+const getSessions = bind(operations.getSessions, async ({ store, caller }) => {
+  const sessions = await store.read((tx) => tx.sessions(caller.account.id, Date.now()));
+  return { items: sessions.map((each) => ({ ...each, current: each.id === caller.session_id })) };
+});
+
+const revokeSession = bind(operations.revokeSession, async ({ store, caller }, { session_id }) => {
+  await store.write(async (tx) => {
+    if (!(await endSession(tx, session_id, caller.account))) throw notFound("session");
+  });
+});
+
+export const session = [signUp, signIn, signOut, getSessions, revokeSession];
+
+const taken = () => new Failure("conflict", "conflict: the username is taken");
+
+function checkPolicy(policy: Context["config"]["signUp"], inviteCode: string | undefined): void {
+  if (policy.kind === "closed") throw forbidden("sign-up is closed");
+  if (policy.kind === "invite" && !policy.codes.includes(inviteCode ?? "")) {
+    throw forbidden("sign-up needs a valid invite_code");
+  }
+}
+
+async function openSession(
+  tx: WriteTx,
+  account: AccountRecord,
+  { user_agent }: Context["origin"],
+): Promise<SignedIn> {
+  const access_token = newToken();
+  const at = Date.now();
+  await tx.insertSession({
+    id: Bun.randomUUIDv7(),
+    token_hash: hashToken(access_token),
+    account_id: account.id,
+    user_agent: user_agent?.slice(0, 256) ?? null,
+    at,
+    expires_at: at + SESSION_MS,
+  });
+  const expires_at = new Date(at + SESSION_MS).toISOString();
+  return { access_token, expires_at, account: publicAccount(account) };
+}
+
+async function endSession(tx: WriteTx, id: string, account: AccountRecord): Promise<boolean> {
+  const ended = await tx.endSession(id, account.id, Date.now());
+  if (ended) tx.emit({ endedSession: id });
+  return ended;
+}

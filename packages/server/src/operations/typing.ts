@@ -1,0 +1,12 @@
+import { operations } from "@parley/protocol";
+import { joinedConversation } from "../guards.ts";
+import { bind } from "../operation.ts";
+
+const sendChatAction = bind(operations.sendChatAction, async (context, input) => {
+  const { store, caller, typing } = context;
+  await store.read((tx) => joinedConversation(tx, input.chat_id, caller));
+  const on = input.action === undefined ? input.is_typing === true : input.action === "typing";
+  typing[on ? "start" : "stop"](input.chat_id, caller.account);
+});
+
+export const typing = [sendChatAction];

@@ -1,0 +1,142 @@
+import { type Account, closeCodes, type EventFrame } from "@parley/protocol";
+import type { Announcement, Audience, Membership } from "../announcement.ts";
+import type { AccountRecord } from "../store/store.ts";
+import type { Bus, Packet } from "./bus.ts";
+
+/** A live socket, as far as the hub cares. */
+export interface Client {
+  readonly id: string;
+  readonly session_id: string;
+  subscribe(topic: string): void;
+  unsubscribe(topic: string): void;
+  close(code: number, reason: string): void;
+}
+
+/** Everyone connected under one account shares one of these. */
+export interface Person {
+  account: AccountRecord;
+  readonly clients: Set<Client>;
+  /** Goes up whenever the account joins or leaves a conversation. */
+  membership: number;
+}
+
+export interface Hub {
+  /** Counts a client in before its conversations are known; they follow by `listen`. */
+  enter(account: AccountRecord, client: Client): Person;
+  listen(person: Person, client: Client, conversations: readonly string[]): void;
+  leave(person: Person, client: Client): void;
+  person(username: string): Person | undefined;
+  /** The door for what was committed. */
+  announce(announcements: readonly Announcement[]): void;
+  /** The door for what is not stored: typing, deltas. */
+  pass(frame: EventFrame, to: Audience, exceptUser?: string): void;
+  /** Told when the last client of an account has gone. */
+  onGone(listener: (account: Account) => void): void;
+  /** How many sockets are open. */
+  size(): number;
+  clients(): Iterable<Client>;
+}
+
+export type Publish = (topic: string, data: string) => void;
+
+const conversationTopic = (id: string) => `c/${id}`;
+const userTopic = (username: string) => `u/${username}`;
+
+export function hub(bus: Bus, publish: Publish): Hub {
+  const people = new Map<string, Person>();
+  let gone: (account: Account) => void = () => {};
+  let size = 0;
+
+  bus.onPacket((packet) => {
+    if (packet.kind === "event") deliver(packet);
+    else endSession(packet.session_id);
+  });
+
+  function deliver(packet: Extract<Packet, { kind: "event" }>): void {
+    if (packet.joins) move(packet.joins, "subscribe");
+    const { to, data } = packet;
+    const topics = "users" in to ? to.users.map(userTopic) : [conversationTopic(to.conversation)];
+    const excluded = [...clientsOf(packet.exceptUser)].concat(socketOf(packet));
+    // A topic reaches all who listen to it; those left out look away for a moment.
+    const muted = topics.flatMap((topic) => excluded.map((client) => ({ topic, client })));
+    for (const { topic, client } of muted) client.unsubscribe(topic);
+    for (const topic of topics) publish(topic, data);
+    for (const { topic, client } of muted) client.subscribe(topic);
+    if (packet.leaves) move(packet.leaves, "unsubscribe");
+  }
+
+  function socketOf({ to, exceptSocket }: Extract<Packet, { kind: "event" }>): Client[] {
+    if (exceptSocket === undefined || !("users" in to)) return [];
+    const all = to.users.flatMap((username) => [...clientsOf(username)]);
+    return all.filter((client) => client.id === exceptSocket);
+  }
+
+  const clientsOf = (username: string | undefined): Iterable<Client> =>
+    (username !== undefined && people.get(username)?.clients) || [];
+
+  function move({ conversation, users }: Membership, step: "subscribe" | "unsubscribe"): void {
+    for (const username of users) {
+      const person = people.get(username);
+      if (!person) continue;
+      person.membership++;
+      for (const client of person.clients) client[step](conversationTopic(conversation));
+    }
+  }
+
+  function* clients(): Generator<Client> {
+    for (const person of people.values()) yield* person.clients;
+  }
+
+  function endSession(sessionId: string): void {
+    for (const client of clients()) {
+      if (client.session_id === sessionId) client.close(closeCodes.signedOut, "signed out");
+    }
+  }
+
+  /** Live sockets know their account; a new display name is theirs from now on. */
+  function rename(frame: EventFrame): void {
+    if (frame.method !== "events.accountUpdated") return;
+    const person = people.get(frame.params.username);
+    if (person) person.account = { ...person.account, ...frame.params };
+  }
+
+  return {
+    enter(account, client) {
+      const person = people.get(account.username) ?? { account, clients: new Set(), membership: 0 };
+      people.set(account.username, person);
+      person.clients.add(client);
+      size++;
+      return person;
+    },
+    listen(person, client, conversations) {
+      client.subscribe(userTopic(person.account.username));
+      for (const id of conversations) client.subscribe(conversationTopic(id));
+    },
+    leave(person, client) {
+      if (!person.clients.delete(client)) return;
+      size--;
+      if (person.clients.size > 0) return;
+      people.delete(person.account.username);
+      gone(person.account);
+    },
+    person: (username) => people.get(username),
+    announce(announcements) {
+      for (const announcement of announcements) {
+        if ("endedSession" in announcement) {
+          bus.publish({ kind: "session_ended", session_id: announcement.endedSession });
+          continue;
+        }
+        const { frame, ...rest } = announcement;
+        rename(frame);
+        bus.publish({ kind: "event", data: JSON.stringify(frame), ...rest });
+      }
+    },
+    pass: (frame, to, exceptUser) =>
+      bus.publish({ kind: "event", data: JSON.stringify(frame), to, exceptUser }),
+    onGone: (listener) => {
+      gone = listener;
+    },
+    size: () => size,
+    clients,
+  };
+}

@@ -1,0 +1,176 @@
+import { type EventContract, type Operation, RequestFrame } from "@parley/protocol";
+import manifest from "../../package.json" with { type: "json" };
+import {
+  allEvents,
+  allOperations,
+  eventPlace,
+  mayReturnNothing,
+  resourceOf,
+  socketFailure,
+  success,
+} from "./contract.ts";
+import { answerExample, eventExample, frameExample, inputExample } from "./examples.ts";
+import { resourceTitle } from "./prose.ts";
+import { mapEntries, type Schema, type SchemaBook, schemaBook, socketParams } from "./schemas.ts";
+
+/** The WebSocket side of the contract as an AsyncAPI 3.0 document, from the server's view. */
+export function asyncApi(): object {
+  const book = schemaBook("#/components/schemas/", "draft-07");
+  const messages = { ...eventMessages(book), ...callMessages(book), ...replyMessages(book) };
+  return {
+    asyncapi: "3.0.0",
+    info: {
+      title: "Parley",
+      version: manifest.version,
+      description:
+        "Conversations in which people and AI agents take part: the WebSocket, which carries the events and on which every operation can be called.",
+      license: { name: manifest.license },
+    },
+    defaultContentType: "application/json",
+    servers: {
+      local: { host: "localhost:8080", protocol: "ws", security },
+      secure: {
+        host: "{host}",
+        protocol: "wss",
+        variables: { host: { default: "localhost" } },
+        security,
+      },
+    },
+    channels: {
+      socket: {
+        address: "/api/ws",
+        title: "The socket",
+        description:
+          "Every frame is one JSON object. Replies to frames without an `id` come in the order of the requests; a frame with an `id` is answered with the same `id`.",
+        messages: mapEntries(messages, (name) => [name, ref("components", "messages", name)]),
+        bindings: { ws: { method: "GET", query: tokenQuery } },
+      },
+    },
+    operations: Object.fromEntries([
+      ...allEvents.map(([name, event]) => [name, sending(name, event)]),
+      ...allOperations.map((operation) => [operation.socket, receiving(operation)]),
+    ]),
+    components: { messages, schemas: book.shared, securitySchemes },
+  };
+}
+
+/** Names of the replies that do not depend on the operation. */
+const done = "reply.done";
+const failed = "reply.failed";
+const resultOf = ({ socket }: Operation) => `${socket}.result`;
+
+const ref = (...path: string[]) => ({ $ref: `#/${path.join("/")}` });
+const channel = ref("channels", "socket");
+const channelMessage = (name: string) => ref("channels", "socket", "messages", name);
+
+const securitySchemes = {
+  token: { type: "httpApiKey", name: "token", in: "query", description: "The access token." },
+  bearer: { type: "http", scheme: "bearer", description: "The same token, in the header." },
+};
+const security = Object.keys(securitySchemes).map((name) =>
+  ref("components", "securitySchemes", name),
+);
+
+const tokenQuery = {
+  type: "object",
+  properties: {
+    token: {
+      type: "string",
+      description:
+        "The access token. A missing or bad one is answered with HTTP 401 before the upgrade.",
+    },
+  },
+};
+
+const sending = (name: string, { summary }: EventContract) => ({
+  action: "send",
+  channel,
+  summary,
+  tags: [{ name: "Events" }],
+  messages: [channelMessage(name)],
+});
+
+const receiving = (operation: Operation) => ({
+  action: "receive",
+  channel,
+  summary: operation.summary,
+  tags: [{ name: resourceTitle(resourceOf(operation)) }],
+  messages: [channelMessage(operation.socket)],
+  reply: { channel, messages: replyNames(operation).map(channelMessage) },
+});
+
+const replyNames = (operation: Operation) => [
+  ...(operation.output ? [resultOf(operation)] : []),
+  ...(mayReturnNothing(operation) ? [done] : []),
+  failed,
+];
+
+function eventMessages(book: SchemaBook): Record<string, object> {
+  return Object.fromEntries(
+    allEvents.map(([name, event]) => {
+      const { params, counting, summary } = event;
+      const payload = object({ method: { const: name }, params: book.output(params) });
+      if (counting !== "passing") {
+        payload.properties = { ...payload.properties, at: book.output(eventPlace) };
+      }
+      // A counted change may be the caller's alone, and then has no place.
+      if (counting === "standing") payload.required?.push("at");
+      return [name, message(name, summary, payload, eventExample([name, event], book))];
+    }),
+  );
+}
+
+function callMessages(book: SchemaBook): Record<string, object> {
+  return Object.fromEntries(
+    allOperations.map((operation) => {
+      const { name, socket, summary } = operation;
+      const input = book.input(operation.input);
+      const payload = object({ method: { enum: [socket, name] }, params: socketParams(input) });
+      if (operation.input.safeParse({}).success) payload.required = ["method"];
+      const params = inputExample(operation, input, book.shared);
+      const example = params && frameExample(operation, params, 1);
+      return [socket, message(socket, summary, withId(payload, book), example)];
+    }),
+  );
+}
+
+function replyMessages(book: SchemaBook): Record<string, object> {
+  const reply = (name: string, summary: string, body: Schema, example?: object) =>
+    [name, message(name, summary, withId(body, book), example && { ...example, id: 1 })] as const;
+  const results = allOperations.flatMap((operation) => {
+    if (!operation.output) return [];
+    const result = book.output(operation.output);
+    const example = answerExample(operation, result, book.shared);
+    const summary = `What ${operation.socket} answers.`;
+    return [reply(resultOf(operation), summary, success(result, false), example)];
+  });
+  return Object.fromEntries([
+    ...results,
+    reply(done, "Done, and there is no result.", success(null, true), { ok: true }),
+    reply(failed, "The call failed.", book.output(socketFailure), {
+      ok: false,
+      error: { code: "not_found", message: "not found: message" },
+    }),
+  ]);
+}
+
+/** A call may carry an id, which its reply then repeats. */
+function withId(payload: Schema, book: SchemaBook): Schema {
+  const { id } = book.input(RequestFrame).properties ?? {};
+  return { ...payload, properties: { ...payload.properties, ...(id && { id }) } };
+}
+
+const message = (name: string, summary: string, payload: Schema, example?: unknown) => ({
+  name,
+  title: name,
+  summary,
+  payload,
+  ...(payload.properties?.id && { correlationId: { location: "$message.payload#/id" } }),
+  ...(example !== undefined && { examples: [{ payload: example }] }),
+});
+
+const object = (properties: Record<string, Schema>): Schema => ({
+  type: "object",
+  properties,
+  required: Object.keys(properties),
+});

@@ -1,0 +1,82 @@
+import {
+  commonErrors,
+  type ErrorCode,
+  type EventContract,
+  type EventPlace,
+  errorStatus,
+  events,
+  type HttpFailure,
+  type Operation,
+  operations,
+  type SocketFailure,
+} from "@parley/protocol";
+import { uuid } from "@parley/protocol/text";
+import { z } from "zod";
+import type { Schema } from "./schemas.ts";
+
+/** The contract with its literal types forgotten: the reference treats every entry alike. */
+export const allOperations: readonly Operation[] = Object.values(operations);
+export const allEvents: readonly (readonly [string, EventContract])[] = Object.entries(events);
+
+/** The resource of a socket name: what stands before its dot. */
+export const resourceOf = ({ socket }: Operation) => socket.split(".", 1)[0] ?? socket;
+export const byResource = () => Map.groupBy(allOperations, resourceOf);
+
+export const allErrors = Object.keys(errorStatus) as ErrorCode[];
+
+/** What an operation answers beyond the errors all have in common. */
+export const ownErrors = (operation: Operation): ErrorCode[] => [
+  ...(operation.access === "session" ? (["unauthorized"] as const) : []),
+  ...operation.errors,
+];
+
+/** What else may be wrong with the body of an HTTP request, whatever it is for. */
+export const bodyErrors = [
+  "payload_too_large",
+  "unsupported_media_type",
+] as const satisfies ErrorCode[];
+
+/** Every failure of an operation over HTTP, by status. */
+export function httpErrors(operation: Operation): ErrorCode[] {
+  const possible = new Set<ErrorCode>([...commonErrors, ...ownErrors(operation), ...bodyErrors]);
+  return allErrors.filter((code) => possible.has(code));
+}
+
+/** Whether success may come without a `result` although the operation has an output. */
+export const mayReturnNothing = ({ output }: Operation) =>
+  output === null || output.safeParse(undefined).success;
+
+const parameters = z
+  .object({
+    retry_after: z.number().exactOptional(),
+    fields: z
+      .record(z.string(), z.string())
+      .meta({ description: "What is wrong with which field." })
+      .exactOptional(),
+  })
+  .exactOptional();
+const code = z.enum(allErrors);
+const error = z.object({ code, message: z.string(), parameters });
+
+export const httpFailure: z.ZodType<HttpFailure> = z
+  .object({
+    ok: z.literal(false),
+    error_code: z.int().meta({ description: "The HTTP status." }),
+    code,
+    description: z.string(),
+    parameters,
+  })
+  .meta({ id: "HttpFailure" });
+
+export const socketFailure: z.ZodType<SocketFailure> = z.object({ ok: z.literal(false), error });
+
+export const eventPlace: z.ZodType<EventPlace> = z
+  .object({ conversation_id: uuid, seq: z.int() })
+  .meta({ id: "EventPlace" });
+
+/** Shape of `{ "ok": true }` with its result, if there is one. */
+export const success = (result: Schema | null, optional: boolean): Schema => ({
+  type: "object",
+  properties: { ok: { const: true }, ...(result && { result }) },
+  required: result && !optional ? ["ok", "result"] : ["ok"],
+});

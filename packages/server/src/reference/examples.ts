@@ -1,0 +1,163 @@
+import type { EventContract, Operation } from "@parley/protocol";
+import type { z } from "zod";
+import { eventPlace } from "./contract.ts";
+import { mapEntries, refName, type Schema, type SchemaBook, socketWords } from "./schemas.ts";
+
+const timestamp = "2026-11-15T02:10:00.000Z";
+const message = "019a8518-3c40-7d6e-9f01-5b2f6f0c1a2e";
+const conversation = "019a8517-92d1-7a44-8c1d-0e6b7f3a9d55";
+
+/** Values by the name of the field, so that examples read like a conversation between people. */
+const byName: Record<string, unknown> = {
+  access_token: "ply_Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2s",
+  action: "typing",
+  agent_username: "ada:claude",
+  api_key: "sandbox-0123456789",
+  chat_id: conversation,
+  content: "Hello, Grace!",
+  conversation_id: conversation,
+  count: 1,
+  delta: "Hello",
+  display_name: "Ada Lovelace",
+  emoji: "👍",
+  expires_at: "2026-12-15T02:10:00.000Z",
+  finalized_at: timestamp,
+  has_more: false,
+  is_typing: true,
+  key_tail: "••••••••6789",
+  mentions: [],
+  model: "claude-sonnet-4-5",
+  offset: 5,
+  participant_count: 2,
+  participants: [
+    { username: "ada", kind: "human", display_name: "Ada Lovelace" },
+    { username: "grace", kind: "human", display_name: "Grace Hopper" },
+  ],
+  password: "correct horse battery",
+  provider: "claude",
+  query: "engine",
+  reacted: false,
+  reactions: [],
+  seq: 7,
+  since_seq: 6,
+  snippet: "The **engine** weaves algebraic patterns.",
+  title: "Analytical Engine",
+  username: "ada",
+  usernames: ["grace"],
+  version: 7,
+};
+
+const byFormat: Record<string, unknown> = {
+  uuid: message,
+  "date-time": timestamp,
+};
+
+/** Null is what most nullable fields are; a message that is not streaming has this one. */
+const rarelyNull = new Set(["finalized_at"]);
+
+/** A value that fits the schema, with all of its fields. */
+export function exampleOf(schema: Schema, shared: Record<string, Schema>, name = ""): unknown {
+  const inner = (each: Schema, as = "") => exampleOf(each, shared, as);
+  const target = schema.$ref && shared[refName(schema.$ref)];
+  if (target) return inner(target, name);
+  if (schema.const !== undefined) return schema.const;
+  if (isNullable(schema) && !rarelyNull.has(name)) return null;
+  if (schema.examples?.length) return schema.examples[0];
+  if (schema.enum?.length) return schema.enum[0];
+  if (name in byName && fits(byName[name], schema)) return byName[name];
+  const [variant] = schema.anyOf ?? schema.allOf ?? [];
+  if (variant) return inner(variant, name);
+  if (schema.format && schema.format in byFormat) return byFormat[schema.format];
+  if (schema.type === "array") return schema.items ? [inner(schema.items)] : [];
+  if (schema.type === "object") return exampleObject(schema, inner);
+  return scalar(schema);
+}
+
+/**
+ * The smallest input that the operation accepts: the required fields, and as many of the others
+ * as its rules ask for. Undefined when none is found, for a wrong example is worse than none.
+ */
+export function inputExample(
+  operation: Operation,
+  input: Schema,
+  shared: Record<string, Schema>,
+): object | undefined {
+  for (const { properties = {}, required = [] } of input.anyOf ?? [input]) {
+    const optional = Object.keys(properties).filter((name) => !required.includes(name));
+    for (let count = 0; count <= optional.length; count++) {
+      const chosen = new Set([...required, ...optional.slice(0, count)]);
+      const fields = Object.entries(properties).filter(([name]) => chosen.has(name));
+      const candidate = Object.fromEntries(
+        fields.map(([name, each]) => [name, exampleOf(each, shared, name)]),
+      );
+      if (operation.input.safeParse(candidate).success) return candidate;
+    }
+  }
+  return undefined;
+}
+
+/** What comes back, or undefined when nothing that fits is found. */
+function outputExample(output: z.ZodType, schema: Schema, shared: Record<string, Schema>): unknown {
+  const candidate = exampleOf(schema, shared);
+  return output.safeParse(candidate).success ? candidate : undefined;
+}
+
+/** The answer of a call that went well. */
+export function answerExample(
+  { output }: Operation,
+  schema: Schema | null,
+  shared: Record<string, Schema>,
+): object | undefined {
+  if (!output || !schema) return { ok: true };
+  const result = outputExample(output, schema, shared);
+  return result === undefined ? undefined : { ok: true, result };
+}
+
+/** The frame of an event, with its place in the conversation where it has one. */
+export function eventExample(
+  [method, { params, counting }]: readonly [string, EventContract],
+  book: SchemaBook,
+): object | undefined {
+  const value = outputExample(params, book.output(params), book.shared);
+  if (value === undefined) return undefined;
+  if (counting === "passing") return { method, params: value };
+  return { method, params: value, at: exampleOf(book.output(eventPlace), book.shared) };
+}
+
+/** The same call as a frame on the socket. */
+export const frameExample = ({ socket }: Operation, input: object, id: number) => ({
+  method: socket,
+  params: mapEntries({ ...input }, (name, value) => [socketWords(name), value as unknown]),
+  id,
+});
+
+/** One name may mean a list here and a number there. */
+function fits(value: unknown, { type }: Schema): boolean {
+  const kinds = Array.isArray(type) ? type : [type];
+  if (Array.isArray(value)) return kinds.includes("array");
+  return kinds.includes(typeof value === "number" ? "integer" : typeof value);
+}
+
+function isNullable({ type, anyOf }: Schema): boolean {
+  return Array.isArray(type)
+    ? type.includes("null")
+    : !!anyOf?.some((each) => each.type === "null");
+}
+
+function exampleObject(schema: Schema, inner: (schema: Schema, name?: string) => unknown): object {
+  if (schema.properties) {
+    return mapEntries(schema.properties, (name, each) => [name, inner(each, name)]);
+  }
+  const { additionalProperties: values, propertyNames: keys } = schema;
+  if (!values || typeof values !== "object") return {};
+  const key = keys?.format ? byFormat[keys.format] : "ada";
+  return { [String(key)]: inner(values) };
+}
+
+function scalar({ type, minimum, minLength }: Schema): unknown {
+  const [kind] = Array.isArray(type) ? type : [type];
+  if (kind === "integer" || kind === "number") return typeof minimum === "number" ? minimum : 0;
+  if (kind === "boolean") return true;
+  if (kind !== "string") return null;
+  return "text".padEnd(typeof minLength === "number" ? minLength : 0, ".");
+}

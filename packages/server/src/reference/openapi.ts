@@ -1,0 +1,187 @@
+import { type ErrorCode, errorStatus, type Operation } from "@parley/protocol";
+import manifest from "../../package.json" with { type: "json" };
+import { readConfig } from "../config.ts";
+import {
+  allErrors,
+  allOperations,
+  byResource,
+  httpErrors,
+  httpFailure,
+  mayReturnNothing,
+  resourceOf,
+  success,
+} from "./contract.ts";
+import { answerExample, inputExample } from "./examples.ts";
+import { errorMeanings, limitMeanings, resourceTitle } from "./prose.ts";
+import { mapEntries, type Schema, type SchemaBook, schemaBook } from "./schemas.ts";
+
+/** The HTTP side of the contract as an OpenAPI 3.1 document. */
+export function openApi(): object {
+  const book = schemaBook("#/components/schemas/", "draft-2020-12");
+  const calls = allOperations.map((operation) => [
+    `/api/${operation.name}`,
+    { post: call(operation, book) },
+  ]);
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Parley",
+      version: manifest.version,
+      summary: "Conversations in which people and AI agents take part.",
+      description:
+        "Every operation is `POST /api/<operation>` with JSON in and out. The same operations, and the events, are on the WebSocket: see `/asyncapi.json`. The readable reference is at `/docs`.",
+      license: { name: manifest.license, identifier: manifest.license },
+    },
+    servers: [{ url: "/" }],
+    security: [{ accessToken: [] }],
+    tags: [...byResource().keys(), "service"].map((each) => ({ name: resourceTitle(each) })),
+    paths: { ...Object.fromEntries(calls), ...servicePaths() },
+    components: {
+      securitySchemes: { accessToken: bearer, accessTokenInQuery: query },
+      headers,
+      responses: Object.fromEntries(allErrors.map((code) => [code, failure(code, book)])),
+      schemas: book.shared,
+    },
+  };
+}
+
+const bearer = {
+  type: "http",
+  scheme: "bearer",
+  description: "The access token that signUp and signIn return, or a JWT of the OIDC issuer.",
+};
+
+const query = {
+  type: "apiKey",
+  name: "token",
+  in: "query",
+  description: "The same token, for the socket alone: browsers cannot set its headers.",
+};
+
+const headers = {
+  RequestId: {
+    description: "Identifies the request in the server's log.",
+    schema: { type: "string" },
+  },
+  RetryAfter: {
+    description: "Seconds to wait before trying again.",
+    schema: { type: "integer" },
+  },
+};
+
+const requestId = { "x-request-id": { $ref: "#/components/headers/RequestId" } };
+const retryAfter = { "retry-after": { $ref: "#/components/headers/RetryAfter" } };
+
+const failed = (code: ErrorCode) => ({ $ref: `#/components/responses/${code}` });
+
+const json = (schema: Schema, example?: unknown) => ({
+  "application/json": { schema, ...(example !== undefined && { example }) },
+});
+
+function call(operation: Operation, book: SchemaBook) {
+  const body = requestBody(operation, book);
+  return {
+    operationId: operation.name,
+    summary: operation.summary,
+    description: `On the socket: \`${operation.socket}\`.`,
+    tags: [resourceTitle(resourceOf(operation))],
+    ...(operation.access === "public" && { security: [] }),
+    ...(body && { requestBody: body }),
+    responses: {
+      200: answer(operation, book),
+      ...Object.fromEntries(httpErrors(operation).map((code) => [errorStatus[code], failed(code)])),
+    },
+  };
+}
+
+function requestBody(operation: Operation, book: SchemaBook) {
+  const schema = book.input(operation.input);
+  if (schema.properties && Object.keys(schema.properties).length === 0) return undefined;
+  return {
+    // A missing body is an empty object.
+    required: !operation.input.safeParse({}).success,
+    content: json(schema, inputExample(operation, schema, book.shared)),
+  };
+}
+
+function answer(operation: Operation, book: SchemaBook) {
+  const result = operation.output && book.output(operation.output);
+  const schema = success(result, mayReturnNothing(operation));
+  return {
+    description: result ? "Done; `result` is what came of it." : "Done.",
+    headers: requestId,
+    content: json(schema, answerExample(operation, result, book.shared)),
+  };
+}
+
+function failure(code: ErrorCode, book: SchemaBook) {
+  const { meaning, example } = errorMeanings[code];
+  const body = { ok: false, error_code: errorStatus[code], code, description: example };
+  const waits = code === "rate_limited" || code === "unavailable";
+  const parameters = { retry_after: 1 };
+  return {
+    description: meaning,
+    headers: { ...requestId, ...(waits && retryAfter) },
+    content: json(book.output(httpFailure), waits ? { ...body, parameters } : body),
+  };
+}
+
+/** The paths beside the operations. None of them but the socket needs a token. */
+function servicePaths() {
+  const get = (operationId: string, summary: string, responses: object, more: object = {}) => ({
+    get: {
+      operationId,
+      summary,
+      tags: [resourceTitle("service")],
+      security: [],
+      responses,
+      ...more,
+    },
+  });
+  const bare = (description: string) => ({ description, content: json(success(null, true)) });
+  const plain = (description: string, type: string) => ({ description, content: { [type]: {} } });
+  return {
+    "/api/ws": get("connect", "Upgrades to the WebSocket described in /asyncapi.json.", upgrade, {
+      security: [{ accessToken: [] }, { accessTokenInQuery: [] }],
+    }),
+    "/api/limits": get("getLimits", "Shows the limits in force.", {
+      200: { description: "The limits by name.", content: limits() },
+    }),
+    "/health": get("health", "Tells whether the process lives.", {
+      200: bare("It does."),
+    }),
+    "/ready": get("ready", "Tells whether the store and the bus are reachable.", {
+      200: bare("They are."),
+      503: failed("unavailable"),
+    }),
+    "/metrics": get("metrics", "Metrics for Prometheus.", {
+      200: plain("Text exposition format.", "text/plain"),
+    }),
+    "/openapi.json": get("openApi", "This document.", {
+      200: plain("OpenAPI 3.1.", "application/json"),
+    }),
+    "/asyncapi.json": get("asyncApi", "The WebSocket as an AsyncAPI document.", {
+      200: plain("AsyncAPI 3.0.", "application/json"),
+    }),
+    "/docs": get("reference", "The reference for people.", {
+      200: plain("One page without script.", "text/html"),
+    }),
+  };
+}
+
+const upgrade = {
+  101: { description: "Switched to the WebSocket. The first frame is `events.hello`." },
+  400: failed("bad_request"),
+  401: failed("unauthorized"),
+  403: failed("forbidden"),
+  429: failed("rate_limited"),
+};
+
+function limits() {
+  const properties = mapEntries(limitMeanings, (name, description) => [
+    name,
+    { type: "integer", minimum: 0, description },
+  ]);
+  const schema = success({ type: "object", properties }, false);
+  return json(schema, { ok: true, result: readConfig({}).limits });
+}

@@ -1,0 +1,148 @@
+import { createHash } from "node:crypto";
+import { closeCodes, commonErrors, errorStatus } from "@parley/protocol";
+import manifest from "../../package.json" with { type: "json" };
+import { type Limits, readConfig } from "../config.ts";
+import { eventBlock, operationBlock, recordBlock } from "./blocks.ts";
+import { allErrors, allEvents, bodyErrors, byResource } from "./contract.ts";
+import { chapters } from "./guide.ts";
+import { errorName, type Html, html, joined, words } from "./html.ts";
+import { closeMeanings, errorMeanings, limitMeanings, resourceTitle } from "./prose.ts";
+import { schemaBook } from "./schemas.ts";
+import { style } from "./style.ts";
+
+const styleHash = createHash("sha256").update(style.text).digest("base64");
+
+/** The content security policy of the page: its own style and icon, and nothing else at all. */
+export const referencePolicy = [
+  "default-src 'none'",
+  `style-src 'sha256-${styleHash}'`,
+  "img-src data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const icon = `data:image/svg+xml,${encodeURIComponent(
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><path d="M6 4h20a4 4 0 0 1 4 4v12a4 4 0 0 1-4 4H15l-7 6v-6H6a4 4 0 0 1-4-4V8a4 4 0 0 1 4-4z" fill="#4048c9"/></svg>`,
+)}`;
+
+interface Section {
+  id: string;
+  title: string;
+  body: Html;
+  /** What the sidebar lists below the title. */
+  entries?: readonly string[];
+}
+
+/** The reference for people: one page without script, made from the contract. */
+export function referencePage(): string {
+  const book = schemaBook("#", "draft-2020-12");
+  const groups: Record<string, Section[]> = {
+    Guide: chapters(),
+    Operations: [...byResource()].map(([resource, operations]) => ({
+      id: `resource-${resource}`,
+      title: resourceTitle(resource),
+      body: html`${operations.map((operation) => operationBlock(operation, book))}`,
+      entries: operations.map(({ name }) => name),
+    })),
+    Reference: [
+      {
+        id: "events",
+        title: "Events",
+        body: html`${eventIntroduction}${allEvents.map(([name, event]) => eventBlock(name, event, book))}`,
+        entries: allEvents.map(([name]) => name),
+      },
+      // The records are known once everything that refers to them has been converted.
+      {
+        id: "records",
+        title: "Records",
+        body: html`${Object.keys(book.shared).map((name) => recordBlock(name, book))}`,
+        entries: Object.keys(book.shared),
+      },
+      { id: "errors", title: "Error codes", body: errorTable() },
+      { id: "close-codes", title: "Close codes", body: closeTable() },
+      { id: "limits", title: "Limits", body: limitTable() },
+    ],
+  };
+  return layout(groups).text;
+}
+
+const layout = (groups: Record<string, Section[]>) => html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Parley reference</title>
+<link rel="icon" href="${icon}">
+<style>${style}</style>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<nav aria-label="Contents">
+<a class="brand" href="#content">Parley</a>
+${Object.entries(groups).map(([title, sections]) => navGroup(title, sections))}
+</nav>
+<main id="content">
+${introduction}
+${Object.values(groups).flat().map(section)}
+</main>
+</body>
+</html>
+`;
+
+const introduction = html`<header>
+<h1>Parley reference</h1>
+<p>A chat backend in which people and AI agents take part in the same conversations: calls over HTTP, and events, streams and the same calls over one WebSocket.</p>
+<ul class="links"><li>Version ${manifest.version}</li><li><a href="/openapi.json">OpenAPI 3.1</a></li><li><a href="/asyncapi.json">AsyncAPI 3.0</a></li></ul>
+</header>`;
+
+const eventIntroduction = html`<p>${words("Events are frames on the socket. They go to every participant of the conversation unless their description says otherwise: a client hears of its own messages too, and knows them by their `client_msg_id`.")}</p>`;
+
+const section = ({
+  id,
+  title,
+  body,
+}: Section) => html`<section id="${id}" aria-labelledby="${id}-title">
+<h2 id="${id}-title">${title}</h2>
+${body}
+</section>`;
+
+const navGroup = (title: string, sections: Section[]) => html`<h2>${title}</h2>
+<ul>${sections.map(navItem)}</ul>`;
+
+const navItem = ({ id, title, entries }: Section) => html`<li><a href="#${id}">${title}</a>
+${entries && html`<ul>${entries.map((name) => html`<li><a href="#${name}">${name}</a></li>`)}</ul>`}</li>`;
+
+const table = (titles: readonly string[], rows: readonly Html[]) => html`<table class="plain">
+<thead><tr>${titles.map((title) => html`<th scope="col">${title}</th>`)}</tr></thead>
+<tbody>${rows}</tbody>
+</table>`;
+
+function errorTable(): Html {
+  const rows = allErrors.map(
+    (code) => html`<tr id="error-${code}">
+<td class="number">${errorStatus[code]}</td><th scope="row"><code>${code}</code></th><td>${words(errorMeanings[code].meaning)}</td>
+</tr>`,
+  );
+  return html`<p>Every operation may answer ${joined(commonErrors.map(errorName), ", ")}; over HTTP also ${joined(bodyErrors.map(errorName), ", ")}; with a token ${errorName("unauthorized")}.</p>
+${table(["Status", "Code", "Meaning"], rows)}`;
+}
+
+function closeTable(): Html {
+  const rows = Object.entries(closeCodes).map(
+    ([name, code]) => html`<tr>
+<th scope="row" class="number">${code}</th><td>${words(closeMeanings[name as keyof typeof closeCodes])}</td>
+</tr>`,
+  );
+  return table(["Code", "Meaning"], rows);
+}
+
+function limitTable(): Html {
+  const rows = Object.entries(readConfig({}).limits).map(
+    ([name, value]) => html`<tr>
+<th scope="row"><code>${name}</code></th><td class="number">${value.toLocaleString("en")}</td><td>${limitMeanings[name as keyof Limits]}</td>
+</tr>`,
+  );
+  return html`<p>${words("These are the defaults; `GET /api/limits` shows those in force. Whoever exceeds a rate gets `rate_limited` with the seconds to wait.")}</p>
+${table(["Name", "Default", "Meaning"], rows)}`;
+}

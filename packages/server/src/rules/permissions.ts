@@ -1,0 +1,30 @@
+interface Actor {
+  readonly id: number;
+}
+
+interface Group {
+  readonly admin_id: number | null;
+}
+
+/** The sender, the owner of the sending agent, and a group's admin may delete for everyone. */
+export const mayDelete = (
+  actor: Actor,
+  message: { sender_id: number; sender_owner_id: number | null },
+  conversation: Group,
+) =>
+  message.sender_id === actor.id ||
+  message.sender_owner_id === actor.id ||
+  conversation.admin_id === actor.id;
+
+/** An admin may remove anybody; others themselves and their own agents. */
+export const mayRemove = (
+  actor: Actor,
+  member: { id: number; owner_id: number | null },
+  conversation: Group,
+) => conversation.admin_id === actor.id || member.id === actor.id || member.owner_id === actor.id;
+
+/** An agent comes only by its owner's hand. */
+export const mayInvite = (
+  actor: Actor,
+  invited: { kind: "human" | "agent"; owner_id: number | null },
+) => invited.kind === "human" || invited.owner_id === actor.id;

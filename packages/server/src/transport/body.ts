@@ -1,0 +1,39 @@
+import { Failure } from "../failure.ts";
+
+/** The JSON a request carries; an empty object when it carries none. */
+export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
+  const length = Number(request.headers.get("content-length") ?? Number.NaN);
+  if (length > maxBytes) throw tooLarge(maxBytes);
+  if (length === 0 || request.body === null) return {};
+  const type = request.headers.get("content-type") ?? "";
+  if (!/^application\/json\s*(;|$)/i.test(type)) {
+    throw new Failure(
+      "unsupported_media_type",
+      "unsupported media type: send content-type: application/json",
+    );
+  }
+  return parseJson(await readBytes(request.body, maxBytes));
+}
+
+async function readBytes(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.byteLength;
+    if (size > maxBytes) throw tooLarge(maxBytes);
+    chunks.push(chunk);
+  }
+  return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks);
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return text.trim() === "" ? {} : JSON.parse(text);
+  } catch {
+    throw new Failure("bad_request", "bad request: the body is not valid JSON in UTF-8");
+  }
+}
+
+const tooLarge = (maxBytes: number) =>
+  new Failure("payload_too_large", `payload too large: at most ${maxBytes} bytes`);

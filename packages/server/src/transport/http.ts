@@ -1,0 +1,126 @@
+import { errorStatus, type HttpFailure } from "@parley/protocol";
+import type { Config } from "../config.ts";
+import { Failure, notFound } from "../failure.ts";
+import type { Call, Invoke, Services } from "../operation.ts";
+import { readJson } from "./body.ts";
+
+/** A page or document that is fetched with GET. */
+export type Page = (request: Request) => Promise<Response> | Response;
+
+/** Upgrades a request to a socket: undefined when it did. */
+export type Upgrade = (request: Request, address: string) => Promise<Response | undefined>;
+
+export interface HttpOptions {
+  services: Services;
+  invoke: Invoke;
+  pages: ReadonlyMap<string, Page>;
+  upgrade: Upgrade;
+}
+
+export type Fetch = (request: Request, address: string) => Promise<Response | undefined>;
+
+const SOCKET_PATH = "/api/ws";
+
+export function httpTransport({ services, invoke, pages, upgrade }: HttpOptions): Fetch {
+  const { config, log } = services;
+
+  async function route(request: Request, address: string): Promise<Response | undefined> {
+    const path = pathOf(request.url);
+    if (path === SOCKET_PATH) {
+      if (request.method !== "GET") return wrongMethod("GET");
+      return upgrade(request, address);
+    }
+    const page = pages.get(path);
+    if (page) {
+      return request.method === "GET" || request.method === "HEAD"
+        ? page(request)
+        : wrongMethod("GET");
+    }
+    if (!path.startsWith("/api/")) throw notFound("page");
+    if (request.method !== "POST") return wrongMethod("POST");
+    return call(path.slice("/api/".length), request, address);
+  }
+
+  async function call(name: string, request: Request, address: string): Promise<Response> {
+    const request_id = Bun.randomUUIDv7();
+    const user_agent = request.headers.get("user-agent");
+    const made: Call = {
+      name,
+      reference: () => request_id,
+      origin: { address, user_agent },
+      authenticate: () => services.authenticator.authenticate(bearer(request), user_agent),
+      input: () => readJson(request, config.limits.frame_bytes),
+    };
+    const outcome = await invoke(made);
+    const response = outcome.ok ? success(outcome.result) : failureResponse(outcome.failure);
+    response.headers.set("x-request-id", request_id);
+    return response;
+  }
+
+  return async (request, address) => {
+    if (request.method === "OPTIONS")
+      return withCors(new Response(null, { status: 204 }), request, config);
+    try {
+      const response = await route(request, address);
+      return response && withCors(response, request, config);
+    } catch (error) {
+      if (!(error instanceof Failure)) log.error({ err: error }, "request failed");
+      const failure = error instanceof Failure ? error : new Failure("internal", "internal error");
+      return withCors(failureResponse(failure), request, config);
+    }
+  };
+}
+
+/** Only what this transport needs of the address, without parsing all of it. */
+function pathOf(url: string): string {
+  const start = url.indexOf("/", url.indexOf("://") + 3);
+  const query = url.indexOf("?", start);
+  return url.slice(start, query === -1 ? undefined : query);
+}
+
+export const bearer = (request: Request): string | null =>
+  /^Bearer\s+(\S+)\s*$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? null;
+
+const success = (result: unknown) =>
+  Response.json(result === undefined ? { ok: true } : { ok: true, result });
+
+export function failureResponse({ code, message, parameters }: Failure): Response {
+  const status = errorStatus[code];
+  const body: HttpFailure = { ok: false, error_code: status, code, description: message };
+  if (parameters) body.parameters = parameters;
+  const headers = new Headers();
+  if (parameters?.retry_after) headers.set("retry-after", String(parameters.retry_after));
+  if (code === "unauthorized") headers.set("www-authenticate", "Bearer");
+  return Response.json(body, { status, headers });
+}
+
+function wrongMethod(allowed: string): Response {
+  const response = failureResponse(
+    new Failure("method_not_allowed", `method not allowed: use ${allowed}`),
+  );
+  response.headers.set("allow", allowed);
+  return response;
+}
+
+/** Whether a page of this origin may talk to the service: its own pages and those configured. */
+export function originAllowed(request: Request, { origins }: Config): boolean {
+  const origin = request.headers.get("origin");
+  if (origin === null || origins.includes("*") || origins.includes(origin)) return true;
+  return URL.canParse(origin) && new URL(origin).host === request.headers.get("host");
+}
+
+function withCors(response: Response, request: Request, config: Config): Response {
+  const origin = request.headers.get("origin");
+  response.headers.set("x-content-type-options", "nosniff");
+  if (origin === null) return response;
+  response.headers.set("vary", "Origin");
+  if (!originAllowed(request, config)) return response;
+  response.headers.set("access-control-allow-origin", origin);
+  response.headers.set("access-control-expose-headers", "x-request-id, retry-after");
+  if (request.method === "OPTIONS") {
+    response.headers.set("access-control-allow-methods", "GET, POST");
+    response.headers.set("access-control-allow-headers", "authorization, content-type");
+    response.headers.set("access-control-max-age", "86400");
+  }
+  return response;
+}

@@ -1,0 +1,45 @@
+import { unavailable } from "../failure.ts";
+import type { Services } from "../operation.ts";
+import type { Bus } from "../realtime/bus.ts";
+import { asyncApi } from "../reference/asyncapi.ts";
+import { openApi } from "../reference/openapi.ts";
+import { referencePage, referencePolicy } from "../reference/page.ts";
+import { failureResponse, type Page } from "./http.ts";
+
+/** What can be fetched with GET: the reference, and what operators watch. */
+export function pages({ services, bus }: { services: Services; bus: Bus }): Map<string, Page> {
+  const { config, store, metrics } = services;
+  const json = (document: object): Page => {
+    const text = JSON.stringify(document);
+    return () => new Response(text, { headers: { "content-type": "application/json" } });
+  };
+  const docs = referencePage();
+
+  return new Map<string, Page>([
+    ["/health", () => Response.json({ ok: true })],
+    ["/ready", () => ready(services, () => Promise.all([store.ready(), bus.ready()]))],
+    ["/metrics", () => new Response(metrics.text(), { headers: plain })],
+    ["/api/limits", () => Response.json({ ok: true, result: config.limits })],
+    ["/openapi.json", json(openApi())],
+    ["/asyncapi.json", json(asyncApi())],
+    ["/docs", () => html(docs, referencePolicy)],
+    ["/", () => Response.redirect("/docs", 302)],
+  ]);
+}
+
+const plain = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
+
+const html = (text: string, policy: string) =>
+  new Response(text, {
+    headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policy },
+  });
+
+async function ready({ log }: Services, check: () => Promise<unknown>): Promise<Response> {
+  try {
+    await check();
+    return Response.json({ ok: true });
+  } catch (error) {
+    log.warn({ err: error }, "not ready");
+    return failureResponse(unavailable("the store or the bus cannot be reached"));
+  }
+}

@@ -1,0 +1,294 @@
+import {
+  type Account,
+  closeCodes,
+  type FrameId,
+  RequestFrame,
+  type SocketReply,
+} from "@parley/protocol";
+import type { ServerWebSocket, WebSocketHandler } from "bun";
+import { Failure, forbidden, rateLimited } from "../failure.ts";
+import { type Caller, type Invoke, publicAccount, type Services } from "../operation.ts";
+import type { Client, Person } from "../realtime/hub.ts";
+import type { Authenticated } from "../security/authenticate.ts";
+import { SESSION_MS } from "../security/tokens.ts";
+import { bearer, originAllowed } from "./http.ts";
+
+/** Calls of one socket that may be under way at once, and replies that may wait to be read. */
+const CALLS_AT_ONCE = 256;
+const REPLY_BACKLOG = 256 * 1024;
+const SWEEP_MS = 5000;
+
+type Socket = ServerWebSocket<Connection>;
+
+export interface SocketTransport {
+  /** Undefined when the request has become a socket. */
+  upgrade(request: Request, address: string, upgrade: Upgrader): Promise<Response | undefined>;
+  handlers: WebSocketHandler<Connection>;
+  /** Tells every client to come back later. */
+  stop(): void;
+}
+
+type Upgrader = (request: Request, data: Connection) => boolean;
+
+export function socketTransport(services: Services, invoke: Invoke): SocketTransport {
+  const { config, authenticator, hub } = services;
+  const shared: Shared = { services, invoke };
+  const sweeper = setInterval(() => sweep(services), SWEEP_MS);
+
+  return {
+    async upgrade(request, address, upgrade) {
+      const user_agent = request.headers.get("user-agent");
+      const token = new URL(request.url).searchParams.get("token") ?? bearer(request);
+      const who = await authenticator.authenticate(token, user_agent);
+      if (!originAllowed(request, config)) throw forbidden("this origin is not allowed");
+      const open = hub.person(who.account.username)?.clients.size ?? 0;
+      if (open >= config.limits.sockets_per_user) throw rateLimited(5, "too many sockets");
+      const connection = new Connection(shared, who, address, user_agent);
+      if (upgrade(request, connection)) return undefined;
+      throw new Failure("bad_request", "bad request: this address is for WebSocket upgrades");
+    },
+    handlers: {
+      maxPayloadLength: config.limits.frame_bytes,
+      backpressureLimit: config.limits.backlog_bytes,
+      // Otherwise what a slow reader has no room for is left out without a word.
+      closeOnBackpressureLimit: true,
+      idleTimeout: config.limits.idle_seconds,
+      sendPings: true,
+      perMessageDeflate: false,
+      open: (socket) => socket.data.opened(socket),
+      message: (socket, data) => socket.data.received(data),
+      drain: (socket) => socket.data.drained(),
+      close: (socket) => socket.data.closed(),
+    },
+    stop() {
+      clearInterval(sweeper);
+      for (const client of hub.clients()) {
+        client.close(closeCodes.goingAway, "the server is restarting, please reconnect");
+      }
+    },
+  };
+}
+
+interface Shared {
+  services: Services;
+  invoke: Invoke;
+}
+
+/** One client's socket: its place in the hub, its calls, its replies. */
+class Connection implements Client {
+  readonly id: string = Bun.randomUUIDv7();
+  readonly session_id: string;
+  expires_at: number;
+  readonly sliding: boolean;
+  private readonly shared: Shared;
+  private readonly address: string;
+  private readonly user_agent: string | null;
+  private readonly account: Authenticated["account"];
+  private socket: Socket | null = null;
+  private person: Person | null = null;
+  /** Frames that wait for `hello`, or for the client to read its replies. */
+  private waiting: string[] | null = [];
+  private calls = 0;
+  private outbox: string[] | null = null;
+  /** The last call without an id: the next begins when it has its reply. */
+  private lane: Promise<void> | null = null;
+
+  constructor(shared: Shared, who: Authenticated, address: string, userAgent: string | null) {
+    this.shared = shared;
+    this.account = who.account;
+    this.session_id = who.session_id;
+    this.expires_at = who.expires_at;
+    this.sliding = who.sliding;
+    this.address = address;
+    this.user_agent = userAgent;
+  }
+
+  opened(socket: Socket): void {
+    this.socket = socket;
+    this.person = this.shared.services.hub.enter(this.account, this);
+    this.listen(this.person).catch((error) => {
+      this.shared.services.log.error({ err: error }, "a socket could not be opened");
+      this.close(1011, "internal error");
+    });
+  }
+
+  /** Hears every conversation, then says hello: from here on no event is missed. */
+  private async listen(person: Person): Promise<void> {
+    const { store, hub } = this.shared.services;
+    let membership: number;
+    let conversations: { uuid: string }[];
+    do {
+      membership = person.membership;
+      conversations = await store.read((tx) => tx.counters(person.account.id));
+    } while (membership !== person.membership);
+    if (!this.socket) return;
+    hub.listen(
+      person,
+      this,
+      conversations.map(({ uuid }) => uuid),
+    );
+    const hello: Account = publicAccount(person.account);
+    this.socket.send(JSON.stringify({ method: "events.hello", params: hello }));
+    this.pump();
+  }
+
+  subscribe(topic: string): void {
+    this.socket?.subscribe(topic);
+  }
+
+  unsubscribe(topic: string): void {
+    this.socket?.unsubscribe(topic);
+  }
+
+  close(code: number, reason: string): void {
+    this.socket?.close(code, reason);
+  }
+
+  closed(): void {
+    this.socket = null;
+    this.waiting = null;
+    if (this.person) this.shared.services.hub.leave(this.person, this);
+  }
+
+  received(data: string | Buffer): void {
+    if (typeof data !== "string") {
+      this.reply(undefined, new Failure("bad_request", "bad request: frames are JSON text"));
+    } else if (this.waiting || this.congested()) {
+      // Stops reading, so that the client feels it, until what is under way is done.
+      this.waiting ??= [];
+      this.waiting.push(data);
+      this.socket?.pause();
+    } else {
+      this.start(data);
+    }
+  }
+
+  drained(): void {
+    if (this.waiting) this.pump();
+  }
+
+  private congested(): boolean {
+    return this.calls >= CALLS_AT_ONCE || (this.socket?.getBufferedAmount() ?? 0) > REPLY_BACKLOG;
+  }
+
+  private pump(): void {
+    if (!this.person) return;
+    while (this.waiting && !this.congested()) {
+      const frame = this.waiting.shift();
+      if (frame !== undefined) {
+        this.start(frame);
+        continue;
+      }
+      this.waiting = null;
+      this.socket?.resume();
+    }
+  }
+
+  private start(data: string): void {
+    const frame = parseFrame(data);
+    if (frame instanceof Failure) {
+      this.reply(undefined, frame);
+      return;
+    }
+    const { method, params, id } = frame;
+    this.calls++;
+    if (id !== undefined) void this.call(method, params, id);
+    else this.lane = (this.lane ?? Promise.resolve()).then(() => this.call(method, params, id));
+  }
+
+  private async call(method: string, params: unknown, id: FrameId | undefined): Promise<void> {
+    const { address, user_agent } = this;
+    const outcome = await this.shared.invoke({
+      name: method,
+      reference: () => Bun.randomUUIDv7(),
+      origin: { address, user_agent, socket_id: this.id },
+      authenticate: () => this.caller(),
+      input: () => withChatId(params ?? {}),
+      spell: (field) => (field === "chat_id" ? "conversation_id" : field),
+    });
+    this.calls--;
+    this.reply(
+      id,
+      outcome.ok ? undefined : outcome.failure,
+      outcome.ok ? outcome.result : undefined,
+    );
+    if (this.waiting) this.pump();
+  }
+
+  private caller(): Caller {
+    const account = this.person?.account ?? this.account;
+    return { account, session_id: this.session_id };
+  }
+
+  /** Replies that come in the same turn leave together. */
+  private reply(id: FrameId | undefined, failure: Failure | undefined, result?: unknown): void {
+    const text = JSON.stringify(envelope(id, failure, result));
+    if (this.outbox) return void this.outbox.push(text);
+    this.outbox = [text];
+    queueMicrotask(() => this.flush());
+  }
+
+  private flush(): void {
+    const replies = this.outbox ?? [];
+    this.outbox = null;
+    this.socket?.cork((socket) => {
+      for (const reply of replies) socket.send(reply);
+    });
+  }
+}
+
+export type { Connection };
+
+function parseFrame(data: string): Failure | { method: string; params?: unknown; id?: FrameId } {
+  try {
+    const parsed = RequestFrame.safeParse(JSON.parse(data));
+    if (parsed.success) return parsed.data as { method: string; params?: unknown; id?: FrameId };
+    return new Failure(
+      "bad_request",
+      'bad request: a frame is {"method": string, "params": object}',
+    );
+  } catch {
+    return new Failure("bad_request", "bad request: the frame is not JSON");
+  }
+}
+
+/** On the socket the conversation goes by its full name. */
+function withChatId(params: unknown): unknown {
+  if (typeof params !== "object" || params === null || !("conversation_id" in params)) {
+    return params;
+  }
+  const { conversation_id, ...rest } = params as Record<string, unknown>;
+  return { ...rest, chat_id: conversation_id };
+}
+
+function envelope(
+  id: FrameId | undefined,
+  failure: Failure | undefined,
+  result: unknown,
+): SocketReply {
+  const echoed = id === undefined ? undefined : { id };
+  if (!failure)
+    return result === undefined ? { ok: true, ...echoed } : { ok: true, result, ...echoed };
+  const { code, message, parameters } = failure;
+  return { ok: false, error: { code, message, ...(parameters && { parameters }) }, ...echoed };
+}
+
+/** An open socket keeps its session alive; one whose issuer's token has run out is closed. */
+function sweep({ hub, store, log }: Services): void {
+  const now = Date.now();
+  const touched = new Set<string>();
+  for (const client of hub.clients()) {
+    const connection = client as Connection;
+    if (connection.sliding && connection.expires_at - now < SESSION_MS / 2) {
+      connection.expires_at = now + SESSION_MS;
+      touched.add(connection.session_id);
+    } else if (connection.expires_at <= now) {
+      connection.close(closeCodes.signedOut, "the access token has expired");
+    }
+  }
+  for (const id of touched) {
+    store
+      .write((tx) => tx.touchSession(id, now, now + SESSION_MS))
+      .catch((error) => log.error({ err: error }, "a session could not be prolonged"));
+  }
+}

@@ -1,0 +1,273 @@
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { schemas as asyncApiSchemas } from "@asyncapi/specs";
+import { closeCodes, errorStatus, events, operation, operations } from "@parley/protocol";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import Ajv from "ajv";
+import addFormats from "ajv-formats";
+import { z } from "zod";
+import { readConfig } from "../src/config.ts";
+import { asyncApi } from "../src/reference/asyncapi.ts";
+import { operationBlock } from "../src/reference/blocks.ts";
+import { allErrors, allEvents, allOperations, httpErrors } from "../src/reference/contract.ts";
+import { inputExample } from "../src/reference/examples.ts";
+import { html, pretty } from "../src/reference/html.ts";
+import { openApi } from "../src/reference/openapi.ts";
+import { referencePage, referencePolicy } from "../src/reference/page.ts";
+import { type Schema, schemaBook, socketParams } from "../src/reference/schemas.ts";
+
+interface Media {
+  schema: Schema;
+  example?: { ok: boolean; result?: unknown };
+}
+interface Call {
+  operationId: string;
+  security?: unknown[];
+  requestBody?: { required: boolean; content: Record<string, Media> };
+  responses: Record<string, { $ref?: string; content?: Record<string, Media> }>;
+}
+interface OpenApi {
+  paths: Record<string, Record<string, Call>>;
+  components: { schemas: Record<string, Schema> };
+}
+interface Message {
+  payload: Schema;
+  examples?: { payload: { params?: unknown; result?: unknown } }[];
+}
+interface AsyncApi {
+  channels: { socket: { messages: Record<string, unknown> } };
+  operations: Record<
+    string,
+    { action: string; messages: { $ref: string }[]; reply?: { messages: { $ref: string }[] } }
+  >;
+  components: { messages: Record<string, Message>; schemas: Record<string, Schema> };
+}
+
+// As they are served, so that what JSON drops is not tested.
+const openapi: OpenApi = JSON.parse(JSON.stringify(openApi()));
+const asyncapi: AsyncApi = JSON.parse(JSON.stringify(asyncApi()));
+const page = referencePage();
+
+const callOf = (name: string) => openapi.paths[`/api/${name}`]?.post as Call;
+const answerOf = (name: string) => callOf(name).responses[200]?.content?.["application/json"];
+const messageOf = (name: string) => asyncapi.components.messages[name] as Message;
+
+describe("OpenAPI", () => {
+  test("is valid", async () => {
+    const { valid, errors } = await new Validator().validate({ ...openapi });
+    expect(errors ?? []).toEqual([]);
+    expect(valid).toBe(true);
+  });
+
+  test("refers to nothing that is missing", () => expect(danglingRefs(openapi)).toEqual([]));
+
+  test("has every operation with all of its answers", () => {
+    for (const each of allOperations) {
+      const statuses = Object.keys(callOf(each.name).responses).map(Number);
+      expect(statuses).toEqual([200, ...httpErrors(each).map((code) => errorStatus[code])]);
+      expect(statuses.includes(401)).toBe(
+        each.access === "session" || each.errors.includes("unauthorized"),
+      );
+      expect(callOf(each.name).security).toEqual(each.access === "public" ? [] : undefined);
+    }
+  });
+
+  test("gives every operation an id of its own", () => {
+    const ids = Object.values(openapi.paths).flatMap((path) =>
+      Object.values(path).map(({ operationId }) => operationId),
+    );
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids).toEqual(expect.arrayContaining(Object.keys(operations)));
+  });
+
+  test("tells a bare success from a result, and from one that may be missing", () => {
+    expect(answerOf("signOut")?.schema.properties?.result).toBeUndefined();
+    expect(answerOf("getMe")?.schema.required).toEqual(["ok", "result"]);
+    expect(answerOf("setMessageReaction")?.schema.required).toEqual(["ok"]);
+  });
+
+  test("describes what may be sent, not what is made of it", () => {
+    const { username, display_name } = fieldsOf("signUp");
+    expect(username?.pattern).toBe("^[A-Za-z0-9_]{2,32}$");
+    expect(display_name).toMatchObject({ minLength: 1, maxLength: 64 });
+    expect(fieldsOf("getChat").chat_id).toMatchObject({ type: "string", format: "uuid" });
+  });
+
+  test("has the paths beside the operations", () => {
+    for (const path of ["/health", "/ready", "/metrics", "/api/limits", "/api/ws"]) {
+      expect(openapi.paths[path]?.get).toBeDefined();
+    }
+    expect(openapi.paths["/api/ws"]?.get?.responses).toMatchObject({ 101: {}, 401: {} });
+  });
+
+  test("shows examples that the contract accepts", () => {
+    for (const { name, input, output } of allOperations) {
+      const body = callOf(name).requestBody;
+      const sent = body?.content["application/json"]?.example ?? (body ? undefined : {});
+      if (sent !== undefined)
+        expect([name, input.safeParse(sent).error]).toEqual([name, undefined]);
+      const got = answerOf(name)?.example;
+      if (got) expect([name, output?.safeParse(got.result).error]).toEqual([name, undefined]);
+    }
+  });
+});
+
+describe("AsyncAPI", () => {
+  test("is valid", () => {
+    // The schema brings its own copy of draft-07, so that ajv must not load another.
+    const ajv = new Ajv({ strict: false, meta: false, validateSchema: false });
+    addFormats(ajv);
+    const validate = ajv.compile(asyncApiSchemas["3.0.0"] as object);
+    validate(asyncapi);
+    expect(validate.errors ?? []).toEqual([]);
+  });
+
+  test("refers to nothing that is missing", () => expect(danglingRefs(asyncapi)).toEqual([]));
+
+  test("has every event, with its place where it has one", () => {
+    for (const [name, { params, counting }] of allEvents) {
+      const { payload, examples } = messageOf(name);
+      expect(payload.properties?.method).toEqual({ const: name });
+      expect("at" in (payload.properties ?? {})).toBe(counting !== "passing");
+      for (const { payload } of examples ?? []) {
+        expect(params.safeParse(payload.params).error).toBeUndefined();
+      }
+      expect(asyncapi.operations[name]?.action).toBe("send");
+    }
+  });
+
+  test("has every operation by its dotted name, with its replies", () => {
+    for (const { socket, name, output } of allOperations) {
+      expect(messageOf(socket).payload.properties?.method).toEqual({ enum: [socket, name] });
+      const { action, reply } = asyncapi.operations[socket] ?? {};
+      const replies = reply?.messages.map(({ $ref }) => $ref.split("/").at(-1));
+      expect(action).toBe("receive");
+      expect(replies).toContain("reply.failed");
+      expect(replies?.includes(`${socket}.result`)).toBe(output !== null);
+    }
+  });
+
+  test("calls the conversation conversation_id", () => {
+    for (const { name, socket } of allOperations) {
+      const params = messageOf(socket).payload.properties?.params as Schema;
+      expect(params.properties?.chat_id).toBeUndefined();
+      expect("chat_id" in fieldsOf(name)).toBe("conversation_id" in (params.properties ?? {}));
+    }
+  });
+
+  test("has one name for one thing", () => {
+    const names = allOperations.flatMap(({ socket, name }) => [socket, name]);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.filter((name) => name in events || name.startsWith("reply."))).toEqual([]);
+    expect(Object.keys(asyncapi.channels.socket.messages)).toEqual(
+      Object.keys(asyncapi.components.messages),
+    );
+  });
+});
+
+test("most things have an example", () => {
+  const without = allOperations.filter(({ name }) => !answerOf(name)?.example);
+  expect(without.length).toBeLessThan(allOperations.length / 4);
+  const silent = allEvents.filter(([name]) => !messageOf(name).examples);
+  expect(silent.length).toBeLessThan(allEvents.length / 4);
+});
+
+describe("the page", () => {
+  const ids = [...page.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => id);
+
+  test("has a place for every operation, event, record and code", () => {
+    const { shared } = convertedAll();
+    for (const { name, socket } of allOperations) {
+      expect(ids).toContain(name);
+      expect(page).toContain(`<code>${socket}</code>`);
+    }
+    expect(ids).toEqual(expect.arrayContaining(Object.keys(events)));
+    expect(ids).toEqual(expect.arrayContaining(Object.keys(shared)));
+    expect(ids).toEqual(expect.arrayContaining(allErrors.map((code) => `error-${code}`)));
+    for (const code of Object.values(closeCodes)) expect(page).toContain(`>${code}</th>`);
+    for (const name of Object.keys(readConfig({}).limits)) {
+      expect(page).toContain(`<code>${name}</code>`);
+    }
+  });
+
+  test("links only to places that exist, once each", () => {
+    const links = [...page.matchAll(/href="#([^"]*)"/g)].map(([, id]) => id);
+    expect(links.filter((id) => !ids.includes(id))).toEqual([]);
+    expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([]);
+  });
+
+  test("calls no path that does not exist", () => {
+    const paths = [...page.matchAll(/\/api\/\w+/g)].map(([path]) => path);
+    expect(paths.filter((path) => !(path in openapi.paths))).toEqual([]);
+  });
+
+  test("needs nothing but its own style", () => {
+    const style = /<style>(.*?)<\/style>/s.exec(page)?.[1] ?? "";
+    const hash = createHash("sha256").update(style).digest("base64");
+    expect(referencePolicy).toContain(`style-src 'sha256-${hash}'`);
+    expect(referencePolicy).toContain("default-src 'none'");
+    expect(referencePolicy).not.toContain("unsafe");
+    expect(page).not.toMatch(/<script|javascript:|\sstyle=|\son\w+=|url\(|@import/i);
+    expect(page.match(/<style/g)).toHaveLength(1);
+  });
+
+  test("escapes what it shows", () => {
+    expect(page).toContain("&lt;owner&gt;:&lt;provider&gt;");
+    expect(page).not.toContain("<owner>");
+    expect(html`<p title="${"\"'<&>"}">${["<b>", html`<i></i>`]}</p>`.text).toBe(
+      '<p title="&quot;&#39;&lt;&amp;&gt;">&lt;b&gt;<i></i></p>',
+    );
+  });
+
+  test("writes JSON that is the same JSON", () => {
+    for (const value of [{}, [], null, '\n"', { a: [{ b: "x".repeat(99) }, 1.5, true], c: {} }]) {
+      expect(JSON.parse(pretty(value))).toEqual(value);
+    }
+  });
+});
+
+test("an operation unlike the others is described too", () => {
+  const hostile = "<script>alert(1)</script> & `<b>code</b>`";
+  const odd = operation({
+    name: "odd",
+    socket: "odd.one",
+    summary: hostile,
+    input: z.union([
+      z.object({ chat_id: z.string(), when: z.string().transform((text) => new Date(text)) }),
+      z.object({ query: z.string().meta({ description: hostile, examples: [hostile] }) }),
+    ]),
+    output: z.map(z.string(), z.bigint()).optional(),
+  });
+  const book = schemaBook("#", "draft-2020-12");
+  const input = book.input(odd.input);
+  expect(socketParams(input).anyOf?.[0]?.required).toEqual(["conversation_id", "when"]);
+  expect(inputExample(odd, input, book.shared)).toBeDefined();
+  const { text } = operationBlock(odd, book);
+  expect(text).toContain("&lt;script&gt;");
+  expect(text).not.toMatch(/<script|<b>code/);
+});
+
+const fieldsOf = (name: string) =>
+  callOf(name).requestBody?.content["application/json"]?.schema.properties ?? {};
+
+function convertedAll() {
+  const book = schemaBook("#", "draft-2020-12");
+  for (const { output } of allOperations) if (output) book.output(output);
+  for (const [, { params }] of allEvents) book.output(params);
+  return book;
+}
+
+/** The `$ref`s of a document that lead nowhere in it. */
+function danglingRefs(document: unknown): string[] {
+  const refs: string[] = [];
+  JSON.stringify(document, (key, value) => {
+    if (key === "$ref") refs.push(value);
+    return value;
+  });
+  expect(refs.length).toBeGreaterThan(0);
+  return refs.filter((ref) => {
+    const path = ref.slice(2).split("/");
+    const step = (at: unknown, key: string) => (at as Record<string, unknown> | undefined)?.[key];
+    return !ref.startsWith("#/") || path.reduce(step, document) === undefined;
+  });
+}
