@@ -1,0 +1,184 @@
+/**
+ * The load, in a process of its own. Each scenario reads its input from a file and prints what it
+ * measured as JSON. Counts and times are bounded.
+ */
+import { readFileSync } from "node:fs";
+
+const [scenario, file] = process.argv.slice(2);
+const MOST_MS = 120_000;
+setTimeout(() => {
+  process.stderr.write(`${scenario} took too long\n`);
+  process.exit(1);
+}, MOST_MS).unref();
+
+/** The server's CPU so far, so that only the load itself is counted, not the connecting. */
+function cpuOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+}
+
+function connect(url: string, token: string, onFrame: (text: string) => void): Promise<WebSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = new WebSocket(`${url.replace(/^http/, "ws")}/api/ws?token=${token}`);
+    let greeted = false;
+    socket.onmessage = ({ data }) => {
+      if (greeted) return onFrame(data as string);
+      greeted = true;
+      resolve(socket);
+    };
+    socket.onclose = ({ code }) => reject(new Error(`closed with ${code}`));
+  });
+}
+
+async function connectAll(
+  url: string,
+  tokens: readonly string[],
+  onFrame: (text: string, place: number) => void,
+): Promise<WebSocket[]> {
+  const sockets: WebSocket[] = [];
+  for (let from = 0; from < tokens.length; from += 100) {
+    const some = tokens.slice(from, from + 100);
+    sockets.push(
+      ...(await Promise.all(
+        some.map((token, index) => connect(url, token, (text) => onFrame(text, from + index))),
+      )),
+    );
+  }
+  return sockets;
+}
+
+function percentile(values: Float64Array, share: number): number {
+  const sorted = values.slice().sort();
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+interface Load {
+  url: string;
+  pid: number;
+  tokens: string[];
+  /** Who sends where: a place in `tokens`, and a conversation. */
+  senders: { place: number; conversation: string }[];
+  messages: number;
+  /** Messages sent before the measuring begins, so that compiling the code is not counted. */
+  warmup: number;
+  /** Messages each sender keeps under way. */
+  window: number;
+  /** How many sockets receive each message. */
+  receivers: number;
+}
+
+/** Every sender keeps its window full until all messages are acknowledged and delivered. */
+async function load({ url, pid, tokens, senders, warmup, window, receivers, ...plan }: Load) {
+  const messages = warmup + plan.messages;
+  const sentAt = new Float64Array(messages);
+  const acknowledged = new Float64Array(messages);
+  const deliveredAt = new Float64Array(messages);
+  let sent = 0;
+  let replies = 0;
+  let deliveries = 0;
+  let started = 0;
+  let cpu = 0;
+  const done = Promise.withResolvers<void>();
+  const content = "as long as the messages that people send each other mostly are, more or less";
+  const bySocket = new Map(senders.map((sender) => [sender.place, sender]));
+
+  const sockets = await connectAll(url, tokens, (text, place) => {
+    const now = performance.now();
+    if (text.startsWith('{"ok":true')) {
+      const index = Number(/"id":(\d+)\}$/.exec(text)?.[1]);
+      acknowledged[index] = now - (sentAt[index] as number);
+      replies++;
+      const sender = bySocket.get(place);
+      if (sender && sent < messages) send(sender);
+    } else if (text.startsWith('{"method":"events.messageNew"')) {
+      deliveries++;
+      const index = Number(/"client_msg_id":"b(\d+)"/.exec(text)?.[1]);
+      deliveredAt[index] = now - (sentAt[index] as number);
+    } else {
+      done.reject(new Error(`an unexpected frame: ${text.slice(0, 200)}`));
+    }
+    if (replies === warmup && started === 0) {
+      started = now;
+      cpu = cpuOf(pid);
+    }
+    if (replies === messages && deliveries === messages * receivers) done.resolve();
+  });
+
+  function send({ place, conversation }: Load["senders"][number]): void {
+    const index = sent++;
+    sentAt[index] = performance.now();
+    sockets[place]?.send(
+      `{"id":${index},"method":"messages.send","params":{"conversation_id":"${conversation}","content":"${content}","client_msg_id":"b${index}"}}`,
+    );
+  }
+
+  for (let round = 0; round < window; round++) {
+    for (const sender of senders) if (sent < messages) send(sender);
+  }
+  await done.promise;
+  const seconds = (performance.now() - started) / 1000;
+  return {
+    seconds,
+    rate: plan.messages / seconds,
+    cpu_us: cpuOf(pid) - cpu,
+    messages: plan.messages,
+    deliveries: plan.messages * receivers,
+    ack_p50: percentile(acknowledged.subarray(warmup), 0.5),
+    ack_p99: percentile(acknowledged.subarray(warmup), 0.99),
+    delivered_p50: percentile(deliveredAt.subarray(warmup), 0.5),
+    delivered_p99: percentile(deliveredAt.subarray(warmup), 0.99),
+  };
+}
+
+/** Opens sockets and does nothing with them. */
+async function idle({ url, tokens }: { url: string; tokens: string[] }) {
+  const sockets = await connectAll(url, tokens, () => {});
+  process.stdout.write(JSON.stringify({ open: sockets.length }));
+  // The caller reads the server's memory while the sockets are open, then ends this process.
+  process.stdout.write("\n");
+  await new Promise(() => setInterval(() => {}, 1000));
+}
+
+interface Calls {
+  url: string;
+  pid: number;
+  token: string;
+  conversation: string;
+  count: number;
+}
+
+/** Server CPU of one call of each kind, one after another. */
+async function calls({ url, pid, token, conversation, count }: Calls) {
+  let answered = () => {};
+  const socket = await connect(url, token, (text) => {
+    if (text.startsWith('{"ok"')) answered();
+  });
+  const ask = (method: string, params: object) =>
+    new Promise<void>((resolve) => {
+      answered = resolve;
+      socket.send(JSON.stringify({ id: 1, method, params }));
+    });
+  const measure = async (work: () => Promise<unknown>) => {
+    for (let warm = 0; warm < count / 10; warm++) await work();
+    const cpu = cpuOf(pid);
+    for (let round = 0; round < count; round++) await work();
+    return (cpuOf(pid) - cpu) / count;
+  };
+  const conversation_id = conversation;
+  return {
+    send: await measure(() => ask("messages.send", { conversation_id, content: "hello there" })),
+    history: await measure(() => ask("messages.history", { conversation_id })),
+    unread: await measure(() => ask("conversations.get", { conversation_id })),
+    connect: await measure(async () => {
+      const opened = await connect(url, token, () => {});
+      opened.onclose = null;
+      opened.terminate();
+    }),
+  };
+}
+
+const scenarios: Record<string, (input: never) => Promise<unknown>> = { load, idle, calls };
+const run = scenarios[scenario ?? ""];
+if (!run || !file) throw new Error(`there is no scenario ${scenario}`);
+process.stdout.write(JSON.stringify(await run((await Bun.file(file).json()) as never)));
+process.exit(0);

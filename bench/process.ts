@@ -1,0 +1,74 @@
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const SERVER_CORE = "0";
+const GENERATOR_CORE = "1";
+
+/** A server on a core of its own, whose use of that core can be read. */
+export interface Measured extends AsyncDisposable {
+  readonly url: string;
+  readonly pid: number;
+  /** Resident memory, in bytes. */
+  memory(): number;
+}
+
+export async function startPinned(
+  script: string,
+  env: Record<string, string> = {},
+): Promise<Measured> {
+  const child = Bun.spawn(["taskset", "-c", SERVER_CORE, process.execPath, script], {
+    env: { PATH: process.env.PATH ?? "", PORT: "0", PARLEY_LOG: "warn", ...env },
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const url = await firstMatch(child.stdout, /listens on (\S+)/);
+  return {
+    url,
+    pid: child.pid,
+    memory: () => {
+      const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
+      return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024;
+    },
+    [Symbol.asyncDispose]: async () => {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+}
+
+/** Starts one scenario of the generator on the other core. Its input goes by a file: it can be long. */
+export async function startGenerator(scenario: string, input: object) {
+  const folder = mkdtempSync(join(tmpdir(), "parley-load-"));
+  const file = join(folder, "input.json");
+  await Bun.write(file, JSON.stringify(input));
+  const script = new URL("./generator.ts", import.meta.url).pathname;
+  return Bun.spawn(["taskset", "-c", GENERATOR_CORE, process.execPath, script, scenario, file], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+}
+
+/** Runs one scenario and returns what it measured. */
+export async function generate<Result>(scenario: string, input: object): Promise<Result> {
+  const child = await startGenerator(scenario, input);
+  const output = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error(`the generator failed at ${scenario}`);
+  return JSON.parse(output) as Result;
+}
+
+async function firstMatch(stream: ReadableStream<Uint8Array>, pattern: RegExp): Promise<string> {
+  let text = "";
+  const reader = stream.getReader();
+  const decoder = new TextDecoder();
+  while (true) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`the server did not start: ${text}`);
+    text += decoder.decode(value, { stream: true });
+    const found = pattern.exec(text)?.[1];
+    if (found) {
+      reader.releaseLock();
+      return found;
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { hashToken, SESSION_MS } from "../packages/server/src/security/tokens.ts";
+import { openSqliteStore } from "../packages/server/src/store/sqlite/index.ts";
+import type {
+  AccountRecord,
+  ConversationRecord,
+  Store,
+} from "../packages/server/src/store/store.ts";
+
+/** Writes people, conversations and messages straight into a store, before the server starts. */
+export interface Seed {
+  /** Tokens by person. */
+  tokens: string[];
+  /** Conversations by their places in `groups`. */
+  conversations: string[];
+}
+
+export async function seed(
+  dataDir: string,
+  plan: {
+    people: number;
+    /** Each conversation's members, as places in `people`. */
+    groups: number[][];
+    /** How many messages the first conversation gets. */
+    messages?: number;
+  },
+): Promise<Seed> {
+  mkdirSync(dataDir, { recursive: true });
+  const store = openSqliteStore(join(dataDir, "parley.db"));
+  const accounts: AccountRecord[] = [];
+  const tokens: string[] = [];
+  for (let index = 0; index < plan.people; index++) {
+    const token = `ply_bench_${index}`;
+    accounts.push(await addPerson(store, `person_${index}`, token));
+    tokens.push(token);
+  }
+  const made = await Promise.all(
+    plan.groups.map((members) =>
+      addGroup(
+        store,
+        members.map((place) => accounts[place] as AccountRecord),
+      ),
+    ),
+  );
+  const [first] = made;
+  if (first && plan.messages) await addMessages(store, first, accounts, plan.messages);
+  await store.close();
+  return { tokens, conversations: made.map(({ uuid }) => uuid) };
+}
+
+async function addPerson(store: Store, username: string, token: string): Promise<AccountRecord> {
+  return store.write(async (tx) => {
+    const at = Date.now();
+    const account = await tx.insertAccount({ username, kind: "human", display_name: username, at });
+    if (!account) throw new Error(`${username} is there already`);
+    await tx.insertSession({
+      id: Bun.randomUUIDv7(),
+      token_hash: hashToken(token),
+      account_id: account.id,
+      user_agent: null,
+      at,
+      expires_at: at + SESSION_MS,
+    });
+    return account;
+  });
+}
+
+function addGroup(store: Store, members: AccountRecord[]): Promise<ConversationRecord> {
+  return store.write(async (tx) => {
+    const [creator] = members;
+    if (!creator) throw new Error("a group needs somebody");
+    const uuid = Bun.randomUUIDv7();
+    const at = Date.now();
+    const id = await tx.insertConversation({
+      uuid,
+      kind: "group",
+      title: "bench",
+      created_by: creator.id,
+      at,
+    });
+    await tx.insertMembers(
+      id,
+      members.map((account) => account.id),
+      at,
+    );
+    return (await tx.conversation(uuid, creator.id)) as ConversationRecord;
+  });
+}
+
+async function addMessages(
+  store: Store,
+  conversation: ConversationRecord,
+  accounts: AccountRecord[],
+  count: number,
+): Promise<void> {
+  const sender = accounts[0] as AccountRecord;
+  for (let done = 0; done < count; done += 2000) {
+    const some = Array.from({ length: Math.min(2000, count - done) }, (_, index) =>
+      store.write((tx) =>
+        tx.insertMessage({
+          conversation,
+          sender,
+          content: `message ${done + index} of the bench, as long as people's messages mostly are`,
+          client_msg_id: null,
+          reply_to_id: null,
+          mentions: [],
+          at: Date.now(),
+        }),
+      ),
+    );
+    await Promise.all(some);
+  }
+}
