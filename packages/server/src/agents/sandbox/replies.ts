@@ -1,0 +1,120 @@
+const thingsToTry = `- \`buy\`: a card with buttons
+- \`alert\`: a card that sets a price alert
+- \`form\`: a form with every kind of field
+- \`long\`: a long answer with headings, code and a table
+- \`slow\`: a slow answer, to try stopping it
+- \`fail\`: a turn that fails; also \`fail key\`, \`fail rate\`, \`fail context\`, \`fail refuse\` and \`fail midway\`
+- \`help\`: this list`;
+
+export const help = `I am the built-in **sandbox**: a stand-in that behaves like a model, but only follows a script. Say one of these words:
+
+${thingsToTry}
+
+To talk to a real model, store a real API key for this agent.`;
+
+export function greeting(sender: string | undefined, said: string): string {
+  return `Hello${sender === undefined ? "" : `, ${asText(sender)}`}! 👋
+
+I am the built-in **sandbox**, not a real model: this agent's API key begins with \`sandbox\`, so nothing you write leaves this server.
+${said === "" ? "" : `\nYou said:\n\n${quote(said)}\n`}
+Here is what I can show you. Just say the word:
+
+${thingsToTry}`;
+}
+
+export const buy = `Here is an order, ready to be placed. No real shares are involved: this is the sandbox. 📈
+
+<card title="Buy 10 AAPL">
+**Apple Inc.**, 10 shares at market price
+
+<button action="trade:buy:AAPL:10">Buy 10 AAPL</button>
+<button action="modify:limit">Set a limit</button>
+<button action="cancel:order">Cancel</button>
+</card>`;
+
+export const alert = `I can pretend to watch a price for you. This is the sandbox, so nobody will really be woken up. 🔔
+
+<card title="AAPL price alert">
+Tell me when **AAPL** rises above **200**.
+
+<button action="alert:AAPL:gt:200">Set alert</button>
+<button action="dismiss:alert">Not now</button>
+</card>`;
+
+export const form = `Please fill this in. It shows every kind of field a form can have. 📝
+
+<form id="feedback">
+<input name="name" label="Your name" type="text" required>
+<input name="email" label="E-mail" type="email">
+<input name="rating" label="Rating from 1 to 10" type="number" required>
+<input name="date" label="Date of your visit" type="date">
+<select name="topic" label="Topic"><option>Praise</option><option>Question</option><option>Problem</option></select>
+</form>`;
+
+export const slow =
+  "I am in no hurry. One word after another appears here, about three of them a second, which leaves you plenty of time to press stop and see that everything said so far is kept. 🐢";
+
+export const midway =
+  "This answer starts out well, and it would go on for quite a while, but the connection is about to";
+
+export const long = `# A long answer from the sandbox
+
+This text is always the same. It exists so that you can watch a long answer arrive piece by piece, scroll while it grows, and stop it whenever you like.
+
+## How an answer travels
+
+A message is stored first, and only then announced. The agent's turn begins with an empty message that everyone in the conversation sees at once. Every piece that the model produces is appended to it and sent on as a small event, which carries the text and the length of the message after it. A client that joins late reads what is there and goes on from that length. When the model has finished, one last event brings the whole message, so that every client ends up with exactly the same bytes, whatever it missed on the way.
+
+1. The placeholder appears, and the agent is shown as typing.
+2. Pieces arrive, usually many in a second.
+3. The message is final, and the typing indicator goes away.
+
+## What it looks like in code
+
+\`\`\`ts
+let content = "";
+
+socket.on("events.messageDelta", ({ delta, offset }) => {
+  content += delta;
+  if (byteLength(content) !== offset) reload();
+});
+\`\`\`
+
+The check in the middle is the useful part. Offsets count bytes of UTF-8, and a piece never ends in the middle of a character, not even for 🦜, 日本語 or naïve café. A client that finds another length than it was told has missed something, and simply asks again.
+
+## When things go wrong
+
+| What happens | What you see |
+|---|---|
+| The provider is busy | A short wait, then the answer |
+| The key is wrong | A failed turn that asks for another key |
+| The connection breaks midway | The text so far, marked as failed |
+| Somebody presses stop | The text so far, marked as stopped |
+| The server restarts | The turn is taken up again |
+
+Nothing of this needs a special client. A failed turn is an ordinary message with a sentence that says what to do, and trying again is one press of a button.
+
+> Patience is not the ability to wait, but the ability to watch a progress indicator with good grace.
+
+## What to do next
+
+- Ask for \`slow\` and stop it halfway.
+- Ask for \`form\`, fill it in and send it.
+- Ask for \`buy\` and press a button on the card.
+- Add a second agent to a group, and let both answer at once.
+- Reload the page while a long answer is still arriving.
+
+Thank you for reading to the very end. A real model would have been more original, but it would not have been free of charge.`;
+
+/** Shown as it was typed: the sandbox passes on no markup that is not its own. */
+const asText = (text: string) =>
+  text.replaceAll(/[<&]/g, (sign) => (sign === "<" ? "&lt;" : "&amp;"));
+
+const longestQuote = 500;
+
+function quote(said: string): string {
+  const characters = [...said];
+  const cut = characters.length > longestQuote;
+  const shown = cut ? `${characters.slice(0, longestQuote).join("")} …` : said;
+  return asText(shown).replaceAll(/^/gm, "> ");
+}
