@@ -1,3 +1,4 @@
+import { connect, type Socket as NetSocket } from "node:net";
 import {
   type Account,
   type EventFrame,
@@ -109,6 +110,11 @@ export class Person implements AsyncDisposable {
     return Socket.open(this.url, this.token);
   }
 
+  /** The same person at another address, as after a restart. */
+  at(url: string): Person {
+    return new Person(url, this.token, this.account);
+  }
+
   /** The same person on either transport. */
   async via(transport: Transport): Promise<Caller> {
     return transport === "HTTP" ? this : this.connect();
@@ -162,6 +168,20 @@ export const groupOf = (creator: Person, ...others: { username: string }[]) =>
 export const say = (person: Pick<Person, "call">, chat: { id: string }, content: string) =>
   person.call("sendMessage", { chat_id: chat.id, content });
 
+/** Every page of a list, from its first to its last. */
+export async function pagesOf<Item>(
+  read: (cursor: { cursor?: string }) => Promise<{ items: Item[]; next_cursor: string | null }>,
+): Promise<Item[][]> {
+  const pages: Item[][] = [];
+  let cursor: string | null = null;
+  do {
+    const page = await read(cursor === null ? {} : { cursor });
+    pages.push(page.items);
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  return pages;
+}
+
 export const socketUrl = (url: string, token: string) =>
   `${url.replace(/^http/, "ws")}/api/ws?token=${encodeURIComponent(token)}`;
 
@@ -170,16 +190,50 @@ type Reply =
   | { ok: true; result?: unknown; id?: string | number }
   | (SocketFailure & { id?: string | number });
 
+abstract class Listener {
+  private waiters = new Set<() => void>();
+
+  /** What has come so far, for the message of a wait in vain. */
+  protected abstract seen(): string;
+
+  protected wake(): void {
+    for (const waiter of this.waiters) waiter();
+  }
+
+  /** Waits for something to become true as frames arrive. */
+  until<Value>(
+    find: () => Value | null | undefined | false,
+    what: string,
+    patience = PATIENCE_MS,
+  ): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      const check = () => {
+        const value = find();
+        if (!value) return;
+        clearTimeout(timer);
+        this.waiters.delete(check);
+        resolve(value);
+      };
+      const timer = setTimeout(() => {
+        this.waiters.delete(check);
+        reject(new Error(`waited in vain for ${what}; there came: ${this.seen()}`));
+      }, patience);
+      this.waiters.add(check);
+      check();
+    });
+  }
+}
+
 /** A socket that keeps every frame, checks each event's shape and lets a test wait for one. */
-export class Socket implements AsyncDisposable {
+export class Socket extends Listener implements AsyncDisposable {
   readonly socket: WebSocket;
   readonly events: Frame[] = [];
   readonly replies: Reply[] = [];
   closed: { code: number; reason: string } | null = null;
   private calls = 0;
-  private waiters = new Set<() => void>();
 
   private constructor(socket: WebSocket) {
+    super();
     this.socket = socket;
     socket.addEventListener("message", ({ data }) => this.keep(JSON.parse(String(data))));
     socket.addEventListener("close", ({ code, reason }) => {
@@ -206,33 +260,12 @@ export class Socket implements AsyncDisposable {
     this.wake();
   }
 
-  private wake(): void {
-    for (const waiter of this.waiters) waiter();
+  protected seen(): string {
+    return this.events.map(({ method }) => method).join(", ");
   }
 
   send(frame: unknown): void {
     this.socket.send(typeof frame === "string" ? frame : JSON.stringify(frame));
-  }
-
-  /** Waits for something to become true as frames arrive. */
-  until<Value>(find: () => Value | null | undefined | false, what: string): Promise<Value> {
-    return new Promise((resolve, reject) => {
-      const check = () => {
-        const value = find();
-        if (!value) return false;
-        clearTimeout(timer);
-        this.waiters.delete(check);
-        resolve(value);
-        return true;
-      };
-      const timer = setTimeout(() => {
-        this.waiters.delete(check);
-        const seen = this.events.map(({ method }) => method).join(", ");
-        reject(new Error(`waited in vain for ${what}; events: ${seen}`));
-      }, PATIENCE_MS);
-      this.waiters.add(check);
-      check();
-    });
   }
 
   /** The first event of that name that fits, seen already or still to come. */
@@ -261,10 +294,11 @@ export class Socket implements AsyncDisposable {
   async reply(method: string, params?: unknown): Promise<Reply> {
     const id = `c${++this.calls}`;
     this.send({ method, params, id });
-    return this.until(
-      () => this.replies.find((reply) => reply.id === id),
-      `the reply to ${method}`,
-    );
+    const found = () => this.replies.find((reply) => reply.id === id);
+    await this.until(() => found() || this.closed, `the reply to ${method}`);
+    const reply = found();
+    if (!reply) throw new Error(`the socket closed with ${this.closed?.code} before a reply`);
+    return reply;
   }
 
   /** A call by its dotted name, with the conversation spelled as sockets spell it. */
@@ -295,4 +329,121 @@ export class Socket implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.closed) await this.close();
   }
+}
+
+const opcodes = { text: 1, binary: 2, close: 8 } as const;
+
+/**
+ * A WebSocket spoken by hand, for what well-behaved clients do not do: it answers no ping, can stop
+ * reading, and can send anything.
+ */
+export class RawSocket extends Listener implements AsyncDisposable {
+  /** Status of the answer to the upgrade; with another than 101, its body. */
+  answer: { status: number; body: string } | null = null;
+  readonly texts: string[] = [];
+  /** 1006 when the connection ended without a word, as in a browser. */
+  closed: { code: number } | null = null;
+  readonly tcp: NetSocket;
+  private unread: Buffer = Buffer.alloc(0);
+
+  private constructor(tcp: NetSocket) {
+    super();
+    this.tcp = tcp;
+    tcp.on("data", (data) => this.received(data as Buffer));
+    tcp.on("error", () => this.ended(1006));
+    tcp.on("close", () => this.ended(1006));
+  }
+
+  /** Resolves with the answer to the upgrade, whatever it is. */
+  static async open(url: string, path: string, headers: Record<string, string> = {}) {
+    const { hostname, port, host } = new URL(url);
+    const self = new RawSocket(connect(Number(port), hostname));
+    const lines = Object.entries({
+      host,
+      upgrade: "websocket",
+      connection: "Upgrade",
+      "sec-websocket-version": "13",
+      "sec-websocket-key": Buffer.from("0123456789abcdef").toString("base64"),
+      ...headers,
+    }).map(([name, value]) => `${name}: ${value}`);
+    self.tcp.write(`GET ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`);
+    await self.until(() => self.answer || self.closed, "an answer");
+    return self;
+  }
+
+  /** Opens with a token, as clients do. */
+  static async connect({ url, token }: Person): Promise<RawSocket> {
+    const self = await RawSocket.open(url, `/api/ws?token=${token}`);
+    await self.until(() => self.texts.length > 0, "hello");
+    return self;
+  }
+
+  send(payload: string | Uint8Array, opcode: keyof typeof opcodes = "text"): void {
+    this.tcp.write(maskedFrame(opcodes[opcode], Buffer.from(payload as string)));
+  }
+
+  private received(data: Buffer): void {
+    this.unread = Buffer.concat([this.unread, data]);
+    if (!this.answer) this.readAnswer();
+    if (this.answer?.status === 101) this.readFrames();
+    this.wake();
+  }
+
+  private readAnswer(): void {
+    const text = this.unread.toString("latin1");
+    const end = text.indexOf("\r\n\r\n");
+    if (end === -1) return;
+    const status = Number(text.split(" ")[1]);
+    const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
+    if (this.unread.length < end + 4 + length) return;
+    const body = this.unread.subarray(end + 4, end + 4 + length).toString("utf8");
+    this.answer = { status, body };
+    this.unread = this.unread.subarray(end + 4 + length);
+  }
+
+  private readFrames(): void {
+    for (let frame = splitFrame(this.unread); frame; frame = splitFrame(this.unread)) {
+      this.unread = frame.rest;
+      if (frame.opcode === opcodes.text) this.texts.push(frame.payload.toString("utf8"));
+      if (frame.opcode === opcodes.close) this.ended(frame.payload.readUInt16BE(0));
+    }
+  }
+
+  private ended(code: number): void {
+    this.closed ??= { code };
+    this.wake();
+  }
+
+  protected seen(): string {
+    return `${this.texts.length} frames`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.tcp.destroy();
+  }
+}
+
+function maskedFrame(opcode: number, payload: Buffer): Buffer {
+  const short = payload.length < 126;
+  const header = Buffer.alloc(short ? 2 : 10);
+  header[0] = 0x80 | opcode;
+  header[1] = 0x80 | (short ? payload.length : 127);
+  if (!short) header.writeBigUInt64BE(BigInt(payload.length), 2);
+  // A mask of zeros leaves the payload as it is.
+  return Buffer.concat([header, Buffer.alloc(4), payload]);
+}
+
+function splitFrame(data: Buffer) {
+  if (data.length < 2) return null;
+  const short = (data[1] as number) & 0x7f;
+  const start = short < 126 ? 2 : short === 126 ? 4 : 10;
+  if (data.length < start) return null;
+  const length =
+    short < 126 ? short : short === 126 ? data.readUInt16BE(2) : Number(data.readBigUInt64BE(2));
+  if (data.length < start + length) return null;
+  return {
+    opcode: (data[0] as number) & 0x0f,
+    payload: data.subarray(start, start + length),
+    rest: data.subarray(start + length),
+  };
 }

@@ -1,0 +1,496 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  actionTokens,
+  type Block,
+  type ButtonBlock,
+  escapeMarkup,
+  type FormBlock,
+  parseMarkup,
+  plainText,
+} from "../src/markup.ts";
+
+const markdown = (text: string) => ({ type: "markdown" as const, text });
+const button = (action: string, label: string): ButtonBlock => ({ type: "button", action, label });
+const card = (title: string, ...children: Block[]): Block => ({ type: "card", title, children });
+const form = (id: string, ...children: FormBlock["children"]): Block => ({
+  type: "form",
+  id,
+  children,
+});
+const input = (name: string, rest: object = {}) =>
+  ({ type: "input", name, label: name, input_type: "text", required: false, ...rest }) as const;
+const select = (name: string, options: string[], rest: object = {}) =>
+  ({ type: "select", name, label: name, required: false, options, ...rest }) as const;
+
+const BUTTON = '<button action="a">A</button>';
+const A = button("a", "A");
+
+function examples(table: Record<string, [content: string, blocks: Block[]]>) {
+  for (const [name, [content, blocks]] of Object.entries(table)) {
+    test(name, () => expect(parseMarkup(content)).toEqual(blocks));
+  }
+}
+
+describe("elements", () => {
+  examples({
+    "nothing at all": ["", []],
+    "only white space": [" \n\t\n", []],
+    "plain Markdown": ["# Hi\n\n- *there*", [markdown("# Hi\n\n- *there*")]],
+    "a button between words": [
+      `Press ${BUTTON} now`,
+      [markdown("Press"), button("a", "A"), markdown("now")],
+    ],
+    "a card": [
+      `<card title="Order">\n**10** AAPL\n${BUTTON}\n</card>`,
+      [card("Order", markdown("**10** AAPL"), A)],
+    ],
+    "a card without a title": ["<card>x</card>", [card("", markdown("x"))]],
+    "a form with its fields": [
+      '<form id="f">Say:<input name="n" label="Name" type="email" required>' +
+        '<select name="s" label="Side" required><option>Buy</option><option>Sell</option></select>' +
+        `${BUTTON}</form>`,
+      [
+        form(
+          "f",
+          markdown("Say:"),
+          input("n", { label: "Name", input_type: "email", required: true }),
+          select("s", ["Buy", "Sell"], { label: "Side", required: true }),
+          A,
+        ),
+      ],
+    ],
+    "a form in a card": [
+      '<card title="t"><form id="f"><input name="n"/></form></card>',
+      [card("t", form("f", input("n")))],
+    ],
+    "layout by indentation is not code": [
+      `<card title="t">\n    Some text\n    - item\n\n    ${BUTTON}\n\n    <form id="f">\n\n` +
+        '        <input name="n">\n    </form>\n</card>',
+      [card("t", markdown("Some text\n- item"), A, form("f", input("n")))],
+    ],
+    "a tag over several lines": ['<card\n  title="t">x</card>', [card("t", markdown("x"))]],
+    "a label over several lines": [
+      '<button action="a">\n  Buy\n  now\n</button>',
+      [button("a", "Buy now")],
+    ],
+    "a label is text, not Markdown": [
+      '<button action="a">`*B*` <b>now</b> &lt;3</button>',
+      [button("a", "`*B*` <b>now</b> <3")],
+    ],
+    "a button without a label shows its action": [
+      '<button action="a"> </button>',
+      [button("a", "a")],
+    ],
+    "line breaks of any kind": [`x\r\n\r\n${BUTTON}\ry`, [markdown("x"), A, markdown("y")]],
+    "text between options is dropped": [
+      '<form id="f"><select name="s">a<option>b</option>c</select></form>',
+      [form("f", select("s", ["b"]))],
+    ],
+  });
+});
+
+describe("attributes", () => {
+  const titled = (attribute: string, title: string): [string, Block[]] => [
+    `<card ${attribute}>x</card>`,
+    [card(title, markdown("x"))],
+  ];
+  examples({
+    "double quotes": titled('title="it\'s"', "it's"),
+    "single quotes": titled("title='a \"b\"'", 'a "b"'),
+    entities: titled('title="&amp;&lt;&gt;&quot;&#39;&#x27;&apos;"', "&<>\"'''"),
+    "entities are decoded once": titled('title="&amp;lt;"', "&lt;"),
+    "unknown entities stay": titled('title="&nope; & &#; &"', "&nope; & &#; &"),
+    "impossible characters": titled('title="&#0;&#xD800;&#9999999;"', "\ufffd\ufffd\ufffd"),
+    "angle brackets": titled('title="P/E < 20 > 5"', "P/E < 20 > 5"),
+    "unknown ones are ignored": titled('onclick="x()" title="t" style="y" hidden', "t"),
+    "the first of two counts": titled('title="1" title="2"', "1"),
+    "spaces around the equals sign": titled('title = "t" ', "t"),
+    "an unknown type is text": [
+      '<form id="f"><input name="n" type="file" required="false"></form>',
+      [form("f", input("n"))],
+    ],
+    "names of the prototype": [
+      '<form id="__proto__"><input name="constructor" toString="1"></form>',
+      [form("__proto__", input("constructor"))],
+    ],
+  });
+});
+
+describe("what stays text", () => {
+  const verbatim = [
+    "<b>bold</b> <script>alert(1)</script>",
+    "<cards>x</cards>",
+    "<Card title='x'>x</Card>",
+    "<!-- <b> --> <https://example.org>",
+    "a < b > c",
+    "<button>No action</button>",
+    '<button action="">Empty action</button>',
+    "<button action=a>Not quoted</button>",
+    '<button action="a"/>',
+    '<button action="a"b="c">No space</button>',
+    '<form>No id</form> <form id="">x</form>',
+    '<input name="n"> outside of a form',
+    '<select name="s"><option>o</option></select> outside of a form',
+    "<option>o</option>",
+    '<card title="t">never closed',
+    '<form id="f"><input name="n">',
+    '<button action="a">never closed',
+    '<button action="a">closed wrongly</card>',
+    '<button action="a">not\n\nin one paragraph</button>',
+    '<card title="forgotten quote>x</card>',
+    "closed, never opened</card></form></button></input>",
+    '\\<button action="a">escaped</button>',
+    '&lt;button action="a"&gt;A&lt;/button&gt;',
+    `\`${BUTTON}\``,
+    `\`\` \` ${BUTTON} \`\``,
+    `over \`two\n${BUTTON} lines\``,
+    `\`<card title="\`">x`,
+    `\`\`\`\n${BUTTON}\n\`\`\``,
+    `\`\`\`html\n${BUTTON}\n\`\`\n~~~\n${BUTTON}`,
+    `~~~ a\`b\n${BUTTON}\n~~~`,
+    `- item\n\n  \`\`\`\n  ${BUTTON}\n  \`\`\``,
+    `> \`\`\`\n> ${BUTTON}\n> \`\`\``,
+    `code:\n\n    ${BUTTON}`,
+    `\t${BUTTON}`,
+    `- item\n\n      ${BUTTON}`,
+  ];
+  for (const content of verbatim) {
+    test(JSON.stringify(content), () => expect(parseMarkup(content)).toEqual([markdown(content)]));
+  }
+
+  examples({
+    "a card in a card": [
+      `<card title="1"><card title="2">x${BUTTON}</card>y</card>`,
+      [card("1", markdown('<card title="2">x'), A, markdown("</card>y"))],
+    ],
+    "a form in a form": [
+      '<form id="1"><form id="2"><input name="n"></form></form>',
+      [form("1", markdown('<form id="2">'), input("n"), markdown("</form>"))],
+    ],
+    "a card in a form": [
+      '<form id="1"><card title="t">x</card></form>',
+      [form("1", markdown('<card title="t">x</card>'))],
+    ],
+    "an unclosed element hides no other": [
+      `<card title="1">${BUTTON}<card title="2">x</card>`,
+      [markdown('<card title="1">'), A, card("2", markdown("x"))],
+    ],
+    "an element closed after the one around it": [
+      `<card title="1"><form id="f">${BUTTON}</card></form>`,
+      [card("1", markdown('<form id="f">'), A), markdown("</form>")],
+    ],
+    "a button in an unclosed button": [
+      `<button action="b">B ${BUTTON}`,
+      [markdown('<button action="b">B'), A],
+    ],
+    "a forgotten quote spoils one element": [
+      `<card title="t>${BUTTON}</card>`,
+      [markdown('<card title="t>'), A, markdown("</card>")],
+    ],
+  });
+});
+
+describe("what looks like code and is none", () => {
+  const shown = [
+    `a lone \` backtick ${BUTTON}`,
+    `\`code\` ${BUTTON} \`code\``,
+    `\\\`${BUTTON}\\\``,
+    `\`a\n\n${BUTTON}\``,
+    `\`a\n# \`${BUTTON}`,
+    `\`\`\`\ncode\n\`\`\`\n${BUTTON}`,
+    `a paragraph\n    ${BUTTON}`,
+    `1. item\n\n    ${BUTTON}`,
+    `- \`\`\`\n  code\n\n${BUTTON}`,
+    `> \`\`\`\n${BUTTON}`,
+    `> quoted ${BUTTON}`,
+    `\\\\${BUTTON}`,
+  ];
+  for (const content of shown) {
+    test(JSON.stringify(content), () => {
+      expect(parseMarkup(content).filter(({ type }) => type === "button")).toEqual([A]);
+    });
+  }
+});
+
+describe("streaming", () => {
+  const hidden = [
+    "<",
+    "</",
+    "<car",
+    "<card",
+    "<button act",
+    '<button action="a"',
+    '<button action="a" /',
+    '<button action="a">Lab',
+    '<button action="a">Label</button',
+    '<card title="t">text and **more**',
+    `<card title="t">${BUTTON}`,
+    '<form id="f"><input name="n"><select name="s"><option>o',
+    '<card title="a <b> <card',
+  ];
+  for (const tail of hidden) {
+    test(`hides ${JSON.stringify(tail)}`, () => {
+      const blocks = parseMarkup(`Hello ${BUTTON} ${tail}`, { streaming: true });
+      expect(blocks).toEqual([markdown("Hello"), A]);
+    });
+  }
+
+  test("shows what cannot become an element", () => {
+    for (const tail of ["a < b", "<bo", "<cards", "<button>", "```\n<car"]) {
+      const blocks = parseMarkup(`x\n\n${tail}`, { streaming: true });
+      expect(blocks).toEqual([markdown(`x\n\n${tail}`.trimEnd())]);
+    }
+  });
+
+  test("waits where a code span may still close", () => {
+    const parse = (content: string) => parseMarkup(content, { streaming: true });
+    expect(parse(`a \` ${BUTTON}`)).toEqual([markdown("a `")]);
+    expect(parse(`a \` ${BUTTON}\``)).toEqual([markdown(`a \` ${BUTTON}\``)]);
+    expect(parse(`a \` ${BUTTON}\n\n`)).toEqual([markdown("a `"), A]);
+    // None of these ends the paragraph before its line is whole.
+    for (const line of ["", " ", "#", "-", "- ", "---", "***", "==", "1.", "```", "```js", "b"]) {
+      expect(parse(`a \` ${BUTTON}\n${line}`)).toEqual([markdown("a `")]);
+    }
+    for (const line of ["# ", "- b", "* *", "---\n", "==\n", "> ", "~~~", "```js\n"]) {
+      expect(parse(`a \` ${BUTTON}\n${line}`).slice(0, 2)).toEqual([markdown("a `"), A]);
+    }
+    expect(parse(`a \`\`\`\n\`\`\`js ${BUTTON}`)).toEqual([
+      markdown(`a \`\`\`\n\`\`\`js ${BUTTON}`),
+    ]);
+  });
+});
+
+describe("plainText", () => {
+  const previews: [string, string][] = [
+    ["# Hello\n\n**bold** _and_ `code` [link](https://x.y)", "Hello bold and code link"],
+    ["- one\n- two\n\n> three", "one two three"],
+    ["```js\nlet x = 1;\n```", "let x = 1;"],
+    ["Title\n===\n\n* * *\n\ntext", "Title text"],
+    ["2 * 3, limit_price, \\*kept\\*, &lt;b&gt;", "2 * 3, limit_price, *kept*, <b>"],
+    [`<card title="Order">10 AAPL ${BUTTON}</card>`, "Order · 10 AAPL · A"],
+    ['<form id="f"><input name="n" label="Limit price"></form>', "Limit price"],
+    ["", ""],
+  ];
+  for (const [content, preview] of previews) {
+    test(JSON.stringify(content), () => expect(plainText(content)).toBe(preview));
+  }
+
+  test("is short and well-formed", () => {
+    expect(plainText("x".repeat(1000))).toBe(`${"x".repeat(199)}…`);
+    const emoji = plainText("👍".repeat(5000), 10);
+    expect(emoji).toBe(`${"👍".repeat(9)}…`);
+  });
+});
+
+test("actionTokens finds what can be pressed and submitted, at any depth", () => {
+  const content =
+    `${BUTTON}<card title="t"><button action="b">B</button><form id="f">` +
+    `<button action="c">C</button></form></card><form id="g"></form>\`<form id="h"></form>\``;
+  expect(actionTokens(content)).toEqual({
+    actions: new Set(["a", "b", "c"]),
+    forms: new Set(["f", "g"]),
+  });
+});
+
+describe("any content", () => {
+  const fragment = fc.constantFrom(
+    ...['<card title="t">', "<card>", "</card>", '<button action="a">', "</button>", BUTTON],
+    ...['<form id="f">', "</form>", "<form>", '<input name="n" required>', "</option>"],
+    ...['<select name="s">', "<option>", "</select>", "<option>o</option>", "<b>", "<", ">"],
+    ...["`", "``", "```", "~~~", "\n", "\n\n", "    ", "\t", " ", "> ", "- ", "1. ", "# "],
+    ...["---", "===", "\\", '"', "'", "&lt;", "=", "/", "text", "\r", "é👍"],
+  );
+  const codeOrNot = fc.constantFrom(
+    ...[BUTTON, BUTTON, "`", "`", "``", "```", "\n", "\n", "\n", "a", " ", "#", "-", "=", "> "],
+  );
+  const content = fc.oneof(
+    fc.array(fragment, { maxLength: 24 }).map((parts) => parts.join("")),
+    fc.array(codeOrNot, { maxLength: 12 }).map((parts) => parts.join("")),
+    fc.string({ unit: "binary", maxLength: 200 }),
+  );
+  const elements = (blocks: Block[]) => blocks.filter(({ type }) => type !== "markdown");
+
+  test("gives only the blocks there are, where they may be", () => {
+    fc.assert(
+      fc.property(content, fc.boolean(), (text, streaming) => {
+        expectBlocks(parseMarkup(text, { streaming }), ["markdown", "card", "form", "button"]);
+        plainText(text);
+        actionTokens(text);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test("never takes back an element while it streams", () => {
+    fc.assert(
+      fc.property(content, (text) => {
+        const final = elements(parseMarkup(text));
+        let shown: Block[] = [];
+        for (let length = 0; length <= text.length; length++) {
+          const now = elements(parseMarkup(text.slice(0, length), { streaming: true }));
+          expect(now.slice(0, shown.length)).toEqual(shown);
+          shown = now;
+        }
+        expect(final.slice(0, shown.length)).toEqual(shown);
+      }),
+      { numRuns: 4000 },
+    );
+  });
+
+  test("agrees with a CommonMark parser on what is code", () => {
+    const piece = fc.constantFrom(
+      ...["a", "`", "``", "```", "~~~", "\n", "\n\n", "    ", "  ", "\t", " ", "> ", ">", "- "],
+      ...["1. ", "2) ", "10. ", "# ", "#", "---", "===", "***", "*", "-", "x\n", "@", "@", "@\n"],
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
+        const parts = pieces.join("").split("@");
+        const join = (mark: (n: number) => string) =>
+          parts.map((part, n) => (n === 0 ? part : mark(n) + part)).join("");
+        const { actions } = actionTokens(join((n) => `<button action="${n}">A</button>`));
+        const html = Bun.markdown.html(join((n) => `mark${n}.`));
+        for (let n = 1; n < parts.length; n++) {
+          expect(actions.has(`${n}`)).toBe(!isInCode(html, `mark${n}.`));
+        }
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});
+
+describe("well-formed content", () => {
+  const words = fc.constantFrom("text", "**bold**", "`<card>`", "- a\n- b", "a < b", "\\` x");
+  const field = fc.constantFrom(
+    '<input name="n">',
+    '<select name="s">\n<option>o</option>\n</select>',
+    BUTTON,
+  );
+  const space = fc.constantFrom("", " ", "\n", "\n\n");
+  const sequence = (item: fc.Arbitrary<string>) =>
+    fc
+      .array(fc.tuple(item, space), { maxLength: 5 })
+      .map((items) => items.map(([text, gap]) => text + gap).join(""));
+  const forms = sequence(fc.oneof(words, field)).map((inner) => `<form id="f">${inner}</form>`);
+  const body = fc.oneof(words, fc.constant(BUTTON), forms);
+  const cards = sequence(body).map((inner) => `<card title="t">${inner}</card>`);
+  const content = sequence(fc.oneof(body, cards));
+
+  test("is the same streamed and finished", () => {
+    fc.assert(
+      fc.property(content, (text) => {
+        expect(parseMarkup(text, { streaming: true })).toEqual(parseMarkup(text));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe("escapeMarkup", () => {
+  const tricky = fc.constantFrom(
+    ...["<", ">", '"', "'", "`", "*", "_", "[x](y)", "# ", "- ", "1. ", "\n", "    ", "&lt;"],
+    ...["</card>", "</button>", BUTTON, "<https://x.y>", "http://x.y", "a@b.cd", "~~", "|", "\\"],
+    ...["![", "---", "===", "www.x.yz", " ", "é", "👍", "limit_price", "10.5", "-3", "&"],
+  );
+  const value = fc
+    .oneof(
+      fc.array(tricky, { maxLength: 8 }).map((parts) => parts.join("")),
+      fc.string({ unit: "binary", maxLength: 40 }),
+    )
+    // What no message can hold, and what a parser drops at the beginning of a document.
+    .map((text) => text.replace(/[\0\ufeff]/g, ""));
+
+  test("leaves words and numbers as they are", () => {
+    for (const text of ["Buy 10 AAPL", "limit_price", "10.5", "BRK-B", "12:30", "$5, 3% a/b"]) {
+      expect(escapeMarkup(text)).toBe(text);
+    }
+    expect(escapeMarkup('<a href="x">')).toBe("&lt;a href&#61;&quot;x&quot;&gt;");
+    expect(escapeMarkup("\0\ud800")).toBe("\ufffd\ufffd");
+  });
+
+  test("makes any value inert text, in an attribute, a label and Markdown", () => {
+    fc.assert(
+      fc.property(value, (text) => {
+        const safe = escapeMarkup(text);
+        expect(parseMarkup(safe).every(({ type }) => type === "markdown")).toBe(true);
+        const [block, ...others] = parseMarkup(
+          `<card title="${safe}">.${safe}<button action='x${safe}'>.${safe}</button></card>`,
+        );
+        expect(others).toEqual([]);
+        const inside = [markdown(`.${safe}`), button(`x${text}`, `.${text}`)];
+        expect(block).toEqual(card(text, ...inside));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test("shows as the same text in a CommonMark parser, with every extension on", () => {
+    fc.assert(
+      fc.property(value, (text) => {
+        fc.pre(text !== "");
+        const extensions = { autolinks: true, tables: true, strikethrough: true, tasklists: true };
+        for (const [before, after] of ["", "- ", "# ", "a ", "[", "*"].map((s) => [s, " z"])) {
+          const html = Bun.markdown.html(`${before}${escapeMarkup(text)}${after}`, extensions);
+          const plain = Bun.markdown.html(`${before}y${after}`, extensions);
+          const entities: Record<string, string> = {
+            "&": "&amp;",
+            "<": "&lt;",
+            ">": "&gt;",
+            '"': "&quot;",
+          };
+          const escaped = text.replace(/[&<>"]/g, (character) => entities[character] ?? "");
+          expect(html).toBe(plain.replace("y", () => escaped));
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe("time grows with the length of", () => {
+  const parts = [
+    ...["<", "<card ", '<card title="', "<card title='a' ", '<card title="t">', "</card>"],
+    ...['<button action="a">', BUTTON, '<form id="f">', '<form id="f"><select name="s">'],
+    ...["`", "` ", "\\`` ", "\\", "\n", " ", "    \n", "> ", "- ", "* ", "1. ", "- \n", ">\n"],
+    ...["```\n", "~~~", "#", "# `\n", "[", "[](", "&", "&#", "_", "a=", "x", "<card a='<card b=\""],
+    ...["</button", "<option>", "=\n", "-\n", "<card\n", "<card `", "👍"],
+  ];
+  const fill = (part: string, length: number) => part.repeat(length / part.length);
+  const long = 200_000;
+  const inputs = parts.map((part): [string, string] => [JSON.stringify(part), fill(part, long)]);
+  const runs = Array.from({ length: 600 }, (_, n) => `${"`".repeat(n + 1)} <card>`).join("");
+  inputs.push(["ever longer runs of backticks", runs]);
+  inputs.push(["deep quotes and blank lines", fill("> - ", 4000) + fill("\n>", long)]);
+  inputs.push(["blank lines before text", `${fill("\n", long)}x${fill(" \n", long)}y`]);
+  inputs.push(["lines in a card", `<card>${fill("\n", long)}x${fill("\n  x", long)}</card>`]);
+  inputs.push(["open cards and lines", fill("<card>", long / 2) + fill("\n x", long / 2)]);
+  inputs.push(["a megabyte of everything", parts.map((part) => fill(part, 25_000)).join("\n\n")]);
+
+  for (const [name, input] of inputs) {
+    test(name, () => {
+      const started = performance.now();
+      parseMarkup(input);
+      parseMarkup(input, { streaming: true });
+      plainText(input);
+      escapeMarkup(input);
+      expect(performance.now() - started).toBeLessThan(4000);
+    });
+  }
+});
+
+function expectBlocks(blocks: (Block | FormBlock["children"][number])[], allowed: string[]) {
+  for (const block of blocks) {
+    expect(allowed).toContain(block.type);
+    if (block.type === "card") expectBlocks(block.children, ["markdown", "form", "button"]);
+    if (block.type === "form") {
+      expectBlocks(block.children, ["markdown", "input", "select", "button"]);
+    }
+  }
+}
+
+function isInCode(html: string, mark: string): boolean {
+  const before = html.slice(0, html.indexOf(mark));
+  // Not found or inside of a tag: an info string, of which HTML keeps the first word alone.
+  if (!html.includes(mark) || before.lastIndexOf("<") > before.lastIndexOf(">")) return true;
+  return before.lastIndexOf("<code") > before.lastIndexOf("</code>");
+}

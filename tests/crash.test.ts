@@ -1,0 +1,101 @@
+import { expect, test } from "bun:test";
+import { closeCodes } from "@parley/protocol";
+import { type Person, type Socket, signUp } from "./support/client.ts";
+import { startServer } from "./support/server.ts";
+
+const UNLIMITED = JSON.stringify({ messages_per_second: 0, operations_per_second: 0 });
+const WRITERS = 4;
+const WINDOW = 20;
+
+/** Sends one message after another, many under way, until the socket dies; tells what was acknowledged. */
+async function write(socket: Socket, chat_id: string, name: string, acknowledged: Set<string>) {
+  let sent = 0;
+  const lane = async () => {
+    while (!socket.closed) {
+      const client_msg_id = `${name}-${sent++}`;
+      const message = await socket.call("sendMessage", {
+        chat_id,
+        content: `message ${client_msg_id}`,
+        client_msg_id,
+      });
+      acknowledged.add(message.client_msg_id ?? "");
+    }
+  };
+  const lanes = Array.from({ length: WINDOW }, () => lane().catch(() => undefined));
+  await socket.until(() => socket.closed, "the crash");
+  return Promise.race(lanes);
+}
+
+async function wholeHistory(person: Person, chat_id: string) {
+  const ids: (string | null)[] = [];
+  const seqs: number[] = [];
+  let before: string | undefined;
+  for (;;) {
+    const page = await person.call("getChatHistory", {
+      chat_id,
+      limit: 100,
+      ...(before && { before }),
+    });
+    ids.unshift(...page.items.map(({ client_msg_id }) => client_msg_id));
+    seqs.unshift(...page.items.map(({ seq }) => seq));
+    before = page.items[0]?.id;
+    if (!page.has_more) return { ids, seqs };
+  }
+}
+
+test("kill -9 under load loses nothing that was acknowledged and repeats nothing", async () => {
+  await using server = await startServer({ PARLEY_LIMITS: UNLIMITED });
+  const people = await Promise.all(
+    Array.from({ length: WRITERS }, (_, place) => signUp(server.url, `writer${place}`)),
+  );
+  const [first] = people as [Person];
+  const chat = await first.call("startChat", {
+    usernames: people.map(({ username }) => username),
+    kind: "group",
+  });
+  const acknowledged = new Set<string>();
+
+  for (let crash = 0; crash < 5; crash++) {
+    const sockets = await Promise.all(people.map((person) => person.at(server.url).connect()));
+    const writing = sockets.map((socket, place) =>
+      write(socket, chat.id, `${crash}-${place}`, acknowledged),
+    );
+    const before = acknowledged.size;
+    const [witness] = sockets as [Socket];
+    await witness.until(() => acknowledged.size > before + 300, "300 acknowledgements");
+    await server.kill();
+    await Promise.all(writing);
+    await server.restart();
+  }
+
+  const reader = first.at(server.url);
+  const { ids, seqs } = await wholeHistory(reader, chat.id);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect([...acknowledged].filter((id) => !ids.includes(id))).toEqual([]);
+  expect(seqs).toEqual(seqs.map((_, place) => place + 1));
+}, 60_000);
+
+test("a resend after a crash returns the message that was stored", async () => {
+  await using server = await startServer();
+  const [ann, bob] = await Promise.all([signUp(server.url, "ann"), signUp(server.url, "bob")]);
+  const chat = await ann.call("startChat", { usernames: [bob.username] });
+  const input = { chat_id: chat.id, content: "once", client_msg_id: "only" };
+  const sent = await ann.call("sendMessage", input);
+  await server.kill();
+  await server.restart();
+  const again = ann.at(server.url);
+  expect(await again.call("sendMessage", input)).toEqual(sent);
+  const { items } = await again.call("getChatHistory", { chat_id: chat.id });
+  expect(items).toEqual([sent]);
+});
+
+test("an orderly stop finishes what is under way and tells clients to come back", async () => {
+  await using server = await startServer({ PARLEY_LIMITS: UNLIMITED });
+  const [ann, bob] = await Promise.all([signUp(server.url, "ann"), signUp(server.url, "bob")]);
+  const chat = await ann.call("startChat", { usernames: [bob.username] });
+  const socket = await ann.connect();
+  await socket.call("sendMessage", { chat_id: chat.id, content: "before the stop" });
+  expect(await server.stop()).toBe(0);
+  await socket.until(() => socket.closed, "close");
+  expect(socket.closed?.code).toBe(closeCodes.goingAway);
+});

@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Conversation } from "@parley/protocol";
+import fc from "fast-check";
+import { CallFailed, type Person, type Socket, signUp } from "./support/client.ts";
+import { catchUp, comparable, fetchView, LiveView, type View } from "./support/model.ts";
+import { startServer, type TestServer } from "./support/server.ts";
+
+/** Somebody who keeps a view by events alone while things happen. */
+class Watcher implements AsyncDisposable {
+  readonly person: Person;
+  private readonly socket: Socket;
+  private readonly live: LiveView;
+  /** The view as it was at the start: what a client that was away since then holds. */
+  private readonly before: View;
+  private seen = 1;
+
+  private constructor(person: Person, socket: Socket, live: LiveView) {
+    this.person = person;
+    this.socket = socket;
+    this.live = live;
+    this.before = structuredClone(live.view);
+  }
+
+  static async start(person: Person): Promise<Watcher> {
+    const socket = await person.connect();
+    return new Watcher(person, socket, await LiveView.load(person));
+  }
+
+  async check(): Promise<void> {
+    await this.socket.settled();
+    while (this.seen < this.socket.events.length) {
+      const frame = this.socket.events[this.seen++];
+      if (frame) await this.live.apply(structuredClone(frame));
+    }
+    const fresh = comparable(await fetchView(this.person));
+    expect(comparable(this.live.view)).toEqual(fresh);
+    expect(comparable(await catchUp(this.person, this.before))).toEqual(fresh);
+  }
+
+  [Symbol.asyncDispose]() {
+    return this.socket[Symbol.asyncDispose]();
+  }
+}
+
+let server: TestServer;
+let people: Person[];
+beforeAll(async () => {
+  server = await startServer({
+    PARLEY_LIMITS: JSON.stringify({ messages_per_second: 0, operations_per_second: 0 }),
+  });
+  people = await Promise.all(["ann", "bob", "cat", "dan"].map((name) => signUp(server.url, name)));
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** Runs something and checks that everybody's events brought them to the server's state. */
+async function verify(action: (chat: Conversation) => Promise<unknown>): Promise<void> {
+  const [ann, bob, cat] = people as [Person, Person, Person, Person];
+  const chat = await ann.call("startChat", {
+    usernames: [bob.username, cat.username, `${ann.username}:claude`],
+    title: "Group",
+  });
+  await ann.call("sendMessage", { chat_id: chat.id, content: `hello @${bob.username}` });
+  await bob.call("sendMessage", { chat_id: chat.id, content: `hello @${ann.username}` });
+  const watchers = await Promise.all(people.map((person) => Watcher.start(person)));
+  try {
+    await action(chat);
+    for (const watcher of watchers) await watcher.check();
+  } finally {
+    for (const watcher of watchers) await watcher[Symbol.asyncDispose]();
+    for (const person of people) {
+      await person.call("leaveChat", { chat_id: chat.id }).catch(() => undefined);
+    }
+  }
+}
+
+describe("initial fetch and events equal a fresh fetch", () => {
+  const person = (place: number) => people[place] as Person;
+  const lastMessage = (chat: Conversation) =>
+    person(0)
+      .call("getChatHistory", { chat_id: chat.id })
+      .then(({ items }) => items.at(-1)?.id ?? "");
+
+  const changes: Record<string, (chat: Conversation) => Promise<unknown>> = {
+    "after a message": ({ id }) => person(2).call("sendMessage", { chat_id: id, content: "hi" }),
+    "after a mention": ({ id }) =>
+      person(2).call("sendMessage", { chat_id: id, content: `see @${person(0).username}` }),
+    "after an edit": async (chat) =>
+      person(1).call("editMessage", { message_id: await lastMessage(chat), content: "edited" }),
+    "after a deletion": async (chat) =>
+      person(1).call("deleteMessages", {
+        chat_id: chat.id,
+        message_ids: [await lastMessage(chat)],
+      }),
+    "after a deletion for oneself": async (chat) =>
+      person(0).call("deleteMessagesForMe", {
+        chat_id: chat.id,
+        message_ids: [await lastMessage(chat)],
+      }),
+    "after a reaction": async (chat) =>
+      person(2).call("setMessageReaction", { message_id: await lastMessage(chat), emoji: "👍" }),
+    "after a reaction taken back": async (chat) => {
+      const message_id = await lastMessage(chat);
+      await person(2).call("setMessageReaction", { message_id, emoji: "👍" });
+      await person(0).call("setMessageReaction", { message_id, emoji: "👍" });
+      await person(2).call("setMessageReaction", { message_id, emoji: "👍" });
+    },
+    "after reading": ({ id }) => person(2).call("readChat", { chat_id: id, seq: 2 }),
+    "after a new title": ({ id }) =>
+      person(1).call("setChatTitle", { chat_id: id, title: "Renamed" }),
+    "after somebody joined": ({ id }) =>
+      person(1).call("addChatMembers", { chat_id: id, usernames: [person(3).username] }),
+    "after somebody was removed": ({ id }) =>
+      person(0).call("removeChatMember", { chat_id: id, username: person(2).username }),
+    "after the admin left": ({ id }) => person(0).call("leaveChat", { chat_id: id }),
+    "after somebody left and came back": async ({ id }) => {
+      await person(1).call("leaveChat", { chat_id: id });
+      await person(2).call("sendMessage", { chat_id: id, content: "meanwhile" });
+      await person(0).call("addChatMembers", { chat_id: id, usernames: [person(1).username] });
+    },
+    "after a new direct conversation": async () => {
+      const stranger = await signUp(server.url, "new");
+      const { id } = await stranger.call("startChat", { usernames: [person(0).username] });
+      await stranger.call("sendMessage", { chat_id: id, content: "nice to meet you" });
+    },
+    "after a change of name": () =>
+      person(1).call("updateMe", { display_name: `Bob ${Math.random()}` }),
+  };
+  for (const [name, change] of Object.entries(changes)) test(name, () => verify(change));
+});
+
+interface Step {
+  kind: string;
+  actor: number;
+  other: number;
+  pick: number;
+  text: string;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constantFrom(
+    ...["send", "send", "send", "mention", "reply", "edit", "delete", "hide", "react", "react"],
+    ...["read", "title", "add", "remove", "leave"],
+  ),
+  actor: fc.nat(3),
+  other: fc.nat(3),
+  pick: fc.nat(50),
+  text: fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }).map((text) => `m ${text}`),
+});
+
+/** Does a step as far as its actor may; what the server forbids changes nothing. */
+async function perform(chat_id: string, { kind, actor, other, pick, text }: Step): Promise<void> {
+  const who = people[actor] as Person;
+  const username = (people[other] as Person).username;
+  const { items } = await who.call("getChatHistory", { chat_id });
+  const target = items[pick % Math.max(items.length, 1)];
+  const message_id = target?.id ?? Bun.randomUUIDv7();
+  const few = items.slice(pick % 5, (pick % 5) + 3).map(({ id }) => id);
+  const message_ids = few.length > 0 ? few : [message_id];
+  const steps: Record<string, () => Promise<unknown>> = {
+    send: () => who.call("sendMessage", { chat_id, content: text }),
+    mention: () => who.call("sendMessage", { chat_id, content: `${text} @${username}` }),
+    reply: () => who.call("sendMessage", { chat_id, content: text, reply_to_id: message_id }),
+    edit: () => who.call("editMessage", { message_id, content: `${text} @${username}` }),
+    delete: () => who.call("deleteMessages", { chat_id, message_ids }),
+    hide: () => who.call("deleteMessagesForMe", { chat_id, message_ids }),
+    react: () =>
+      who.call("setMessageReaction", { message_id, emoji: ["👍", "🎉", "❤️"][pick % 3] ?? "👍" }),
+    read: () => who.call("readChat", { chat_id, seq: pick }),
+    title: () => who.call("setChatTitle", { chat_id, title: text }),
+    add: () => who.call("addChatMembers", { chat_id, usernames: [username] }),
+    remove: () => who.call("removeChatMember", { chat_id, username }),
+    leave: () => who.call("leaveChat", { chat_id }),
+  };
+  await steps[kind]?.();
+}
+
+test("random sequences by several people leave every client with the server's state", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), (steps) =>
+      verify(async ({ id }) => {
+        for (const each of steps) {
+          await perform(id, each).catch((error) => {
+            const expected = error instanceof CallFailed && error.code !== "internal";
+            if (!expected) throw error;
+          });
+        }
+      }),
+    ),
+    { numRuns: 60 },
+  );
+}, 60_000);
