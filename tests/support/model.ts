@@ -229,7 +229,9 @@ export class LiveView {
 
   private read(state: View[string], username: string, seq: number): void {
     const { reads } = state.conversation;
-    reads[username] = Math.max(reads[username] ?? 0, seq);
+    const before = reads[username];
+    if (before === undefined) return;
+    reads[username] = Math.max(before, seq);
     if (this.isMe(username)) state.conversation.last_read_seq = reads[username];
     this.refresh(state);
   }

@@ -169,7 +169,8 @@ function updatesQuery(db: Connection, assemble: Assemble) {
   );
   const changed = db.query<ViewRow>(
     `SELECT ${VIEW} FROM ${JOINED} WHERE m.conversation_id = ?1 AND m.version > m.seq
-     AND m.version > ?3 AND m.version <= ?5 AND ${NOT_HIDDEN} ORDER BY m.version LIMIT ?4`,
+     AND m.version > ?3 AND m.version <= ?5 AND (m.deleted_at IS NOT NULL OR ${NOT_HIDDEN})
+     ORDER BY m.version LIMIT ?4`,
   );
   const hidden = db.query<{ uuid: string }>(
     `SELECT m.uuid FROM hidden h CROSS JOIN messages m
