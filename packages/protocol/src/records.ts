@@ -119,3 +119,67 @@ export const SignedIn = record("SignedIn", {
   account: Account,
 });
 export type SignedIn = z.infer<typeof SignedIn>;
+
+export const AgentSummary = record("AgentSummary", {
+  provider: z.string(),
+  username: z.string().meta({ description: "`<owner>:<provider>`." }),
+  display_name: z.string(),
+  key_configured: z.boolean(),
+});
+export type AgentSummary = z.infer<typeof AgentSummary>;
+
+export const AgentLimits = record("AgentLimits", {
+  spenders: z
+    .enum(["owner", "participants"])
+    .meta({ description: "Whose messages the agent answers at the owner's expense." }),
+  daily_tokens: z.int().nullable(),
+  chat_daily_tokens: z.int().nullable().meta({ description: "In each conversation." }),
+  turns_per_minute: z.int().nullable(),
+});
+export type AgentLimits = z.infer<typeof AgentLimits>;
+
+/** An agent as its owner sees it. */
+export const AgentProfile = record("AgentProfile", {
+  ...AgentSummary.shape,
+  key_tail: z.string().nullable(),
+  model: z.string(),
+  instructions: z.string().nullable(),
+  limits: AgentLimits,
+});
+export type AgentProfile = z.infer<typeof AgentProfile>;
+
+export const GroupAgent = record("GroupAgent", { agent: Account, always_on: z.boolean() });
+export type GroupAgent = z.infer<typeof GroupAgent>;
+
+const Usage = z.object({ input_tokens: z.int(), output_tokens: z.int() });
+
+export const TurnReceipt = record("TurnReceipt", {
+  message_id: uuid,
+  conversation_id: uuid,
+  agent: Account,
+  triggered_by: uuid,
+  model: z.string(),
+  status: Turn.shape.status,
+  error: Turn.shape.error,
+  context_ids: z
+    .array(uuid)
+    .meta({ description: "The messages that were sent to the model, oldest first." }),
+  tries: z.int(),
+  started_at: timestamp,
+  finished_at: timestamp.nullable(),
+  first_token_ms: z.int().nullable(),
+  duration_ms: z.int().nullable(),
+  usage: Usage.nullable().meta({ description: "Only for the agent's owner." }),
+});
+export type TurnReceipt = z.infer<typeof TurnReceipt>;
+
+export const UsageRow = record("UsageRow", {
+  agent: z.string(),
+  conversation_id: uuid,
+  day: z.string().meta({ description: "In UTC, such as 2026-11-15." }),
+  turns: z.int(),
+  failures: z.int(),
+  input_tokens: z.int(),
+  output_tokens: z.int(),
+});
+export type UsageRow = z.infer<typeof UsageRow>;

@@ -23,4 +23,8 @@ export type Announcement =
       /** Whose clients hear this event of a conversation as their last. */
       leaves?: Membership;
     }
-  | { endedSession: string };
+  | { endedSession: string }
+  /** Agents have something to do. */
+  | { queuedTurns: true }
+  /** Whoever runs these turns is to let go of them. */
+  | { endedTurns: readonly number[] };

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { z } from "zod";
+import { parseMasterKeys } from "./security/vault.ts";
 
 /** A setting that cannot be used; its message is the one sentence the operator sees. */
 export class ConfigError extends Error {
@@ -72,6 +73,10 @@ export interface Config {
   signUp: SignUpPolicy;
   oidc: { issuer: string; audience: string; usernameClaim: string } | null;
   providers: ReadonlyMap<string, Provider>;
+  /** Whether test keys are answered by the built-in model. */
+  sandbox: boolean;
+  /** Newest first; null: a key of the installation's own, kept beside the data. */
+  masterKeys: readonly Buffer[] | null;
   limits: Limits;
   /** Web origins besides the service's own. */
   origins: readonly string[];
@@ -91,6 +96,8 @@ export function readConfig(env: Environment = process.env): Config {
     signUp: readSignUp(env.PARLEY_SIGNUP),
     oidc: readOidc(env),
     providers: readProviders(env.PARLEY_PROVIDERS),
+    sandbox: readSandbox(env.PARLEY_SANDBOX),
+    masterKeys: readMasterKeys(env.PARLEY_MASTER_KEY),
     limits: readLimits(env.PARLEY_LIMITS),
     origins: readOrigins(env.PARLEY_ORIGINS),
     logLevel: readLogLevel(env.PARLEY_LOG),
@@ -141,6 +148,23 @@ function readProviders(value: string | undefined): Config["providers"] {
   const parsed = schema.safeParse(given);
   if (!parsed.success) throw new ConfigError(`PARLEY_PROVIDERS ${firstIssue(parsed.error)}.`);
   return new Map(Object.entries(parsed.data));
+}
+
+function readSandbox(value = "on"): boolean {
+  if (value === "on" || value === "off") return value === "on";
+  throw new ConfigError(`PARLEY_SANDBOX must be on or off, not "${value}".`);
+}
+
+function readMasterKeys(value: string | undefined): Config["masterKeys"] {
+  if (!value) return null;
+  const keys = parseMasterKeys(value);
+  // The value is a secret: the sentence does not repeat it.
+  if (!keys) {
+    throw new ConfigError(
+      "PARLEY_MASTER_KEY must be 32 bytes in base64, or several, comma-separated.",
+    );
+  }
+  return keys;
 }
 
 function fileOrText(value: string): string {

@@ -1,4 +1,4 @@
-import { forbidden, notFound } from "./failure.ts";
+import { badField, forbidden, notFound } from "./failure.ts";
 import type { Caller } from "./operation.ts";
 import type { ConversationRecord, MessageRecord, ReadTx } from "./store/store.ts";
 
@@ -25,4 +25,15 @@ export async function visibleMessage(
   const conversation = await joinedConversation(tx, message.conversation_uuid, caller);
   if (await tx.isHidden(message, caller.account.id)) throw notFound("message");
   return { message, conversation };
+}
+
+/** The same for what only groups have (400). */
+export async function joinedGroup(
+  tx: ReadTx,
+  uuid: string,
+  caller: Caller,
+): Promise<ConversationRecord> {
+  const conversation = await joinedConversation(tx, uuid, caller);
+  if (conversation.kind !== "group") throw badField("chat_id", "is not a group");
+  return conversation;
 }

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Server } from "bun";
+import { dispatcher } from "./agents/dispatcher.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { logger } from "./observe/log.ts";
 import { metrics as newMetrics } from "./observe/metrics.ts";
@@ -10,11 +11,15 @@ import { handlers } from "./operations/index.ts";
 import { memoryBus } from "./realtime/bus-memory.ts";
 import { hub as newHub } from "./realtime/hub.ts";
 import { typing } from "./realtime/typing.ts";
+import { rotateKeys } from "./rotate.ts";
 import { authenticator } from "./security/authenticate.ts";
+import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
 import { oidc } from "./security/oidc.ts";
 import { passwords } from "./security/passwords.ts";
 import { failureThrottle, throttle } from "./security/throttle.ts";
+import { vault as newVault, type Vault } from "./security/vault.ts";
 import { openSqliteStore } from "./store/sqlite/index.ts";
+import type { Store } from "./store/store.ts";
 import { httpTransport } from "./transport/http.ts";
 import { pages } from "./transport/pages.ts";
 import { type Connection, socketTransport } from "./transport/socket.ts";
@@ -28,12 +33,25 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+function openStore(config: Config): Store {
+  mkdirSync(resolve(config.dataDir), { recursive: true, mode: 0o700 });
+  return openSqliteStore(join(resolve(config.dataDir), "parley.db"));
+}
+
+const keyFile = (config: Config): MasterKeyFile =>
+  masterKeyFile(join(resolve(config.dataDir), "master.key"));
+
+function openVault(config: Config): Vault {
+  if (config.masterKeys) return newVault(config.masterKeys);
+  const file = keyFile(config);
+  return newVault(file.read(), file.read);
+}
+
 /** Puts the service together. The only place that chooses backends. */
 export function start(config: Config): Running {
-  const dataDir = resolve(config.dataDir);
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const log = logger(config.logLevel);
-  const store = openSqliteStore(join(dataDir, "parley.db"));
+  const store = openStore(config);
+  const vault = openVault(config);
   const bus = memoryBus();
   const hub = newHub(bus, (topic, data) => server.publish(topic, data));
   const metrics = newMetrics();
@@ -47,6 +65,7 @@ export function start(config: Config): Running {
     hub,
     typing: typing(hub),
     passwords: passwords(),
+    vault,
     authenticator: authenticator(store, config.oidc && oidc(config.oidc), config.providers),
     rates: {
       messages: throttle({ perSecond: limits.messages_per_second, burst: limits.message_burst }),
@@ -62,6 +81,10 @@ export function start(config: Config): Running {
     log,
     metrics,
   };
+
+  const agents = dispatcher({ config, store, vault, log });
+  hub.onTurns(agents.receive);
+  metrics.watch("parley_turns", "gauge", "Agent turns under way.", agents.running);
 
   const byName = new Map(handlers.map((bound) => [bound.contract.name, bound]));
   const byEitherName = new Map<string, Bound>([
@@ -91,9 +114,12 @@ export function start(config: Config): Running {
     },
   });
 
+  const begun = agents.start();
   return {
     url: `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${server.port}`,
     async stop() {
+      await begun;
+      await agents.stop();
       sockets.stop();
       await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
       await server.stop(true);
@@ -130,15 +156,31 @@ function fail(error: unknown): never {
   process.exit(1);
 }
 
-if (import.meta.main) {
-  try {
-    const config = withInviteCode(readConfig());
-    const running = start(config);
-    greet(running, config);
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
-      process.once(signal, () => running.stop().then(() => process.exit(0), fail));
-    }
-  } catch (error) {
-    fail(error);
+function serve(): void {
+  const config = withInviteCode(readConfig());
+  const running = start(config);
+  greet(running, config);
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.once(signal, () => running.stop().then(() => process.exit(0), fail));
   }
 }
+
+/** A file of the installation's own gets a new key first; configured keys are rotated as given. */
+async function rotate(): Promise<void> {
+  const config = readConfig();
+  const store = openStore(config);
+  if (!config.masterKeys) keyFile(config).add();
+  const { resealed, kept } = await rotateKeys(store, openVault(config));
+  print(`Sealed ${resealed} keys under the newest master key; ${kept} were so already.`);
+  await store.close();
+}
+
+const USAGE = "Usage: parley [serve] | parley keys rotate";
+
+async function main(command: string): Promise<void> {
+  if (command === "" || command === "serve") serve();
+  else if (command === "keys rotate") await rotate();
+  else throw new ConfigError(USAGE);
+}
+
+if (import.meta.main) main(process.argv.slice(2).join(" ")).catch(fail);

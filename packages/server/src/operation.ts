@@ -9,6 +9,7 @@ import type { Typing } from "./realtime/typing.ts";
 import type { Authenticator } from "./security/authenticate.ts";
 import type { Passwords } from "./security/passwords.ts";
 import type { FailureThrottle, Throttle } from "./security/throttle.ts";
+import type { Vault } from "./security/vault.ts";
 import type { AccountRecord, Store } from "./store/store.ts";
 
 /** Who calls. */
@@ -25,6 +26,7 @@ export interface Services {
   typing: Typing;
   passwords: Passwords;
   authenticator: Authenticator;
+  vault: Vault;
   rates: { messages: Throttle; operations: Throttle };
   signInFailures: { byUsername: FailureThrottle; byAddress: FailureThrottle };
   log: Logger;

@@ -1,6 +1,18 @@
 import type { z } from "zod";
 import { getMe, getUser, getUsers, updateMe } from "./accounts.ts";
 import {
+  getAgentUsage,
+  getMyAgents,
+  getTurn,
+  removeAgentKey,
+  retryAgentTurn,
+  setAgentKey,
+  setAgentLimits,
+  setAgentProfile,
+  stopAgentTurn,
+} from "./agents.ts";
+import { sendComponentAction } from "./components.ts";
+import {
   addChatMembers,
   getChat,
   getChats,
@@ -10,6 +22,13 @@ import {
   setChatTitle,
   startChat,
 } from "./conversations.ts";
+import {
+  addGroupAgent,
+  getGroupAgents,
+  removeGroupAgent,
+  setGroupAgentMode,
+  stopChatAgents,
+} from "./groups.ts";
 import {
   deleteMessages,
   deleteMessagesForMe,
@@ -55,6 +74,21 @@ export const operations = {
   addReaction,
   removeReaction,
   sendChatAction,
+  getMyAgents,
+  setAgentKey,
+  removeAgentKey,
+  setAgentProfile,
+  setAgentLimits,
+  getAgentUsage,
+  stopAgentTurn,
+  retryAgentTurn,
+  getTurn,
+  getGroupAgents,
+  addGroupAgent,
+  removeGroupAgent,
+  setGroupAgentMode,
+  stopChatAgents,
+  sendComponentAction,
 } as const;
 
 export type Operations = typeof operations;

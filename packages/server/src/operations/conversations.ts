@@ -1,17 +1,12 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
 import { badField, forbidden, notFound } from "../failure.ts";
-import { joinedConversation } from "../guards.ts";
-import { bind, type Caller, type Context, publicAccount } from "../operation.ts";
+import { joinedConversation, joinedGroup } from "../guards.ts";
+import { announceChange, announceNew, checkSize, join, part } from "../membership.ts";
+import { bind, type Caller, publicAccount } from "../operation.ts";
 import { cursorOf, pageOf, pageSize } from "../pages.ts";
 import { mayInvite, mayRemove } from "../rules/permissions.ts";
-import type {
-  AccountRecord,
-  ConversationRecord,
-  MemberRecord,
-  ReadTx,
-  WriteTx,
-} from "../store/store.ts";
+import type { AccountRecord, ReadTx } from "../store/store.ts";
 
 const chatsCursor = cursorOf(z.object({ updated_at: z.int(), id: z.string() }));
 
@@ -142,12 +137,6 @@ export const conversations = [
   readChat,
 ];
 
-async function joinedGroup(tx: ReadTx, uuid: string, caller: Caller): Promise<ConversationRecord> {
-  const conversation = await joinedConversation(tx, uuid, caller);
-  if (conversation.kind !== "group") throw badField("chat_id", "is not a group");
-  return conversation;
-}
-
 /** The accounts named, without the caller, if all exist (404) and may be invited (403). */
 async function invitees(
   tx: ReadTx,
@@ -178,86 +167,6 @@ function isDirect(
     throw badField("usernames", "must name at least one other participant");
   }
   return kind !== "group" && title === undefined && single;
-}
-
-function checkSize(participants: number, limits: Context["config"]["limits"]): void {
-  if (participants > limits.group_participants) {
-    throw badField("usernames", `would make more than ${limits.group_participants} participants`);
-  }
-}
-
-const humansAmong = (accounts: readonly AccountRecord[]) =>
-  accounts.filter(({ kind }) => kind === "human").map(({ username }) => username);
-
-/** Tells a conversation's first or new people of it, and lets their sockets hear it. */
-async function announceNew(
-  tx: WriteTx,
-  id: number,
-  uuid: string,
-  people: readonly AccountRecord[],
-  exceptSocket: string | undefined,
-): Promise<void> {
-  const shared = await tx.sharedConversation(id);
-  const users = humansAmong(people);
-  tx.emit({
-    frame: {
-      method: "events.conversationNew",
-      params: shared,
-      at: { conversation_id: uuid, seq: shared.seq },
-    },
-    to: { users },
-    joins: { conversation: uuid, users },
-    exceptSocket,
-  });
-}
-
-/** Counts a change of the group itself and tells those who heard the group before it. */
-async function announceChange(
-  tx: WriteTx,
-  { id, uuid }: ConversationRecord,
-  leaves: { users?: readonly string[] },
-): Promise<void> {
-  const seq = await tx.advance(id, Date.now());
-  tx.emit({
-    frame: {
-      method: "events.conversationUpdated",
-      params: await tx.sharedConversation(id),
-      at: { conversation_id: uuid, seq },
-    },
-    to: { conversation: uuid },
-    ...(leaves.users && { leaves: { conversation: uuid, users: leaves.users } }),
-  });
-}
-
-async function join(
-  tx: WriteTx,
-  group: ConversationRecord,
-  added: readonly AccountRecord[],
-): Promise<void> {
-  const ids = added.map(({ id }) => id);
-  await tx.insertMembers(group.id, ids, Date.now());
-  await announceChange(tx, group, {});
-  await announceNew(tx, group.id, group.uuid, added, undefined);
-}
-
-/** A person who goes takes their agents along; an admin passes the role on. */
-async function part(
-  tx: WriteTx,
-  group: ConversationRecord,
-  members: readonly MemberRecord[],
-  { id }: AccountRecord,
-): Promise<void> {
-  const accounts = members.map(({ account }) => account);
-  const going = accounts.filter((account) => account.id === id || account.owner_id === id);
-  await tx.deleteMembers(
-    group.id,
-    going.map((account) => account.id),
-  );
-  if (group.admin_id === id) {
-    const heir = accounts.find((account) => account.kind === "human" && account.id !== id);
-    await tx.setAdmin(group.id, heir?.id ?? null);
-  }
-  await announceChange(tx, group, { users: humansAmong(going) });
 }
 
 async function chatsPlace(tx: ReadTx, cursor: string | undefined, caller: Caller) {

@@ -1,6 +1,9 @@
 import type { Bound } from "../operation.ts";
 import { accounts } from "./accounts.ts";
+import { agents } from "./agents.ts";
+import { components } from "./components.ts";
 import { conversations } from "./conversations.ts";
+import { groups } from "./groups.ts";
 import { messages } from "./messages.ts";
 import { reactions } from "./reactions.ts";
 import { session } from "./session.ts";
@@ -14,4 +17,7 @@ export const handlers: readonly Bound[] = [
   ...messages,
   ...reactions,
   ...typing,
+  ...agents,
+  ...groups,
+  ...components,
 ];

@@ -2,12 +2,19 @@ import { type Message, operations } from "@parley/protocol";
 import { z } from "zod";
 import { forbidden, notFound } from "../failure.ts";
 import { joinedConversation, visibleMessage } from "../guards.ts";
+import { mentionsIn } from "../mentions.ts";
 import { bind, type Caller } from "../operation.ts";
 import { cursorOf, pageOf, pageSize } from "../pages.ts";
-import { mentioned, mentionedHandles } from "../rules/mentions.ts";
 import { mayDelete } from "../rules/permissions.ts";
 import { searchWords, snippet } from "../rules/search.ts";
-import type { ConversationRecord, HistoryQuery, MessageRecord, ReadTx } from "../store/store.ts";
+import type {
+  ConversationRecord,
+  HistoryQuery,
+  MessageRecord,
+  ReadTx,
+  TurnRecord,
+} from "../store/store.ts";
+import { queueTurns, stopTurns } from "../turns.ts";
 
 const searchCursor = cursorOf(z.int());
 /** Broadcasts show nobody's own reactions. */
@@ -36,6 +43,7 @@ const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
       },
       to: { conversation: conversation.uuid },
     });
+    await queueTurns(tx, conversation, message, caller.account);
     return message;
   }),
 );
@@ -97,7 +105,11 @@ const deleteMessages = bind(operations.deleteMessages, ({ store, caller }, input
         "only its sender, its agent's owner or the group's admin may delete a message",
       );
     }
-    const messages = named.filter((message) => !message.deleted);
+    for (const message of named) {
+      if (!message.finalized) await stopTurns(tx, [await turnOf(tx, message)]);
+    }
+    const current = await messagesIn(tx, input.message_ids, conversation.id);
+    const messages = current.filter((message) => !message.deleted);
     if (messages.length === 0) return;
     const seq = await tx.deleteMessages(messages, Date.now());
     const ids = messages.map(({ uuid }) => uuid);
@@ -195,13 +207,6 @@ async function firstSent(
   return oneView(tx, uuid, account.id);
 }
 
-async function mentionsIn(tx: ReadTx, content: string, conversationId: number): Promise<string[]> {
-  const handles = mentionedHandles(content);
-  if (handles.length === 0) return [];
-  const present = await tx.participantsAmong(conversationId, [...new Set(handles.flat())]);
-  return mentioned(handles, new Set(present));
-}
-
 async function checkReply(
   tx: ReadTx,
   uuid: string,
@@ -227,6 +232,12 @@ async function messagesIn(
   const found: MessageRecord[] = [];
   for (const uuid of new Set(uuids)) found.push(await messageIn(tx, uuid, conversationId));
   return found;
+}
+
+async function turnOf(tx: ReadTx, message: MessageRecord): Promise<TurnRecord> {
+  const turn = await tx.turnOfMessage(message);
+  if (!turn) throw new Error(`message ${message.uuid} streams without a turn`);
+  return turn;
 }
 
 function compare(

@@ -13,7 +13,9 @@ export type Packet =
       joins?: Membership | undefined;
       leaves?: Membership | undefined;
     }
-  | { kind: "session_ended"; session_id: string };
+  | { kind: "session_ended"; session_id: string }
+  | { kind: "turns_queued" }
+  | { kind: "turns_ended"; ids: readonly number[] };
 
 /**
  * Carries packets to every node that has somebody to deliver them to, this one included.

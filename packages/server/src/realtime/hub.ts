@@ -32,10 +32,14 @@ export interface Hub {
   pass(frame: EventFrame, to: Audience, exceptUser?: string): void;
   /** Told when the last client of an account has gone. */
   onGone(listener: (account: Account) => void): void;
+  /** Told of turns that were queued or ended, here or on another node. */
+  onTurns(listener: (packet: TurnPacket) => void): void;
   /** How many sockets are open. */
   size(): number;
   clients(): Iterable<Client>;
 }
+
+export type TurnPacket = Exclude<Packet, { kind: "event" | "session_ended" }>;
 
 export type Publish = (topic: string, data: string) => void;
 
@@ -45,11 +49,13 @@ const userTopic = (username: string) => `u/${username}`;
 export function hub(bus: Bus, publish: Publish): Hub {
   const people = new Map<string, Person>();
   let gone: (account: Account) => void = () => {};
+  let turns: (packet: TurnPacket) => void = () => {};
   let size = 0;
 
   bus.onPacket((packet) => {
     if (packet.kind === "event") deliver(packet);
-    else endSession(packet.session_id);
+    else if (packet.kind === "session_ended") endSession(packet.session_id);
+    else turns(packet);
   });
 
   function deliver(packet: Extract<Packet, { kind: "event" }>): void {
@@ -93,6 +99,17 @@ export function hub(bus: Bus, publish: Publish): Hub {
     }
   }
 
+  function packetOf(announcement: Announcement): Packet {
+    if ("endedSession" in announcement) {
+      return { kind: "session_ended", session_id: announcement.endedSession };
+    }
+    if ("queuedTurns" in announcement) return { kind: "turns_queued" };
+    if ("endedTurns" in announcement) return { kind: "turns_ended", ids: announcement.endedTurns };
+    const { frame, ...rest } = announcement;
+    rename(frame);
+    return { kind: "event", data: JSON.stringify(frame), ...rest };
+  }
+
   /** Live sockets know their account; a new display name is theirs from now on. */
   function rename(frame: EventFrame): void {
     if (frame.method !== "events.accountUpdated") return;
@@ -122,19 +139,16 @@ export function hub(bus: Bus, publish: Publish): Hub {
     person: (username) => people.get(username),
     announce(announcements) {
       for (const announcement of announcements) {
-        if ("endedSession" in announcement) {
-          bus.publish({ kind: "session_ended", session_id: announcement.endedSession });
-          continue;
-        }
-        const { frame, ...rest } = announcement;
-        rename(frame);
-        bus.publish({ kind: "event", data: JSON.stringify(frame), ...rest });
+        bus.publish(packetOf(announcement));
       }
     },
     pass: (frame, to, exceptUser) =>
       bus.publish({ kind: "event", data: JSON.stringify(frame), to, exceptUser }),
     onGone: (listener) => {
       gone = listener;
+    },
+    onTurns: (listener) => {
+      turns = listener;
     },
     size: () => size,
     clients,

@@ -28,3 +28,13 @@ export const mayInvite = (
   actor: Actor,
   invited: { kind: "human" | "agent"; owner_id: number | null },
 ) => invited.kind === "human" || invited.owner_id === actor.id;
+
+/** The agent's owner, whoever's message started it, and a group's admin may stop and repeat a turn. */
+export const maySteer = (
+  actor: Actor,
+  turn: { agent: { owner_id: number | null }; trigger_sender_id: number },
+  conversation: Group,
+) =>
+  turn.agent.owner_id === actor.id ||
+  turn.trigger_sender_id === actor.id ||
+  conversation.admin_id === actor.id;

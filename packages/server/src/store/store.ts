@@ -1,11 +1,14 @@
 import type {
   Account,
+  AgentLimits,
   Conversation,
   ConversationDetail,
   Message,
   Reaction,
   Session,
   SharedConversation,
+  Turn,
+  UsageRow,
 } from "@parley/protocol";
 import type { Announcement } from "../announcement.ts";
 
@@ -60,6 +63,7 @@ export interface ConversationRecord {
   readonly admin_id: number | null;
   readonly seq: number;
   readonly participant_count: number;
+  readonly agent_count: number;
   /** Whether the account it was asked for takes part. */
   readonly joined: boolean;
 }
@@ -125,6 +129,25 @@ export interface ReadTx {
   history(query: HistoryQuery): Awaitable<{ items: Message[]; has_more: boolean }>;
   updates(query: UpdatesQuery): Awaitable<Updates>;
   isHidden(message: MessageRecord, accountId: number): Awaitable<boolean>;
+  /** The agents of an owner, by provider. */
+  agents(ownerId: number): Awaitable<AgentRecord[]>;
+  agent(accountId: number): Awaitable<AgentRecord | null>;
+  /** A conversation's agents, for deciding which of them answer. */
+  conversationAgents(conversationId: number): Awaitable<AgentSeat[]>;
+  /** Every sealed key, for sealing it anew. */
+  sealedKeys(): Awaitable<SealedKey[]>;
+  turn(id: number): Awaitable<TurnRecord | null>;
+  turnOfMessage(message: MessageRecord): Awaitable<TurnRecord | null>;
+  /** Turns of a conversation that wait or run, oldest first. */
+  openTurns(conversationId: number): Awaitable<TurnRecord[]>;
+  /** Running turns whose node is gone: their lease ran out, or it can only have been before a crash. */
+  abandonedTurns(node: string, now: number): Awaitable<TurnRecord[]>;
+  /** What a streaming message has so far. */
+  streamed(messageId: number): Awaitable<string>;
+  /** Finalized messages that an agent's owner can see, the newest first. */
+  contextMessages(query: ContextQuery): Awaitable<Message[]>;
+  spending(agentId: number, conversationId: number, now: number): Awaitable<Spending>;
+  usage(ownerId: number, since: number | null, until: number | null): Awaitable<UsageRow[]>;
   reaction(
     message: MessageRecord,
     reactor: AccountRecord,
@@ -171,8 +194,130 @@ export interface WriteTx extends ReadTx {
   deleteMessages(messages: readonly MessageRecord[], at: number): Awaitable<number>;
   addReaction(message: MessageRecord, reaction: NewReaction): Awaitable<number>;
   removeReaction(message: MessageRecord, reactorId: number, emoji: string): Awaitable<number>;
+  setAgentKey(key: NewKey): Awaitable<void>;
+  /** Replaces a key's sealing, unless the key was changed meanwhile. */
+  resealKey(key: SealedKey, sealed: string): Awaitable<void>;
+  removeAgentKey(ownerId: number, provider: string): Awaitable<void>;
+  setAgentProfile(
+    accountId: number,
+    profile: { model: string | null; instructions: string | null },
+  ): Awaitable<void>;
+  setAgentLimits(accountId: number, limits: AgentLimits): Awaitable<void>;
+  setAlwaysOn(conversationId: number, accountId: number, alwaysOn: boolean): Awaitable<void>;
+
+  /** Records that an agent is to answer. An open-ended turn that still waits takes the new trigger. */
+  queueTurn(turn: NewTurn): Awaitable<void>;
+  /** Drops turns that wait. */
+  dropTurns(ids: readonly number[]): Awaitable<void>;
+  /** Takes waiting turns for a node: one at a time for each agent and conversation. */
+  claimTurns(node: string, leaseUntil: number, most: number): Awaitable<TurnRecord[]>;
+  /** Takes over an abandoned turn that has streamed nothing, to begin it again. */
+  adoptTurn(id: number, node: string, leaseUntil: number): Awaitable<void>;
+  renewLeases(node: string, leaseUntil: number): Awaitable<void>;
+  /** Gives a claimed turn its message, the model and the time it began. */
+  beginTurn(id: number, begun: { messageUuid: string; model: string; at: number }): Awaitable<void>;
+  /** Notes what a running turn is about to send and may spend at the most. */
+  reserveTurn(turn: TurnRecord, reservation: Reservation): Awaitable<void>;
+  noteTries(id: number, tries: number): Awaitable<void>;
+  /** Adds what was streamed to a running turn's message. False, and nothing is kept, otherwise. */
+  appendChunk(id: number, chunk: { text: string; offset: number; at: number }): Awaitable<boolean>;
+  /** Finalizes a running turn's message, frees what it had reserved, and takes the counter one up. */
+  finishTurn(turn: TurnRecord, finished: FinishedTurn): Awaitable<number>;
   /** Private to one account: the counter stays. */
   hideMessages(messages: readonly MessageRecord[], accountId: number): Awaitable<void>;
+}
+
+export interface AgentRecord {
+  readonly account: AccountRecord;
+  readonly owner: AccountRecord;
+  readonly model: string | null;
+  readonly instructions: string | null;
+  readonly limits: AgentLimits;
+  readonly sealed_key: string | null;
+  readonly key_tail: string | null;
+}
+
+export interface AgentSeat {
+  readonly account: AccountRecord;
+  readonly always_on: boolean;
+  readonly spenders: AgentLimits["spenders"];
+}
+
+export interface SealedKey {
+  readonly owner_id: number;
+  readonly provider: string;
+  readonly sealed: string;
+}
+
+export interface TurnRecord {
+  readonly id: number;
+  readonly agent: AccountRecord;
+  readonly conversation_id: number;
+  readonly conversation_uuid: string;
+  readonly trigger_uuid: string;
+  readonly trigger_seq: number;
+  readonly trigger_sender_id: number;
+  readonly trigger_deleted: boolean;
+  readonly refusal: string | null;
+  readonly status: "waiting" | "running" | FinishedTurn["status"];
+  /** Row and id of its message; null while it waits for the first time. */
+  readonly message_id: number | null;
+  readonly message_uuid: string | null;
+  readonly model: string;
+  readonly error: Turn["error"];
+  readonly context_ids: readonly string[];
+  readonly reserved: number;
+  /** What it is taken to have sent, unless the provider says better. */
+  readonly estimated_input: number;
+  readonly tries: number;
+  readonly started_at: number | null;
+  readonly first_token_at: number | null;
+  readonly finished_at: number | null;
+  readonly usage: Turn["usage"];
+}
+
+/** What an agent has used or reserved: today in all, today in the conversation, and turns in the last minute. */
+export interface Spending {
+  today: number;
+  todayHere: number;
+  turnsInMinute: number;
+}
+
+export interface NewKey extends SealedKey {
+  readonly tail: string;
+  readonly at: number;
+}
+
+export interface NewTurn {
+  agent_id: number;
+  conversation_id: number;
+  trigger_uuid: string;
+  open_ended: boolean;
+  refusal: string | null;
+  at: number;
+}
+
+export interface FinishedTurn {
+  status: "complete" | "stopped" | "failed";
+  content: string;
+  mentions: readonly string[];
+  error: Turn["error"];
+  usage: Turn["usage"];
+  at: number;
+}
+
+export interface Reservation {
+  input_tokens: number;
+  output_tokens: number;
+  context_ids: readonly string[];
+}
+
+export interface ContextQuery {
+  conversationId: number;
+  viewerId: number;
+  /** Messages up to this place. */
+  upTo: number;
+  limit: number;
 }
 
 export interface AccountQuery {
@@ -264,6 +409,8 @@ export interface NewMessage {
   client_msg_id: string | null;
   reply_to_id: string | null;
   mentions: readonly string[];
+  /** Set for an agent's placeholder, which is not final yet. */
+  turn?: Turn;
   at: number;
 }
 

@@ -1,11 +1,10 @@
+export { isSandboxKey } from "../../rules/sandbox.ts";
+
 import { pause } from "../providers/pause.ts";
 import type { ModelFetch } from "../providers/stream.ts";
 import { type Dialect, dialectOf } from "./dialects.ts";
 import { type Asked, readRequest } from "./request.ts";
 import { type AnswerScript, type ErrorScript, scriptFor } from "./script.ts";
-
-/** A test key: the sandbox answers it, and it never leaves the process. */
-export const isSandboxKey = (key: string) => key.trimStart().startsWith("sandbox");
 
 /**
  * The built-in model. It stands in for `fetch` in a call, so that everything a provider's answer

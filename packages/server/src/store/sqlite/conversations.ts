@@ -77,6 +77,7 @@ interface ViewRow {
 export function conversationReads(db: Connection): Reads {
   const record = db.query<Omit<ConversationRecord, "joined"> & { joined: number }>(
     `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, k.seq, k.participants AS participant_count,
+            k.agent_participants AS agent_count,
             EXISTS (SELECT 1 FROM members m WHERE m.conversation_id = c.id AND m.account_id = ?2)
               AS joined
      FROM conversations c JOIN counters k ON k.conversation_id = c.id WHERE c.uuid = ?1`,
@@ -213,7 +214,10 @@ export function conversationWrites(db: Connection): Writes {
   );
   const leave = db.change("DELETE FROM members WHERE conversation_id = ? AND account_id = ?");
   const resize = db.change(
-    "UPDATE counters SET participants = participants + ?2 WHERE conversation_id = ?1",
+    `UPDATE counters SET participants = (SELECT count(*) FROM members WHERE conversation_id = ?1),
+       agent_participants = (SELECT count(*) FROM members m JOIN accounts a ON a.id = m.account_id
+         WHERE m.conversation_id = ?1 AND a.kind = 'agent')
+     WHERE conversation_id = ?1`,
   );
   const admin = db.change("UPDATE conversations SET admin_id = ?2 WHERE id = ?1");
   const title = db.change("UPDATE conversations SET title = ?2 WHERE id = ?1");
@@ -234,11 +238,11 @@ export function conversationWrites(db: Connection): Writes {
     insertMembers: (conversationId, accountIds, at) => {
       let position = lastPosition.get(conversationId)?.position ?? 0;
       for (const accountId of accountIds) join.run(conversationId, accountId, ++position, at);
-      resize.run(conversationId, accountIds.length);
+      resize.run(conversationId);
     },
     deleteMembers: (conversationId, accountIds) => {
       for (const accountId of accountIds) leave.run(conversationId, accountId);
-      resize.run(conversationId, -accountIds.length);
+      resize.run(conversationId);
     },
     setAdmin: (conversationId, accountId) => void admin.run(conversationId, accountId),
     setTitle: (conversationId, name) => void title.run(conversationId, name),

@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import type { Announcement } from "../../announcement.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
+import { agentReads, agentWrites } from "./agents.ts";
 import { startBackground } from "./background.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
@@ -10,6 +11,7 @@ import { type GroupWriter, groupWriter } from "./group.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
+import { turnReads, turnWrites } from "./turns.ts";
 
 const MAINTENANCE_MS = 1000;
 /** After this many units of work the log is moved into the database; it then has some 50 MB. */
@@ -70,6 +72,8 @@ const reads = (db: Connection): ReadTx => ({
   ...conversationReads(db),
   ...messageReads(db),
   ...reactionReads(db),
+  ...agentReads(db),
+  ...turnReads(db),
 });
 
 const writes = (db: Connection): Omit<WriteTx, "emit" | keyof ReadTx> => ({
@@ -78,6 +82,8 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | keyof ReadTx> => ({
   ...conversationWrites(db),
   ...messageWrites(db),
   ...reactionWrites(db),
+  ...agentWrites(db),
+  ...turnWrites(db),
 });
 
 /** The write-ahead log, which holds every commit until it is synced. */

@@ -12,7 +12,7 @@ import { type Connection, iso, isoOrNull } from "./connection.ts";
 
 type Reads = Pick<
   ReadTx,
-  "message" | "messageViews" | "sentBefore" | "history" | "updates" | "isHidden"
+  "message" | "messageViews" | "sentBefore" | "history" | "updates" | "isHidden" | "contextMessages"
 >;
 type Writes = Pick<WriteTx, "insertMessage" | "editMessage" | "deleteMessages" | "hideMessages">;
 
@@ -51,6 +51,14 @@ export function messageAssembly(db: Connection): Assemble {
      FROM json_each(?1) j JOIN reactions r ON r.message_id = j.value
      GROUP BY r.message_id, r.emoji ORDER BY min(r.id)`,
   );
+  const chunks = db.query<{ text: string }>(
+    "SELECT text FROM chunks WHERE message_id = ? ORDER BY byte_offset",
+  );
+  const streamed = (id: number) =>
+    chunks
+      .all(id)
+      .map(({ text }) => text)
+      .join("");
   return (rows, viewerId) => {
     const reacted = rows.filter((row) => row.reactions > 0).map((row) => row.id);
     const summaries = new Map<number, ReactionSummary[]>();
@@ -62,7 +70,10 @@ export function messageAssembly(db: Connection): Assemble {
         else summaries.set(row.message_id, [summary]);
       }
     }
-    return rows.map((row) => toMessage(row, summaries.get(row.id) ?? []));
+    return rows.map((row) => {
+      const content = row.finalized_at === null ? streamed(row.id) : row.content;
+      return toMessage({ ...row, content }, summaries.get(row.id) ?? []);
+    });
   };
 }
 
@@ -85,7 +96,7 @@ const toMessage = (row: ViewRow, reactions: ReactionSummary[]): Message => ({
 
 const parseMentions = (stored: string | null): string[] =>
   stored === null ? [] : (JSON.parse(stored) as string[]);
-const storeMentions = (mentions: readonly string[]) =>
+export const storeMentions = (mentions: readonly string[]) =>
   mentions.length === 0 ? null : JSON.stringify(mentions);
 
 /** The latest message of a conversation that a viewer can see. */
@@ -125,6 +136,9 @@ export function messageReads(db: Connection): Reads {
   );
   const live = `SELECT ${VIEW} FROM ${JOINED}
     WHERE m.conversation_id = ?1 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`;
+  const context = db.query<ViewRow>(
+    `${live} AND m.seq <= ?3 AND m.finalized_at IS NOT NULL ORDER BY m.seq DESC LIMIT ?4`,
+  );
   const older = db.query<ViewRow>(`${live} AND m.seq < ?3 ORDER BY m.seq DESC LIMIT ?4`);
   const newer = db.query<ViewRow>(`${live} AND m.seq > ?3 ORDER BY m.seq LIMIT ?4`);
 
@@ -155,6 +169,8 @@ export function messageReads(db: Connection): Reads {
       return { items: assemble(items, viewerId), has_more: rows.length > limit };
     },
     updates: updatesQuery(db, assemble),
+    contextMessages: ({ conversationId, viewerId, upTo, limit }) =>
+      assemble(context.all(conversationId, viewerId, upTo, limit), viewerId),
   };
 }
 
@@ -219,8 +235,8 @@ export function messageWrites(db: Connection): Writes {
   );
   const insert = db.change(
     `INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n, agent_n,
-       content, client_msg_id, reply_to_id, mentions, created_at, finalized_at)
-     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12)
+       content, client_msg_id, reply_to_id, mentions, turn, created_at, finalized_at)
+     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
      ON CONFLICT (conversation_id, sender_id, client_msg_id) WHERE client_msg_id IS NOT NULL
      DO NOTHING`,
   );
@@ -276,7 +292,9 @@ export function messageWrites(db: Connection): Writes {
         client_msg_id,
         reply_to_id,
         storeMentions(message.mentions),
+        message.turn ? JSON.stringify(message.turn) : null,
         at,
+        message.turn ? null : at,
       );
       if (changes === 0) return null;
       count.run(conversation.id, seq, humans, agents, at);
@@ -334,7 +352,7 @@ export function counterStep(db: Connection) {
   };
 }
 
-function mentionWrites(db: Connection) {
+export function mentionWrites(db: Connection) {
   const insert = db.change<{ account_id: number }>(
     `INSERT INTO mentions (account_id, conversation_id, seq)
      SELECT a.id, ?2, ?3 FROM json_each(?1) j JOIN accounts a ON a.username = j.value
@@ -391,9 +409,9 @@ function newMessage(message: NewMessage, id: string, seq: number): Message {
     reply_to_id: message.reply_to_id,
     created_at,
     edited_at: null,
-    finalized_at: created_at,
+    finalized_at: message.turn ? null : created_at,
     reactions: [],
     mentions: [...message.mentions],
-    turn: null,
+    turn: message.turn ?? null,
   };
 }

@@ -43,6 +43,7 @@ export const migrations: readonly string[] = [
     humans INTEGER NOT NULL DEFAULT 0,
     agents INTEGER NOT NULL DEFAULT 0,
     participants INTEGER NOT NULL DEFAULT 0,
+    agent_participants INTEGER NOT NULL DEFAULT 0,
     updated_at INTEGER NOT NULL
   ) STRICT;
 
@@ -114,6 +115,80 @@ export const migrations: readonly string[] = [
     created_at INTEGER NOT NULL,
     UNIQUE (message_id, account_id, emoji)
   ) STRICT;
+
+  -- What an agent's owner has set; absent for an agent that was never touched.
+  CREATE TABLE agents (
+    account_id INTEGER PRIMARY KEY REFERENCES accounts (id),
+    model TEXT,
+    instructions TEXT,
+    spenders TEXT NOT NULL DEFAULT 'participants',
+    daily_tokens INTEGER,
+    chat_daily_tokens INTEGER,
+    turns_per_minute INTEGER
+  ) STRICT;
+
+  CREATE TABLE agent_keys (
+    owner_id INTEGER NOT NULL REFERENCES accounts (id),
+    provider TEXT NOT NULL,
+    sealed TEXT NOT NULL,
+    tail TEXT NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (owner_id, provider)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE turns (
+    id INTEGER PRIMARY KEY,
+    agent_id INTEGER NOT NULL REFERENCES accounts (id),
+    conversation_id INTEGER NOT NULL REFERENCES conversations (id),
+    trigger_id INTEGER NOT NULL REFERENCES messages (id),
+    -- Whether a later trigger may take the place of this one while it waits.
+    open_ended INTEGER NOT NULL,
+    -- Why it must not call the provider, if it must not.
+    refusal TEXT,
+    status TEXT NOT NULL,
+    node TEXT,
+    lease_until INTEGER,
+    message_id INTEGER REFERENCES messages (id),
+    model TEXT NOT NULL DEFAULT '',
+    error TEXT,
+    context_ids TEXT NOT NULL DEFAULT '[]',
+    reserved INTEGER NOT NULL DEFAULT 0,
+    estimated_input INTEGER NOT NULL DEFAULT 0,
+    tries INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
+    started_at INTEGER,
+    first_token_at INTEGER,
+    finished_at INTEGER,
+    input_tokens INTEGER,
+    output_tokens INTEGER
+  ) STRICT;
+  CREATE INDEX turns_open ON turns (agent_id, conversation_id, status)
+    WHERE status IN ('waiting', 'running');
+  CREATE INDEX turns_by_conversation ON turns (conversation_id)
+    WHERE status IN ('waiting', 'running');
+  CREATE INDEX turns_by_message ON turns (message_id) WHERE message_id IS NOT NULL;
+  CREATE INDEX turns_by_start ON turns (agent_id, started_at) WHERE started_at IS NOT NULL;
+
+  -- What a streaming message has so far, as it was sent; its message takes it over at the end.
+  CREATE TABLE chunks (
+    message_id INTEGER NOT NULL REFERENCES messages (id),
+    byte_offset INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (message_id, byte_offset)
+  ) STRICT, WITHOUT ROWID;
+
+  -- What each agent has used, by conversation and day. Reserved is what running turns may still use.
+  CREATE TABLE agent_usage (
+    agent_id INTEGER NOT NULL REFERENCES accounts (id),
+    day TEXT NOT NULL,
+    conversation_id INTEGER NOT NULL REFERENCES conversations (id),
+    turns INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0,
+    input_tokens INTEGER NOT NULL DEFAULT 0,
+    output_tokens INTEGER NOT NULL DEFAULT 0,
+    reserved INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (agent_id, day, conversation_id)
+  ) STRICT, WITHOUT ROWID;
 
   -- Messages whose text changed after they were indexed for search.
   CREATE TABLE search_changes (

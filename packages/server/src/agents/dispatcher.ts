@@ -1,0 +1,136 @@
+import type { TurnPacket } from "../realtime/hub.ts";
+import type { TurnRecord } from "../store/store.ts";
+import { beginTurn, endTurn } from "../turns.ts";
+import { runTurn, type TurnServices } from "./turn.ts";
+
+/** A node that has not renewed its leases for so long is taken for dead. */
+const LEASE_MS = 10_000;
+const RENEW_MS = 3000;
+const CLAIMED_AT_ONCE = 100;
+
+export interface Dispatcher {
+  /** Hears of turns that were queued or ended. */
+  receive(packet: TurnPacket): void;
+  /** Takes up what an earlier process left behind, and begins to work. */
+  start(): Promise<void>;
+  /** Lets go of every call under way; what they were at is taken up by whoever comes next. */
+  stop(): Promise<void>;
+  /** How many turns run here. */
+  running(): number;
+}
+
+/** Takes waiting turns, one at a time for each agent and conversation, and runs them side by side. */
+export function dispatcher(services: TurnServices): Dispatcher {
+  const { store, config, log } = services;
+  const node = Bun.randomUUIDv7();
+  const calls = new Map<number, AbortController>();
+  let stopping = false;
+  let claiming = false;
+  let again = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const lease = () => Date.now() + LEASE_MS;
+
+  async function claim(): Promise<void> {
+    if (stopping) return;
+    if (claiming) {
+      again = true;
+      return;
+    }
+    claiming = true;
+    do {
+      again = false;
+      const claimed = await store.write(async (tx) => {
+        const turns = await tx.claimTurns(node, lease(), CLAIMED_AT_ONCE);
+        for (const turn of turns) {
+          const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
+          if (conversation) await beginTurn(tx, turn, conversation, await modelOf(turn, tx.agent));
+        }
+        return turns;
+      });
+      for (const { id } of claimed) void run(id);
+      if (claimed.length === CLAIMED_AT_ONCE) again = true;
+    } while (again && !stopping);
+    claiming = false;
+  }
+
+  type FindAgent = (
+    id: number,
+  ) => Promise<{ model: string | null } | null> | { model: string | null } | null;
+
+  async function modelOf({ agent }: TurnRecord, find: FindAgent): Promise<string> {
+    const chosen = (await find(agent.id))?.model;
+    return chosen ?? config.providers.get(agent.provider ?? "")?.model ?? "";
+  }
+
+  async function run(id: number): Promise<void> {
+    const call = new AbortController();
+    calls.set(id, call);
+    try {
+      await runTurn(services, id, call);
+    } catch (error) {
+      log.error({ err: error, turn: id }, "a turn failed");
+      const message = "Something went wrong here. Try again.";
+      await store
+        .write((tx) => endTurn(tx, id, { status: "failed", error: { code: "internal", message } }))
+        .catch((failure) => log.error({ err: failure, turn: id }, "a turn could not be ended"));
+    } finally {
+      calls.delete(id);
+    }
+    wake();
+  }
+
+  function wake(): void {
+    claim().catch((error) => {
+      claiming = false;
+      log.error({ err: error }, "turns could not be claimed");
+    });
+  }
+
+  /** What a process that died left running: begun anew if nobody has seen any of it, else ended. */
+  async function recover(): Promise<void> {
+    const adopted = await store.write(async (tx) => {
+      const again: number[] = [];
+      for (const turn of await tx.abandonedTurns(node, Date.now())) {
+        if (turn.message_id !== null && (await tx.streamed(turn.message_id)) !== "") {
+          const message = "The answer was interrupted by a restart. Try again.";
+          await endTurn(tx, turn.id, { status: "failed", error: { code: "interrupted", message } });
+        } else {
+          await tx.adoptTurn(turn.id, node, lease());
+          again.push(turn.id);
+        }
+      }
+      return again;
+    });
+    for (const id of adopted) void run(id);
+  }
+
+  async function tick(): Promise<void> {
+    if (calls.size > 0) await store.write((tx) => tx.renewLeases(node, lease()));
+    await recover();
+    await claim();
+  }
+
+  return {
+    receive(packet) {
+      if (packet.kind === "turns_queued") wake();
+      else for (const id of packet.ids) calls.get(id)?.abort();
+    },
+    async start() {
+      await recover();
+      wake();
+      timer = setInterval(() => {
+        tick().catch((error) => log.error({ err: error }, "turns could not be looked after"));
+      }, RENEW_MS);
+    },
+    async stop() {
+      stopping = true;
+      clearInterval(timer);
+      for (const call of calls.values()) call.abort(LET_GO);
+    },
+    running: () => calls.size,
+  };
+}
+
+/** The reason of an abort that leaves the turn to whoever comes next. */
+export const LET_GO = "let go";

@@ -1,0 +1,172 @@
+import type { Turn } from "@parley/protocol";
+import type { Config, Provider } from "../config.ts";
+import type { Logger } from "../observe/log.ts";
+import { grant } from "../rules/budget.ts";
+import { type ModelContext, modelContext } from "../rules/context.ts";
+import { isSandboxKey } from "../rules/sandbox.ts";
+import type { Vault } from "../security/vault.ts";
+import type { AgentRecord, Store, TurnRecord } from "../store/store.ts";
+import { type Ending, endTurn } from "../turns.ts";
+import { callModel } from "./providers/call.ts";
+import { adapters } from "./providers/index.ts";
+import { ProviderError, type TurnErrorCode } from "./providers/provider.ts";
+import { sandboxFetch } from "./sandbox/index.ts";
+import { streamWriter } from "./stream-writer.ts";
+
+export interface TurnServices {
+  config: Config;
+  store: Store;
+  vault: Vault;
+  log: Logger;
+}
+
+/** How many of the latest messages are looked at; the token budget keeps fewer. */
+const LOOKED_AT = 400;
+
+/** A turn that ends here, with a sentence a person can act on. */
+class TurnFailed extends Error {
+  readonly code: TurnErrorCode;
+  constructor(code: TurnErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Runs a turn that has its message: asks the model, streams what it says, and ends the turn. */
+export async function runTurn(
+  services: TurnServices,
+  id: number,
+  call: AbortController,
+): Promise<void> {
+  const usage: UsageSoFar = {};
+  let ending: Ending;
+  try {
+    const prepared = await prepare(services, id);
+    if (!prepared || call.signal.aborted) return;
+    await answer(services, prepared, call, usage);
+    ending = { status: "complete", usage: whole(usage) };
+  } catch (error) {
+    // Somebody ended it, or the process stops: either way it is no longer ours to end.
+    if (call.signal.aborted) return;
+    ending = { status: "failed", error: described(error, services, id), usage: whole(usage) };
+  }
+  await services.store.write((tx) => endTurn(tx, id, ending));
+}
+
+interface UsageSoFar {
+  input_tokens?: number;
+  output_tokens?: number;
+}
+
+/** What the provider counted, if it said all of it; otherwise it is estimated. */
+const whole = ({ input_tokens, output_tokens }: UsageSoFar): Turn["usage"] =>
+  input_tokens === undefined || output_tokens === undefined
+    ? null
+    : { input_tokens, output_tokens };
+
+interface Prepared {
+  turn: TurnRecord;
+  agent: AgentRecord;
+  provider: Provider;
+  context: ModelContext;
+  max_output_tokens: number;
+  sealed_key: string;
+}
+
+/** Everything that is settled before the provider hears of it. Null when the turn has ended meanwhile. */
+async function prepare({ store, config }: TurnServices, id: number): Promise<Prepared | null> {
+  return store.write(async (tx) => {
+    const turn = await tx.turn(id);
+    if (turn?.status !== "running") return null;
+    if (turn.refusal !== null) throw new TurnFailed("budget_exceeded", turn.refusal);
+    const agent = await tx.agent(turn.agent.id);
+    const provider = config.providers.get(turn.agent.provider ?? "");
+    const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
+    if (!agent || !provider || !conversation) {
+      throw new TurnFailed(
+        "provider_unavailable",
+        "This agent's provider is no longer offered here.",
+      );
+    }
+    if (agent.sealed_key === null) {
+      throw new TurnFailed(
+        "key_missing",
+        `${agent.owner.display_name} has not set an API key for this agent yet.`,
+      );
+    }
+    const context = modelContext({
+      agent: agent.account,
+      owner: agent.owner,
+      instructions: agent.instructions,
+      conversation,
+      participants: (await tx.members(conversation.id)).map(({ account }) => account),
+      messages: await tx.contextMessages({
+        conversationId: conversation.id,
+        viewerId: agent.owner.id,
+        upTo: conversation.seq,
+        limit: LOOKED_AT,
+      }),
+      context_tokens: provider.context_tokens,
+      max_output_tokens: provider.max_output_tokens,
+    });
+    const spent = await tx.spending(agent.account.id, conversation.id, Date.now());
+    const granted = grant(agent.limits, spent, context.input_tokens, provider.max_output_tokens);
+    if ("refusal" in granted) throw new TurnFailed("budget_exceeded", granted.refusal);
+    const max_output_tokens = granted.output_tokens;
+    await tx.reserveTurn(turn, {
+      input_tokens: context.input_tokens,
+      output_tokens: max_output_tokens,
+      context_ids: context.ids,
+    });
+    return { turn, agent, provider, context, max_output_tokens, sealed_key: agent.sealed_key };
+  });
+}
+
+async function answer(
+  { store, vault, log }: TurnServices,
+  { turn, agent, provider, context, max_output_tokens, sealed_key }: Prepared,
+  call: AbortController,
+  usage: UsageSoFar,
+): Promise<void> {
+  const place = { owner_id: agent.owner.id, provider: agent.account.provider ?? "" };
+  const writer = streamWriter(store, turn, call);
+  const request = {
+    system: context.system,
+    messages: context.messages,
+    model: turn.model,
+    max_output_tokens,
+    api_key: vault.open(sealed_key, place),
+    base_url: provider.base_url,
+    signal: call.signal,
+  };
+  const events = callModel(adapters[provider.protocol], request, {
+    ...(isSandboxKey(request.api_key) && { fetch: sandboxFetch }),
+    onTry: (attempt) => {
+      store
+        .write((tx) => tx.noteTries(turn.id, attempt))
+        .catch((error) => log.error({ err: error, turn: turn.id }, "a try was not noted"));
+    },
+  });
+  try {
+    for await (const event of events) {
+      if (event.type === "text") writer.write(event.text);
+      if (event.type !== "usage") continue;
+      const { type: _, ...counted } = event;
+      Object.assign(usage, counted);
+    }
+  } finally {
+    await writer.end();
+  }
+}
+
+function described(error: unknown, { log }: TurnServices, id: number): NonNullable<Turn["error"]> {
+  if (error instanceof TurnFailed || error instanceof ProviderError) {
+    return { code: error.code, message: error.message };
+  }
+  // Never the error itself: it may hold what a provider or an owner would not want told.
+  log.error(
+    { turn: id, name: error instanceof Error ? error.name : typeof error },
+    "a turn failed",
+  );
+  return { code: "internal", message: "Something went wrong here. Try again." };
+}

@@ -1,0 +1,93 @@
+import { badField } from "./failure.ts";
+import type { AccountRecord, ConversationRecord, MemberRecord, WriteTx } from "./store/store.ts";
+import { stopTurns } from "./turns.ts";
+
+export function checkSize(
+  participants: number,
+  { group_participants }: { group_participants: number },
+  field = "usernames",
+): void {
+  if (participants > group_participants) {
+    throw badField(field, `would make more than ${group_participants} participants`);
+  }
+}
+
+const humansAmong = (accounts: readonly AccountRecord[]) =>
+  accounts.filter(({ kind }) => kind === "human").map(({ username }) => username);
+
+/** Tells a conversation's first or new people of it, and lets their sockets hear it. */
+export async function announceNew(
+  tx: WriteTx,
+  id: number,
+  uuid: string,
+  people: readonly AccountRecord[],
+  exceptSocket: string | undefined,
+): Promise<void> {
+  const shared = await tx.sharedConversation(id);
+  const users = humansAmong(people);
+  tx.emit({
+    frame: {
+      method: "events.conversationNew",
+      params: shared,
+      at: { conversation_id: uuid, seq: shared.seq },
+    },
+    to: { users },
+    joins: { conversation: uuid, users },
+    exceptSocket,
+  });
+}
+
+/** Counts a change of the group itself and tells those who heard the group before it. */
+export async function announceChange(
+  tx: WriteTx,
+  { id, uuid }: ConversationRecord,
+  leaves: { users?: readonly string[] },
+): Promise<void> {
+  const seq = await tx.advance(id, Date.now());
+  tx.emit({
+    frame: {
+      method: "events.conversationUpdated",
+      params: await tx.sharedConversation(id),
+      at: { conversation_id: uuid, seq },
+    },
+    to: { conversation: uuid },
+    ...(leaves.users && { leaves: { conversation: uuid, users: leaves.users } }),
+  });
+}
+
+export async function join(
+  tx: WriteTx,
+  group: ConversationRecord,
+  added: readonly AccountRecord[],
+): Promise<void> {
+  const ids = added.map(({ id }) => id);
+  await tx.insertMembers(group.id, ids, Date.now());
+  await announceChange(tx, group, {});
+  await announceNew(tx, group.id, group.uuid, added, undefined);
+}
+
+/** A person who goes takes their agents along, in mid-sentence if need be; an admin passes the role on. */
+export async function part(
+  tx: WriteTx,
+  group: ConversationRecord,
+  members: readonly MemberRecord[],
+  { id }: AccountRecord,
+): Promise<void> {
+  const accounts = members.map(({ account }) => account);
+  const going = accounts.filter((account) => account.id === id || account.owner_id === id);
+  await tx.deleteMembers(
+    group.id,
+    going.map((account) => account.id),
+  );
+  const gone = new Set(going.map((account) => account.id));
+  const turns = await tx.openTurns(group.id);
+  await stopTurns(
+    tx,
+    turns.filter(({ agent }) => gone.has(agent.id)),
+  );
+  if (group.admin_id === id) {
+    const heir = accounts.find((account) => account.kind === "human" && account.id !== id);
+    await tx.setAdmin(group.id, heir?.id ?? null);
+  }
+  await announceChange(tx, group, { users: humansAmong(going) });
+}

@@ -1,0 +1,196 @@
+import {
+  type AgentLimits,
+  type AgentProfile,
+  operations,
+  type TurnReceipt,
+} from "@parley/protocol";
+import { badField, Failure, forbidden, notFound } from "../failure.ts";
+import { visibleMessage } from "../guards.ts";
+import { bind, type Caller, type Context, publicAccount } from "../operation.ts";
+import { maySteer } from "../rules/permissions.ts";
+import { isSandboxKey } from "../rules/sandbox.ts";
+import { keyTail } from "../security/vault.ts";
+import type { AgentRecord, ReadTx, TurnRecord } from "../store/store.ts";
+import { stopTurns } from "../turns.ts";
+
+const getMyAgents = bind(operations.getMyAgents, async ({ store, caller, config }) => {
+  const agents = await store.read((tx) => tx.agents(caller.account.id));
+  const offered = agents.filter(({ account }) => config.providers.has(account.provider ?? ""));
+  return { items: offered.map((agent) => profileOf(agent, config)) };
+});
+
+const setAgentKey = bind(operations.setAgentKey, async (context, { provider, api_key }) => {
+  const { store, caller, config, vault } = context;
+  checkProvider(config, provider);
+  if (isSandboxKey(api_key) && !config.sandbox) {
+    throw badField("api_key", "is a sandbox key, and the sandbox is off here");
+  }
+  const place = { owner_id: caller.account.id, provider };
+  const sealed = vault.seal(api_key, place);
+  const tail = keyTail(api_key);
+  await store.write((tx) => tx.setAgentKey({ ...place, sealed, tail, at: Date.now() }));
+  return { provider, key_tail: tail };
+});
+
+const removeAgentKey = bind(operations.removeAgentKey, async (context, { provider }) => {
+  const { store, caller, config } = context;
+  checkProvider(config, provider);
+  await store.write((tx) => tx.removeAgentKey(caller.account.id, provider));
+});
+
+const setAgentProfile = bind(operations.setAgentProfile, ({ store, caller, config }, input) =>
+  store.write(async (tx) => {
+    const agent = await ownAgent(tx, config, caller, input.provider);
+    const { model = agent.model, instructions = agent.instructions, display_name } = input;
+    await tx.setAgentProfile(agent.account.id, { model, instructions: instructions || null });
+    if (display_name !== undefined) {
+      await tx.setDisplayName(agent.account.id, display_name);
+      const params = publicAccount({ ...agent.account, display_name });
+      const frame = { method: "events.accountUpdated", params } as const;
+      tx.emit({ frame, to: { users: [caller.account.username] } });
+      for (const { uuid } of await tx.counters(agent.account.id)) {
+        tx.emit({ frame, to: { conversation: uuid } });
+      }
+    }
+    return profileOf(await ownAgent(tx, config, caller, input.provider), config);
+  }),
+);
+
+const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config }, input) =>
+  store.write(async (tx) => {
+    const { provider, ...given } = input;
+    const agent = await ownAgent(tx, config, caller, provider);
+    const changed = Object.entries(given).filter(([, value]) => value !== undefined);
+    const limits: AgentLimits = { ...agent.limits, ...Object.fromEntries(changed) };
+    await tx.setAgentLimits(agent.account.id, limits);
+    return limits;
+  }),
+);
+
+const getAgentUsage = bind(operations.getAgentUsage, async ({ store, caller }, input) => {
+  const [since = null, until = null] = [input.since, input.until].map(
+    (moment) => moment && Date.parse(moment),
+  ) as (number | undefined)[];
+  return { items: await store.read((tx) => tx.usage(caller.account.id, since, until)) };
+});
+
+const stopAgentTurn = bind(operations.stopAgentTurn, ({ store, caller }, { message_id }) =>
+  store.write(async (tx) => {
+    const turn = await steeredTurn(tx, message_id, caller);
+    if (turn.status !== "running") throw conflict("the turn has already finished");
+    await stopTurns(tx, [turn]);
+  }),
+);
+
+const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { message_id }) =>
+  store.write(async (tx) => {
+    const turn = await steeredTurn(tx, message_id, caller);
+    if (turn.status === "running") throw conflict("the turn is still running");
+    if (turn.trigger_deleted) throw notFound("the message that the turn answered");
+    const seats = await tx.conversationAgents(turn.conversation_id);
+    if (!seats.some(({ account }) => account.id === turn.agent.id)) {
+      throw conflict("the agent is no longer in this conversation");
+    }
+    await tx.queueTurn({
+      agent_id: turn.agent.id,
+      conversation_id: turn.conversation_id,
+      trigger_uuid: turn.trigger_uuid,
+      open_ended: false,
+      refusal: null,
+      at: Date.now(),
+    });
+    tx.emit({ queuedTurns: true });
+  }),
+);
+
+const getTurn = bind(operations.getTurn, ({ store, caller }, { message_id }) =>
+  store.read(async (tx) => {
+    const { message } = await visibleMessage(tx, message_id, caller);
+    const turn = await tx.turnOfMessage(message);
+    if (!turn) throw notFound("turn");
+    return receiptOf(turn, message_id, caller);
+  }),
+);
+
+export const agents = [
+  getMyAgents,
+  setAgentKey,
+  removeAgentKey,
+  setAgentProfile,
+  setAgentLimits,
+  getAgentUsage,
+  stopAgentTurn,
+  retryAgentTurn,
+  getTurn,
+];
+
+const conflict = (why: string) => new Failure("conflict", `conflict: ${why}`);
+
+type Config = Context["config"];
+
+function checkProvider({ providers }: Config, provider: string): void {
+  if (!providers.has(provider)) {
+    throw badField("provider", `must be one of ${[...providers.keys()].join(", ")}`);
+  }
+}
+
+async function ownAgent(
+  tx: ReadTx,
+  config: Config,
+  { account }: Caller,
+  provider: string,
+): Promise<AgentRecord> {
+  checkProvider(config, provider);
+  const found = (await tx.agents(account.id)).find((agent) => agent.account.provider === provider);
+  if (!found) throw notFound(`agent ${account.username}:${provider}`);
+  return found;
+}
+
+function profileOf({ account, key_tail, ...agent }: AgentRecord, config: Config): AgentProfile {
+  const provider = account.provider ?? "";
+  return {
+    provider,
+    username: account.username,
+    display_name: account.display_name,
+    key_configured: key_tail !== null,
+    key_tail,
+    model: agent.model ?? config.providers.get(provider)?.model ?? "",
+    instructions: agent.instructions,
+    limits: agent.limits,
+  };
+}
+
+/** The turn of an agent's message, if the caller may stop and repeat it. */
+async function steeredTurn(tx: ReadTx, messageId: string, caller: Caller): Promise<TurnRecord> {
+  const { message, conversation } = await visibleMessage(tx, messageId, caller);
+  const turn = await tx.turnOfMessage(message);
+  if (!turn) throw notFound("turn");
+  if (!maySteer(caller.account, turn, conversation)) {
+    throw forbidden("only the agent's owner, whoever asked it and the group's admin may do this");
+  }
+  return turn;
+}
+
+const iso = (moment: number | null) => (moment === null ? null : new Date(moment).toISOString());
+
+function receiptOf(turn: TurnRecord, message_id: string, { account }: Caller): TurnReceipt {
+  const { started_at, first_token_at, finished_at } = turn;
+  const since = (moment: number | null) =>
+    moment === null || started_at === null ? null : moment - started_at;
+  return {
+    message_id,
+    conversation_id: turn.conversation_uuid,
+    agent: publicAccount(turn.agent),
+    triggered_by: turn.trigger_uuid,
+    model: turn.model,
+    status: turn.status === "waiting" || turn.status === "running" ? "streaming" : turn.status,
+    error: turn.error,
+    context_ids: [...turn.context_ids],
+    tries: turn.tries,
+    started_at: iso(started_at ?? 0) ?? "",
+    finished_at: iso(finished_at),
+    first_token_ms: since(first_token_at),
+    duration_ms: since(finished_at),
+    usage: turn.agent.owner_id === account.id ? turn.usage : null,
+  };
+}

@@ -1,0 +1,41 @@
+import { operations } from "@parley/protocol";
+import { badField, notFound } from "../failure.ts";
+import { joinedConversation, visibleMessage } from "../guards.ts";
+import { bind } from "../operation.ts";
+import { replyToAction } from "../rules/action-tokens.ts";
+
+const sendComponentAction = bind(operations.sendComponentAction, ({ store, caller }, input) =>
+  store.write(async (tx) => {
+    const conversation = await joinedConversation(tx, input.chat_id, caller);
+    const { message } = await visibleMessage(tx, input.message_id, caller);
+    if (message.conversation_id !== conversation.id) throw notFound("message");
+    if (message.sender_kind !== "agent") {
+      throw badField("message_id", "is not an agent's message");
+    }
+    const seats = await tx.conversationAgents(conversation.id);
+    const author = seats.find(({ account }) => account.id === message.sender_id)?.account;
+    if (!author) throw badField("message_id", "is of an agent that has left the conversation");
+    const content = replyToAction(input.action, input.fields ?? {});
+    if (content === null) return;
+    const reply = await tx.insertMessage({
+      conversation,
+      sender: author,
+      content,
+      client_msg_id: null,
+      reply_to_id: null,
+      mentions: [],
+      at: Date.now(),
+    });
+    if (!reply) return;
+    tx.emit({
+      frame: {
+        method: "events.messageNew",
+        params: reply,
+        at: { conversation_id: conversation.uuid, seq: reply.seq },
+      },
+      to: { conversation: conversation.uuid },
+    });
+  }),
+);
+
+export const components = [sendComponentAction];

@@ -1,0 +1,85 @@
+import { operations } from "@parley/protocol";
+import { badField, forbidden, notFound } from "../failure.ts";
+import { joinedConversation, joinedGroup } from "../guards.ts";
+import { checkSize, join, part } from "../membership.ts";
+import { bind, type Caller, publicAccount } from "../operation.ts";
+import type { AccountRecord, AgentSeat, ReadTx } from "../store/store.ts";
+import { stopTurns } from "../turns.ts";
+
+const getGroupAgents = bind(operations.getGroupAgents, ({ store, caller }, { chat_id }) =>
+  store.read(async (tx) => {
+    const group = await joinedGroup(tx, chat_id, caller);
+    const seats = await tx.conversationAgents(group.id);
+    return {
+      items: seats.map(({ account, always_on }) => ({ agent: publicAccount(account), always_on })),
+    };
+  }),
+);
+
+const addGroupAgent = bind(operations.addGroupAgent, ({ store, caller, config }, input) =>
+  store.write(async (tx) => {
+    const group = await joinedGroup(tx, input.chat_id, caller);
+    const agent = await ownAgent(tx, input.agent_username, caller);
+    if (!(await seatOf(tx, group.id, agent))) {
+      checkSize(group.participant_count + 1, config.limits, "agent_username");
+      await join(tx, group, [agent]);
+    }
+    await tx.setAlwaysOn(group.id, agent.id, input.always_on);
+  }),
+);
+
+const removeGroupAgent = bind(operations.removeGroupAgent, ({ store, caller }, input) =>
+  store.write(async (tx) => {
+    const group = await joinedGroup(tx, input.chat_id, caller);
+    const agent = await seatedAgent(tx, group.id, input.agent_username, caller);
+    await part(tx, group, await tx.members(group.id), agent);
+  }),
+);
+
+const setGroupAgentMode = bind(operations.setGroupAgentMode, ({ store, caller }, input) =>
+  store.write(async (tx) => {
+    const group = await joinedGroup(tx, input.chat_id, caller);
+    const agent = await seatedAgent(tx, group.id, input.agent_username, caller);
+    await tx.setAlwaysOn(group.id, agent.id, input.always_on);
+  }),
+);
+
+const stopChatAgents = bind(operations.stopChatAgents, ({ store, caller }, { chat_id }) =>
+  store.write(async (tx) => {
+    const { id } = await joinedConversation(tx, chat_id, caller);
+    return stopTurns(tx, await tx.openTurns(id));
+  }),
+);
+
+export const groups = [
+  getGroupAgents,
+  addGroupAgent,
+  removeGroupAgent,
+  setGroupAgentMode,
+  stopChatAgents,
+];
+
+/** An agent of the caller: it must exist (404), be an agent (400) and be theirs (403). */
+async function ownAgent(tx: ReadTx, username: string, { account }: Caller): Promise<AccountRecord> {
+  const agent = await tx.account(username);
+  if (!agent) throw notFound(`agent ${username}`);
+  if (agent.kind !== "agent") throw badField("agent_username", "is not an agent");
+  if (agent.owner_id !== account.id) throw forbidden("only its owner may do this with an agent");
+  return agent;
+}
+
+async function seatOf(
+  tx: ReadTx,
+  groupId: number,
+  agent: AccountRecord,
+): Promise<AgentSeat | undefined> {
+  const seats = await tx.conversationAgents(groupId);
+  return seats.find(({ account }) => account.id === agent.id);
+}
+
+/** The same, if it is in the group (404). */
+async function seatedAgent(tx: ReadTx, groupId: number, username: string, caller: Caller) {
+  const agent = await ownAgent(tx, username, caller);
+  if (!(await seatOf(tx, groupId, agent))) throw notFound(`agent ${username} in this group`);
+  return agent;
+}

@@ -1,0 +1,42 @@
+/** An agent of a conversation, as far as answering goes. */
+export interface Candidate {
+  readonly account: {
+    readonly id: number;
+    readonly username: string;
+    readonly owner_id: number | null;
+  };
+  readonly always_on: boolean;
+  readonly spenders: "owner" | "participants";
+}
+
+export interface Dispatched {
+  readonly agent_id: number;
+  /** Why it must not call its provider, if it must not. */
+  readonly refusal: string | null;
+}
+
+/**
+ * Which agents answer a message that has just been written. In a direct conversation every human
+ * message; in a group every human message where the agent is always on, otherwise a mention.
+ * Agents start nobody, whatever they write.
+ */
+export function dispatch(
+  message: {
+    readonly sender: { readonly id: number; readonly kind: "human" | "agent" };
+    readonly mentions: readonly string[];
+  },
+  conversation: { readonly kind: "direct" | "group" },
+  agents: readonly Candidate[],
+): Dispatched[] {
+  if (message.sender.kind !== "human") return [];
+  return agents.flatMap<Dispatched>(({ account, always_on, spenders }) => {
+    const asked = conversation.kind === "direct" || message.mentions.includes(account.username);
+    if (!asked && !always_on) return [];
+    const maySpend = spenders === "participants" || account.owner_id === message.sender.id;
+    if (maySpend) return [{ agent_id: account.id, refusal: null }];
+    // Somebody who asked is told why not; somebody who only talked is not bothered.
+    return asked ? [{ agent_id: account.id, refusal: ONLY_OWNER }] : [];
+  });
+}
+
+const ONLY_OWNER = "Only this agent's owner may ask it: they pay for its answers.";

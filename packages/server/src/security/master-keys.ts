@@ -1,0 +1,23 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { newMasterKey, parseMasterKeys } from "./vault.ts";
+
+/** The installation's own master keys: a file beside the data, readable by its owner alone. */
+export interface MasterKeyFile {
+  read(): Buffer[];
+  /** Puts a new key first; the old ones stay, to open what they sealed. */
+  add(): void;
+}
+
+export function masterKeyFile(path: string): MasterKeyFile {
+  const write = (keys: string[]) => writeFileSync(path, `${keys.join("\n")}\n`, { mode: 0o600 });
+  if (!existsSync(path)) write([newMasterKey()]);
+  const text = () => readFileSync(path, "utf8");
+  return {
+    read() {
+      const keys = parseMasterKeys(text());
+      if (!keys) throw new Error(`${path} does not hold master keys of 32 bytes in base64`);
+      return keys;
+    },
+    add: () => write([newMasterKey(), ...text().split(/\s+/).filter(Boolean)]),
+  };
+}

@@ -1,0 +1,74 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+
+/** Whose key it is and for what: a sealed key opens only in its own place. */
+export interface Place {
+  owner_id: number;
+  provider: string;
+}
+
+export interface Vault {
+  seal(key: string, place: Place): string;
+  /** Throws when it was sealed for another place, by a master key we do not have, or tampered with. */
+  open(sealed: string, place: Place): string;
+  /** Whether it was sealed under the newest master key. */
+  isCurrent(sealed: string): boolean;
+}
+
+const FORMAT = "v1";
+const MASTER_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+const idOf = (master: Buffer) => createHash("sha256").update(master).digest("hex").slice(0, 12);
+const boundTo = ({ owner_id, provider }: Place) => Buffer.from(`parley:${owner_id}:${provider}`);
+
+/** AES-256-GCM with a fresh nonce each time. `masters` are newest first; `reload` may know newer ones. */
+export function vault(masters: readonly Buffer[], reload?: () => readonly Buffer[]): Vault {
+  let known = new Map(masters.map((master) => [idOf(master), master]));
+
+  function master(id: string): Buffer {
+    if (!known.has(id) && reload) known = new Map(reload().map((one) => [idOf(one), one]));
+    const found = known.get(id);
+    if (!found) throw new Error(`no master key ${id} to open a sealed key with`);
+    return found;
+  }
+
+  return {
+    seal(key, place) {
+      const [[id, newest] = []] = known;
+      if (!id || !newest) throw new Error("there is no master key");
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv("aes-256-gcm", newest, nonce).setAAD(boundTo(place));
+      const text = Buffer.concat([cipher.update(key, "utf8"), cipher.final()]);
+      const sealed = Buffer.concat([nonce, text, cipher.getAuthTag()]);
+      return `${FORMAT}.${id}.${sealed.toString("base64url")}`;
+    },
+    open(sealed, place) {
+      const [format, id = "", body = ""] = sealed.split(".");
+      if (format !== FORMAT) throw new Error("a sealed key has an unknown format");
+      const bytes = Buffer.from(body, "base64url");
+      const decipher = createDecipheriv("aes-256-gcm", master(id), bytes.subarray(0, NONCE_BYTES))
+        .setAAD(boundTo(place))
+        .setAuthTag(bytes.subarray(-TAG_BYTES));
+      const text = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
+      return Buffer.concat([decipher.update(text), decipher.final()]).toString("utf8");
+    },
+    isCurrent: (sealed) => sealed.split(".")[1] === known.keys().next().value,
+  };
+}
+
+/** Master keys as configured: base64, 32 bytes each, newest first; null when one is not. */
+export function parseMasterKeys(text: string): Buffer[] | null {
+  const keys = text
+    .split(/[,\s]+/)
+    .filter(Boolean)
+    .map((part) => Buffer.from(part, "base64"));
+  return keys.length > 0 && keys.every((key) => key.length === MASTER_BYTES) ? keys : null;
+}
+
+export const newMasterKey = () => randomBytes(MASTER_BYTES).toString("base64");
+
+const MASK = "••••••••";
+
+/** What may be shown of a key. A short one would be half told by its last four characters. */
+export const keyTail = (key: string) => (key.length < 12 ? MASK : MASK + key.slice(-4));

@@ -1,0 +1,165 @@
+import type { AgentLimits, UsageRow } from "@parley/protocol";
+import type { AccountRecord, AgentRecord, ReadTx, SealedKey, WriteTx } from "../store.ts";
+import { ACCOUNT } from "./accounts.ts";
+import type { Connection } from "./connection.ts";
+
+type Reads = Pick<
+  ReadTx,
+  "agents" | "agent" | "conversationAgents" | "sealedKeys" | "spending" | "usage"
+>;
+type Writes = Pick<
+  WriteTx,
+  | "setAgentKey"
+  | "resealKey"
+  | "removeAgentKey"
+  | "setAgentProfile"
+  | "setAgentLimits"
+  | "setAlwaysOn"
+>;
+
+type AgentRow = AccountRecord &
+  AgentLimits & {
+    model: string | null;
+    instructions: string | null;
+    sealed_key: string | null;
+    key_tail: string | null;
+    owner_username: string;
+    owner_display_name: string;
+  };
+
+const AGENT = `SELECT ${ACCOUNT}, o.username AS owner_username, o.display_name AS owner_display_name,
+    g.model, g.instructions, coalesce(g.spenders, 'participants') AS spenders, g.daily_tokens,
+    g.chat_daily_tokens, g.turns_per_minute, k.sealed AS sealed_key, k.tail AS key_tail
+  FROM accounts a
+  JOIN accounts o ON o.id = a.owner_id
+  LEFT JOIN agents g ON g.account_id = a.id
+  LEFT JOIN agent_keys k ON k.owner_id = a.owner_id AND k.provider = a.provider`;
+
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+
+export function agentReads(db: Connection): Reads {
+  const byOwner = db.query<AgentRow>(`${AGENT} WHERE a.owner_id = ? ORDER BY a.id`);
+  const byId = db.query<AgentRow>(`${AGENT} WHERE a.id = ?`);
+  const seats = db.query<AccountRecord & { always_on: number; spenders: AgentLimits["spenders"] }>(
+    `SELECT ${ACCOUNT}, m.always_on, coalesce(g.spenders, 'participants') AS spenders
+     FROM members m JOIN accounts a ON a.id = m.account_id AND a.kind = 'agent'
+     LEFT JOIN agents g ON g.account_id = a.id
+     WHERE m.conversation_id = ? ORDER BY m.position`,
+  );
+  const keys = db.query<SealedKey>("SELECT owner_id, provider, sealed FROM agent_keys");
+  const today = db.query<{ conversation_id: number; used: number }>(
+    `SELECT conversation_id, input_tokens + output_tokens + reserved AS used
+     FROM agent_usage WHERE agent_id = ? AND day = ?`,
+  );
+  const recent = db.query<{ count: number }>(
+    "SELECT count(*) AS count FROM turns WHERE agent_id = ? AND started_at > ?",
+  );
+  const usage = db.query<UsageRow>(
+    `SELECT a.username AS agent, c.uuid AS conversation_id, u.day, u.turns, u.failures,
+            u.input_tokens, u.output_tokens
+     FROM accounts a JOIN agent_usage u ON u.agent_id = a.id
+     JOIN conversations c ON c.id = u.conversation_id
+     WHERE a.owner_id = ?1 AND (?2 IS NULL OR u.day >= ?2) AND (?3 IS NULL OR u.day <= ?3)
+       AND u.turns > 0
+     ORDER BY u.day, a.username, c.id`,
+  );
+
+  return {
+    agents: (ownerId) => byOwner.all(ownerId).map(toAgent),
+    agent: (accountId) => {
+      const row = byId.get(accountId);
+      return row && toAgent(row);
+    },
+    conversationAgents: (conversationId) =>
+      seats.all(conversationId).map(({ always_on, spenders, ...account }) => ({
+        account,
+        always_on: always_on === 1,
+        spenders,
+      })),
+    sealedKeys: () => keys.all(),
+    spending: (agentId, conversationId, now) => {
+      const rows = today.all(agentId, dayOf(now));
+      return {
+        today: rows.reduce((sum, { used }) => sum + used, 0),
+        todayHere: rows.find((row) => row.conversation_id === conversationId)?.used ?? 0,
+        turnsInMinute: recent.get(agentId, now - 60_000)?.count ?? 0,
+      };
+    },
+    usage: (ownerId, since, until) =>
+      usage.all(
+        ownerId,
+        since === null ? null : dayOf(since),
+        until === null ? null : dayOf(until),
+      ),
+  };
+}
+
+function toAgent(row: AgentRow): AgentRecord {
+  const { id, username, kind, display_name, owner_id, provider } = row;
+  return {
+    account: { id, username, kind, display_name, owner_id, provider },
+    owner: {
+      id: owner_id ?? 0,
+      username: row.owner_username,
+      kind: "human",
+      display_name: row.owner_display_name,
+      owner_id: null,
+      provider: null,
+    },
+    model: row.model,
+    instructions: row.instructions,
+    limits: {
+      spenders: row.spenders,
+      daily_tokens: row.daily_tokens,
+      chat_daily_tokens: row.chat_daily_tokens,
+      turns_per_minute: row.turns_per_minute,
+    },
+    sealed_key: row.sealed_key,
+    key_tail: row.key_tail,
+  };
+}
+
+export function agentWrites(db: Connection): Writes {
+  const setKey = db.change(
+    `INSERT INTO agent_keys (owner_id, provider, sealed, tail, updated_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (owner_id, provider) DO UPDATE
+     SET sealed = excluded.sealed, tail = excluded.tail, updated_at = excluded.updated_at`,
+  );
+  const reseal = db.change(
+    "UPDATE agent_keys SET sealed = ?4 WHERE owner_id = ?1 AND provider = ?2 AND sealed = ?3",
+  );
+  const removeKey = db.change("DELETE FROM agent_keys WHERE owner_id = ? AND provider = ?");
+  const setProfile = db.change(
+    `INSERT INTO agents (account_id, model, instructions) VALUES (?, ?, ?)
+     ON CONFLICT (account_id) DO UPDATE
+     SET model = excluded.model, instructions = excluded.instructions`,
+  );
+  const setLimits = db.change(
+    `INSERT INTO agents (account_id, spenders, daily_tokens, chat_daily_tokens, turns_per_minute)
+     VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (account_id) DO UPDATE SET spenders = excluded.spenders,
+       daily_tokens = excluded.daily_tokens, chat_daily_tokens = excluded.chat_daily_tokens,
+       turns_per_minute = excluded.turns_per_minute`,
+  );
+  const setMode = db.change(
+    "UPDATE members SET always_on = ?3 WHERE conversation_id = ?1 AND account_id = ?2",
+  );
+  return {
+    setAgentKey: ({ owner_id, provider, sealed, tail, at }) =>
+      void setKey.run(owner_id, provider, sealed, tail, at),
+    resealKey: (key, sealed) => void reseal.run(key.owner_id, key.provider, key.sealed, sealed),
+    removeAgentKey: (ownerId, provider) => void removeKey.run(ownerId, provider),
+    setAgentProfile: (accountId, { model, instructions }) =>
+      void setProfile.run(accountId, model, instructions),
+    setAgentLimits: (accountId, limits) =>
+      void setLimits.run(
+        accountId,
+        limits.spenders,
+        limits.daily_tokens,
+        limits.chat_daily_tokens,
+        limits.turns_per_minute,
+      ),
+    setAlwaysOn: (conversationId, accountId, alwaysOn) =>
+      void setMode.run(conversationId, accountId, alwaysOn ? 1 : 0),
+  };
+}

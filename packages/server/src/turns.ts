@@ -1,0 +1,150 @@
+import type { EventFrame, Message, Turn } from "@parley/protocol";
+import { mentionsIn } from "./mentions.ts";
+import { estimateTokens } from "./rules/context.ts";
+import { dispatch } from "./rules/dispatch.ts";
+import type {
+  AccountRecord,
+  ConversationRecord,
+  FinishedTurn,
+  TurnRecord,
+  WriteTx,
+} from "./store/store.ts";
+
+/** What happens to turns inside a unit of work, whoever's it is. */
+
+/** Records which agents are to answer a message, together with the message itself. */
+export async function queueTurns(
+  tx: WriteTx,
+  conversation: ConversationRecord,
+  message: Message,
+  sender: AccountRecord,
+): Promise<void> {
+  if (conversation.agent_count === 0) return;
+  const agents = await tx.conversationAgents(conversation.id);
+  const answering = dispatch({ sender, mentions: message.mentions }, conversation, agents);
+  for (const { agent_id, refusal } of answering) {
+    await tx.queueTurn({
+      agent_id,
+      conversation_id: conversation.id,
+      trigger_uuid: message.id,
+      open_ended: true,
+      refusal,
+      at: Date.now(),
+    });
+  }
+  if (answering.length > 0) tx.emit({ queuedTurns: true });
+}
+
+/** Gives a claimed turn its place in the conversation: an empty message, to be filled. */
+export async function beginTurn(
+  tx: WriteTx,
+  turn: TurnRecord,
+  conversation: ConversationRecord,
+  model: string,
+): Promise<string> {
+  const at = Date.now();
+  tx.emit({ frame: typingFrame(turn, true), to: { conversation: conversation.uuid } });
+  if (turn.message_uuid !== null) {
+    await tx.beginTurn(turn.id, { messageUuid: turn.message_uuid, model, at });
+    return turn.message_uuid;
+  }
+  const started: Turn = {
+    status: "streaming",
+    triggered_by: turn.trigger_uuid,
+    model,
+    error: null,
+    usage: null,
+  };
+  const message = await tx.insertMessage({
+    conversation,
+    sender: turn.agent,
+    content: "",
+    client_msg_id: null,
+    reply_to_id: null,
+    mentions: [],
+    turn: started,
+    at,
+  });
+  if (!message) throw new Error("a placeholder was not inserted");
+  await tx.beginTurn(turn.id, { messageUuid: message.id, model, at });
+  tx.emit({
+    frame: {
+      method: "events.messageNew",
+      params: message,
+      at: { conversation_id: conversation.uuid, seq: message.seq },
+    },
+    to: { conversation: conversation.uuid },
+  });
+  return message.id;
+}
+
+export interface Ending {
+  status: FinishedTurn["status"];
+  error?: Turn["error"];
+  usage?: Turn["usage"];
+}
+
+/** Ends a running turn with what it has. Nothing happens to one that has ended meanwhile. */
+export async function endTurn(tx: WriteTx, id: number, ending: Ending): Promise<void> {
+  const turn = await tx.turn(id);
+  if (turn?.status !== "running" || turn.message_id === null || turn.message_uuid === null) return;
+  const { status, error = null } = ending;
+  const streamed = await tx.streamed(turn.message_id);
+  const usage = ending.usage ?? estimatedUsage(turn, streamed, status);
+  const content = streamed === "" && error ? error.message : streamed;
+  const mentions = streamed === "" ? [] : await mentionsIn(tx, streamed, turn.conversation_id);
+  const at = Date.now();
+  const seq = await tx.finishTurn(turn, { status, content, mentions, error, usage, at });
+  const [message] = await tx.messageViews([turn.message_uuid], NOBODY);
+  if (message) {
+    tx.emit({
+      frame: {
+        method: "events.messageComplete",
+        params: message,
+        at: { conversation_id: turn.conversation_uuid, seq },
+      },
+      to: { conversation: turn.conversation_uuid },
+    });
+  }
+  tx.emit({ frame: typingFrame(turn, false), to: { conversation: turn.conversation_uuid } });
+  tx.emit({ endedTurns: [turn.id] });
+}
+
+/** What a provider that was not heard out is taken to charge: what was sent, and what came back. */
+function estimatedUsage(
+  { reserved, estimated_input }: TurnRecord,
+  streamed: string,
+  status: FinishedTurn["status"],
+): Turn["usage"] {
+  const charged = streamed !== "" || (status === "stopped" && reserved > 0);
+  if (!charged) return null;
+  const output_tokens = streamed === "" ? 0 : estimateTokens(streamed);
+  return { input_tokens: estimated_input, output_tokens };
+}
+
+/** Ends the running turns among these and drops the waiting ones. */
+export async function stopTurns(
+  tx: WriteTx,
+  turns: readonly TurnRecord[],
+): Promise<{ stopped: number; cancelled: number }> {
+  const running = turns.filter(({ status }) => status === "running");
+  const waiting = turns.filter(({ status }) => status === "waiting");
+  for (const { id } of running) await endTurn(tx, id, { status: "stopped" });
+  await tx.dropTurns(waiting.map(({ id }) => id));
+  return { stopped: running.length, cancelled: waiting.length };
+}
+
+/** Broadcasts show nobody's own reactions. */
+const NOBODY = -1;
+
+function typingFrame({ agent, conversation_uuid }: TurnRecord, is_typing: boolean): EventFrame {
+  const { username, kind, display_name } = agent;
+  return {
+    method: "events.typing",
+    params: {
+      conversation_id: conversation_uuid,
+      actor: { username, kind, display_name },
+      is_typing,
+    },
+  };
+}
