@@ -1,0 +1,98 @@
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { readConfig } from "../packages/server/src/config.ts";
+import { startServer } from "./support/server.ts";
+
+const ROOT = join(import.meta.dir, "..");
+const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
+const pages = ["*.md", "docs/**/*.md"].flatMap((glob) => [...new Bun.Glob(glob).scanSync(ROOT)]);
+const operating = read("docs/operating.md");
+
+/** What stands between fences: the examples in one language, in their order. */
+const examples = (page: string, language: string) =>
+  [...page.matchAll(/^```(\w*)\n(.*?)^```$/gms)]
+    .filter(([, tagged]) => tagged === language)
+    .map(([, , text]) => text ?? "");
+
+const withoutExamples = (page: string) => page.replace(/^```.*?^```$/gms, "");
+
+/** The names that headings can be linked by. */
+const anchors = (page: string) =>
+  [...withoutExamples(page).matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+
+const unique = (names: Iterable<string>) => [...new Set(names)].sort();
+
+test.each(pages)("%s links only to what exists", (page) => {
+  const links = [...withoutExamples(read(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(
+    ([, link = ""]) => link,
+  );
+  const broken = links.filter((link) => {
+    if (/^[a-z]+:/.test(link)) return false;
+    const [path = "", anchor] = link.split("#");
+    const target = path === "" ? page : join(dirname(page), path);
+    if (!existsSync(join(ROOT, target))) return true;
+    return anchor !== undefined && !anchors(read(target)).includes(anchor);
+  });
+  expect(broken).toEqual([]);
+});
+
+test("every setting is documented, and no other", () => {
+  const settings = (text: string) => unique(text.match(/\b(PORT|HOST|PARLEY_[A-Z_]+)\b/g) ?? []);
+  const known = settings(read("packages/server/src/config.ts"));
+  expect(settings(read("README.md") + operating)).toEqual(known);
+});
+
+test("every limit is documented with its default, and no other", () => {
+  const rows = [...operating.matchAll(/^\| `(\w+)` +\| ([\d,]+) +\|/gm)];
+  const documented = rows.map(([, name, value = ""]) => [name, Number(value.replaceAll(",", ""))]);
+  expect(Object.fromEntries(documented)).toEqual(readConfig({}).limits);
+});
+
+test("every metric is documented, and no other", async () => {
+  await using server = await startServer();
+  const text = await (await fetch(`${server.url}/metrics`)).text();
+  const names = [...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name = ""]) => name);
+  const documented = [...operating.matchAll(/^\| `((?:parley|process)_\w+)`/gm)];
+  expect(unique(documented.map(([, name = ""]) => name))).toEqual(unique(names));
+});
+
+const tools = ["bash", "curl", "node", "npx"].every((tool) => Bun.which(tool) !== null);
+
+test.skipIf(!tools)(
+  "the tour in the README runs as it stands",
+  async () => {
+    await using server = await startServer();
+    const script = examples(read("README.md"), "bash").join("echo\n");
+    expect(script).toContain("http://127.0.0.1:8080");
+    const shell = Bun.spawn(
+      ["bash", "-euo", "pipefail", "-c", script.replaceAll("http://127.0.0.1:8080", server.url)],
+      {
+        cwd: ROOT,
+        env: { ...process.env, no_proxy: "127.0.0.1" },
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "pipe",
+      },
+    );
+    const [output, errors] = await Promise.all([shell.stdout.text(), shell.stderr.text()]);
+    expect({ code: await shell.exited, errors }).toMatchObject({ code: 0 });
+    const answers = output.split("\n").filter((line) => line.startsWith("{"));
+    const frames = answers.map((line) => JSON.parse(line));
+    expect(frames.filter(({ ok }) => ok === false)).toEqual([]);
+    const [sent, history, hello, event, reply, updates, key] = frames;
+    expect(frames).toHaveLength(7);
+    expect(history.result.items).toEqual([sent.result]);
+    expect(hello.method).toBe("events.hello");
+    expect(event).toMatchObject({ params: reply.result, at: { seq: 2 } });
+    expect(updates.result.messages).toEqual([reply.result]);
+    expect(key.result.provider).toBe("claude");
+    expect(output).toContain("I am the built-in **sandbox**");
+  },
+  30_000,
+);
