@@ -177,7 +177,110 @@ async function calls({ url, pid, token, conversation, count }: Calls) {
   };
 }
 
-const scenarios: Record<string, (input: never) => Promise<unknown>> = { load, idle, calls };
+interface Streams {
+  url: string;
+  pid: number;
+  tokens: string[];
+  conversations: string[];
+  /** Where the stand-in for the provider listens; the server was told the same. */
+  providerPort: number;
+  chunks: number;
+  /** Time between two chunks of a stream, in milliseconds. */
+  pace: number;
+}
+
+/** Every person asks their agent, and all the answers stream at once. */
+async function streams({ url, pid, tokens, conversations, providerPort, chunks, pace }: Streams) {
+  const standIn = provider(providerPort, chunks, pace);
+  let complete = 0;
+  let deltas = 0;
+  const first: number[] = [];
+  const latencies: number[] = [];
+  const done = Promise.withResolvers<void>();
+  const streaming = new Set<string>();
+  const sockets = await connectAll(url, tokens, (text) => {
+    if (text.startsWith('{"method":"events.messageDelta"')) {
+      deltas++;
+      const { id, delta } = (JSON.parse(text) as { params: { id: string; delta: string } }).params;
+      // Each chunk says when it was sent; the last of a delta has waited least.
+      const sentAt = Number(delta.trim().split(" ").at(-1));
+      const late = performance.timeOrigin + performance.now() - sentAt;
+      (streaming.has(id) ? latencies : first).push(late);
+      streaming.add(id);
+    } else if (text.startsWith('{"method":"events.messageComplete"')) {
+      if (!text.includes('"status":"complete"')) done.reject(new Error(text.slice(0, 400)));
+      complete++;
+      if (complete === conversations.length) done.resolve();
+    }
+  });
+  await lag(url);
+  const cpu = cpuOf(pid);
+  const started = performance.now();
+  for (const [place, conversation_id] of conversations.entries()) {
+    const params = { conversation_id, content: "go on" };
+    sockets[place]?.send(JSON.stringify({ id: 1, method: "messages.send", params }));
+    if (place % 25 === 24) await Bun.sleep(10);
+  }
+  await done.promise;
+  const seconds = (performance.now() - started) / 1000;
+  const result = {
+    seconds,
+    cpu_us: cpuOf(pid) - cpu,
+    chunks: chunks * conversations.length,
+    deltas,
+    first_p50: percentile(Float64Array.from(first), 0.5),
+    first_p99: percentile(Float64Array.from(first), 0.99),
+    delta_p50: percentile(Float64Array.from(latencies), 0.5),
+    delta_p99: percentile(Float64Array.from(latencies), 0.99),
+    worst_lag_ms: (await lag(url)) * 1000,
+  };
+  standIn.stop(true);
+  return result;
+}
+
+/** The longest hold-up of the server's event loop since the last look. */
+async function lag(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^parley_event_loop_lag_seconds (.+)$/m.exec(text)?.[1]);
+}
+
+/** Speaks Chat Completions: so many chunks at so even a pace, each saying when it was sent. */
+function provider(port: number, chunks: number, pace: number) {
+  const frame = (choice: object) =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`;
+  return Bun.serve({
+    hostname: "127.0.0.1",
+    port,
+    idleTimeout: 60,
+    fetch: () => {
+      let sent = 0;
+      let timer: Timer;
+      const body = new ReadableStream({
+        start(controller) {
+          const speak = () => {
+            const content = ` ${(performance.timeOrigin + performance.now()).toFixed(3)}`;
+            controller.enqueue(frame({ delta: { content } }));
+            if (++sent < chunks) return;
+            clearInterval(timer);
+            controller.enqueue(frame({ delta: {}, finish_reason: "stop" }));
+            controller.enqueue("data: [DONE]\n\n");
+            controller.close();
+          };
+          timer = setInterval(speak, pace);
+        },
+        cancel: () => clearInterval(timer),
+      });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+}
+
+const scenarios: Record<string, (input: never) => Promise<unknown>> = {
+  load,
+  idle,
+  calls,
+  streams,
+};
 const run = scenarios[scenario ?? ""];
 if (!run || !file) throw new Error(`there is no scenario ${scenario}`);
 process.stdout.write(JSON.stringify(await run((await Bun.file(file).json()) as never)));

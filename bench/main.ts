@@ -28,6 +28,18 @@ interface LoadResult {
   delivered_p99: number;
 }
 
+interface StreamResult {
+  seconds: number;
+  cpu_us: number;
+  chunks: number;
+  deltas: number;
+  first_p50: number;
+  first_p99: number;
+  delta_p50: number;
+  delta_p99: number;
+  worst_lag_ms: number;
+}
+
 const print = (line = "") => process.stdout.write(`${line}\n`);
 const folders: string[] = [];
 const newFolder = () => {
@@ -62,6 +74,46 @@ const scenarios: Record<string, () => Promise<void>> = {
       window: 2,
       receivers: 500,
     });
+  },
+
+  /** Five hundred answers that stream at once, fifty chunks a second each. */
+  async streams() {
+    const people = 500;
+    const dataDir = newFolder();
+    const made = await seed(dataDir, {
+      people,
+      groups: Array.from({ length: people }, (_, place) => [place]),
+      agents: "bench",
+    });
+    const providerPort = await freePort();
+    const providers = {
+      bench: {
+        display_name: "Bench",
+        protocol: "openai",
+        base_url: `http://127.0.0.1:${providerPort}/v1`,
+        model: "bench",
+      },
+    };
+    await using server = await startPinned(MAIN, {
+      PARLEY_DATA: dataDir,
+      PARLEY_LIMITS: LIMITS,
+      PARLEY_PROVIDERS: JSON.stringify(providers),
+    });
+    const { url, pid } = server;
+    const { tokens, conversations } = made;
+    const plan = { url, pid, tokens, conversations, providerPort, chunks: 500, pace: 20 };
+    const result = await generate<StreamResult>("streams", plan);
+    const share = result.cpu_us / 1e6 / result.seconds;
+    print(`500 streams of 50 chunks a second: ${result.chunks} chunks, ${result.deltas} deltas`);
+    print(`  of one core used            ${fixed(share * 100, 8)} %`);
+    print(`  CPU µs a chunk              ${fixed(result.cpu_us / result.chunks, 8)}`);
+    print(
+      `  first token, added ms       ${fixed(result.first_p50, 8)} p50 ${fixed(result.first_p99, 8)} p99`,
+    );
+    print(
+      `  later deltas, behind ms     ${fixed(result.delta_p50, 8)} p50 ${fixed(result.delta_p99, 8)} p99`,
+    );
+    print(`  event loop held up, ms      ${fixed(result.worst_lag_ms, 8)} at worst`);
   },
 
   /** Ten thousand sockets that only listen. */
@@ -154,6 +206,14 @@ async function measured(
 ): Promise<LoadResult> {
   await using server = await startPinned(script, env);
   return await generate<LoadResult>("load", input(server));
+}
+
+async function freePort(): Promise<number> {
+  const probe = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const { port } = probe;
+  await probe.stop(true);
+  if (port === undefined) throw new Error("no port is free");
+  return port;
 }
 
 const fixed = (value: number, width: number, digits = 1) => value.toFixed(digits).padStart(width);

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -46,6 +46,7 @@ export async function startGenerator(scenario: string, input: object) {
   return Bun.spawn(["taskset", "-c", GENERATOR_CORE, process.execPath, script, scenario, file], {
     stdout: "pipe",
     stderr: "inherit",
+    onExit: () => rmSync(folder, { recursive: true, force: true }),
   });
 }
 

@@ -1,6 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { masterKeyFile } from "../packages/server/src/security/master-keys.ts";
 import { hashToken, SESSION_MS } from "../packages/server/src/security/tokens.ts";
+import { vault } from "../packages/server/src/security/vault.ts";
 import { openSqliteStore } from "../packages/server/src/store/sqlite/index.ts";
 import type {
   AccountRecord,
@@ -22,6 +24,8 @@ export async function seed(
     people: number;
     /** Each conversation's members, as places in `people`. */
     groups: number[][];
+    /** Gives each person an agent of this provider in the conversation of the same place. */
+    agents?: string;
     /** How many messages the first conversation gets. */
     messages?: number;
   },
@@ -43,6 +47,7 @@ export async function seed(
       ),
     ),
   );
+  if (plan.agents) await addAgents(store, dataDir, accounts, made, plan.agents);
   const [first] = made;
   if (first && plan.messages) await addMessages(store, first, accounts, plan.messages);
   await store.close();
@@ -86,6 +91,36 @@ function addGroup(store: Store, members: AccountRecord[]): Promise<ConversationR
     );
     return (await tx.conversation(uuid, creator.id)) as ConversationRecord;
   });
+}
+
+async function addAgents(
+  store: Store,
+  dataDir: string,
+  accounts: AccountRecord[],
+  conversations: ConversationRecord[],
+  provider: string,
+): Promise<void> {
+  const sealing = vault(masterKeyFile(join(dataDir, "master.key")).read());
+  for (const [place, owner] of accounts.entries()) {
+    const conversation = conversations[place];
+    if (!conversation) return;
+    await store.write(async (tx) => {
+      const at = Date.now();
+      const agent = await tx.insertAccount({
+        username: `${owner.username}:${provider}`,
+        kind: "agent",
+        display_name: "bench",
+        owner_id: owner.id,
+        provider,
+        at,
+      });
+      if (!agent) throw new Error("the agent is there already");
+      const key = { owner_id: owner.id, provider };
+      await tx.setAgentKey({ ...key, sealed: sealing.seal("bench-key", key), tail: "", at });
+      await tx.insertMembers(conversation.id, [agent.id], at);
+      await tx.setAlwaysOn(conversation.id, agent.id, true);
+    });
+  }
 }
 
 async function addMessages(

@@ -78,7 +78,9 @@ export interface Config {
   /** Newest first; null: a key of the installation's own, kept beside the data. */
   masterKeys: readonly Buffer[] | null;
   limits: Limits;
-  /** Web origins besides the service's own. */
+  /** How many proxies in front tell the truth of whom they speak for. */
+  proxies: number;
+  /** Web origins besides the service's own; `*` for any. */
   origins: readonly string[];
   logLevel: string;
 }
@@ -99,6 +101,7 @@ export function readConfig(env: Environment = process.env): Config {
     sandbox: readSandbox(env.PARLEY_SANDBOX),
     masterKeys: readMasterKeys(env.PARLEY_MASTER_KEY),
     limits: readLimits(env.PARLEY_LIMITS),
+    proxies: readProxies(env.PARLEY_PROXIES),
     origins: readOrigins(env.PARLEY_ORIGINS),
     logLevel: readLogLevel(env.PARLEY_LOG),
   };
@@ -195,9 +198,15 @@ function readLimits(value: string | undefined): Limits {
   return { ...defaultLimits, ...given };
 }
 
+function readProxies(value = "0"): number {
+  if (/^\d$/.test(value)) return Number(value);
+  throw new ConfigError(`PARLEY_PROXIES must be a number from 0 to 9, not "${value}".`);
+}
+
 function readOrigins(value = ""): string[] {
   const origins = value.split(",").map((origin) => origin.trim());
   return origins.filter(Boolean).map((origin) => {
+    if (origin === "*") return origin;
     if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
       throw new ConfigError(
         `PARLEY_ORIGINS must list origins such as https://chat.example.com, not "${origin}".`,

@@ -2,8 +2,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Server } from "bun";
+import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
+import { loopLag } from "./observe/lag.ts";
 import { logger } from "./observe/log.ts";
 import { metrics as newMetrics } from "./observe/metrics.ts";
 import { type Bound, invoker, type Services } from "./operation.ts";
@@ -19,6 +21,7 @@ import { passwords } from "./security/passwords.ts";
 import { failureThrottle, throttle } from "./security/throttle.ts";
 import { vault as newVault, type Vault } from "./security/vault.ts";
 import { openSqliteStore } from "./store/sqlite/index.ts";
+import { lockFile } from "./store/sqlite/lock.ts";
 import type { Store } from "./store/store.ts";
 import { httpTransport } from "./transport/http.ts";
 import { pages } from "./transport/pages.ts";
@@ -57,6 +60,12 @@ export function start(config: Config): Running {
   const metrics = newMetrics();
   const { limits } = config;
   store.onCommit(hub.announce);
+  metrics.watch(
+    "parley_event_loop_lag_seconds",
+    "gauge",
+    "Longest hold-up of the event loop since the last scrape.",
+    loopLag(),
+  );
   metrics.watch("parley_sockets", "gauge", "Open sockets.", hub.size);
 
   const services: Services = {
@@ -82,7 +91,7 @@ export function start(config: Config): Running {
     metrics,
   };
 
-  const agents = dispatcher({ config, store, vault, log });
+  const agents = dispatcher({ config, store, vault, deltas: deltas(store), log });
   hub.onTurns(agents.receive);
   metrics.watch("parley_turns", "gauge", "Agent turns under way.", agents.running);
 
@@ -156,8 +165,17 @@ function fail(error: unknown): never {
   process.exit(1);
 }
 
+/** Two servers on one folder would both believe that everything in it is theirs. */
+function claimDataDir(config: Config): void {
+  mkdirSync(resolve(config.dataDir), { recursive: true, mode: 0o700 });
+  if (!lockFile(join(resolve(config.dataDir), "lock"))) {
+    throw new ConfigError(`PARLEY_DATA is in use by another server: ${resolve(config.dataDir)}.`);
+  }
+}
+
 function serve(): void {
   const config = withInviteCode(readConfig());
+  claimDataDir(config);
   const running = start(config);
   greet(running, config);
   for (const signal of ["SIGTERM", "SIGINT"] as const) {

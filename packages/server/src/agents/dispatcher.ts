@@ -1,5 +1,5 @@
 import type { TurnPacket } from "../realtime/hub.ts";
-import type { TurnRecord } from "../store/store.ts";
+import type { TurnRecord, WriteTx } from "../store/store.ts";
 import { beginTurn, endTurn } from "../turns.ts";
 import { runTurn, type TurnServices } from "./turn.ts";
 
@@ -38,29 +38,29 @@ export function dispatcher(services: TurnServices): Dispatcher {
       return;
     }
     claiming = true;
-    do {
-      again = false;
-      const claimed = await store.write(async (tx) => {
-        const turns = await tx.claimTurns(node, lease(), CLAIMED_AT_ONCE);
-        for (const turn of turns) {
-          const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
-          if (conversation) await beginTurn(tx, turn, conversation, await modelOf(turn, tx.agent));
-        }
-        return turns;
-      });
-      for (const { id } of claimed) void run(id);
-      if (claimed.length === CLAIMED_AT_ONCE) again = true;
-    } while (again && !stopping);
-    claiming = false;
+    try {
+      do {
+        again = false;
+        const claimed = await store.write(async (tx) => {
+          const turns = await tx.claimTurns(node, lease(), CLAIMED_AT_ONCE);
+          for (const turn of turns) await begin(tx, turn);
+          return turns;
+        });
+        for (const { id } of claimed) void run(id);
+        if (claimed.length === CLAIMED_AT_ONCE) again = true;
+      } while (again && !stopping);
+    } finally {
+      claiming = false;
+    }
   }
 
-  type FindAgent = (
-    id: number,
-  ) => Promise<{ model: string | null } | null> | { model: string | null } | null;
-
-  async function modelOf({ agent }: TurnRecord, find: FindAgent): Promise<string> {
-    const chosen = (await find(agent.id))?.model;
-    return chosen ?? config.providers.get(agent.provider ?? "")?.model ?? "";
+  async function begin(tx: WriteTx, turn: TurnRecord): Promise<void> {
+    const { agent, conversation_uuid } = turn;
+    const conversation = await tx.conversation(conversation_uuid, agent.id);
+    if (!conversation) return;
+    const chosen = (await tx.agent(agent.id))?.model;
+    const model = chosen ?? config.providers.get(agent.provider ?? "")?.model ?? "";
+    await beginTurn(tx, turn, conversation, model);
   }
 
   async function run(id: number): Promise<void> {
@@ -81,10 +81,7 @@ export function dispatcher(services: TurnServices): Dispatcher {
   }
 
   function wake(): void {
-    claim().catch((error) => {
-      claiming = false;
-      log.error({ err: error }, "turns could not be claimed");
-    });
+    claim().catch((error) => log.error({ err: error }, "turns could not be claimed"));
   }
 
   /** What a process that died left running: begun anew if nobody has seen any of it, else ended. */
@@ -97,6 +94,7 @@ export function dispatcher(services: TurnServices): Dispatcher {
           await endTurn(tx, turn.id, { status: "failed", error: { code: "interrupted", message } });
         } else {
           await tx.adoptTurn(turn.id, node, lease());
+          await begin(tx, turn);
           again.push(turn.id);
         }
       }

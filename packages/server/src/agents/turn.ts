@@ -7,16 +7,17 @@ import { isSandboxKey } from "../rules/sandbox.ts";
 import type { Vault } from "../security/vault.ts";
 import type { AgentRecord, Store, TurnRecord } from "../store/store.ts";
 import { type Ending, endTurn } from "../turns.ts";
+import type { Deltas } from "./deltas.ts";
 import { callModel } from "./providers/call.ts";
 import { adapters } from "./providers/index.ts";
 import { ProviderError, type TurnErrorCode } from "./providers/provider.ts";
 import { sandboxFetch } from "./sandbox/index.ts";
-import { streamWriter } from "./stream-writer.ts";
 
 export interface TurnServices {
   config: Config;
   store: Store;
   vault: Vault;
+  deltas: Deltas;
   log: Logger;
 }
 
@@ -103,13 +104,15 @@ async function prepare({ store, config }: TurnServices, id: number): Promise<Pre
       messages: await tx.contextMessages({
         conversationId: conversation.id,
         viewerId: agent.owner.id,
-        upTo: conversation.seq,
+        upTo: turn.open_ended ? conversation.seq : turn.trigger_seq,
         limit: LOOKED_AT,
       }),
       context_tokens: provider.context_tokens,
       max_output_tokens: provider.max_output_tokens,
     });
-    const spent = await tx.spending(agent.account.id, conversation.id, Date.now());
+    // A turn counts for the day on which it began, here as where it is settled.
+    const begun = turn.started_at ?? Date.now();
+    const spent = await tx.spending(agent.account.id, conversation.id, begun);
     const granted = grant(agent.limits, spent, context.input_tokens, provider.max_output_tokens);
     if ("refusal" in granted) throw new TurnFailed("budget_exceeded", granted.refusal);
     const max_output_tokens = granted.output_tokens;
@@ -123,24 +126,29 @@ async function prepare({ store, config }: TurnServices, id: number): Promise<Pre
 }
 
 async function answer(
-  { store, vault, log }: TurnServices,
+  { config, store, vault, deltas, log }: TurnServices,
   { turn, agent, provider, context, max_output_tokens, sealed_key }: Prepared,
   call: AbortController,
   usage: UsageSoFar,
 ): Promise<void> {
   const place = { owner_id: agent.owner.id, provider: agent.account.provider ?? "" };
-  const writer = streamWriter(store, turn, call);
+  const api_key = vault.open(sealed_key, place);
+  const sandbox = isSandboxKey(api_key);
+  if (sandbox && !config.sandbox) {
+    throw new TurnFailed("key_rejected", "The sandbox is off here. Store a key of the provider's.");
+  }
+  const stream = deltas.open(turn, call);
   const request = {
     system: context.system,
     messages: context.messages,
     model: turn.model,
     max_output_tokens,
-    api_key: vault.open(sealed_key, place),
+    api_key,
     base_url: provider.base_url,
     signal: call.signal,
   };
   const events = callModel(adapters[provider.protocol], request, {
-    ...(isSandboxKey(request.api_key) && { fetch: sandboxFetch }),
+    ...(sandbox && { fetch: sandboxFetch }),
     onTry: (attempt) => {
       store
         .write((tx) => tx.noteTries(turn.id, attempt))
@@ -149,13 +157,13 @@ async function answer(
   });
   try {
     for await (const event of events) {
-      if (event.type === "text") writer.write(event.text);
+      if (event.type === "text") stream.write(event.text);
       if (event.type !== "usage") continue;
       const { type: _, ...counted } = event;
       Object.assign(usage, counted);
     }
   } finally {
-    await writer.end();
+    await stream.end();
   }
 }
 

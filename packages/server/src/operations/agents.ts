@@ -7,6 +7,7 @@ import {
 import { badField, Failure, forbidden, notFound } from "../failure.ts";
 import { visibleMessage } from "../guards.ts";
 import { bind, type Caller, type Context, publicAccount } from "../operation.ts";
+import { spendingRefusal } from "../rules/dispatch.ts";
 import { maySteer } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import { keyTail } from "../security/vault.ts";
@@ -88,15 +89,14 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
     if (turn.status === "running") throw conflict("the turn is still running");
     if (turn.trigger_deleted) throw notFound("the message that the turn answered");
     const seats = await tx.conversationAgents(turn.conversation_id);
-    if (!seats.some(({ account }) => account.id === turn.agent.id)) {
-      throw conflict("the agent is no longer in this conversation");
-    }
+    const seat = seats.find(({ account }) => account.id === turn.agent.id);
+    if (!seat) throw conflict("the agent is no longer in this conversation");
     await tx.queueTurn({
       agent_id: turn.agent.id,
       conversation_id: turn.conversation_id,
       trigger_uuid: turn.trigger_uuid,
       open_ended: false,
-      refusal: null,
+      refusal: spendingRefusal(seat, caller.account),
       at: Date.now(),
     });
     tx.emit({ queuedTurns: true });

@@ -7,8 +7,9 @@ import { replyToAction } from "../rules/action-tokens.ts";
 const sendComponentAction = bind(operations.sendComponentAction, ({ store, caller }, input) =>
   store.write(async (tx) => {
     const conversation = await joinedConversation(tx, input.chat_id, caller);
+    const place = await tx.message(input.message_id);
+    if (place?.conversation_id !== conversation.id) throw notFound("message");
     const { message } = await visibleMessage(tx, input.message_id, caller);
-    if (message.conversation_id !== conversation.id) throw notFound("message");
     if (message.sender_kind !== "agent") {
       throw badField("message_id", "is not an agent's message");
     }

@@ -4,7 +4,7 @@ export interface BudgetLimits {
   readonly turns_per_minute: number | null;
 }
 
-/** What has been used or reserved already; the minute counts the turn in question too. */
+/** What other turns have used or reserved already. */
 export interface Spent {
   readonly today: number;
   readonly todayHere: number;
@@ -23,7 +23,7 @@ export function grant(
   input_tokens: number,
   max_output_tokens: number,
 ): Grant {
-  if (limits.turns_per_minute !== null && spent.turnsInMinute > limits.turns_per_minute) {
+  if (limits.turns_per_minute !== null && spent.turnsInMinute >= limits.turns_per_minute) {
     return {
       refusal: `This agent may answer ${limits.turns_per_minute} times a minute. Try again in a minute.`,
     };

@@ -28,59 +28,117 @@ const NAMED_PARTICIPANTS = 50;
 const TOKENS_PER_MESSAGE = 8;
 
 /**
- * Tokens of a text at the most, without a tokenizer: English has some four bytes to a token, code
- * three; scripts outside ASCII up to two tokens to a character of three bytes.
+ * Tokens of a text, without a tokenizer and rather too many than too few: a word is one token and
+ * more the longer it is, a sign one, figures and capitals more than other letters, an unbroken
+ * string that can be no word nearly one a character, and scripts outside ASCII up to one a byte.
  */
 export function estimateTokens(text: string): number {
-  let weight = 0;
+  let tokens = TOKENS_PER_MESSAGE;
+  let before: Kind = "space";
+  let run = 0;
+  let unbroken = 0;
   for (let place = 0; place < text.length; place++) {
-    weight += text.charCodeAt(place) < 128 ? 1 : 6;
+    const code = text.charCodeAt(place);
+    const kind = kindOf(code);
+    // A capital and the small letters after it are one word.
+    const capitalised = kind === "small" && before === "capital" && run === 1;
+    run = kind === before || capitalised ? run + 1 : 1;
+    unbroken = code <= 32 || kind === "wide" ? 0 : unbroken + 1;
+    before = kind;
+    if (kind === "wide") tokens += wideCost(code);
+    else tokens += unbroken > LONGEST_WORD ? 0.75 : narrowCost(kind, run);
   }
-  return Math.ceil(weight / 3) + TOKENS_PER_MESSAGE;
+  return Math.ceil(tokens);
+}
+
+/** Beyond so many characters without a space it is no word of any language, but a code of some sort. */
+const LONGEST_WORD = 12;
+
+type Kind = "small" | "capital" | "figure" | "space" | "sign" | "wide";
+
+function kindOf(code: number): Kind {
+  if (code >= 128) return "wide";
+  if (code >= 97 && code <= 122) return "small";
+  if (code >= 65 && code <= 90) return "capital";
+  if (code >= 48 && code <= 57) return "figure";
+  return code === 32 ? "space" : "sign";
+}
+
+/** What the last of so many characters of one kind adds. */
+function narrowCost(kind: Exclude<Kind, "wide">, run: number): number {
+  // A space belongs to the word that follows it.
+  if (kind === "space") return run === 1 ? 0 : 0.25;
+  if (kind === "sign" || run === 1) return 1;
+  if (kind === "figure") return 0.5;
+  if (kind === "capital") return run === 2 ? 0 : 0.5;
+  return run <= 3 ? 0 : 1 / 3;
+}
+
+/** Tokenizers that do not know a character take its bytes; ideographs are mostly known. */
+function wideCost(code: number): number {
+  // Half of a character of four bytes, too.
+  if (code < 0x800 || (code >= 0xd800 && code <= 0xdfff)) return 2;
+  return code >= 0x3000 && code <= 0xd7a3 ? 2.5 : 3;
 }
 
 /** What the model sees: who it is, who is there, and as much of the conversation as fits, newest kept. */
 export function modelContext(input: ContextInput): ModelContext {
   const system = systemText(input);
-  let room = input.context_tokens - input.max_output_tokens - estimateTokens(system);
-  let input_tokens = estimateTokens(system);
-  const kept: Message[] = [];
-  for (const message of input.messages) {
-    if (!isSaid(message)) continue;
-    const cost = estimateTokens(lineOf(message, input.agent));
-    if (cost > room && kept.length > 0) break;
-    room -= cost;
-    input_tokens += cost;
-    kept.unshift(message);
-  }
+  const around = estimateTokens(system) + estimateTokens(GO_ON);
+  const room = input.context_tokens - input.max_output_tokens - around;
+  const kept = newest(input, room);
   return {
     system,
-    messages: alternating(kept, input.agent),
+    messages: alternating(kept),
     ids: kept.map(({ id }) => id),
-    input_tokens,
+    input_tokens: kept.reduce((sum, { tokens }) => sum + tokens, around),
   };
+}
+
+/** A message as the model reads it. */
+interface Line {
+  id: string;
+  role: "user" | "assistant";
+  content: string;
+  tokens: number;
+}
+
+/** As many of the latest messages as fit, and the very latest in any case, oldest first. */
+function newest({ messages, agent }: ContextInput, room: number): Line[] {
+  const kept: Line[] = [];
+  let left = room;
+  for (const message of messages) {
+    if (!isSaid(message)) continue;
+    const line = lineOf(message, agent);
+    left -= line.tokens;
+    if (left < 0 && kept.length > 0) break;
+    kept.unshift(line);
+  }
+  const first = kept.findIndex(({ role }) => role === "user");
+  return first < 0 ? [] : kept.slice(first);
 }
 
 /** A turn that failed before it said anything left only our own words about it. */
 const isSaid = ({ content, turn }: Message) =>
-  content !== "" && !(turn?.status === "failed" && turn.error?.message === content);
+  content.trim() !== "" && !(turn?.status === "failed" && turn.error?.message === content);
 
-const lineOf = (message: Message, agent: Account) =>
-  message.sender.username === agent.username
-    ? message.content
-    : `${message.sender.username}: ${message.content}`;
+function lineOf({ id, sender, content }: Message, agent: Account): Line {
+  const own = sender.username === agent.username;
+  const said = own ? content : `${sender.username}: ${content}`;
+  return { id, role: own ? "assistant" : "user", content: said, tokens: estimateTokens(said) };
+}
 
-function alternating(messages: readonly Message[], agent: Account): ModelContext["messages"] {
+/** Said where the agent itself spoke last: providers want the other side to end. */
+const GO_ON = "(Please answer.)";
+
+function alternating(lines: readonly Line[]): ModelContext["messages"] {
   const turns: ModelContext["messages"] = [];
-  for (const message of messages) {
-    const role = message.sender.username === agent.username ? "assistant" : "user";
-    const content = lineOf(message, agent);
+  for (const { role, content } of lines) {
     const last = turns.at(-1);
     if (last?.role === role) last.content += `\n\n${content}`;
     else turns.push({ role, content });
   }
-  while (turns[0]?.role === "assistant") turns.shift();
-  if (turns.at(-1)?.role !== "user") turns.push({ role: "user", content: "(Please answer.)" });
+  if (turns.at(-1)?.role !== "user") turns.push({ role: "user", content: GO_ON });
   return turns;
 }
 

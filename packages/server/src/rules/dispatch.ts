@@ -32,11 +32,17 @@ export function dispatch(
   return agents.flatMap<Dispatched>(({ account, always_on, spenders }) => {
     const asked = conversation.kind === "direct" || message.mentions.includes(account.username);
     if (!asked && !always_on) return [];
-    const maySpend = spenders === "participants" || account.owner_id === message.sender.id;
-    if (maySpend) return [{ agent_id: account.id, refusal: null }];
+    const refusal = spendingRefusal({ account, spenders }, message.sender);
     // Somebody who asked is told why not; somebody who only talked is not bothered.
-    return asked ? [{ agent_id: account.id, refusal: ONLY_OWNER }] : [];
+    return asked || refusal === null ? [{ agent_id: account.id, refusal }] : [];
   });
 }
 
-const ONLY_OWNER = "Only this agent's owner may ask it: they pay for its answers.";
+/** Why an agent must not spend its owner's key on what this person asks, if it must not. */
+export const spendingRefusal = (
+  { account, spenders }: Pick<Candidate, "account" | "spenders">,
+  asker: { readonly id: number },
+): string | null =>
+  spenders === "participants" || account.owner_id === asker.id
+    ? null
+    : "Only this agent's owner may ask it: they pay for its answers.";

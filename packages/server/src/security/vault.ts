@@ -18,16 +18,22 @@ const FORMAT = "v1";
 const MASTER_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+const ALGORITHM = "aes-256-gcm";
+/** Otherwise a shorter tag, which is easier to guess, would do as well. */
+const OPTIONS = { authTagLength: TAG_BYTES };
 
 const idOf = (master: Buffer) => createHash("sha256").update(master).digest("hex").slice(0, 12);
 const boundTo = ({ owner_id, provider }: Place) => Buffer.from(`parley:${owner_id}:${provider}`);
 
+const byId = (masters: readonly Buffer[]) =>
+  new Map(masters.map((master) => [idOf(master), master]));
+
 /** AES-256-GCM with a fresh nonce each time. `masters` are newest first; `reload` may know newer ones. */
 export function vault(masters: readonly Buffer[], reload?: () => readonly Buffer[]): Vault {
-  let known = new Map(masters.map((master) => [idOf(master), master]));
+  let known = byId(masters);
 
   function master(id: string): Buffer {
-    if (!known.has(id) && reload) known = new Map(reload().map((one) => [idOf(one), one]));
+    if (!known.has(id) && reload) known = byId(reload());
     const found = known.get(id);
     if (!found) throw new Error(`no master key ${id} to open a sealed key with`);
     return found;
@@ -35,10 +41,11 @@ export function vault(masters: readonly Buffer[], reload?: () => readonly Buffer
 
   return {
     seal(key, place) {
+      if (reload) known = byId(reload());
       const [[id, newest] = []] = known;
       if (!id || !newest) throw new Error("there is no master key");
       const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", newest, nonce).setAAD(boundTo(place));
+      const cipher = createCipheriv(ALGORITHM, newest, nonce, OPTIONS).setAAD(boundTo(place));
       const text = Buffer.concat([cipher.update(key, "utf8"), cipher.final()]);
       const sealed = Buffer.concat([nonce, text, cipher.getAuthTag()]);
       return `${FORMAT}.${id}.${sealed.toString("base64url")}`;
@@ -47,7 +54,9 @@ export function vault(masters: readonly Buffer[], reload?: () => readonly Buffer
       const [format, id = "", body = ""] = sealed.split(".");
       if (format !== FORMAT) throw new Error("a sealed key has an unknown format");
       const bytes = Buffer.from(body, "base64url");
-      const decipher = createDecipheriv("aes-256-gcm", master(id), bytes.subarray(0, NONCE_BYTES))
+      if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error("a sealed key is too short");
+      const nonce = bytes.subarray(0, NONCE_BYTES);
+      const decipher = createDecipheriv(ALGORITHM, master(id), nonce, OPTIONS)
         .setAAD(boundTo(place))
         .setAuthTag(bytes.subarray(-TAG_BYTES));
       const text = bytes.subarray(NONCE_BYTES, -TAG_BYTES);

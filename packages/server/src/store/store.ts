@@ -220,7 +220,7 @@ export interface WriteTx extends ReadTx {
   reserveTurn(turn: TurnRecord, reservation: Reservation): Awaitable<void>;
   noteTries(id: number, tries: number): Awaitable<void>;
   /** Adds what was streamed to a running turn's message. False, and nothing is kept, otherwise. */
-  appendChunk(id: number, chunk: { text: string; offset: number; at: number }): Awaitable<boolean>;
+  appendChunk(id: number, chunk: NewChunk): Awaitable<boolean>;
   /** Finalizes a running turn's message, frees what it had reserved, and takes the counter one up. */
   finishTurn(turn: TurnRecord, finished: FinishedTurn): Awaitable<number>;
   /** Private to one account: the counter stays. */
@@ -258,6 +258,8 @@ export interface TurnRecord {
   readonly trigger_seq: number;
   readonly trigger_sender_id: number;
   readonly trigger_deleted: boolean;
+  /** Answers whatever has been said when it begins; one that is not answers its trigger again. */
+  readonly open_ended: boolean;
   readonly refusal: string | null;
   readonly status: "waiting" | "running" | FinishedTurn["status"];
   /** Row and id of its message; null while it waits for the first time. */
@@ -303,6 +305,14 @@ export interface FinishedTurn {
   mentions: readonly string[];
   error: Turn["error"];
   usage: Turn["usage"];
+  at: number;
+}
+
+export interface NewChunk {
+  text: string;
+  /** Bytes of the message after it. */
+  offset: number;
+  first: boolean;
   at: number;
 }
 

@@ -17,7 +17,7 @@ export interface HttpOptions {
   upgrade: Upgrade;
 }
 
-export type Fetch = (request: Request, address: string) => Promise<Response | undefined>;
+export type Fetch = (request: Request, peer: string) => Promise<Response | undefined>;
 
 const SOCKET_PATH = "/api/ws";
 
@@ -57,7 +57,8 @@ export function httpTransport({ services, invoke, pages, upgrade }: HttpOptions)
     return response;
   }
 
-  return async (request, address) => {
+  return async (request, peer) => {
+    const address = clientAddress(request, peer, config.proxies);
     if (request.method === "OPTIONS")
       return withCors(new Response(null, { status: 204 }), request, config);
     try {
@@ -69,6 +70,13 @@ export function httpTransport({ services, invoke, pages, upgrade }: HttpOptions)
       return withCors(failureResponse(failure), request, config);
     }
   };
+}
+
+/** Whose request it is: the peer's, or what the trusted proxies in front of us say. */
+export function clientAddress(request: Request, peer: string, proxies: number): string {
+  if (proxies === 0) return peer;
+  const told = (request.headers.get("x-forwarded-for") ?? "").split(",").map((one) => one.trim());
+  return told.at(-proxies) || peer;
 }
 
 /** Only what this transport needs of the address, without parsing all of it. */

@@ -23,7 +23,7 @@ export const failures = {
     new ProviderError(
       status === 429 ? "provider_rate_limited" : "provider_refused",
       "The account behind this API key has no credit or quota left. Add some with the provider, or store another key.",
-      { status },
+      { retryable: status === 429, status },
     ),
   overloaded: (status?: number, retry_after_ms?: number) =>
     new ProviderError(

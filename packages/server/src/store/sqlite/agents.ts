@@ -51,8 +51,10 @@ export function agentReads(db: Connection): Reads {
     `SELECT conversation_id, input_tokens + output_tokens + reserved AS used
      FROM agent_usage WHERE agent_id = ? AND day = ?`,
   );
+  // Turns that were refused, or have not come so far, called nobody.
   const recent = db.query<{ count: number }>(
-    "SELECT count(*) AS count FROM turns WHERE agent_id = ? AND started_at > ?",
+    `SELECT count(*) AS count FROM turns
+     WHERE agent_id = ? AND started_at > ? AND estimated_input > 0`,
   );
   const usage = db.query<UsageRow>(
     `SELECT a.username AS agent, c.uuid AS conversation_id, u.day, u.turns, u.failures,

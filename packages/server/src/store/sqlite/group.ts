@@ -59,6 +59,8 @@ export function groupWriter(options: GroupOptions): GroupWriter {
   let next: Batch | null = null;
   let inSync: Batch | null = null;
   let written = 0;
+  /** Set when a sync failed: what is on disk is then unknown, and only a restart can tell. */
+  let broken: unknown = null;
 
   async function work(): Promise<void> {
     working = true;
@@ -67,7 +69,7 @@ export function groupWriter(options: GroupOptions): GroupWriter {
       await new Promise<void>((resolve) => setImmediate(resolve));
       if (paused) await paused;
       // The disk sets the pace: what arrives during one sync shares the next transaction.
-      if (inSync) await inSync.synced.promise;
+      if (inSync) await inSync.synced.promise.catch(() => {});
       transaction = commitGroup(waiting.splice(0, GROUP_SIZE));
       await transaction;
       transaction = null;
@@ -117,7 +119,11 @@ export function groupWriter(options: GroupOptions): GroupWriter {
   function finish(done: Batch["finished"]): void {
     if (done.length === 0) return;
     written += done.length;
-    next ??= { finished: [], synced: Promise.withResolvers() };
+    if (!next) {
+      next = { finished: [], synced: Promise.withResolvers() };
+      // Heard by readers, if there are any.
+      next.synced.promise.catch(() => {});
+    }
     next.finished.push(...done);
     if (!inSync) void syncBatches();
   }
@@ -130,10 +136,14 @@ export function groupWriter(options: GroupOptions): GroupWriter {
         await sync();
         committed(inSync.finished.flatMap(({ job }) => job.announcements));
         for (const { job, result } of inSync.finished) job.resolve(result);
+        inSync.synced.resolve();
       } catch (error) {
-        for (const { job } of inSync.finished) job.reject(error);
+        broken = error;
+        for (const { job } of [...inSync.finished, ...waiting.splice(0).map((job) => ({ job }))]) {
+          job.reject(error);
+        }
+        inSync.synced.reject(error);
       }
-      inSync.synced.resolve();
     }
     inSync = null;
   }
@@ -141,10 +151,11 @@ export function groupWriter(options: GroupOptions): GroupWriter {
   return {
     write: (unit) =>
       new Promise((resolve, reject) => {
+        if (broken) throw broken;
         waiting.push({ unit, announcements: [], resolve, reject });
         if (!working) void work();
       }),
-    settled: () => (next ?? inSync)?.synced.promise,
+    settled: () => (broken ? Promise.reject(broken) : (next ?? inSync)?.synced.promise),
     written: () => written,
     pause: async (task) => {
       while (paused) await paused;

@@ -53,6 +53,7 @@ export function openSqliteStore(path: string): Store {
     },
     ready: async () => {
       readerDb.query("SELECT 1").get();
+      await group.settled();
     },
     close: async () => {
       await maintenance.stop();

@@ -21,7 +21,7 @@ type Writes = Pick<
 
 const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation_uuid,
     g.uuid AS trigger_uuid, g.seq AS trigger_seq, g.sender_id AS trigger_sender_id, g.deleted_at AS trigger_deleted_at,
-    t.refusal, t.status, t.message_id, m.uuid AS message_uuid, t.model, t.error, t.context_ids,
+    t.open_ended, t.refusal, t.status, t.message_id, m.uuid AS message_uuid, t.model, t.error, t.context_ids,
     t.reserved, t.estimated_input, t.tries, t.started_at, t.first_token_at, t.finished_at, t.input_tokens,
     t.output_tokens, ${ACCOUNT}
   FROM turns t
@@ -38,6 +38,7 @@ interface TurnRow extends AccountRecord {
   trigger_seq: number;
   trigger_sender_id: number;
   trigger_deleted_at: number | null;
+  open_ended: number;
   refusal: string | null;
   status: TurnRecord["status"];
   message_id: number | null;
@@ -66,6 +67,7 @@ function toTurn(row: TurnRow): TurnRecord {
     trigger_seq: row.trigger_seq,
     trigger_sender_id: row.trigger_sender_id,
     trigger_deleted: row.trigger_deleted_at !== null,
+    open_ended: row.open_ended === 1,
     refusal: row.refusal,
     status: row.status,
     message_id: row.message_id,
@@ -133,7 +135,7 @@ export function turnWrites(db: Connection): Writes {
   );
   const byId = db.query<TurnRow>(`${TURN} WHERE t.id = ?`);
   const adopt = db.change(
-    "UPDATE turns SET node = ?2, lease_until = ?3, reserved = 0 WHERE id = ?1",
+    "UPDATE turns SET node = ?2, lease_until = ?3, reserved = 0, estimated_input = 0 WHERE id = ?1",
   );
   const renew = db.change(
     "UPDATE turns SET lease_until = ?2 WHERE status = 'running' AND node = ?1",
@@ -185,9 +187,9 @@ export function turnWrites(db: Connection): Writes {
       reserve.run(turn.id, reserved, input_tokens, JSON.stringify(context_ids));
     },
     noteTries: (id, count) => void tries.run(id, count),
-    appendChunk: (id, { text, offset, at }) => {
+    appendChunk: (id, { text, offset, first, at }) => {
       if (chunk.run(id, offset, text).changes === 0) return false;
-      firstToken.run(id, at);
+      if (first) firstToken.run(id, at);
       return true;
     },
     finishTurn: finishTurn(db, usage),

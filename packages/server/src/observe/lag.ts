@@ -1,0 +1,18 @@
+const STEP_MS = 10;
+
+/** How long the event loop was held up at the most since somebody last asked, in seconds. */
+export function loopLag(): () => number {
+  let worst = 0;
+  let expected = performance.now() + STEP_MS;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    worst = Math.max(worst, now - expected);
+    expected = now + STEP_MS;
+  }, STEP_MS);
+  timer.unref();
+  return () => {
+    const seen = worst;
+    worst = 0;
+    return seen / 1000;
+  };
+}
