@@ -1,0 +1,467 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
+import { type Account, closeCodes, type EventFrame } from "@parley/protocol";
+import { memoryBus } from "../src/realtime/bus-memory.ts";
+import { type Client, type Hub, hub as newHub, type Person } from "../src/realtime/hub.ts";
+import { typing as newTyping } from "../src/realtime/typing.ts";
+
+const ROOM = "0190f000-0000-7000-8000-000000000001";
+const OTHER_ROOM = "0190f000-0000-7000-8000-000000000002";
+
+const human = (username: string): Account => ({ username, kind: "human", display_name: username });
+const renamed = (username: string): EventFrame => ({
+  method: "events.accountUpdated",
+  params: human(username),
+});
+const deleted = (id: string): EventFrame => ({
+  method: "events.messageDeleted",
+  params: { conversation_id: ROOM, ids: [id] },
+});
+
+/** Topics as the socket server keeps them: a client hears what it is subscribed to at that moment. */
+function broker() {
+  const clients = new Set<FakeClient>();
+  return {
+    clients,
+    publish: (topic: string, data: string) => {
+      for (const client of clients) if (client.topics.has(topic)) client.heard.push(data);
+    },
+  };
+}
+
+class FakeClient implements Client {
+  readonly id: string;
+  readonly session_id: string;
+  readonly topics = new Set<string>();
+  readonly heard: string[] = [];
+  readonly closed: { code: number; reason: string }[] = [];
+  /** What else happens when the socket closes; real ones leave the hub at once. */
+  onClose = () => {};
+  constructor(id: string, session: string) {
+    this.id = id;
+    this.session_id = session;
+  }
+  subscribe = (topic: string) => void this.topics.add(topic);
+  unsubscribe = (topic: string) => void this.topics.delete(topic);
+  isSubscribed = (topic: string) => this.topics.has(topic);
+  close(code: number, reason: string) {
+    this.closed.push({ code, reason });
+    this.onClose();
+  }
+  /** The events heard since the last look. */
+  events(): EventFrame[] {
+    return this.heard.splice(0).map((data) => JSON.parse(data) as EventFrame);
+  }
+}
+
+function world() {
+  const { clients, publish } = broker();
+  const hub = newHub(memoryBus(), publish);
+  let accounts = 0;
+  let sockets = 0;
+
+  /** A client that has been counted in but does not know its conversations yet. */
+  function enter(username: string, session = `session-${username}`) {
+    const client = new FakeClient(`socket-${++sockets}`, session);
+    clients.add(client);
+    const account = { ...human(username), id: ++accounts, owner_id: null, provider: null };
+    const person = hub.enter(account, client);
+    const leave = () => {
+      clients.delete(client);
+      hub.leave(person, client);
+    };
+    client.onClose = leave;
+    return { client, person, leave };
+  }
+
+  function connect(username: string, conversations: string[] = [], session?: string) {
+    const entered = enter(username, session);
+    hub.listen(entered.person, entered.client, conversations);
+    return entered;
+  }
+  return { hub, enter, connect };
+}
+
+describe("delivery", () => {
+  test("an event is encoded once, however many receive it", () => {
+    const { hub, connect } = world();
+    const people = Array.from({ length: 30 }, (_, n) => connect(`user${n}`, [ROOM]));
+    let encodings = 0;
+    const params = { ...human("user1"), toJSON: () => ({ encoded: ++encodings }) };
+    const frame: EventFrame = { method: "events.accountUpdated", params };
+
+    hub.announce([{ frame, to: { conversation: ROOM } }]);
+    expect(encodings).toBe(1);
+    hub.announce([{ frame, to: { users: people.map(({ person }) => person.account.username) } }]);
+    expect(encodings).toBe(2);
+    hub.pass(frame, { conversation: ROOM }, "user7");
+    expect(encodings).toBe(3);
+    for (const { client, person } of people) {
+      expect(client.heard).toHaveLength(person.account.username === "user7" ? 2 : 3);
+    }
+  });
+
+  test("a conversation's event reaches every client that listens to it and no other", () => {
+    const { hub, connect } = world();
+    const phone = connect("alice", [ROOM]);
+    const laptop = connect("alice", [ROOM, OTHER_ROOM]);
+    const bob = connect("bob", [OTHER_ROOM]);
+
+    hub.announce([{ frame: deleted("m1"), to: { conversation: ROOM } }]);
+    expect(phone.client.events()).toEqual([deleted("m1")]);
+    expect(laptop.client.events()).toEqual([deleted("m1")]);
+    expect(bob.client.events()).toEqual([]);
+  });
+
+  test("an event for certain accounts reaches all of their clients and nobody else", () => {
+    const { hub, connect } = world();
+    const phone = connect("alice", [ROOM]);
+    const laptop = connect("alice");
+    const bob = connect("bob", [ROOM]);
+    const carol = connect("carol", [ROOM]);
+
+    hub.announce([{ frame: deleted("m1"), to: { users: ["alice", "carol", "nobody"] } }]);
+    for (const { client } of [phone, laptop, carol]) {
+      expect(client.events()).toEqual([deleted("m1")]);
+    }
+    expect(bob.client.events()).toEqual([]);
+  });
+
+  test("announcements arrive in the order in which they were made", () => {
+    const { hub, connect } = world();
+    const { client } = connect("alice", [ROOM]);
+    const frames = ["m1", "m2", "m3", "m4"].map(deleted);
+
+    hub.announce(frames.map((frame) => ({ frame, to: { conversation: ROOM } })));
+    expect(client.events()).toEqual(frames);
+  });
+
+  test("a client that has left hears nothing more", () => {
+    const { hub, connect } = world();
+    const { client, leave } = connect("alice", [ROOM]);
+    leave();
+
+    hub.announce([{ frame: deleted("m1"), to: { conversation: ROOM } }]);
+    expect(client.events()).toEqual([]);
+  });
+});
+
+describe("those left out", () => {
+  test("an event passed on for all but one account spares every client of that account", () => {
+    const { hub, connect } = world();
+    const alice = [connect("alice", [ROOM]), connect("alice", [ROOM])];
+    const bob = connect("bob", [ROOM]);
+
+    hub.pass(deleted("m1"), { conversation: ROOM }, "alice");
+    for (const { client } of alice) expect(client.events()).toEqual([]);
+    expect(bob.client.events()).toEqual([deleted("m1")]);
+  });
+
+  test("the socket that asked is left out while the account's other sockets are told", () => {
+    const { hub, connect } = world();
+    const asking = connect("alice");
+    const other = connect("alice");
+    const bob = connect("bob");
+
+    hub.announce([
+      { frame: deleted("m1"), to: { users: ["alice", "bob"] }, exceptSocket: asking.client.id },
+    ]);
+    expect(asking.client.events()).toEqual([]);
+    expect(other.client.events()).toEqual([deleted("m1")]);
+    expect(bob.client.events()).toEqual([deleted("m1")]);
+  });
+
+  test("whoever was left out once hears the next event again", () => {
+    const { hub, connect } = world();
+    const { client } = connect("alice", [ROOM]);
+
+    hub.pass(deleted("m1"), { conversation: ROOM }, "alice");
+    hub.announce([{ frame: deleted("m2"), to: { users: ["alice"] }, exceptSocket: client.id }]);
+    hub.announce([{ frame: deleted("m3"), to: { conversation: ROOM } }]);
+    hub.announce([{ frame: deleted("m4"), to: { users: ["alice"] } }]);
+    expect(client.events()).toEqual([deleted("m3"), deleted("m4")]);
+  });
+
+  test("a socket left out does not begin to hear what is meant for other accounts", () => {
+    const { hub, connect } = world();
+    const { client } = connect("alice");
+    connect("bob");
+
+    hub.announce([
+      { frame: deleted("m1"), to: { users: ["alice", "bob"] }, exceptSocket: client.id },
+    ]);
+    hub.announce([{ frame: deleted("private"), to: { users: ["bob"] } }]);
+    expect(client.events()).toEqual([]);
+  });
+
+  test("an account left out does not begin to hear a conversation it is not in", () => {
+    const { hub, connect } = world();
+    const { client } = connect("alice");
+
+    hub.pass(deleted("m1"), { conversation: ROOM }, "alice");
+    hub.announce([{ frame: deleted("m2"), to: { conversation: ROOM } }]);
+    expect(client.events()).toEqual([]);
+  });
+
+  test("an account left out does not begin to hear what is meant for other accounts", () => {
+    const { hub, connect } = world();
+    const { client } = connect("alice");
+    connect("bob");
+
+    hub.pass(deleted("m1"), { users: ["alice", "bob"] }, "alice");
+    hub.announce([{ frame: deleted("private"), to: { users: ["bob"] } }]);
+    expect(client.events()).toEqual([]);
+  });
+});
+
+describe("membership", () => {
+  const to = { conversation: ROOM };
+  const moved = (users: string[]) => ({ conversation: ROOM, users });
+
+  test("those who join hear the conversation from the event on that tells of it", () => {
+    const { hub, connect } = world();
+    const alice = [connect("alice"), connect("alice")];
+
+    hub.announce([
+      { frame: deleted("before"), to },
+      { frame: deleted("joined"), to, joins: moved(["alice", "nobody"]) },
+      { frame: deleted("after"), to },
+    ]);
+    for (const { client } of alice) {
+      expect(client.events()).toEqual([deleted("joined"), deleted("after")]);
+    }
+  });
+
+  test("those who leave hear the event that tells of it as their last", () => {
+    const { hub, connect } = world();
+    const alice = [connect("alice", [ROOM]), connect("alice", [ROOM])];
+    const bob = connect("bob", [ROOM]);
+
+    hub.announce([
+      { frame: deleted("left"), to, leaves: moved(["alice", "nobody"]) },
+      { frame: deleted("after"), to },
+    ]);
+    for (const { client } of alice) expect(client.events()).toEqual([deleted("left")]);
+    expect(bob.client.events()).toEqual([deleted("left"), deleted("after")]);
+  });
+
+  test("joining and leaving are counted, so that a client that is just connecting looks again", () => {
+    const { hub, connect } = world();
+    const { person } = connect("alice");
+    const counts = [person.membership];
+    const count = () => counts.push(person.membership);
+
+    hub.announce([{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
+    count();
+    hub.announce([{ frame: deleted("m2"), to, leaves: moved(["alice"]) }]);
+    count();
+    hub.announce([{ frame: deleted("m3"), to, joins: moved(["bob"]) }]);
+    count();
+    expect(new Set(counts.slice(0, 3)).size).toBe(3);
+    expect(counts[3]).toBe(counts[2] as number);
+  });
+
+  test("a client hears nothing before it listens", () => {
+    const { hub, enter } = world();
+    const { client, person } = enter("alice");
+
+    hub.announce([{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
+    hub.pass(deleted("m2"), to, "alice");
+    hub.announce([{ frame: deleted("m3"), to }]);
+    hub.announce([{ frame: deleted("m4"), to: { users: ["alice"] } }]);
+    expect(client.events()).toEqual([]);
+
+    hub.listen(person, client, [ROOM]);
+    hub.announce([{ frame: deleted("m5"), to }]);
+    expect(client.events()).toEqual([deleted("m5")]);
+  });
+});
+
+describe("people", () => {
+  test("all clients of an account share one person, who is gone with the last of them", () => {
+    const { hub, connect } = world();
+    const gone: string[] = [];
+    hub.onGone(({ username }) => gone.push(username));
+    const phone = connect("alice");
+    const laptop = connect("alice");
+
+    expect(laptop.person).toBe(phone.person);
+    expect([...phone.person.clients]).toEqual([phone.client, laptop.client]);
+    phone.leave();
+    expect(gone).toEqual([]);
+    expect(hub.person("alice")).toBe(laptop.person);
+    laptop.leave();
+    expect(gone).toEqual(["alice"]);
+    expect(hub.person("alice")).toBeUndefined();
+  });
+
+  test("sockets are counted, and one that leaves twice is counted out once", () => {
+    const { hub, connect } = world();
+    const alice = connect("alice");
+    const bob = connect("bob");
+    expect(hub.size()).toBe(2);
+
+    alice.leave();
+    alice.leave();
+    expect(hub.size()).toBe(1);
+    expect([...hub.clients()]).toEqual([bob.client]);
+  });
+
+  test("a new display name is that of the live sockets from then on", () => {
+    const { hub, connect } = world();
+    const { person } = connect("alice");
+    const params = { ...human("alice"), display_name: "Alice the Second" };
+
+    hub.announce([
+      { frame: { method: "events.accountUpdated", params }, to: { users: ["alice"] } },
+    ]);
+    expect(person.account.display_name).toBe("Alice the Second");
+    expect(person.account.id).toBe(1);
+  });
+
+  test("somebody who is not connected can be renamed", () => {
+    const { hub } = world();
+    hub.announce([{ frame: renamed("alice"), to: { users: ["alice"] } }]);
+    expect(hub.person("alice")).toBeUndefined();
+  });
+});
+
+describe("ended sessions", () => {
+  test("exactly the sockets of an ended session are closed, as signed out", () => {
+    const { hub, connect } = world();
+    const ended = [connect("alice", [], "s1"), connect("alice", [], "s1")];
+    const others = [connect("alice", [], "s2"), connect("bob", [], "s3")];
+
+    hub.announce([{ endedSession: "s1" }]);
+    for (const { client } of ended) {
+      expect(client.closed).toEqual([{ code: closeCodes.signedOut, reason: expect.any(String) }]);
+    }
+    for (const { client } of others) expect(client.closed).toEqual([]);
+    expect(hub.size()).toBe(2);
+  });
+
+  test("the end of a session takes its turn among other announcements", () => {
+    const { hub, connect } = world();
+    const { client } = connect("alice", [], "s1");
+    const to = { users: ["alice"] };
+
+    hub.announce([
+      { frame: deleted("before"), to },
+      { endedSession: "s1" },
+      { frame: deleted("after"), to },
+    ]);
+    expect(client.events()).toEqual([deleted("before")]);
+  });
+});
+
+describe("typing", () => {
+  const EXPIRES_MS = 50;
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  const shown = (username: string, is_typing: boolean, conversation_id = ROOM): EventFrame => ({
+    method: "events.typing",
+    params: { conversation_id, actor: human(username), is_typing },
+  });
+
+  /** Alice and Bob in two rooms; what Bob hears is what matters. */
+  function rooms() {
+    const made = world();
+    const alice = made.connect("alice", [ROOM, OTHER_ROOM]);
+    const bob = made.connect("bob", [ROOM, OTHER_ROOM]);
+    const typing = newTyping(made.hub, EXPIRES_MS);
+    return { ...made, alice, bob, typing };
+  }
+  const actor = (person: Person) => person.account;
+
+  test("everyone but the sender sees it begin and end, without what only the server knows", () => {
+    const { alice, bob, typing } = rooms();
+    typing.start(ROOM, actor(alice.person));
+    typing.stop(ROOM, actor(alice.person));
+    expect(bob.client.events()).toEqual([shown("alice", true), shown("alice", false)]);
+    expect(alice.client.events()).toEqual([]);
+  });
+
+  test("it ends by itself, once", () => {
+    const { alice, bob, typing } = rooms();
+    typing.start(ROOM, actor(alice.person));
+    jest.advanceTimersByTime(EXPIRES_MS - 1);
+    expect(bob.client.events()).toEqual([shown("alice", true)]);
+    jest.advanceTimersByTime(1);
+    expect(bob.client.events()).toEqual([shown("alice", false)]);
+    jest.advanceTimersByTime(10 * EXPIRES_MS);
+    expect(bob.client.events()).toEqual([]);
+  });
+
+  test("renewing it sends nothing and puts off its end", () => {
+    const { alice, bob, typing } = rooms();
+    typing.start(ROOM, actor(alice.person));
+    bob.client.events();
+    for (let renewal = 0; renewal < 5; renewal++) {
+      jest.advanceTimersByTime(EXPIRES_MS - 1);
+      typing.start(ROOM, actor(alice.person));
+    }
+    expect(bob.client.events()).toEqual([]);
+    jest.advanceTimersByTime(EXPIRES_MS);
+    expect(bob.client.events()).toEqual([shown("alice", false)]);
+  });
+
+  test("after it has ended, typing again is shown again", () => {
+    const { alice, bob, typing } = rooms();
+    typing.start(ROOM, actor(alice.person));
+    jest.advanceTimersByTime(EXPIRES_MS);
+    bob.client.events();
+    typing.start(ROOM, actor(alice.person));
+    expect(bob.client.events()).toEqual([shown("alice", true)]);
+  });
+
+  test("stopping it leaves no end to come", () => {
+    const { alice, bob, typing } = rooms();
+    typing.start(ROOM, actor(alice.person));
+    typing.stop(ROOM, actor(alice.person));
+    bob.client.events();
+    jest.advanceTimersByTime(10 * EXPIRES_MS);
+    expect(bob.client.events()).toEqual([]);
+  });
+
+  test("conversations and people do not affect each other", () => {
+    const { connect, alice, bob, typing } = rooms();
+    const carol = connect("carol", [ROOM]);
+    typing.start(ROOM, actor(alice.person));
+    typing.start(OTHER_ROOM, actor(alice.person));
+    typing.start(ROOM, actor(carol.person));
+    bob.client.events();
+    typing.stop(ROOM, actor(alice.person));
+    expect(bob.client.events()).toEqual([shown("alice", false)]);
+    jest.advanceTimersByTime(EXPIRES_MS);
+    expect(bob.client.events()).toEqual([shown("alice", false, OTHER_ROOM), shown("carol", false)]);
+  });
+
+  test("it ends everywhere when the sender's last socket closes, and not before", () => {
+    const { connect, alice, bob, typing } = rooms();
+    const phone = connect("alice", [ROOM]);
+    typing.start(ROOM, actor(alice.person));
+    typing.start(OTHER_ROOM, actor(alice.person));
+    bob.client.events();
+    phone.leave();
+    expect(bob.client.events()).toEqual([]);
+    alice.leave();
+    expect(bob.client.events()).toEqual([shown("alice", false), shown("alice", false, OTHER_ROOM)]);
+    jest.advanceTimersByTime(10 * EXPIRES_MS);
+    expect(bob.client.events()).toEqual([]);
+  });
+
+  test("whoever left the conversation while typing hears no more of it when it ends", () => {
+    const { hub, alice, bob, typing } = rooms();
+    typing.start(ROOM, actor(alice.person));
+    const leaves = { conversation: ROOM, users: ["alice"] };
+    hub.announce([{ frame: deleted("left"), to: { conversation: ROOM }, leaves }]);
+    alice.client.events();
+    jest.advanceTimersByTime(EXPIRES_MS);
+    expect(bob.client.events()).toContainEqual(shown("alice", false));
+    tell(hub, "secret");
+    expect(alice.client.events()).toEqual([]);
+  });
+
+  const tell = (hub: Hub, id: string) =>
+    hub.announce([{ frame: deleted(id), to: { conversation: ROOM } }]);
+});

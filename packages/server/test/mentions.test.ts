@@ -1,0 +1,181 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { mentioned, mentionedHandles, withoutCode } from "../src/rules/mentions.ts";
+
+const PARTICIPANTS = new Set([
+  "alice",
+  "bob",
+  "al",
+  "a_b",
+  "user_2",
+  "alice:claude",
+  "alice:gpt",
+  "bob:claude",
+  "bob:my-model",
+  "x".repeat(32),
+]);
+
+const named = (content: string) => mentioned(mentionedHandles(content), PARTICIPANTS);
+
+function examples(table: Record<string, [content: string, names: string[]]>) {
+  for (const [name, [content, names]] of Object.entries(table)) {
+    test(name, () => expect(named(content)).toEqual(names));
+  }
+}
+
+describe("who is mentioned", () => {
+  examples({
+    "nobody is mentioned in plain text": ["alice and bob", []],
+    "a lone at sign mentions nobody": ["@ alice @", []],
+    "a handle is a mention": ["@alice", ["alice"]],
+    "a handle may stand anywhere in a sentence": ["Ask @bob, please.", ["bob"]],
+    "handles are compared in lowercase": ["@ALICE @Bob:Claude", ["alice", "bob:claude"]],
+    "names come once, in the order of their first appearance": [
+      "@bob @alice @BOB @alice",
+      ["bob", "alice"],
+    ],
+    "somebody who takes no part is not mentioned": ["@carol @alice", ["alice"]],
+    "names of two characters count": ["@al", ["al"]],
+    "names of one character do not exist": ["@a", []],
+    "names of thirty-two characters count": [`@${"x".repeat(32)}`, ["x".repeat(32)]],
+    "a longer name is not cut short": [`@${"x".repeat(33)}`, []],
+    "names may have digits and underscores": ["@user_2 @a_b", ["user_2", "a_b"]],
+    "a mention may be a line of its own": ["hello\n@alice\nbye", ["alice"]],
+  });
+});
+
+describe("boundaries", () => {
+  examples({
+    "an e-mail address is no mention": ["write to joe@alice.com or joe.x@bob", []],
+    "an e-mail address with digits before the sign is no mention": ["joe1@alice", []],
+    "an underscore before the sign makes it part of a word": ["joe_@alice", []],
+    "a letter of another alphabet before the sign makes it part of a word": ["é@alice ж@bob", []],
+    "two at signs are no mention": ["@@alice", []],
+    "a longer word is somebody else": ["@alicea @alice1 @alice_", []],
+    "a letter of another alphabet continues the word": ["@aliceé @bobж", []],
+    "a combining mark continues the word": ["@alice\u0301", []],
+    "punctuation ends a handle": [
+      "(@alice) @bob! @al? @a_b… «@user_2»",
+      ["alice", "bob", "al", "a_b", "user_2"],
+    ],
+    "a full stop ends a handle": ["It was @alice. Then @bob.", ["alice", "bob"]],
+    "an apostrophe ends a handle": ["@alice's idea", ["alice"]],
+    "a hyphen ends a person's handle": ["@alice-made", ["alice"]],
+    "emphasis and links do not hide a handle": [
+      "**@alice** *@bob* [@al](x)",
+      ["alice", "bob", "al"],
+    ],
+    "an emoji is no part of a handle": ["👍@alice👍", ["alice"]],
+    "a slash stands between two": ["@alice/@bob", ["alice", "bob"]],
+  });
+});
+
+describe("agents", () => {
+  examples({
+    "an agent's handle names the agent, not its owner": ["@alice:claude", ["alice:claude"]],
+    "an owner and an agent may both be named": ["@alice @alice:gpt", ["alice", "alice:gpt"]],
+    "a full stop after an agent's handle ends it": ["Ask @alice:claude.", ["alice:claude"]],
+    "a colon after an agent's handle ends it": ["@alice:claude: hello", ["alice:claude"]],
+    "a provider may have a hyphen": ["@bob:my-model", ["bob:my-model"]],
+    "a hyphen at the end belongs to the sentence": ["@alice:claude- hello", ["alice:claude"]],
+    "several hyphens after it belong to the sentence": ["@alice:claude--so", ["alice:claude"]],
+    "a word joined on by a hyphen belongs to the sentence": [
+      "@alice:claude-like @bob:my-model-x",
+      ["alice:claude", "bob:my-model"],
+    ],
+    "a colon that begins no agent's name follows the person": ["@alice: hello", ["alice"]],
+    "a colon and a word that is no agent follow the person": ["@alice:thanks", ["alice"]],
+    "an agent that takes no part falls back on its owner": ["@bob:gpt", ["bob"]],
+    "an agent of a stranger mentions nobody": ["@carol:claude", []],
+    "a provider followed by another letter falls back on the person": ["@alice:claudeé", ["alice"]],
+    "a time after a name is no agent": ["@alice:30", ["alice"]],
+  });
+});
+
+describe("code", () => {
+  const FENCE = "```";
+  examples({
+    "a handle in a code span does not count": ["`@alice` @bob", ["bob"]],
+    "a handle between two code spans counts": ["`a` @alice `b`", ["alice"]],
+    "a span of two backticks ends at two": ["`` @alice ` @bob `` @al", ["al"]],
+    "a backtick without a partner is text": ["` @alice", ["alice"]],
+    "strings of different lengths do not pair": ["`` @alice `", ["alice"]],
+    "a span may run over a line break": ["`a\n@alice` @bob", ["bob"]],
+    "a span ends with its paragraph": ["a ` b\n\n@alice\n\nc ` d", ["alice"]],
+    "an escaped backtick opens no span": ["\\`@alice\\`", ["alice"]],
+    "a backslash does not escape the end of a span": ["`a\\` @alice `b`", ["alice"]],
+    "a handle cannot be put together around a span": ["@al`x`ice", ["al"]],
+    "a span keeps what stands around it apart": ["joe`x`@alice", ["alice"]],
+    "a handle in a fence does not count": [`${FENCE}\n@alice\n${FENCE}\n@bob`, ["bob"]],
+    "a handle in the info string of a fence does not count": [`${FENCE}js @alice\n${FENCE}`, []],
+    "a fence of tildes is a fence": ["~~~\n@alice\n~~~\n@bob", ["bob"]],
+    "a fence closes with its own mark only": [`~~~\n${FENCE}\n@alice\n~~~\n@bob`, ["bob"]],
+    "a fence closes with as many marks at least": [
+      `${FENCE}${FENCE}\n${FENCE}\n@alice\n${FENCE}${FENCE}\n@bob`,
+      ["bob"],
+    ],
+    "a closing fence carries no info string": [`~~~\n~~~ js\n@alice\n~~~\n@bob`, ["bob"]],
+    "a fence without an end runs to the end": [`@bob\n${FENCE}\n@alice`, ["bob"]],
+    "a fence may be indented by three spaces": ["   ~~~\n@alice\n   ~~~\n@bob", ["bob"]],
+    "a line of backticks with another in its info string is no fence": [
+      `${FENCE} a\`b\n@alice`,
+      ["alice"],
+    ],
+    "a fence among lines that end with CR LF is a fence": [
+      "~~~\r\n@alice\r\n~~~\r\n@bob\r\n",
+      ["bob"],
+    ],
+    "a fence without an end among lines that end with CR LF runs to the end": [
+      `@bob\r\n${FENCE}\r\n@alice\r\n`,
+      ["bob"],
+    ],
+    "a backtick before a fence does not pair with one after it": [
+      `\` a\n${FENCE}\ncode\n${FENCE}\n@alice \``,
+      ["alice"],
+    ],
+  });
+
+  test("text without code stays as it is", () => {
+    fc.assert(
+      fc.property(fc.string(), (content) => {
+        fc.pre(!/[`~\\]/.test(content));
+        expect(withoutCode(content)).toBe(content);
+      }),
+    );
+  });
+});
+
+describe("whatever is written", () => {
+  const fragment = fc.constantFrom(
+    ..."@ ` `` ``` ~~~ \n \r\n : - _ . \\ é 👍 alice bob claude @alice @bob @alice:claude".split(
+      " ",
+    ),
+    " ",
+  );
+  const content = fc.array(fragment, { maxLength: 40 }).map((parts) => parts.join(""));
+
+  test("only participants are mentioned, each once", () => {
+    fc.assert(
+      fc.property(content, (text) => {
+        const names = named(text);
+        expect(new Set(names).size).toBe(names.length);
+        for (const name of names) expect(PARTICIPANTS.has(name)).toBe(true);
+      }),
+    );
+  });
+
+  test("a mention outside code survives any text before it", () => {
+    fc.assert(
+      fc.property(content, (text) => {
+        fc.pre(!/[`~]/.test(text));
+        expect(named(`${text} @bob:claude`)).toContain("bob:claude");
+      }),
+    );
+  });
+
+  test("the longest content is read in a moment, however it is made up", () => {
+    for (const part of ["`", "``` ", "@alice:", "@", "` ``", "~~~\n", "\\`"]) {
+      expect(named(part.repeat(Math.floor(32_768 / part.length)))).toBeArray();
+    }
+  });
+});
