@@ -205,7 +205,6 @@ describe.each(protocols)("the %s protocol", (protocol) => {
       [402, "provider_refused", { type: "billing_error" }],
       [404, "provider_refused", { type: "not_found_error" }],
       [422, "provider_refused", {}],
-      [429, "provider_rate_limited", { type: "insufficient_quota" }],
       [413, "context_too_long", { type: "request_too_large" }],
       [400, "context_too_long", { message: "prompt is too long: 21 tokens > 20 maximum" }],
       [400, "context_too_long", { message: "This model's maximum context length is 8 tokens." }],
@@ -217,6 +216,12 @@ describe.each(protocols)("the %s protocol", (protocol) => {
       expect(codeOf(outcome.error)).toBe(code);
       expect(outcome.error).toMatchObject({ status, retryable: false });
       expect(outcome.requests).toHaveLength(1);
+    });
+
+    test("429 is tried three times even when the quota is used up", async () => {
+      const { error, requests } = await playing(fails(429, { type: "insufficient_quota" }));
+      expect(codeOf(error)).toBe("provider_rate_limited");
+      expect(requests).toHaveLength(3);
     });
 
     test.each([

@@ -2,6 +2,8 @@ import type { Store, TurnRecord, WriteTx } from "../store/store.ts";
 
 /** What streams fast is gathered for so long before it is stored and sent. */
 const GATHER_MS = 25;
+/** When there is so much that storing it takes long, gathering takes so many times as long. */
+const REST = 4;
 
 /** One answer on its way into the conversation. */
 export interface AnswerStream {
@@ -36,15 +38,16 @@ export function deltas(store: Store): Deltas {
   const due = new Set<Stream>();
   let timer: NodeJS.Timeout | undefined;
   let storing = false;
+  let gatherMs = GATHER_MS;
 
-  const isUrgent = (stream: Stream) => performance.now() - stream.takenAt >= GATHER_MS;
+  const isUrgent = (stream: Stream) => performance.now() - stream.takenAt >= gatherMs;
 
   function schedule(urgent: boolean): void {
     if (storing || due.size === 0) return;
     if (urgent) {
       flush();
     } else {
-      timer ??= setTimeout(flush, GATHER_MS);
+      timer ??= setTimeout(flush, gatherMs);
     }
   }
 
@@ -54,8 +57,10 @@ export function deltas(store: Store): Deltas {
     const taken = [...due].map(take);
     due.clear();
     storing = true;
+    const began = performance.now();
     const stored = keep(store, taken).finally(() => {
       storing = false;
+      gatherMs = Math.max(GATHER_MS, (performance.now() - began) * REST);
       schedule([...due].some(isUrgent));
     });
     for (const { stream } of taken) {

@@ -46,7 +46,7 @@ export function estimateTokens(text: string): number {
     unbroken = code <= 32 || kind === "wide" ? 0 : unbroken + 1;
     before = kind;
     if (kind === "wide") tokens += wideCost(code);
-    else tokens += unbroken > LONGEST_WORD ? 0.75 : narrowCost(kind, run);
+    else tokens += unbroken > LONGEST_WORD ? 0.85 : narrowCost(kind, run);
   }
   return Math.ceil(tokens);
 }

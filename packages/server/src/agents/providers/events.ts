@@ -25,18 +25,19 @@ export class EventReader {
     this.#guard = guard;
     this.patience = patience;
     this.#bytesLeft = bytes;
+    guard.onEnd(() => void this.#reader.cancel().catch(() => {}));
   }
 
   /** The data of the next event, or undefined when the stream is over. */
   async next(): Promise<string | undefined> {
     while (this.#queue.length === 0 && !this.#closed) await this.#readPacket();
-    this.#guard.signal.throwIfAborted();
+    this.#guard.check();
     return this.#queue.shift();
   }
 
   async #readPacket(): Promise<void> {
     const started = performance.now();
-    const packet = await this.#guard.within(this.patience, this.#reader.read());
+    const packet = await this.#guard.soon(this.patience, this.#reader.read());
     this.patience -= performance.now() - started;
     if (packet.done) return this.#close();
     this.#bytesLeft -= packet.value.length;
