@@ -1,0 +1,151 @@
+import type {
+  Account,
+  AgentProfile,
+  Conversation,
+  EventFrame,
+  EventName,
+  InputOf,
+  Message,
+  OperationName,
+  OutputOf,
+} from "@parley/protocol";
+
+/** Every operation of the service as a method: `client.sendMessage({ … })`. */
+export type Operations = {
+  [Name in OperationName]: Record<string, never> extends InputOf<Name>
+    ? (input?: InputOf<Name>) => Promise<OutputOf<Name>>
+    : (input: InputOf<Name>) => Promise<OutputOf<Name>>;
+};
+
+export interface ClientOptions {
+  /** Base address of the service, such as `https://chat.example.com`; in a browser the page's own by default. */
+  url?: string;
+  /** An access token from an earlier sign-in. */
+  token?: string;
+  /** Where unsent messages and drafts survive a reload; nowhere by default. */
+  storage?: KeyValueStorage;
+  /** How long a call may take before it fails; 20 s by default. */
+  timeoutMs?: number;
+  /** Stand-ins for the platform's own, for tests and for odd runtimes. */
+  WebSocket?: typeof WebSocket;
+  fetch?: typeof fetch;
+}
+
+/** The part of `localStorage` that is needed. */
+export interface KeyValueStorage {
+  getItem(key: string): string | null;
+  setItem(key: string, value: string): void;
+  removeItem(key: string): void;
+}
+
+/**
+ * `signed_out`: there is no valid token. `connecting`: the first connection is being made.
+ * `online`: connected and up to date. `offline`: connection lost, coming back by itself.
+ */
+export type Status = "signed_out" | "connecting" | "online" | "offline";
+
+/** Where a message of our own stands. Messages of others are always `sent`. */
+export type Delivery = "sending" | "sent" | "failed";
+
+/** A message as a client shows it. Until it is `sent`, `id` is its `client_msg_id` and `seq` is 0. */
+export interface LocalMessage extends Message {
+  readonly delivery: Delivery;
+  /** Why sending failed, in words. */
+  readonly failure?: string;
+}
+
+/** A conversation as a client shows it. */
+export interface LocalChat extends Conversation {
+  /** How far each human participant has read, by username; of those known so far. */
+  readonly reads: Readonly<Record<string, number>>;
+}
+
+/** A window on a conversation's messages, oldest first, without gaps up to the latest. */
+export interface MessageWindow {
+  readonly items: readonly LocalMessage[];
+  /** Whether older ones can be loaded. */
+  readonly hasOlder: boolean;
+  /** False until the first page is there. */
+  readonly loaded: boolean;
+}
+
+export interface TypingState {
+  /** Who is typing, other than the caller; agents included. */
+  readonly actors: readonly Account[];
+}
+
+/**
+ * What can be observed, by name. Snapshots are immutable: a piece that has not changed is the very
+ * same object, and only those who watch a piece that has changed are told.
+ */
+export interface Pieces {
+  status: Status;
+  me: Account | null;
+  /** Ids of the conversations, latest activity first. */
+  chats: readonly string[];
+  /** Unread figures over all conversations. */
+  unread: { readonly human: number; readonly agent: number; readonly mentions: number };
+  agents: readonly AgentProfile[];
+  [chat: `chat:${string}`]: LocalChat | null;
+  [messages: `messages:${string}`]: MessageWindow;
+  [typing: `typing:${string}`]: TypingState;
+  /** The text the person was writing there when they last left. */
+  [draft: `draft:${string}`]: string;
+}
+
+export type PieceName = keyof Pieces;
+export type PieceOf<Name extends PieceName> = Pieces[Name];
+
+export interface LiveModel {
+  get<Name extends PieceName>(name: Name): PieceOf<Name>;
+  /** Calls the listener after the piece has changed; returns how to stop. */
+  watch(name: PieceName, listener: () => void): () => void;
+
+  /** Loads a conversation's latest messages if they are not there, and keeps them up to date. */
+  openChat(chatId: string): Promise<void>;
+  loadOlder(chatId: string): Promise<void>;
+  /** Loads further conversations of the list; false when there are no more. */
+  loadMoreChats(): Promise<boolean>;
+  /** Writes a message at once; it leaves when the connection allows, exactly once and in order. Returns its `client_msg_id`. */
+  send(chatId: string, content: string, options?: { replyTo?: string }): string;
+  /** Tries a failed message again, or drops it. */
+  retry(clientMsgId: string): void;
+  discard(clientMsgId: string): void;
+  /** Shows the change at once and takes it back if the server refuses. */
+  react(messageId: string, emoji: string): Promise<void>;
+  edit(messageId: string, content: string): Promise<void>;
+  remove(chatId: string, messageIds: string[], scope: "me" | "everyone"): Promise<void>;
+  /** Marks as read up to the latest message known; a no-op when it is read already. */
+  markRead(chatId: string): void;
+  /** Says that the person is typing; call it on every keystroke, it sends as often as needed. */
+  typing(chatId: string): void;
+  setDraft(chatId: string, text: string): void;
+  /** Loads, or loads again, the caller's agents. */
+  refreshAgents(): Promise<void>;
+}
+
+export interface Client extends Operations {
+  readonly model: LiveModel;
+  readonly status: Status;
+  /** The token in use, for keeping across reloads. */
+  readonly token: string | null;
+  /** Signs in or up and connects. */
+  enter(
+    how: "signIn" | "signUp",
+    input: InputOf<"signIn"> | InputOf<"signUp">,
+  ): Promise<OutputOf<"signIn">>;
+  /** Opens the connection and keeps it open; resolves when the model is up to date for the first time. */
+  connect(): Promise<void>;
+  /** Signs out and forgets everything. */
+  leave(): Promise<void>;
+  /** Ends the connection for good; what was not sent stays in the storage. */
+  close(): void;
+  on<Name extends EventName>(name: Name, listener: (frame: EventFrame<Name>) => void): () => void;
+}
+
+/** A call that the service refused, or that never got through (`code` is then `unavailable`). */
+export interface CallError extends Error {
+  readonly code: string;
+  readonly retryAfter: number | undefined;
+  readonly fields: Readonly<Record<string, string>> | undefined;
+}
