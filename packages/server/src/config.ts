@@ -187,7 +187,7 @@ function readLimits(value: string | undefined): Limits {
     throw new ConfigError("PARLEY_LIMITS must be a JSON object.");
   }
   for (const [name, limit] of Object.entries(given)) {
-    const range = limitRanges[name as keyof Limits];
+    const range = Object.hasOwn(limitRanges, name) && limitRanges[name as keyof Limits];
     if (!range) throw new ConfigError(`PARLEY_LIMITS names an unknown limit, "${name}".`);
     if (!Number.isInteger(limit) || limit < range[0] || limit > range[1]) {
       throw new ConfigError(

@@ -36,13 +36,23 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-function openStore(config: Config): Store {
-  mkdirSync(resolve(config.dataDir), { recursive: true, mode: 0o700 });
-  return openSqliteStore(join(resolve(config.dataDir), "parley.db"));
+/** The folder everything is kept in, made if it is not there. */
+function dataDir(config: Config): string {
+  const folder = resolve(config.dataDir);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return folder;
+  } catch {
+    throw new ConfigError(
+      `PARLEY_DATA must be a folder that can be written, not "${config.dataDir}".`,
+    );
+  }
 }
 
+const openStore = (config: Config): Store => openSqliteStore(join(dataDir(config), "parley.db"));
+
 const keyFile = (config: Config): MasterKeyFile =>
-  masterKeyFile(join(resolve(config.dataDir), "master.key"));
+  masterKeyFile(join(dataDir(config), "master.key"));
 
 function openVault(config: Config): Vault {
   if (config.masterKeys) return newVault(config.masterKeys);
@@ -109,7 +119,7 @@ export function start(config: Config): Running {
       sockets.upgrade(request, address, (upgraded, data) => server.upgrade(upgraded, { data })),
   });
 
-  const server: Server<Connection> = Bun.serve<Connection>({
+  const server: Server<Connection> = listen(config, {
     hostname: config.host,
     port: config.port,
     // Bodies are measured where they are read, so that a large one gets a proper answer.
@@ -141,10 +151,19 @@ export function start(config: Config): Running {
 /** Invitation by a code of the installation's own, made once. */
 function withInviteCode(config: Config): Config {
   if (config.signUp.kind !== "invite" || config.signUp.codes.length > 0) return config;
-  const file = join(resolve(config.dataDir), "invite-code");
-  mkdirSync(resolve(config.dataDir), { recursive: true, mode: 0o700 });
+  const file = join(dataDir(config), "invite-code");
   if (!existsSync(file)) writeFileSync(file, crypto.randomUUID(), { mode: 0o600 });
   return { ...config, signUp: { kind: "invite", codes: [readFileSync(file, "utf8").trim()] } };
+}
+
+function listen(config: Config, options: Parameters<typeof Bun.serve<Connection>>[0]) {
+  try {
+    return Bun.serve<Connection>(options);
+  } catch {
+    throw new ConfigError(
+      `HOST and PORT must name an address that is free, not "${config.host}:${config.port}".`,
+    );
+  }
 }
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
@@ -167,8 +186,7 @@ function fail(error: unknown): never {
 
 /** Two servers on one folder would both believe that everything in it is theirs. */
 function claimDataDir(config: Config): void {
-  mkdirSync(resolve(config.dataDir), { recursive: true, mode: 0o700 });
-  if (!lockFile(join(resolve(config.dataDir), "lock"))) {
+  if (!lockFile(join(dataDir(config), "lock"))) {
     throw new ConfigError(`PARLEY_DATA is in use by another server: ${resolve(config.dataDir)}.`);
   }
 }

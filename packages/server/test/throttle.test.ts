@@ -116,69 +116,98 @@ describe("rates", () => {
 describe("failed attempts", () => {
   const FREE = 3;
   const LONGEST = 20;
-  const fresh = () => failureThrottle(FREE, LONGEST);
-  const fail = (attempts: ReturnType<typeof fresh>, times: number, key = "alice") => {
-    for (let failure = 0; failure < times; failure++) attempts.failed(key);
-  };
 
-  test("nobody waits who has not failed", () => {
-    expect(refused(() => fresh().check("alice"))).toBeNull();
+  function fresh(longest = LONGEST) {
+    const attempts = failureThrottle(FREE, longest);
+    const attempt = (key = "alice") => refused(() => attempts.attempt(key));
+    /** Fails so many times, each as soon as it is let through, and tells how long each had to wait. */
+    const fail = (times: number) =>
+      Array.from({ length: times }, () => {
+        const wait = attempt();
+        if (wait === null) return 0;
+        seconds(wait);
+        expect(attempt()).toBeNull();
+        return wait;
+      });
+    return { ...attempts, attempt, fail };
+  }
+
+  test("the first few cost nothing, then the wait doubles with each, up to the longest", () => {
+    const { fail } = fresh();
+    expect(fail(FREE + 8)).toEqual([0, 0, 0, 1, 2, 4, 8, 16, LONGEST, LONGEST, LONGEST]);
   });
 
-  test("the first few failures cost nothing", () => {
-    const attempts = fresh();
-    fail(attempts, FREE - 1);
-    expect(refused(() => attempts.check("alice"))).toBeNull();
-  });
-
-  test("from then on the wait doubles with each failure, up to the longest", () => {
-    const attempts = fresh();
-    fail(attempts, FREE - 1);
-    const waits = Array.from({ length: 8 }, () => {
-      attempts.failed("alice");
-      return refused(() => attempts.check("alice"));
-    });
-    expect(waits).toEqual([1, 2, 4, 8, 16, LONGEST, LONGEST, LONGEST]);
-  });
-
-  test("once the wait is over the next attempt is let through", () => {
-    const attempts = fresh();
-    fail(attempts, FREE + 2);
+  test("the wait is over when it is over, and not before", () => {
+    const { fail, attempt } = fresh();
+    fail(FREE + 2);
     seconds(3);
-    expect(refused(() => attempts.check("alice"))).toBe(1);
+    expect(attempt()).toBe(1);
     seconds(1);
-    expect(refused(() => attempts.check("alice"))).toBeNull();
+    expect(attempt()).toBeNull();
   });
 
-  test("a success forgets the failures before it", () => {
-    const attempts = fresh();
-    fail(attempts, FREE + 3);
-    attempts.succeeded("alice");
-    expect(refused(() => attempts.check("alice"))).toBeNull();
-    fail(attempts, FREE - 1);
-    expect(refused(() => attempts.check("alice"))).toBeNull();
+  test("an attempt that is refused does not count", () => {
+    const { fail, attempt } = fresh();
+    fail(FREE + 2);
+    for (let refusal = 0; refusal < 50; refusal++) expect(attempt()).toBe(4);
+    seconds(4);
+    expect(attempt()).toBeNull();
+    expect(attempt()).toBe(8);
+  });
+
+  test("many at the same moment are slowed down like many in a row", () => {
+    const { attempt } = fresh();
+    const waits = Array.from({ length: 100 }, () => attempt());
+    expect(waits.filter((wait) => wait === null)).toHaveLength(FREE);
   });
 
   test("keys do not affect each other", () => {
-    const attempts = fresh();
-    fail(attempts, FREE + 3);
-    expect(refused(() => attempts.check("bob"))).toBeNull();
+    const { fail, attempt } = fresh();
+    fail(FREE + 3);
+    expect(attempt("bob")).toBeNull();
   });
 
-  test("failures are remembered beyond the wait, and forgotten after a long quiet time", () => {
-    const attempts = fresh();
-    fail(attempts, FREE + 1);
+  test("forgetting takes all of them back", () => {
+    const { fail, forget } = fresh();
+    fail(FREE + 3);
+    forget("alice");
+    expect(fail(FREE + 1)).toEqual([0, 0, 0, 1]);
+  });
+
+  test("forgiving takes one back and leaves the others", () => {
+    const { fail, attempt, forgive } = fresh();
+    fail(FREE - 1);
+    for (let success = 0; success < 50; success++) {
+      expect(attempt()).toBeNull();
+      forgive("alice");
+    }
+    expect(fail(3)).toEqual([0, 1, 2]);
+  });
+
+  test("forgiving somebody who has not failed changes nothing", () => {
+    const { fail, forgive } = fresh();
+    forgive("alice");
+    expect(fail(FREE + 1)).toEqual([0, 0, 0, 1]);
+  });
+
+  test("they are remembered beyond the wait, and forgotten after a long quiet time", () => {
+    const { fail, attempt } = fresh();
+    fail(FREE + 1);
     seconds(2 + LONGEST);
-    attempts.failed("alice");
-    expect(refused(() => attempts.check("alice"))).toBe(4);
+    expect(attempt()).toBeNull();
+    expect(attempt()).toBe(4);
     seconds(4 + 2 * LONGEST + 120);
-    fail(attempts, FREE - 1);
-    expect(refused(() => attempts.check("alice"))).toBeNull();
+    expect(fail(FREE + 1)).toEqual([0, 0, 0, 1]);
   });
 
-  test("any number of failures leaves a wait that ends", () => {
-    const attempts = fresh();
-    fail(attempts, 5000);
-    expect(refused(() => attempts.check("alice"))).toBe(LONGEST);
+  test("a success among them does not make the others forgotten any sooner", () => {
+    const longest = 300;
+    const { fail, attempt, forgive } = fresh(longest);
+    seconds(10 * longest);
+    fail(FREE - 1);
+    attempt();
+    forgive("alice");
+    seconds(longest);
+    expect(fail(2)).toEqual([0, 1]);
   });
 });

@@ -128,8 +128,10 @@ const deleteMessagesForMe = bind(operations.deleteMessagesForMe, ({ store, calle
   store.write(async (tx) => {
     const conversation = await joinedConversation(tx, input.chat_id, caller);
     const named = await messagesIn(tx, input.message_ids, conversation.id);
-    await tx.hideMessages(named, caller.account.id);
-    const ids = named.map(({ uuid }) => uuid);
+    const messages = named.filter((message) => !message.deleted);
+    if (messages.length === 0) return;
+    await tx.hideMessages(messages, caller.account.id);
+    const ids = messages.map(({ uuid }) => uuid);
     tx.emit({
       frame: {
         method: "events.messageDeleted",

@@ -24,15 +24,14 @@ const signUp = bind(operations.signUp, async (context, input) => {
 
 const signIn = bind(operations.signIn, async (context, { username, password }) => {
   const { signInFailures, passwords, store, origin } = context;
-  signInFailures.byUsername.check(username);
-  signInFailures.byAddress.check(origin.address);
+  signInFailures.byUsername.attempt(username);
+  signInFailures.byAddress.attempt(origin.address);
   const found = await store.read((tx) => tx.credentials(username));
   if (!(await passwords.verify(password, found?.password_hash ?? null)) || !found) {
-    signInFailures.byUsername.failed(username);
-    signInFailures.byAddress.failed(origin.address);
     throw unauthorized("the username or the password is wrong");
   }
-  signInFailures.byUsername.succeeded(username);
+  signInFailures.byUsername.forget(username);
+  signInFailures.byAddress.forgive(origin.address);
   return store.write((tx) => openSession(tx, found.account, origin));
 });
 

@@ -11,7 +11,7 @@ export const agentsOf = (owner: Owner, providers: ProviderNames) =>
   [...providers].map(([provider, { display_name }]) => ({
     username: `${owner.username}:${provider}`,
     kind: "agent" as const,
-    display_name: `${owner.display_name}'s ${display_name}`.slice(0, 64),
+    display_name: [...`${owner.display_name}'s ${display_name}`].slice(0, 64).join(""),
     owner_id: owner.id,
     provider,
   }));

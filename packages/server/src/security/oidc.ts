@@ -46,11 +46,13 @@ export function oidc(config: NonNullable<Config["oidc"]>): Oidc {
           "EdDSA",
         ],
       }).catch(rejected);
-      const username = String(payload[config.usernameClaim] ?? "").toLowerCase();
+      const claim = payload[config.usernameClaim];
+      const username = typeof claim === "string" ? claim.toLowerCase() : "";
       if (!/^[a-z0-9_]{2,32}$/.test(username)) {
         throw unauthorized(`the token's ${config.usernameClaim} is not a username`);
       }
-      const name = typeof payload.name === "string" ? payload.name.trim().slice(0, 64) : "";
+      const name =
+        typeof payload.name === "string" ? [...payload.name.trim()].slice(0, 64).join("") : "";
       return {
         username,
         display_name: name || username,

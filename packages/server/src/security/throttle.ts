@@ -36,10 +36,12 @@ export function throttle({ perSecond, burst }: Rate): Throttle {
 }
 
 export interface FailureThrottle {
-  /** Throws `rate_limited` while the key has to wait. */
-  check(key: string): void;
-  failed(key: string): void;
-  succeeded(key: string): void;
+  /** Counts an attempt as failed until it succeeds; throws `rate_limited` while the key waits. */
+  attempt(key: string): void;
+  /** Takes one attempt back: it succeeded, which says nothing of the others. */
+  forgive(key: string): void;
+  /** Takes all of them back. */
+  forget(key: string): void;
 }
 
 /** After `free` failures each further one doubles the wait, from one second up to `longest`. */
@@ -48,17 +50,19 @@ export function failureThrottle(free: number, longestSeconds: number): FailureTh
   const forgetMs = longestSeconds * 2000;
   sweep(failures, (entry, now) => now - entry.until > forgetMs);
   return {
-    check(key) {
+    attempt(key) {
       const wait = (failures.get(key)?.until ?? 0) - performance.now();
       if (wait > 0) throw rateLimited(Math.ceil(wait / 1000), "too many failed attempts");
-    },
-    failed(key) {
       const count = (failures.get(key)?.count ?? 0) + 1;
       const excess = count - free;
       const seconds = excess < 0 ? 0 : Math.min(longestSeconds, 2 ** excess);
       failures.set(key, { count, until: performance.now() + seconds * 1000 });
     },
-    succeeded: (key) => void failures.delete(key),
+    forgive(key) {
+      const entry = failures.get(key);
+      if (entry) failures.set(key, { count: entry.count - 1, until: 0 });
+    },
+    forget: (key) => void failures.delete(key),
   };
 }
 

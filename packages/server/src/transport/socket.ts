@@ -14,7 +14,7 @@ import { SESSION_MS } from "../security/tokens.ts";
 import { bearer, originAllowed } from "./http.ts";
 
 /** Calls of one socket that may be under way at once, and replies that may wait to be read. */
-const CALLS_AT_ONCE = 256;
+const CALLS_AT_ONCE = 64;
 const REPLY_BACKLOG = 256 * 1024;
 const SWEEP_MS = 5000;
 
@@ -87,9 +87,10 @@ class Connection implements Client {
   private socket: Socket | null = null;
   private person: Person | null = null;
   /** Frames that wait for `hello`, or for the client to read its replies. */
-  private waiting: string[] | null = [];
+  private waiting: (string | Buffer)[] | null = [];
   private calls = 0;
-  private outbox: string[] | null = null;
+  private outbox: string[] = [];
+  private ended = false;
   /** The last call without an id: the next begins when it has its reply. */
   private lane: Promise<void> | null = null;
 
@@ -141,7 +142,12 @@ class Connection implements Client {
   }
 
   close(code: number, reason: string): void {
-    this.socket?.close(code, reason);
+    this.ended = true;
+    // The call that ended the session has its reply first.
+    setImmediate(() => {
+      this.flush(Number.POSITIVE_INFINITY);
+      this.socket?.close(code, reason);
+    });
   }
 
   closed(): void {
@@ -151,9 +157,7 @@ class Connection implements Client {
   }
 
   received(data: string | Buffer): void {
-    if (typeof data !== "string") {
-      this.reply(undefined, new Failure("bad_request", "bad request: frames are JSON text"));
-    } else if (this.waiting || this.congested()) {
+    if (this.waiting || this.congested()) {
       // Stops reading, so that the client feels it, until what is under way is done.
       this.waiting ??= [];
       this.waiting.push(data);
@@ -164,11 +168,15 @@ class Connection implements Client {
   }
 
   drained(): void {
-    if (this.waiting) this.pump();
+    this.flush();
   }
 
   private congested(): boolean {
-    return this.calls >= CALLS_AT_ONCE || (this.socket?.getBufferedAmount() ?? 0) > REPLY_BACKLOG;
+    return (
+      this.calls >= CALLS_AT_ONCE ||
+      this.outbox.length > 0 ||
+      (this.socket?.getBufferedAmount() ?? 0) > REPLY_BACKLOG
+    );
   }
 
   private pump(): void {
@@ -184,16 +192,20 @@ class Connection implements Client {
     }
   }
 
-  private start(data: string): void {
-    const frame = parseFrame(data);
-    if (frame instanceof Failure) {
-      this.reply(undefined, frame);
-      return;
-    }
-    const { method, params, id } = frame;
+  private start(data: string | Buffer): void {
+    const { id, ...frame } = parseFrame(data);
     this.calls++;
-    if (id !== undefined) void this.call(method, params, id);
-    else this.lane = (this.lane ?? Promise.resolve()).then(() => this.call(method, params, id));
+    const answer = () =>
+      "failure" in frame
+        ? this.refuse(id, frame.failure)
+        : this.call(frame.method, frame.params, id);
+    if (id !== undefined) void answer();
+    else this.lane = (this.lane ?? Promise.resolve()).then(answer);
+  }
+
+  private async refuse(id: FrameId | undefined, failure: Failure): Promise<void> {
+    this.calls--;
+    this.reply(id, failure);
   }
 
   private async call(method: string, params: unknown, id: FrameId | undefined): Promise<void> {
@@ -212,44 +224,54 @@ class Connection implements Client {
       outcome.ok ? undefined : outcome.failure,
       outcome.ok ? outcome.result : undefined,
     );
-    if (this.waiting) this.pump();
   }
 
   private caller(): Caller {
+    if (this.ended) throw new Failure("unauthorized", "unauthorized: the session has ended");
     const account = this.person?.account ?? this.account;
     return { account, session_id: this.session_id };
   }
 
-  /** Replies that come in the same turn leave together. */
+  /** Replies that come in the same turn leave together, and no faster than the client reads. */
   private reply(id: FrameId | undefined, failure: Failure | undefined, result?: unknown): void {
-    const text = JSON.stringify(envelope(id, failure, result));
-    if (this.outbox) return void this.outbox.push(text);
-    this.outbox = [text];
-    queueMicrotask(() => this.flush());
+    this.outbox.push(JSON.stringify(envelope(id, failure, result)));
+    if (this.outbox.length === 1) queueMicrotask(() => this.flush());
   }
 
-  private flush(): void {
-    const replies = this.outbox ?? [];
-    this.outbox = null;
+  private flush(most = REPLY_BACKLOG): void {
     this.socket?.cork((socket) => {
-      for (const reply of replies) socket.send(reply);
+      while (this.outbox.length > 0 && socket.getBufferedAmount() <= most) {
+        socket.send(this.outbox.shift() as string);
+      }
     });
+    if (this.waiting) this.pump();
   }
 }
 
 export type { Connection };
 
-function parseFrame(data: string): Failure | { method: string; params?: unknown; id?: FrameId } {
-  try {
-    const parsed = RequestFrame.safeParse(JSON.parse(data));
-    if (parsed.success) return parsed.data as { method: string; params?: unknown; id?: FrameId };
-    return new Failure(
-      "bad_request",
-      'bad request: a frame is {"method": string, "params": object}',
-    );
-  } catch {
-    return new Failure("bad_request", "bad request: the frame is not JSON");
+type Parsed =
+  | { method: string; params?: unknown; id?: FrameId }
+  | { failure: Failure; id?: FrameId };
+
+function parseFrame(data: string | Buffer): Parsed {
+  if (typeof data !== "string") {
+    return { failure: new Failure("bad_request", "bad request: frames are JSON text") };
   }
+  let json: unknown;
+  try {
+    json = JSON.parse(data);
+  } catch {
+    return { failure: new Failure("bad_request", "bad request: the frame is not JSON") };
+  }
+  const parsed = RequestFrame.safeParse(json);
+  if (parsed.success) return parsed.data as Parsed;
+  const failure = new Failure(
+    "bad_request",
+    'bad request: a frame is {"method": string, "params": object}',
+  );
+  const id = RequestFrame.shape.id.safeParse((json as { id?: unknown } | null)?.id);
+  return id.success && id.data !== undefined ? { failure, id: id.data } : { failure };
 }
 
 /** On the socket the conversation goes by its full name. */

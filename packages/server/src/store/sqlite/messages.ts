@@ -356,7 +356,8 @@ export function mentionWrites(db: Connection) {
   const insert = db.change<{ account_id: number }>(
     `INSERT INTO mentions (account_id, conversation_id, seq)
      SELECT a.id, ?2, ?3 FROM json_each(?1) j JOIN accounts a ON a.username = j.value
-     WHERE a.id <> ?4 ON CONFLICT DO NOTHING RETURNING account_id`,
+     WHERE a.id <> ?4 AND NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = a.id
+       AND h.conversation_id = ?2 AND h.seq = ?3) ON CONFLICT DO NOTHING RETURNING account_id`,
   );
   const remove = db.change<{ account_id: number }>(
     `DELETE FROM mentions WHERE conversation_id = ?2 AND seq = ?3 AND account_id IN
