@@ -7,6 +7,7 @@ import {
   events,
   type HttpFailure,
   type InputOf,
+  type Message,
   type OperationName,
   type OutputOf,
   operations,
@@ -20,6 +21,10 @@ export interface Answer<Result = unknown> {
   headers: Headers;
   body: { ok: true; result?: Result } | HttpFailure;
 }
+
+/** How ids and times are written on the wire. */
+export const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** One HTTP call, whatever comes of it. */
 export async function post(
@@ -72,6 +77,17 @@ export async function failure(call: Promise<unknown>): Promise<CallFailed> {
   );
   if (outcome instanceof CallFailed) return outcome;
   throw outcome;
+}
+
+/** The code a call fails with, or `ok`. */
+export async function outcome(call: Promise<unknown>): Promise<string> {
+  try {
+    await call;
+    return "ok";
+  } catch (error) {
+    if (error instanceof CallFailed) return error.code;
+    throw error;
+  }
 }
 
 /** The ways to call; tests of operations loop over them. */
@@ -167,6 +183,40 @@ export const groupOf = (creator: Person, ...others: { username: string }[]) =>
 
 export const say = (person: Pick<Person, "call">, chat: { id: string }, content: string) =>
   person.call("sendMessage", { chat_id: chat.id, content });
+
+/** The username of somebody's agent. */
+export const agentOf = ({ username }: { username: string }, provider = "claude") =>
+  `${username}:${provider}`;
+
+/** The empty message in which an agent begins to answer another. */
+export const replyTo = (socket: Socket, trigger: { id: string }, agent?: string) =>
+  socket.event("events.messageNew", isAnswer(trigger, agent)).then(({ params }) => params);
+
+/** An agent's answer to a message, once it is finished. */
+export const answerTo = (socket: Socket, trigger: { id: string }, agent?: string) =>
+  socket.event("events.messageComplete", isAnswer(trigger, agent)).then(({ params }) => params);
+
+/**
+ * What a reader who had so much of a streaming message has by now: deltas it had already are
+ * passed over, and every other must go on exactly where the last one ended.
+ */
+export function grown(socket: Socket, { id, content }: Pick<Message, "id" | "content">): string {
+  let known = content;
+  for (const { params } of socket.eventsNamed("events.messageDelta")) {
+    const length = Buffer.byteLength(known);
+    if (params.id !== id || params.offset <= length) continue;
+    if (params.offset - Buffer.byteLength(params.delta) !== length) {
+      throw new Error(`a delta up to ${params.offset} does not go on where ${length} bytes end`);
+    }
+    known += params.delta;
+  }
+  return known;
+}
+
+const isAnswer =
+  (trigger: { id: string }, agent: string | undefined) =>
+  ({ turn, sender }: Message): boolean =>
+    turn?.triggered_by === trigger.id && (agent === undefined || sender.username === agent);
 
 /** Every page of a list, from its first to its last. */
 export async function pagesOf<Item>(

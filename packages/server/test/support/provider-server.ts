@@ -135,7 +135,7 @@ export interface Wire {
   text(text: string): string;
   thinking: string;
   /** Says why the model stopped, and what was used. */
-  end(reason: "stop" | "length" | "refused"): string;
+  end(reason: "stop" | "length" | "refused", outputTokens?: number): string;
   /** An error inside the stream. */
   error(type: string): string;
   /** The body of an error answer. */
@@ -172,11 +172,11 @@ const anthropic: Wire = {
     index: 0,
     delta: { type: "thinking_delta", thinking: "Let me see …" },
   }),
-  end: (reason) =>
+  end: (reason, output_tokens = 15) =>
     named("content_block_stop", { index: 0 }) +
     named("message_delta", {
       delta: { stop_reason: anthropicReason[reason], stop_sequence: null },
-      usage: { output_tokens: 15 },
+      usage: { output_tokens },
     }) +
     named("message_stop", {}),
   error: (type) => named("error", { error: { type, message: "raw words of the provider" } }),
@@ -198,7 +198,7 @@ const openai: Wire = {
   begin: chunk({ role: "assistant", content: "", refusal: null }),
   text: (content) => chunk({ content }),
   thinking: chunk({ reasoning_content: "Let me see …" }),
-  end: (reason) =>
+  end: (reason, completion_tokens = 15) =>
     chunk({}, openaiReason[reason]) +
     unnamed({
       id: "chatcmpl-123",
@@ -206,7 +206,7 @@ const openai: Wire = {
       created: 1694268190,
       model: "test-model",
       choices: [],
-      usage: { prompt_tokens: 25, completion_tokens: 15, total_tokens: 40 },
+      usage: { prompt_tokens: 25, completion_tokens, total_tokens: 25 + completion_tokens },
     }) +
     "data: [DONE]\n\n",
   error: (type) => unnamed({ error: { message: "raw words of the provider", type, code: null } }),
@@ -235,6 +235,13 @@ export const answers =
     await exchange.write(exchange.wire.end("stop"));
     await exchange.end();
   };
+
+/** A short answer that is as dear as the request allows. */
+export const spendsAll: Scene = async (exchange) => {
+  await say(exchange, ["Dear."]);
+  await exchange.write(exchange.wire.end("stop", Number(exchange.request.body.max_tokens)));
+  await exchange.end();
+};
 
 /** A whole answer that ends for another reason. */
 export const endsWith =
@@ -358,3 +365,98 @@ export const fails =
     await write(wire.errorBody(type, message));
     await end();
   };
+
+/** Where the agents of a server under test find their models; both protocols are spoken. */
+export const providersAt = (url: string, changes: Record<string, unknown> = {}) => ({
+  PARLEY_PROVIDERS: JSON.stringify({
+    claude: {
+      display_name: "Claude",
+      protocol: "anthropic",
+      base_url: url,
+      model: "model-a",
+      ...changes,
+    },
+    gpt: {
+      display_name: "GPT",
+      protocol: "openai",
+      base_url: `${url}/v1`,
+      model: "model-o",
+      ...changes,
+    },
+  }),
+});
+
+/** A call that waits for a test to answer it by hand, word by word. */
+export interface HeldCall {
+  readonly request: Received;
+  says(...texts: string[]): Promise<void>;
+  /** Ends the answer in good order. */
+  ends(): Promise<void>;
+  /** Breaks the connection. */
+  cuts(): void;
+}
+
+function heldCall(exchange: Exchange): HeldCall {
+  let begun: Promise<void> | null = null;
+  const { request, write, wire } = exchange;
+  const started = () => {
+    begun ??= begin(exchange);
+    return begun;
+  };
+  return {
+    request,
+    async says(...texts) {
+      await started();
+      for (const text of texts) await write(wire.text(text));
+    },
+    async ends() {
+      await started();
+      await write(wire.end("stop"));
+      await exchange.end();
+    },
+    cuts: () => exchange.cut(),
+  };
+}
+
+export const keyOf = ({ headers }: Received): string =>
+  headers["x-api-key"] ?? (headers.authorization ?? "").replace(/^Bearer /, "");
+
+/**
+ * A provider for many tests at once, which it tells apart by their keys. A key's calls are answered
+ * by the scenes it was given, as in `startProvider`; without any they wait to be answered by hand.
+ */
+export async function startStage() {
+  const scenes = new Map<string, Scene[]>();
+  const held = new Map<string, HeldCall[]>();
+  const takers = new Map<string, ((call: HeldCall) => void)[]>();
+  const listed = <Item>(map: Map<string, Item[]>, key: string) => {
+    const list = map.get(key) ?? [];
+    map.set(key, list);
+    return list;
+  };
+  const provider = await startProvider((exchange) => {
+    const key = keyOf(exchange.request);
+    const program = listed(scenes, key);
+    const scene = program.length > 1 ? program.shift() : program[0];
+    if (scene) return scene(exchange);
+    const call = heldCall(exchange);
+    const taker = listed(takers, key).shift();
+    if (taker) taker(call);
+    else listed(held, key).push(call);
+    return exchange.stall();
+  });
+  return {
+    ...provider,
+    play: (key: string, ...program: Scene[]) => void scenes.set(key, program),
+    /** What has been asked with a key. */
+    calls: (key: string) => provider.requests.filter((request) => keyOf(request) === key),
+    /** The next call with a key, to be answered by hand. */
+    next: (key: string): Promise<HeldCall> => {
+      const call = listed(held, key).shift();
+      if (call) return Promise.resolve(call);
+      return new Promise((resolve) => listed(takers, key).push(resolve));
+    },
+  };
+}
+
+export type Stage = Awaited<ReturnType<typeof startStage>>;

@@ -1,0 +1,339 @@
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
+import { type OperationName, operations, type SocketFailure } from "@parley/protocol";
+import fc from "fast-check";
+import {
+  answer,
+  groupOf,
+  people,
+  post,
+  RawSocket,
+  say,
+  type Transport,
+  transports,
+} from "./support/client.ts";
+import { noRates, startServer } from "./support/server.ts";
+
+const server = await startServer(noRates);
+const [alice, bob] = await people(server.url, "alice", "bob");
+const chat = await groupOf(alice, bob);
+const message = await say(alice, chat, "hello");
+const socket = await alice.connect();
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** Whatever came in: nothing went wrong inside, and the same socket still answers. */
+afterEach(async () => {
+  expect(server.output()).not.toMatch(/internal error|request failed/);
+  expect(await socket.call("getMe")).toMatchObject({ username: alice.username });
+});
+
+/** Ends the session that the other tests need, whatever it is given. */
+const names = (Object.keys(operations) as OperationName[]).filter((name) => name !== "signOut");
+
+const fieldsOf = (name: OperationName) =>
+  Object.keys((operations[name].input as unknown as { shape: object }).shape);
+
+/** What makes a call valid, as far as it is known here; the username is taken. */
+const valid: Record<string, unknown> = {
+  chat_id: chat.id,
+  message_id: message.id,
+  message_ids: [message.id],
+  username: alice.username,
+  usernames: [bob.username],
+  password: "correct horse battery",
+  display_name: "Alice",
+  content: "hello",
+  query: "hello",
+  emoji: "👍",
+  seq: 1,
+  since_seq: 0,
+  title: "Title",
+  action: "typing",
+  session_id: Bun.randomUUIDv7(),
+};
+
+/** Values as they stand in JSON, so that there is nothing which cannot be said. */
+const hostile = [
+  ..."null true false 0 -0 -1 1.5 1e999 -1e999 9007199254740993 [] {} [[]] [null] [{}]".split(" "),
+  ...['""', '" "', '"0"', '"null"', '"not-a-uuid"', '"00000000-0000-0000-0000-000000000000"'],
+  ...['"\\ud800"', '"\\udc00\\ud800"', '"a\\u0000b"', '"\\u0000"', '"\\uffff\\ufffe"', '"\\u202e"'],
+  ...[`"' OR 1=1 --"`, '"%"', '"\\\\"', '"\\r\\nx: y"', '"../../etc/passwd"', '"<script>"'],
+  ...['{"__proto__": {"polluted": true}}', '{"constructor": {"prototype": {"polluted": true}}}'],
+  ...['["\\ud800"]', '["a\\u0000b"]', '{"\\ud800": 1}', '{"__proto__": 5}', '{"length": 1e9}'],
+  `"${"x".repeat(200_000)}"`,
+  `"${"🙂".repeat(40_000)}"`,
+  `[${Array.from({ length: 5000 }, () => '"x"').join()}]`,
+  "[".repeat(20_000) + "]".repeat(20_000),
+  '{"a":'.repeat(20_000) + 1 + "}".repeat(20_000),
+];
+
+interface Failed {
+  code: string;
+  parameters?: { fields?: Record<string, string> };
+}
+
+let calls = 0;
+
+/** Calls with an input given as JSON text; null when it succeeded. */
+const callers: Record<Transport, (name: string, input: string) => Promise<Failed | null>> = {
+  HTTP: async (name, input) => {
+    const response = await fetch(`${server.url}/api/${name}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${alice.token}` },
+      body: input,
+    });
+    const { body } = await answer(response);
+    return body.ok ? null : body;
+  },
+  "the socket": async (name, input) => {
+    const id = `bad${++calls}`;
+    const { socket: method } = operations[name as OperationName];
+    socket.send(`{"method": "${method}", "id": "${id}", "params": ${input}}`);
+    const found = () => socket.replies.findIndex((reply) => reply.id === id);
+    await socket.until(() => found() !== -1 || socket.closed, `the reply to ${name}`);
+    const [reply] = socket.replies.splice(found(), 1);
+    if (!reply) throw new Error(`the socket closed with ${socket.closed?.code}`);
+    return reply.ok ? null : (reply as SocketFailure).error;
+  },
+};
+
+const spelled = (field: string, transport: Transport) =>
+  field === "chat_id" && transport === "the socket" ? "conversation_id" : field;
+
+/** A valid input in which one field has another value, as JSON text. */
+function spoiled(name: OperationName, field: string, value: string, transport: Transport): string {
+  const entries = fieldsOf(name)
+    .filter((each) => each !== field && valid[each] !== undefined)
+    .map((each) => [each, JSON.stringify(valid[each])]);
+  return `{${[...entries, [field, value]]
+    .map(([key, text]) => `${JSON.stringify(spelled(key as string, transport))}: ${text}`)
+    .join()}}`;
+}
+
+/** A caller's mistake is called one, and says which field it is about if it is about any. */
+function expectHonest(failed: Failed | null, name: OperationName, transport: Transport): void {
+  if (!failed) return;
+  expect(failed.code).not.toBe("internal");
+  expect(failed.code).not.toBe("unavailable");
+  if (failed.code !== "bad_request") return;
+  const named = Object.keys(failed.parameters?.fields ?? {}).map((path) => path.split(".")[0]);
+  expect(named).not.toBeEmpty();
+  const known = fieldsOf(name).map((field) => spelled(field, transport));
+  expect(known).toEqual(expect.arrayContaining(named));
+}
+
+/** Everything of alice's that a call could have changed. */
+const snapshot = async () =>
+  Promise.all([
+    alice.call("getMe"),
+    alice.call("getUpdates", { known: {} }),
+    alice.call("getChat", { chat_id: chat.id }),
+    alice.call("getMessage", { message_id: message.id }),
+    alice.call("getSessions").then(({ items }) => items.map(({ id }) => id)),
+  ]);
+
+describe.each(transports)("over %s", (transport) => {
+  const call = callers[transport];
+
+  describe.each(names)("%s", (name) => {
+    const fields = fieldsOf(name);
+
+    test("answers every hostile value of every field honestly", async () => {
+      for (const field of fields) {
+        for (const value of hostile) {
+          const failed = await call(name, spoiled(name, field, value, transport));
+          expectHonest(failed, name, transport);
+        }
+      }
+    });
+
+    test("takes no input but an object", async () => {
+      // Sockets take null for params that are missing.
+      const others = transport === "HTTP" ? ["null", "[]"] : ["[]"];
+      for (const value of [
+        ...others,
+        "5",
+        "true",
+        '"text"',
+        '"\\ud800"',
+        "[[]]",
+        '[{"chat_id": 1}]',
+      ]) {
+        expect(await call(name, value)).toMatchObject({ code: "bad_request" });
+      }
+    });
+
+    test("changes all or nothing, whatever the input", () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom(...(fields.length > 0 ? fields : ["none"])),
+          fc.oneof(
+            fc.json({ stringUnit: "binary" }),
+            fc.string({ unit: "binary" }).map((text) => JSON.stringify(text)),
+            fc.constantFrom(...hostile),
+          ),
+          async (field, value) => {
+            const before = await snapshot();
+            const failed = await call(name, spoiled(name, field, value, transport));
+            expectHonest(failed, name, transport);
+            if (failed) expect(await snapshot()).toEqual(before);
+          },
+        ),
+        { numRuns: 10 },
+      ));
+  });
+
+  test("an object with arbitrary keys is answered by every operation", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...names),
+        fc.object({ key: fc.constantFrom("__proto__", "chat_id", "toString", "", "\ud800") }),
+        async (name, input) => {
+          expectHonest(await call(name, JSON.stringify(input)), name, transport);
+        },
+      ),
+      { numRuns: 200 },
+    ));
+});
+
+describe("over HTTP", () => {
+  test("a body of arbitrary bytes is a success or a caller's mistake", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...names),
+        fc.uint8Array({ minLength: 1, maxLength: 64 }),
+        async (name, bytes) => {
+          const response = await fetch(`${server.url}/api/${name}`, {
+            method: "POST",
+            headers: { "content-type": "application/json", authorization: `Bearer ${alice.token}` },
+            body: bytes as Uint8Array<ArrayBuffer>,
+          });
+          expect((await answer(response)).status).toBeOneOf([200, 400, 401, 403, 404, 409, 429]);
+        },
+      ),
+      { numRuns: 200 },
+    ));
+
+  test("an arbitrary name of an operation is not found", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: "binary", minLength: 1, maxLength: 300 }),
+        async (name) => {
+          const path = encodeURIComponent(name.toWellFormed());
+          expect((await post(server.url, path, {}, alice.token)).status).toBeOneOf([404, 405]);
+        },
+      ),
+      { numRuns: 100 },
+    ));
+
+  test("an arbitrary token is nobody's, for calls and at the upgrade", () =>
+    fc.assert(
+      fc.asyncProperty(fc.string({ unit: "binary-ascii" }), async (token) => {
+        const encoded = encodeURIComponent(token);
+        const upgrade = await fetch(`${server.url}/api/ws?token=${encoded}`);
+        expect((await answer(upgrade)).status).toBe(401);
+        expect((await post(server.url, "getMe", {}, encoded)).status).toBe(401);
+      }),
+      { numRuns: 50 },
+    ));
+
+  test("a query that is no valid encoding is answered too", async () => {
+    for (const query of ["?token=%", "?token=%ff%fe", "?token=%00", "?%", "?token=a&token=b"]) {
+      await using raw = await RawSocket.open(server.url, `/api/ws${query}`);
+      expect(raw.answer?.status).toBe(401);
+    }
+  });
+});
+
+describe("over the socket", () => {
+  /** Sends frames on a socket of their own and expects one reply to each, in order. */
+  async function expectReplies(frames: (string | Uint8Array)[]) {
+    await using own = await alice.connect();
+    for (const frame of frames) own.socket.send(frame as string);
+    await own.until(() => own.replies.length >= frames.length || own.closed, "a reply to each");
+    expect(own.closed).toBeNull();
+    for (const reply of own.replies) {
+      if (!reply.ok) expect(reply.error.code).not.toBeOneOf(["internal", "unavailable"]);
+    }
+    expect(await own.call("getMe")).toMatchObject({ username: alice.username });
+    expect(own.replies).toHaveLength(frames.length + 1);
+  }
+
+  test("arbitrary text gets a reply to each frame, and the socket stays open", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.oneof(fc.string({ unit: "grapheme" }), fc.json()), {
+          minLength: 1,
+          maxLength: 20,
+        }),
+        expectReplies,
+      ),
+      { numRuns: 20 },
+    ));
+
+  test("arbitrary frames get a reply to each, and the socket stays open", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc
+            .record(
+              {
+                method: fc.oneof(
+                  fc.constantFrom<string>(...names),
+                  fc.string({ unit: "binary" }),
+                  fc.jsonValue(),
+                ),
+                params: fc.jsonValue(),
+                id: fc.jsonValue(),
+              },
+              { requiredKeys: [] },
+            )
+            .map((frame) => JSON.stringify(frame)),
+          { minLength: 1, maxLength: 20 },
+        ),
+        expectReplies,
+      ),
+      { numRuns: 20 },
+    ));
+
+  test("binary frames get a reply to each, and the socket stays open", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.uint8Array({ maxLength: 64 }), { minLength: 1, maxLength: 10 }),
+        expectReplies,
+      ),
+      { numRuns: 10 },
+    ));
+
+  test("deep, wide and huge frames get a reply, and the socket stays open", () =>
+    expectReplies([
+      "[".repeat(100_000),
+      "[".repeat(100_000) + "]".repeat(100_000),
+      `{"method": "getMe", "params": ${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
+      `{"method": "${"x".repeat(200_000)}"}`,
+      `{"method": "getMe", "id": "${"x".repeat(200_000)}"}`,
+      `{${Array.from({ length: 10_000 }, (_, n) => `"k${n}": ${n}`).join()}}`,
+      '{"__proto__": {"method": "getMe"}}',
+      '{"method": "getMe", "__proto__": null, "constructor": 1}',
+    ]));
+
+  test("bytes that are no UTF-8, or no frames at all, harm nobody else", () =>
+    fc.assert(
+      fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 64 }), async (bytes) => {
+        await using text = await RawSocket.connect(alice);
+        text.send(Buffer.concat([Buffer.from([0xff, 0xc3]), bytes]));
+        await text.until(() => text.closed || text.texts.length > 1, "a reply or a close");
+        await using raw = await RawSocket.connect(alice);
+        raw.tcp.end(bytes);
+        await raw.until(() => raw.closed, "close");
+        expect(await socket.call("getMe")).toMatchObject({ username: alice.username });
+      }),
+      { numRuns: 10 },
+    ));
+});
+
+test("nothing has been written into the prototypes of the server", async () => {
+  const { body } = await post(server.url, "getMe", {}, alice.token);
+  expect(JSON.stringify(body)).not.toContain("polluted");
+  const response = await fetch(`${server.url}/api/limits`);
+  expect(await response.text()).not.toContain("polluted");
+});

@@ -1,0 +1,156 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  type Caller,
+  failure,
+  groupOf,
+  pagesOf,
+  people,
+  signUp,
+  transports,
+} from "../support/client.ts";
+import { noRates, startServer } from "../support/server.ts";
+
+const server = await startServer(noRates);
+const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
+afterAll(() => server[Symbol.asyncDispose]());
+
+type Query = Parameters<typeof alice.call<"getUsers">>[1];
+
+describe.each(transports)("getMe over %s", (transport) => {
+  test("returns the caller's account", async () => {
+    await using caller = await alice.via(transport);
+    expect(await caller.call("getMe")).toEqual({
+      username: alice.username,
+      kind: "human",
+      display_name: alice.username,
+    });
+  });
+});
+
+describe.each(transports)("getUser over %s", (transport) => {
+  test("returns anybody's account, in whatever case they are asked for", async () => {
+    await using caller = await alice.via(transport);
+    for (const username of [bob.username, bob.username.toUpperCase()]) {
+      expect(await caller.call("getUser", { username })).toEqual(bob.account);
+    }
+  });
+
+  test("returns agents too, whoever owns them", async () => {
+    await using caller = await alice.via(transport);
+    const username = `${bob.username}:gpt`;
+    const agent = await caller.call("getUser", { username });
+    expect(agent).toMatchObject({ username, kind: "agent" });
+  });
+
+  test("is 404 for somebody who is not there", async () => {
+    await using caller = await alice.via(transport);
+    const failed = await failure(caller.call("getUser", { username: "nobody_at_all" }));
+    expect(failed.code).toBe("not_found");
+    expect(failed.message).toStartWith("not found: ");
+  });
+});
+
+describe.each(transports)("getUsers over %s", (transport) => {
+  const find = async (caller: Caller, query: Query) => {
+    const { items } = await caller.call("getUsers", query);
+    return items.map(({ username }) => username);
+  };
+
+  test("lists people, and of the agents the caller's own", async () => {
+    await using caller = await alice.via(transport);
+    const found = (await pagesOf((place) => caller.call("getUsers", place))).flat();
+    const names = found.map(({ username }) => username);
+    const own = [`${alice.username}:claude`, `${alice.username}:gpt`];
+    expect(names).toEqual(expect.arrayContaining([alice, bob, carol].map((each) => each.username)));
+    const agents = found.filter(({ kind }) => kind === "agent").map(({ username }) => username);
+    expect(agents).toEqual(own);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test("finds people by the beginning of their username or of a word of their name", async () => {
+    const person = await signUp(server.url, "grace");
+    await person.call("updateMe", { display_name: "Grace Brewster Hopper" });
+    await using caller = await alice.via(transport);
+    const { username } = person;
+    for (const query of [username, username.toUpperCase(), "hopp", "Brewster H"]) {
+      expect(await find(caller, { query })).toContain(username);
+    }
+    for (const query of ["ewster", "%", "_", "hopper grace"]) {
+      expect(await find(caller, { query })).not.toContain(username);
+    }
+  });
+
+  test("looks up the usernames that are given", async () => {
+    await using caller = await alice.via(transport);
+    const usernames = [
+      bob.username,
+      alice.username.toUpperCase(),
+      "nobody_at_all",
+      `${alice.username}:claude`,
+      `${bob.username}:claude`,
+    ];
+    const found = await find(caller, { usernames });
+    expect(found).toEqual([alice.username, `${alice.username}:claude`, bob.username].toSorted());
+    expect(await find(caller, { usernames: [] })).toEqual([]);
+  });
+
+  test("goes on page by page without leaving out or repeating anybody", async () => {
+    await using caller = await alice.via(transport);
+    const usernames = [alice, bob, carol].map(({ username }) => username);
+    const pages = await pagesOf((place) =>
+      caller.call("getUsers", { usernames, limit: 2, ...place }),
+    );
+    expect(pages.map((page) => page.map(({ username }) => username))).toEqual([
+      usernames.slice(0, 2),
+      usernames.slice(2),
+    ]);
+  });
+
+  test("refuses a cursor of one's own making", async () => {
+    await using caller = await alice.via(transport);
+    const failed = await failure(find(caller, { cursor: "nonsense" }));
+    expect(failed.parameters?.fields).toHaveProperty("cursor");
+  });
+});
+
+describe.each(transports)("updateMe over %s", (transport) => {
+  test("changes the display name, for everyone and from then on", async () => {
+    const person = await signUp(server.url, "changing");
+    const chat = await groupOf(person, bob);
+    await using before = await person.connect();
+    await using caller = await person.via(transport);
+    const account = { ...person.account, display_name: "New Name 🎈" };
+    expect(await caller.call("updateMe", { display_name: " New Name 🎈 " })).toEqual(account);
+    expect(await bob.call("getUser", { username: person.username })).toEqual(account);
+    expect((await bob.call("getChat", { chat_id: chat.id })).participants).toContainEqual(account);
+    for (const sender of [before, caller]) {
+      const sent = await sender.call("sendMessage", { chat_id: chat.id, content: "hello" });
+      expect(sent.sender).toEqual(account);
+    }
+    await using after = await person.connect();
+    expect((await after.event("events.hello")).params).toEqual(account);
+  });
+
+  test("tells the caller's clients and everybody who shares a conversation", async () => {
+    const person = await signUp(server.url, "changing");
+    await groupOf(person, bob);
+    await using caller = await person.via(transport);
+    await using own = await person.connect();
+    await using reader = await bob.connect();
+    await using outsider = await carol.connect();
+    const params = await caller.call("updateMe", { display_name: "New" });
+    for (const socket of [own, reader]) {
+      expect((await socket.event("events.accountUpdated")).params).toEqual(params);
+    }
+    expect(await outsider.heard("events.accountUpdated")).toEqual([]);
+  });
+
+  test("refuses a name that is empty, too long or of two lines", async () => {
+    await using caller = await alice.via(transport);
+    for (const display_name of ["", " ", "x".repeat(65), "a\nb", "a\u0000b"]) {
+      const failed = await failure(caller.call("updateMe", { display_name }));
+      expect(failed.parameters?.fields).toHaveProperty("display_name");
+    }
+    expect(await alice.call("getMe")).toEqual(alice.account);
+  });
+});

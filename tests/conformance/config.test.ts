@@ -1,0 +1,234 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { operations } from "@parley/protocol";
+import { answer, groupOf, Person, people, RawSocket, say, signUp } from "../support/client.ts";
+import { type Environment, spawnMain, startServer } from "../support/server.ts";
+
+const FRIEND = "https://chat.example.com";
+/** How long a start may take to be refused. */
+const PATIENCE_MS = 20_000;
+const STRANGER = "https://evil.example.com";
+const server = await startServer({ PARLEY_ORIGINS: `${FRIEND}, http://localhost:3000` });
+const [alice] = await people(server.url, "alice");
+afterAll(() => server[Symbol.asyncDispose]());
+
+describe("what an operator fetches", () => {
+  test.each(["/health", "/ready"])("%s says that all is well", async (path) => {
+    const { status, body } = await answer(await fetch(server.url + path));
+    expect({ status, body }).toEqual({ status: 200, body: { ok: true } });
+  });
+
+  test("/metrics counts calls by operation and outcome, in Prometheus' format", async () => {
+    await alice.call("getMe");
+    const response = await fetch(`${server.url}/metrics`);
+    expect(response.headers.get("content-type")).toStartWith("text/plain");
+    const text = await response.text();
+    expect(text).toMatch(/^# TYPE \S+ counter$/m);
+    expect(text).toMatch(/^parley_calls_total\{operation="getMe",code="ok"\} \d+$/m);
+    expect(text).not.toContain(alice.username);
+  });
+});
+
+describe("the reference", () => {
+  const methods = Object.values(operations);
+
+  test("/openapi.json describes every operation", async () => {
+    const response = await fetch(`${server.url}/openapi.json`);
+    expect(response.headers.get("content-type")).toStartWith("application/json");
+    const { openapi, paths } = (await response.json()) as { openapi: string; paths: object };
+    expect(openapi).toStartWith("3.");
+    for (const { name } of methods) expect(paths).toHaveProperty([`/api/${name}`, "post"]);
+  });
+
+  test("/asyncapi.json describes the socket with every event and method", async () => {
+    const response = await fetch(`${server.url}/asyncapi.json`);
+    expect(response.headers.get("content-type")).toStartWith("application/json");
+    const text = await response.text();
+    expect(JSON.parse(text)).toHaveProperty("asyncapi");
+    for (const { socket } of methods) expect(text).toContain(socket);
+    for (const event of ["hello", "messageNew", "messageDeleted", "typing", "chatRead"]) {
+      expect(text).toContain(`events.${event}`);
+    }
+  });
+
+  test("/docs is a page for people that names every operation", async () => {
+    const response = await fetch(`${server.url}/docs`);
+    expect(response.headers.get("content-type")).toStartWith("text/html");
+    const text = await response.text();
+    for (const { name } of methods) expect(text).toContain(name);
+  });
+
+  test("/ leads to a page", async () => {
+    const response = await fetch(`${server.url}/`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toStartWith("text/html");
+  });
+});
+
+describe("web origins", () => {
+  const preflight = (origin: string) =>
+    fetch(`${server.url}/api/getMe`, {
+      method: "OPTIONS",
+      headers: {
+        origin,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization,content-type",
+      },
+    });
+  const call = (origin: string) =>
+    fetch(`${server.url}/api/getMe`, {
+      method: "POST",
+      headers: { origin, authorization: `Bearer ${alice.token}` },
+    });
+  const upgrade = async (headers: Record<string, string>) => {
+    await using socket = await RawSocket.open(server.url, `/api/ws?token=${alice.token}`, headers);
+    return socket.answer?.status;
+  };
+
+  test.each([FRIEND, "http://localhost:3000", server.url])(
+    "that are allowed may call: %s",
+    async (origin) => {
+      const asked = await preflight(origin);
+      expect(asked.ok).toBe(true);
+      expect(asked.headers.get("access-control-allow-origin")).toBe(origin);
+      expect(asked.headers.get("access-control-allow-methods")).toContain("POST");
+      expect(asked.headers.get("access-control-allow-headers")).toContain("authorization");
+      expect(asked.headers.get("access-control-allow-headers")).toContain("content-type");
+      const called = await call(origin);
+      expect(called.status).toBe(200);
+      expect(called.headers.get("access-control-allow-origin")).toBe(origin);
+      expect(called.headers.get("vary")?.toLowerCase()).toContain("origin");
+      expect(await upgrade({ origin })).toBe(101);
+    },
+  );
+
+  test.each([STRANGER, "null", `${FRIEND}.evil.com`, FRIEND.replace("https", "http"), "nonsense"])(
+    "that are not allowed are kept out: %s",
+    async (origin) => {
+      expect((await preflight(origin)).headers.get("access-control-allow-origin")).toBeNull();
+      expect((await call(origin)).headers.get("access-control-allow-origin")).toBeNull();
+      expect(await upgrade({ origin })).toBe(403);
+    },
+  );
+
+  test("do not concern clients that are no web pages", async () => {
+    expect(await upgrade({})).toBe(101);
+    const { headers } = await fetch(`${server.url}/health`);
+    expect(headers.get("access-control-allow-origin")).toBeNull();
+  });
+
+  test("may read failures as well, and their request id", async () => {
+    const response = await fetch(`${server.url}/api/getMe`, {
+      method: "POST",
+      headers: { origin: FRIEND },
+    });
+    expect(response.status).toBe(401);
+    expect(response.headers.get("access-control-allow-origin")).toBe(FRIEND);
+    expect(response.headers.get("access-control-expose-headers")).toContain("x-request-id");
+  });
+});
+
+describe("a wrong value", () => {
+  let starts = 0;
+
+  /** Starts with it and returns what is said about it. */
+  async function refusal(env: Environment) {
+    const folder = join(server.dataDir, `refused-${++starts}`);
+    const child = spawnMain({ PORT: "0", PARLEY_DATA: folder, ...env });
+    const timer = setTimeout(() => child.kill(), PATIENCE_MS);
+    const [code, output, errors] = await Promise.all([
+      child.exited,
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
+    clearTimeout(timer);
+    return { code, output, sentence: errors.trim() };
+  }
+
+  const provider = { display_name: "M", protocol: "openai", model: "m" };
+  const local = JSON.stringify({ m1: { ...provider, base_url: "file:///etc/passwd" } });
+  const wrong: [string, string][] = [
+    ["PORT", "eighty"],
+    ["PORT", "65536"],
+    ["HOST", "not a host"],
+    ["PARLEY_SIGNUP", "maybe"],
+    ["PARLEY_LIMITS", "{"],
+    ["PARLEY_LIMITS", "[]"],
+    ["PARLEY_LIMITS", '{"page_sizes": 5}'],
+    ["PARLEY_LIMITS", '{"page_size": "5"}'],
+    ["PARLEY_LIMITS", '{"frame_bytes": -1}'],
+    ["PARLEY_LIMITS", '{"__proto__": 5}'],
+    ["PARLEY_PROVIDERS", "/nowhere/providers.json"],
+    ["PARLEY_PROVIDERS", '{"Claude": {}}'],
+    ["PARLEY_PROVIDERS", local],
+    ["PARLEY_OIDC_ISSUER", "not a url"],
+    ["PARLEY_ORIGINS", "https://chat.example.com/path"],
+    ["PARLEY_LOG", "loud"],
+    ["PARLEY_SANDBOX", "perhaps"],
+    ["PARLEY_MASTER_KEY", "c2hvcnQ="],
+    ["PARLEY_DATA", "/dev/null/data"],
+    ["DATABASE_URL", "mysql://localhost/parley"],
+  ];
+
+  const expectNamed = async (name: string, env: Environment) => {
+    const { code, output, sentence } = await refusal(env);
+    expect(code).not.toBe(0);
+    expect(output).toBe("");
+    expect(sentence).toContain(name);
+    expect(sentence.split("\n")).toHaveLength(1);
+  };
+
+  test.concurrent.each(wrong)(
+    "of %s stops the start with one sentence that names it: %s",
+    (name, value) => expectNamed(name, { [name]: value }),
+    30_000,
+  );
+
+  test("of PARLEY_OIDC_AUDIENCE is named when it is missing beside an issuer", () =>
+    expectNamed("PARLEY_OIDC_AUDIENCE", { PARLEY_OIDC_ISSUER: "https://issuer.example.com" }));
+
+  test("of PORT is named when it is in use", () =>
+    expectNamed("PORT", { PORT: new URL(server.url).port }));
+});
+
+describe("stopping", () => {
+  test("closes sockets with 1001, keeps what was said, and ends well", async () => {
+    await using stopped = await startServer();
+    const person = await signUp(stopped.url, "lasting");
+    const chat = await groupOf(person);
+    await using socket = await person.connect();
+    const sent = await say(person, chat, "hello");
+    const code = await stopped.stop();
+    await socket.until(() => socket.closed, "close");
+    expect(socket.closed?.code).toBe(1001);
+    expect(code).toBe(0);
+    await stopped.restart();
+    const back = new Person(stopped.url, person.token, person.account);
+    await using _reconnected = await back.connect();
+    expect(await back.call("getMessage", { message_id: sent.id })).toEqual(sent);
+  });
+
+  test("lets calls that are under way finish", async () => {
+    await using stopped = await startServer();
+    const person = await signUp(stopped.url, "hasty");
+    const chat = await groupOf(person);
+    const sends = Array.from({ length: 50 }, () => say(person, chat, "hello"));
+    await sends[0];
+    const [code, ...outcomes] = await Promise.all([
+      stopped.stop(),
+      ...sends.map((send) => send.catch(() => null)),
+    ]);
+    expect(code).toBe(0);
+    const acknowledged = outcomes.filter((outcome) => outcome !== null).map(({ id }) => id);
+    await stopped.restart();
+    const back = new Person(stopped.url, person.token, person.account);
+    const { items } = await back.call("getChatHistory", { chat_id: chat.id, limit: 100 });
+    const kept = items.map(({ id }) => id);
+    expect(kept).toEqual(expect.arrayContaining(acknowledged));
+  });
+});
+
+test("the data folder is private to its owner", () => {
+  expect(statSync(server.dataDir).mode & 0o077).toBe(0);
+});

@@ -1,0 +1,267 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  type Answer,
+  type Caller,
+  failure,
+  groupOf,
+  type Person,
+  people,
+  post,
+  RawSocket,
+  say,
+  signUp,
+  transports,
+} from "../support/client.ts";
+import { limits, noRates, startServer } from "../support/server.ts";
+
+const defaults = {
+  frame_bytes: 262_144,
+  page_size: 100,
+  group_participants: 1000,
+  sockets_per_user: 20,
+  messages_per_second: 20,
+  message_burst: 100,
+  operations_per_second: 100,
+  operation_burst: 300,
+  backlog_bytes: 4_194_304,
+  idle_seconds: 60,
+};
+
+const small = {
+  frame_bytes: 2048,
+  page_size: 3,
+  group_participants: 3,
+  sockets_per_user: 3,
+  messages_per_second: 0,
+};
+const server = await startServer(limits(small));
+afterAll(() => server[Symbol.asyncDispose]());
+
+describe("GET /api/limits", () => {
+  const inForce = async (url: string) => (await fetch(`${url}/api/limits`)).json();
+
+  test("shows the defaults", async () => {
+    await using untouched = await startServer();
+    expect(await inForce(untouched.url)).toEqual({ ok: true, result: defaults });
+  });
+
+  test("shows what PARLEY_LIMITS has overridden, by name", async () => {
+    expect(await inForce(server.url)).toEqual({ ok: true, result: { ...defaults, ...small } });
+  });
+});
+
+describe("frame_bytes", () => {
+  const MAX = small.frame_bytes;
+  const padded = (length: number) => {
+    const frame = { method: "getMe", padding: "" };
+    return { ...frame, padding: "x".repeat(length - JSON.stringify(frame).length) };
+  };
+
+  test("is the size of a body, beyond which it is 413", async () => {
+    const person = await signUp(server.url);
+    const status = async (length: number) =>
+      (await post(server.url, "getMe", padded(length), person.token)).status;
+    expect(await status(MAX)).toBe(200);
+    expect(await status(MAX + 1)).toBe(413);
+  });
+
+  test("is the size of a frame, beyond which the socket closes with 1009", async () => {
+    const person = await signUp(server.url);
+    await using socket = await person.connect();
+    await using bystander = await person.connect();
+    socket.send(padded(MAX));
+    await socket.until(() => socket.replies.length > 0, "the reply");
+    expect(socket.replies).toEqual([{ ok: true, result: person.account }]);
+    socket.send(padded(MAX + 1));
+    await socket.until(() => socket.closed, "close");
+    expect(socket.closed?.code).toBe(1009);
+    expect(await bystander.call("getMe")).toEqual(person.account);
+  });
+});
+
+test("page_size is the most that a page holds, and no default is larger", async () => {
+  const person = await signUp(server.url);
+  const chat = await groupOf(person);
+  for (let n = 0; n < 5; n++) await say(person, chat, "hello");
+  for (const limit of [{}, { limit: 100 }]) {
+    const { items } = await person.call("getChatHistory", { chat_id: chat.id, ...limit });
+    expect(items).toHaveLength(3);
+    const { items: found } = await person.call("searchMessages", { query: "hello", ...limit });
+    expect(found).toHaveLength(3);
+    const updates = await person.call("getUpdates", { chat_id: chat.id, since_seq: 0, ...limit });
+    expect(updates).toMatchObject({ messages: { length: 3 }, has_more: true });
+  }
+});
+
+test("group_participants is the most that a group holds, agents included", async () => {
+  const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
+  const agent = { username: `${alice.username}:claude` };
+  const tooMany = await failure(groupOf(alice, bob, carol, agent));
+  expect(tooMany.code).toBe("bad_request");
+  expect(tooMany.parameters?.fields).toHaveProperty("usernames");
+  const chat = await groupOf(alice, bob, carol);
+  const join = alice.call("addChatMembers", { chat_id: chat.id, usernames: [agent.username] });
+  expect((await failure(join)).parameters?.fields).toHaveProperty("usernames");
+  expect((await alice.call("getChat", { chat_id: chat.id })).participant_count).toBe(3);
+});
+
+describe("sockets_per_user", () => {
+  const open = ({ token }: Person) => RawSocket.open(server.url, `/api/ws?token=${token}`);
+
+  test("is how many sockets somebody may have open; one more is 429", async () => {
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    await using _one = await alice.connect();
+    await using _two = await alice.connect();
+    const three = await alice.connect();
+    await using fourth = await open(alice);
+    expect(fourth.answer?.status).toBe(429);
+    expect(JSON.parse(fourth.answer?.body ?? "")).toMatchObject({
+      error_code: 429,
+      code: "rate_limited",
+      parameters: { retry_after: expect.any(Number) },
+    });
+    await using _other = await bob.connect();
+    await three.close();
+    await using _again = await alice.connect();
+  });
+
+  test("holds for sockets that are opened at the same moment", async () => {
+    const person = await signUp(server.url);
+    const opened = await Promise.all(Array.from({ length: 10 }, () => open(person)));
+    const upgraded = opened.filter(({ answer }) => answer?.status === 101);
+    for (const socket of opened) socket.tcp.destroy();
+    expect(upgraded).toHaveLength(3);
+  });
+});
+
+describe.concurrent("in the course of time", () => {
+  const rates = limits({
+    messages_per_second: 1,
+    message_burst: 3,
+    operations_per_second: 1,
+    operation_burst: 20,
+  });
+
+  /** Calls until it is refused; how often it went well before. */
+  async function exhaust(call: () => Promise<unknown>) {
+    for (let count = 0; count < 50; count++) {
+      const outcome = await call().catch((error: unknown) => error);
+      if (outcome instanceof Error)
+        return { count, failed: await failure(Promise.reject(outcome)) };
+    }
+    throw new Error("there was no limit");
+  }
+
+  async function untilRefused(person: Person): Promise<Answer> {
+    const given = await post(person.url, "getMe", {}, person.token);
+    return given.status === 429 ? given : untilRefused(person);
+  }
+
+  test.each(transports)(
+    "messages over %s are taken up to a burst, then 429 with retry_after",
+    async (transport) => {
+      await using server = await startServer(rates);
+      const [alice, bob] = await people(server.url, "alice", "bob");
+      const chat = await groupOf(alice, bob);
+      await using caller: Caller = await alice.via(transport);
+      const { count, failed } = await exhaust(() => say(caller, chat, "hello"));
+      expect(count).toBeGreaterThanOrEqual(3);
+      expect(failed.code).toBe("rate_limited");
+      const retry_after = failed.parameters?.retry_after ?? 0;
+      expect(retry_after).toBeGreaterThanOrEqual(1);
+      // Neither another operation nor another person is held up by it.
+      expect(await caller.call("getMe")).toEqual(alice.account);
+      expect((await say(bob, chat, "hello")).content).toBe("hello");
+      await Bun.sleep(retry_after * 1000);
+      expect((await say(caller, chat, "hello")).content).toBe("hello");
+    },
+    30_000,
+  );
+
+  test("other operations are counted apart, for both transports together", async () => {
+    await using server = await startServer(rates);
+    const person = await signUp(server.url);
+    const chat = await groupOf(person);
+    await using socket = await person.connect();
+    const { failed } = await exhaust(() => person.call("getMe"));
+    expect(failed).toMatchObject({ code: "rate_limited", status: 429 });
+    const { count } = await exhaust(() => socket.call("getMe"));
+    expect(count).toBeLessThan(10);
+    expect((await say(socket, chat, "hello")).content).toBe("hello");
+    const refused = await untilRefused(person);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  }, 30_000);
+
+  test("idle_seconds is after how long a client that answers no ping is closed", async () => {
+    await using server = await startServer(limits({ idle_seconds: 8 }));
+    const [silent, polite] = await people(server.url, "silent", "polite");
+    await using lively = await polite.connect();
+    await using quiet = await RawSocket.connect(silent);
+    await quiet.until(() => quiet.closed, "close", 25_000);
+    expect(lively.closed).toBeNull();
+    expect(await lively.call("getMe")).toEqual(polite.account);
+  }, 30_000);
+
+  test("zero lifts a rate", async () => {
+    await using server = await startServer(noRates);
+    const person = await signUp(server.url);
+    const chat = await groupOf(person);
+    await using socket = await person.connect();
+    await Promise.all(Array.from({ length: 400 }, () => socket.call("getMe")));
+    await Promise.all(Array.from({ length: 150 }, () => say(socket, chat, "hello")));
+  }, 30_000);
+});
+
+/** How many sockets the server says are open. */
+const openSockets = async (url: string) => {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^parley_sockets (\d+)/m.exec(text)?.[1]);
+};
+
+describe.concurrent("a client that does not read", () => {
+  const LARGE = "x".repeat(32_000);
+
+  test("is cut off, never skipped, and catches up with getUpdates", async () => {
+    await using server = await startServer({
+      ...limits({ messages_per_second: 0, operations_per_second: 0, backlog_bytes: 262_144 }),
+    });
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    const chat = await groupOf(alice, bob);
+    await using sender = await alice.connect();
+    await using slow = await RawSocket.connect(bob);
+    slow.tcp.pause();
+    for (let round = 0; (await openSockets(server.url)) > 1 && round < 60; round++) {
+      await Promise.all(Array.from({ length: 30 }, () => say(sender, chat, LARGE)));
+    }
+    expect(await openSockets(server.url)).toBe(1);
+    slow.tcp.resume();
+    const { code } = await slow.until(() => slow.closed, "close");
+    expect(code).toBeOneOf([4408, 1006]);
+    const seen = slow.texts.slice(1).map((text) => JSON.parse(text).at.seq as number);
+    expect(seen).toEqual(seen.map((_, index) => chat.seq + 1 + index));
+    const since_seq = seen.at(-1) ?? chat.seq;
+    const missed = await bob.call("getUpdates", { chat_id: chat.id, since_seq, limit: 1 });
+    expect(missed).toMatchObject({ messages: [{ seq: since_seq + 1 }] });
+  }, 30_000);
+
+  test("is slowed down, not cut off, while it calls and does not read its replies", async () => {
+    await using server = await startServer(noRates);
+    const person = await signUp(server.url);
+    const chat = await groupOf(person);
+    await Promise.all(Array.from({ length: 10 }, () => say(person, chat, LARGE)));
+    await using slow = await RawSocket.connect(person);
+    slow.tcp.pause();
+    const CALLS = 120;
+    for (let id = 0; id < CALLS; id++) {
+      const params = { conversation_id: chat.id };
+      slow.send(JSON.stringify({ method: "messages.history", params, id }));
+    }
+    // Meanwhile others are served, and the server has all the time to do too much.
+    for (let n = 0; n < 50; n++) await person.call("getChatHistory", { chat_id: chat.id });
+    slow.tcp.resume();
+    await slow.until(() => slow.texts.length > CALLS || slow.closed, "all replies", 20_000);
+    expect(slow.closed).toBeNull();
+    const ids = slow.texts.slice(1).map((text) => JSON.parse(text).id as number);
+    expect(ids.toSorted((a, b) => a - b)).toEqual(Array.from({ length: CALLS }, (_, id) => id));
+  }, 30_000);
+});

@@ -1,0 +1,213 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import type { EventName } from "@parley/protocol";
+import {
+  failure,
+  groupOf,
+  people,
+  type Socket,
+  say,
+  TIMESTAMP,
+  transports,
+} from "../support/client.ts";
+import { noRates, startServer } from "../support/server.ts";
+
+const server = await startServer(noRates);
+const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** A message of alice's that bob can see. */
+async function written() {
+  const chat = await groupOf(alice, bob);
+  const { id: message_id, seq } = await say(alice, chat, "hello");
+  return { chat, message_id, seq, react: { message_id, emoji: "👍" } };
+}
+
+/** The reactions to a message, and how often the event of that name was heard. */
+const state = async (message_id: string, socket: Socket, event: EventName) => ({
+  reactions: (await bob.call("getMessage", { message_id })).reactions,
+  events: (await socket.heard(event)).length,
+});
+
+describe.each(transports)("setMessageReaction over %s", (transport) => {
+  test("adds a reaction and returns it", async () => {
+    const { message_id, react } = await written();
+    await using caller = await bob.via(transport);
+    expect(await caller.call("setMessageReaction", react)).toEqual({
+      message_id,
+      reactor: bob.account,
+      emoji: "👍",
+      created_at: expect.stringMatching(TIMESTAMP),
+    });
+  });
+
+  test("toggles: the same again takes it back and returns only ok, a third adds it", async () => {
+    const { message_id, react } = await written();
+    await using caller = await bob.via(transport);
+    const reactions = async () => (await bob.call("getMessage", { message_id })).reactions;
+    await caller.call("setMessageReaction", react);
+    expect(await reactions()).toEqual([{ emoji: "👍", count: 1, reacted: true }]);
+    expect(await caller.call("setMessageReaction", { ...react, remove: false })).toBeUndefined();
+    expect(await reactions()).toEqual([]);
+    expect(await caller.call("setMessageReaction", react)).toMatchObject({ emoji: "👍" });
+  });
+
+  test("removes with remove, and does nothing more when there is nothing to remove", async () => {
+    const { message_id, react } = await written();
+    await using caller = await bob.via(transport);
+    await using reader = await alice.connect();
+    await caller.call("setMessageReaction", react);
+    for (let times = 0; times < 2; times++) {
+      expect(await caller.call("setMessageReaction", { ...react, remove: true })).toBeUndefined();
+      expect(await state(message_id, reader, "events.reactionRemoved")).toEqual({
+        reactions: [],
+        events: 1,
+      });
+    }
+  });
+
+  test("tells every participant of what was added and removed, and nobody else", async () => {
+    const { chat, message_id, seq, react } = await written();
+    await using caller = await bob.via(transport);
+    await using own = await bob.connect();
+    await using reader = await alice.connect();
+    await using outsider = await carol.connect();
+    const added = await caller.call("setMessageReaction", react);
+    await caller.call("setMessageReaction", react);
+    for (const socket of [own, reader]) {
+      await socket.settled();
+      expect(socket.events.slice(1)).toEqual([
+        {
+          method: "events.reactionAdded",
+          params: added as never,
+          at: { conversation_id: chat.id, seq: seq + 1 },
+        },
+        {
+          method: "events.reactionRemoved",
+          params: { message_id, reactor: bob.account, emoji: "👍" },
+          at: { conversation_id: chat.id, seq: seq + 2 },
+        },
+      ]);
+    }
+    await outsider.settled();
+    expect(outsider.events).toHaveLength(1);
+  });
+
+  test("keeps people and emoji apart, and counts them", async () => {
+    const { message_id, react } = await written();
+    await using caller = await bob.via(transport);
+    await alice.call("setMessageReaction", react);
+    await caller.call("setMessageReaction", react);
+    await caller.call("setMessageReaction", { message_id, emoji: "🎉" });
+    await alice.call("setMessageReaction", { ...react, remove: true });
+    const seenBy = async (person: typeof alice) =>
+      (await person.call("getMessage", { message_id })).reactions;
+    expect(await seenBy(bob)).toEqual([
+      { emoji: "👍", count: 1, reacted: true },
+      { emoji: "🎉", count: 1, reacted: true },
+    ]);
+    expect((await seenBy(alice)).map(({ reacted }) => reacted)).toEqual([false, false]);
+  });
+
+  test("takes the message's version along, and leaves its place", async () => {
+    const { message_id, seq, react } = await written();
+    await using caller = await bob.via(transport);
+    await caller.call("setMessageReaction", react);
+    const message = await bob.call("getMessage", { message_id });
+    expect(message).toMatchObject({ seq, version: seq + 1, edited_at: null });
+  });
+});
+
+describe.each(transports)("reactions.add and reactions.remove over %s", (transport) => {
+  test("do not toggle: adding what is there returns it and says nothing", async () => {
+    const { message_id, react } = await written();
+    await using caller = await bob.via(transport);
+    await using reader = await alice.connect();
+    const first = await caller.call("addReaction", react);
+    expect(await caller.call("addReaction", react)).toEqual(first);
+    expect(await state(message_id, reader, "events.reactionAdded")).toEqual({
+      reactions: [{ emoji: "👍", count: 1, reacted: true }],
+      events: 1,
+    });
+  });
+
+  test("do not toggle: removing what is absent returns ok and says nothing", async () => {
+    const { message_id, seq, react } = await written();
+    await using caller = await bob.via(transport);
+    await using reader = await alice.connect();
+    await caller.call("removeReaction", react);
+    const nothing = { reactions: [], events: 0 };
+    expect(await state(message_id, reader, "events.reactionAdded")).toEqual(nothing);
+    expect(await state(message_id, reader, "events.reactionRemoved")).toEqual(nothing);
+    await caller.call("addReaction", react);
+    await caller.call("removeReaction", react);
+    const { at } = await reader.event("events.reactionRemoved");
+    expect(at?.seq).toBe(seq + 2);
+  });
+
+  test("add one reaction when it is added several times at once", async () => {
+    const { message_id, react } = await written();
+    await using caller = await bob.via(transport);
+    await Promise.all(Array.from({ length: 8 }, () => caller.call("addReaction", react)));
+    const { reactions, version, seq } = await bob.call("getMessage", { message_id });
+    expect(reactions).toEqual([{ emoji: "👍", count: 1, reacted: true }]);
+    expect(version).toBe(seq + 1);
+  });
+});
+
+describe.each(["setMessageReaction", "addReaction", "removeReaction"] as const)(
+  "%s",
+  (operation) => {
+    test.each(transports)(
+      "is 404 for no message and 403 for one of others over %s",
+      async (transport) => {
+        const { message_id } = await written();
+        await using stranger = await carol.via(transport);
+        const react = (id: string) =>
+          failure(stranger.call(operation, { message_id: id, emoji: "👍" }));
+        expect((await react(Bun.randomUUIDv7())).code).toBe("not_found");
+        expect((await react(message_id)).code).toBe("forbidden");
+      },
+    );
+
+    test.each(transports)("is 404 for a deleted message over %s", async (transport) => {
+      const { chat, message_id, react } = await written();
+      await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [message_id] });
+      await using caller = await bob.via(transport);
+      expect((await failure(caller.call(operation, react))).code).toBe("not_found");
+    });
+  },
+);
+
+describe("an emoji", () => {
+  test.each(["👍", "❤️", "👍🏽", "👩‍👩‍👧‍👦", "🏳️‍🌈", "🇩🇪", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "1️⃣", "🧑🏿‍🚀", "©️"])(
+    "may be %s, of whatever length",
+    async (emoji) => {
+      const { message_id } = await written();
+      const added = await bob.call("addReaction", { message_id, emoji });
+      expect(added.emoji).toBe(emoji);
+    },
+  );
+
+  test.each([
+    "",
+    "a",
+    "+1",
+    ":thumbsup:",
+    "1",
+    "👍👍",
+    "👍 ",
+    " 👍",
+    "👍a",
+    "🇩",
+    "\u200d",
+    "\ufe0f",
+    "👍\u200d👍",
+  ])("must be exactly one, not %j", async (emoji) => {
+    const { message_id } = await written();
+    for (const operation of ["setMessageReaction", "addReaction", "removeReaction"] as const) {
+      const failed = await failure(bob.call(operation, { message_id, emoji }));
+      expect(failed.code).toBe("bad_request");
+      expect(failed.parameters?.fields).toHaveProperty("emoji");
+    }
+  });
+});

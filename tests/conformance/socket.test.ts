@@ -1,0 +1,346 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { operations } from "@parley/protocol";
+import {
+  groupOf,
+  type Person,
+  people,
+  post,
+  RawSocket,
+  say,
+  signUp,
+  socketUrl,
+} from "../support/client.ts";
+import { noRates, startServer } from "../support/server.ts";
+
+const server = await startServer(noRates);
+const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
+afterAll(() => server[Symbol.asyncDispose]());
+
+describe("the upgrade", () => {
+  const statusOf = async (path: string, headers?: Record<string, string>) => {
+    await using socket = await RawSocket.open(server.url, path, headers);
+    return socket.answer;
+  };
+
+  test("takes the token as a query parameter, and as a bearer token too", async () => {
+    expect((await statusOf(`/api/ws?token=${alice.token}`))?.status).toBe(101);
+    const authorization = `Bearer ${alice.token}`;
+    expect((await statusOf("/api/ws", { authorization }))?.status).toBe(101);
+  });
+
+  test.each(["", "?token=", "?token=ply_wrong", "?token=a.b.c", "?token=%00%ff"])(
+    "is refused with 401 for %j, before it is made",
+    async (query) => {
+      const refused = await statusOf(`/api/ws${query}`);
+      expect(refused?.status).toBe(401);
+      expect(JSON.parse(refused?.body ?? "")).toEqual({
+        ok: false,
+        error_code: 401,
+        code: "unauthorized",
+        description: expect.stringContaining("unauthorized"),
+      });
+    },
+  );
+
+  test("is needed: a plain GET is a bad request, a POST has the wrong method", async () => {
+    const path = `${server.url}/api/ws?token=${alice.token}`;
+    expect((await fetch(path)).status).toBe(400);
+    expect((await fetch(path, { method: "POST" })).status).toBe(405);
+  });
+});
+
+describe("hello", () => {
+  test("comes first, once, with the account, and without a place", async () => {
+    await using socket = await alice.connect();
+    await socket.settled();
+    expect(socket.events).toEqual([{ method: "events.hello", params: alice.account }]);
+  });
+
+  test("comes before the reply to what was sent without waiting for it", async () => {
+    const socket = new WebSocket(socketUrl(server.url, alice.token));
+    const frames: { method?: string; ok?: boolean }[] = [];
+    const both = Promise.withResolvers<void>();
+    socket.onopen = () => {
+      socket.send(Buffer.from("binary"));
+      socket.send(JSON.stringify({ method: "getMe" }));
+    };
+    socket.onmessage = ({ data }) => {
+      frames.push(JSON.parse(String(data)));
+      if (frames.length === 3) both.resolve();
+    };
+    await both.promise;
+    socket.close();
+    expect(frames.map(({ method, ok }) => method ?? ok)).toEqual(["events.hello", false, true]);
+  });
+
+  test("comes first while conversations begin and messages pour in", async () => {
+    const newcomer = await signUp(server.url, "newcomer");
+    let over = false;
+    const pour = async () => {
+      while (!over) await say(alice, await groupOf(alice, newcomer), "hello");
+    };
+    const pouring = [pour(), pour(), pour()];
+    const sockets = await Promise.all(Array.from({ length: 15 }, () => newcomer.connect()));
+    over = true;
+    await Promise.all(pouring);
+    for (const socket of sockets) {
+      await socket.settled();
+      expect(socket.events[0]?.method).toBe("events.hello");
+      expect(socket.eventsNamed("events.hello")).toHaveLength(1);
+      await socket.close();
+    }
+  });
+
+  test("means that no message is missed from there on", async () => {
+    const chat = await groupOf(alice, bob);
+    let over = false;
+    const pouring = (async () => {
+      while (!over) await say(alice, chat, "hello");
+    })();
+    await using socket = await bob.connect();
+    const { seq } = await socket.call("getChat", { chat_id: chat.id });
+    await say(alice, chat, "one more");
+    over = true;
+    await pouring;
+    const heard = (await socket.heard("events.messageNew")).map(({ params }) => params.seq);
+    const last = (await bob.call("getChat", { chat_id: chat.id })).seq;
+    const first = heard[0] ?? last + 1;
+    expect(first).toBeLessThanOrEqual(seq + 1);
+    expect(heard).toEqual(Array.from({ length: last - first + 1 }, (_, index) => first + index));
+  });
+});
+
+/** As the contract names them. */
+const dotted: Record<string, string> = {
+  signUp: "auth.register",
+  signIn: "auth.login",
+  signOut: "auth.logout",
+  getSessions: "auth.sessions",
+  revokeSession: "auth.revoke",
+  getMe: "accounts.me",
+  getUser: "accounts.get",
+  getUsers: "accounts.list",
+  updateMe: "accounts.update",
+  startChat: "conversations.create",
+  getChats: "conversations.list",
+  getChat: "conversations.get",
+  setChatTitle: "conversations.rename",
+  addChatMembers: "conversations.add_members",
+  removeChatMember: "conversations.remove_member",
+  leaveChat: "conversations.leave",
+  readChat: "conversations.read",
+  sendMessage: "messages.send",
+  getChatHistory: "messages.history",
+  getMessage: "messages.get",
+  editMessage: "messages.edit",
+  deleteMessages: "messages.delete",
+  deleteMessagesForMe: "messages.delete_for_me",
+  getUpdates: "sync.updates",
+  searchMessages: "messages.search",
+  addReaction: "reactions.add",
+  removeReaction: "reactions.remove",
+  sendChatAction: "typing.set",
+  getMyAgents: "agents.list",
+  setAgentKey: "agents.set_key",
+  removeAgentKey: "agents.remove_key",
+  setAgentProfile: "agents.set_profile",
+  setAgentLimits: "agents.set_limits",
+  stopAgentTurn: "agents.stop",
+  retryAgentTurn: "agents.retry",
+  getTurn: "agents.turn",
+  getAgentUsage: "agents.usage",
+  getGroupAgents: "groups.agents",
+  addGroupAgent: "groups.add_agent",
+  removeGroupAgent: "groups.remove_agent",
+  setGroupAgentMode: "groups.set_agent_mode",
+  stopChatAgents: "groups.stop_agents",
+  sendComponentAction: "components.submit",
+};
+
+describe("calls", () => {
+  test("find every operation by both of its names", async () => {
+    await using socket = await carol.connect();
+    const names = Object.values(operations).flatMap(({ name, socket: method }) => [name, method]);
+    const expected = Object.entries(dotted).flat();
+    expect(names).toEqual(expect.arrayContaining(expected));
+    for (const name of names.filter((each) => !["signOut", "auth.logout"].includes(each))) {
+      const reply = await socket.reply(name, { unknown: true });
+      expect(reply.ok ? "found" : reply.error.message).not.toStartWith("not found: method");
+    }
+  });
+
+  test("do the same by both names", async () => {
+    const chat = await groupOf(alice);
+    await using socket = await alice.connect();
+    const params = { conversation_id: chat.id, content: "hello", client_msg_id: "both" };
+    const one = await socket.reply("messages.send", params);
+    const other = await socket.reply("sendMessage", params);
+    expect(one).toMatchObject({ ok: true, result: { content: "hello" } });
+    expect(other).toEqual({ ...one, id: other.id as string });
+  });
+
+  test("are answered by {ok, result}, or {ok} where there is no result", async () => {
+    const chat = await groupOf(alice);
+    await using socket = await alice.connect();
+    socket.send({ method: "accounts.me", id: 1 });
+    socket.send({ method: "typing.set", params: typing(chat.id), id: 2 });
+    await socket.until(() => socket.replies.length === 2, "two replies");
+    expect(socket.replies).toContainEqual({ ok: true, result: alice.account, id: 1 });
+    expect(socket.replies).toContainEqual({ ok: true, id: 2 });
+  });
+
+  test("that fail are answered by {ok, error: {code, message}}", async () => {
+    await using socket = await alice.connect();
+    const reply = await socket.reply("messages.get", { message_id: Bun.randomUUIDv7() });
+    expect(reply).toEqual({
+      ok: false,
+      error: { code: "not_found", message: "not found: message" },
+      id: reply.id as string,
+    });
+  });
+
+  test.each(["text", "", "0", 0, -1, 42, Number.MAX_SAFE_INTEGER])("echo the id %j", async (id) => {
+    await using socket = await alice.connect();
+    socket.send({ method: "getMe", id });
+    await socket.until(() => socket.replies.length > 0, "the reply");
+    expect(socket.replies).toEqual([{ ok: true, result: alice.account, id }]);
+  });
+
+  test("spell the conversation conversation_id, in what they say is wrong too", async () => {
+    await using socket = await alice.connect();
+    for (const params of [{}, { conversation_id: "no uuid" }, { conversation_id: 5 }]) {
+      const reply = await socket.reply("conversations.get", params);
+      expect(reply).toMatchObject({ ok: false, error: { code: "bad_request" } });
+      const fields = reply.ok ? {} : reply.error.parameters?.fields;
+      expect(Object.keys(fields ?? {})).toEqual(["conversation_id"]);
+    }
+  });
+
+  test("of an unknown method are not_found and name it", async () => {
+    await using socket = await alice.connect();
+    for (const method of ["messages.explode", "", "constructor", "__proto__", "events.hello"]) {
+      expect(await socket.reply(method)).toMatchObject({
+        ok: false,
+        error: { code: "not_found", message: `not found: method ${method}` },
+      });
+    }
+  });
+
+  test("need no params where nothing is required", async () => {
+    await using socket = await alice.connect();
+    expect(await socket.reply("accounts.me")).toMatchObject({ ok: true, result: alice.account });
+  });
+
+  test("sign up and sign in without changing whose socket it is", async () => {
+    await using socket = await alice.connect();
+    const username = `fresh_${Date.now()}`;
+    const password = "correct horse battery";
+    await socket.call("signUp", { username, password });
+    const { access_token } = await socket.call("signIn", { username, password });
+    expect((await post(server.url, "getMe", {}, access_token)).status).toBe(200);
+    expect(await socket.call("getMe")).toEqual(alice.account);
+  });
+});
+
+const typing = (conversation_id: string) => ({ conversation_id, action: "typing" });
+
+describe("frames without an id", () => {
+  /** What the frames are answered with, in order; each a code or "ok". */
+  async function answers(person: Person, frames: unknown[]) {
+    await using socket = await person.connect();
+    for (const frame of frames) socket.send(frame);
+    await socket.until(() => socket.replies.length >= frames.length, "a reply to each");
+    expect(socket.replies.filter((reply) => "id" in reply)).toEqual([]);
+    return socket.replies.map((reply) => (reply.ok ? (reply.result ?? "ok") : reply.error.code));
+  }
+
+  test("are answered in the order of the requests, fast and slow ones alike", async () => {
+    const chat = await groupOf(alice);
+    const replies = await answers(alice, [
+      { method: "auth.login", params: { username: "nobody_at_all", password: "not this one" } },
+      { method: "accounts.me" },
+      { method: "messages.search", params: { query: "nowhere" } },
+      { method: "messages.get", params: { message_id: Bun.randomUUIDv7() } },
+      { method: "messages.explode" },
+      { method: "typing.set", params: typing(chat.id) },
+    ]);
+    const found = { items: [], next_cursor: null };
+    expect(replies).toEqual(["unauthorized", alice.account, found, "not_found", "not_found", "ok"]);
+  });
+
+  test("are answered in order when some of them are no requests at all", async () => {
+    const replies = await answers(alice, [
+      { method: "auth.login", params: { username: "nobody_at_all", password: "not this one" } },
+      "this is not JSON",
+      { method: "accounts.me" },
+      { params: {} },
+    ]);
+    expect(replies).toEqual(["unauthorized", "bad_request", alice.account, "bad_request"]);
+  });
+});
+
+describe("frames that are no requests", () => {
+  test.each([
+    ["not JSON", "hello"],
+    ["empty", ""],
+    ["cut off", '{"method": "getMe"'],
+    ["an array", "[]"],
+    ["an array of requests", '[{"method": "getMe"}]'],
+    ["a number", "5"],
+    ["a string", '"getMe"'],
+    ["null", "null"],
+    ["without a method", '{"params": {}}'],
+    ["with a method that is no string", '{"method": 5}'],
+    ["with an id that is neither string nor integer", '{"method": "getMe", "id": {}}'],
+    ["with an id that is a fraction", '{"method": "getMe", "id": 1.5}'],
+  ])("(%s) get bad_request, and the socket stays open", async (_, frame) => {
+    await using socket = await alice.connect();
+    socket.send(frame);
+    await socket.until(() => socket.replies.length > 0, "the reply");
+    expect(socket.replies).toMatchObject([{ ok: false, error: { code: "bad_request" } }]);
+    expect(await socket.call("getMe")).toEqual(alice.account);
+  });
+
+  test("because they are binary get bad_request, and the socket stays open", async () => {
+    await using socket = await alice.connect();
+    socket.socket.send(Buffer.from('{"method": "getMe"}'));
+    await socket.until(() => socket.replies.length > 0, "the reply");
+    expect(socket.replies).toMatchObject([{ ok: false, error: { code: "bad_request" } }]);
+    expect(await socket.call("getMe")).toEqual(alice.account);
+  });
+
+  test("have their id echoed if they carry one", async () => {
+    await using socket = await alice.connect();
+    socket.send({ id: "mine", params: {} });
+    await socket.until(() => socket.replies.length > 0, "the reply");
+    expect(socket.replies).toMatchObject([{ ok: false, id: "mine" }]);
+  });
+
+  test.each([[[]], ["text"], [5], [true]])("because params are %j are told so", async (params) => {
+    await using socket = await alice.connect();
+    const reply = await socket.reply("getMe", params);
+    expect(reply).toMatchObject({ ok: false, error: { code: "bad_request" } });
+  });
+});
+
+test("a client hears each of its conversations, and only once, on each of its sockets", async () => {
+  const chats = [await groupOf(alice, bob), await groupOf(bob, alice)];
+  await using one = await bob.connect();
+  await using two = await bob.connect();
+  for (const chat of chats) await say(alice, chat, chat.id);
+  for (const socket of [one, two]) {
+    const heard = await socket.heard("events.messageNew");
+    expect(heard.map(({ params }) => params.content)).toEqual(chats.map(({ id }) => id));
+  }
+});
+
+test("many large replies that are asked for at once all arrive", async () => {
+  const chat = await groupOf(alice);
+  const page = Array.from({ length: 20 }, () => say(alice, chat, "x".repeat(30_000)));
+  await Promise.all(page);
+  await using socket = await alice.connect();
+  const asked = Array.from({ length: 60 }, () =>
+    socket.call("getChatHistory", { chat_id: chat.id }),
+  );
+  for (const { items } of await Promise.all(asked)) expect(items).toHaveLength(20);
+});

@@ -1,0 +1,269 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import type { Message, OutputOf } from "@parley/protocol";
+import fc from "fast-check";
+import {
+  type Caller,
+  failure,
+  groupOf,
+  type Person,
+  people,
+  say,
+  transports,
+} from "../support/client.ts";
+import { noRates, startServer } from "../support/server.ts";
+
+const server = await startServer(noRates);
+const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
+afterAll(() => server[Symbol.asyncDispose]());
+
+type Updates = Extract<OutputOf<"getUpdates">, { messages: unknown }>;
+type Overview = Extract<OutputOf<"getUpdates">, { ahead: unknown }>;
+
+const updates = (caller: Caller, chat_id: string, since_seq: number, limit?: number) =>
+  caller.call("getUpdates", { chat_id, since_seq, ...(limit && { limit }) }) as Promise<Updates>;
+const overview = (caller: Caller, known: Record<string, number>) =>
+  caller.call("getUpdates", { known }) as Promise<Overview>;
+
+/** What a client keeps of a conversation, brought up to date by getUpdates alone. */
+class Replica {
+  readonly messages = new Map<string, Message>();
+  seq = 0;
+  private readonly caller: Caller;
+  private readonly chat_id: string;
+
+  constructor(caller: Caller, chat_id: string) {
+    this.caller = caller;
+    this.chat_id = chat_id;
+  }
+
+  async catchUp(limit?: number): Promise<Updates> {
+    const page = await updates(this.caller, this.chat_id, this.seq, limit);
+    expect(page.messages.every(({ version }) => version > this.seq)).toBe(true);
+    for (const message of page.messages) this.messages.set(message.id, message);
+    for (const id of page.deleted_ids) this.messages.delete(id);
+    this.seq = page.seq;
+    return page.has_more ? this.catchUp(limit) : page;
+  }
+
+  inOrder(): Message[] {
+    return [...this.messages.values()].sort((one, other) => one.seq - other.seq);
+  }
+}
+
+describe.each(transports)("getUpdates of a conversation over %s", (transport) => {
+  test("returns every message that came or changed since, and where to go on", async () => {
+    const chat = await groupOf(alice, bob);
+    const old = await say(alice, chat, "old");
+    const changed = await say(alice, chat, "changed");
+    const since = changed.seq;
+    const fresh = await say(alice, chat, "fresh");
+    const edited = await alice.call("editMessage", { message_id: changed.id, content: "edited" });
+    await using caller = await bob.via(transport);
+    const page = await updates(caller, chat.id, since);
+    expect(page.messages.toSorted((a, b) => a.seq - b.seq)).toEqual([edited, fresh]);
+    expect(page).toMatchObject({ deleted_ids: [], seq: edited.version, has_more: false });
+    expect(page.messages.map(({ id }) => id)).not.toContain(old.id);
+  });
+
+  test("returns a message whose reactions changed", async () => {
+    const chat = await groupOf(alice, bob);
+    const { id, seq } = await say(alice, chat, "hello");
+    await bob.call("addReaction", { message_id: id, emoji: "👍" });
+    await using caller = await bob.via(transport);
+    const { messages } = await updates(caller, chat.id, seq);
+    expect(messages[0]?.reactions).toEqual([{ emoji: "👍", count: 1, reacted: true }]);
+  });
+
+  test("returns the conversation as it is for the caller", async () => {
+    const chat = await groupOf(alice, bob);
+    await say(alice, chat, "hello");
+    await alice.call("setChatTitle", { chat_id: chat.id, title: "new title" });
+    await using caller = await bob.via(transport);
+    const { conversation, seq } = await updates(caller, chat.id, chat.seq);
+    const { reads: _, ...expected } = await bob.call("getChat", { chat_id: chat.id });
+    expect(conversation).toEqual(expected);
+    expect(conversation).toMatchObject({ title: "new title", unread_count: 1, seq });
+  });
+
+  test("names what was deleted for everyone, and what the caller alone has hidden", async () => {
+    const chat = await groupOf(alice, bob);
+    const [one, two] = [await say(alice, chat, "one"), await say(alice, chat, "two")];
+    await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [one.id] });
+    await bob.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [two.id] });
+    await using caller = await bob.via(transport);
+    const mine = await updates(caller, chat.id, two.seq);
+    expect(mine.deleted_ids.toSorted()).toEqual([one.id, two.id].toSorted());
+    expect(mine.messages).toEqual([]);
+    await using other = await alice.via(transport);
+    expect((await updates(other, chat.id, two.seq)).deleted_ids).toEqual([one.id]);
+  });
+
+  test("names a message once hidden by the caller and then deleted for everyone", async () => {
+    const chat = await groupOf(alice, bob);
+    const { id, seq } = await say(alice, chat, "one");
+    await bob.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [id] });
+    await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [id] });
+    await using caller = await bob.via(transport);
+    expect((await updates(caller, chat.id, seq)).deleted_ids).toEqual([id]);
+  });
+
+  test("is empty for a client which is up to date", async () => {
+    const chat = await groupOf(alice, bob);
+    const { seq } = await say(alice, chat, "hello");
+    await using caller = await bob.via(transport);
+    const page = await updates(caller, chat.id, seq);
+    expect(page).toMatchObject({ messages: [], deleted_ids: [], seq, has_more: false });
+  });
+
+  test("goes on page by page without leaving out or repeating a message", async () => {
+    const chat = await groupOf(alice, bob);
+    for (let n = 0; n < 7; n++) await say(alice, chat, `${n}`);
+    await using caller = await bob.via(transport);
+    const seen: string[] = [];
+    let page = await updates(caller, chat.id, 0, 3);
+    const sizes = [page.messages.length];
+    seen.push(...page.messages.map(({ content }) => content));
+    while (page.has_more) {
+      page = await updates(caller, chat.id, page.seq, 3);
+      sizes.push(page.messages.length);
+      seen.push(...page.messages.map(({ content }) => content));
+    }
+    expect(seen).toEqual(["0", "1", "2", "3", "4", "5", "6"]);
+    expect(sizes).toEqual([3, 3, 1]);
+  });
+
+  test("never ends a page inside one deletion of many messages", async () => {
+    const chat = await groupOf(alice, bob);
+    const ids: string[] = [];
+    for (let n = 0; n < 6; n++) ids.push((await say(alice, chat, `${n}`)).id);
+    await using caller = await bob.via(transport);
+    const replica = new Replica(caller, chat.id);
+    await replica.catchUp();
+    await alice.call("deleteMessages", { chat_id: chat.id, message_ids: ids.slice(0, 5) });
+    await replica.catchUp(2);
+    expect(replica.inOrder().map(({ content }) => content)).toEqual(["5"]);
+  });
+
+  test("needs since_seq, is 404 for no conversation and 403 for one of others", async () => {
+    const chat = await groupOf(alice, bob);
+    await using member = await bob.via(transport);
+    const without = await failure(member.call("getUpdates", { chat_id: chat.id }));
+    expect(without.parameters?.fields).toHaveProperty("since_seq");
+    await using stranger = await carol.via(transport);
+    expect((await failure(updates(stranger, Bun.randomUUIDv7(), 0))).code).toBe("not_found");
+    expect((await failure(updates(stranger, chat.id, 0))).code).toBe("forbidden");
+  });
+});
+
+describe.each(transports)("getUpdates without a conversation over %s", (transport) => {
+  test("tells which conversations are ahead, new or gone", async () => {
+    const [same, ahead, unknown, left] = await Promise.all(
+      Array.from({ length: 4 }, () => groupOf(alice, bob)),
+    );
+    if (!same || !ahead || !unknown || !left) throw new Error("four groups were asked for");
+    const everything = await overview(bob, {});
+    const known = Object.fromEntries(
+      everything.new.map(({ conversation_id, seq }) => [conversation_id, seq]),
+    );
+    delete known[unknown.id];
+    const { seq } = await say(alice, ahead, "hello");
+    await bob.call("leaveChat", { chat_id: left.id });
+    const invented = Bun.randomUUIDv7();
+    await using caller = await bob.via(transport);
+    const found = await overview(caller, { ...known, [invented]: 5 });
+    expect(found.ahead).toEqual([{ conversation_id: ahead.id, seq }]);
+    expect(found.new).toEqual([{ conversation_id: unknown.id, seq: unknown.seq }]);
+    expect(found.gone.toSorted()).toEqual([left.id, invented].toSorted());
+  });
+
+  test("needs what the client knows", async () => {
+    await using caller = await bob.via(transport);
+    const failed = await failure(caller.call("getUpdates", {}));
+    expect(failed.code).toBe("bad_request");
+    expect(failed.parameters?.fields).toHaveProperty("known");
+  });
+});
+
+/** One change somebody makes; `pick` chooses the message it is about. */
+interface Step {
+  by: "alice" | "bob";
+  pick: number;
+  change: "send" | "mention" | "edit" | "react" | "delete" | "hide" | "read" | "rename" | "sync";
+}
+
+const steps = fc.array(
+  fc.record<Step>({
+    by: fc.constantFrom("alice", "bob"),
+    pick: fc.nat(),
+    change: fc.constantFrom(
+      ...(["send", "send", "mention", "edit", "react", "delete", "hide"] as const),
+      ...(["read", "rename", "sync"] as const),
+    ),
+  }),
+  { minLength: 10, maxLength: 40 },
+);
+
+async function take({ by, pick, change }: Step, chat_id: string): Promise<void> {
+  const person = by === "alice" ? alice : bob;
+  const other = by === "alice" ? bob : alice;
+  const { items } = await person.call("getChatHistory", { chat_id, limit: 100 });
+  const picked = items[pick % Math.max(items.length, 1)];
+  const message_ids = picked ? [picked.id] : [];
+  const content = pick % 2 ? `edit ${pick}` : `@${other.username} ${pick}`;
+  if (change === "send") await say(person, { id: chat_id }, `message ${pick}`);
+  else if (change === "mention") await say(person, { id: chat_id }, `@${other.username}`);
+  else if (change === "rename") await person.call("setChatTitle", { chat_id, title: `t${pick}` });
+  else if (!picked) return;
+  else if (change === "hide") await person.call("deleteMessagesForMe", { chat_id, message_ids });
+  else if (change === "read") await person.call("readChat", { chat_id, seq: picked.seq });
+  else if (change === "react")
+    await person.call("setMessageReaction", { message_id: picked.id, emoji: "👍" });
+  else if (picked.sender.username !== person.username) return;
+  else if (change === "edit") await person.call("editMessage", { message_id: picked.id, content });
+  else if (change === "delete") await person.call("deleteMessages", { chat_id, message_ids });
+}
+
+/** What there is to read for somebody, counted message by message. */
+async function countUnread(person: Person, chat_id: string) {
+  const { items } = await person.call("getChatHistory", { chat_id, limit: 100 });
+  const { last_read_seq } = await person.call("getChat", { chat_id });
+  const unread = items.filter(
+    ({ seq, sender }) => seq > last_read_seq && sender.username !== person.username,
+  );
+  const mentions = unread.filter((message) => message.mentions.includes(person.username));
+  return { human: unread.length, agent: 0, mentions: mentions.length };
+}
+
+describe("after any series of changes", () => {
+  test("a client which was away becomes identical to one which asks anew", () =>
+    fc.assert(
+      fc.asyncProperty(steps, fc.integer({ min: 1, max: 5 }), async (series, limit) => {
+        const chat = await groupOf(alice, bob);
+        const replica = new Replica(bob, chat.id);
+        for (const step of series) {
+          if (step.change === "sync") await replica.catchUp(limit);
+          else await take(step, chat.id);
+        }
+        const { conversation } = await replica.catchUp(limit);
+        const { items } = await bob.call("getChatHistory", { chat_id: chat.id, limit: 100 });
+        expect(replica.inOrder()).toEqual(items);
+        const { reads: _, ...expected } = await bob.call("getChat", { chat_id: chat.id });
+        expect(conversation).toEqual(expected);
+      }),
+      { numRuns: 30 },
+    ));
+
+  test("the unread figures are what a count of the messages gives", () =>
+    fc.assert(
+      fc.asyncProperty(steps, async (series) => {
+        const chat = await groupOf(alice, bob);
+        for (const step of series) await take(step, chat.id);
+        for (const person of [alice, bob]) {
+          const { unread, unread_count } = await person.call("getChat", { chat_id: chat.id });
+          expect(unread).toEqual(await countUnread(person, chat.id));
+          expect(unread_count).toBe(unread.human + unread.agent);
+        }
+      }),
+      { numRuns: 30 },
+    ));
+});

@@ -1,0 +1,146 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { failure, groupOf, type Person, people, transports } from "../support/client.ts";
+import { noRates, startServer } from "../support/server.ts";
+
+const server = await startServer(noRates);
+const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** Beyond the six seconds after which typing ends by itself. */
+const PATIENCE_MS = 15_000;
+
+const event = (conversation_id: string, { account }: Person, is_typing: boolean) => ({
+  method: "events.typing" as const,
+  params: { conversation_id, actor: account, is_typing },
+});
+
+describe.each(transports)("sendChatAction over %s", (transport) => {
+  test("shows typing to everyone in the conversation except the sender", async () => {
+    const { id: chat_id } = await groupOf(alice, bob);
+    await using caller = await alice.via(transport);
+    await using own = await alice.connect();
+    await using reader = await bob.connect();
+    await using outsider = await carol.connect();
+    await caller.call("sendChatAction", { chat_id, action: "typing" });
+    expect(await reader.heard("events.typing")).toEqual([event(chat_id, alice, true)]);
+    expect(await own.heard("events.typing")).toEqual([]);
+    expect(await outsider.heard("events.typing")).toEqual([]);
+  });
+
+  test.each(["cancel", "upload_photo", "", "TYPING"])("clears it with %j", async (action) => {
+    const { id: chat_id } = await groupOf(alice, bob);
+    await using caller = await alice.via(transport);
+    await using own = await alice.connect();
+    await using reader = await bob.connect();
+    await caller.call("sendChatAction", { chat_id, action: "typing" });
+    await caller.call("sendChatAction", { chat_id, action });
+    const expected = [event(chat_id, alice, true), event(chat_id, alice, false)];
+    expect(await reader.heard("events.typing")).toEqual(expected);
+    expect(await own.heard("events.typing")).toEqual([]);
+  });
+
+  test("sends nothing when it is repeated while it is on, and shows it again after a pause", async () => {
+    const { id: chat_id } = await groupOf(alice, bob);
+    await using caller = await alice.via(transport);
+    await using reader = await bob.connect();
+    const type = (action: string) => caller.call("sendChatAction", { chat_id, action });
+    for (const action of ["typing", "typing", "typing", "stop", "typing"]) await type(action);
+    const shown = (await reader.heard("events.typing")).map(({ params }) => params.is_typing);
+    expect(shown).toEqual([true, false, true]);
+  });
+
+  test("takes is_typing in place of an action", async () => {
+    const { id: chat_id } = await groupOf(alice, bob);
+    await using caller = await alice.via(transport);
+    await using reader = await bob.connect();
+    await caller.call("sendChatAction", { chat_id, is_typing: true });
+    await caller.call("sendChatAction", { chat_id, is_typing: false });
+    const shown = (await reader.heard("events.typing")).map(({ params }) => params.is_typing);
+    expect(shown).toEqual([true, false]);
+  });
+
+  test("keeps conversations apart", async () => {
+    const [one, other] = [await groupOf(alice, bob), await groupOf(alice, bob)];
+    await using caller = await alice.via(transport);
+    await using reader = await bob.connect();
+    await caller.call("sendChatAction", { chat_id: one.id, action: "typing" });
+    await caller.call("sendChatAction", { chat_id: other.id, action: "typing" });
+    expect(await reader.heard("events.typing")).toEqual([
+      event(one.id, alice, true),
+      event(other.id, alice, true),
+    ]);
+  });
+
+  test("is 404 for no conversation, 403 for one of others, 400 without an action", async () => {
+    const { id } = await groupOf(alice, bob);
+    await using reader = await bob.connect();
+    await using stranger = await carol.via(transport);
+    const type = (chat_id: string) =>
+      failure(stranger.call("sendChatAction", { chat_id, action: "typing" }));
+    expect((await type(Bun.randomUUIDv7())).code).toBe("not_found");
+    expect((await type(id)).code).toBe("forbidden");
+    expect(await reader.heard("events.typing")).toEqual([]);
+    const nothing = await failure(stranger.call("sendChatAction", { chat_id: id }));
+    expect(nothing.parameters?.fields).toHaveProperty("action");
+  });
+});
+
+describe("typing", () => {
+  test.concurrent(
+    "ends by itself when it is not renewed",
+    async () => {
+      const { id: chat_id } = await groupOf(alice, bob);
+      await using reader = await bob.connect();
+      await alice.call("sendChatAction", { chat_id, action: "typing" });
+      const ended = () =>
+        reader
+          .eventsNamed("events.typing")
+          .find(({ params }) => params.conversation_id === chat_id && !params.is_typing);
+      const last = await reader.until(ended, "the end of typing", PATIENCE_MS);
+      expect(last).toEqual(event(chat_id, alice, false));
+    },
+    PATIENCE_MS,
+  );
+
+  test.concurrent(
+    "goes on for as long as it is renewed",
+    async () => {
+      const { id: chat_id } = await groupOf(alice, bob);
+      await using reader = await bob.connect();
+      for (let second = 0; second < 7; second++) {
+        await alice.call("sendChatAction", { chat_id, action: "typing" });
+        await Bun.sleep(1000);
+      }
+      const heard = (await reader.heard("events.typing")).filter(
+        ({ params }) => params.conversation_id === chat_id,
+      );
+      expect(heard).toEqual([event(chat_id, alice, true)]);
+    },
+    PATIENCE_MS,
+  );
+
+  test.concurrent("ends when the sender's last socket closes, and not before", async () => {
+    const { id: chat_id } = await groupOf(carol, bob);
+    await using reader = await bob.connect();
+    const [one, other] = [await carol.connect(), await carol.connect()];
+    await one.call("sendChatAction", { chat_id, action: "typing" });
+    await one.close();
+    const here = async () =>
+      (await reader.heard("events.typing"))
+        .filter(({ params }) => params.conversation_id === chat_id)
+        .map(({ params }) => params.is_typing);
+    expect(await here()).toEqual([true]);
+    await other.close();
+    await reader.event(
+      "events.typing",
+      (params) => params.conversation_id === chat_id && !params.is_typing,
+    );
+    expect(await here()).toEqual([true, false]);
+  });
+
+  test("takes nothing up in the change counter", async () => {
+    const chat = await groupOf(alice, bob);
+    await alice.call("sendChatAction", { chat_id: chat.id, action: "typing" });
+    expect((await bob.call("getChat", { chat_id: chat.id })).seq).toBe(chat.seq);
+  });
+});

@@ -1,0 +1,323 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+import { failure, Person, post, RawSocket, Socket, signUp } from "./support/client.ts";
+import { startServer } from "./support/server.ts";
+
+const AUDIENCE = "parley";
+
+/** An identity provider with an address, keys and clients of its own. */
+class Issuer implements Disposable {
+  private keys = new Map<string, CryptoKeyPair>();
+  private http = this.listen(0);
+  private readonly port = this.http.port ?? 0;
+
+  private listen(port: number) {
+    return Bun.serve({
+      port,
+      hostname: "127.0.0.1",
+      routes: {
+        "/.well-known/openid-configuration": () =>
+          Response.json({ issuer: this.url, jwks_uri: `${this.url}/keys` }),
+        "/keys": async () => Response.json({ keys: await this.publicKeys() }),
+      },
+    });
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  private publicKeys() {
+    const all = [...this.keys].map(async ([kid, { publicKey }]) => ({
+      ...(await exportJWK(publicKey)),
+      kid,
+      alg: "ES256",
+      use: "sig",
+    }));
+    return Promise.all(all);
+  }
+
+  /** Replaces the keys by a new one and returns its id. */
+  async rotate(): Promise<string> {
+    const kid = crypto.randomUUID();
+    this.keys = new Map([[kid, await generateKeyPair("ES256", { extractable: true })]]);
+    return kid;
+  }
+
+  key(): [kid: string, pair: CryptoKeyPair] {
+    const [current] = this.keys;
+    if (!current) throw new Error("the issuer has no key yet");
+    return current;
+  }
+
+  /** A token for somebody, valid unless claims say otherwise. */
+  token(username: string, claims: JWTPayload = {}, signedWith = this.key()): Promise<string> {
+    const [kid, { privateKey }] = signedWith;
+    return new SignJWT({ preferred_username: username, ...claims })
+      .setProtectedHeader({ alg: "ES256", kid })
+      .setIssuer(claims.iss ?? this.url)
+      .setAudience(claims.aud ?? AUDIENCE)
+      .setIssuedAt()
+      .setExpirationTime(claims.exp ?? "5 minutes")
+      .sign(privateKey);
+  }
+
+  goAway(): Promise<void> {
+    return this.http.stop(true);
+  }
+
+  comeBack(): void {
+    this.http = this.listen(this.port);
+  }
+
+  [Symbol.dispose](): void {
+    void this.http.stop(true);
+  }
+}
+
+const issuer = new Issuer();
+await issuer.rotate();
+const environment = { PARLEY_OIDC_ISSUER: issuer.url, PARLEY_OIDC_AUDIENCE: AUDIENCE };
+const server = await startServer(environment);
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  issuer[Symbol.dispose]();
+});
+
+let count = 0;
+const freshName = () => `ada_${process.pid}_${++count}`;
+const human = (username: string, display_name = username) => ({
+  username,
+  kind: "human" as const,
+  display_name,
+});
+const as = (username: string, token: string) => new Person(server.url, token, human(username));
+const statusOf = async (token: string, url = server.url) =>
+  (await post(url, "getMe", {}, token)).status;
+const seconds = () => Math.floor(Date.now() / 1000);
+
+describe("a token of the issuer", () => {
+  test("makes the account it names on first sight, with its agents", async () => {
+    const username = freshName();
+    const person = as(username, await issuer.token(username, { name: "Ada Lovelace" }));
+    expect(await person.call("getMe")).toEqual(human(username, "Ada Lovelace"));
+    expect(await person.call("getMe")).toEqual(human(username, "Ada Lovelace"));
+    for (const provider of ["claude", "gpt"]) {
+      const agent = await person.call("getUser", { username: `${username}:${provider}` });
+      expect(agent.kind).toBe("agent");
+    }
+  });
+
+  test("means the same account as every other token with that name, in whatever case", async () => {
+    const username = freshName();
+    const first = as(username, await issuer.token(username));
+    await first.call("updateMe", { display_name: "Ada" });
+    const second = as(username, await issuer.token(username.toUpperCase(), { jti: "2" }));
+    expect(await second.call("getMe")).toEqual(human(username, "Ada"));
+    expect((await second.call("getSessions")).items).toHaveLength(2);
+  });
+
+  test("makes one account and one session when it is used several times at once", async () => {
+    const username = freshName();
+    const person = as(username, await issuer.token(username));
+    const seen = await Promise.all(Array.from({ length: 8 }, () => person.call("getMe")));
+    expect(seen).toEqual(seen.map(() => human(username)));
+    expect((await person.call("getSessions")).items).toHaveLength(1);
+  });
+
+  test("opens a socket, in the address and in the header", async () => {
+    const username = freshName();
+    const token = await issuer.token(username);
+    await using socket = await Socket.open(server.url, token);
+    expect((await socket.event("events.hello")).params).toEqual(human(username));
+    expect(await socket.call("getMe")).toEqual(human(username));
+    const authorization = `Bearer ${token}`;
+    await using other = await RawSocket.open(server.url, "/api/ws", { authorization });
+    expect(other.answer?.status).toBe(101);
+  });
+
+  test("may be meant for several audiences", async () => {
+    const username = freshName();
+    expect(await statusOf(await issuer.token(username, { aud: ["other", AUDIENCE] }))).toBe(200);
+  });
+
+  test("leaves tokens of the service's own as they are", async () => {
+    const person = await signUp(server.url, "own");
+    expect(await person.call("getMe")).toEqual(person.account);
+  });
+
+  test("keeps a long name whole: no half of a character is left at its end", async () => {
+    const username = freshName();
+    const person = as(username, await issuer.token(username, { name: `${"x".repeat(63)}😀😀` }));
+    const { display_name } = await person.call("getMe");
+    expect(display_name).not.toContain("\ufffd");
+    expect(display_name.isWellFormed()).toBe(true);
+  });
+});
+
+describe("a token is refused with 401", () => {
+  const refused = async (token: string) => {
+    expect(await statusOf(token)).toBe(401);
+    await using socket = await RawSocket.open(server.url, `/api/ws?token=${token}`);
+    expect(socket.answer?.status).toBe(401);
+  };
+  const encoded = (part: object) => Buffer.from(JSON.stringify(part)).toString("base64url");
+
+  test("of another issuer", async () => {
+    await refused(await issuer.token(freshName(), { iss: "https://evil.example.com" }));
+  });
+
+  test("for another audience", async () => {
+    await refused(await issuer.token(freshName(), { aud: "another-service" }));
+  });
+
+  test("that has expired, is not valid yet, or never expires", async () => {
+    await refused(await issuer.token(freshName(), { exp: seconds() - 10 }));
+    await refused(await issuer.token(freshName(), { nbf: seconds() + 600 }));
+    const [kid, { privateKey }] = issuer.key();
+    const eternal = new SignJWT({ preferred_username: freshName() })
+      .setProtectedHeader({ alg: "ES256", kid })
+      .setIssuer(issuer.url)
+      .setAudience(AUDIENCE);
+    await refused(await eternal.sign(privateKey));
+  });
+
+  test("with a signature by another key, or changed after it was signed", async () => {
+    const [kid] = issuer.key();
+    const forger = await generateKeyPair("ES256");
+    await refused(await issuer.token(freshName(), {}, [kid, forger]));
+    const [header, , signature] = (await issuer.token(freshName())).split(".");
+    const claims = { iss: issuer.url, aud: AUDIENCE, exp: seconds() + 600 };
+    const payload = encoded({ ...claims, preferred_username: freshName() });
+    await refused(`${header}.${payload}.${signature}`);
+  });
+
+  test("without a signature, or with one by the public key as a shared secret", async () => {
+    const [kid, { publicKey }] = issuer.key();
+    const claims = {
+      iss: issuer.url,
+      aud: AUDIENCE,
+      exp: seconds() + 600,
+      preferred_username: freshName(),
+    };
+    for (const alg of ["none", "None", "NONE"]) {
+      await refused(`${encoded({ alg, kid })}.${encoded(claims)}.`);
+      await refused(`${encoded({ alg, kid })}.${encoded(claims)}.AAAA`);
+    }
+    const secret = new TextEncoder().encode(await exportSPKI(publicKey));
+    await refused(await new SignJWT(claims).setProtectedHeader({ alg: "HS256", kid }).sign(secret));
+  });
+
+  test.each([
+    undefined,
+    "",
+    "x",
+    "with space",
+    "owner:claude",
+    true,
+    null,
+    [["ada"]],
+    "a".repeat(33),
+  ])("whose claim %j is no username", async (preferred_username) => {
+    await refused(await issuer.token("", { preferred_username }));
+  });
+
+  test("that is no JWT at all", async () => {
+    for (const token of ["a.b.c", "..", `${encoded({})}.${encoded({})}.x`, "ey.ey.ey"]) {
+      await refused(token);
+    }
+  });
+
+  test("and makes no account", async () => {
+    const username = freshName();
+    await refused(await issuer.token(username, { aud: "another-service" }));
+    const person = await signUp(server.url, "own");
+    expect((await failure(person.call("getUser", { username }))).code).toBe("not_found");
+  });
+});
+
+describe("signOut", () => {
+  test("ends a token at once, for its sockets too, and for it alone", async () => {
+    const username = freshName();
+    const person = as(username, await issuer.token(username, { jti: "one" }));
+    const other = as(username, await issuer.token(username, { jti: "two" }));
+    await using socket = await person.connect();
+    await using remaining = await other.connect();
+    await person.call("signOut");
+    expect(await statusOf(person.token)).toBe(401);
+    await socket.until(() => socket.closed, "close");
+    expect(socket.closed?.code).toBe(4401);
+    expect(await remaining.call("getMe")).toEqual(human(username));
+    await using again = await RawSocket.open(server.url, `/api/ws?token=${person.token}`);
+    expect(again.answer?.status).toBe(401);
+  });
+});
+
+describe("in the course of time", () => {
+  /** Asks again until the answer is that one: new keys are not looked for at every call. */
+  async function eventually(status: number, token: string, url: string): Promise<void> {
+    const deadline = Date.now() + 15_000;
+    let seen = await statusOf(token, url);
+    while (seen !== status && Date.now() < deadline) {
+      await Bun.sleep(250);
+      seen = await statusOf(token, url);
+    }
+    expect(seen).toBe(status);
+  }
+
+  test.concurrent("a rotated key is picked up without a restart", async () => {
+    using rotating = new Issuer();
+    await rotating.rotate();
+    await using own = await startServer({ ...environment, PARLEY_OIDC_ISSUER: rotating.url });
+    expect(await statusOf(await rotating.token(freshName()), own.url)).toBe(200);
+    await rotating.rotate();
+    await eventually(200, await rotating.token(freshName()), own.url);
+  }, 30_000);
+
+  test.concurrent("an issuer that is away is 503 with retry_after for keys that are not known, and only for them", async () => {
+    using failing = new Issuer();
+    await failing.rotate();
+    await using own = await startServer({ ...environment, PARLEY_OIDC_ISSUER: failing.url });
+    const known = await failing.token(freshName());
+    expect(await statusOf(known, own.url)).toBe(200);
+    await failing.goAway();
+    await failing.rotate();
+    const unknown = await failing.token(freshName());
+    await eventually(503, unknown, own.url);
+    const { body, headers } = await post(own.url, "getMe", {}, unknown);
+    expect(body).toMatchObject({
+      code: "unavailable",
+      parameters: { retry_after: expect.any(Number) },
+    });
+    expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(await statusOf(known, own.url)).toBe(200);
+    await using socket = await RawSocket.open(own.url, `/api/ws?token=${unknown}`);
+    expect(socket.answer?.status).toBe(503);
+    failing.comeBack();
+    await eventually(200, unknown, own.url);
+  }, 40_000);
+
+  test.concurrent("the service starts while the issuer is away, and serves everybody else", async () => {
+    using late = new Issuer();
+    await late.rotate();
+    await late.goAway();
+    await using own = await startServer({ ...environment, PARLEY_OIDC_ISSUER: late.url });
+    const token = await late.token(freshName());
+    expect(await statusOf(token, own.url)).toBe(503);
+    const person = await signUp(own.url, "own");
+    expect(await person.call("getMe")).toEqual(person.account);
+    late.comeBack();
+    await eventually(200, token, own.url);
+  }, 40_000);
+
+  test.concurrent("another claim may name the account", async () => {
+    await using own = await startServer({
+      ...environment,
+      PARLEY_OIDC_USERNAME_CLAIM: "nickname",
+    });
+    const nickname = freshName();
+    const token = await issuer.token("not a username", { nickname });
+    const { body } = await post(own.url, "getMe", {}, token);
+    expect(body).toMatchObject({ ok: true, result: { username: nickname } });
+  }, 30_000);
+});
