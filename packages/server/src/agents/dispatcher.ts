@@ -124,11 +124,8 @@ export function dispatcher(services: TurnServices): Dispatcher {
     async stop() {
       stopping = true;
       clearInterval(timer);
-      for (const call of calls.values()) call.abort(LET_GO);
+      for (const call of calls.values()) call.abort();
     },
     running: () => calls.size,
   };
 }
-
-/** The reason of an abort that leaves the turn to whoever comes next. */
-export const LET_GO = "let go";

@@ -73,7 +73,7 @@ export function httpTransport({ services, invoke, pages, upgrade }: HttpOptions)
 }
 
 /** Whose request it is: the peer's, or what the trusted proxies in front of us say. */
-export function clientAddress(request: Request, peer: string, proxies: number): string {
+function clientAddress(request: Request, peer: string, proxies: number): string {
   if (proxies === 0) return peer;
   const told = (request.headers.get("x-forwarded-for") ?? "").split(",").map((one) => one.trim());
   return told.at(-proxies) || peer;

@@ -45,7 +45,7 @@ interface ViewRow extends Account {
 /** Turns rows into messages as a viewer sees them. */
 export type Assemble = (rows: readonly ViewRow[], viewerId: number) => Message[];
 
-export function messageAssembly(db: Connection): Assemble {
+function messageAssembly(db: Connection): Assemble {
   const reactions = db.query<{ message_id: number; emoji: string; count: number; reacted: number }>(
     `SELECT r.message_id, r.emoji, count(*) AS count, max(r.account_id = ?2) AS reacted
      FROM json_each(?1) j JOIN reactions r ON r.message_id = j.value
