@@ -177,7 +177,11 @@ function fileOrText(value: string): string {
       `PARLEY_PROVIDERS must be a JSON object or the path of one, and there is no file "${value}".`,
     );
   }
-  return readFileSync(value, "utf8");
+  try {
+    return readFileSync(value, "utf8");
+  } catch {
+    throw new ConfigError(`PARLEY_PROVIDERS names "${value}", which cannot be read as a file.`);
+  }
 }
 
 function readLimits(value: string | undefined): Limits {

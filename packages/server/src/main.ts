@@ -69,7 +69,13 @@ export function start(config: Config): Running {
   const hub = newHub(bus, (topic, data) => server.publish(topic, data));
   const metrics = newMetrics();
   const { limits } = config;
-  store.onCommit(hub.announce);
+  store.onCommit((announcements) => {
+    try {
+      hub.announce(announcements);
+    } catch (error) {
+      log.error({ err: error }, "events could not be announced");
+    }
+  });
   metrics.watch(
     "parley_event_loop_lag_seconds",
     "gauge",

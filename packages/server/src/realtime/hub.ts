@@ -1,6 +1,6 @@
 import { type Account, closeCodes, type EventFrame } from "@parley/protocol";
+import type { AccountRecord } from "../account.ts";
 import type { Announcement, Audience, Membership } from "../announcement.ts";
-import type { AccountRecord } from "../store/store.ts";
 import type { Bus, Packet } from "./bus.ts";
 
 /** A live socket, as far as the hub cares. */
@@ -9,6 +9,7 @@ export interface Client {
   readonly session_id: string;
   subscribe(topic: string): void;
   unsubscribe(topic: string): void;
+  isSubscribed(topic: string): boolean;
   close(code: number, reason: string): void;
 }
 
@@ -64,7 +65,9 @@ export function hub(bus: Bus, publish: Publish): Hub {
     const topics = "users" in to ? to.users.map(userTopic) : [conversationTopic(to.conversation)];
     const excluded = [...clientsOf(packet.exceptUser)].concat(socketOf(packet));
     // A topic reaches all who listen to it; those left out look away for a moment.
-    const muted = topics.flatMap((topic) => excluded.map((client) => ({ topic, client })));
+    const muted = topics.flatMap((topic) =>
+      excluded.filter((client) => client.isSubscribed(topic)).map((client) => ({ topic, client })),
+    );
     for (const { topic, client } of muted) client.unsubscribe(topic);
     for (const topic of topics) publish(topic, data);
     for (const { topic, client } of muted) client.subscribe(topic);
@@ -85,7 +88,10 @@ export function hub(bus: Bus, publish: Publish): Hub {
       const person = people.get(username);
       if (!person) continue;
       person.membership++;
-      for (const client of person.clients) client[step](conversationTopic(conversation));
+      for (const client of person.clients) {
+        // One that is still connecting looks again; until it listens it hears nothing.
+        if (client.isSubscribed(userTopic(username))) client[step](conversationTopic(conversation));
+      }
     }
   }
 

@@ -1,21 +1,26 @@
 const BEFORE = 40;
 const LENGTH = 160;
+const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 
 /** The words of a search query, in lowercase; the last may be the beginning of one. */
 export const searchWords = (query: string): string[] =>
-  (query.toLowerCase().match(/[\p{L}\p{N}\p{M}]+/gu) ?? []).slice(0, 16);
+  (query.toLowerCase().match(WORD) ?? []).slice(0, 16);
+
+/** Without case and accents, as the store compares. */
+const fold = (word: string) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
 /** An excerpt around the first word found, with everything that matched between `**`. */
 export function snippet(content: string, words: readonly string[]): string {
   const text = content.replace(/\s+/g, " ").trim();
-  const pattern = new RegExp(
-    `(?<![\\p{L}\\p{N}])(${words.map((word) => `${word}[\\p{L}\\p{N}\\p{M}]*`).join("|")})`,
-    "giu",
-  );
-  const first = text.search(pattern);
+  const wanted = words.map(fold);
+  const matches = (word: string) => wanted.some((each) => fold(word).startsWith(each));
+  const first = [...text.matchAll(WORD)].find(([word]) => matches(word))?.index ?? -1;
   const from = first <= BEFORE ? 0 : wordStart(text, first - BEFORE);
   const to = from + LENGTH >= text.length ? text.length : wordStart(text, from + LENGTH);
-  const marked = text.slice(from, to).trim().replace(pattern, "**$1**");
+  const marked = text
+    .slice(from, to)
+    .trim()
+    .replace(WORD, (word) => (matches(word) ? `**${word}**` : word));
   return `${from > 0 ? "…" : ""}${marked}${to < text.length ? "…" : ""}`;
 }
 

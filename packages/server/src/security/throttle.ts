@@ -60,7 +60,7 @@ export function failureThrottle(free: number, longestSeconds: number): FailureTh
     },
     forgive(key) {
       const entry = failures.get(key);
-      if (entry) failures.set(key, { count: entry.count - 1, until: 0 });
+      if (entry) failures.set(key, { count: entry.count - 1, until: performance.now() });
     },
     forget: (key) => void failures.delete(key),
   };

@@ -1,5 +1,4 @@
 import type {
-  Account,
   AgentLimits,
   Conversation,
   ConversationDetail,
@@ -10,6 +9,7 @@ import type {
   Turn,
   UsageRow,
 } from "@parley/protocol";
+import type { AccountRecord } from "../account.ts";
 import type { Announcement } from "../announcement.ts";
 
 /**
@@ -29,7 +29,7 @@ export interface Store {
   write<Result>(unit: (tx: WriteTx) => Awaitable<Result>): Promise<Result>;
   /** Messages the viewer can see whose text matches, newest first. */
   search(query: SearchQuery): Promise<SearchHit[]>;
-  /** Hands over what was committed. Set once, before the first write. */
+  /** Hands over what was committed, to a listener that does not throw. Set once, before the first write. */
   onCommit(listener: (announcements: readonly Announcement[]) => void): void;
   /** Rejects when the store cannot be reached. */
   ready(): Promise<void>;
@@ -39,12 +39,7 @@ export interface Store {
 /** What a backend may answer at once or later: callers always await. */
 export type Awaitable<Value> = Value | Promise<Value>;
 
-/** An account with what only the server knows of it. */
-export interface AccountRecord extends Account {
-  readonly id: number;
-  readonly owner_id: number | null;
-  readonly provider: string | null;
-}
+export type { AccountRecord };
 
 export interface SessionRecord {
   readonly id: string;

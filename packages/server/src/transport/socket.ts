@@ -141,6 +141,10 @@ class Connection implements Client {
     this.socket?.unsubscribe(topic);
   }
 
+  isSubscribed(topic: string): boolean {
+    return this.socket?.isSubscribed(topic) ?? false;
+  }
+
   close(code: number, reason: string): void {
     this.ended = true;
     // The call that ended the session has its reply first.

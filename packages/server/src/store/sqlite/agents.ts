@@ -38,7 +38,7 @@ const AGENT = `SELECT ${ACCOUNT}, o.username AS owner_username, o.display_name A
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
 export function agentReads(db: Connection): Reads {
-  const byOwner = db.query<AgentRow>(`${AGENT} WHERE a.owner_id = ? ORDER BY a.id`);
+  const byOwner = db.query<AgentRow>(`${AGENT} WHERE a.owner_id = ? ORDER BY a.provider`);
   const byId = db.query<AgentRow>(`${AGENT} WHERE a.id = ?`);
   const seats = db.query<AccountRecord & { always_on: number; spenders: AgentLimits["spenders"] }>(
     `SELECT ${ACCOUNT}, m.always_on, coalesce(g.spenders, 'participants') AS spenders

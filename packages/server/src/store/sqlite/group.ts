@@ -29,6 +29,8 @@ export interface GroupWriter {
   written(): number;
   /** Runs something while no transaction is open and none begins. */
   pause(task: () => Promise<void>): Promise<void>;
+  /** Refuses what comes from now on, and resolves once all that came before is done. */
+  close(): Promise<void>;
 }
 
 export interface GroupOptions {
@@ -59,6 +61,7 @@ export function groupWriter(options: GroupOptions): GroupWriter {
   let next: Batch | null = null;
   let inSync: Batch | null = null;
   let written = 0;
+  let closed = false;
   /** Set when a sync failed: what is on disk is then unknown, and only a restart can tell. */
   let broken: unknown = null;
 
@@ -67,9 +70,8 @@ export function groupWriter(options: GroupOptions): GroupWriter {
     while (waiting.length > 0) {
       // Everything that arrives in the same turn of the event loop shares a group.
       await new Promise<void>((resolve) => setImmediate(resolve));
-      if (paused) await paused;
       // The disk sets the pace: what arrives during one sync shares the next transaction.
-      if (inSync) await inSync.synced.promise.catch(() => {});
+      while (paused || inSync) await (paused ?? inSync?.synced.promise.catch(() => {}));
       transaction = commitGroup(waiting.splice(0, GROUP_SIZE));
       await transaction;
       transaction = null;
@@ -134,7 +136,7 @@ export function groupWriter(options: GroupOptions): GroupWriter {
       next = null;
       try {
         await sync();
-        committed(inSync.finished.flatMap(({ job }) => job.announcements));
+        tell(inSync);
         for (const { job, result } of inSync.finished) job.resolve(result);
         inSync.synced.resolve();
       } catch (error) {
@@ -148,15 +150,30 @@ export function groupWriter(options: GroupOptions): GroupWriter {
     inSync = null;
   }
 
+  /** What is on disk is written, whatever becomes of telling it. */
+  function tell({ finished }: Batch): void {
+    try {
+      committed(finished.flatMap(({ job }) => job.announcements));
+    } catch {
+      // The listener's own affair.
+    }
+  }
+
   return {
     write: (unit) =>
       new Promise((resolve, reject) => {
         if (broken) throw broken;
+        if (closed) throw new Error("the store is closed");
         waiting.push({ unit, announcements: [], resolve, reject });
         if (!working) void work();
       }),
     settled: () => (broken ? Promise.reject(broken) : (next ?? inSync)?.synced.promise),
     written: () => written,
+    close: async () => {
+      closed = true;
+      while (working) await new Promise<void>((resolve) => setImmediate(resolve));
+      await inSync?.synced.promise.catch(() => {});
+    },
     pause: async (task) => {
       while (paused) await paused;
       const over = Promise.withResolvers<void>();

@@ -57,8 +57,7 @@ export function openSqliteStore(path: string): Store {
     },
     close: async () => {
       await maintenance.stop();
-      await group.pause(async () => {});
-      await group.settled();
+      await group.close();
       await background.close();
       readerDb.close();
       db.close();

@@ -4,7 +4,7 @@ import type { SearchHit, SearchQuery } from "../store.ts";
 
 /** Above this many conversations they are checked hit by hit, not named in the query. */
 const NAMED_CONVERSATIONS = 400;
-const VERSION = 1;
+const VERSION = 2;
 
 export interface SearchIndex {
   find(query: SearchQuery): SearchHit[];
@@ -20,18 +20,20 @@ export interface SearchIndex {
  */
 export function openSearch(path: string, messages: Database): SearchIndex {
   const file = `${path.replace(/\.db$/, "")}-search.db`;
-  const index = openIndex(file);
+  const index = openIndex(file, messages);
   const place = index.query<{ message_id: number; change_id: number }, []>(
     "SELECT message_id, change_id FROM progress",
   );
-  const move = index.query("UPDATE progress SET message_id = ?, change_id = ?");
+  const move = index.query(
+    "UPDATE progress SET message_id = ?1, change_id = ?2, message_uuid = coalesce(?3, message_uuid)",
+  );
   const add = index.query("INSERT INTO entries (rowid, chat, content) VALUES (?, ?, ?)");
   const drop = index.query("DELETE FROM entries WHERE rowid = ?");
   const match = index.query<{ id: number }, [string, number, number]>(
     "SELECT rowid AS id FROM entries WHERE entries MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC LIMIT ?3",
   );
-  const created = messages.query<Row, [number, number]>(
-    `SELECT id, conversation_id, content, deleted_at FROM messages WHERE id > ? ORDER BY id LIMIT ?`,
+  const created = messages.query<Row & { uuid: string }, [number, number]>(
+    `SELECT id, uuid, conversation_id, content, deleted_at FROM messages WHERE id > ? ORDER BY id LIMIT ?`,
   );
   const changed = messages.query<Row & { change_id: number }, [number, number]>(
     `SELECT s.id AS change_id, m.id, m.conversation_id, m.content, m.deleted_at
@@ -62,7 +64,8 @@ export function openSearch(path: string, messages: Database): SearchIndex {
       drop.run(row.id);
       if (row.deleted_at === null) add.run(row.id, `c${row.conversation_id}`, row.content);
     }
-    move.run(upTo, edits.at(-1)?.change_id ?? from.change_id);
+    const newest = fresh.at(-1)?.uuid ?? null;
+    move.run(upTo, edits.at(-1)?.change_id ?? from.change_id, newest);
     return fresh.length === most || edits.length === most;
   });
 
@@ -108,13 +111,33 @@ function matchExpression(words: readonly string[], scope: readonly number[]): st
   return `(chat : (${scope.map((id) => `c${id}`).join(" OR ")})) AND ${content}`;
 }
 
-function openIndex(file: string): Database {
+function openIndex(file: string, messages: Database): Database {
   try {
-    return prepareIndex(file);
+    const index = prepareIndex(file);
+    if (isOf(index, messages)) return index;
+    index.close();
+    throw new Error("the search index is of another database, or knows more than this one");
   } catch {
     for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
     return prepareIndex(file);
   }
+}
+
+/** Whether what was indexed last is in the database: it is not after a crash or a restored backup. */
+function isOf(index: Database, messages: Database): boolean {
+  const place = index
+    .query<{ message_id: number; message_uuid: string | null; change_id: number }, []>(
+      "SELECT message_id, message_uuid, change_id FROM progress",
+    )
+    .get();
+  if (!place) return false;
+  const last = messages
+    .query<{ uuid: string }, [number]>("SELECT uuid FROM messages WHERE id = ?")
+    .get(place.message_id);
+  const changes = messages
+    .query<{ id: number | null }, []>("SELECT max(id) AS id FROM search_changes")
+    .get();
+  return (last?.uuid ?? null) === place.message_uuid && place.change_id <= (changes?.id ?? 0);
 }
 
 /** Losing its last writes costs nothing but indexing them again: nothing here is synced. */
@@ -133,8 +156,11 @@ function prepareIndex(file: string): Database {
       `CREATE VIRTUAL TABLE entries USING fts5 (chat, content, content = '', contentless_delete = 1,
          tokenize = "unicode61 remove_diacritics 2")`,
     );
-    index.run("CREATE TABLE progress (message_id INTEGER NOT NULL, change_id INTEGER NOT NULL)");
-    index.run("INSERT INTO progress VALUES (0, 0)");
+    index.run(
+      `CREATE TABLE progress (message_id INTEGER NOT NULL, change_id INTEGER NOT NULL,
+         message_uuid TEXT)`,
+    );
+    index.run("INSERT INTO progress VALUES (0, 0, NULL)");
     index.run(`PRAGMA user_version = ${VERSION}`);
   })();
   return index;
