@@ -1,0 +1,150 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { type BudgetLimits, type Grant, grant, type Spent } from "../src/rules/budget.ts";
+
+const unlimited: BudgetLimits = {
+  daily_tokens: null,
+  chat_daily_tokens: null,
+  turns_per_minute: null,
+};
+const nothing: Spent = { today: 0, todayHere: 0, turnsInMinute: 0 };
+
+const limited = (limits: Partial<BudgetLimits>, spent: Partial<Spent> = {}, input = 100) =>
+  grant({ ...unlimited, ...limits }, { ...nothing, ...spent }, input, 1000);
+
+const refusalOf = (granted: Grant) => ("refusal" in granted ? granted.refusal : null);
+
+describe("a grant", () => {
+  test("is the longest answer allowed where there is no limit", () => {
+    expect(limited({}, { today: 1e9, todayHere: 1e9, turnsInMinute: 1e9 })).toEqual({
+      output_tokens: 1000,
+    });
+  });
+
+  test("is the longest answer allowed where the limits are far", () => {
+    expect(limited({ daily_tokens: 5000, chat_daily_tokens: 5000, turns_per_minute: 5 })).toEqual({
+      output_tokens: 1000,
+    });
+  });
+
+  test("is shorter where a limit is near: question and answer together reach it exactly", () => {
+    expect(limited({ daily_tokens: 1000 }, { today: 400 })).toEqual({ output_tokens: 500 });
+  });
+
+  test("goes by the nearer of two limits", () => {
+    const spent = { today: 400, todayHere: 300 };
+    expect(limited({ daily_tokens: 1000, chat_daily_tokens: 600 }, spent)).toEqual({
+      output_tokens: 200,
+    });
+  });
+
+  test("is refused when what is left is too little for an answer", () => {
+    expect(limited({ daily_tokens: 1000 }, { today: 1000 - 100 - 64 })).toEqual({
+      output_tokens: 64,
+    });
+    expect(refusalOf(limited({ daily_tokens: 1000 }, { today: 1000 - 100 - 63 }))).toBe(
+      "This agent's budget of 1000 tokens a day is used up. Its owner can raise it.",
+    );
+  });
+
+  test("is refused when the question alone is more than the limit", () => {
+    expect(refusalOf(limited({ daily_tokens: 1000 }, {}, 5000))).not.toBeNull();
+  });
+
+  test("is refused by a conversation's limit while the day's has room", () => {
+    const granted = limited({ daily_tokens: 9000, chat_daily_tokens: 500 }, { todayHere: 450 });
+    expect(refusalOf(granted)).toBe(
+      "This agent's budget of 500 tokens a day in this conversation is used up. Its owner can raise it.",
+    );
+  });
+
+  test("is refused to the turn after the last of a minute, and not before", () => {
+    expect(refusalOf(limited({ turns_per_minute: 3 }, { turnsInMinute: 2 }))).toBeNull();
+    expect(refusalOf(limited({ turns_per_minute: 3 }, { turnsInMinute: 3 }))).toBe(
+      "This agent may answer 3 times a minute. Try again in a minute.",
+    );
+  });
+
+  test("is refused by any limit of zero", () => {
+    for (const limit of ["daily_tokens", "chat_daily_tokens", "turns_per_minute"]) {
+      expect(refusalOf(limited({ [limit]: 0 }))).not.toBeNull();
+    }
+  });
+
+  test("of a model with very short answers is not refused for their shortness", () => {
+    expect(grant({ ...unlimited, daily_tokens: 120 }, nothing, 100, 16)).toEqual({
+      output_tokens: 16,
+    });
+  });
+});
+
+const amount = fc.oneof(fc.nat(300), fc.nat(100_000));
+const limit = fc.option(amount, { nil: null });
+const limits: fc.Arbitrary<BudgetLimits> = fc.record({
+  daily_tokens: limit,
+  chat_daily_tokens: limit,
+  turns_per_minute: fc.option(fc.nat(20), { nil: null }),
+});
+
+test("no grant can pass a limit, and none is shorter than it is worth", () => {
+  const spent = fc.record({ today: amount, todayHere: amount, turnsInMinute: fc.nat(30) });
+  fc.assert(
+    fc.property(
+      limits,
+      spent,
+      amount,
+      fc.integer({ min: 1, max: 8192 }),
+      (limits, spent, input, max) => {
+        const granted = grant(limits, spent, input, max);
+        if ("refusal" in granted) {
+          expect(granted.refusal).toMatch(/^This agent.*\.$/);
+          return;
+        }
+        const whole = input + granted.output_tokens;
+        expect(granted.output_tokens).toBeWithin(Math.min(64, max), max + 1);
+        expect(spent.today + whole).toBeLessThanOrEqual(limits.daily_tokens ?? Infinity);
+        expect(spent.todayHere + whole).toBeLessThanOrEqual(limits.chat_daily_tokens ?? Infinity);
+        expect(spent.turnsInMinute).toBeLessThan(limits.turns_per_minute ?? Infinity);
+      },
+    ),
+    { numRuns: 1000 },
+  );
+});
+
+test("turns that reserve, run side by side and settle in any order never spend past a limit", () => {
+  const turn = fc.record({
+    chat: fc.nat(2),
+    input: fc.nat(500),
+    /** How much of what it may use it does use. */
+    share: fc.double({ min: 0, max: 1, noNaN: true }),
+    /** How many others begin before it is settled. */
+    lasts: fc.nat(10),
+  });
+  fc.assert(
+    fc.property(limits, fc.array(turn, { maxLength: 60 }), (limits, turns) => {
+      const used = [0, 0, 0];
+      const running: { chat: number; reserved: number; uses: number; until: number }[] = [];
+      let granted = 0;
+      const at = (chat: number) =>
+        (used[chat] as number) +
+        running.filter((one) => one.chat === chat).reduce((sum, { reserved }) => sum + reserved, 0);
+      for (const [place, { chat, input, share, lasts }] of turns.entries()) {
+        for (const done of running.filter(({ until }) => until <= place)) {
+          running.splice(running.indexOf(done), 1);
+          used[done.chat] = (used[done.chat] as number) + done.uses;
+        }
+        const spent = { today: at(0) + at(1) + at(2), todayHere: at(chat), turnsInMinute: granted };
+        const outcome = grant(limits, spent, input, 1000);
+        if ("refusal" in outcome) continue;
+        granted++;
+        const reserved = input + outcome.output_tokens;
+        const uses = Math.floor(reserved * share);
+        running.push({ chat, reserved, uses, until: place + lasts });
+        expect(at(0) + at(1) + at(2)).toBeLessThanOrEqual(limits.daily_tokens ?? Infinity);
+        expect(at(chat)).toBeLessThanOrEqual(limits.chat_daily_tokens ?? Infinity);
+        expect(granted).toBeLessThanOrEqual(limits.turns_per_minute ?? Infinity);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});

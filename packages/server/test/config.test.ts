@@ -1,0 +1,317 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Config, ConfigError, readConfig } from "../src/config.ts";
+
+type Environment = Record<string, string>;
+
+/** Settings that are accepted, and what becomes of them. */
+function accepts(
+  table: Record<string, [env: Environment, read: (config: Config) => unknown, unknown]>,
+) {
+  for (const [name, [env, read, expected]] of Object.entries(table)) {
+    test(name, () => expect(read(readConfig(env))).toEqual(expected as never));
+  }
+}
+
+/** Settings that stop the start with one sentence, which names the variable. */
+function refuses(variable: string, values: string[], env: Environment = {}) {
+  for (const value of values) {
+    test(`${variable}=${value.slice(0, 80)} is refused`, () => {
+      expectRefusal({ ...env, [variable]: value }, variable);
+    });
+  }
+}
+
+function expectRefusal(env: Environment, variable: string): void {
+  let refusal: unknown;
+  try {
+    readConfig(env);
+  } catch (error) {
+    refusal = error;
+  }
+  expect(refusal).toBeInstanceOf(ConfigError);
+  const { message } = refusal as ConfigError;
+  expect(message).toContain(variable);
+  expect(message).toMatch(/^[A-Z][^\n]*\.$/);
+  expect(message).not.toContain("undefined");
+}
+
+test("without any settings the service runs as the contract says", () => {
+  const { providers, limits, ...rest } = readConfig({});
+  expect(rest).toMatchObject({
+    host: "127.0.0.1",
+    port: 8080,
+    dataDir: "./data",
+    signUp: { kind: "open" },
+    oidc: null,
+    sandbox: true,
+    masterKeys: null,
+    proxies: 0,
+    origins: [],
+    logLevel: "info",
+  });
+  expect([...providers.keys()]).toEqual(["claude", "gpt"]);
+  expect(providers.get("claude")).toMatchObject({ protocol: "anthropic" });
+  expect(providers.get("gpt")).toMatchObject({ protocol: "openai" });
+  expect(limits).toEqual({
+    frame_bytes: 262_144,
+    page_size: 100,
+    group_participants: 1000,
+    sockets_per_user: 20,
+    messages_per_second: 20,
+    message_burst: 100,
+    operations_per_second: 100,
+    operation_burst: 300,
+    backlog_bytes: 4_194_304,
+    idle_seconds: 60,
+  });
+});
+
+test("variables of other programs do not matter", () => {
+  expect(readConfig({ PATH: "/bin", PARLEY_SOMETHING: "?" })).toEqual(readConfig({}));
+});
+
+describe("where it listens and keeps its data", () => {
+  accepts({
+    "PORT is a number": [{ PORT: "9000" }, ({ port }) => port, 9000],
+    "PORT 0 takes any free port": [{ PORT: "0" }, ({ port }) => port, 0],
+    "PORT may be the last there is": [{ PORT: "65535" }, ({ port }) => port, 65_535],
+    "HOST is an address": [{ HOST: "0.0.0.0" }, ({ host }) => host, "0.0.0.0"],
+    "an empty HOST is none": [{ HOST: "" }, ({ host }) => host, "127.0.0.1"],
+    "PARLEY_DATA is a folder": [{ PARLEY_DATA: "/srv/x" }, ({ dataDir }) => dataDir, "/srv/x"],
+    "an empty PARLEY_DATA is none": [{ PARLEY_DATA: "" }, ({ dataDir }) => dataDir, "./data"],
+  });
+  refuses("PORT", ["", " ", "http", "-1", "65536", "80.5", "80a", "Infinity", "NaN"]);
+});
+
+describe("backends", () => {
+  accepts({
+    "empty addresses are none": [{ DATABASE_URL: "", NATS_URL: "" }, ({ port }) => port, 8080],
+  });
+  refuses("DATABASE_URL", ["mysql://localhost/parley", "nonsense"]);
+  refuses("NATS_URL", ["http://localhost", "nonsense"]);
+});
+
+describe("sign-up", () => {
+  const signUp = (config: Config) => config.signUp;
+  accepts({
+    "it may be open": [{ PARLEY_SIGNUP: "open" }, signUp, { kind: "open" }],
+    "it may be closed": [{ PARLEY_SIGNUP: "closed" }, signUp, { kind: "closed" }],
+    "it may be by invitation": [{ PARLEY_SIGNUP: "invite" }, signUp, { kind: "invite", codes: [] }],
+    "it may be by certain codes": [
+      { PARLEY_SIGNUP: "invite:one,two" },
+      signUp,
+      { kind: "invite", codes: ["one", "two"] },
+    ],
+    "a code may have a colon": [
+      { PARLEY_SIGNUP: "invite:a:b" },
+      signUp,
+      { kind: "invite", codes: ["a:b"] },
+    ],
+  });
+  refuses("PARLEY_SIGNUP", ["", "Open", "invite:", "invite:,", "closed:x", "everyone"]);
+});
+
+describe("an issuer of tokens", () => {
+  const issuer = { PARLEY_OIDC_ISSUER: "https://id.example.com", PARLEY_OIDC_AUDIENCE: "parley" };
+  const read = (config: Config) => config.oidc;
+  const expected = {
+    issuer: "https://id.example.com",
+    audience: "parley",
+    usernameClaim: "preferred_username",
+  };
+  accepts({
+    "issuer and audience go together": [issuer, read, expected],
+    "the claim with the username may be another": [
+      { ...issuer, PARLEY_OIDC_USERNAME_CLAIM: "nickname" },
+      read,
+      { ...expected, usernameClaim: "nickname" },
+    ],
+    "an empty issuer is none": [{ ...issuer, PARLEY_OIDC_ISSUER: "" }, read, null],
+  });
+  refuses("PARLEY_OIDC_ISSUER", ["id.example.com", "not a url"], issuer);
+  refuses("PARLEY_OIDC_AUDIENCE", [""], issuer);
+});
+
+describe("providers", () => {
+  const local = {
+    display_name: "Local",
+    protocol: "openai" as const,
+    base_url: "http://localhost:11434/v1",
+    model: "llama",
+  };
+  const given = (providers: unknown) => ({ PARLEY_PROVIDERS: JSON.stringify(providers) });
+  const read = (config: Config) => Object.fromEntries(config.providers);
+  const filled = { ...local, max_output_tokens: 4096, context_tokens: 100_000 };
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "parley-config-"));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  accepts({
+    "they are those of a JSON object": [given({ local }), read, { local: filled }],
+    "their sizes may be given": [
+      given({ local: { ...local, max_output_tokens: 10, context_tokens: 20 } }),
+      read,
+      { local: { ...filled, max_output_tokens: 10, context_tokens: 20 } },
+    ],
+    "ids have up to 32 characters": [
+      given({ [`a${"b-_9".repeat(7)}xyz`]: local }),
+      read,
+      { [`a${"b-_9".repeat(7)}xyz`]: filled },
+    ],
+    "white space around the object does not matter": [
+      { PARLEY_PROVIDERS: `\n ${JSON.stringify({ local })}\n` },
+      read,
+      { local: filled },
+    ],
+    "an empty variable is none": [
+      { PARLEY_PROVIDERS: "" },
+      (config) => [...config.providers.keys()],
+      ["claude", "gpt"],
+    ],
+  });
+
+  test("they may be those of a file", () => {
+    const file = join(folder, "providers.json");
+    writeFileSync(file, JSON.stringify({ local }));
+    expect(read(readConfig({ PARLEY_PROVIDERS: file }))).toEqual({ local: filled });
+  });
+
+  const wrong = (change: object) => JSON.stringify({ local: { ...local, ...change } });
+  refuses("PARLEY_PROVIDERS", [
+    "{",
+    "[]",
+    "no-such-file.json",
+    '{"local": null}',
+    JSON.stringify({ Local: local }),
+    JSON.stringify({ l: local }),
+    JSON.stringify({ "local:x": local }),
+    wrong({ protocol: "smtp" }),
+    wrong({ base_url: "localhost" }),
+    wrong({ base_url: "file:///etc/passwd" }),
+    wrong({ model: "" }),
+    wrong({ display_name: "" }),
+    wrong({ display_name: "x".repeat(65) }),
+    wrong({ max_output_tokens: 0 }),
+    wrong({ context_tokens: "many" }),
+  ]);
+
+  test("a folder in place of a file is refused", () => {
+    expectRefusal({ PARLEY_PROVIDERS: folder }, "PARLEY_PROVIDERS");
+  });
+
+  test("a file that is not JSON is refused", () => {
+    const file = join(folder, "broken.json");
+    writeFileSync(file, "providers: yes");
+    expectRefusal({ PARLEY_PROVIDERS: file }, "PARLEY_PROVIDERS");
+  });
+});
+
+describe("test keys", () => {
+  const read = (config: Config) => config.sandbox;
+  accepts({
+    "they may be answered": [{ PARLEY_SANDBOX: "on" }, read, true],
+    "they may be refused": [{ PARLEY_SANDBOX: "off" }, read, false],
+  });
+  refuses("PARLEY_SANDBOX", ["", "OFF", "no", "0"]);
+});
+
+describe("master keys", () => {
+  const key = (fill: number) => Buffer.alloc(32, fill);
+  const base64 = (fill: number) => key(fill).toString("base64");
+  const read = (config: Config) => config.masterKeys;
+  accepts({
+    "there may be one": [{ PARLEY_MASTER_KEY: base64(1) }, read, [key(1)]],
+    "there may be several, newest first": [
+      { PARLEY_MASTER_KEY: `${base64(2)},${base64(1)}` },
+      read,
+      [key(2), key(1)],
+    ],
+    "an empty variable is none": [{ PARLEY_MASTER_KEY: "" }, read, null],
+  });
+  const short = Buffer.alloc(31, 7).toString("base64");
+  const wrong = ["secret", short, `${base64(1)},${short}`, Buffer.alloc(33, 7).toString("base64")];
+  refuses("PARLEY_MASTER_KEY", wrong);
+
+  test("the sentence does not repeat what may be a secret", () => {
+    for (const value of wrong) {
+      expect(() => readConfig({ PARLEY_MASTER_KEY: value })).not.toThrow(value);
+    }
+  });
+});
+
+describe("proxies", () => {
+  const read = (config: Config) => config.proxies;
+  accepts({ "their number is given": [{ PARLEY_PROXIES: "2" }, read, 2] });
+  refuses("PARLEY_PROXIES", ["", "-1", "1.5", "10", "yes"]);
+});
+
+describe("limits", () => {
+  const defaults = readConfig({}).limits;
+  const given = (limits: unknown) => ({ PARLEY_LIMITS: JSON.stringify(limits) });
+  const read = (config: Config) => config.limits;
+  accepts({
+    "an empty variable changes none": [{ PARLEY_LIMITS: "" }, read, defaults],
+    "those not named keep their values": [
+      given({ page_size: 7 }),
+      read,
+      { ...defaults, page_size: 7 },
+    ],
+    "zero lifts a rate": [
+      given({ messages_per_second: 0, operations_per_second: 0 }),
+      read,
+      { ...defaults, messages_per_second: 0, operations_per_second: 0 },
+    ],
+  });
+  for (const name of Object.keys(defaults)) {
+    for (const value of [-1, 1.5, "10", null, 1e15]) {
+      test(`${name} must not be ${JSON.stringify(value)}`, () => {
+        expectRefusal(given({ [name]: value }), "PARLEY_LIMITS");
+        expectRefusal(given({ [name]: value }), name);
+      });
+    }
+  }
+  refuses("PARLEY_LIMITS", [
+    "{",
+    "[]",
+    "null",
+    "5",
+    '{"messages": 5}',
+    '{"page_size": 0}',
+    '{"toString": 5}',
+    '{"constructor": 5}',
+  ]);
+});
+
+describe("web origins", () => {
+  const read = (config: Config) => config.origins;
+  accepts({
+    "they are separated by commas": [
+      { PARLEY_ORIGINS: "https://chat.example.com, http://localhost:3000," },
+      read,
+      ["https://chat.example.com", "http://localhost:3000"],
+    ],
+    "an empty variable names none": [{ PARLEY_ORIGINS: "" }, read, []],
+    "an asterisk is any": [{ PARLEY_ORIGINS: "*" }, read, ["*"]],
+  });
+  refuses("PARLEY_ORIGINS", [
+    "chat.example.com",
+    "https://chat.example.com/",
+    "https://chat.example.com/path",
+    "https://Chat.example.com",
+    "https://a.example.com nonsense",
+  ]);
+});
+
+describe("the log's level", () => {
+  const levels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
+  for (const level of levels) {
+    test(`it may be ${level}`, () =>
+      expect(readConfig({ PARLEY_LOG: level }).logLevel).toBe(level));
+  }
+  refuses("PARLEY_LOG", ["", "INFO", "verbose", "3"]);
+});

@@ -1,0 +1,398 @@
+import { describe, expect, test } from "bun:test";
+import type { Account, Message, Turn } from "@parley/protocol";
+import fc from "fast-check";
+import { adapters } from "../src/agents/providers/index.ts";
+import { type ContextInput, estimateTokens, modelContext } from "../src/rules/context.ts";
+
+const person = (username: string, display_name: string): Account => ({
+  username,
+  kind: "human",
+  display_name,
+});
+const agent = (username: string, display_name: string): Account => ({
+  username,
+  kind: "agent",
+  display_name,
+});
+
+const alice = person("alice", "Alice Adams");
+const bob = person("bob", "Bob");
+const carol = person("carol", "Carol");
+const claude = agent("alice:claude", "Alice's Claude");
+const gpt = agent("bob:gpt", "Bob's GPT");
+
+const done: Turn = {
+  status: "complete",
+  triggered_by: "x",
+  model: "m",
+  error: null,
+  usage: null,
+};
+const failed = (message: string): Turn => ({
+  ...done,
+  status: "failed",
+  error: { code: "provider_unavailable", message },
+});
+
+let count = 0;
+
+function said(sender: Account, content: string, turn: Turn | null = null): Message {
+  const at = "2026-11-15T02:10:00.000Z";
+  const seq = ++count;
+  return {
+    id: `message-${seq}`,
+    conversation_id: "conversation",
+    seq,
+    version: seq,
+    sender,
+    content,
+    client_msg_id: null,
+    reply_to_id: null,
+    created_at: at,
+    edited_at: null,
+    finalized_at: at,
+    reactions: [],
+    mentions: [],
+    turn: turn ?? (sender.kind === "agent" ? done : null),
+  };
+}
+
+/** The context of a conversation that is given oldest first. */
+const contextOf = (messages: Message[], changes: Partial<ContextInput> = {}) =>
+  modelContext({
+    agent: claude,
+    owner: alice,
+    instructions: null,
+    conversation: { kind: "group", title: "Travel plans" },
+    participants: [alice, bob, carol, claude, gpt],
+    messages: messages.toReversed(),
+    context_tokens: 100_000,
+    max_output_tokens: 4096,
+    ...changes,
+  });
+
+const SYSTEM = `You are Alice's Claude (@alice:claude), an AI agent that belongs to Alice Adams (@alice). You take part in the group "Travel plans" on Parley, a messaging service for people and agents.
+
+Participants: Alice Adams (@alice), Bob (@bob), Carol (@carol), Alice's Claude (@alice:claude, an agent), Bob's GPT (@bob:gpt, an agent).
+
+Each line of the others begins with the username of whoever wrote it, then a colon. Do not begin your own answers so.
+
+Write Markdown. Where it helps, you may use these elements, and no other HTML:
+<card title="…">…</card>
+<button action="token">Label</button>, where token is one of trade:buy:<symbol>:<quantity>, trade:sell:<symbol>:<quantity>, alert:<symbol>:<gt or lt>:<value>, modify:limit, cancel:<what>, dismiss:<what>
+<form id="…"><input name="…" label="…" type="text|number|email|date" required><select name="…" label="…"><option>…</option></select></form>
+Attributes are plain text, never addresses or script.
+
+Instructions of your owner:
+Be brief.`;
+
+describe("the request for a group of three people and two agents", () => {
+  const conversation = [
+    said(claude, "Hello everybody, I am new here."),
+    said(alice, "Where shall we go?"),
+    said(bob, "Somewhere warm.\nAnd cheap."),
+    said(alice, "@alice:claude @bob:gpt any ideas?"),
+    said(claude, "**Lisbon**, or Valencia."),
+    said(gpt, "I would say Malta."),
+    said(claude, "Something went wrong.", failed("Something went wrong.")),
+    said(carol, "@alice:claude what is the weather like there?"),
+  ];
+  const context = contextOf(conversation, { instructions: "Be brief." });
+  const request = {
+    ...context,
+    model: "a-model",
+    max_output_tokens: 4096,
+    api_key: "a-key",
+    signal: new AbortController().signal,
+  };
+  const messages = [
+    {
+      role: "user",
+      content: `alice: Where shall we go?
+
+bob: Somewhere warm.
+And cheap.
+
+alice: @alice:claude @bob:gpt any ideas?`,
+    },
+    { role: "assistant", content: "**Lisbon**, or Valencia." },
+    {
+      role: "user",
+      content: `bob:gpt: I would say Malta.
+
+carol: @alice:claude what is the weather like there?`,
+    },
+  ];
+
+  test("in the one protocol", () => {
+    const { url, body } = adapters.anthropic.request({ ...request, base_url: "https://a.test" });
+    expect(url).toBe("https://a.test/v1/messages");
+    expect(JSON.parse(body)).toEqual({
+      model: "a-model",
+      max_tokens: 4096,
+      stream: true,
+      system: SYSTEM,
+      messages,
+    });
+  });
+
+  test("in the other protocol", () => {
+    const { url, body } = adapters.openai.request({ ...request, base_url: "https://o.test/v1" });
+    expect(url).toBe("https://o.test/v1/chat/completions");
+    expect(JSON.parse(body)).toEqual({
+      model: "a-model",
+      max_tokens: 4096,
+      stream: true,
+      stream_options: { include_usage: true },
+      messages: [{ role: "system", content: SYSTEM }, ...messages],
+    });
+  });
+
+  test("names exactly the messages that are in it", () => {
+    const sent = [1, 2, 3, 4, 5, 7].map((place) => conversation[place]?.id ?? "");
+    expect(context.ids).toEqual(sent);
+  });
+});
+
+describe("the system text", () => {
+  const systemOf = (changes: Partial<ContextInput>) => contextOf([], changes).system;
+
+  test("says so where the conversation is direct", () => {
+    const conversation = { kind: "direct", title: null } as const;
+    expect(systemOf({ conversation, participants: [alice, claude] })).toContain(
+      "You take part in a direct conversation on Parley",
+    );
+  });
+
+  test("does without a title", () => {
+    expect(systemOf({ conversation: { kind: "group", title: null } })).toContain(
+      "You take part in the group conversation on Parley",
+    );
+  });
+
+  test("names fifty participants and counts the rest", () => {
+    const participants = Array.from({ length: 1000 }, (_, n) => person(`user_${n}`, `User ${n}`));
+    const system = systemOf({ participants });
+    expect(system).toContain("User 49 (@user_49) and 950 more.");
+    expect(system).not.toContain("user_50)");
+  });
+
+  test("has no instructions where the owner gave none", () => {
+    expect(systemOf({ instructions: null })).not.toContain("Instructions");
+    expect(systemOf({ instructions: null }).endsWith("never addresses or script.")).toBe(true);
+  });
+});
+
+describe("what is left out", () => {
+  test("our own words about a turn that failed are not the agent's", () => {
+    const { messages } = contextOf([
+      said(alice, "one"),
+      said(claude, "No key.", failed("No key.")),
+      said(gpt, "No key either.", failed("No key either.")),
+      said(alice, "two"),
+    ]);
+    expect(messages).toEqual([{ role: "user", content: "alice: one\n\nalice: two" }]);
+  });
+
+  test("what a turn said before it failed stays said", () => {
+    const { messages } = contextOf([
+      said(alice, "one"),
+      said(claude, "I think that", failed("Broken off.")),
+      said(alice, "go on"),
+    ]);
+    expect(messages).toEqual([
+      { role: "user", content: "alice: one" },
+      { role: "assistant", content: "I think that" },
+      { role: "user", content: "alice: go on" },
+    ]);
+  });
+
+  test("messages without a word in them, as of a turn that was stopped at once", () => {
+    const stopped: Turn = { ...done, status: "stopped" };
+    const { messages, ids } = contextOf([
+      said(alice, "one"),
+      said(claude, "", stopped),
+      said(claude, " \n\n", done),
+      said(alice, "two"),
+    ]);
+    expect(messages).toEqual([{ role: "user", content: "alice: one\n\nalice: two" }]);
+    expect(ids).toHaveLength(2);
+  });
+});
+
+describe("the two sides", () => {
+  test("an agent that spoke last is asked to go on", () => {
+    const { messages } = contextOf([said(alice, "one"), said(claude, "two")]);
+    expect(messages.at(-1)).toEqual({ role: "user", content: "(Please answer.)" });
+  });
+
+  test("an empty conversation is still a question", () => {
+    expect(contextOf([])).toMatchObject({
+      messages: [{ role: "user", content: "(Please answer.)" }],
+      ids: [],
+    });
+  });
+
+  const sender = fc.constantFrom(alice, bob, claude, gpt);
+  const conversations = fc
+    .array(fc.tuple(sender, fc.string({ unit: "grapheme" }), fc.boolean()), { maxLength: 30 })
+    .map((list) =>
+      list.map(([from, content, fails]) =>
+        said(from, content, from.kind === "agent" && fails ? failed("Broken off.") : null),
+      ),
+    );
+
+  test("alternate, begin and end with the others, and are never empty, whatever was said", () => {
+    fc.assert(
+      fc.property(conversations, fc.integer({ min: 1, max: 2000 }), (messages, context_tokens) => {
+        const context = contextOf(messages, { context_tokens, max_output_tokens: 100 });
+        const roles = context.messages.map(({ role }) => role);
+        expect(roles[0]).toBe("user");
+        expect(roles.at(-1)).toBe("user");
+        expect(roles.every((role, place) => role !== roles[place - 1])).toBe(true);
+        expect(context.messages.every(({ content }) => content.trim() !== "")).toBe(true);
+      }),
+    );
+  });
+
+  test("what is said to have been sent was sent, in its order, and nothing else", () => {
+    fc.assert(
+      fc.property(conversations, (messages) => {
+        const { ids, messages: turns } = contextOf(messages);
+        const kept = messages.filter(({ id }) => ids.includes(id));
+        expect(kept.map(({ id }) => id)).toEqual(ids);
+        const text = kept.map(({ sender: from, content }) =>
+          from.username === claude.username ? content : `${from.username}: ${content}`,
+        );
+        const sent = turns.map(({ content }) => content).join("\n\n");
+        expect(sent.replace(/(^|\n\n)\(Please answer\.\)$/, "")).toBe(text.join("\n\n"));
+      }),
+    );
+  });
+});
+
+describe("the token budget", () => {
+  const hundred = Array.from({ length: 100 }, (_, n) => said(alice, `number ${n} `.repeat(20)));
+
+  test("keeps the newest, without a hole", () => {
+    const { ids } = contextOf(hundred, { context_tokens: 4000, max_output_tokens: 500 });
+    expect(ids.length).toBeWithin(5, 95);
+    expect(ids).toEqual(hundred.slice(-ids.length).map(({ id }) => id));
+  });
+
+  test("grows with what the model takes in, and shrinks with what it may give out", () => {
+    const kept = (context_tokens: number, max_output_tokens: number) =>
+      contextOf(hundred, { context_tokens, max_output_tokens }).ids.length;
+    expect(kept(6000, 500)).toBeGreaterThan(kept(4000, 500));
+    expect(kept(6000, 3000)).toBeLessThan(kept(6000, 500));
+    expect(kept(1_000_000, 500)).toBe(100);
+  });
+
+  test("does not take a shorter message from before one that did not fit", () => {
+    const messages = [said(alice, "short"), said(alice, "x ".repeat(5000)), said(alice, "last")];
+    const { ids } = contextOf(messages, { context_tokens: 2000, max_output_tokens: 100 });
+    expect(ids).toEqual(messages.slice(-1).map(({ id }) => id));
+  });
+
+  test("keeps the newest even where it alone is too long", () => {
+    const messages = [said(alice, "before"), said(alice, "x ".repeat(5000))];
+    const { ids } = contextOf(messages, { context_tokens: 500, max_output_tokens: 100 });
+    expect(ids).toEqual(messages.slice(-1).map(({ id }) => id));
+  });
+
+  test("is never passed, unless by the newest message alone", () => {
+    const content = fc.string({ unit: "grapheme", minLength: 1, maxLength: 400 });
+    const sizes = fc.integer({ min: 700, max: 5000 });
+    fc.assert(
+      fc.property(fc.array(content, { minLength: 1 }), sizes, (contents, context_tokens) => {
+        const messages = contents.map((each) => said(bob, `. ${each}`));
+        const context = contextOf(messages, { context_tokens, max_output_tokens: 100 });
+        if (context.ids.length < 2) return;
+        expect(context.input_tokens + 100).toBeLessThanOrEqual(context_tokens);
+      }),
+    );
+  });
+
+  test("counts everything that is sent", () => {
+    const conversation = [said(alice, "one"), said(claude, "two")];
+    const { system, messages, input_tokens } = contextOf(conversation);
+    const parts = [system, ...messages.map(({ content }) => content)];
+    expect(input_tokens).toBeGreaterThanOrEqual(
+      parts.reduce((sum, part) => sum + estimateTokens(part) - estimateTokens(""), 0),
+    );
+  });
+});
+
+describe("the estimate of tokens", () => {
+  /** What the tokenizers that are public count for these at the most (cl100k, o200k, Claude's). */
+  const samples: [kind: string, text: string, tokens: number][] = [
+    [
+      "English",
+      "The quick brown fox jumps over the lazy dog. We went to the market yesterday, and it was rather crowded; nobody minded.",
+      27,
+    ],
+    [
+      "short words",
+      "I am so. If it is to be, it is up to me: a, b, c, d, e, f, g, h, i, j, k. ",
+      39,
+    ],
+    ["capitals", "THE QUICK BROWN FOX JUMPS OVER THE LAZY DOG, AND NOBODY MINDED AT ALL.", 26],
+    [
+      "TypeScript",
+      "export function estimate(text: string): number {\n  let weight = 0;\n  for (let i = 0; i < text.length; i++) {\n    weight += text.charCodeAt(i) < 128 ? 1 : 6;\n  }\n  return Math.ceil(weight / 3);\n}\n",
+      66,
+    ],
+    [
+      "JSON",
+      '{"id":"0192-aaf","list":[1,2,3,{"a":null,"b":[true,false]}],"name":"x y","when":"2026-11-15T02:10:00.000Z"}',
+      52,
+    ],
+    [
+      "a Markdown table",
+      "| a | b | c |\n|---|---|---|\n| 1 | 2 | 3 |\n| 4 | 5 | 6 |\n| x | y | z |\n",
+      41,
+    ],
+    [
+      "component markup",
+      '<card title="Buy 10 AAPL">\n**Apple Inc.**\n<button action="trade:buy:AAPL:10">Buy</button>\n</card>\n',
+      39,
+    ],
+    ["UUIDs", "019a8b3e-7c1f-7d2a-9e4b-1f2e3d4c5b6a 019a8b3e-7c20-7a11-8c3d-aabbccddeeff", 61],
+    ["figures", "3.14159265358979323846264338327950288419716939937510 2.718281828459045", 32],
+    ["base64", "aGVsbG8gd29ybGQsIHRoaXMgaXMgYSB0ZXN0IG9mIGJhc2U2NCBlbmNvZGluZw==", 44],
+    ["signs", "!@#$%^&*()_+-=[]{}|;':\",./<>?`~ ))((]]{{ ->=> ::: &&& ||| ???", 32],
+    ["an address", "https://example.com/a/b/c?x=1&y=2&utm_source=news#section-3.2.1", 33],
+    [
+      "German",
+      "Die Donaudampfschifffahrtsgesellschaft beförderte während der Überschwemmung außergewöhnlich viele Fahrgäste.",
+      41,
+    ],
+    ["Polish", "Zażółć gęślą jaźń, a potem chrząszcz brzmi w trzcinie w Szczebrzeszynie.", 40],
+    ["Russian", "Съешь же ещё этих мягких французских булок, да выпей чаю.", 39],
+    ["Greek", "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια.", 68],
+    ["Arabic", "يولد جميع الناس أحرارا متساوين في الكرامة والحقوق", 42],
+    ["Hebrew", "כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם", 55],
+    ["Hindi", "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता प्राप्त है।", 84],
+    ["Thai", "เราทุกคนเกิดมาอย่างอิสระ เราทุกคนมีความคิดและความเข้าใจเป็นของเราเอง", 117],
+    ["Chinese", "我们昨天去了市场,那里非常拥挤,但是没有人介意。", 26],
+    ["rare ideographs", "龘靐齉齾爩鱻麤龗灪龖厵滟爨癵籱饢驫鲡鹂鸾", 48],
+    ["Japanese", "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。", 39],
+    ["Korean", "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.", 44],
+    ["emoji", "🦜🎉👩‍👩‍👧‍👦🏳️‍🌈👍🏽", 39],
+    ["hieroglyphs", "𓀀𓀁𓀂𓀃𓂀𓃰𓀀𓀁𓀂𓀃", 40],
+  ];
+
+  test.each(samples)("errs on the safe side for %s", (_, text, tokens) => {
+    expect(estimateTokens(text)).toBeGreaterThanOrEqual(tokens);
+    // Not by so much that most of a model's room would stay empty.
+    expect(estimateTokens(text) - estimateTokens("")).toBeLessThanOrEqual(tokens * 3);
+  });
+
+  test("never falls as a text grows", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (text, more) => {
+        expect(estimateTokens(text + more)).toBeGreaterThanOrEqual(estimateTokens(text));
+      }),
+    );
+  });
+});

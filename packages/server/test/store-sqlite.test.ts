@@ -1,0 +1,381 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Announcement } from "../src/announcement.ts";
+import { connection } from "../src/store/sqlite/connection.ts";
+import { groupWriter } from "../src/store/sqlite/group.ts";
+import { openSqliteStore } from "../src/store/sqlite/index.ts";
+import { migrations } from "../src/store/sqlite/migrations.ts";
+import type { AccountRecord, Store, WriteTx } from "../src/store/store.ts";
+import { storeContract } from "./support/store-contract.ts";
+
+storeContract("SQLite", async () => {
+  const files = folder();
+  let store = openSqliteStore(files.database);
+  return {
+    store,
+    reopen: async () => {
+      await store.close();
+      store = openSqliteStore(files.database);
+      return store;
+    },
+    dispose: async () => {
+      await store.close();
+      files[Symbol.dispose]();
+    },
+  };
+});
+
+/** A folder for one database, which goes with the test. */
+function folder() {
+  const path = mkdtempSync(join(tmpdir(), "parley-store-"));
+  return {
+    path,
+    database: join(path, "parley.db"),
+    log: join(path, "parley.db-wal"),
+    index: join(path, "parley-search.db"),
+    [Symbol.dispose]: () => rmSync(path, { recursive: true }),
+  };
+}
+
+/** Opens a store for as long as something is done with it. */
+async function withStore<Result>(path: string, work: (store: Store) => Promise<Result>) {
+  const store = openSqliteStore(path);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+const at = Date.UTC(2026, 10, 15);
+
+async function conversation(store: Store) {
+  return store.write(async (tx) => {
+    const person = { username: "alice", kind: "human", display_name: "Alice", at } as const;
+    const alice = (await tx.insertAccount(person)) as AccountRecord;
+    const uuid = Bun.randomUUIDv7();
+    const made = { uuid, kind: "group", title: null, created_by: alice.id, at } as const;
+    await tx.insertMembers(await tx.insertConversation(made), [alice.id], at);
+    return { alice, uuid };
+  });
+}
+
+type Place = Awaited<ReturnType<typeof conversation>>;
+
+async function say(tx: WriteTx, { alice, uuid }: Place, content: string): Promise<void> {
+  const found = await tx.conversation(uuid, alice.id);
+  if (!found) throw new Error("the conversation is missing");
+  const plain = { client_msg_id: null, reply_to_id: null, mentions: [] };
+  await tx.insertMessage({ conversation: found, sender: alice, content, ...plain, at });
+}
+
+const sayAll = (store: Store, place: Place, ...texts: string[]) =>
+  store.write(async (tx) => {
+    for (const text of texts) await say(tx, place, text);
+  });
+
+async function find(store: Store, { alice }: Place, word: string): Promise<string[]> {
+  const hits = await store.search({ words: [word], viewerId: alice.id, limit: 100 });
+  const uuids = hits.map(({ uuid }) => uuid);
+  const messages = await store.read((tx) => tx.messageViews(uuids, alice.id));
+  return messages.map(({ content }) => content);
+}
+
+function versionOf(path: string): number | undefined {
+  const db = new Database(path);
+  const row = db.query<{ user_version: number }, []>("PRAGMA user_version").get();
+  db.close();
+  return row?.user_version;
+}
+
+function setVersion(path: string, version: number): void {
+  const db = new Database(path);
+  db.run(`PRAGMA user_version = ${version}`);
+  db.close();
+}
+
+describe("the schema", () => {
+  test("is made in a file that is missing", async () => {
+    using files = folder();
+    await withStore(files.database, (store) => store.ready());
+    expect(versionOf(files.database)).toBe(migrations.length);
+  });
+
+  test("is made in a file that is empty", async () => {
+    using files = folder();
+    writeFileSync(files.database, "");
+    await withStore(files.database, conversation);
+    expect(versionOf(files.database)).toBe(migrations.length);
+  });
+
+  test("is left as it is when it is up to date", async () => {
+    using files = folder();
+    const place = await withStore(files.database, conversation);
+    await withStore(files.database, (store) => sayAll(store, place, "hello"));
+    expect(versionOf(files.database)).toBe(migrations.length);
+  });
+
+  test("of a newer version is refused, and the file is left alone", async () => {
+    using files = folder();
+    await withStore(files.database, conversation);
+    setVersion(files.database, migrations.length + 1);
+    expect(() => openSqliteStore(files.database)).toThrow("newer version");
+    expect(versionOf(files.database)).toBe(migrations.length + 1);
+  });
+});
+
+describe("the search index", () => {
+  test("is made anew when its file is gone", async () => {
+    using files = folder();
+    const place = await withStore(files.database, async (store) => {
+      const made = await conversation(store);
+      await sayAll(store, made, "needle one", "needle two");
+      expect(await find(store, made, "needle")).toHaveLength(2);
+      return made;
+    });
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(files.index + suffix, { force: true });
+    await withStore(files.database, async (store) => {
+      await sayAll(store, place, "needle three");
+      expect(await find(store, place, "needle")).toEqual([
+        "needle three",
+        "needle two",
+        "needle one",
+      ]);
+    });
+    expect(existsSync(files.index)).toBe(true);
+  });
+
+  test.each([
+    ["is no database at all", (file: string) => writeFileSync(file, "nonsense ".repeat(1000))],
+    ["has another version", (file: string) => setVersion(file, 99)],
+  ])("is made anew when its file %s", async (_, spoil) => {
+    using files = folder();
+    const place = await withStore(files.database, async (store) => {
+      const made = await conversation(store);
+      await sayAll(store, made, "needle");
+      await find(store, made, "needle");
+      return made;
+    });
+    spoil(files.index);
+    await withStore(files.database, async (store) => {
+      expect(await find(store, place, "needle")).toEqual(["needle"]);
+    });
+  });
+
+  test("is made anew when it knows of more than the database, as after a restored backup", async () => {
+    using files = folder();
+    const place = await withStore(files.database, async (store) => {
+      const made = await conversation(store);
+      await sayAll(store, made, "needle kept");
+      return made;
+    });
+    const backup = join(files.path, "backup");
+    copyFileSync(files.database, backup);
+    await withStore(files.database, async (store) => {
+      await sayAll(store, place, "needle lost", "pin lost");
+      await find(store, place, "needle");
+    });
+    copyFileSync(backup, files.database);
+    await withStore(files.database, async (store) => {
+      await sayAll(store, place, "other words", "needle new");
+      expect(await find(store, place, "needle")).toEqual(["needle new", "needle kept"]);
+    });
+  });
+});
+
+describe("the log", () => {
+  /** How often the log has begun anew, as its own header tells. */
+  function beginnings(log: string): number {
+    const header = Buffer.alloc(32);
+    const file = openSync(log, "r");
+    readSync(file, header);
+    closeSync(file);
+    return header.readUInt32BE(12);
+  }
+
+  test("begins anew under sustained writes, and nothing is lost by it", async () => {
+    using files = folder();
+    const { place, count } = await withStore(files.database, async (store) => {
+      const made = await conversation(store);
+      const before = beginnings(files.log);
+      let written = 0;
+      // Units come without a pause, far more of them than one log is meant to hold.
+      while (beginnings(files.log) === before && written < 200_000) {
+        await Promise.all(
+          Array.from({ length: 1000 }, () => store.write((tx) => say(tx, made, "hello"))),
+        );
+        written += 1000;
+      }
+      expect(beginnings(files.log)).toBeGreaterThan(before);
+      const size = statSync(files.log).size;
+      await Promise.all(
+        Array.from({ length: 1000 }, () => store.write((tx) => say(tx, made, "hello"))),
+      );
+      expect(statSync(files.log).size).toBe(size);
+      return { place: made, count: written + 1000 };
+    });
+    await withStore(files.database, async (store) => {
+      const [chat] = await store.read((tx) => tx.chats({ viewerId: place.alice.id, limit: 1 }));
+      expect(chat?.seq).toBe(count);
+    });
+  }, 15_000);
+
+  test("is moved into the database when the store closes", async () => {
+    using files = folder();
+    const place = await withStore(files.database, async (store) => {
+      const made = await conversation(store);
+      await sayAll(store, made, "hello");
+      return made;
+    });
+    expect(existsSync(files.log) ? readFileSync(files.log).length : 0).toBe(0);
+    const copy = join(files.path, "copy.db");
+    copyFileSync(files.database, copy);
+    await withStore(copy, async (store) => {
+      expect(await find(store, place, "hello")).toEqual(["hello"]);
+    });
+  });
+});
+
+describe("the group writer", () => {
+  /** One whose syncs end when the test says so. */
+  function slowDisk() {
+    const db = new Database(":memory:", { strict: true });
+    db.run("CREATE TABLE written (name TEXT)");
+    const syncs: PromiseWithResolvers<void>[] = [];
+    const announced: Announcement[] = [];
+    let hear = (announcements: readonly Announcement[]) => void announced.push(...announcements);
+    let asked = Promise.withResolvers<void>();
+    const writes = connection(db);
+    const insert = writes.change("INSERT INTO written VALUES (?)");
+    const group = groupWriter({
+      db,
+      connection: writes,
+      tx: {} as Omit<WriteTx, "emit">,
+      sync: () => {
+        const sync = Promise.withResolvers<void>();
+        syncs.push(sync);
+        asked.resolve();
+        asked = Promise.withResolvers();
+        return sync.promise;
+      },
+      committed: (announcements) => hear(announcements),
+    });
+    return {
+      group,
+      announced,
+      syncs,
+      onCommit: (listener: typeof hear) => {
+        hear = listener;
+      },
+      write: (name: string) =>
+        group.write((tx) => {
+          insert.run(name);
+          tx.emit({ endedSession: name });
+          return name;
+        }),
+      written: () =>
+        db
+          .query<{ name: string }, []>("SELECT name FROM written")
+          .all()
+          .map((row) => row.name),
+      /** The sync that comes next. */
+      syncing: async (place: number) => {
+        while (!syncs[place]) await asked.promise;
+        return syncs[place] as PromiseWithResolvers<void>;
+      },
+    };
+  }
+
+  /** Whether a promise has been settled by now. */
+  const settled = async (promise: Promise<unknown> | undefined) => {
+    const open = Symbol();
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+    return (await Promise.race([promise?.catch(() => {}), Promise.resolve(open)])) !== open;
+  };
+
+  test("tells nobody of anything before it is on disk", async () => {
+    const { group, announced, write, written, syncing } = slowDisk();
+    const write1 = write("one");
+    const sync = await syncing(0);
+    expect(written()).toEqual(["one"]);
+    expect(await settled(write1)).toBe(false);
+    expect(await settled(group.settled())).toBe(false);
+    expect(announced).toEqual([]);
+    sync.resolve();
+    expect(await write1).toBe("one");
+    await group.settled();
+    expect(announced).toEqual([{ endedSession: "one" }]);
+  });
+
+  test("has what arrives during one sync share the next", async () => {
+    const { write, written, syncing, syncs } = slowDisk();
+    const first = write("one");
+    const sync = await syncing(0);
+    const rest = ["two", "three", "four"].map(write);
+    expect(await settled(first)).toBe(false);
+    expect(written()).toEqual(["one"]);
+    sync.resolve();
+    (await syncing(1)).resolve();
+    expect(await Promise.all(rest)).toEqual(["two", "three", "four"]);
+    expect(syncs).toHaveLength(2);
+  });
+
+  test("begins no transaction while it is paused", async () => {
+    const { group, write, written, syncing } = slowDisk();
+    const first = write("one");
+    const sync = await syncing(0);
+    const second = write("two");
+    expect(await settled(second)).toBe(false);
+    const pause = Promise.withResolvers<void>();
+    const paused = group.pause(() => pause.promise);
+    sync.resolve();
+    await first;
+    expect(await settled(second)).toBe(false);
+    expect(written()).toEqual(["one"]);
+    pause.resolve();
+    await paused;
+    (await syncing(1)).resolve();
+    expect(await second).toBe("two");
+  });
+
+  test("refuses everything once the disk has failed", async () => {
+    const { group, announced, write, syncing } = slowDisk();
+    const first = write("one");
+    const sync = await syncing(0);
+    const second = write("two");
+    sync.reject(new Error("the disk is gone"));
+    const outcomes = await Promise.allSettled([first, second, write("three")]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+    expect(await group.settled()?.catch((error) => error.message)).toBe("the disk is gone");
+    expect(announced).toEqual([]);
+  });
+
+  test("is not put out by a listener that fails: what is on disk is written", async () => {
+    const { write, syncing, onCommit } = slowDisk();
+    onCommit(() => {
+      throw new Error("nobody could be told");
+    });
+    const first = write("one");
+    (await syncing(0)).resolve();
+    const [outcome] = await Promise.allSettled([first]);
+    expect(outcome?.status).toBe("fulfilled");
+    onCommit(() => {});
+    const second = write("two");
+    (await syncing(1)).resolve();
+    expect(await second).toBe("two");
+  });
+});

@@ -1,0 +1,228 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { masterKeyFile } from "../src/security/master-keys.ts";
+import { keyTail, newMasterKey, parseMasterKeys, vault } from "../src/security/vault.ts";
+
+const place = { owner_id: 7, provider: "claude" };
+const KEY = "sk-test-0123456789";
+const master = () => Buffer.from(newMasterKey(), "base64");
+
+/** A sealed key with one part of it replaced. */
+function altered(sealed: string, part: number, change: (value: string) => string): string {
+  return sealed
+    .split(".")
+    .map((value, index) => (index === part ? change(value) : value))
+    .join(".");
+}
+
+const flipped = (body: string, byte: number) => {
+  const bytes = Buffer.from(body, "base64url");
+  bytes.writeUInt8(bytes.readUInt8(byte) ^ 1, byte);
+  return bytes.toString("base64url");
+};
+
+describe("a sealed key", () => {
+  const one = vault([master()]);
+  const sealed = one.seal(KEY, place);
+  const bytes = Buffer.from(sealed.split(".")[2] ?? "", "base64url").length;
+
+  test("opens in its own place to what was sealed", () => {
+    expect(one.open(sealed, place)).toBe(KEY);
+  });
+
+  test("opens whatever the key is made of", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "grapheme" }),
+        fc.nat(),
+        fc.string(),
+        (key, owner_id, provider) => {
+          expect(one.open(one.seal(key, { owner_id, provider }), { owner_id, provider })).toBe(key);
+        },
+      ),
+    );
+  });
+
+  test("shows nothing of the key", () => {
+    expect(sealed).not.toContain(KEY);
+    expect(Buffer.from(sealed.split(".")[2] ?? "", "base64url").toString("latin1")).not.toContain(
+      KEY,
+    );
+  });
+
+  test("has a fresh nonce each time, so that no two are alike", () => {
+    const many = Array.from({ length: 1000 }, () => one.seal(KEY, place));
+    const nonces = many.map((each) => Buffer.from(each.split(".")[2] ?? "", "base64url"));
+    expect(new Set(many).size).toBe(1000);
+    expect(new Set(nonces.map((each) => each.subarray(0, 12).toString("hex"))).size).toBe(1000);
+  });
+
+  test("does not open for another owner", () => {
+    expect(() => one.open(sealed, { ...place, owner_id: 8 })).toThrow();
+  });
+
+  test("does not open for another provider", () => {
+    expect(() => one.open(sealed, { ...place, provider: "gpt" })).toThrow();
+  });
+
+  test("does not open in a place that only looks the same when written down", () => {
+    const odd = one.seal(KEY, { owner_id: 1, provider: "2:x" });
+    expect(() => one.open(odd, { owner_id: 12, provider: "x" })).toThrow();
+  });
+
+  test("does not open under another master key", () => {
+    expect(() => vault([master()]).open(sealed, place)).toThrow(/no master key/);
+  });
+
+  test("does not open with any one of its bytes changed", () => {
+    for (let byte = 0; byte < bytes; byte++) {
+      const tampered = altered(sealed, 2, (body) => flipped(body, byte));
+      expect(() => one.open(tampered, place)).toThrow();
+    }
+  });
+
+  test("does not open when it is cut short anywhere, not even in its tag", () => {
+    for (let length = 0; length < bytes; length++) {
+      const cut = altered(sealed, 2, (body) =>
+        Buffer.from(body, "base64url").subarray(0, length).toString("base64url"),
+      );
+      expect(() => one.open(cut, place)).toThrow();
+    }
+  });
+
+  test("does not open with another format or nonsense in its place", () => {
+    for (const nonsense of ["", ".", "..", "v2.x.y", KEY, altered(sealed, 0, () => "v0")]) {
+      expect(() => one.open(nonsense, place)).toThrow();
+    }
+  });
+
+  test("says in no error what it holds", () => {
+    for (const attempt of [altered(sealed, 2, (body) => flipped(body, 14)), "v1.x.y"]) {
+      try {
+        one.open(attempt, place);
+      } catch (error) {
+        expect(Bun.inspect(error)).not.toContain(KEY);
+      }
+    }
+  });
+});
+
+describe("rotation", () => {
+  const [older, newer] = [master(), master()] as const;
+
+  test("seals under the newest and opens under every one", () => {
+    const before = vault([older]).seal(KEY, place);
+    const both = vault([newer, older]);
+    const after = both.seal(KEY, place);
+    expect([before, after].map((sealed) => both.open(sealed, place))).toEqual([KEY, KEY]);
+    expect([before, after].map((sealed) => both.isCurrent(sealed))).toEqual([false, true]);
+    expect(vault([newer]).open(after, place)).toBe(KEY);
+    expect(() => vault([newer]).open(before, place)).toThrow();
+  });
+
+  test("reaches a running process: what it cannot open makes it look again", () => {
+    let masters: Buffer[] = [older];
+    const running = vault(masters, () => masters);
+    masters = [newer, older];
+    const sealed = vault(masters).seal(KEY, place);
+    expect(running.open(sealed, place)).toBe(KEY);
+  });
+
+  test("reaches a running process that seals before it opens anything", () => {
+    let masters: Buffer[] = [older];
+    const running = vault(masters, () => masters);
+    masters = [newer, older];
+    const sealed = running.seal(KEY, place);
+    expect(vault([newer]).open(sealed, place)).toBe(KEY);
+    expect(running.isCurrent(sealed)).toBe(true);
+  });
+});
+
+describe("the installation's own master keys", () => {
+  const inFolder = (check: (path: string) => void) => {
+    const folder = mkdtempSync(join(tmpdir(), "parley-vault-"));
+    try {
+      check(join(folder, "master.key"));
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  };
+  const mode = (path: string) => statSync(path).mode & 0o777;
+
+  test("are made once, for their owner's eyes only, and kept", () =>
+    inFolder((path) => {
+      const [first] = masterKeyFile(path).read();
+      expect(first).toHaveLength(32);
+      expect(mode(path)).toBe(0o600);
+      expect(masterKeyFile(path).read()).toEqual([first as Buffer]);
+    }));
+
+  test("get a new one first, and lose none", () =>
+    inFolder((path) => {
+      const file = masterKeyFile(path);
+      const before = file.read();
+      file.add();
+      const after = file.read();
+      expect(after).toHaveLength(2);
+      expect(after.slice(1)).toEqual(before);
+      expect(mode(path)).toBe(0o600);
+    }));
+
+  test("that are damaged are refused without being repeated", () =>
+    inFolder((path) => {
+      const file = masterKeyFile(path);
+      const text = readFileSync(path, "utf8").trim();
+      writeFileSync(path, text.slice(4));
+      expect(() => file.read()).toThrow(/does not hold master keys/);
+      try {
+        file.read();
+      } catch (error) {
+        expect(String(error)).not.toContain(text.slice(4));
+      }
+    }));
+});
+
+describe("master keys as configured", () => {
+  const [one, other] = [newMasterKey(), newMasterKey()] as const;
+
+  test("may be one or several, newest first", () => {
+    expect(parseMasterKeys(one)).toEqual([Buffer.from(one, "base64")]);
+    expect(parseMasterKeys(`${one},${other}`)?.map((key) => key.toString("base64"))).toEqual([
+      one,
+      other,
+    ]);
+    expect(parseMasterKeys(` ${one} ,\n${other}\n`)).toHaveLength(2);
+  });
+
+  test("that are empty, short or long are none", () => {
+    const bytes = (length: number) => Buffer.alloc(length, 1).toString("base64");
+    for (const text of ["", ",", "x", bytes(31), bytes(33), `${one},${bytes(16)}`]) {
+      expect(parseMasterKeys(text)).toBeNull();
+    }
+  });
+});
+
+describe("the tail of a key", () => {
+  test("is eight dots and the last four characters", () => {
+    expect(keyTail("sk-test-0123456789")).toBe("••••••••6789");
+    expect(keyTail("0123456789ab")).toBe("••••••••89ab");
+  });
+
+  test("of a key shorter than twelve characters is the mask alone", () => {
+    for (const key of ["x", "0123456789a"]) expect(keyTail(key)).toBe("••••••••");
+  });
+
+  test("never shows more than four characters, nor more than a third", () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[!-~]{1,64}$/), (key) => {
+        const shown = keyTail(key).slice(8);
+        expect(keyTail(key).startsWith("••••••••")).toBe(true);
+        expect(shown.length * 3).toBeLessThanOrEqual(key.length);
+        expect(key.endsWith(shown)).toBe(true);
+      }),
+    );
+  });
+});
