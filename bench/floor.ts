@@ -1,7 +1,14 @@
 /**
  * The floor: the least a server on Bun could do for the same frames. It parses a send, answers
- * it and publishes one event to the conversation's topic; it stores and checks nothing.
+ * it and publishes one event to the conversation's topic; it stores and checks nothing. Given a
+ * provider, it also asks that and passes every chunk on.
  */
+interface Plan {
+  subscriptions: Record<string, string[]>;
+  providerPort?: number;
+}
+const { subscriptions, providerPort } = JSON.parse(process.env.FLOOR ?? "{}") as Plan;
+
 const server = Bun.serve<{ token: string }>({
   hostname: "127.0.0.1",
   port: 0,
@@ -14,9 +21,6 @@ const server = Bun.serve<{ token: string }>({
   websocket: {
     perMessageDeflate: false,
     open(socket) {
-      const { subscriptions } = JSON.parse(process.env.FLOOR ?? "{}") as {
-        subscriptions: Record<string, string[]>;
-      };
       for (const topic of subscriptions[socket.data.token] ?? []) socket.subscribe(topic);
       socket.send('{"method":"events.hello","params":{}}');
     },
@@ -43,7 +47,30 @@ const server = Bun.serve<{ token: string }>({
       });
       server.publish(params.conversation_id, `{"method":"events.messageNew","params":${message}}`);
       socket.send(`{"ok":true,"result":${message},"id":${id}}`);
+      if (providerPort) void relay(params.conversation_id, providerPort);
     },
   },
 });
+async function relay(conversation: string, port: number): Promise<void> {
+  const id = Bun.randomUUIDv7();
+  let offset = 0;
+  const response = await fetch(`http://127.0.0.1:${port}/v1`, { method: "POST", body: "{}" });
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) {
+    for (const line of decoder.decode(chunk, { stream: true }).split("\n")) {
+      if (!line.startsWith("data: {")) continue;
+      const data = JSON.parse(line.slice(6)) as { choices: [{ delta: { content?: string } }] };
+      const delta = data.choices[0].delta.content;
+      if (!delta) continue;
+      offset += delta.length;
+      const params = { id, delta, offset };
+      server.publish(conversation, JSON.stringify({ method: "events.messageDelta", params }));
+    }
+  }
+  server.publish(
+    conversation,
+    `{"method":"events.messageComplete","params":{"id":"${id}","turn":{"status":"complete"}}}`,
+  );
+}
+
 process.stdout.write(`floor listens on http://127.0.0.1:${server.port}\n`);

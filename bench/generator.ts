@@ -219,7 +219,8 @@ async function streams({ url, pid, tokens, conversations, providerPort, chunks, 
   for (const [place, conversation_id] of conversations.entries()) {
     const params = { conversation_id, content: "go on" };
     sockets[place]?.send(JSON.stringify({ id: 1, method: "messages.send", params }));
-    if (place % 25 === 24) await Bun.sleep(10);
+    // People do not all ask at the same moment.
+    await Bun.sleep(6);
   }
   await done.promise;
   const seconds = (performance.now() - started) / 1000;
@@ -234,45 +235,58 @@ async function streams({ url, pid, tokens, conversations, providerPort, chunks, 
     delta_p99: percentile(Float64Array.from(latencies), 0.99),
     worst_lag_ms: (await lag(url)) * 1000,
   };
-  standIn.stop(true);
+  standIn.stop();
   return result;
 }
 
 /** The longest hold-up of the server's event loop since the last look. */
 async function lag(url: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^parley_event_loop_lag_seconds (.+)$/m.exec(text)?.[1]);
+  return Number(/^parley_event_loop_lag_seconds (.+)$/m.exec(text)?.[1] ?? 0);
 }
 
-/** Speaks Chat Completions: so many chunks at so even a pace, each saying when it was sent. */
+/**
+ * Speaks Chat Completions: so many chunks at so even a pace, each saying when it was sent. One
+ * timer serves all streams, in as many parts as fit the pace, so that they do not all speak at once.
+ */
 function provider(port: number, chunks: number, pace: number) {
   const frame = (choice: object) =>
     `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`;
-  return Bun.serve({
+  const end = `${frame({ delta: {}, finish_reason: "stop" })}data: [DONE]\n\n`;
+  const parts = Array.from(
+    { length: pace },
+    () => new Map<ReadableStreamDefaultController, number>(),
+  );
+  let opened = 0;
+  let tick = 0;
+  const timer = setInterval(() => {
+    const part = parts[tick++ % pace];
+    const content = ` ${(performance.timeOrigin + performance.now()).toFixed(3)}`;
+    const chunk = frame({ delta: { content } });
+    for (const [controller, sent] of part ?? []) {
+      controller.enqueue(sent + 1 < chunks ? chunk : chunk + end);
+      part?.set(controller, sent + 1);
+      if (sent + 1 < chunks) continue;
+      controller.close();
+      part?.delete(controller);
+    }
+  }, 1);
+  const server = Bun.serve({
     hostname: "127.0.0.1",
     port,
     idleTimeout: 60,
     fetch: () => {
-      let sent = 0;
-      let timer: Timer;
-      const body = new ReadableStream({
-        start(controller) {
-          const speak = () => {
-            const content = ` ${(performance.timeOrigin + performance.now()).toFixed(3)}`;
-            controller.enqueue(frame({ delta: { content } }));
-            if (++sent < chunks) return;
-            clearInterval(timer);
-            controller.enqueue(frame({ delta: {}, finish_reason: "stop" }));
-            controller.enqueue("data: [DONE]\n\n");
-            controller.close();
-          };
-          timer = setInterval(speak, pace);
-        },
-        cancel: () => clearInterval(timer),
-      });
+      const part = parts[opened++ % pace];
+      const body = new ReadableStream({ start: (controller) => void part?.set(controller, 0) });
       return new Response(body, { headers: { "content-type": "text/event-stream" } });
     },
   });
+  return {
+    stop() {
+      clearInterval(timer);
+      void server.stop(true);
+    },
+  };
 }
 
 const scenarios: Record<string, (input: never) => Promise<unknown>> = {

@@ -58,7 +58,7 @@ const scenarios: Record<string, () => Promise<void>> = {
         made.conversations.map((conversation, pair) => ({ place: 2 * pair, conversation })),
       warmup: 50_000,
       messages: 150_000,
-      window: 3,
+      window: 2,
       receivers: 2,
     });
   },
@@ -94,26 +94,28 @@ const scenarios: Record<string, () => Promise<void>> = {
         model: "bench",
       },
     };
-    await using server = await startPinned(MAIN, {
+    const { tokens, conversations } = made;
+    const subscriptions = Object.fromEntries(
+      tokens.map((token, place) => [token, [conversations[place] ?? ""]]),
+    );
+    const plan = { tokens, conversations, providerPort, chunks: 500, pace: 20 };
+    const floor = await streamed(FLOOR, plan, {
+      FLOOR: JSON.stringify({ subscriptions, providerPort }),
+    });
+    const parley = await streamed(MAIN, plan, {
       PARLEY_DATA: dataDir,
       PARLEY_LIMITS: LIMITS,
       PARLEY_PROVIDERS: JSON.stringify(providers),
     });
-    const { url, pid } = server;
-    const { tokens, conversations } = made;
-    const plan = { url, pid, tokens, conversations, providerPort, chunks: 500, pace: 20 };
-    const result = await generate<StreamResult>("streams", plan);
-    const share = result.cpu_us / 1e6 / result.seconds;
-    print(`500 streams of 50 chunks a second: ${result.chunks} chunks, ${result.deltas} deltas`);
-    print(`  of one core used            ${fixed(share * 100, 8)} %`);
-    print(`  CPU µs a chunk              ${fixed(result.cpu_us / result.chunks, 8)}`);
-    print(
-      `  first token, added ms       ${fixed(result.first_p50, 8)} p50 ${fixed(result.first_p99, 8)} p99`,
-    );
-    print(
-      `  later deltas, behind ms     ${fixed(result.delta_p50, 8)} p50 ${fixed(result.delta_p99, 8)} p99`,
-    );
-    print(`  event loop held up, ms      ${fixed(result.worst_lag_ms, 8)} at worst`);
+    print(`500 streams of 50 chunks a second: ${parley.chunks} chunks, ${parley.deltas} deltas`);
+    print("                            Parley      floor   ratio");
+    row("seconds (10 at best)", parley.seconds, floor.seconds);
+    row("CPU µs a chunk", parley.cpu_us / parley.chunks, floor.cpu_us / floor.chunks);
+    row("first token p50 ms", parley.first_p50, floor.first_p50);
+    row("first token p99 ms", parley.first_p99, floor.first_p99);
+    row("later deltas p50 ms", parley.delta_p50, floor.delta_p50);
+    row("later deltas p99 ms", parley.delta_p99, floor.delta_p99);
+    print(`  loop held up at worst, ms ${fixed(parley.worst_lag_ms, 6)}`);
   },
 
   /** Ten thousand sockets that only listen. */
@@ -206,6 +208,15 @@ async function measured(
 ): Promise<LoadResult> {
   await using server = await startPinned(script, env);
   return await generate<LoadResult>("load", input(server));
+}
+
+async function streamed(
+  script: string,
+  plan: object,
+  env: Record<string, string>,
+): Promise<StreamResult> {
+  await using server = await startPinned(script, env);
+  return await generate<StreamResult>("streams", { ...plan, url: server.url, pid: server.pid });
 }
 
 async function freePort(): Promise<number> {

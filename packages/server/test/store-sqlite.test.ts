@@ -20,7 +20,7 @@ import { groupWriter } from "../src/store/sqlite/group.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { migrations } from "../src/store/sqlite/migrations.ts";
 import type { AccountRecord, Store, WriteTx } from "../src/store/store.ts";
-import { storeContract } from "./support/store-contract.ts";
+import { storeContract } from "./support/store-contract/index.ts";
 
 storeContract("SQLite", async () => {
   const files = folder();

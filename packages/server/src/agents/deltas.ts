@@ -112,7 +112,7 @@ function take(stream: Stream): Taken {
 
 async function keep(store: Store, taken: readonly Taken[]): Promise<void> {
   const offsets = taken.map(({ stream }) => stream.offset);
-  const ended = await store.write(async (tx) => {
+  const ended = await store.note(async (tx) => {
     const gone: Stream[] = [];
     for (const [place, { stream, delta, first }] of taken.entries()) {
       const offset = offsets[place] as number;

@@ -126,13 +126,13 @@ async function prepare({ store, config }: TurnServices, id: number): Promise<Pre
 }
 
 async function answer(
-  { config, store, vault, deltas, log }: TurnServices,
+  services: TurnServices,
   { turn, agent, provider, context, max_output_tokens, sealed_key }: Prepared,
   call: AbortController,
   usage: UsageSoFar,
 ): Promise<void> {
-  const place = { owner_id: agent.owner.id, provider: agent.account.provider ?? "" };
-  const api_key = vault.open(sealed_key, place);
+  const { config, store, deltas, log } = services;
+  const api_key = opened(services, agent, sealed_key);
   const sandbox = isSandboxKey(api_key);
   if (sandbox && !config.sandbox) {
     throw new TurnFailed("key_rejected", "The sandbox is off here. Store a key of the provider's.");
@@ -164,6 +164,16 @@ async function answer(
     }
   } finally {
     await stream.end();
+  }
+}
+
+function opened({ vault, log }: TurnServices, agent: AgentRecord, sealed_key: string): string {
+  const { account, owner } = agent;
+  try {
+    return vault.open(sealed_key, { owner_id: owner.id, provider: account.provider ?? "" });
+  } catch (error) {
+    log.error({ err: error, agent: account.username }, "a sealed key does not open");
+    throw new TurnFailed("internal", "The stored API key cannot be opened here. Store it again.");
   }
 }
 

@@ -27,6 +27,11 @@ import type { Announcement } from "../announcement.ts";
 export interface Store {
   read<Result>(unit: (tx: ReadTx) => Awaitable<Result>): Promise<Result>;
   write<Result>(unit: (tx: WriteTx) => Awaitable<Result>): Promise<Result>;
+  /**
+   * A unit that does not wait for the disk: for what passes by and is stored only in case. What it
+   * did survives the end of the process, but perhaps not a power cut.
+   */
+  note<Result>(unit: (tx: WriteTx) => Awaitable<Result>): Promise<Result>;
   /** Messages the viewer can see whose text matches, newest first. */
   search(query: SearchQuery): Promise<SearchHit[]>;
   /** Hands over what was committed, to a listener that does not throw. Set once, before the first write. */

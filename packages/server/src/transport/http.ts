@@ -7,13 +7,18 @@ import { readJson } from "./body.ts";
 /** A page or document that is fetched with GET. */
 export type Page = (request: Request) => Promise<Response> | Response;
 
+/** The pages by their path; undefined where there is none. */
+export interface Pages {
+  get(path: string): Page | undefined;
+}
+
 /** Upgrades a request to a socket: undefined when it did. */
 export type Upgrade = (request: Request, address: string) => Promise<Response | undefined>;
 
 export interface HttpOptions {
   services: Services;
   invoke: Invoke;
-  pages: ReadonlyMap<string, Page>;
+  pages: Pages;
   upgrade: Upgrade;
 }
 

@@ -4,18 +4,20 @@ import type { Bus } from "../realtime/bus.ts";
 import { asyncApi } from "../reference/asyncapi.ts";
 import { openApi } from "../reference/openapi.ts";
 import { referencePage, referencePolicy } from "../reference/page.ts";
-import { failureResponse, type Page } from "./http.ts";
+import { failureResponse, type Page, type Pages } from "./http.ts";
+import { webClient } from "./web.ts";
 
-/** What can be fetched with GET: the reference, and what operators watch. */
-export function pages({ services, bus }: { services: Services; bus: Bus }): Map<string, Page> {
+/** What can be fetched with GET: the web client, the reference, and what operators watch. */
+export function pages({ services, bus }: { services: Services; bus: Bus }): Pages {
   const { config, store, metrics } = services;
   const json = (document: object): Page => {
     const text = JSON.stringify(document);
     return () => new Response(text, { headers: { "content-type": "application/json" } });
   };
   const docs = referencePage();
+  const web = webClient();
 
-  return new Map<string, Page>([
+  const own = new Map<string, Page>([
     ["/health", () => Response.json({ ok: true })],
     ["/ready", () => ready(services, () => Promise.all([store.ready(), bus.ready()]))],
     ["/metrics", () => new Response(metrics.text(), { headers: plain })],
@@ -23,8 +25,8 @@ export function pages({ services, bus }: { services: Services; bus: Bus }): Map<
     ["/openapi.json", json(openApi())],
     ["/asyncapi.json", json(asyncApi())],
     ["/docs", () => html(docs, referencePolicy)],
-    ["/", () => Response.redirect("/docs", 302)],
   ]);
+  return { get: (path) => own.get(path) ?? web(path) };
 }
 
 const plain = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };

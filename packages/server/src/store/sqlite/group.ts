@@ -10,6 +10,8 @@ type Unit = (tx: WriteTx) => Awaitable<unknown>;
 
 interface Job {
   unit: Unit;
+  /** Whether it has to be on disk before anybody hears of it. */
+  durable: boolean;
   announcements: Announcement[];
   resolve(result: unknown): void;
   reject(error: unknown): void;
@@ -23,6 +25,8 @@ interface Batch {
 
 export interface GroupWriter {
   write(unit: Unit): Promise<unknown>;
+  /** The same without waiting for the disk, neither before nor after. */
+  note(unit: Unit): Promise<unknown>;
   /** Resolves once everything committed so far is on disk. */
   settled(): Promise<void> | undefined;
   /** How many units have been committed. */
@@ -55,6 +59,8 @@ export function groupWriter(options: GroupOptions): GroupWriter {
   const tx: WriteTx = { ...options.tx, emit: (one) => void announcements.push(one) };
 
   const waiting: Job[] = [];
+  const notes: Job[] = [];
+  let noted: PromiseWithResolvers<void> | null = null;
   let working = false;
   let transaction: Promise<void> | null = null;
   let paused: Promise<void> | null = null;
@@ -67,16 +73,27 @@ export function groupWriter(options: GroupOptions): GroupWriter {
 
   async function work(): Promise<void> {
     working = true;
-    while (waiting.length > 0) {
+    while (waiting.length + notes.length > 0) {
       // Everything that arrives in the same turn of the event loop shares a group.
       await new Promise<void>((resolve) => setImmediate(resolve));
-      // The disk sets the pace: what arrives during one sync shares the next transaction.
-      while (paused || inSync) await (paused ?? inSync?.synced.promise.catch(() => {}));
-      transaction = commitGroup(waiting.splice(0, GROUP_SIZE));
+      while (paused) await paused;
+      const jobs = [...(inSync ? [] : waiting.splice(0, GROUP_SIZE)), ...notes.splice(0)];
+      if (jobs.length === 0) {
+        await diskOrNote();
+        continue;
+      }
+      transaction = commitGroup(jobs);
       await transaction;
       transaction = null;
     }
     working = false;
+  }
+
+  /** The disk sets the pace: what arrives during one sync shares the next transaction. */
+  async function diskOrNote(): Promise<void> {
+    noted = Promise.withResolvers();
+    await Promise.race([noted.promise, inSync?.synced.promise.catch(() => {})]);
+    noted = null;
   }
 
   /** One transaction for all. A unit that fails after it wrote spoils it: the others begin again. */
@@ -119,14 +136,18 @@ export function groupWriter(options: GroupOptions): GroupWriter {
   }
 
   function finish(done: Batch["finished"]): void {
-    if (done.length === 0) return;
     written += done.length;
+    const durable = done.filter(({ job }) => job.durable);
+    const told = done.filter(({ job }) => !job.durable);
+    tell(told);
+    for (const { job, result } of told) job.resolve(result);
+    if (durable.length === 0) return;
     if (!next) {
       next = { finished: [], synced: Promise.withResolvers() };
       // Heard by readers, if there are any.
       next.synced.promise.catch(() => {});
     }
-    next.finished.push(...done);
+    next.finished.push(...durable);
     if (!inSync) void syncBatches();
   }
 
@@ -136,12 +157,15 @@ export function groupWriter(options: GroupOptions): GroupWriter {
       next = null;
       try {
         await sync();
-        tell(inSync);
+        tell(inSync.finished);
         for (const { job, result } of inSync.finished) job.resolve(result);
         inSync.synced.resolve();
       } catch (error) {
         broken = error;
-        for (const { job } of [...inSync.finished, ...waiting.splice(0).map((job) => ({ job }))]) {
+        for (const { job } of [
+          ...inSync.finished,
+          ...[...waiting.splice(0), ...notes.splice(0)].map((job) => ({ job })),
+        ]) {
           job.reject(error);
         }
         inSync.synced.reject(error);
@@ -151,7 +175,7 @@ export function groupWriter(options: GroupOptions): GroupWriter {
   }
 
   /** What is on disk is written, whatever becomes of telling it. */
-  function tell({ finished }: Batch): void {
+  function tell(finished: Batch["finished"]): void {
     try {
       committed(finished.flatMap(({ job }) => job.announcements));
     } catch {
@@ -159,14 +183,18 @@ export function groupWriter(options: GroupOptions): GroupWriter {
     }
   }
 
+  const enter = (unit: Unit, durable: boolean): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      if (broken) throw broken;
+      if (closed) throw new Error("the store is closed");
+      (durable ? waiting : notes).push({ unit, durable, announcements: [], resolve, reject });
+      if (!durable) noted?.resolve();
+      if (!working) void work();
+    });
+
   return {
-    write: (unit) =>
-      new Promise((resolve, reject) => {
-        if (broken) throw broken;
-        if (closed) throw new Error("the store is closed");
-        waiting.push({ unit, announcements: [], resolve, reject });
-        if (!working) void work();
-      }),
+    write: (unit) => enter(unit, true),
+    note: (unit) => enter(unit, false),
     settled: () => (broken ? Promise.reject(broken) : (next ?? inSync)?.synced.promise),
     written: () => written,
     close: async () => {

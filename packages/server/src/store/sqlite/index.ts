@@ -47,6 +47,7 @@ export function openSqliteStore(path: string): Store {
       return result;
     },
     write: (unit) => group.write(unit) as Promise<never>,
+    note: (unit) => group.note(unit) as Promise<never>,
     search: (query) => background.ask({ kind: "search", query }),
     onCommit: (handler) => {
       listener = handler;

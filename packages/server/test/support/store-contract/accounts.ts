@@ -1,0 +1,130 @@
+import { expect } from "bun:test";
+import type { AccountRecord, ReadTx } from "../../../src/store/store.ts";
+import { at, type Check, newAccount, newAgent, START, times, type World } from "./world.ts";
+
+export function accounts(check: Check) {
+  check("an account is found by its username, with what only the server knows", async (world) => {
+    const { store } = world;
+    const [alice] = await world.people("alice");
+    const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
+    expect(alice).toEqual({
+      id: expect.any(Number),
+      username: "alice",
+      kind: "human",
+      display_name: "alice",
+      owner_id: null,
+      provider: null,
+    });
+    expect(agent).toMatchObject({ kind: "agent", owner_id: alice.id, provider: "claude" });
+    expect(await store.read((tx) => tx.account("alice"))).toEqual(alice);
+    expect(await store.read((tx) => tx.account("alice:claude"))).toEqual(agent);
+    expect(await store.read((tx) => tx.account("Alice"))).toBeNull();
+    expect(await store.read((tx) => tx.account("nobody"))).toBeNull();
+  });
+
+  check("a username is given once, also to those who ask at the same time", async (world) => {
+    const asked = times(10).map(() =>
+      world.store.write((tx) =>
+        tx.insertAccount({ username: "alice", kind: "human", display_name: "A", at: START }),
+      ),
+    );
+    const made = (await Promise.all(asked)).filter((account) => account !== null);
+    expect(made).toHaveLength(1);
+    expect(await world.store.read((tx) => tx.account("alice"))).toEqual(made[0] ?? null);
+  });
+
+  check("several accounts are found at once, without those that do not exist", async (world) => {
+    const made = await world.people("alice", "bob", "carol");
+    const found = await world.store.read((tx) => tx.accounts(["carol", "nobody", "alice"]));
+    expect(byName(found)).toEqual([at(made, 0), at(made, 2)]);
+    expect(await world.store.read((tx) => tx.accounts([]))).toEqual([]);
+  });
+
+  check("credentials carry the password's hash, and null where there is none", async (world) => {
+    const { store } = world;
+    const account = await store.write((tx) =>
+      newAccount(tx, { username: "alice", password_hash: "hash" }),
+    );
+    const agent = await store.write((tx) => newAgent(tx, account, "gpt"));
+    const credentials = (username: string) => store.read((tx) => tx.credentials(username));
+    expect(await credentials("alice")).toEqual({ account, password_hash: "hash" });
+    expect(await credentials("alice:gpt")).toEqual({ account: agent, password_hash: null });
+    expect(await credentials("nobody")).toBeNull();
+  });
+
+  check("a new display name is shown everywhere", async (world) => {
+    const [alice] = await world.people("alice");
+    const room = await world.group(alice);
+    await world.send(room, alice, "hello");
+    await world.store.write((tx) => tx.setDisplayName(alice.id, "Älice 👋"));
+    const view = await world.view(room, alice);
+    const shown = [view.created_by, at(view.participants, 0), view.last_message?.sender];
+    expect(shown.map((account) => account?.display_name)).toEqual(times(3).map(() => "Älice 👋"));
+  });
+
+  /** People whose names begin alike, and agents of two of them. */
+  async function crowd(world: World) {
+    const names = ["al_b", "al1", "alb", "bea", "zoe", "al"];
+    const made = await world.people(...names);
+    const [zoe, bea] = [at(made, 4), at(made, 3)];
+    await world.store.write(async (tx) => {
+      await newAgent(tx, zoe, "claude");
+      await newAgent(tx, bea, "claude");
+      await tx.setDisplayName(zoe.id, "Zoë van Alphen");
+      await tx.setDisplayName(bea.id, "100% Bea");
+    });
+    return { zoe, bea };
+  }
+  const listed = async (world: World, query: Parameters<ReadTx["listAccounts"]>[0]) =>
+    (await world.store.read((tx) => tx.listAccounts(query))).map(({ username }) => username);
+
+  check("the list has all humans and one's own agents, by username", async (world) => {
+    const { zoe } = await crowd(world);
+    const names = ["al", "al1", "al_b", "alb", "bea", "zoe", "zoe:claude"];
+    expect(await listed(world, { viewerId: zoe.id, limit: 100 })).toEqual(names);
+  });
+
+  check("the list read page by page is the whole list", async (world) => {
+    const { zoe } = await crowd(world);
+    const whole = await listed(world, { viewerId: zoe.id, limit: 100 });
+    const pages: string[] = [];
+    for (let page = [""]; page.length > 0; ) {
+      page = await listed(world, { viewerId: zoe.id, after: pages.at(-1), limit: 2 });
+      pages.push(...page);
+    }
+    expect(pages).toEqual(whole);
+  });
+
+  check(
+    "the list can be asked for the beginning of a username or of a word of the name",
+    async (world) => {
+      const { zoe } = await crowd(world);
+      const query = (text: string) => listed(world, { viewerId: zoe.id, query: text, limit: 100 });
+      expect(await query("al")).toEqual(["al", "al1", "al_b", "alb", "zoe"]);
+      expect(await query("ALP")).toEqual(["zoe"]);
+      expect(await query("phen")).toEqual([]);
+      expect(await query("zoe:")).toEqual(["zoe:claude"]);
+      expect(await query("al_")).toEqual(["al_b"]);
+      expect(await query("100%")).toEqual(["bea"]);
+      expect(await query("%")).toEqual([]);
+      expect(await query("\\")).toEqual([]);
+      expect(await query("")).toHaveLength(7);
+    },
+  );
+
+  check("the list can be asked for certain usernames", async (world) => {
+    const { zoe } = await crowd(world);
+    const usernames = ["zoe:claude", "bea:claude", "nobody", "al", "al"];
+    expect(await listed(world, { viewerId: zoe.id, usernames, limit: 100 })).toEqual([
+      "al",
+      "zoe:claude",
+    ]);
+    expect(await listed(world, { viewerId: zoe.id, usernames, after: "al", limit: 1 })).toEqual([
+      "zoe:claude",
+    ]);
+    expect(await listed(world, { viewerId: zoe.id, usernames: [], limit: 100 })).toEqual([]);
+  });
+}
+
+const byName = (list: AccountRecord[]) =>
+  list.toSorted((one, other) => (one.username < other.username ? -1 : 1));

@@ -1,0 +1,134 @@
+import { expect } from "bun:test";
+import type { AccountRecord } from "../../../src/store/store.ts";
+import { type Check, conversationOf, inTurn, newAgent, START, type World } from "./world.ts";
+
+export function agents(check: Check) {
+  const UNLIMITED = {
+    spenders: "participants",
+    daily_tokens: null,
+    chat_daily_tokens: null,
+    turns_per_minute: null,
+  } as const;
+
+  async function owned({ store, people }: World) {
+    const [alice, bob] = await people("alice", "bob");
+    const [gpt, claude, his] = (await store.write((tx) =>
+      inTurn(
+        [
+          [alice, "gpt"],
+          [alice, "claude"],
+          [bob, "claude"],
+        ] as const,
+        ([owner, provider]) => newAgent(tx, owner, provider),
+      ),
+    )) as [AccountRecord, AccountRecord, AccountRecord];
+    const agent = (account: AccountRecord) => store.read((tx) => tx.agent(account.id));
+    const setKey = (owner: AccountRecord, sealed: string, provider = "claude") =>
+      store.write((tx) =>
+        tx.setAgentKey({ owner_id: owner.id, provider, sealed, tail: `…${sealed}`, at: START }),
+      );
+    return { alice, bob, gpt, claude, his, agent, setKey };
+  }
+
+  check("one that was never touched has no settings, and its owner", async (world) => {
+    const { alice, claude, agent } = await owned(world);
+    expect(await agent(claude)).toEqual({
+      account: claude,
+      owner: alice,
+      model: null,
+      instructions: null,
+      limits: UNLIMITED,
+      sealed_key: null,
+      key_tail: null,
+    });
+    expect(await agent(alice)).toBeNull();
+  });
+
+  check("an owner's are listed by provider", async (world) => {
+    const { alice, gpt, claude } = await owned(world);
+    const list = await world.store.read((tx) => tx.agents(alice.id));
+    expect(list.map(({ account }) => account)).toEqual([claude, gpt]);
+  });
+
+  check(
+    "a key belongs to one owner and provider, and can be replaced and removed",
+    async (world) => {
+      const { alice, bob, gpt, claude, his, agent, setKey } = await owned(world);
+      const keyOf = async (account: AccountRecord) => {
+        const found = await agent(account);
+        return [found?.sealed_key, found?.key_tail];
+      };
+      await setKey(alice, "first");
+      await setKey(bob, "his");
+      await setKey(alice, "second");
+      expect(await keyOf(claude)).toEqual(["second", "…second"]);
+      expect(await keyOf(his)).toEqual(["his", "…his"]);
+      expect(await keyOf(gpt)).toEqual([null, null]);
+      await world.store.write((tx) => tx.removeAgentKey(alice.id, "claude"));
+      await world.store.write((tx) => tx.removeAgentKey(alice.id, "gpt"));
+      expect(await keyOf(claude)).toEqual([null, null]);
+      expect(await keyOf(his)).toEqual(["his", "…his"]);
+    },
+  );
+
+  check("a key is sealed anew unless it was changed meanwhile", async (world) => {
+    const { alice, bob, setKey } = await owned(world);
+    await setKey(alice, "hers");
+    await setKey(bob, "his");
+    const sealed = await world.store.read((tx) => tx.sealedKeys());
+    await setKey(bob, "changed");
+    await world.store.write((tx) =>
+      inTurn(sealed, (key) => tx.resealKey(key, `${key.sealed} again`)),
+    );
+    const keys = await world.store.read((tx) => tx.sealedKeys());
+    expect(keys.toSorted((one, other) => one.owner_id - other.owner_id)).toEqual([
+      { owner_id: alice.id, provider: "claude", sealed: "hers again" },
+      { owner_id: bob.id, provider: "claude", sealed: "changed" },
+    ]);
+  });
+
+  check("profile and limits are set apart from each other", async (world) => {
+    const { claude, gpt, agent } = await owned(world);
+    const { store } = world;
+    const limits = { ...UNLIMITED, spenders: "owner", daily_tokens: 1000 } as const;
+    const profile = { model: "large", instructions: "Be brief." };
+    await store.write((tx) => tx.setAgentProfile(claude.id, profile));
+    expect(await agent(claude)).toMatchObject({ ...profile, limits: UNLIMITED });
+    await store.write((tx) => tx.setAgentLimits(claude.id, limits));
+    expect(await agent(claude)).toMatchObject({ ...profile, limits });
+    await store.write((tx) => tx.setAgentProfile(claude.id, { model: null, instructions: null }));
+    expect(await agent(claude)).toMatchObject({ model: null, instructions: null, limits });
+    expect(await agent(gpt)).toMatchObject({ model: null, limits: UNLIMITED });
+    await store.write((tx) => tx.setAgentLimits(claude.id, UNLIMITED));
+    expect(await agent(claude)).toMatchObject({ limits: UNLIMITED });
+  });
+
+  check("a conversation's are counted, and each has a mode that goes with it", async (world) => {
+    const { alice, bob, gpt, claude } = await owned(world);
+    const { store } = world;
+    const room = await world.group(alice, bob, gpt);
+    const other = await world.group(alice, gpt);
+    const seats = () => store.read((tx) => tx.conversationAgents(room.id));
+    const count = async () => (await store.read((tx) => conversationOf(tx, room))).agent_count;
+    const seat = (account: AccountRecord, always_on: boolean) => ({
+      account,
+      always_on,
+      spenders: "participants" as const,
+    });
+    await store.write(async (tx) => {
+      await tx.insertMembers(room.id, [claude.id], START);
+      await tx.setAlwaysOn(room.id, gpt.id, true);
+    });
+    expect([await seats(), await count()]).toEqual([[seat(gpt, true), seat(claude, false)], 2]);
+    expect(await store.read((tx) => tx.conversationAgents(other.id))).toEqual([seat(gpt, false)]);
+    expect(await store.read((tx) => tx.members(room.id))).toContainEqual({
+      account: gpt,
+      always_on: true,
+      last_read_seq: 0,
+    });
+    await store.write((tx) => tx.deleteMembers(room.id, [gpt.id]));
+    expect([await seats(), await count()]).toEqual([[seat(claude, false)], 1]);
+    await store.write((tx) => tx.insertMembers(room.id, [gpt.id], START));
+    expect(await seats()).toEqual([seat(claude, false), seat(gpt, false)]);
+  });
+}

@@ -1,0 +1,88 @@
+import { expect } from "bun:test";
+import type { Store } from "../../../src/store/store.ts";
+import {
+  at,
+  type Check,
+  inTurn,
+  newAccount,
+  recordOf,
+  START,
+  send,
+  times,
+  wholeHistory,
+} from "./world.ts";
+
+export function closing(check: Check) {
+  check("everything is still there when it is opened again", async (world) => {
+    const [alice, bob] = await world.people("alice", "bob");
+    const room = await world.group(alice, bob);
+    const sent = await inTurn(times(6), (n) =>
+      world.send(room, alice, `needle ${n}`, { client_msg_id: `${n}`, mentions: ["bob"] }),
+    );
+    await world.edit(at(sent, 0), "needle edited", ["bob"]);
+    await world.remove(at(sent, 1), at(sent, 2));
+    await world.hide(bob, at(sent, 3));
+    await world.store.write(async (tx) => {
+      await tx.addReaction(await recordOf(tx, at(sent, 4)), {
+        reactor: bob,
+        emoji: "👍",
+        at: START,
+      });
+      await tx.markRead(room.id, bob.id, 5);
+      const session = { token_hash: "hash", account_id: bob.id, user_agent: "x", at: START };
+      await tx.insertSession({ id: Bun.randomUUIDv7(), ...session, expires_at: START + 1000 });
+    });
+    const everything = async (store: Store) => ({
+      hits: await store.search({ words: ["needle"], viewerId: bob.id, limit: 100 }),
+      ...(await store.read(async (tx) => ({
+        accounts: await tx.listAccounts({ viewerId: bob.id, limit: 100 }),
+        session: await tx.session("hash"),
+        chats: await tx.chats({ viewerId: bob.id, limit: 100 }),
+        detail: await tx.conversationDetail(room.id, bob.id),
+        members: await tx.members(room.id),
+        history: await wholeHistory(tx, room, bob),
+        updates: await tx.updates({
+          conversationId: room.id,
+          viewerId: bob.id,
+          since: 0,
+          limit: 100,
+        }),
+        sentBefore: await tx.sentBefore(room.id, alice.id, "1"),
+      }))),
+    });
+    const before = await everything(world.store);
+    expect(before.hits).toHaveLength(3);
+    const reopened = await world.reopen();
+    expect(await everything(reopened)).toEqual(before);
+    const next = await reopened.write((tx) => send(tx, room, alice, "next"));
+    expect(next.seq).toBe(before.detail.seq + 1);
+  });
+
+  check(
+    "a write under way while it closes is kept or refused, and nothing in between",
+    async (world) => {
+      const [alice] = await world.people("alice");
+      const room = await world.group(alice);
+      const writes = times(40).map((n) => world.send(room, alice, `${n}`).catch(() => null));
+      const reopening = world.reopen();
+      const kept = (await Promise.all(writes)).filter((message) => message !== null);
+      const reopened = await reopening;
+      const shown = await reopened.read((tx) => wholeHistory(tx, room, alice));
+      expect(shown).toEqual(kept);
+    },
+  );
+
+  check("a store that is closed refuses to write", async (world) => {
+    const reopened = await world.reopen();
+    let refused = false;
+    world.people("alice").catch(() => {
+      refused = true;
+    });
+    // Time enough for a store that works to have done as much.
+    for (const n of times(3)) {
+      await reopened.write((tx) => newAccount(tx, { username: `user${n}` }));
+    }
+    expect(refused).toBe(true);
+    expect(await reopened.read((tx) => tx.account("alice"))).toBeNull();
+  });
+}

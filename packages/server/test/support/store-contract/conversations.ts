@@ -1,0 +1,258 @@
+import { expect } from "bun:test";
+import type { Conversation, SharedConversation } from "@parley/protocol";
+import type { AccountRecord } from "../../../src/store/store.ts";
+import {
+  at,
+  type Check,
+  inTurn,
+  newAgent,
+  newGroup,
+  recordOf,
+  START,
+  shown,
+  times,
+  type World,
+} from "./world.ts";
+
+export function conversations(check: Check) {
+  const trio = (world: World) => world.people("alice", "bob", "carol");
+
+  check("a new group is as its creator made it", async (world) => {
+    const [alice, bob] = await trio(world);
+    const room = await world.store.write((tx) => newGroup(tx, [alice, bob], { title: "Team" }));
+    const shared: SharedConversation = {
+      id: room.uuid,
+      kind: "group",
+      title: "Team",
+      participants: [shown(alice), shown(bob)],
+      created_by: shown(alice),
+      admin: "alice",
+      created_at: new Date(START).toISOString(),
+      updated_at: new Date(START).toISOString(),
+      seq: 0,
+      last_message: null,
+      participant_count: 2,
+    };
+    const own = { unread_count: 0, unread: { human: 0, agent: 0, mentions: 0 }, last_read_seq: 0 };
+    const { store } = world;
+    expect(await store.read((tx) => tx.sharedConversation(room.id))).toEqual(shared);
+    expect(await world.view(room, bob)).toEqual({ ...shared, ...own });
+    expect(await store.read((tx) => tx.conversationDetail(room.id, bob.id))).toEqual({
+      ...shared,
+      ...own,
+      reads: { alice: 0, bob: 0 },
+    });
+  });
+
+  check("its record tells whether an account takes part", async (world) => {
+    const [alice, bob] = await trio(world);
+    const room = await world.group(alice);
+    const find = (uuid: string, viewer: AccountRecord) =>
+      world.store.read((tx) => tx.conversation(uuid, viewer.id));
+    const record = {
+      ...room,
+      kind: "group",
+      title: null,
+      admin_id: alice.id,
+      seq: 0,
+      participant_count: 1,
+      agent_count: 0,
+    } as const;
+    expect(await find(room.uuid, alice)).toEqual({ ...record, joined: true });
+    expect(await find(room.uuid, bob)).toEqual({ ...record, joined: false });
+    expect(await find(Bun.randomUUIDv7(), alice)).toBeNull();
+  });
+
+  check(
+    "a direct conversation has no admin and is found by its two, in either order",
+    async (world) => {
+      const [alice, bob, carol] = await trio(world);
+      const { store } = world;
+      const uuid = Bun.randomUUIDv7();
+      const id = await store.write(async (tx) => {
+        const direct = [bob.id, alice.id] as const;
+        const made = { uuid, kind: "direct", title: null, created_by: bob.id, direct } as const;
+        return tx.insertConversation({ ...made, at: START });
+      });
+      const find = (...pair: [AccountRecord, AccountRecord]) =>
+        store.read((tx) => tx.directConversation([pair[0].id, pair[1].id]));
+      expect(await find(alice, bob)).toBe(id);
+      expect(await find(bob, alice)).toBe(id);
+      expect(await find(alice, carol)).toBeNull();
+      expect(await find(alice, alice)).toBeNull();
+      expect(await store.read((tx) => tx.conversation(uuid, bob.id))).toMatchObject({
+        kind: "direct",
+        admin_id: null,
+      });
+    },
+  );
+
+  check(
+    "there is one direct conversation for each pair, also when both start it at once",
+    async (world) => {
+      const [alice, bob] = await trio(world);
+      const start = (by: AccountRecord, other: AccountRecord) =>
+        world.store.write(async (tx) => {
+          const direct = [by.id, other.id] as const;
+          const existing = await tx.directConversation(direct);
+          if (existing !== null) return existing;
+          const made = {
+            kind: "direct",
+            title: null,
+            created_by: by.id,
+            direct,
+            at: START,
+          } as const;
+          return tx.insertConversation({ uuid: Bun.randomUUIDv7(), ...made });
+        });
+      const ids = await Promise.all(
+        times(10).flatMap(() => [start(alice, bob), start(bob, alice)]),
+      );
+      expect(new Set(ids).size).toBe(1);
+    },
+  );
+
+  check("members come in the order in which they joined", async (world) => {
+    const [alice, bob, carol] = await trio(world);
+    const { store } = world;
+    const room = await world.group(carol, alice);
+    await store.write(async (tx) => {
+      await tx.insertMembers(room.id, [bob.id], START);
+      await tx.deleteMembers(room.id, [carol.id]);
+      await tx.insertMembers(room.id, [carol.id], START);
+    });
+    expect(await store.read((tx) => tx.members(room.id))).toEqual(
+      [alice, bob, carol].map((account) => ({ account, always_on: false, last_read_seq: 0 })),
+    );
+    const { participants, participant_count } = await world.view(room, bob);
+    expect(participants.map(({ username }) => username)).toEqual(["alice", "bob", "carol"]);
+    expect(participant_count).toBe(3);
+  });
+
+  check("those named who take part are told apart from others", async (world) => {
+    const [alice, bob] = await trio(world);
+    const room = await world.group(alice, bob);
+    const among = (names: string[]) =>
+      world.store.read((tx) => tx.participantsAmong(room.id, names));
+    expect((await among(["nobody", "carol", "bob", "alice"])).toSorted()).toEqual(["alice", "bob"]);
+    expect(await among([])).toEqual([]);
+  });
+
+  check("lists show fifty of many participants, and the detail all of them", async (world) => {
+    const people = await world.people(...times(55).map((n) => `user${String(n).padStart(2, "0")}`));
+    const room = await world.group(...people);
+    const [first] = people as [AccountRecord];
+    const { store } = world;
+    const shown = people.map(({ username }) => username);
+    const names = ({ participants }: Pick<Conversation, "participants">) =>
+      participants.map(({ username }) => username);
+    const view = await world.view(room, first);
+    expect([names(view), view.participant_count]).toEqual([shown.slice(0, 50), 55]);
+    const shared = await store.read((tx) => tx.sharedConversation(room.id));
+    expect(names(shared)).toEqual(shown.slice(0, 50));
+    const detail = await store.read((tx) => tx.conversationDetail(room.id, first.id));
+    expect([names(detail), Object.keys(detail.reads)]).toEqual([shown, shown]);
+  });
+
+  check("the detail tells how far each human has read", async (world) => {
+    const [alice, bob] = await trio(world);
+    const { store } = world;
+    const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
+    const room = await world.group(alice, bob, agent);
+    for (const sender of [alice, bob, agent, alice]) await world.send(room, sender, "hello");
+    const { reads } = await store.read((tx) => tx.conversationDetail(room.id, bob.id));
+    expect(reads).toEqual({ alice: 4, bob: 2 });
+  });
+
+  check(
+    "a change of the group itself takes the counter one up and makes it the latest",
+    async (world) => {
+      const [alice, bob] = await trio(world);
+      const room = await world.group(alice, bob);
+      const seq = await world.store.write(async (tx) => {
+        await tx.setTitle(room.id, "New name");
+        await tx.setAdmin(room.id, bob.id);
+        return tx.advance(room.id, START + 60_000);
+      });
+      expect(seq).toBe(1);
+      expect(await world.view(room, alice)).toMatchObject({
+        title: "New name",
+        admin: "bob",
+        seq: 1,
+        updated_at: new Date(START + 60_000).toISOString(),
+      });
+      await world.store.write((tx) => tx.setAdmin(room.id, null));
+      expect((await world.view(room, alice)).admin).toBeNull();
+    },
+  );
+
+  check(
+    "messages make a conversation the latest, while edits, reactions and deletions do not",
+    async (world) => {
+      const [alice] = await trio(world);
+      const room = await world.group(alice);
+      const message = await world.send(room, alice, "hello", { at: START + 1000 });
+      const updated = async () => Date.parse((await world.view(room, alice)).updated_at) - START;
+      expect(await updated()).toBe(1000);
+      await world.store.write(async (tx) => {
+        const record = await recordOf(tx, message);
+        await tx.editMessage(record, "changed", [], START + 2000);
+        await tx.addReaction(record, { reactor: alice, emoji: "👍", at: START + 3000 });
+        await tx.deleteMessages([record], START + 4000);
+      });
+      expect(await updated()).toBe(1000);
+    },
+  );
+
+  check("an account's counters are those of the conversations it takes part in", async (world) => {
+    const [alice, bob] = await trio(world);
+    const [one, two] = [await world.group(alice, bob), await world.group(bob)];
+    await world.send(one, alice, "hello");
+    const counters = async (account: AccountRecord) =>
+      new Map(
+        (await world.store.read((tx) => tx.counters(account.id))).map(({ uuid, seq }) => [
+          uuid,
+          seq,
+        ]),
+      );
+    expect(await counters(alice)).toEqual(new Map([[one.uuid, 1]]));
+    expect(await counters(bob)).toEqual(
+      new Map([
+        [one.uuid, 1],
+        [two.uuid, 0],
+      ]),
+    );
+    await world.store.write((tx) => tx.deleteMembers(one.id, [bob.id]));
+    expect(await counters(bob)).toEqual(new Map([[two.uuid, 0]]));
+  });
+
+  check(
+    "the list has the latest first and, page by page, every conversation once",
+    async (world) => {
+      const [alice, bob] = await trio(world);
+      const { store } = world;
+      const rooms = await store.write((tx) =>
+        inTurn(times(9), (n) =>
+          newGroup(tx, n === 4 ? [bob] : [alice, bob], { at: START + (n >> 1) }),
+        ),
+      );
+      await world.send(at(rooms, 1), bob, "hello", { at: START + 100 });
+      const page = (after?: { updated_at: number; id: number }, limit = 100) =>
+        store.read((tx) => tx.chats({ viewerId: alice.id, after, limit }));
+      const place = (uuid: string) => rooms.findIndex((room) => room.uuid === uuid);
+      const whole = (await page()).map(({ id }) => place(id));
+      expect(whole).toEqual([1, 8, 7, 6, 5, 3, 2, 0]);
+      const paged: number[] = [];
+      for (let after: { updated_at: number; id: number } | undefined; ; ) {
+        const found = await page(after, 3);
+        paged.push(...found.map(({ id }) => place(id)));
+        const end = found.at(-1);
+        if (!end) break;
+        after = { updated_at: Date.parse(end.updated_at), id: at(rooms, place(end.id)).id };
+      }
+      expect(paged).toEqual(whole);
+      const [latest] = await page();
+      expect(latest).toEqual(await world.view(at(rooms, 1), alice));
+    },
+  );
+}

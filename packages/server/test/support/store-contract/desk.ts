@@ -1,0 +1,55 @@
+import type { Message } from "@parley/protocol";
+import type { FinishedTurn, NewTurn, TurnRecord, WriteTx } from "../../../src/store/store.ts";
+import { newAgent, type Room, START, send, type World } from "./world.ts";
+
+/** Alice and her agent in a room, and what happens to the agent's turns. */
+export async function desk({ store, people, group, send: say }: World) {
+  const [alice, bob] = await people("alice", "bob");
+  const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
+  const room = await group(alice, bob, agent);
+  const queue = (trigger: Message, rest: Partial<NewTurn> = {}) =>
+    store.write((tx) =>
+      tx.queueTurn({
+        agent_id: agent.id,
+        conversation_id: room.id,
+        trigger_uuid: trigger.id,
+        open_ended: true,
+        refusal: null,
+        at: START,
+        ...rest,
+      }),
+    );
+  const claim = (node = "here", most = 10) =>
+    store.write((tx) => tx.claimTurns(node, START + 10_000, most));
+  /** Asks, and has the agent begin to answer. */
+  const begin = async (where = room, at = START) => {
+    await queue(await say(where, alice, "question"), { conversation_id: where.id });
+    const [turn] = (await claim()) as [TurnRecord];
+    const message = await store.write((tx) => placeholder(tx, where, turn, at));
+    return { id: turn.id, message };
+  };
+  const finish = (id: number, rest: Partial<FinishedTurn> = {}) =>
+    store.write((tx) => finishTurn(tx, id, rest));
+  const append = (id: number, text: string, offset: number, first = false) =>
+    store.write((tx) => tx.appendChunk(id, { text, offset, first, at: START + 5 }));
+  const turn = (id: number) => store.read((tx) => tx.turn(id));
+  const open = () => store.read((tx) => tx.openTurns(room.id));
+  return { alice, bob, agent, room, queue, claim, begin, finish, append, turn, open };
+}
+
+export async function placeholder(tx: WriteTx, room: Room, turn: TurnRecord, at = START) {
+  const started = { status: "streaming", model: "m", error: null, usage: null } as const;
+  const message = await send(tx, room, turn.agent, "", {
+    turn: { ...started, triggered_by: turn.trigger_uuid },
+    at,
+  });
+  await tx.beginTurn(turn.id, { messageUuid: message.id, model: "m", at });
+  return message;
+}
+
+export async function finishTurn(tx: WriteTx, id: number, rest: Partial<FinishedTurn> = {}) {
+  const turn = await tx.turn(id);
+  if (!turn) throw new Error("the turn is missing");
+  const ending = { status: "complete", content: "answer", mentions: [], error: null } as const;
+  return tx.finishTurn(turn, { ...ending, usage: null, at: START + 9, ...rest });
+}

@@ -1,0 +1,47 @@
+import { describe, test } from "bun:test";
+import { accounts } from "./accounts.ts";
+import { agents } from "./agents.ts";
+import { closing } from "./closing.ts";
+import { conversations } from "./conversations.ts";
+import { hidingAndDeleting } from "./hiding-and-deleting.ts";
+import { history } from "./history.ts";
+import { messages } from "./messages.ts";
+import { order } from "./order.ts";
+import { reactions } from "./reactions.ts";
+import { reading } from "./reading.ts";
+import { search } from "./search.ts";
+import { sessions } from "./sessions.ts";
+import { spending } from "./spending.ts";
+import { turns } from "./turns.ts";
+import { unitsOfWork } from "./units-of-work.ts";
+import { updates } from "./updates.ts";
+import { type Check, type OpenedStore, world } from "./world.ts";
+
+export type { OpenedStore };
+
+/** Everything `Store` promises, for whichever backend. */
+export function storeContract(name: string, open: () => Promise<OpenedStore>): void {
+  const check: Check = (sentence, run) =>
+    test(sentence, async () => {
+      await using made = await world(open);
+      await run(made);
+    });
+  describe(`the store on ${name}`, () => {
+    describe("units of work", () => unitsOfWork(check));
+    describe("order", () => order(check));
+    describe("accounts", () => accounts(check));
+    describe("sessions", () => sessions(check));
+    describe("conversations", () => conversations(check));
+    describe("messages", () => messages(check));
+    describe("hiding and deleting", () => hidingAndDeleting(check));
+    describe("reactions", () => reactions(check));
+    describe("reading", () => reading(check));
+    describe("history", () => history(check));
+    describe("updates", () => updates(check));
+    describe("search", () => search(check));
+    describe("agents", () => agents(check));
+    describe("turns", () => turns(check));
+    describe("spending", () => spending(check));
+    describe("closing", () => closing(check));
+  });
+}

@@ -1,0 +1,226 @@
+import { expect } from "bun:test";
+import type { Message } from "@parley/protocol";
+import fc from "fast-check";
+import type { AccountRecord, ReadTx, TurnRecord, WriteTx } from "../../../src/store/store.ts";
+import { finishTurn, placeholder } from "./desk.ts";
+import {
+  at,
+  conversationOf,
+  inTurn,
+  newAccount,
+  newAgent,
+  newGroup,
+  type Room,
+  recordOf,
+  recordsOf,
+  START,
+  send,
+  wholeHistory,
+} from "./world.ts";
+
+let last = 0;
+const unique = () => ++last;
+
+type Step =
+  | { do: "send"; who: number; mentions: number[] }
+  | { do: "read"; who: number; part: number }
+  | { do: "delete"; which: number[] }
+  | { do: "hide"; who: number; which: number[] }
+  | { do: "edit"; which: number; mentions: number[] }
+  | { do: "react"; who: number; which: number }
+  | { do: "answer"; mentions: number[] }
+  | { do: "come or go"; who: number }
+  | { do: "follow"; limit: number };
+
+const who = fc.nat(4);
+const which = fc.nat(11);
+const several = fc.array(which, { minLength: 1, maxLength: 4 });
+const mentions = fc.array(who, { maxLength: 2 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("send"), who, mentions }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("read"), who, part: fc.nat(10) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("delete"), which: several }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("hide"), who, which: several }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("edit"), which, mentions }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("react"), who, which }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("answer"), mentions }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("come or go"), who }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("follow"), limit: fc.integer({ min: 1, max: 3 }) }),
+  },
+) as fc.Arbitrary<Step>;
+export const script = fc.array(step, { maxLength: 40, size: "max" });
+
+interface Told {
+  id: string;
+  seq: number;
+  sender: AccountRecord;
+  mentions: string[];
+  deleted: boolean;
+  readonly hiddenFrom: Set<AccountRecord>;
+}
+
+/**
+ * A group in which anything happens, kept beside the store as simply as can be: what was sent, who
+ * has hidden it, how far everybody has read. All within one unit of work, so that it is quick.
+ */
+export async function newStory(tx: WriteTx) {
+  const prefix = `story${unique()}_`;
+  const humans = await inTurn(["a", "b", "c", "d"], (name) =>
+    newAccount(tx, { username: prefix + name }),
+  );
+  const [reader] = humans as [AccountRecord];
+  const agent = await newAgent(tx, reader, "claude");
+  const everybody = humans.toSpliced(2, 0, agent);
+  const room = await newGroup(tx, everybody.slice(0, 3));
+  const places = new Map(everybody.slice(0, 3).map((account) => [account, 0]));
+  const told: Told[] = [];
+  const client = follower(room, reader);
+  let counter = 0;
+  let running: { turn: number; message: Told } | null = null;
+
+  const present = (n: number) => at([...places.keys()], n);
+  const names = (chosen: number[]) => [...new Set(chosen.map((n) => present(n).username))];
+  const alive = () => told.filter(({ deleted }) => !deleted);
+  const final = () => alive().filter((message) => message !== running?.message);
+  const chosenOf = (list: Told[], chosen: number[]) =>
+    list.length === 0 ? [] : [...new Set(chosen.map((n) => at(list, n)))];
+  const counted = (value: number) => expect(value).toBe(++counter);
+  const tell = ({ id, seq, mentions: named }: Message, sender: AccountRecord): Told => {
+    counted(seq);
+    places.set(sender, seq);
+    const message: Told = {
+      id,
+      seq,
+      sender,
+      mentions: named,
+      deleted: false,
+      hiddenFrom: new Set(),
+    };
+    told.push(message);
+    return message;
+  };
+
+  async function beginAnswer(): Promise<void> {
+    const trigger = told.at(-1);
+    if (!trigger || !places.has(agent)) return;
+    const asked = { agent_id: agent.id, conversation_id: room.id, trigger_uuid: trigger.id };
+    await tx.queueTurn({ ...asked, open_ended: true, refusal: null, at: START });
+    const claimed = await tx.claimTurns("here", START, 100);
+    const turn = claimed.find(({ conversation_id }) => conversation_id === room.id) as TurnRecord;
+    running = { turn: turn.id, message: tell(await placeholder(tx, room, turn), agent) };
+  }
+
+  async function endAnswer(named: string[]): Promise<void> {
+    if (!running) return;
+    counted(await finishTurn(tx, running.turn, { mentions: named }));
+    running.message.mentions = named;
+    running = null;
+  }
+
+  const steps: { [Do in Step["do"]]: (step: Extract<Step, { do: Do }>) => Promise<void> } = {
+    send: async ({ who: n, mentions: chosen }) => {
+      const sender = present(n);
+      const options = { mentions: names(chosen) };
+      tell(await send(tx, room, sender, `${told.length}`, options), sender);
+    },
+    read: async ({ who: n, part }) => {
+      const account = present(n);
+      const seq = Math.round((counter * part) / 10);
+      const before = places.get(account) as number;
+      expect(await tx.markRead(room.id, account.id, seq)).toBe(seq > before);
+      places.set(account, Math.max(seq, before));
+    },
+    delete: async ({ which: chosen }) => {
+      const gone = chosenOf(final(), chosen);
+      if (gone.length === 0) return;
+      counted(await tx.deleteMessages(await recordsOf(tx, gone), START));
+      for (const message of gone) message.deleted = true;
+    },
+    hide: async ({ who: n, which: chosen }) => {
+      const hidden = chosenOf(alive(), chosen);
+      await tx.hideMessages(await recordsOf(tx, hidden), present(n).id);
+      for (const message of hidden) message.hiddenFrom.add(present(n));
+    },
+    edit: async ({ which: n, mentions: chosen }) => {
+      const [message] = chosenOf(final(), [n]);
+      if (!message) return;
+      const record = await recordOf(tx, message);
+      counted(await tx.editMessage(record, `edited ${counter}`, names(chosen), START));
+      message.mentions = names(chosen);
+    },
+    react: async ({ who: n, which: m }) => {
+      const [message] = chosenOf(alive(), [m]);
+      if (!message) return;
+      const reactor = present(n);
+      const record = await recordOf(tx, message);
+      const there = await tx.reaction(record, reactor, "👍");
+      if (there) counted(await tx.removeReaction(record, reactor.id, "👍"));
+      else counted(await tx.addReaction(record, { reactor, emoji: "👍", at: START }));
+    },
+    answer: ({ mentions: chosen }) => (running ? endAnswer(names(chosen)) : beginAnswer()),
+    "come or go": async ({ who: n }) => {
+      const account = at(everybody, n);
+      if (account === reader) return;
+      if (account === agent) await endAnswer([]);
+      if (places.has(account)) await tx.deleteMembers(room.id, [account.id]);
+      else await tx.insertMembers(room.id, [account.id], START);
+      if (!places.delete(account)) places.set(account, counter);
+      counted(await tx.advance(room.id, START));
+    },
+    follow: ({ limit }) => client.follow(tx, limit),
+  };
+
+  return {
+    take: (one: Step) => steps[one.do](one as never),
+    async checkFollower(limit: number) {
+      await endAnswer([]);
+      await client.follow(tx, limit);
+      await client.check(tx);
+    },
+    /** What the store says is unread must be what counting messages says. */
+    async checkFigures() {
+      for (const [account, place] of places) {
+        const unread = alive().filter(
+          ({ seq, hiddenFrom }) => seq > place && !hiddenFrom.has(account),
+        );
+        const agent = unread.filter(({ sender }) => sender.kind === "agent").length;
+        const mentioned = unread.filter((message) => message.mentions.includes(account.username));
+        const view = await tx.conversationView(room.id, account.id);
+        const { seq, unread_count, unread: figures, last_read_seq } = view;
+        expect({ seq, unread_count, figures, last_read_seq }).toEqual({
+          seq: counter,
+          unread_count: unread.length,
+          figures: { human: unread.length - agent, agent, mentions: mentioned.length },
+          last_read_seq: place,
+        });
+        expect(await tx.unreadCount(room.id, account.id)).toBe(unread.length);
+      }
+    },
+  };
+}
+
+/** A client that knows of a room only what updates tell it. */
+export function follower(room: Room, viewer: AccountRecord) {
+  const known = new Map<string, Message>();
+  let since = 0;
+  return {
+    async follow(tx: ReadTx, limit: number): Promise<void> {
+      for (let more = true; more; ) {
+        const query = { conversationId: room.id, viewerId: viewer.id, since, limit };
+        const page = await tx.updates(query);
+        for (const message of page.messages) known.set(message.id, message);
+        for (const id of page.deleted_ids) known.delete(id);
+        if (page.has_more) expect(page.seq).toBeGreaterThan(since);
+        since = page.seq;
+        more = page.has_more;
+      }
+    },
+    async check(tx: ReadTx): Promise<void> {
+      const mine = [...known.values()].toSorted((one, other) => one.seq - other.seq);
+      expect(mine).toEqual(await wholeHistory(tx, room, viewer));
+      expect(since).toBe((await conversationOf(tx, room)).seq);
+    },
+  };
+}

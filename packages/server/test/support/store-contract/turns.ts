@@ -1,0 +1,248 @@
+import { expect } from "bun:test";
+import type { Message } from "@parley/protocol";
+import type { TurnRecord } from "../../../src/store/store.ts";
+import { desk, placeholder } from "./desk.ts";
+import { at, type Check, inTurn, recordOf, START, times } from "./world.ts";
+
+export function turns(check: Check) {
+  check("a turn waits with what it was asked", async (world) => {
+    const { alice, agent, room, queue, turn, open } = await desk(world);
+    const asked = await world.send(room, alice, "question");
+    await queue(asked);
+    const [waiting] = (await open()) as [TurnRecord];
+    expect(waiting).toMatchObject({
+      agent,
+      conversation_id: room.id,
+      conversation_uuid: room.uuid,
+      trigger_uuid: asked.id,
+      trigger_seq: asked.seq,
+      trigger_sender_id: alice.id,
+      trigger_deleted: false,
+      open_ended: true,
+      refusal: null,
+      status: "waiting",
+      message_id: null,
+      message_uuid: null,
+      tries: 0,
+      usage: null,
+    });
+    expect(await turn(waiting.id)).toEqual(waiting);
+    expect(await turn(waiting.id + 1)).toBeNull();
+    await world.remove(asked);
+    expect(await turn(waiting.id)).toMatchObject({ trigger_deleted: true });
+  });
+
+  check(
+    "one that waits and is open-ended takes the new trigger, any other stays",
+    async (world) => {
+      const { alice, room, queue, claim, open } = await desk(world);
+      const asked = await inTurn(times(7), (n) => world.send(room, alice, `${n}`));
+      const waiting = async () =>
+        (await open()).map(({ trigger_uuid, status }) => [
+          asked.findIndex(({ id }) => id === trigger_uuid),
+          status,
+        ]);
+      await queue(at(asked, 0));
+      await queue(at(asked, 1));
+      expect(await waiting()).toEqual([[1, "waiting"]]);
+      await claim();
+      await queue(at(asked, 2));
+      await queue(at(asked, 3));
+      expect(await waiting()).toEqual([
+        [1, "running"],
+        [3, "waiting"],
+      ]);
+      await queue(at(asked, 4), { open_ended: false });
+      await queue(at(asked, 5), { refusal: "No." });
+      await queue(at(asked, 6));
+      expect(await waiting()).toEqual([
+        [1, "running"],
+        [6, "waiting"],
+        [4, "waiting"],
+        [5, "waiting"],
+      ]);
+    },
+  );
+
+  check(
+    "turns are taken one at a time for each agent and conversation, oldest first",
+    async (world) => {
+      const { alice, agent, room, queue, claim, finish } = await desk(world);
+      const other = await world.group(alice, agent);
+      const asked = [
+        await world.send(room, alice, "1"),
+        await world.send(room, alice, "2"),
+        await world.send(other, alice, "3"),
+      ];
+      const [one, two, three] = asked as [Message, Message, Message];
+      await queue(one, { open_ended: false });
+      await queue(two, { open_ended: false });
+      await queue(three, { open_ended: false, conversation_id: other.id });
+      const claimed = await claim();
+      const triggers = (list: TurnRecord[]) => list.map(({ trigger_uuid }) => trigger_uuid);
+      expect(triggers(claimed)).toEqual([one.id, three.id]);
+      expect(claimed.map(({ status }) => status)).toEqual(["running", "running"]);
+      expect(await claim()).toEqual([]);
+      const [first] = claimed as [TurnRecord];
+      await world.store.write(async (tx) => {
+        await placeholder(tx, room, first);
+      });
+      await finish(first.id);
+      expect(triggers(await claim())).toEqual([two.id]);
+    },
+  );
+
+  check("no more are taken than asked for", async (world) => {
+    const { alice, agent, queue, claim } = await desk(world);
+    for (const _ of times(5)) {
+      const room = await world.group(alice, agent);
+      await queue(await world.send(room, alice, "question"), { conversation_id: room.id });
+    }
+    expect(await claim("here", 2)).toHaveLength(2);
+    expect(await claim("here", 2)).toHaveLength(2);
+    expect(await claim("here", 2)).toHaveLength(1);
+  });
+
+  check("nodes that take at the same time never take the same", async (world) => {
+    const { alice, agent, queue, claim } = await desk(world);
+    for (const _ of times(12)) {
+      const room = await world.group(alice, agent);
+      await queue(await world.send(room, alice, "question"), { conversation_id: room.id });
+    }
+    const taken = (await Promise.all(times(8).map((n) => claim(`node ${n}`, 3)))).flat();
+    expect(taken).toHaveLength(12);
+    expect(new Set(taken.map(({ id }) => id)).size).toBe(12);
+  });
+
+  check("those that wait can be dropped, those that run cannot", async (world) => {
+    const { alice, room, begin, queue, open } = await desk(world);
+    const { id } = await begin();
+    await queue(await world.send(room, alice, "more"));
+    const ids = (await open()).map((turn) => turn.id);
+    await world.store.write((tx) => tx.dropTurns(ids));
+    expect((await open()).map((turn) => turn.id)).toEqual([id]);
+  });
+
+  check("a turn's message is unread, and not final until the turn is", async (world) => {
+    const { alice, bob, room, begin, finish, turn } = await desk(world);
+    const { id, message } = await begin();
+    expect(message).toMatchObject({ content: "", finalized_at: null, seq: 2 });
+    expect((await world.view(room, bob)).unread).toEqual({ human: 1, agent: 1, mentions: 0 });
+    const record = await world.store.read((tx) => recordOf(tx, message));
+    expect(record.finalized).toBe(false);
+    const running = await turn(id);
+    expect(running).toMatchObject({
+      status: "running",
+      message_id: record.id,
+      message_uuid: message.id,
+      model: "m",
+      started_at: START,
+    });
+    expect(await world.store.read((tx) => tx.turnOfMessage(record))).toEqual(running);
+    const error = { code: "timeout", message: "Too late." } as const;
+    const usage = { input_tokens: 3, output_tokens: 4 };
+    const version = await finish(id, {
+      status: "failed",
+      content: "Hi @bob",
+      mentions: ["bob"],
+      error,
+      usage,
+    });
+    expect(version).toBe(3);
+    const [final] = await world.store.read((tx) => tx.messageViews([message.id], alice.id));
+    expect(final).toEqual({
+      ...message,
+      version: 3,
+      content: "Hi @bob",
+      mentions: ["bob"],
+      finalized_at: new Date(START + 9).toISOString(),
+      turn: { ...message.turn, status: "failed", error, usage } as Message["turn"],
+    });
+    expect(await turn(id)).toMatchObject({
+      status: "failed",
+      error,
+      usage,
+      finished_at: START + 9,
+    });
+    expect((await world.view(room, bob)).unread).toEqual({ human: 1, agent: 1, mentions: 1 });
+    expect(await world.find(bob, ["hi"])).toEqual(["Hi @bob"]);
+  });
+
+  check("what a turn has streamed is shown while it runs", async (world) => {
+    const { bob, room, begin, append, finish, turn } = await desk(world);
+    const { id, message } = await begin();
+    expect(await append(id, "Grü", 4, true)).toBe(true);
+    expect(await append(id, "ße, 👍", 13)).toBe(true);
+    expect(await append(id, "!", 14)).toBe(true);
+    const { message_id: row } = (await turn(id)) as TurnRecord;
+    expect(await world.store.read((tx) => tx.streamed(row as number))).toBe("Grüße, 👍!");
+    expect(await turn(id)).toMatchObject({ first_token_at: START + 5 });
+    expect(await world.texts(room, bob)).toEqual(["question", "Grüße, 👍!"]);
+    expect((await world.view(room, bob)).last_message).toMatchObject({
+      id: message.id,
+      content: "Grüße, 👍!",
+      finalized_at: null,
+    });
+    expect((await world.view(room, bob)).seq).toBe(2);
+    await finish(id, { content: "Grüße, 👍!" });
+    expect(await world.texts(room, bob)).toEqual(["question", "Grüße, 👍!"]);
+  });
+
+  check("nothing is added to a turn that has ended", async (world) => {
+    const { bob, room, begin, append, finish } = await desk(world);
+    const { id } = await begin();
+    await append(id, "Hello", 5, true);
+    await finish(id, { status: "stopped", content: "Hello" });
+    expect(await append(id, " there", 11)).toBe(false);
+    expect(await world.texts(room, bob)).toEqual(["question", "Hello"]);
+  });
+
+  check("tries are noted", async (world) => {
+    const { begin, turn } = await desk(world);
+    const { id } = await begin();
+    await world.store.write((tx) => tx.noteTries(id, 2));
+    expect(await turn(id)).toMatchObject({ tries: 2 });
+  });
+
+  check("a turn whose node is gone can be taken over", async (world) => {
+    const { begin, turn, finish } = await desk(world);
+    const { store } = world;
+    const { id } = await begin();
+    const abandoned = async (node: string, now: number) =>
+      (await store.read((tx) => tx.abandonedTurns(node, now))).map((each) => each.id);
+    expect(await abandoned("here", START)).toEqual([]);
+    await store.write((tx) => tx.renewLeases("here", START + 20_000));
+    expect(await abandoned("here", START + 15_000)).toEqual([]);
+    expect(await abandoned("there", START + 20_001)).toEqual([id]);
+    await store.write(async (tx) => {
+      const reservation = { input_tokens: 5, output_tokens: 5, context_ids: [] };
+      await tx.reserveTurn((await tx.turn(id)) as TurnRecord, reservation);
+      await tx.adoptTurn(id, "there", START + 40_000);
+    });
+    expect(await abandoned("there", START + 30_000)).toEqual([]);
+    expect(await turn(id)).toMatchObject({ status: "running", reserved: 0 });
+    await finish(id);
+    expect(await abandoned("elsewhere", START + 90_000)).toEqual([]);
+  });
+
+  check(
+    "an agent's context is what its owner can see of what is final, newest first",
+    async (world) => {
+      const { alice, bob, room, begin } = await desk(world);
+      const sent = await inTurn(times(6), (n) => world.send(room, bob, `${n}`));
+      await world.remove(at(sent, 1));
+      await world.hide(alice, at(sent, 2));
+      await world.hide(bob, at(sent, 3));
+      await begin();
+      const context = async (upTo: number, limit: number) => {
+        const query = { conversationId: room.id, viewerId: alice.id, upTo, limit };
+        return (await world.store.read((tx) => tx.contextMessages(query))).map(
+          (one) => one.content,
+        );
+      };
+      expect(await context(100, 100)).toEqual(["question", "5", "4", "3", "0"]);
+      expect(await context(100, 2)).toEqual(["question", "5"]);
+      expect(await context(at(sent, 4).seq, 2)).toEqual(["4", "3"]);
+    },
+  );
+}

@@ -1,0 +1,232 @@
+import type { Account, Message } from "@parley/protocol";
+import type { Announcement } from "../../../src/announcement.ts";
+import type {
+  AccountRecord,
+  ConversationRecord,
+  MessageRecord,
+  NewAccount,
+  NewMessage,
+  ReadTx,
+  SearchQuery,
+  Store,
+  WriteTx,
+} from "../../../src/store/store.ts";
+
+/** A store of its own for one test. */
+export interface OpenedStore {
+  readonly store: Store;
+  /** Closes it and opens it again on the same data. */
+  reopen(): Promise<Store>;
+  /** Closes it and removes its data. */
+  dispose(): Promise<void>;
+}
+
+/** A test with a store, and people, of its own. */
+export type Check = (sentence: string, run: (world: World) => Promise<void>) => void;
+export type World = Awaited<ReturnType<typeof world>>;
+type SendOptions = Partial<Omit<NewMessage, "conversation" | "sender" | "content">>;
+
+export const START = Date.UTC(2026, 10, 15);
+/** Nobody has this id: what everybody sees. */
+export const NOBODY = -1;
+
+export async function world(open: () => Promise<OpenedStore>) {
+  const opened = await open();
+  const { store } = opened;
+  const announced: Announcement[] = [];
+  let arrived = Promise.withResolvers<void>();
+  store.onCommit((announcements) => {
+    announced.push(...announcements);
+    arrived.resolve();
+    arrived = Promise.withResolvers();
+  });
+
+  return {
+    store,
+    announced,
+    reopen: opened.reopen,
+    [Symbol.asyncDispose]: opened.dispose,
+    /** Resolves once somebody has been told the end of this session: all before it has come then. */
+    heard: async (marker: string) => {
+      while (!announced.some((one) => "endedSession" in one && one.endedSession === marker)) {
+        await arrived.promise;
+      }
+    },
+    people: <Names extends string[]>(...names: Names) =>
+      store.write((tx) => inTurn(names, (username) => newAccount(tx, { username }))) as Promise<{
+        [Place in keyof Names]: AccountRecord;
+      }>,
+    group: (...members: AccountRecord[]) => store.write((tx) => newGroup(tx, members)),
+    send: (room: Room, sender: AccountRecord, content: string, options?: SendOptions) =>
+      store.write((tx) => send(tx, room, sender, content, options)),
+    edit: (message: Message, content: string, mentions: string[] = []) =>
+      store.write(async (tx) =>
+        tx.editMessage(await recordOf(tx, message), content, mentions, START),
+      ),
+    remove: (...removed: Message[]) =>
+      store.write(async (tx) => tx.deleteMessages(await recordsOf(tx, removed), START)),
+    hide: (viewer: AccountRecord, ...hidden: Message[]) =>
+      store.write(async (tx) => tx.hideMessages(await recordsOf(tx, hidden), viewer.id)),
+    view: (room: Room, viewer: AccountRecord) =>
+      store.read((tx) => tx.conversationView(room.id, viewer.id)),
+    texts: (room: Room, viewer: AccountRecord) =>
+      store.read(async (tx) =>
+        (await wholeHistory(tx, room, viewer)).map(({ content }) => content),
+      ),
+    find: async (viewer: AccountRecord, words: string[], rest: Partial<SearchQuery> = {}) => {
+      const hits = await store.search({ words, viewerId: viewer.id, limit: 100, ...rest });
+      const uuids = hits.map(({ uuid }) => uuid);
+      return store.read(async (tx) =>
+        (await tx.messageViews(uuids, viewer.id)).map(({ content }) => content),
+      );
+    },
+  };
+}
+
+export interface Room {
+  id: number;
+  uuid: string;
+}
+
+/** One after another: a unit's calls are not made side by side. */
+export async function inTurn<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item, place: number) => Promise<Result> | Result,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (const [place, item] of items.entries()) results.push(await work(item, place));
+  return results;
+}
+
+/** Lets others have their turn of the event loop. */
+export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+export const times = (count: number) => Array.from({ length: count }, (_, place) => place);
+
+export async function newAccount(
+  tx: WriteTx,
+  account: Partial<NewAccount> & { username: string },
+): Promise<AccountRecord> {
+  const { username } = account;
+  const made = await tx.insertAccount({
+    kind: "human",
+    display_name: username,
+    at: START,
+    ...account,
+  });
+  if (!made) throw new Error(`${username} is taken`);
+  return made;
+}
+
+export const newAgent = (tx: WriteTx, owner: AccountRecord, provider: string) =>
+  newAccount(tx, {
+    username: `${owner.username}:${provider}`,
+    kind: "agent",
+    owner_id: owner.id,
+    provider,
+  });
+
+export async function newGroup(
+  tx: WriteTx,
+  members: readonly AccountRecord[],
+  { title = null as string | null, at = START } = {},
+): Promise<Room> {
+  const uuid = Bun.randomUUIDv7();
+  const [creator] = members as [AccountRecord];
+  const id = await tx.insertConversation({
+    uuid,
+    kind: "group",
+    title,
+    created_by: creator.id,
+    at,
+  });
+  await tx.insertMembers(
+    id,
+    members.map((member) => member.id),
+    at,
+  );
+  return { id, uuid };
+}
+
+export async function conversationOf(tx: ReadTx, { uuid }: Room): Promise<ConversationRecord> {
+  const found = await tx.conversation(uuid, NOBODY);
+  if (!found) throw new Error("the conversation is missing");
+  return found;
+}
+
+/** Sends as the service does: what is stored is announced. */
+export async function send(
+  tx: WriteTx,
+  room: Room,
+  sender: AccountRecord,
+  content: string,
+  options: SendOptions = {},
+): Promise<Message> {
+  const message = await trySend(tx, room, sender, content, options);
+  if (!message) throw new Error("the message was not inserted");
+  return message;
+}
+
+export async function trySend(
+  tx: WriteTx,
+  room: Room,
+  sender: AccountRecord,
+  content: string,
+  options: SendOptions = {},
+): Promise<Message | null> {
+  const conversation = await conversationOf(tx, room);
+  const message = await tx.insertMessage({
+    conversation,
+    sender,
+    content,
+    client_msg_id: null,
+    reply_to_id: null,
+    mentions: [],
+    at: START,
+    ...options,
+  });
+  if (message) {
+    const at = { conversation_id: room.uuid, seq: message.seq };
+    const frame = { method: "events.messageNew", params: message, at } as const;
+    tx.emit({ frame, to: { conversation: room.uuid } });
+  }
+  return message;
+}
+
+export async function recordOf(tx: ReadTx, { id }: Pick<Message, "id">): Promise<MessageRecord> {
+  const found = await tx.message(id);
+  if (!found) throw new Error("the message is missing");
+  return found;
+}
+
+export const recordsOf = (tx: ReadTx, wanted: readonly Pick<Message, "id">[]) =>
+  inTurn(wanted, (message) => recordOf(tx, message));
+
+export async function wholeHistory(
+  tx: ReadTx,
+  room: Room,
+  viewer: AccountRecord,
+): Promise<Message[]> {
+  const query = { conversationId: room.id, viewerId: viewer.id, limit: 10_000 };
+  return (await tx.history(query)).items;
+}
+
+/** What was announced of new messages in a room, by their places in it. */
+export const placesHeard = (announced: readonly Announcement[], { uuid }: Room) =>
+  announced.flatMap((one) =>
+    "frame" in one && one.frame.at?.conversation_id === uuid ? [one.frame.at.seq] : [],
+  );
+
+export const tellEnd = (tx: WriteTx, marker: string) => tx.emit({ endedSession: marker });
+export const failed = (work: Promise<unknown>) => work.then(() => false).catch(() => true);
+export const spoil = () => {
+  throw new Error("spoiled");
+};
+
+export const shown = ({ username, kind, display_name }: AccountRecord): Account => ({
+  username,
+  kind,
+  display_name,
+});
+/** The n-th of a list that begins again at its end. */
+export const at = <Item>(list: readonly Item[], n: number): Item => list[n % list.length] as Item;
