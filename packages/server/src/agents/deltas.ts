@@ -2,6 +2,8 @@ import type { Store, TurnRecord, WriteTx } from "../store/store.ts";
 
 /** What streams fast is gathered for so long before it is stored and sent. */
 const GATHER_MS = 25;
+/** However many streams there are, they are stored together, and so often at the most. */
+const PAUSE_MS = 4;
 /** When there is so much that storing it takes long, gathering takes so many times as long. */
 const REST = 4;
 
@@ -22,6 +24,7 @@ interface Stream {
   waiting: string;
   /** Bytes of what has been taken to be stored. */
   offset: number;
+  /** When it last was; before that nothing holds it back. */
   takenAt: number;
   /** Settles when what was last taken is stored. */
   stored: Promise<void>;
@@ -37,37 +40,42 @@ type Taken = { stream: Stream; delta: string; first: boolean };
 export function deltas(store: Store): Deltas {
   const due = new Set<Stream>();
   let timer: NodeJS.Timeout | undefined;
-  let storing = false;
+  let flushAt = Number.POSITIVE_INFINITY;
   let gatherMs = GATHER_MS;
+  let storedAt = 0;
+  let storing: Promise<void> | null = null;
 
-  const isUrgent = (stream: Stream) => performance.now() - stream.takenAt >= gatherMs;
+  const isReady = (stream: Stream, now: number) => stream.takenAt + gatherMs <= now + 1;
 
-  function schedule(urgent: boolean): void {
-    if (storing || due.size === 0) return;
-    if (urgent) {
-      flush();
-    } else {
-      timer ??= setTimeout(flush, gatherMs);
-    }
+  /** A first word, or one after a silence, leaves at once; others when they have gathered. */
+  function schedule(stream: Stream): void {
+    if (storing) return;
+    const now = performance.now();
+    const at = Math.max(storedAt + PAUSE_MS, stream.takenAt + gatherMs, now);
+    if (at >= flushAt) return;
+    clearTimeout(timer);
+    flushAt = at;
+    if (at === now) flush();
+    else timer = setTimeout(flush, at - now);
   }
 
   function flush(): void {
     clearTimeout(timer);
-    timer = undefined;
-    const taken = [...due].map(take);
-    due.clear();
-    storing = true;
+    flushAt = Number.POSITIVE_INFINITY;
     const began = performance.now();
-    const stored = keep(store, taken).finally(() => {
-      storing = false;
-      gatherMs = Math.max(GATHER_MS, (performance.now() - began) * REST);
-      schedule([...due].some(isUrgent));
-    });
-    for (const { stream } of taken) {
-      stream.stored = stored;
-      // Heard by whoever ends the stream; until then it is nobody's failure yet.
-      stored.catch(() => {});
-    }
+    const ready = [...due].filter((stream) => isReady(stream, began));
+    for (const stream of ready) due.delete(stream);
+    const stored = keep(store, ready.map(take));
+    for (const stream of ready) stream.stored = stored;
+    // Heard by whoever ends a stream; until then it is nobody's failure yet.
+    storing = stored
+      .catch(() => {})
+      .then(() => {
+        storing = null;
+        storedAt = performance.now();
+        gatherMs = Math.max(GATHER_MS, (storedAt - began) * REST);
+        for (const stream of due) schedule(stream);
+      });
   }
 
   return {
@@ -77,7 +85,7 @@ export function deltas(store: Store): Deltas {
         call,
         waiting: "",
         offset: 0,
-        takenAt: 0,
+        takenAt: Number.NEGATIVE_INFINITY,
         stored: Promise.resolve(),
       };
       return {
@@ -85,12 +93,13 @@ export function deltas(store: Store): Deltas {
           if (text === "") return;
           stream.waiting += text;
           due.add(stream);
-          schedule(isUrgent(stream));
+          schedule(stream);
         },
         async end() {
+          stream.takenAt = Number.NEGATIVE_INFINITY;
           while (due.has(stream)) {
-            schedule(true);
-            if (due.has(stream)) await nextTurn();
+            if (storing) await storing;
+            else flush();
           }
           await stream.stored;
         },
@@ -98,8 +107,6 @@ export function deltas(store: Store): Deltas {
     },
   };
 }
-
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 function take(stream: Stream): Taken {
   const delta = stream.waiting;
