@@ -26,6 +26,8 @@ export interface ClientOptions {
   storage?: KeyValueStorage;
   /** How long a call may take before it fails; 20 s by default. */
   timeoutMs?: number;
+  /** Shortest and longest pause before a lost connection is made again; 500 ms and 30 s by default. */
+  reconnectMs?: { min: number; max: number };
   /** Stand-ins for the platform's own, for tests and for odd runtimes. */
   WebSocket?: typeof WebSocket;
   fetch?: typeof fetch;

@@ -1,0 +1,38 @@
+import type { ErrorCode, ErrorParameters } from "@parley/protocol";
+import type { CallError } from "./types.ts";
+
+class FailedCall extends Error implements CallError {
+  override readonly name = "CallError";
+  readonly code: ErrorCode;
+  readonly retryAfter: number | undefined;
+  readonly fields: Readonly<Record<string, string>> | undefined;
+
+  constructor(code: ErrorCode, message: string, parameters: ErrorParameters = {}) {
+    super(message);
+    this.code = code;
+    this.retryAfter = parameters.retry_after;
+    this.fields = parameters.fields;
+  }
+}
+
+export const callError = (
+  code: ErrorCode,
+  message: string,
+  parameters?: ErrorParameters,
+): CallError => new FailedCall(code, message, parameters);
+
+export const isCallError = (error: unknown): error is CallError => error instanceof FailedCall;
+
+const hasCode = (error: unknown, codes: readonly string[]): boolean =>
+  isCallError(error) && codes.includes(error.code);
+
+/** The same call may succeed later. */
+export const isTransient = (error: unknown): boolean =>
+  hasCode(error, ["unavailable", "rate_limited", "internal"] satisfies ErrorCode[]);
+
+/** There is nothing there for the caller, or no longer. */
+export const isOutOfReach = (error: unknown): boolean =>
+  hasCode(error, ["forbidden", "not_found"] satisfies ErrorCode[]);
+
+export const isUnauthorized = (error: unknown): boolean =>
+  hasCode(error, ["unauthorized"] satisfies ErrorCode[]);

@@ -1,0 +1,40 @@
+import type { HttpFailure } from "@parley/protocol";
+import { callError } from "./errors.ts";
+
+export interface HttpOptions {
+  url: string;
+  timeoutMs: number;
+  fetch: typeof fetch;
+}
+
+type Body = { ok: true; result?: unknown } | HttpFailure;
+
+/** One call as `POST /api/<operation>`. */
+export async function callHttp(
+  { url, timeoutMs, fetch }: HttpOptions,
+  name: string,
+  input: object,
+  token: string | null,
+): Promise<unknown> {
+  const body = await post(fetch, `${url}/api/${name}`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      ...(token !== null && { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify(input),
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  if (body.ok) return body.result;
+  throw callError(body.code, body.description, body.parameters);
+}
+
+async function post(send: typeof fetch, url: string, request: RequestInit): Promise<Body> {
+  try {
+    const response = await send(url, request);
+    return (await response.json()) as Body;
+  } catch {
+    // No network, a time-out, or something in between that does not speak for the service.
+    throw callError("unavailable", "the service could not be reached");
+  }
+}

@@ -1,0 +1,47 @@
+import {
+  createContext,
+  createElement,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useSyncExternalStore,
+} from "react";
+import type { Client, PieceName, PieceOf } from "./types.ts";
+
+const ClientContext = createContext<Client | null>(null);
+
+/** Gives a client to everything inside. */
+export function ParleyProvider({ client, children }: { client: Client; children?: ReactNode }) {
+  return createElement(ClientContext.Provider, { value: client }, children);
+}
+
+export function useClient(): Client {
+  const client = useContext(ClientContext);
+  if (!client) throw new Error("useClient needs a ParleyProvider around it.");
+  return client;
+}
+
+/** A piece of the live model; the component renders again when that piece has changed. */
+export function usePiece<Name extends PieceName>(name: Name): PieceOf<Name> {
+  const { model } = useClient();
+  const subscribe = useCallback((told: () => void) => model.watch(name, told), [model, name]);
+  const read = () => model.get(name);
+  return useSyncExternalStore(subscribe, read, read);
+}
+
+export const useStatus = () => usePiece("status");
+export const useMe = () => usePiece("me");
+export const useChatIds = () => usePiece("chats");
+export const useChat = (id: string) => usePiece(`chat:${id}`);
+export const useMessages = (id: string) => usePiece(`messages:${id}`);
+export const useTyping = (id: string) => usePiece(`typing:${id}`);
+export const useAgents = () => usePiece("agents");
+export const useUnread = () => usePiece("unread");
+
+/** The text being written in a conversation, and how to change it. */
+export function useDraft(id: string): [text: string, setText: (text: string) => void] {
+  const { model } = useClient();
+  const text = usePiece(`draft:${id}`);
+  const setText = useCallback((next: string) => model.setDraft(id, next), [model, id]);
+  return [text, setText];
+}

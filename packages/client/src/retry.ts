@@ -1,0 +1,47 @@
+import { isCallError, isTransient } from "./errors.ts";
+
+export interface Patience {
+  /** Whether a call has a chance to arrive now. */
+  canCall(): boolean;
+  /** Resolves when there is a connection, or at once if none is meant to be; rejects when there will be none. */
+  whenReachable(): Promise<void>;
+}
+
+const TRIES = 6;
+const SHORTEST_MS = 500;
+
+/** How long to wait before the next try, as the service says or longer each time. */
+export const pauseBefore = (tries: number, error: unknown): number =>
+  ((isCallError(error) && error.retryAfter) || 0) * 1000 || SHORTEST_MS * 2 ** Math.min(tries, 6);
+
+export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+/** Makes a call that may be made again until it is answered: lost connections are waited out. */
+export async function untilAnswered<Result>(
+  { canCall, whenReachable }: Patience,
+  call: () => Promise<Result>,
+): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    await whenReachable();
+    try {
+      return await call();
+    } catch (error) {
+      if (!isTransient(error) || tries >= TRIES) throw error;
+      if (canCall()) await pause(pauseBefore(tries - 1, error));
+    }
+  }
+}
+
+/** Runs tasks of one key one after another, those of different keys side by side. */
+export function lanes(): <Result>(key: string, task: () => Promise<Result>) => Promise<Result> {
+  const last = new Map<string, Promise<unknown>>();
+  return (key, task) => {
+    const run = (last.get(key) ?? Promise.resolve()).then(task, task);
+    last.set(key, run);
+    const done = () => {
+      if (last.get(key) === run) last.delete(key);
+    };
+    run.then(done, done);
+    return run;
+  };
+}

@@ -1,0 +1,128 @@
+import type { Account, EventFrame, SocketReply } from "@parley/protocol";
+import { callError } from "./errors.ts";
+
+/** A connection on which nothing was heard for so long is asked whether it is still there. */
+const QUIET_MS = 30_000;
+const TOO_BIG = 1009;
+const ABNORMAL = 1006;
+
+export interface SocketOptions {
+  /** Of the service, with `http` or `https`. */
+  url: string;
+  token: string;
+  timeoutMs: number;
+  WebSocket: typeof WebSocket;
+  /** The service has said hello: from here on no event is missed. */
+  onOpen(account: Account): void;
+  onEvent(frame: EventFrame): void;
+  /** Called once, also when it never opened. */
+  onClose(code: number): void;
+}
+
+export interface Socket {
+  call(name: string, input: object): Promise<unknown>;
+  /** Asks for a sign of life. */
+  check(): void;
+  close(): void;
+}
+
+interface Pending {
+  size: number;
+  timer: ReturnType<typeof setTimeout>;
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
+
+/** One socket from its opening to its end. A call without an answer ends it: it may be half open. */
+export function openSocket(options: SocketOptions): Socket {
+  const { url, token, timeoutMs } = options;
+  const pending = new Map<number, Pending>();
+  let calls = 0;
+  let heardAt = Date.now();
+  let ended = false;
+
+  const wire = new options.WebSocket(
+    `${url.replace(/^http/, "ws")}/api/ws?token=${encodeURIComponent(token)}`,
+  );
+  const greeting = setTimeout(() => end(ABNORMAL), timeoutMs);
+  const pulse = setInterval(() => {
+    if (Date.now() - heardAt >= QUIET_MS) check();
+  }, QUIET_MS / 2);
+
+  wire.onmessage = ({ data }) => {
+    if (ended) return;
+    heardAt = Date.now();
+    const frame = JSON.parse(String(data)) as EventFrame | SocketReply;
+    if (!("method" in frame)) settle(frame);
+    else if (frame.method !== "events.hello") options.onEvent(frame);
+    else {
+      clearTimeout(greeting);
+      options.onOpen(frame.params);
+      options.onEvent(frame);
+    }
+  };
+  wire.onclose = ({ code }) => end(code);
+  wire.onerror = () => {};
+
+  function settle(reply: SocketReply): void {
+    const call = pending.get(Number(reply.id));
+    if (!call) return;
+    pending.delete(Number(reply.id));
+    clearTimeout(call.timer);
+    if (reply.ok) {
+      call.resolve(reply.result);
+    } else {
+      const { code, message, parameters } = reply.error;
+      call.reject(callError(code, message, parameters));
+    }
+  }
+
+  function end(code: number): void {
+    if (ended) return;
+    ended = true;
+    clearTimeout(greeting);
+    clearInterval(pulse);
+    const largest = code === TOO_BIG ? Math.max(...[...pending.values()].map(sizeOf)) : undefined;
+    for (const { size, timer, reject } of pending.values()) {
+      clearTimeout(timer);
+      reject(
+        size === largest
+          ? callError("payload_too_large", "the call is larger than the service takes")
+          : callError("unavailable", "the connection was lost"),
+      );
+    }
+    pending.clear();
+    // A dead line may take minutes to close; nobody waits for it.
+    wire.close();
+    options.onClose(code);
+  }
+
+  function call(name: string, input: object): Promise<unknown> {
+    const id = ++calls;
+    const frame = JSON.stringify({ method: name, params: asSocketParams(input), id });
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        pending.delete(id);
+        reject(callError("unavailable", "the service did not answer in time"));
+        end(ABNORMAL);
+      }, timeoutMs);
+      pending.set(id, { size: frame.length, timer, resolve, reject });
+      wire.send(frame);
+    });
+  }
+
+  function check(): void {
+    if (!ended && wire.readyState === 1) call("getMe", {}).catch(() => {});
+  }
+
+  return { call, check, close: () => end(1000) };
+}
+
+const sizeOf = ({ size }: Pending) => size;
+
+/** On the socket a conversation goes by its full name. */
+function asSocketParams(input: object): object {
+  if (!("chat_id" in input)) return input;
+  const { chat_id, ...rest } = input;
+  return { ...rest, conversation_id: chat_id };
+}

@@ -1,0 +1,87 @@
+import type { Account, AgentProfile } from "@parley/protocol";
+import type { Delta } from "./stream.ts";
+import type { LocalChat, LocalMessage, Pieces, Status, TypingState } from "./types.ts";
+
+/**
+ * A conversation in two layers, each a copy of the server's as of a value of the change counter:
+ * the conversation itself (`chat.seq`), and the messages loaded of it (`window.seq`). A counted
+ * event moves a layer on only from the value right before it; whatever is behind is fetched.
+ */
+export interface ChatState {
+  readonly chat: LocalChat;
+  /** Null until the conversation is opened. */
+  readonly window: Window | null;
+  /** The highest value of the counter heard of. */
+  readonly heard: number;
+  /** Goes up whenever events alone do not tell what the server would say. */
+  readonly doubts: number;
+  /** Which of the doubts a snapshot has answered. */
+  readonly answered: number;
+  /** Messages deleted or hidden: an answer that was on its way meanwhile does not bring them back. */
+  readonly gone: ReadonlySet<string>;
+}
+
+/** The messages from some place up to the latest. */
+export interface Window {
+  readonly items: readonly LocalMessage[];
+  /** The oldest message loaded, if there are older ones; it may have been deleted since. */
+  readonly floor: Floor | null;
+  /** Every change up to this value is in; some later ones may be. */
+  readonly seq: number;
+}
+
+export interface Floor {
+  readonly id: string;
+  readonly seq: number;
+}
+
+/** A change of the caller's own that is shown before the server has confirmed it. */
+export type Change = { readonly token: number } & (
+  | { readonly kind: "edit"; readonly id: string; readonly content: string; readonly at: string }
+  | { readonly kind: "react"; readonly id: string; readonly emoji: string; readonly on: boolean }
+  | { readonly kind: "remove"; readonly ids: readonly string[] }
+);
+
+type ByChat<Value> = Readonly<Record<string, Value>>;
+
+export interface State {
+  readonly status: Status;
+  readonly me: Account | null;
+  readonly chats: ByChat<ChatState>;
+  /** Ids of the conversations, latest activity first. */
+  readonly order: readonly string[];
+  readonly unread: Pieces["unread"];
+  /** The highest counter heard of each conversation, known or not. */
+  readonly heard: ByChat<number>;
+  /** Conversations the caller is no longer in, and the counter when they went. */
+  readonly left: ByChat<number>;
+  /** What was written and is not in the window yet, in order. */
+  readonly outbox: ByChat<readonly LocalMessage[]>;
+  readonly changes: ByChat<readonly Change[]>;
+  readonly typing: ByChat<TypingState>;
+  /** By message: pieces of a stream that came before those in front of them. */
+  readonly early: Readonly<Record<string, readonly Delta[]>>;
+  readonly agents: readonly AgentProfile[];
+  readonly drafts: ByChat<string>;
+}
+
+export const initialState = (status: Status): State => ({
+  status,
+  me: null,
+  chats: {},
+  order: [],
+  unread: { human: 0, agent: 0, mentions: 0 },
+  heard: {},
+  left: {},
+  outbox: {},
+  changes: {},
+  typing: {},
+  early: {},
+  agents: [],
+  drafts: {},
+});
+
+export const isBehind = ({ chat, window, heard }: ChatState): boolean =>
+  heard > chat.seq || (window !== null && window.seq < chat.seq);
+
+export const isDoubtful = ({ doubts, answered }: ChatState): boolean => doubts > answered;

@@ -1,0 +1,23 @@
+interface Target {
+  addEventListener(type: string, listener: () => void): void;
+  removeEventListener(type: string, listener: () => void): void;
+}
+
+interface Page {
+  window?: Target;
+  document?: Target & { visibilityState: string };
+}
+
+/** Calls when the network or the tab comes back, where there are such things; returns how to stop. */
+export function onWake(wake: () => void): () => void {
+  const { window, document } = globalThis as unknown as Page;
+  const shown = () => {
+    if (document?.visibilityState === "visible") wake();
+  };
+  window?.addEventListener?.("online", wake);
+  document?.addEventListener?.("visibilitychange", shown);
+  return () => {
+    window?.removeEventListener?.("online", wake);
+    document?.removeEventListener?.("visibilitychange", shown);
+  };
+}

@@ -1,0 +1,111 @@
+import type { EventFrame, Message } from "@parley/protocol";
+import { asSent, changed, changedId, later } from "./message.ts";
+import type { ChatState, Window } from "./state.ts";
+import type { LocalMessage } from "./types.ts";
+
+export interface HistoryPage {
+  items: readonly Message[];
+  has_more: boolean;
+}
+
+/** The latest page, as the server had it at `seq` or later. */
+export function openedWindow(page: HistoryPage, gone: ReadonlySet<string>, seq: number): Window {
+  const window = { items: [], floor: floorOf(page), seq };
+  return withMessages(window, page.items, gone);
+}
+
+/** The window with the page before it; back to `seq`, since when changes of these messages were not heard. */
+export function withOlder(
+  window: Window,
+  page: HistoryPage,
+  gone: ReadonlySet<string>,
+  seq: number,
+): Window {
+  const floor = floorOf(page);
+  return withMessages({ ...window, floor, seq: Math.min(window.seq, seq) }, page.items, gone);
+}
+
+function floorOf({ items: [oldest], has_more }: HistoryPage): Window["floor"] {
+  return has_more && oldest ? { id: oldest.id, seq: oldest.seq } : null;
+}
+
+/** The window with messages fetched: new ones in their places, known ones in their later version. */
+export function withMessages(
+  window: Window,
+  fetched: readonly Message[],
+  gone: ReadonlySet<string>,
+): Window {
+  const items = [...window.items];
+  let isSame = true;
+  for (const message of fetched) {
+    if (gone.has(message.id) || message.seq < (window.floor?.seq ?? 0)) continue;
+    const place = placeOf(items, message.seq);
+    const known = items[place];
+    const next = known?.id === message.id ? later(known, message) : asSent(message);
+    isSame &&= next === known;
+    items.splice(place, known?.id === message.id ? 1 : 0, next);
+  }
+  return isSame ? window : { ...window, items };
+}
+
+/** Where a message of that place stands, or would stand. */
+function placeOf(items: readonly LocalMessage[], seq: number): number {
+  let low = 0;
+  let high = items.length;
+  // Most come at the end.
+  if ((items[high - 1]?.seq ?? 0) < seq) return high;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((items[middle]?.seq ?? 0) < seq) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export function withoutMessages(window: Window, ids: ReadonlySet<string>): Window {
+  if (!window.items.some(({ id }) => ids.has(id))) return window;
+  return { ...window, items: window.items.filter(({ id }) => !ids.has(id)) };
+}
+
+export function mapMessage(
+  window: Window,
+  id: string,
+  change: (message: LocalMessage) => LocalMessage,
+): Window {
+  const place = window.items.findLastIndex((message) => message.id === id);
+  const message = window.items[place];
+  const next = message && change(message);
+  if (!next || next === message) return window;
+  return { ...window, items: window.items.with(place, next) };
+}
+
+/** The window after a counted event; as it was when something before the event is missing. */
+export function windowAfter(
+  { window, gone }: ChatState,
+  frame: EventFrame,
+  me: string | undefined,
+): Window | null {
+  if (!window || frame.at?.seq !== window.seq + 1) return window;
+  return { ...withEvent(window, frame, gone, me), seq: frame.at.seq };
+}
+
+function withEvent(
+  window: Window,
+  frame: EventFrame,
+  gone: ReadonlySet<string>,
+  me: string | undefined,
+): Window {
+  switch (frame.method) {
+    case "events.messageNew":
+      return withMessages(window, [frame.params], gone);
+    case "events.messageEdited":
+    case "events.messageComplete":
+    case "events.reactionAdded":
+    case "events.reactionRemoved":
+      return mapMessage(window, changedId(frame), (message) => changed(message, frame, me));
+    case "events.messageDeleted":
+      return withoutMessages(window, new Set(frame.params.ids));
+    default:
+      return window;
+  }
+}

@@ -1,0 +1,82 @@
+import { useClient } from "@parley/client/react";
+import type { AgentProfile, UsageRow } from "@parley/protocol";
+import type { ReactNode } from "react";
+import { complain } from "../lib/action.ts";
+import { CopyButton } from "../markdown/CodeBlock.tsx";
+import { Avatar } from "../ui/Avatar.tsx";
+import { Button } from "../ui/Button.tsx";
+import { KeySection } from "./KeySection.tsx";
+import { LimitsForm } from "./LimitsForm.tsx";
+import { ProfileForm } from "./ProfileForm.tsx";
+import { openDirect } from "./sandbox.ts";
+import { UsageChart } from "./UsageChart.tsx";
+
+interface AgentCardProps {
+  agent: AgentProfile;
+  usage: UsageRow[] | null;
+}
+
+export function AgentCard({ agent, usage }: AgentCardProps) {
+  const client = useClient();
+  return (
+    <section
+      aria-label={agent.display_name}
+      className="overflow-hidden rounded-lg border border-line bg-surface shadow-low"
+    >
+      <header className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-5 py-4">
+        <Avatar account={{ ...agent, kind: "agent" }} size={40} />
+        <div className="min-w-0 flex-1">
+          <h2 className="truncate text-lg leading-6 font-semibold tracking-tight">
+            {agent.display_name}
+          </h2>
+          <p className="flex items-center gap-1 text-sm text-ink-3">
+            <span className="truncate">@{agent.username}</span>
+            <CopyButton text={`@${agent.username}`} />
+          </p>
+        </div>
+        <Button
+          icon="send"
+          size="small"
+          onClick={() => openDirect(client, agent.username).catch(complain)}
+        >
+          Open conversation
+        </Button>
+      </header>
+      <div className="flex flex-col gap-6 p-5">
+        <KeySection agent={agent} />
+        <Part title="Usage">
+          <UsageChart rows={usage} />
+        </Part>
+        <Fold title="Name, model and instructions">
+          <ProfileForm agent={agent} />
+        </Fold>
+        <Fold title="Limits">
+          <LimitsForm agent={agent} />
+        </Fold>
+      </div>
+    </section>
+  );
+}
+
+export function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <div className="flex flex-col gap-3">
+      <h3 className="text-base font-semibold">{title}</h3>
+      {children}
+    </div>
+  );
+}
+
+function Fold({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <details className="group/fold border-t border-line pt-4">
+      <summary className="flex items-center gap-2 rounded-sm text-base font-semibold">
+        <span className="inline-block text-ink-3 transition-transform group-open/fold:rotate-90">
+          ›
+        </span>
+        {title}
+      </summary>
+      <div className="pt-4">{children}</div>
+    </details>
+  );
+}

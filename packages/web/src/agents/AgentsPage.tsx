@@ -1,0 +1,39 @@
+import { useAgents, useClient } from "@parley/client/react";
+import type { UsageRow } from "@parley/protocol";
+import { useEffect, useState } from "react";
+import { wordsFor } from "../lib/action.ts";
+import { Page } from "../shell/Page.tsx";
+import { Notice } from "../ui/Notice.tsx";
+import { Skeleton } from "../ui/Skeleton.tsx";
+import { AgentCard } from "./AgentCard.tsx";
+import { DAYS, sinceDays } from "./usage.ts";
+
+export default function AgentsPage() {
+  const client = useClient();
+  const agents = useAgents();
+  const [usage, setUsage] = useState<UsageRow[] | null>(null);
+  const [problem, setProblem] = useState<unknown>(null);
+  useEffect(() => {
+    setProblem(null);
+    client.model.refreshAgents().catch(setProblem);
+    client
+      .getAgentUsage({ since: sinceDays(DAYS) })
+      .then(({ items }) => setUsage(items), setProblem);
+  }, [client]);
+  return (
+    <Page
+      title="My agents"
+      intro="They answer in your name and with your keys, in conversations you bring them to."
+    >
+      {problem !== null && <Notice tone="danger">{wordsFor(problem)}</Notice>}
+      {agents.length === 0 && problem === null && <Skeleton className="h-80" />}
+      {agents.map((agent) => (
+        <AgentCard
+          key={agent.provider}
+          agent={agent}
+          usage={usage?.filter((row) => row.agent === agent.username) ?? null}
+        />
+      ))}
+    </Page>
+  );
+}

@@ -1,0 +1,62 @@
+import { useClient } from "@parley/client/react";
+import type { AgentProfile } from "@parley/protocol";
+import type { FormEvent } from "react";
+import { useAction } from "../lib/action.ts";
+import { Field, TextField } from "../ui/Field.tsx";
+import { SaveRow } from "./SaveRow.tsx";
+
+export function ProfileForm({ agent }: { agent: AgentProfile }) {
+  const client = useClient();
+  const action = useAction();
+  const save = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget);
+    const text = (name: string) => String(data.get(name) ?? "").trim();
+    void action.run(async () => {
+      await client.setAgentProfile({
+        provider: agent.provider,
+        display_name: text("display_name"),
+        model: text("model") || null,
+        instructions: text("instructions") || null,
+      });
+      await client.model.refreshAgents();
+    });
+  };
+  return (
+    <form onSubmit={save} className="flex flex-col gap-4">
+      <div className="grid gap-4 sm:grid-cols-2">
+        <TextField
+          label="Name"
+          name="display_name"
+          defaultValue={agent.display_name}
+          required
+          maxLength={64}
+        />
+        <TextField
+          label="Model"
+          name="model"
+          defaultValue={agent.model}
+          maxLength={128}
+          hint="Empty means the server’s default."
+        />
+      </div>
+      <Field
+        label="Instructions"
+        hint="What it should always keep in mind. Only you see them here."
+      >
+        {(attributes) => (
+          <textarea
+            {...attributes}
+            name="instructions"
+            rows={4}
+            maxLength={8000}
+            defaultValue={agent.instructions ?? ""}
+            placeholder="Answer briefly, and say when you are not sure."
+            className="field"
+          />
+        )}
+      </Field>
+      <SaveRow {...action} />
+    </form>
+  );
+}

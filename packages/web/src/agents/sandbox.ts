@@ -1,0 +1,20 @@
+import type { Client } from "@parley/client";
+import type { AgentProfile } from "@parley/protocol";
+import { chatPath, navigate } from "../lib/router.ts";
+
+/** A key that begins so is answered by the built-in model and never leaves the server. */
+export const sandboxKey = () => `sandbox-${crypto.randomUUID().slice(0, 8)}`;
+
+/** From nothing to an agent that answers: a test key if there is none, and its conversation. */
+export async function trySandbox(client: Client, agent: AgentProfile): Promise<void> {
+  if (!agent.key_configured) {
+    await client.setAgentKey({ provider: agent.provider, api_key: sandboxKey() });
+    await client.model.refreshAgents();
+  }
+  await openDirect(client, agent.username);
+}
+
+export async function openDirect(client: Client, username: string): Promise<void> {
+  const chat = await client.startChat({ usernames: [username] });
+  navigate(chatPath(chat.id));
+}

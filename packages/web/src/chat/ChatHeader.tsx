@@ -1,0 +1,76 @@
+import { useClient, useMessages } from "@parley/client/react";
+import { complain } from "../lib/action.ts";
+import { useSelf } from "../lib/me.ts";
+import { chatTitle, count, isMyAgent, others, ownerOf } from "../lib/names.ts";
+import { navigate } from "../lib/router.ts";
+import { ChatAvatar } from "../shell/ChatItem.tsx";
+import { Button, IconButton } from "../ui/Button.tsx";
+import { toast } from "../ui/Toasts.tsx";
+import { useTools } from "./context.ts";
+
+interface HeaderProps {
+  details: boolean;
+  onDetails: () => void;
+}
+
+export function ChatHeader({ details, onDetails }: HeaderProps) {
+  const { chat } = useTools();
+  const me = useSelf();
+  return (
+    <header className="flex h-15 shrink-0 items-center gap-2 border-b border-line bg-surface px-2 md:px-4">
+      <div className="md:hidden">
+        <IconButton icon="back" label="Back to conversations" onClick={() => navigate("/")} />
+      </div>
+      <ChatAvatar chat={chat} size={32} />
+      <div className="min-w-0 flex-1 pl-1">
+        <h1 className="truncate text-md leading-5 font-semibold tracking-tight">
+          {chatTitle(chat, me)}
+        </h1>
+        <p className="truncate text-sm text-ink-3">
+          <Subtitle />
+        </p>
+      </div>
+      <Brake />
+      <IconButton
+        icon={chat.kind === "group" ? "users" : "info"}
+        label={chat.kind === "group" ? "Members and agents" : "Details"}
+        aria-expanded={details}
+        onClick={onDetails}
+      />
+    </header>
+  );
+}
+
+function Subtitle() {
+  const { chat } = useTools();
+  const me = useSelf();
+  if (chat.kind === "group") {
+    const agents = chat.participants.filter(({ kind }) => kind === "agent").length;
+    const people = chat.participant_count - agents;
+    return `${count(people, "person", "people")}${agents > 0 ? `, ${count(agents, "agent")}` : ""}`;
+  }
+  const [other] = others(chat, me);
+  if (!other) return null;
+  if (other.kind === "human") return `@${other.username}`;
+  return isMyAgent(other, me)
+    ? `Your agent · answers every message`
+    : `Agent of @${ownerOf(other.username)}`;
+}
+
+/** Stops every agent of the conversation; there while one of them is answering. */
+function Brake() {
+  const { chat } = useTools();
+  const client = useClient();
+  const { items } = useMessages(chat.id);
+  const running = items.slice(-30).filter(({ finalized_at, turn }) => turn && !finalized_at);
+  if (running.length === 0 || chat.kind !== "group") return null;
+  const stop = () =>
+    client
+      .stopChatAgents({ chat_id: chat.id })
+      .then(({ stopped }) => toast(`Stopped ${count(stopped, "answer")}.`), complain);
+  return (
+    <Button look="danger" size="small" icon="stop" onClick={stop}>
+      Stop agents
+    </Button>
+  );
+}

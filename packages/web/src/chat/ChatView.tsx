@@ -1,0 +1,82 @@
+import type { LocalMessage } from "@parley/client";
+import { useChat, useClient } from "@parley/client/react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { wordsFor } from "../lib/action.ts";
+import { navigate } from "../lib/router.ts";
+import { Button } from "../ui/Button.tsx";
+import { ChatHeader } from "./ChatHeader.tsx";
+import { ChatSkeleton } from "./ChatSkeleton.tsx";
+import { Composer, type Writing } from "./Composer.tsx";
+import { ChatContext } from "./context.ts";
+import { Details } from "./Details.tsx";
+import { MessageList, type MessageListHandle } from "./MessageList.tsx";
+import { Receipt } from "./Receipt.tsx";
+
+interface ChatViewProps {
+  id: string;
+  /** A message to show, as from a search. */
+  target: string | null;
+}
+
+export function ChatView({ id, target }: ChatViewProps) {
+  const chat = useChat(id);
+  const client = useClient();
+  const list = useRef<MessageListHandle>(null);
+  const [problem, setProblem] = useState<unknown>(null);
+  const [writing, setWriting] = useState<Writing>({ kind: "new" });
+  const [details, setDetails] = useState(false);
+  const [receipt, setReceipt] = useState<string | null>(null);
+
+  useEffect(() => {
+    setProblem(null);
+    client.model.openChat(id).catch(setProblem);
+  }, [client, id]);
+
+  const onJump = useCallback((messageId: string) => list.current?.jumpTo(messageId), []);
+  const loaded = chat !== null;
+  useEffect(() => {
+    if (target && loaded) onJump(target);
+  }, [target, loaded, onJump]);
+
+  const tools = useMemo(
+    () =>
+      chat && {
+        chat,
+        onReply: (message: LocalMessage) => setWriting({ kind: "reply", message }),
+        onEdit: (message: LocalMessage) => setWriting({ kind: "edit", message }),
+        onJump,
+        onReceipt: setReceipt,
+      },
+    [chat, onJump],
+  );
+
+  if (problem !== null && !chat) return <Missing problem={problem} />;
+  if (!tools) return <ChatSkeleton />;
+  return (
+    <ChatContext value={tools}>
+      <div className="flex h-full">
+        <main className="flex min-w-0 flex-1 flex-col bg-canvas">
+          <ChatHeader details={details} onDetails={() => setDetails(!details)} />
+          <MessageList ref={list} key={id} />
+          <Composer
+            writing={writing}
+            onWriting={setWriting}
+            onSent={() => list.current?.toLatest()}
+          />
+        </main>
+        {details && <Details onClose={() => setDetails(false)} />}
+      </div>
+      {receipt && <Receipt messageId={receipt} onClose={() => setReceipt(null)} />}
+    </ChatContext>
+  );
+}
+
+function Missing({ problem }: { problem: unknown }) {
+  return (
+    <main className="flex h-full flex-col items-center justify-center gap-4 bg-canvas px-6 text-center">
+      <h1 className="text-xl font-semibold tracking-tight">This conversation is not here</h1>
+      <p className="text-md text-ink-2">{wordsFor(problem)}</p>
+      <Button onClick={() => navigate("/", { replace: true })}>Back to conversations</Button>
+    </main>
+  );
+}

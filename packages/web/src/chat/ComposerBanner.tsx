@@ -1,0 +1,34 @@
+import { plainText } from "@parley/protocol/markup";
+import { IconButton } from "../ui/Button.tsx";
+import { Icon } from "../ui/Icon.tsx";
+import type { Writing } from "./Composer.tsx";
+
+interface BannerProps {
+  writing: Exclude<Writing, { kind: "new" }>;
+  onCancel: () => void;
+}
+
+/** Which message is being answered or changed. */
+export function ComposerBanner({ writing, onCancel }: BannerProps) {
+  const { message } = writing;
+  const edit = writing.kind === "edit";
+  return (
+    <div className="flex items-center gap-3 border-b border-line py-1.5 pr-2 pl-4 text-sm">
+      <span className="text-accent">
+        <Icon name={edit ? "edit" : "reply"} size={15} />
+      </span>
+      <p className="min-w-0 flex-1">
+        <span className="block font-medium">
+          {edit ? "Editing your message" : `Replying to ${message.sender.display_name}`}
+        </span>
+        <span className="block truncate text-ink-3">{plainText(message.content, 120)}</span>
+      </p>
+      <IconButton
+        icon="close"
+        label={edit ? "Stop editing" : "Do not reply"}
+        small
+        onClick={onCancel}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,80 @@
+import type { LocalMessage } from "@parley/client";
+import { useClient } from "@parley/client/react";
+import { useSelf } from "../lib/me.ts";
+import { count } from "../lib/names.ts";
+import { clockTime, fullTime } from "../lib/time.ts";
+import { Button } from "../ui/Button.tsx";
+import { Icon } from "../ui/Icon.tsx";
+import { Notice } from "../ui/Notice.tsx";
+import { useTools } from "./context.ts";
+
+interface DeliveryProps {
+  message: LocalMessage;
+  /** It ends a run of messages. */
+  last: boolean;
+  isLastOwn: boolean;
+}
+
+/** Where one's own message stands: on its way, sent, seen, or in need of help. */
+export function Delivery({ message, last, isLastOwn }: DeliveryProps) {
+  const client = useClient();
+  const { delivery, client_msg_id, created_at, edited_at } = message;
+  if (delivery === "failed" && client_msg_id) {
+    return (
+      <Notice
+        tone="danger"
+        actions={
+          <>
+            <Button size="small" icon="retry" onClick={() => client.model.retry(client_msg_id)}>
+              Try again
+            </Button>
+            <Button size="small" onClick={() => client.model.discard(client_msg_id)}>
+              Discard
+            </Button>
+          </>
+        }
+      >
+        Not sent. {message.failure}
+      </Notice>
+    );
+  }
+  if (!last && !isLastOwn) return null;
+  return (
+    <p className="flex items-center gap-1 text-xs text-ink-3">
+      {edited_at && "edited · "}
+      <time dateTime={created_at} title={fullTime(created_at)}>
+        {clockTime(created_at)}
+      </time>
+      {delivery === "sending" ? (
+        <span className="inline-flex items-center gap-1">
+          <Icon name="clock" size={12} /> Sending
+        </span>
+      ) : (
+        isLastOwn && <Seen message={message} />
+      )}
+    </p>
+  );
+}
+
+function Seen({ message }: { message: LocalMessage }) {
+  const { chat } = useTools();
+  const me = useSelf();
+  const readers = chat.participants.filter(
+    ({ kind, username }) =>
+      kind === "human" && username !== me.username && (chat.reads[username] ?? 0) >= message.seq,
+  );
+  if (readers.length === 0) {
+    return (
+      <span className="inline-flex items-center gap-0.5">
+        · <Icon name="check" size={12} /> Sent
+      </span>
+    );
+  }
+  const names = readers.map(({ display_name }) => display_name);
+  if (chat.kind === "direct") return <span>· Seen</span>;
+  return (
+    <span title={names.join(", ")}>
+      · Seen by {names.length <= 3 ? names.join(", ") : count(names.length, "person", "people")}
+    </span>
+  );
+}

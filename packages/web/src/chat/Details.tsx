@@ -1,0 +1,107 @@
+import { useClient } from "@parley/client/react";
+import { type FormEvent, useState } from "react";
+import { complain, useAction, wordsFor } from "../lib/action.ts";
+import { useSelf } from "../lib/me.ts";
+import { chatTitle } from "../lib/names.ts";
+import { navigate } from "../lib/router.ts";
+import { Button, IconButton } from "../ui/Button.tsx";
+import { Dialog } from "../ui/Dialog.tsx";
+import { Field } from "../ui/Field.tsx";
+import { useTools } from "./context.ts";
+import { GroupAgents } from "./GroupAgents.tsx";
+import { Members } from "./Members.tsx";
+
+/** Beside the conversation where there is room, over it where there is not. */
+export function Details({ onClose }: { onClose: () => void }) {
+  const { chat } = useTools();
+  const group = chat.kind === "group";
+  return (
+    <aside
+      aria-label="Details"
+      className="flex w-84 shrink-0 flex-col overflow-y-auto border-l border-line bg-surface max-lg:fixed max-lg:inset-y-0 max-lg:right-0 max-lg:z-30 max-lg:w-full max-lg:shadow-pop sm:max-lg:w-96"
+    >
+      <header className="flex h-15 shrink-0 items-center justify-between border-b border-line pr-3 pl-5">
+        <h2 className="text-md font-semibold tracking-tight">{group ? "Group" : "Details"}</h2>
+        <IconButton icon="close" label="Close details" onClick={onClose} />
+      </header>
+      <div className="flex flex-col gap-7 p-5">
+        {group && <Title key={chat.title} />}
+        {group && <GroupAgents />}
+        <Members />
+        {group && <Leave />}
+      </div>
+    </aside>
+  );
+}
+
+function Title() {
+  const { chat } = useTools();
+  const client = useClient();
+  const { busy, error, run } = useAction();
+  const [title, setTitle] = useState(chat.title ?? "");
+  const changed = title.trim() !== "" && title.trim() !== chat.title;
+  const save = (event: FormEvent) => {
+    event.preventDefault();
+    if (changed) void run(() => client.setChatTitle({ chat_id: chat.id, title: title.trim() }));
+  };
+  return (
+    <form onSubmit={save}>
+      <Field label="Title" error={error === null ? undefined : wordsFor(error)}>
+        {(attributes) => (
+          <span className="flex gap-2">
+            <input
+              {...attributes}
+              className="field"
+              value={title}
+              maxLength={128}
+              placeholder="No title yet"
+              onChange={(event) => setTitle(event.target.value)}
+            />
+            {changed && (
+              <Button type="submit" look="primary" busy={busy}>
+                Save
+              </Button>
+            )}
+          </span>
+        )}
+      </Field>
+    </form>
+  );
+}
+
+function Leave() {
+  const { chat } = useTools();
+  const me = useSelf();
+  const client = useClient();
+  const [asking, setAsking] = useState(false);
+  const leave = async () => {
+    try {
+      await client.leaveChat({ chat_id: chat.id });
+      navigate("/", { replace: true });
+    } catch (error) {
+      complain(error);
+    }
+  };
+  return (
+    <>
+      <Button look="danger" icon="leave" className="self-start" onClick={() => setAsking(true)}>
+        Leave group
+      </Button>
+      {asking && (
+        <Dialog title={`Leave ${chatTitle(chat, me)}?`} onClose={() => setAsking(false)}>
+          <div className="flex flex-col gap-5 px-5 pb-5">
+            <p className="text-md text-ink-2">
+              Your agents leave with you. To come back, somebody in the group has to add you.
+            </p>
+            <div className="flex justify-end gap-2">
+              <Button onClick={() => setAsking(false)}>Stay</Button>
+              <Button look="danger" onClick={leave}>
+                Leave
+              </Button>
+            </div>
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,80 @@
+import { useAgents, useClient } from "@parley/client/react";
+import { useEffect } from "react";
+import { trySandbox } from "../agents/sandbox.ts";
+import { complain } from "../lib/action.ts";
+import { useSelf } from "../lib/me.ts";
+import { chatTitle, isMyAgent, others } from "../lib/names.ts";
+import { navigate } from "../lib/router.ts";
+import { Avatar } from "../ui/Avatar.tsx";
+import { Button } from "../ui/Button.tsx";
+import { useTools } from "./context.ts";
+
+/** What to say first; to one's own agent by one press. */
+export function Empty() {
+  const { chat } = useTools();
+  const me = useSelf();
+  const [other] = others(chat, me);
+  if (!other) return null;
+  const mine = chat.kind === "direct" && isMyAgent(other, me);
+  return (
+    <div className="flex h-full flex-col items-center justify-center gap-5 px-6 text-center">
+      <Avatar account={other} size={64} />
+      <div>
+        <h2 className="text-xl font-semibold tracking-tight">{chatTitle(chat, me)}</h2>
+        <p className="mt-1 text-md text-ink-2">
+          {mine
+            ? "Say anything. Here is something to begin with:"
+            : "This is where it begins. Say hello!"}
+        </p>
+      </div>
+      {mine && <Suggestions username={other.username} />}
+    </div>
+  );
+}
+
+const ideas: [label: string, text: string][] = [
+  ["Say hello", "Hello! Who are you?"],
+  ["Show me a card", "Show me how to buy something"],
+  ["Show me a form", "Show me a form"],
+  ["Write something long", "Write something long"],
+];
+
+function Suggestions({ username }: { username: string }) {
+  const { chat } = useTools();
+  const client = useClient();
+  const agent = useAgents().find((each) => each.username === username);
+  useEffect(() => {
+    void client.model.refreshAgents().catch(() => {});
+  }, [client]);
+  if (agent && !agent.key_configured) {
+    return (
+      <div className="flex flex-col items-center gap-3">
+        <p className="max-w-sm text-base text-ink-2">
+          It has no key yet. Try it in the sandbox, which answers at once and costs nothing, or give
+          it a key of your own.
+        </p>
+        <div className="flex flex-wrap justify-center gap-2">
+          <Button
+            look="primary"
+            icon="spark"
+            onClick={() => trySandbox(client, agent).catch(complain)}
+          >
+            Try the sandbox
+          </Button>
+          <Button icon="key" onClick={() => navigate("/agents")}>
+            Add a key
+          </Button>
+        </div>
+      </div>
+    );
+  }
+  return (
+    <div className="flex max-w-md flex-wrap justify-center gap-2">
+      {ideas.map(([label, text]) => (
+        <Button key={label} size="small" onClick={() => client.model.send(chat.id, text)}>
+          {label}
+        </Button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,152 @@
+import { useAgents, useClient } from "@parley/client/react";
+import type { AgentProfile, GroupAgent } from "@parley/protocol";
+import { useCallback, useEffect, useState } from "react";
+import { complain } from "../lib/action.ts";
+import { useSelf } from "../lib/me.ts";
+import { isMyAgent, ownerOf } from "../lib/names.ts";
+import { Avatar } from "../ui/Avatar.tsx";
+import { Button, IconButton } from "../ui/Button.tsx";
+import { Choice } from "../ui/Choice.tsx";
+import { Skeleton } from "../ui/Skeleton.tsx";
+import { toast } from "../ui/Toasts.tsx";
+import { useTools } from "./context.ts";
+
+/** The agents of the group, when each of them answers, and the brake for all of them. */
+export function GroupAgents() {
+  const { chat } = useTools();
+  const client = useClient();
+  const mine = useAgents();
+  const [agents, setAgents] = useState<GroupAgent[] | null>(null);
+  const load = useCallback(
+    () =>
+      client.getGroupAgents({ chat_id: chat.id }).then(({ items }) => setAgents(items), complain),
+    [client, chat.id],
+  );
+  const members = chat.participants.map(({ username }) => username).join();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: members who come bring agents along
+  useEffect(() => {
+    void load();
+  }, [load, members]);
+  useEffect(() => {
+    void client.model.refreshAgents().catch(() => {});
+  }, [client]);
+  const absent = mine.filter(
+    ({ username }) => !agents?.some(({ agent }) => agent.username === username),
+  );
+  const change = (work: Promise<unknown>) => work.then(load, complain);
+  const brake = () =>
+    client.stopChatAgents({ chat_id: chat.id }).then(({ stopped, cancelled }) => {
+      toast(stopped + cancelled > 0 ? "All agents were stopped." : "No agent was answering.");
+    }, complain);
+
+  return (
+    <section aria-labelledby="agents-heading">
+      <div className="mb-2 flex items-center justify-between">
+        <h3 id="agents-heading" className="text-base font-semibold">
+          Agents
+        </h3>
+        {agents !== null && agents.length > 0 && (
+          <Button size="small" icon="stop" look="quiet" onClick={brake}>
+            Stop all
+          </Button>
+        )}
+      </div>
+      <div className="flex flex-col gap-3">
+        {!agents && <Skeleton className="h-20" />}
+        {agents?.map((entry) => (
+          <AgentEntry key={entry.agent.username} entry={entry} onChange={change} />
+        ))}
+        {agents?.length === 0 && (
+          <p className="text-sm text-ink-3">No agent is here yet. Bring one of yours:</p>
+        )}
+        {agents && absent.length > 0 && <Absent agents={absent} onChange={change} />}
+      </div>
+    </section>
+  );
+}
+
+type Change = (work: Promise<unknown>) => void;
+
+const modes = [
+  {
+    value: "mention",
+    label: "When mentioned",
+    hint: "It reads along, and answers only messages that name it.",
+  },
+  {
+    value: "always",
+    label: "Every message",
+    hint: "It answers whatever a person writes here, at its owner’s expense.",
+  },
+] as const;
+
+function AgentEntry({ entry, onChange }: { entry: GroupAgent; onChange: Change }) {
+  const { chat } = useTools();
+  const me = useSelf();
+  const client = useClient();
+  const { agent, always_on } = entry;
+  const mine = isMyAgent(agent, me);
+  const target = { chat_id: chat.id, agent_username: agent.username };
+  const remove = mine
+    ? () => onChange(client.removeGroupAgent(target))
+    : () => onChange(client.removeChatMember({ chat_id: chat.id, username: agent.username }));
+  return (
+    <div className="flex flex-col gap-2.5 rounded-lg border border-line p-3">
+      <div className="flex items-center gap-3">
+        <Avatar account={agent} size={32} />
+        <span className="min-w-0 flex-1">
+          <span className="block truncate text-base font-medium">{agent.display_name}</span>
+          <span className="block truncate text-xs text-ink-3">
+            @{agent.username} · {mine ? "yours" : `belongs to @${ownerOf(agent.username)}`}
+          </span>
+        </span>
+        {(mine || chat.admin === me.username) && (
+          <IconButton
+            icon="trash"
+            label={`Remove ${agent.display_name} (@${agent.username}) from the group`}
+            small
+            onClick={remove}
+          />
+        )}
+      </div>
+      {mine ? (
+        <Choice
+          label={`When @${agent.username} answers`}
+          value={always_on ? "always" : "mention"}
+          options={modes}
+          onChange={(mode) =>
+            onChange(client.setGroupAgentMode({ ...target, always_on: mode === "always" }))
+          }
+        />
+      ) : (
+        <p className="text-sm text-ink-3">
+          {always_on ? "Answers every message of a person." : "Answers when it is mentioned."}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Absent({ agents, onChange }: { agents: AgentProfile[]; onChange: Change }) {
+  const { chat } = useTools();
+  const client = useClient();
+  return agents.map(({ username, display_name }) => (
+    <div key={username} className="flex items-center gap-3 px-3">
+      <Avatar account={{ username, display_name, kind: "agent" }} size={32} />
+      <span className="min-w-0 flex-1">
+        <span className="block truncate text-base font-medium">{display_name}</span>
+        <span className="block truncate text-xs text-ink-3">@{username}</span>
+      </span>
+      <Button
+        size="small"
+        icon="plus"
+        aria-label={`Add @${username}`}
+        onClick={() =>
+          onChange(client.addGroupAgent({ chat_id: chat.id, agent_username: username }))
+        }
+      >
+        Add
+      </Button>
+    </div>
+  ));
+}

@@ -1,0 +1,106 @@
+import type { LocalMessage } from "@parley/client";
+import { useClient } from "@parley/client/react";
+import { useRef, useState } from "react";
+import { complain } from "../lib/action.ts";
+import { useSelf } from "../lib/me.ts";
+import { isMyAgent } from "../lib/names.ts";
+import { IconButton } from "../ui/Button.tsx";
+import { Menu, type MenuItem } from "../ui/Menu.tsx";
+import { toast } from "../ui/Toasts.tsx";
+import { useTools } from "./context.ts";
+import { EmojiPicker } from "./EmojiPicker.tsx";
+import { maySteer } from "./steer.ts";
+
+interface ActionsProps {
+  message: LocalMessage;
+  mine: boolean;
+}
+
+/** Appears with the pointer or the focus; until then it is in nobody's way, Tab's included. */
+export function MessageActions({ message, mine }: ActionsProps) {
+  return message.delivery === "sent" && <Toolbar message={message} mine={mine} />;
+}
+
+function Toolbar({ message, mine }: ActionsProps) {
+  const { onReply } = useTools();
+  const client = useClient();
+  const emoji = useRef<HTMLButtonElement>(null);
+  const [picking, setPicking] = useState(false);
+  const items = useItems(message, mine);
+  return (
+    <div
+      className={`invisible absolute z-10 flex rounded-md bg-raised p-0.5 shadow-pop group-focus-within:visible group-hover:visible max-sm:-top-9 ${place(mine, message)}`}
+    >
+      <IconButton
+        ref={emoji}
+        icon="smile"
+        label="React"
+        small
+        aria-haspopup="dialog"
+        aria-expanded={picking}
+        onClick={() => setPicking(!picking)}
+      />
+      <IconButton icon="reply" label="Reply" small onClick={() => onReply(message)} />
+      <Menu label="More" small items={items} />
+      {picking && (
+        <EmojiPicker
+          anchor={emoji}
+          onClose={() => setPicking(false)}
+          onPick={(picked) => {
+            setPicking(false);
+            client.model.react(message.id, picked).catch(complain);
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+function useItems(message: LocalMessage, mine: boolean): MenuItem[] {
+  const { chat, onEdit, onReceipt } = useTools();
+  const me = useSelf();
+  const client = useClient();
+  const { id, content, turn, finalized_at, sender } = message;
+  const ours = mine || isMyAgent(sender, me);
+  const items: MenuItem[] = [
+    {
+      icon: "copy",
+      label: "Copy text",
+      onSelect: () => navigator.clipboard.writeText(content).then(() => toast("Copied."), complain),
+    },
+  ];
+  if (mine) items.push({ icon: "edit", label: "Edit", onSelect: () => onEdit(message) });
+  if (
+    turn &&
+    finalized_at &&
+    maySteer(message, chat, me, client.model.get(`messages:${chat.id}`))
+  ) {
+    items.push({
+      icon: "retry",
+      label: "Answer again",
+      onSelect: () => void client.retryAgentTurn({ message_id: id }).catch(complain),
+    });
+  }
+  if (turn && ours) {
+    items.push({ icon: "receipt", label: "Receipt", onSelect: () => onReceipt(id) });
+  }
+  const remove = (scope: "me" | "everyone") => () =>
+    void client.model.remove(chat.id, [id], scope).catch(complain);
+  items.push({ icon: "trash", label: "Delete for me", onSelect: remove("me") });
+  if (ours || chat.admin === me.username) {
+    items.push({
+      icon: "trash",
+      label: "Delete for everyone",
+      danger: true,
+      onSelect: remove("everyone"),
+    });
+  }
+  return items;
+}
+
+/** Beside a bubble where there is room; above the end of an agent's first line. */
+function place(mine: boolean, { sender }: LocalMessage): string {
+  if (mine) return "max-sm:right-0 sm:top-0 sm:right-full sm:mr-2";
+  if (sender.kind === "agent") return "right-0 sm:-top-7";
+  return "max-sm:left-0 sm:top-0 sm:left-full sm:ml-2";
+}

@@ -1,0 +1,28 @@
+import type { LocalMessage } from "@parley/client";
+import { useMemo } from "react";
+import { useSelf } from "../lib/me.ts";
+import { Content } from "../markdown/Content.tsx";
+import { ActionTarget } from "../markdown/components.tsx";
+import { MentionContext } from "../markdown/Inline.tsx";
+
+/** What the message says; what came of an agent's turn stands below it. */
+export function MessageBody({ message }: { message: LocalMessage }) {
+  const me = useSelf();
+  const { id, conversation_id, content, mentions, turn, finalized_at, sender } = message;
+  const streaming = finalized_at === null && turn !== null;
+  const acts = sender.kind === "agent" && !streaming;
+  const target = useMemo(
+    () => (acts ? { chatId: conversation_id, messageId: id } : null),
+    [acts, conversation_id, id],
+  );
+  const named = useMemo(() => ({ names: mentions, me: me.username }), [mentions, me.username]);
+  // A turn that failed before it said anything has our own sentence as its content.
+  if (turn?.error && turn.error.message === content) return null;
+  return (
+    <ActionTarget value={target}>
+      <MentionContext value={named}>
+        <Content text={content} streaming={streaming} />
+      </MentionContext>
+    </ActionTarget>
+  );
+}

@@ -1,0 +1,53 @@
+import { useClient } from "@parley/client/react";
+import type { TurnReceipt } from "@parley/protocol";
+import { useEffect, useState } from "react";
+import { wordsFor } from "../lib/action.ts";
+import { count } from "../lib/names.ts";
+import { duration, fullTime } from "../lib/time.ts";
+import { Dialog } from "../ui/Dialog.tsx";
+import { Notice } from "../ui/Notice.tsx";
+import { Skeleton } from "../ui/Skeleton.tsx";
+
+/** What a turn took: for whoever pays for it. */
+export function Receipt({ messageId, onClose }: { messageId: string; onClose: () => void }) {
+  const client = useClient();
+  const [receipt, setReceipt] = useState<TurnReceipt | null>(null);
+  const [problem, setProblem] = useState<unknown>(null);
+  useEffect(() => {
+    client.getTurn({ message_id: messageId }).then(setReceipt, setProblem);
+  }, [client, messageId]);
+  return (
+    <Dialog title="Receipt" onClose={onClose}>
+      <div className="px-5 pb-5">
+        {problem !== null && <Notice tone="danger">{wordsFor(problem)}</Notice>}
+        {!receipt && problem === null && <Skeleton className="h-48" />}
+        {receipt && (
+          <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-2 text-base">
+            {linesOf(receipt).map(([name, value]) => (
+              <div key={name} className="contents">
+                <dt className="text-ink-3">{name}</dt>
+                <dd className="min-w-0 text-right break-words tabular-nums">{value}</dd>
+              </div>
+            ))}
+          </dl>
+        )}
+      </div>
+    </Dialog>
+  );
+}
+
+function linesOf(receipt: TurnReceipt): [string, string][] {
+  const { agent, model, status, error, context_ids, tries, usage } = receipt;
+  return [
+    ["Agent", `${agent.display_name} (@${agent.username})`],
+    ["Model", model],
+    ["Status", error ? `${status}: ${error.message}` : status],
+    ["Started", fullTime(receipt.started_at)],
+    ["First word after", duration(receipt.first_token_ms)],
+    ["Took", duration(receipt.duration_ms)],
+    ["Read", count(context_ids.length, "message")],
+    ["Tries", String(tries)],
+    ["Tokens in", usage?.input_tokens.toLocaleString() ?? "–"],
+    ["Tokens out", usage?.output_tokens.toLocaleString() ?? "–"],
+  ];
+}

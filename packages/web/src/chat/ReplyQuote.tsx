@@ -1,0 +1,35 @@
+import { useClient } from "@parley/client/react";
+import type { Message } from "@parley/protocol";
+import { plainText } from "@parley/protocol/markup";
+import { useEffect, useState } from "react";
+import { useTools } from "./context.ts";
+
+/** What is answered, in a line; a press leads to it. */
+export function ReplyQuote({ id }: { id: string }) {
+  const { chat, onJump } = useTools();
+  const client = useClient();
+  const [quoted, setQuoted] = useState<Message | null | undefined>(() =>
+    client.model.get(`messages:${chat.id}`).items.findLast((message) => message.id === id),
+  );
+  useEffect(() => {
+    if (quoted !== undefined) return;
+    client.getMessage({ message_id: id }).then(setQuoted, () => setQuoted(null));
+  }, [client, id, quoted]);
+  if (!quoted) {
+    return (
+      <p className="mb-1.5 border-l-2 border-line pl-2.5 text-sm text-ink-3">
+        {quoted === null ? "The message was deleted." : "…"}
+      </p>
+    );
+  }
+  return (
+    <button
+      type="button"
+      onClick={() => onJump(id)}
+      className="mb-1.5 block w-full min-w-0 border-l-2 border-accent pl-2.5 text-left text-sm text-ink-2 hover:text-ink"
+    >
+      <span className="block truncate font-medium">{quoted.sender.display_name}</span>
+      <span className="block truncate">{plainText(quoted.content, 120)}</span>
+    </button>
+  );
+}

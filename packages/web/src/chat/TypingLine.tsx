@@ -1,0 +1,35 @@
+import { useMessages, useTyping } from "@parley/client/react";
+import { useTools } from "./context.ts";
+
+/** Who is writing; it lies over the end of the list, so that nothing moves when it comes. */
+export function TypingLine() {
+  const { chat } = useTools();
+  const { items } = useMessages(chat.id);
+  // Whoever is seen answering need not be announced as well.
+  const answering = items.filter(({ finalized_at }) => finalized_at === null);
+  const actors = useTyping(chat.id).actors.filter(
+    ({ username }) => !answering.some(({ sender }) => sender.username === username),
+  );
+  if (actors.length === 0) return null;
+  const names = actors.map(({ display_name }) => display_name);
+  const who =
+    names.length <= 2 ? names.join(" and ") : `${names[0]} and ${names.length - 1} others`;
+  return (
+    <p className="pointer-events-none absolute bottom-0 left-0 flex w-full animate-fade justify-center">
+      <span className="flex w-full max-w-208 items-center gap-2 px-4 text-xs text-ink-3">
+        <Dots />
+        {who} {names.length === 1 ? "is" : "are"} typing
+      </span>
+    </p>
+  );
+}
+
+function Dots() {
+  return (
+    <span aria-hidden="true" className="inline-flex gap-0.5">
+      {["", "[animation-delay:150ms]", "[animation-delay:300ms]"].map((delay) => (
+        <span key={delay} className={`size-1 animate-breathe rounded-full bg-accent ${delay}`} />
+      ))}
+    </span>
+  );
+}

@@ -1,0 +1,20 @@
+import type { LocalChat, LocalMessage } from "@parley/client";
+import { createContext, use } from "react";
+
+/** What the parts of a conversation share. */
+export interface ChatTools {
+  chat: LocalChat;
+  onReply: (message: LocalMessage) => void;
+  onEdit: (message: LocalMessage) => void;
+  /** Shows a message, wherever in the history it stands. */
+  onJump: (messageId: string) => void;
+  onReceipt: (messageId: string) => void;
+}
+
+export const ChatContext = createContext<ChatTools | null>(null);
+
+export function useTools(): ChatTools {
+  const tools = use(ChatContext);
+  if (!tools) throw new Error("there is no conversation around this part");
+  return tools;
+}

@@ -1,0 +1,37 @@
+import type { Account } from "@parley/protocol";
+
+/** A handle that is being typed: where it begins, and what of it is there. */
+export interface Mention {
+  start: number;
+  query: string;
+}
+
+export function mentionAt(text: string, caret: number): Mention | null {
+  const match = /(?:^|[\s(])@([a-z0-9_]*(?::[a-z0-9_-]*)?)$/i.exec(text.slice(0, caret));
+  if (!match) return null;
+  const query = match[1] ?? "";
+  return { start: caret - query.length - 1, query: query.toLowerCase() };
+}
+
+const MOST = 8;
+
+/** Those whose username, or a word of whose name, begins so; agents after people. */
+export function candidates(participants: readonly Account[], me: string, query: string): Account[] {
+  const fits = ({ username, display_name }: Account) =>
+    username.startsWith(query) ||
+    username.includes(`:${query}`) ||
+    display_name
+      .toLowerCase()
+      .split(/\s+/)
+      .some((word) => word.startsWith(query));
+  return participants
+    .filter((account) => account.username !== me && fits(account))
+    .toSorted((one, other) => other.kind.localeCompare(one.kind))
+    .slice(0, MOST);
+}
+
+/** The text with the handle completed, and where the caret goes. */
+export function complete(text: string, caret: number, mention: Mention, username: string) {
+  const before = `${text.slice(0, mention.start)}@${username} `;
+  return { text: before + text.slice(caret).replace(/^ /, ""), caret: before.length };
+}

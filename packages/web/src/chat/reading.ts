@@ -1,0 +1,52 @@
+import type { LocalChat, LocalMessage } from "@parley/client";
+import { useClient } from "@parley/client/react";
+import { useEffect, useRef, useState } from "react";
+
+interface Reading {
+  /** Up to where the person had read when they came; null when there was nothing new. */
+  line: number | null;
+  /** The last place that was in sight. */
+  seen: number;
+}
+
+/** Marks as read what the person has before their eyes, and remembers where they had left off. */
+export function useReading(
+  chat: LocalChat,
+  items: readonly LocalMessage[],
+  inSight: boolean,
+): Reading {
+  const client = useClient();
+  const watching = useWatching();
+  const [line, setLine] = useState(() => (chat.unread_count > 0 ? chat.last_read_seq : null));
+  const last = items.findLast(({ seq }) => seq > 0)?.seq ?? 0;
+  const [seen, setSeen] = useState(last);
+  const newest = useRef(last);
+  newest.current = last;
+
+  useEffect(() => {
+    if (!watching) setLine(newest.current);
+  }, [watching]);
+
+  useEffect(() => {
+    if (!inSight || !watching || last === 0) return;
+    setSeen(last);
+    client.model.markRead(chat.id);
+  }, [client, chat.id, inSight, watching, last]);
+
+  const unsent = items.at(-1)?.delivery === "sending";
+  useEffect(() => {
+    if (unsent) setLine(null);
+  }, [unsent]);
+
+  return { line, seen };
+}
+
+function useWatching(): boolean {
+  const [watching, setWatching] = useState(() => document.visibilityState === "visible");
+  useEffect(() => {
+    const look = () => setWatching(document.visibilityState === "visible");
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, []);
+  return watching;
+}

@@ -1,0 +1,51 @@
+import type { CallError } from "@parley/client";
+import { useCallback, useRef, useState } from "react";
+import { toast } from "../ui/Toasts.tsx";
+
+/** What went wrong, in words a person can read. */
+export function wordsFor(error: unknown): string {
+  if (!(error instanceof Error)) return "Something went wrong.";
+  const fields = Object.entries((error as Partial<CallError>).fields ?? {});
+  if (fields.length > 0) return fields.map(([name, text]) => `${nice(name)} ${text}`).join("; ");
+  return sentence(error.message);
+}
+
+export const codeOf = (error: unknown) =>
+  error instanceof Error ? ((error as Partial<CallError>).code ?? "") : "";
+
+const nice = (name: string) => sentence(name.replaceAll("_", " "));
+const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Tells of a failure in passing; for what is done with one press. */
+export const complain = (error: unknown) => toast(wordsFor(error), "danger");
+
+interface Action {
+  busy: boolean;
+  error: unknown;
+  run: (work: () => Promise<unknown>) => Promise<boolean>;
+}
+
+/** Something a person started: whether it is under way, and how it failed. One at a time. */
+export function useAction(): Action {
+  const [state, setState] = useState<{ busy: boolean; error: unknown }>({
+    busy: false,
+    error: null,
+  });
+  const running = useRef(false);
+  const run = useCallback(async (work: () => Promise<unknown>) => {
+    if (running.current) return false;
+    running.current = true;
+    setState({ busy: true, error: null });
+    try {
+      await work();
+      setState({ busy: false, error: null });
+      return true;
+    } catch (error) {
+      setState({ busy: false, error });
+      return false;
+    } finally {
+      running.current = false;
+    }
+  }, []);
+  return { ...state, run };
+}

@@ -1,0 +1,58 @@
+import { useClient, useUnread } from "@parley/client/react";
+import type { Account, Message } from "@parley/protocol";
+import { plainText } from "@parley/protocol/markup";
+import { useEffect } from "react";
+import { chatPath, navigate } from "./router.ts";
+
+/** Tells of what happens while the person looks elsewhere: in the title, and by notification. */
+export function useAway(me: Account, open: string | null): void {
+  const client = useClient();
+  const unread = useUnread();
+  const figure = unread.human + unread.agent;
+
+  useEffect(() => {
+    document.title = figure > 0 ? `(${figure > 99 ? "99+" : figure}) Parley` : "Parley";
+  }, [figure]);
+
+  useEffect(() => {
+    const watching = () => document.visibilityState === "visible" && document.hasFocus();
+    const tell = (message: Message) => {
+      if (message.sender.username === me.username || !notificationsOn()) return;
+      if (watching() && message.conversation_id === open) return;
+      if (!watching()) notify(message);
+    };
+    const stops = [
+      client.on("events.messageNew", ({ params }) => params.finalized_at && tell(params)),
+      client.on("events.messageComplete", ({ params }) => tell(params)),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, [client, me.username, open]);
+}
+
+const KEY = "parley.notifications";
+
+export const notificationsOn = () =>
+  "Notification" in window &&
+  Notification.permission === "granted" &&
+  localStorage.getItem(KEY) === "on";
+
+/** True when they are on afterwards. */
+export async function setNotifications(on: boolean): Promise<boolean> {
+  localStorage.setItem(KEY, on ? "on" : "off");
+  if (!on || !("Notification" in window)) return false;
+  return (await Notification.requestPermission()) === "granted";
+}
+
+function notify(message: Message): void {
+  const notification = new Notification(message.sender.display_name, {
+    body: plainText(message.content, 140),
+    tag: message.conversation_id,
+  });
+  notification.onclick = () => {
+    window.focus();
+    navigate(chatPath(message.conversation_id));
+    notification.close();
+  };
+}

@@ -1,0 +1,43 @@
+import { useSyncExternalStore } from "react";
+
+export type Route =
+  | { name: "home" }
+  | { name: "chat"; id: string; message: string | null }
+  | { name: "agents" }
+  | { name: "settings" };
+
+export function parseRoute(path: string, hash: string): Route {
+  const [, chat] = /^\/c\/([\w-]+)$/.exec(path) ?? [];
+  if (chat) return { name: "chat", id: chat, message: hash.slice(1) || null };
+  if (path === "/agents") return { name: "agents" };
+  if (path === "/settings") return { name: "settings" };
+  return { name: "home" };
+}
+
+export const chatPath = (id: string, message?: string) =>
+  message === undefined ? `/c/${id}` : `/c/${id}#${message}`;
+
+const MOVED = "parley:moved";
+
+export function navigate(path: string, { replace = false } = {}): void {
+  if (path === location.pathname + location.hash) return;
+  history[replace ? "replaceState" : "pushState"](null, "", path);
+  dispatchEvent(new Event(MOVED));
+}
+
+let current = { key: "", route: { name: "home" } as Route };
+
+function snapshot(): Route {
+  const key = location.pathname + location.hash;
+  if (key !== current.key) current = { key, route: parseRoute(location.pathname, location.hash) };
+  return current.route;
+}
+
+function subscribe(listener: () => void): () => void {
+  for (const event of [MOVED, "popstate", "hashchange"]) addEventListener(event, listener);
+  return () => {
+    for (const event of [MOVED, "popstate", "hashchange"]) removeEventListener(event, listener);
+  };
+}
+
+export const useRoute = () => useSyncExternalStore(subscribe, snapshot);

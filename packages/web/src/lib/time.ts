@@ -1,0 +1,46 @@
+const clock = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
+const weekday = new Intl.DateTimeFormat(undefined, { weekday: "short" });
+const shortDay = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const longDay = new Intl.DateTimeFormat(undefined, {
+  weekday: "long",
+  day: "numeric",
+  month: "long",
+});
+const fullDay = new Intl.DateTimeFormat(undefined, {
+  day: "numeric",
+  month: "long",
+  year: "numeric",
+});
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "long", timeStyle: "short" });
+
+const DAY_MS = 86_400_000;
+
+const startOfDay = (date: Date) => new Date(date).setHours(0, 0, 0, 0);
+const daysAgo = (date: Date, now: Date) =>
+  Math.round((startOfDay(now) - startOfDay(date)) / DAY_MS);
+
+export const clockTime = (at: string) => clock.format(new Date(at));
+export const fullTime = (at: string) => moment.format(new Date(at));
+export const dayOf = (at: string) => startOfDay(new Date(at));
+
+/** In a list: the hour today, the weekday this week, the day otherwise. */
+export function shortTime(at: string, now = new Date()): string {
+  const date = new Date(at);
+  const days = daysAgo(date, now);
+  if (days <= 0) return clock.format(date);
+  return days < 7 ? weekday.format(date) : shortDay.format(date);
+}
+
+/** Between messages of different days. */
+export function dayLabel(at: string, now = new Date()): string {
+  const date = new Date(at);
+  const days = daysAgo(date, now);
+  if (days <= 0) return "Today";
+  if (days === 1) return "Yesterday";
+  return date.getFullYear() === now.getFullYear() ? longDay.format(date) : fullDay.format(date);
+}
+
+export function duration(ms: number | null): string {
+  if (ms === null) return "–";
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
+}

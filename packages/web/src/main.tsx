@@ -1,0 +1,18 @@
+/// <reference lib="dom" />
+/// <reference lib="dom.iterable" />
+import "./styles.css";
+import { ParleyProvider } from "@parley/client/react";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { App } from "./App.tsx";
+import { openClient } from "./session/client.ts";
+
+const root = document.getElementById("root");
+if (!root) throw new Error("the page has no place for the client");
+createRoot(root).render(
+  <StrictMode>
+    <ParleyProvider client={openClient()}>
+      <App />
+    </ParleyProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,91 @@
+import { memo, type ReactNode, useDeferredValue, useEffect, useState } from "react";
+import { Icon } from "../ui/Icon.tsx";
+import type { CodeNode, highlight } from "./highlight.ts";
+
+type Highlight = typeof highlight;
+let loaded: Highlight | null = null;
+
+/** Loaded with the first code that is shown, and not before. */
+function useHighlight(wanted: boolean): Highlight | null {
+  const [found, setFound] = useState<Highlight | null>(() => loaded);
+  useEffect(() => {
+    if (!wanted || found) return;
+    let left = false;
+    import("./highlight.ts").then((module) => {
+      loaded = module.highlight;
+      if (!left) setFound(() => module.highlight);
+    });
+    return () => {
+      left = true;
+    };
+  }, [wanted, found]);
+  return found;
+}
+
+interface CodeBlockProps {
+  code: string;
+  language: string | undefined;
+}
+
+export function CodeBlock({ code, language }: CodeBlockProps) {
+  const name = language?.split(/\s/)[0]?.toLowerCase() ?? "";
+  const apply = useHighlight(name !== "");
+  return (
+    <figure className="overflow-hidden rounded-md border border-line bg-canvas">
+      <figcaption className="flex h-8 items-center justify-between pr-1 pl-3 text-xs text-ink-3">
+        {name || "text"}
+        <CopyButton text={code} />
+      </figcaption>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: wide code is scrolled by keyboard too */}
+      <pre tabIndex={0} className="overflow-x-auto px-3 pb-3 font-mono text-sm">
+        <Code code={code} language={name} apply={apply} />
+      </pre>
+    </figure>
+  );
+}
+
+interface CodeProps {
+  code: string;
+  language: string;
+  apply: Highlight | null;
+}
+
+const Code = memo(function Code({ code, language, apply }: CodeProps) {
+  const settled = useDeferredValue(code);
+  const tree = apply?.(settled, language);
+  if (!tree) return <code>{code}</code>;
+  return (
+    <code>
+      {tree.children.map(codeNode)}
+      {code.slice(settled.length)}
+    </code>
+  );
+});
+
+function codeNode(node: CodeNode | string, index: number): ReactNode {
+  if (typeof node === "string") return node;
+  return (
+    <span key={index} className={`hl-${node.scope?.split(".")[0] ?? "none"}`}>
+      {node.children.map(codeNode)}
+    </span>
+  );
+}
+
+export function CopyButton({ text }: { text: string }) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const timer = setTimeout(() => setCopied(false), 2000);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  return (
+    <button
+      type="button"
+      onClick={() => navigator.clipboard.writeText(text).then(() => setCopied(true))}
+      className="inline-flex h-7 items-center gap-1.5 rounded-sm px-2 text-xs font-medium text-ink-2 hover:bg-hover hover:text-ink"
+    >
+      <Icon name={copied ? "check" : "copy"} size={13} />
+      {copied ? "Copied" : "Copy"}
+    </button>
+  );
+}

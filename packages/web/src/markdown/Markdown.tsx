@@ -1,0 +1,137 @@
+import { marked, type Token, type Tokens } from "marked";
+import { memo, type ReactNode } from "react";
+import { CodeBlock } from "./CodeBlock.tsx";
+import { Inline } from "./Inline.tsx";
+import { settle } from "./settle.ts";
+
+interface MarkdownProps {
+  text: string;
+  /** The text is still growing. */
+  streaming?: boolean;
+}
+
+/** Markdown as elements: what a message brings is only ever text, never HTML. */
+export const Markdown = memo(function Markdown({ text, streaming = false }: MarkdownProps) {
+  const tokens = marked.lexer(streaming ? settle(text) : text, { gfm: true, breaks: true });
+  const shown = tokens.filter(({ type }) => type !== "space" && type !== "def");
+  return (
+    <div className={`prose ${streaming ? "streaming" : ""}`}>
+      {shown.map((token, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: text grows at its end, so places are stable
+        <Block key={index} token={token} />
+      ))}
+    </div>
+  );
+});
+
+/** A paragraph that has not changed is not rendered again while those after it grow. */
+const Block = memo(BlockView, (before, after) => before.token.raw === after.token.raw);
+
+function BlockView({ token }: { token: Token }): ReactNode {
+  switch (token.type) {
+    case "heading":
+      return <Heading token={token as Tokens.Heading} />;
+    case "paragraph":
+      return (
+        <p>
+          <Inline tokens={(token as Tokens.Paragraph).tokens} />
+        </p>
+      );
+    case "code":
+      return (
+        <CodeBlock code={(token as Tokens.Code).text} language={(token as Tokens.Code).lang} />
+      );
+    case "blockquote":
+      return (
+        <blockquote>
+          <Blocks tokens={(token as Tokens.Blockquote).tokens} />
+        </blockquote>
+      );
+    case "list":
+      return <List token={token as Tokens.List} />;
+    case "table":
+      return <Table token={token as Tokens.Table} />;
+    case "hr":
+      return <hr />;
+    case "text": {
+      const { tokens, text } = token as Tokens.Text;
+      return tokens ? <Inline tokens={tokens} /> : text;
+    }
+    case "space":
+    case "def":
+      return null;
+    default:
+      return <p className="whitespace-pre-wrap">{token.raw.trimEnd()}</p>;
+  }
+}
+
+function Blocks({ tokens }: { tokens: Token[] }) {
+  return tokens.map((token, index) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: text grows at its end, so places are stable
+    <Block key={index} token={token} />
+  ));
+}
+
+/** Inside of a page whose own headings end at the second level. */
+function Heading({ token }: { token: Tokens.Heading }) {
+  const inside = <Inline tokens={token.tokens} />;
+  if (token.depth === 1) return <h3 className="text-lg">{inside}</h3>;
+  return token.depth === 2 ? <h4 className="text-md">{inside}</h4> : <h5>{inside}</h5>;
+}
+
+function List({ token }: { token: Tokens.List }) {
+  const items = token.items.map((item, index) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: text grows at its end, so places are stable
+    <li key={index}>
+      {item.task && (
+        <input
+          type="checkbox"
+          checked={item.checked === true}
+          disabled
+          aria-label={item.checked ? "Done" : "Not done"}
+          className="mr-1.5"
+        />
+      )}
+      <Blocks tokens={item.tokens.filter(({ type }) => type !== "checkbox")} />
+    </li>
+  ));
+  if (!token.ordered) return <ul>{items}</ul>;
+  return <ol start={token.start === "" ? 1 : token.start}>{items}</ol>;
+}
+
+function Table({ token }: { token: Tokens.Table }) {
+  return (
+    <section
+      className="overflow-x-auto rounded-md border border-line"
+      aria-label="Table"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled by keyboard too
+      tabIndex={0}
+    >
+      <table className="w-full">
+        <thead className="bg-sunken">
+          <tr>
+            {token.header.map((cell, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other name
+              <th key={index} scope="col">
+                <Inline tokens={cell.tokens} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {token.rows.map((row, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other name
+            <tr key={index}>
+              {row.map((cell, column) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other name
+                <td key={column}>
+                  <Inline tokens={cell.tokens} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

@@ -1,0 +1,167 @@
+import { useClient } from "@parley/client/react";
+import type { Account } from "@parley/protocol";
+import { type KeyboardEvent, useEffect, useId, useState } from "react";
+import { complain } from "../lib/action.ts";
+import { useSelf } from "../lib/me.ts";
+import { Avatar } from "../ui/Avatar.tsx";
+import { Icon } from "../ui/Icon.tsx";
+
+interface PickerProps {
+  chosen: Account[];
+  onChange: (chosen: Account[]) => void;
+  /** Usernames that are not offered. */
+  without?: readonly string[];
+  /** Agents are offered too. */
+  agents?: boolean;
+}
+
+export function useFoundPeople(query: string): Account[] | null {
+  const client = useClient();
+  const [found, setFound] = useState<Account[] | null>(null);
+  useEffect(() => {
+    let left = false;
+    const timer = setTimeout(() => {
+      client.getUsers({ query: query.trim().replace(/^@/, ""), limit: 30 }).then(
+        ({ items }) => !left && setFound(items),
+        (error: unknown) => !left && complain(error),
+      );
+    }, 120);
+    return () => {
+      left = true;
+      clearTimeout(timer);
+    };
+  }, [client, query]);
+  return found;
+}
+
+/** Finds people by name and collects them; arrows move, Enter takes, Backspace gives back. */
+export function PeoplePicker({ chosen, onChange, without = [], agents = true }: PickerProps) {
+  const me = useSelf();
+  const id = useId();
+  const [query, setQuery] = useState("");
+  const [at, setAt] = useState(0);
+  const found = useFoundPeople(query);
+  const taken = new Set([me.username, ...without, ...chosen.map(({ username }) => username)]);
+  const offered = (found ?? []).filter(
+    ({ username, kind }) => !taken.has(username) && (agents || kind === "human"),
+  );
+  const active = offered[Math.min(at, offered.length - 1)];
+
+  const take = (account: Account) => {
+    onChange([...chosen, account]);
+    setQuery("");
+    setAt(0);
+  };
+  const pressed = (event: KeyboardEvent<HTMLInputElement>) => {
+    if (event.key === "ArrowDown") setAt(Math.min(at + 1, offered.length - 1));
+    else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
+    else if (event.key === "Enter" && active) take(active);
+    else if (event.key === "Backspace" && query === "") onChange(chosen.slice(0, -1));
+    else return;
+    if (event.key !== "Backspace") event.preventDefault();
+  };
+
+  return (
+    <div className="flex min-h-0 flex-col gap-2">
+      <div className="flex flex-wrap items-center gap-1.5 rounded-md border border-edge bg-surface p-1.5 focus-within:outline-2 focus-within:outline-accent">
+        {chosen.map((account) => (
+          <Chip
+            key={account.username}
+            account={account}
+            onRemove={() => onChange(chosen.filter((one) => one !== account))}
+          />
+        ))}
+        <input
+          role="combobox"
+          aria-label="Find people and agents"
+          aria-expanded={offered.length > 0}
+          aria-controls={`${id}-list`}
+          aria-activedescendant={active ? `${id}-${active.username}` : undefined}
+          aria-autocomplete="list"
+          // biome-ignore lint/a11y/noAutofocus: the window was opened to type a name
+          autoFocus
+          autoComplete="off"
+          placeholder={chosen.length > 0 ? "" : "Name or username"}
+          value={query}
+          onChange={(event) => {
+            setQuery(event.target.value);
+            setAt(0);
+          }}
+          onKeyDown={pressed}
+          className="h-7 min-w-24 flex-1 bg-transparent px-1.5 text-base outline-none pointer-coarse:text-[1rem]"
+        />
+      </div>
+      <div
+        id={`${id}-list`}
+        role="listbox"
+        aria-label="People"
+        className="max-h-64 min-h-24 overflow-y-auto"
+      >
+        {offered.map((account) => (
+          <PersonOption
+            key={account.username}
+            id={`${id}-${account.username}`}
+            account={account}
+            active={account === active}
+            onTake={() => take(account)}
+          />
+        ))}
+      </div>
+      {found && offered.length === 0 && (
+        <p className="-mt-24 flex h-24 items-center justify-center text-sm text-ink-3">
+          {query ? `Nobody is called «${query}».` : "Nobody else is here yet."}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface OptionProps {
+  id: string;
+  account: Account;
+  active: boolean;
+  onTake: () => void;
+}
+
+export function PersonOption({ id, account, active, onTake }: OptionProps) {
+  return (
+    // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the field takes the keys
+    <div
+      id={id}
+      role="option"
+      aria-selected={active}
+      onClick={onTake}
+      ref={(element) => {
+        if (active) element?.scrollIntoView({ block: "nearest" });
+      }}
+      className={`flex cursor-pointer items-center gap-3 rounded-md px-2.5 py-2 hover:bg-hover ${active ? "bg-hover" : ""}`}
+    >
+      <Avatar account={account} size={32} />
+      <span className="min-w-0">
+        <span className="block truncate text-base font-medium">{account.display_name}</span>
+        <span className="block truncate text-xs text-ink-3">
+          @{account.username}
+          {account.kind === "agent" && " · your agent"}
+        </span>
+      </span>
+    </div>
+  );
+}
+
+function Chip({ account, onRemove }: { account: Account; onRemove: () => void }) {
+  return (
+    <span className="inline-flex h-7 items-center gap-1.5 rounded-full bg-accent-soft pr-1 pl-1 text-sm font-medium">
+      <Avatar account={account} size={20} />
+      {account.display_name}
+      <button
+        type="button"
+        aria-label={`Remove ${account.display_name}`}
+        onClick={onRemove}
+        className="inline-flex size-6 items-center justify-center rounded-full text-ink-2 hover:bg-hover hover:text-ink"
+      >
+        <Icon name="close" size={12} />
+      </button>
+    </span>
+  );
+}

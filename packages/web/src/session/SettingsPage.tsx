@@ -1,0 +1,75 @@
+import { useClient } from "@parley/client/react";
+import { type FormEvent, useState } from "react";
+import { SaveRow } from "../agents/SaveRow.tsx";
+import { useAction } from "../lib/action.ts";
+import { notificationsOn, setNotifications } from "../lib/away.ts";
+import { useSelf } from "../lib/me.ts";
+import { setTheme, useTheme } from "../lib/theme.ts";
+import { Page, Section } from "../shell/Page.tsx";
+import { Button } from "../ui/Button.tsx";
+import { Choice } from "../ui/Choice.tsx";
+import { TextField } from "../ui/Field.tsx";
+import { Sessions } from "./Sessions.tsx";
+
+const themes = [
+  { value: "system", label: "As the system" },
+  { value: "light", label: "Light" },
+  { value: "dark", label: "Dark" },
+] as const;
+
+const onOff = [
+  { value: "off", label: "Off" },
+  { value: "on", label: "When I am away" },
+] as const;
+
+export default function SettingsPage() {
+  const client = useClient();
+  const theme = useTheme();
+  const [notices, setNotices] = useState<"on" | "off">(() => (notificationsOn() ? "on" : "off"));
+  const switchNotices = async (value: "on" | "off") =>
+    setNotices((await setNotifications(value === "on")) ? "on" : "off");
+  return (
+    <Page title="Settings" intro="You, this device, and where you are signed in.">
+      <Section title="You">
+        <NameForm />
+      </Section>
+      <Section title="Appearance">
+        <Choice label="Theme" value={theme} options={themes} onChange={setTheme} />
+      </Section>
+      <Section title="Notifications">
+        <Choice label="Notifications" value={notices} options={onOff} onChange={switchNotices} />
+      </Section>
+      <Section title="Sessions">
+        <Sessions />
+      </Section>
+      <Button look="danger" icon="leave" className="self-start" onClick={() => void client.leave()}>
+        Sign out
+      </Button>
+    </Page>
+  );
+}
+
+function NameForm() {
+  const me = useSelf();
+  const client = useClient();
+  const action = useAction();
+  const save = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const name = String(new FormData(event.currentTarget).get("display_name") ?? "").trim();
+    void action.run(() => client.updateMe({ display_name: name }));
+  };
+  return (
+    <form onSubmit={save} className="flex flex-col gap-4">
+      <TextField
+        label="Your name"
+        name="display_name"
+        defaultValue={me.display_name}
+        required
+        maxLength={64}
+        autoComplete="name"
+        hint={`Your username is @${me.username}.`}
+      />
+      <SaveRow {...action} />
+    </form>
+  );
+}

@@ -1,0 +1,23 @@
+import { type Client, createClient } from "@parley/client";
+
+const KEY = "parley.token";
+
+/** The one client of the page, signed in as the last time. */
+export function openClient(): Client {
+  const token = localStorage.getItem(KEY);
+  const client = createClient({
+    url: location.origin,
+    storage: localStorage,
+    ...(token !== null && { token }),
+  });
+  client.model.watch("status", () => {
+    if (client.status === "signed_out") localStorage.removeItem(KEY);
+    else rememberToken(client);
+  });
+  if (token !== null) void client.connect().catch(() => {});
+  return client;
+}
+
+export function rememberToken(client: Client): void {
+  if (client.token !== null) localStorage.setItem(KEY, client.token);
+}

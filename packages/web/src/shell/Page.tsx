@@ -1,0 +1,51 @@
+import type { ReactNode } from "react";
+import { navigate } from "../lib/router.ts";
+import { IconButton } from "../ui/Button.tsx";
+import { Skeleton } from "../ui/Skeleton.tsx";
+
+/** A page beside the list: a title, a sentence about it, and a column to read. */
+export function Page({
+  title,
+  intro,
+  children,
+}: {
+  title: string;
+  intro: string;
+  children: ReactNode;
+}) {
+  return (
+    <main className="h-full overflow-y-auto bg-canvas">
+      <div className="mx-auto flex max-w-3xl flex-col gap-6 px-4 py-4 md:px-8 md:py-10">
+        <header className="flex items-start gap-1">
+          <div className="-ml-2 md:hidden">
+            <IconButton icon="back" label="Back to conversations" onClick={() => navigate("/")} />
+          </div>
+          <div className="pt-1 md:pt-0">
+            <h1 className="text-xl font-semibold tracking-tight md:text-2xl">{title}</h1>
+            <p className="mt-1 text-md text-ink-2">{intro}</p>
+          </div>
+        </header>
+        {children}
+      </div>
+    </main>
+  );
+}
+
+export function PageSkeleton() {
+  return (
+    <div className="mx-auto flex max-w-3xl flex-col gap-6 px-4 py-10 md:px-8" aria-busy="true">
+      <Skeleton className="h-8 w-48" />
+      <Skeleton className="h-48" />
+      <Skeleton className="h-48" />
+    </div>
+  );
+}
+
+export function Section({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section className="rounded-lg border border-line bg-surface p-5 shadow-low">
+      <h2 className="mb-4 text-lg font-semibold tracking-tight">{title}</h2>
+      {children}
+    </section>
+  );
+}

@@ -1,0 +1,127 @@
+import { useChatIds, useClient, useStatus } from "@parley/client/react";
+import { type KeyboardEvent, useState } from "react";
+import { useSelf } from "../lib/me.ts";
+import { navigate } from "../lib/router.ts";
+import { setTheme, useTheme } from "../lib/theme.ts";
+import { Avatar } from "../ui/Avatar.tsx";
+import { IconButton } from "../ui/Button.tsx";
+import { Icon } from "../ui/Icon.tsx";
+import { Link } from "../ui/Link.tsx";
+import { Logo } from "../ui/Logo.tsx";
+import { Menu } from "../ui/Menu.tsx";
+import { ChatItem } from "./ChatItem.tsx";
+import { ListSkeleton } from "./Loading.tsx";
+import type { Overlay } from "./Shell.tsx";
+
+interface SidebarProps {
+  open: string | null;
+  hidden: boolean;
+  onOverlay: (overlay: Overlay) => void;
+}
+
+export function Sidebar({ open, hidden, onOverlay }: SidebarProps) {
+  return (
+    <aside
+      aria-label="Conversations"
+      className={`flex w-full shrink-0 flex-col border-line bg-surface md:w-76 md:border-r lg:w-80 ${hidden ? "max-md:hidden" : ""}`}
+    >
+      <header className="flex items-center gap-2.5 px-4 pt-3 pb-2">
+        <Logo size={26} />
+        <span className="flex-1 text-lg font-semibold tracking-tight">Parley</span>
+        <IconButton icon="compose" label="New conversation" onClick={() => onOverlay("new-chat")} />
+      </header>
+      <div className="px-3 pb-2">
+        <button
+          type="button"
+          onClick={() => onOverlay("switcher")}
+          className="flex h-9 w-full items-center gap-2 rounded-md bg-sunken px-3 text-base text-ink-2 transition-colors hover:text-ink"
+        >
+          <Icon name="search" size={15} />
+          <span className="flex-1 text-left">Search</span>
+          <kbd className="hidden font-sans text-xs md:inline">Ctrl K</kbd>
+        </button>
+      </div>
+      <ChatList open={open} />
+      <Foot />
+    </aside>
+  );
+}
+
+function ChatList({ open }: { open: string | null }) {
+  const client = useClient();
+  const ids = useChatIds();
+  const status = useStatus();
+  const [more, setMore] = useState(true);
+  const waiting = ids.length === 0 && status === "connecting";
+  const scrolled = (list: HTMLElement) => {
+    if (!more || list.scrollTop + list.clientHeight < list.scrollHeight - 200) return;
+    client.model.loadMoreChats().then(setMore, () => {});
+  };
+  return (
+    <nav
+      aria-label="Conversation list"
+      className="flex min-h-0 flex-1 flex-col gap-px overflow-y-auto px-2 pt-1 pb-2"
+      onScroll={(event) => scrolled(event.currentTarget)}
+      onKeyDown={moveInList}
+    >
+      {waiting ? (
+        <ListSkeleton />
+      ) : (
+        ids.map((id) => <ChatItem key={id} id={id} open={id === open} />)
+      )}
+      {!waiting && ids.length === 0 && (
+        <p className="px-4 py-10 text-center text-base text-ink-3">
+          Your conversations will be listed here.
+        </p>
+      )}
+    </nav>
+  );
+}
+
+function moveInList(event: KeyboardEvent<HTMLElement>): void {
+  if (event.altKey || (event.key !== "ArrowDown" && event.key !== "ArrowUp")) return;
+  const items = [...event.currentTarget.querySelectorAll<HTMLElement>("a")];
+  const at = items.indexOf(document.activeElement as HTMLElement);
+  const next = items[event.key === "ArrowDown" ? at + 1 : at - 1];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+}
+
+const nextTheme = { system: "dark", dark: "light", light: "system" } as const;
+const themeIcon = { system: "system", dark: "moon", light: "sun" } as const;
+
+function Foot() {
+  const me = useSelf();
+  const client = useClient();
+  const theme = useTheme();
+  return (
+    <footer className="flex items-center gap-1 border-t border-line p-2">
+      <Link
+        to="/settings"
+        className="flex min-w-0 flex-1 items-center gap-2.5 rounded-md px-2 py-1.5 hover:bg-hover"
+      >
+        <Avatar account={me} size={32} />
+        <span className="min-w-0">
+          <span className="block truncate text-base font-medium">{me.display_name}</span>
+          <span className="block truncate text-xs text-ink-3">@{me.username}</span>
+        </span>
+      </Link>
+      <IconButton icon="spark" label="My agents" onClick={() => navigate("/agents")} />
+      <Menu
+        label="Menu"
+        icon="settings"
+        items={[
+          { icon: "settings", label: "Settings", onSelect: () => navigate("/settings") },
+          { icon: "spark", label: "My agents", onSelect: () => navigate("/agents") },
+          {
+            icon: themeIcon[theme],
+            label: `Theme: ${theme}`,
+            onSelect: () => setTheme(nextTheme[theme]),
+          },
+          { icon: "leave", label: "Sign out", onSelect: () => void client.leave() },
+        ]}
+      />
+    </footer>
+  );
+}

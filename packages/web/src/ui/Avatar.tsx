@@ -1,0 +1,79 @@
+import type { Account } from "@parley/protocol";
+import { Icon } from "./Icon.tsx";
+
+const hues = [
+  "bg-hue-0-soft text-hue-0",
+  "bg-hue-1-soft text-hue-1",
+  "bg-hue-2-soft text-hue-2",
+  "bg-hue-3-soft text-hue-3",
+  "bg-hue-4-soft text-hue-4",
+  "bg-hue-5-soft text-hue-5",
+  "bg-hue-6-soft text-hue-6",
+  "bg-hue-7-soft text-hue-7",
+];
+
+const sizes = {
+  20: "size-5 text-[9px]",
+  24: "size-6 text-[10px]",
+  32: "size-8 text-xs",
+  40: "size-10 text-base",
+  64: "size-16 text-xl",
+} as const;
+
+type Size = keyof typeof sizes;
+
+/** The same name has the same colour, everywhere and always. */
+export function hueOf(name: string): string {
+  let hash = 7;
+  for (const character of name) hash = (hash * 31 + character.charCodeAt(0)) >>> 0;
+  return hues[hash % hues.length] as string;
+}
+
+const initials = (name: string, letters: number) =>
+  name
+    .split(/[\s_]+/)
+    .slice(0, letters)
+    .map((word) => Array.from(word)[0] ?? "")
+    .join("")
+    .toUpperCase();
+
+/** People are round; agents are squares with a spark. Names always stand beside it. */
+export function Avatar({ account, size = 32 }: { account: Account; size?: Size }) {
+  const agent = account.kind === "agent";
+  return (
+    <span
+      aria-hidden="true"
+      className={`inline-flex shrink-0 items-center justify-center font-semibold select-none ${sizes[size]} ${hueOf(account.username)} ${agent ? "rounded-[28%]" : "rounded-full"}`}
+    >
+      {agent ? <Icon name="spark" size={size * 0.56} /> : initials(account.display_name, size > 24 ? 2 : 1)}
+    </span>
+  );
+}
+
+/** A group shows two of its members, one behind the other. */
+export function GroupAvatar({ accounts, size = 40 }: { accounts: Account[]; size?: 32 | 40 }) {
+  const [first, second] = accounts;
+  if (!first) return <LetterAvatar size={size} />;
+  if (!second) return <Avatar account={first} size={size} />;
+  return (
+    <span aria-hidden="true" className={`relative shrink-0 ${size === 40 ? "size-10" : "size-8"}`}>
+      <span className="absolute top-0 right-0">
+        <Avatar account={second} size={size === 40 ? 24 : 20} />
+      </span>
+      <span className="absolute bottom-0 left-0 rounded-full ring-2 ring-surface">
+        <Avatar account={first} size={size === 40 ? 24 : 20} />
+      </span>
+    </span>
+  );
+}
+
+function LetterAvatar({ size }: { size: 32 | 40 }) {
+  return (
+    <span
+      aria-hidden="true"
+      className={`inline-flex shrink-0 items-center justify-center rounded-full bg-sunken text-ink-3 ${sizes[size]}`}
+    >
+      <Icon name="users" size={size * 0.5} />
+    </span>
+  );
+}

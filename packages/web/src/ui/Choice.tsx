@@ -1,0 +1,39 @@
+import { useId } from "react";
+
+interface ChoiceProps<Value extends string> {
+  label: string;
+  value: Value;
+  options: readonly { value: Value; label: string; hint?: string }[];
+  onChange: (value: Value) => void;
+  disabled?: boolean;
+}
+
+/** One of a few, all of them in sight. */
+export function Choice<Value extends string>(props: ChoiceProps<Value>) {
+  const { label, value, options, onChange, disabled } = props;
+  const name = useId();
+  const hint = options.find((option) => option.value === value)?.hint;
+  return (
+    <fieldset className="min-w-0" disabled={disabled}>
+      <legend className="sr-only">{label}</legend>
+      <div className="flex gap-0.5 rounded-md bg-sunken p-0.5">
+        {options.map((option) => (
+          <label
+            key={option.value}
+            className="flex h-8 flex-1 cursor-pointer items-center justify-center rounded-sm px-2.5 text-center text-sm font-medium whitespace-nowrap text-ink-2 transition-colors has-checked:bg-raised has-checked:text-ink has-checked:shadow-low has-focus-visible:outline-2 has-focus-visible:outline-accent"
+          >
+            <input
+              type="radio"
+              name={name}
+              className="sr-only"
+              checked={option.value === value}
+              onChange={() => onChange(option.value)}
+            />
+            {option.label}
+          </label>
+        ))}
+      </div>
+      {hint && <p className="mt-1.5 text-sm text-ink-3">{hint}</p>}
+    </fieldset>
+  );
+}

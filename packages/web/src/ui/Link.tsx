@@ -1,0 +1,17 @@
+import type { AnchorHTMLAttributes, MouseEvent } from "react";
+import { navigate } from "../lib/router.ts";
+
+interface LinkProps extends AnchorHTMLAttributes<HTMLAnchorElement> {
+  to: string;
+}
+
+/** A link inside the client: a real one, so that it can be opened in a tab of its own. */
+export function Link({ to, onClick, ...rest }: LinkProps) {
+  const follow = (event: MouseEvent<HTMLAnchorElement>) => {
+    onClick?.(event);
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+    event.preventDefault();
+    navigate(to);
+  };
+  return <a href={to} {...rest} onClick={follow} />;
+}

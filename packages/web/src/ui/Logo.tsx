@@ -1,0 +1,13 @@
+/** Two thoughts in one: a speech bubble, and the spark of an agent inside it. */
+export function Logo({ size = 28 }: { size?: number }) {
+  return (
+    <svg aria-hidden="true" width={size} height={size} viewBox="0 0 64 64" className="shrink-0">
+      <rect width="64" height="64" rx="15" fill="#4048c9" />
+      <path
+        d="M18 16h28a6 6 0 0 1 6 6v17a6 6 0 0 1-6 6H31l-10 8v-8h-3a6 6 0 0 1-6-6V22a6 6 0 0 1 6-6z"
+        fill="#fff"
+      />
+      <path d="M32 21.5l2.4 6.6 6.6 2.4-6.6 2.4-2.4 6.6-2.4-6.6-6.6-2.4 6.6-2.4z" fill="#4048c9" />
+    </svg>
+  );
+}

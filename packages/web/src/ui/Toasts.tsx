@@ -1,0 +1,52 @@
+import { useSyncExternalStore } from "react";
+import { IconButton } from "./Button.tsx";
+
+interface Toast {
+  id: number;
+  text: string;
+  tone: "plain" | "danger";
+}
+
+const SHOWN_MS = 6000;
+let toasts: readonly Toast[] = [];
+let lastId = 0;
+const listeners = new Set<() => void>();
+
+function set(next: readonly Toast[]): void {
+  toasts = next;
+  for (const listener of listeners) listener();
+}
+
+const dismiss = (id: number) => set(toasts.filter((toast) => toast.id !== id));
+
+/** Says something in passing, wherever the person is. */
+export function toast(text: string, tone: Toast["tone"] = "plain"): void {
+  const id = ++lastId;
+  set([...toasts.slice(-2), { id, text, tone }]);
+  setTimeout(() => dismiss(id), SHOWN_MS);
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function Toasts() {
+  const shown = useSyncExternalStore(subscribe, () => toasts);
+  return (
+    <div
+      role="status"
+      className="pointer-events-none fixed inset-x-0 bottom-20 z-50 flex flex-col items-center gap-2 px-4"
+    >
+      {shown.map(({ id, text, tone }) => (
+        <div
+          key={id}
+          className={`pointer-events-auto flex max-w-md animate-in items-center gap-2 rounded-lg bg-raised py-1.5 pr-1.5 pl-4 text-base shadow-pop ${tone === "danger" ? "text-danger" : ""}`}
+        >
+          {text}
+          <IconButton icon="close" label="Dismiss" small onClick={() => dismiss(id)} />
+        </div>
+      ))}
+    </div>
+  );
+}
