@@ -1,3 +1,4 @@
+import { expect } from "bun:test";
 import type {
   Account,
   ConversationDetail,
@@ -7,7 +8,7 @@ import type {
   Message,
   SharedConversation,
 } from "@parley/protocol";
-import { CallFailed, type Person } from "./client.ts";
+import { CallFailed, type Person, type Socket } from "./client.ts";
 
 /** Everything one person can see: what a client that has loaded all of it would hold. */
 export interface View {
@@ -70,10 +71,15 @@ async function applyUpdates(person: Person, chat_id: string, state: View[string]
     since_seq = page.seq;
     if (!page.has_more) break;
   }
+  state.messages = await Promise.all(state.messages.map((message) => caughtUp(person, message)));
   state.messages.sort((one, other) => one.seq - other.seq);
   state.conversation = await person.call("getChat", { chat_id });
   for (const account of state.conversation.participants) rename(state, account);
 }
+
+/** What streams grows without a change of its version: whoever was away asks for it again. */
+const caughtUp = (person: Person, message: Message): Message | Promise<Message> =>
+  message.finalized_at === null ? person.call("getMessage", { message_id: message.id }) : message;
 
 /** A name is the account's, wherever it stands: the participants' names are the latest. */
 function rename({ conversation, messages }: View[string], account: Account): void {
@@ -147,7 +153,11 @@ export class LiveView {
     "events.conversationUpdated": (shared) => this.conversationUpdated(shared),
     "events.messageNew": (message) => this.messageNew(message),
     "events.messageEdited": (message) => this.messageChanged(message),
-    "events.messageComplete": (message) => this.messageChanged(message),
+    "events.messageComplete": (message) => {
+      this.checkWhole(message);
+      this.messageChanged(message);
+    },
+    "events.messageDelta": ({ id, delta, offset }) => this.grow(id, delta, offset),
     "events.messageDeleted": ({ conversation_id, ids }) => {
       this.dropMessages(conversation_id, new Set(ids));
     },
@@ -205,6 +215,32 @@ export class LiveView {
     this.refresh(state);
   }
 
+  private find(messageId: string): Message | undefined {
+    const states = Object.values(this.view);
+    return states.flatMap(({ messages }) => messages).find(({ id }) => id === messageId);
+  }
+
+  /** Goes on exactly where the message ends; what was fetched meanwhile is passed over. */
+  private grow(messageId: string, delta: string, offset: number): void {
+    const message = this.find(messageId);
+    const length = Buffer.byteLength(message?.content ?? "");
+    if (!message || offset <= length) return;
+    if (offset - Buffer.byteLength(delta) !== length) {
+      throw new Error(`a delta up to ${offset} does not go on where ${length} bytes end`);
+    }
+    message.content += delta;
+    const state = this.view[message.conversation_id];
+    if (state) this.refresh(state);
+  }
+
+  /** The deltas are the content, byte for byte; without any it may be a sentence about a failure. */
+  private checkWhole(message: Message): void {
+    const streamed = this.find(message.id)?.content ?? "";
+    if (streamed !== "" && streamed !== message.content) {
+      throw new Error(`the deltas made "${streamed}", and the message says "${message.content}"`);
+    }
+  }
+
   private dropMessages(conversationId: string, ids: Set<string>): void {
     const state = this.view[conversationId];
     if (!state) return;
@@ -213,8 +249,7 @@ export class LiveView {
   }
 
   private react(messageId: string, reactor: Account, emoji: string, step: 1 | -1): void {
-    const states = Object.values(this.view);
-    const message = states.flatMap(({ messages }) => messages).find(({ id }) => id === messageId);
+    const message = this.find(messageId);
     if (!message) return;
     message.version = this.counter;
     const known = message.reactions.find((each) => each.emoji === emoji);
@@ -251,6 +286,44 @@ export class LiveView {
     const mentions = unread.filter((message) => message.mentions.some(this.isMe)).length;
     conversation.unread = { human: by("human"), agent: by("agent"), mentions };
     conversation.unread_count = unread.length;
+  }
+}
+
+/** Somebody who keeps a view by events alone while things happen. */
+export class Watcher implements AsyncDisposable {
+  readonly person: Person;
+  readonly socket: Socket;
+  private readonly live: LiveView;
+  /** The view as it was at the start: what a client that was away since then holds. */
+  private readonly before: View;
+  private seen = 1;
+
+  private constructor(person: Person, socket: Socket, live: LiveView) {
+    this.person = person;
+    this.socket = socket;
+    this.live = live;
+    this.before = structuredClone(live.view);
+  }
+
+  static async start(person: Person): Promise<Watcher> {
+    const socket = await person.connect();
+    return new Watcher(person, socket, await LiveView.load(person));
+  }
+
+  /** Whoever stayed, whoever was away and whoever comes anew must hold the same. */
+  async check(): Promise<void> {
+    await this.socket.settled();
+    while (this.seen < this.socket.events.length) {
+      const frame = this.socket.events[this.seen++];
+      if (frame) await this.live.apply(structuredClone(frame));
+    }
+    const fresh = comparable(await fetchView(this.person));
+    expect(comparable(this.live.view)).toEqual(fresh);
+    expect(comparable(await catchUp(this.person, this.before))).toEqual(fresh);
+  }
+
+  [Symbol.asyncDispose]() {
+    return this.socket[Symbol.asyncDispose]();
   }
 }
 

@@ -458,5 +458,3 @@ export async function startStage() {
     },
   };
 }
-
-export type Stage = Awaited<ReturnType<typeof startStage>>;

@@ -1,0 +1,494 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  answers,
+  keyOf,
+  providersAt,
+  startStage,
+} from "../../packages/server/test/support/provider-server.ts";
+import {
+  agentOf,
+  answerTo,
+  type Caller,
+  failure,
+  groupOf,
+  type Person,
+  people,
+  post,
+  say,
+  signUp,
+  transports,
+} from "../support/client.ts";
+import { noRates, startServer } from "../support/server.ts";
+
+const stage = await startStage();
+const server = await startServer({ ...noRates, ...providersAt(stage.url) });
+const [alice, bob] = await people(server.url, "alice", "bob");
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await stage[Symbol.asyncDispose]();
+});
+
+const MASK = "••••••••";
+const NO_LIMITS = {
+  spenders: "participants",
+  daily_tokens: null,
+  chat_daily_tokens: null,
+  turns_per_minute: null,
+} as const;
+
+const agentsOf = async (caller: Pick<Person, "call">) => (await caller.call("getMyAgents")).items;
+const claudeOf = async (caller: Pick<Person, "call">) =>
+  (await agentsOf(caller)).find(({ provider }) => provider === "claude");
+
+/** Somebody new, on one of the transports. */
+async function newcomer(transport: (typeof transports)[number]) {
+  const person = await signUp(server.url, "newcomer");
+  return { person, caller: (await person.via(transport)) as Caller };
+}
+
+describe.each(transports)("getMyAgents over %s", (transport) => {
+  test("lists one agent for each provider, with nothing set at first", async () => {
+    const { person, caller } = await newcomer(transport);
+    await using _ = caller;
+    const { username } = person;
+    expect(await agentsOf(caller)).toEqual([
+      {
+        provider: "claude",
+        username: `${username}:claude`,
+        display_name: `${username}'s Claude`,
+        key_configured: false,
+        key_tail: null,
+        model: "model-a",
+        instructions: null,
+        limits: NO_LIMITS,
+      },
+      {
+        provider: "gpt",
+        username: `${username}:gpt`,
+        display_name: `${username}'s GPT`,
+        key_configured: false,
+        key_tail: null,
+        model: "model-o",
+        instructions: null,
+        limits: NO_LIMITS,
+      },
+    ]);
+  });
+});
+
+describe.each(transports)("setAgentKey over %s", (transport) => {
+  test("stores a key and shows no more of it than its tail", async () => {
+    const { caller } = await newcomer(transport);
+    await using _ = caller;
+    expect(
+      await caller.call("setAgentKey", { provider: "claude", api_key: "sk-0123456789-tail" }),
+    ).toEqual({ provider: "claude", key_tail: `${MASK}tail` });
+    const [claude, gpt] = await agentsOf(caller);
+    expect(claude).toMatchObject({ key_configured: true, key_tail: `${MASK}tail` });
+    expect(gpt).toMatchObject({ key_configured: false, key_tail: null });
+  });
+
+  test("replaces a key", async () => {
+    const { caller } = await newcomer(transport);
+    await using _ = caller;
+    await caller.call("setAgentKey", { provider: "gpt", api_key: "sk-first-0123456789" });
+    await caller.call("setAgentKey", { provider: "gpt", api_key: "sk-other-9876543210" });
+    expect((await agentsOf(caller))[1]).toMatchObject({ key_tail: `${MASK}3210` });
+  });
+
+  test("shows only the mask of a key shorter than twelve characters", async () => {
+    await using caller = await alice.via(transport);
+    const tail = async (api_key: string) =>
+      (await caller.call("setAgentKey", { provider: "claude", api_key })).key_tail;
+    expect(await tail("elevenchars")).toBe(MASK);
+    expect(await tail("twelve-chars")).toBe(`${MASK}hars`);
+    expect(await tail("x")).toBe(MASK);
+  });
+
+  test("forgives white space around a key, as copying leaves it", async () => {
+    const { person, caller } = await newcomer(transport);
+    await using _ = caller;
+    const key = `key-${person.username}-0123`;
+    stage.play(key, answers("Hello."));
+    expect(
+      await caller.call("setAgentKey", { provider: "claude", api_key: ` \t${key}\r\n` }),
+    ).toMatchObject({ key_tail: `${MASK}0123` });
+    await using socket = await person.connect();
+    const chat = await person.call("startChat", { usernames: [agentOf(person)] });
+    const answer = await answerTo(socket, await say(person, chat, "hi"));
+    expect(answer).toMatchObject({ content: "Hello.", turn: { status: "complete" } });
+    expect(stage.calls(key).map(keyOf)).toEqual([key]);
+  });
+
+  test("refuses what no key can be, naming the field and not the key", async () => {
+    await using caller = await alice.via(transport);
+    const wrong: unknown[] = [
+      ...["", "   ", "\n", "two words", "two\nlines", "tab\tinside", "schlüssel-0123", "nul\0byte"],
+      ...["x".repeat(1025), 12_345_678, null, undefined, ["key"], { key: "x" }, true],
+    ];
+    const before = await claudeOf(caller);
+    for (const api_key of wrong) {
+      const failed = await failure(
+        caller.call("setAgentKey", { provider: "claude", api_key } as never),
+      );
+      expect(failed.code).toBe("bad_request");
+      expect(Object.keys(failed.parameters?.fields ?? {})).toEqual(["api_key"]);
+      if (typeof api_key === "string" && api_key.trim() !== "") {
+        expect(JSON.stringify([failed.message, failed.parameters])).not.toContain(api_key);
+      }
+    }
+    expect(await claudeOf(caller)).toEqual(before as never);
+  });
+
+  test("takes a key of any printable characters, and of 1024 of them", async () => {
+    await using caller = await alice.via(transport);
+    const printable = String.fromCharCode(...Array.from({ length: 94 }, (_, n) => 33 + n));
+    for (const api_key of [printable, "k".repeat(1024)]) {
+      expect(await caller.call("setAgentKey", { provider: "claude", api_key })).toEqual({
+        provider: "claude",
+        key_tail: MASK + api_key.slice(-4),
+      });
+    }
+  });
+
+  test("is nobody else's affair", async () => {
+    const { caller } = await newcomer(transport);
+    await using _ = caller;
+    const other = await signUp(server.url, "other");
+    await caller.call("setAgentKey", { provider: "claude", api_key: "sk-0123456789-tail" });
+    expect(await claudeOf(other)).toMatchObject({ key_configured: false, key_tail: null });
+  });
+});
+
+describe.each(transports)("removeAgentKey over %s", (transport) => {
+  test("forgets a key, and does nothing more when there is none", async () => {
+    const { caller } = await newcomer(transport);
+    await using _ = caller;
+    await caller.call("setAgentKey", { provider: "claude", api_key: "sk-0123456789-tail" });
+    for (let times = 0; times < 2; times++) {
+      expect(await caller.call("removeAgentKey", { provider: "claude" })).toBeUndefined();
+      expect(await claudeOf(caller)).toMatchObject({ key_configured: false, key_tail: null });
+    }
+  });
+
+  test("leaves the other provider's key and other people's", async () => {
+    const { caller } = await newcomer(transport);
+    await using _ = caller;
+    await caller.call("setAgentKey", { provider: "claude", api_key: "sk-0123456789-tail" });
+    await caller.call("setAgentKey", { provider: "gpt", api_key: "sk-0123456789-tail" });
+    await bob.call("setAgentKey", { provider: "claude", api_key: "sk-0123456789-tail" });
+    await caller.call("removeAgentKey", { provider: "claude" });
+    expect((await agentsOf(caller)).map(({ key_configured }) => key_configured)).toEqual([
+      false,
+      true,
+    ]);
+    expect(await claudeOf(bob)).toMatchObject({ key_configured: true });
+  });
+});
+
+describe.each(transports)("an unknown provider over %s", (transport) => {
+  const others = {
+    setAgentKey: { api_key: "sk-0123456789" },
+    removeAgentKey: {},
+    setAgentProfile: { display_name: "Name" },
+    setAgentLimits: { daily_tokens: 5 },
+  } as const;
+
+  test.each(Object.keys(others) as (keyof typeof others)[])("is a 400 of %s", async (operation) => {
+    await using caller = await alice.via(transport);
+    const wrong = [
+      "mistral",
+      "Claude",
+      "CLAUDE",
+      "claude ",
+      "",
+      "x".repeat(33),
+      5,
+      null,
+      undefined,
+    ];
+    for (const provider of wrong) {
+      const failed = await failure(
+        caller.call(operation, { ...others[operation], provider } as never),
+      );
+      expect({ provider, code: failed.code }).toEqual({ provider, code: "bad_request" });
+      expect(Object.keys(failed.parameters?.fields ?? {})).toEqual(["provider"]);
+    }
+  });
+
+  test("is answered with those there are", async () => {
+    await using caller = await alice.via(transport);
+    const failed = await failure(caller.call("removeAgentKey", { provider: "mistral" }));
+    expect(failed.parameters?.fields).toEqual({ provider: "must be one of claude, gpt" });
+  });
+});
+
+describe.each(transports)("setAgentProfile over %s", (transport) => {
+  test("changes what is given and leaves the rest", async () => {
+    const { person, caller } = await newcomer(transport);
+    await using _ = caller;
+    const given = { display_name: "Sage", model: "model-x", instructions: "Be kind.\nBe brief." };
+    const profile = {
+      provider: "claude",
+      username: agentOf(person),
+      key_configured: false,
+      key_tail: null,
+      limits: NO_LIMITS,
+      ...given,
+    };
+    const set = (changes: object) =>
+      caller.call("setAgentProfile", { provider: "claude", ...changes });
+    expect(await set(given)).toEqual(profile);
+    expect(await set({ display_name: " Wise  " })).toEqual({ ...profile, display_name: "Wise" });
+    expect(await set({ model: "model-y" })).toMatchObject({
+      display_name: "Wise",
+      model: "model-y",
+    });
+    expect(await set({ instructions: "" })).toMatchObject({ instructions: null, model: "model-y" });
+    expect(await set({ model: null, instructions: null })).toMatchObject({
+      display_name: "Wise",
+      model: "model-a",
+      instructions: null,
+    });
+    expect(await set({})).toMatchObject({ display_name: "Wise", model: "model-a" });
+    expect(await claudeOf(caller)).toMatchObject({ display_name: "Wise", model: "model-a" });
+    expect((await agentsOf(caller))[1]).toMatchObject({ model: "model-o" });
+  });
+
+  test("refuses what cannot be, naming the field", async () => {
+    await using caller = await alice.via(transport);
+    const wrong: [field: string, value: unknown][] = [
+      ["display_name", ""],
+      ["display_name", "  "],
+      ["display_name", "x".repeat(65)],
+      ["display_name", "two\nlines"],
+      ["display_name", null],
+      ["model", ""],
+      ["model", "x".repeat(129)],
+      ["model", "two\nlines"],
+      ["model", 5],
+      ["instructions", "x".repeat(8001)],
+      ["instructions", ["x"]],
+      ["instructions", "nul\0byte"],
+    ];
+    const before = await claudeOf(caller);
+    for (const [field, value] of wrong) {
+      const input = { provider: "claude", [field]: value };
+      const failed = await failure(caller.call("setAgentProfile", input as never));
+      expect([field, failed.code]).toEqual([field, "bad_request"]);
+      expect(Object.keys(failed.parameters?.fields ?? {})).toEqual([field]);
+    }
+    expect(await claudeOf(caller)).toEqual(before as never);
+  });
+
+  test("a new name shows wherever the agent does, and is told to those who meet it", async () => {
+    const { person, caller } = await newcomer(transport);
+    await using _ = caller;
+    const chat = await groupOf(person, bob, { username: agentOf(person) });
+    await using reader = await bob.connect();
+    await using own = await person.connect();
+    await using stranger = await alice.connect();
+    await caller.call("setAgentProfile", { provider: "claude", display_name: "Sage" });
+    const account = { username: agentOf(person), kind: "agent", display_name: "Sage" } as const;
+    for (const socket of [reader, own]) {
+      expect((await socket.event("events.accountUpdated")).params).toEqual(account);
+    }
+    expect(await stranger.heard("events.accountUpdated")).toEqual([]);
+    expect(await bob.call("getUser", { username: agentOf(person) })).toEqual(account);
+    expect((await bob.call("getGroupAgents", { chat_id: chat.id })).items).toEqual([
+      { agent: account, always_on: false },
+    ]);
+    expect((await bob.call("getChat", { chat_id: chat.id })).participants).toContainEqual(account);
+  });
+});
+
+describe.each(transports)("setAgentLimits over %s", (transport) => {
+  test("changes what is given, leaves the rest, lifts with null, and returns what is in force", async () => {
+    const { caller } = await newcomer(transport);
+    await using _ = caller;
+    const set = (changes: object) =>
+      caller.call("setAgentLimits", { provider: "claude", ...changes });
+    expect(await set({})).toEqual(NO_LIMITS);
+    expect(await set({ spenders: "owner", daily_tokens: 5000 })).toEqual({
+      ...NO_LIMITS,
+      spenders: "owner",
+      daily_tokens: 5000,
+    });
+    expect(await set({ chat_daily_tokens: 0, turns_per_minute: 3 })).toEqual({
+      spenders: "owner",
+      daily_tokens: 5000,
+      chat_daily_tokens: 0,
+      turns_per_minute: 3,
+    });
+    expect(await set({ daily_tokens: null, spenders: "participants" })).toEqual({
+      spenders: "participants",
+      daily_tokens: null,
+      chat_daily_tokens: 0,
+      turns_per_minute: 3,
+    });
+    expect((await claudeOf(caller))?.limits).toEqual(await set({}));
+    expect((await agentsOf(caller))[1]?.limits).toEqual(NO_LIMITS);
+  });
+
+  test("leaves name, model and instructions, as they leave the limits", async () => {
+    const { caller } = await newcomer(transport);
+    await using _ = caller;
+    const given = { display_name: "Sage", model: "model-x", instructions: "Be kind." };
+    await caller.call("setAgentLimits", { provider: "claude", daily_tokens: 7 });
+    await caller.call("setAgentProfile", { provider: "claude", ...given });
+    await caller.call("setAgentLimits", { provider: "claude", turns_per_minute: 2 });
+    expect(await claudeOf(caller)).toMatchObject({
+      ...given,
+      limits: { ...NO_LIMITS, daily_tokens: 7, turns_per_minute: 2 },
+    });
+  });
+
+  test("refuses what cannot be, naming the field", async () => {
+    await using caller = await alice.via(transport);
+    const numbers = ["daily_tokens", "chat_daily_tokens", "turns_per_minute"];
+    const wrong: [field: string, value: unknown][] = [
+      ...numbers.flatMap((field) =>
+        [-1, 1.5, "5", true, 2 ** 53, {}].map((value): [string, unknown] => [field, value]),
+      ),
+      ...["everyone", "", null, 5].map((value): [string, unknown] => ["spenders", value]),
+    ];
+    for (const [field, value] of wrong) {
+      const input = { provider: "claude", [field]: value };
+      const failed = await failure(caller.call("setAgentLimits", input as never));
+      expect([field, value, failed.code]).toEqual([field, value, "bad_request"]);
+      expect(Object.keys(failed.parameters?.fields ?? {})).toEqual([field]);
+    }
+    expect((await claudeOf(caller))?.limits).toEqual(NO_LIMITS);
+  });
+});
+
+describe.each(transports)("getAgentUsage over %s", (transport) => {
+  test("is empty for somebody whose agents have said nothing", async () => {
+    const { caller } = await newcomer(transport);
+    await using _ = caller;
+    expect(await caller.call("getAgentUsage")).toEqual({ items: [] });
+  });
+
+  test("counts turns, failures and tokens by agent, conversation and day, for the owner alone", async () => {
+    const { person, caller } = await newcomer(transport);
+    await using _ = caller;
+    const key = `key-${person.username}`;
+    stage.play(key, answers("Hello."));
+    for (const provider of ["claude", "gpt"]) {
+      await person.call("setAgentKey", { provider, api_key: key });
+    }
+    await using socket = await person.connect();
+    const direct = await person.call("startChat", { usernames: [agentOf(person)] });
+    const group = await groupOf(person, bob, { username: agentOf(person, "gpt") });
+    for (const words of ["one", "two"]) await answerTo(socket, await say(person, direct, words));
+    await answerTo(socket, await say(bob, group, `@${agentOf(person, "gpt")} three`));
+    await person.call("removeAgentKey", { provider: "gpt" });
+    const failed = await answerTo(socket, await say(bob, group, `@${agentOf(person, "gpt")} four`));
+    const day = failed.created_at.slice(0, 10);
+    const { items } = await caller.call("getAgentUsage");
+    expect(items).toEqual([
+      {
+        agent: agentOf(person),
+        conversation_id: direct.id,
+        day,
+        turns: 2,
+        failures: 0,
+        input_tokens: 50,
+        output_tokens: 30,
+      },
+      {
+        agent: agentOf(person, "gpt"),
+        conversation_id: group.id,
+        day,
+        turns: 2,
+        failures: 1,
+        input_tokens: 25,
+        output_tokens: 15,
+      },
+    ]);
+    expect((await bob.call("getAgentUsage")).items).not.toContainEqual(
+      expect.objectContaining({ conversation_id: group.id }),
+    );
+    const since = (input: object) => caller.call("getAgentUsage", input).then((got) => got.items);
+    const yesterday = new Date(Date.parse(day) - 1).toISOString();
+    const tomorrow = new Date(Date.parse(day) + 86_400_000).toISOString();
+    expect(await since({ since: yesterday })).toEqual(items);
+    expect(await since({ since: yesterday, until: tomorrow })).toEqual(items);
+    expect(await since({ since: tomorrow })).toEqual([]);
+    expect(await since({ until: yesterday })).toEqual([]);
+  });
+
+  test("refuses what is no time, naming the field", async () => {
+    await using caller = await alice.via(transport);
+    for (const field of ["since", "until"]) {
+      for (const value of ["yesterday", "", 5, null, "2026-13-45T00:00:00Z"]) {
+        const failed = await failure(caller.call("getAgentUsage", { [field]: value } as never));
+        expect([field, value, failed.code]).toEqual([field, value, "bad_request"]);
+        expect(Object.keys(failed.parameters?.fields ?? {})).toEqual([field]);
+      }
+    }
+  });
+});
+
+test("nobody does anything with agents without a token", async () => {
+  const operations = [
+    ...["getMyAgents", "setAgentKey", "removeAgentKey", "setAgentProfile", "setAgentLimits"],
+    ...["getAgentUsage", "stopAgentTurn", "retryAgentTurn", "getTurn", "getGroupAgents"],
+    ...["addGroupAgent", "removeGroupAgent", "setGroupAgentMode", "stopChatAgents"],
+    "sendComponentAction",
+  ];
+  for (const operation of operations) {
+    expect((await post(server.url, operation, {})).status).toBe(401);
+    expect((await post(server.url, operation, {}, "ply_wrong")).status).toBe(401);
+  }
+});
+
+test("agents' names stand among one's own accounts, and not among other people's", async () => {
+  const named = async (person: Person) =>
+    (await person.call("getUsers", { query: alice.username })).items.map(
+      ({ username }) => username,
+    );
+  expect(await named(alice)).toEqual([alice.username, agentOf(alice), agentOf(alice, "gpt")]);
+  expect(await named(bob)).toEqual([alice.username]);
+});
+
+describe("the sandbox", () => {
+  test("answers a test key, says what it is, and reaches no provider", async () => {
+    const person = await signUp(server.url, "tester");
+    const api_key = "sandbox-0123456789";
+    expect(await person.call("setAgentKey", { provider: "gpt", api_key })).toEqual({
+      provider: "gpt",
+      key_tail: `${MASK}6789`,
+    });
+    await using socket = await person.connect();
+    const chat = await person.call("startChat", { usernames: [agentOf(person, "gpt")] });
+    const answer = await answerTo(socket, await say(person, chat, "help"));
+    expect(answer).toMatchObject({ turn: { status: "complete", error: null } });
+    expect(answer.content).toContain("sandbox");
+    expect(stage.calls(api_key)).toEqual([]);
+  });
+
+  test("where it is off, refuses test keys, and those stored before do not leave the process", async () => {
+    await using before = await startServer({ ...noRates, ...providersAt(stage.url) });
+    const person = await signUp(before.url, "tester");
+    const api_key = "sandbox-9876543210";
+    await person.call("setAgentKey", { provider: "claude", api_key });
+    await before.kill();
+    await using after = await startServer({
+      ...noRates,
+      ...providersAt(stage.url),
+      PARLEY_DATA: before.dataDir,
+      PARLEY_SANDBOX: "off",
+    });
+    const again = person.at(after.url);
+    for (const key of [api_key, " sandbox", "sandbox\n"]) {
+      const failed = await failure(again.call("setAgentKey", { provider: "gpt", api_key: key }));
+      expect(failed.parameters?.fields).toHaveProperty("api_key");
+    }
+    await using socket = await again.connect();
+    const chat = await again.call("startChat", { usernames: [agentOf(person)] });
+    const answer = await answerTo(socket, await say(again, chat, "hi"));
+    expect(answer.turn).toMatchObject({ status: "failed", error: { code: "key_rejected" } });
+    expect(stage.calls(api_key)).toEqual([]);
+  });
+});

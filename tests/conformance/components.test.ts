@@ -1,0 +1,421 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import type { InputOf, Message } from "@parley/protocol";
+import { type Block, parseMarkup } from "@parley/protocol/markup";
+import {
+  answers,
+  providersAt,
+  startStage,
+} from "../../packages/server/test/support/provider-server.ts";
+import {
+  agentOf,
+  answerTo,
+  type Caller,
+  failure,
+  groupOf,
+  outcome,
+  people,
+  replyTo,
+  say,
+  TIMESTAMP,
+  transports,
+} from "../support/client.ts";
+import { noRates, startServer } from "../support/server.ts";
+
+const stage = await startStage();
+const server = await startServer({ ...noRates, ...providersAt(stage.url) });
+const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await stage[Symbol.asyncDispose]();
+});
+
+const KEY = "key-of-alice";
+stage.play(KEY, answers('<button action="refresh">Refresh</button>'));
+await alice.call("setAgentKey", { provider: "claude", api_key: KEY });
+
+/** A group of alice and bob with a message of alice's agent in it. */
+async function component() {
+  const chat = await groupOf(alice, bob, { username: agentOf(alice) });
+  await using socket = await alice.connect();
+  const trigger = await say(alice, chat, `@${agentOf(alice)} a button, please`);
+  const message = await answerTo(socket, trigger);
+  return { chat, message, place: { chat_id: chat.id, message_id: message.id } };
+}
+
+/** Presses something and returns what the agent answers, if it does. */
+async function press(
+  caller: Pick<Caller, "call">,
+  place: { chat_id: string; message_id: string },
+  action: string,
+  fields?: InputOf<"sendComponentAction">["fields"],
+): Promise<Message | null> {
+  const last = async () =>
+    (await alice.call("getChatHistory", { chat_id: place.chat_id, limit: 1 })).items[0] ?? null;
+  const before = await last();
+  const result = await caller.call("sendComponentAction", {
+    ...place,
+    action,
+    ...(fields && { fields }),
+  });
+  expect(result).toBeUndefined();
+  const after = await last();
+  return after?.id === before?.id ? null : after;
+}
+
+const titleOf = ([block]: Block[]) => (block?.type === "card" ? block.title : null);
+const textOf = ([block]: Block[]) =>
+  block?.type === "card" && block.children[0]?.type === "markdown" ? block.children[0].text : null;
+
+describe.each(transports)("a component's action over %s", (transport) => {
+  test.each([
+    ["trade:buy:AAPL:10", "Buy order placed", ["AAPL", "10"]],
+    ["trade:sell:MSFT:2.5", "Sell order placed", ["MSFT", "2.5"]],
+    ["alert:AAPL:gt:200", "Alert set", ["AAPL", "above", "200"]],
+    ["alert:AAPL:lt:150", "Alert set", ["AAPL", "below", "150"]],
+    ["form_submit:feedback", "Form submitted", ["feedback"]],
+  ])("%s is answered with a card", async (action, title, words) => {
+    const { place } = await component();
+    await using caller = await bob.via(transport);
+    const reply = parseMarkup((await press(caller, place, action))?.content ?? "");
+    expect(titleOf(reply)).toBe(title);
+    for (const word of words) expect(textOf(reply)).toContain(word);
+  });
+
+  test("modify:limit is answered with a form that asks for a limit price", async () => {
+    const { place } = await component();
+    await using caller = await bob.via(transport);
+    const reply = parseMarkup((await press(caller, place, "modify:limit"))?.content ?? "");
+    expect(reply).toMatchObject([
+      { type: "markdown", text: expect.stringContaining("limit price") },
+      { type: "form", children: [{ type: "input", input_type: "number", required: true }] },
+    ]);
+    const form = reply[1]?.type === "form" ? reply[1] : null;
+    const submitted = await press(caller, place, `form_submit:${form?.id}`, { limit_price: 99.5 });
+    expect(titleOf(parseMarkup(submitted?.content ?? ""))).toBe("Form submitted");
+    expect(submitted?.content).toContain("99.5");
+  });
+
+  test("cancel and dismiss get no reply at all", async () => {
+    const { chat, place } = await component();
+    await using caller = await bob.via(transport);
+    await using reader = await alice.connect();
+    const before = await alice.call("getChat", { chat_id: chat.id });
+    for (const action of ["cancel:", "cancel:order", "dismiss:", "dismiss:a:b:c"]) {
+      expect(await press(caller, place, action)).toBeNull();
+    }
+    await reader.settled();
+    expect(reader.events).toHaveLength(1);
+    expect(await alice.call("getChat", { chat_id: chat.id })).toEqual(before);
+  });
+
+  test.each([
+    ["trade:buy:AAPL", "quantity is missing"],
+    ["trade:buy:AAPL:many", "not a positive number"],
+    ["trade:sell:AAPL:-1", "not a positive number"],
+    ["trade:buy::10", "symbol is missing"],
+    ["trade:hold:AAPL:1", "neither buy nor sell"],
+    ["trade:", "buy or to sell"],
+    ["alert:AAPL:eq:1", "neither gt (above) nor lt (below)"],
+    ["alert:AAPL:gt:high", "not a number"],
+    ["alert:", "symbol is missing"],
+    ["form_submit:", "id is missing"],
+  ])("%s is answered with what is wrong", async (action, words) => {
+    const { place } = await component();
+    await using caller = await bob.via(transport);
+    const reply = await press(caller, place, action);
+    expect(reply?.content).toContain(words);
+    expect(parseMarkup(reply?.content ?? "")).toMatchObject([{ type: "markdown" }]);
+  });
+
+  test.each(["refresh", "cancel", "modify:stop", "TRADE:BUY:AAPL:1", "🦜", "a b", "1024"])(
+    "%s, which is not known, is acknowledged",
+    async (action) => {
+      const { place } = await component();
+      await using caller = await bob.via(transport);
+      const reply = await press(caller, place, action.replace("1024", "x".repeat(1024)));
+      expect(reply?.content).toStartWith("I received the action");
+      expect(parseMarkup(reply?.content ?? "")).toMatchObject([{ type: "markdown" }]);
+    },
+  );
+
+  test("the reply is an ordinary finished message of the agent that wrote the component", async () => {
+    const { chat, message, place } = await component();
+    await using caller = await bob.via(transport);
+    await using reader = await alice.connect();
+    await using own = await bob.connect();
+    await using outsider = await carol.connect();
+    const calls = stage.calls(KEY).length;
+    const reply = await press(caller, place, "trade:buy:AAPL:10");
+    const seq = message.version + 1;
+    expect(reply).toEqual({
+      id: expect.any(String),
+      conversation_id: chat.id,
+      seq,
+      version: seq,
+      sender: message.sender,
+      content: expect.any(String),
+      client_msg_id: null,
+      reply_to_id: null,
+      created_at: expect.stringMatching(TIMESTAMP),
+      edited_at: null,
+      finalized_at: expect.stringMatching(TIMESTAMP),
+      reactions: [],
+      mentions: [],
+      turn: null,
+    });
+    for (const socket of [reader, own]) {
+      await socket.settled();
+      expect(socket.events.slice(1)).toEqual([
+        {
+          method: "events.messageNew",
+          params: reply as Message,
+          at: { conversation_id: chat.id, seq },
+        },
+      ]);
+    }
+    await outsider.settled();
+    expect(outsider.events).toHaveLength(1);
+    // The answer is the server's own: no model is asked.
+    expect(stage.calls(KEY)).toHaveLength(calls);
+  });
+
+  test("works in a direct conversation, and again and again", async () => {
+    await using socket = await alice.connect();
+    const chat = await alice.call("startChat", { usernames: [agentOf(alice)] });
+    const message = await answerTo(socket, await say(alice, chat, "a button, please"));
+    await using caller = await alice.via(transport);
+    const place = { chat_id: chat.id, message_id: message.id };
+    const [one, two] = [
+      await press(caller, place, "refresh"),
+      await press(caller, place, "refresh"),
+    ];
+    expect(two).toMatchObject({ content: one?.content, seq: (one?.seq ?? 0) + 1 });
+    // What the agent answered is a message of its own, and may have components too.
+    const next = { chat_id: chat.id, message_id: two?.id ?? "" };
+    expect(await press(caller, next, "refresh")).toMatchObject({ content: one?.content });
+  });
+
+  test("the reply starts no agent, not even one that is always on", async () => {
+    const { chat, place } = await component();
+    const agent_username = agentOf(alice);
+    await alice.call("setGroupAgentMode", { chat_id: chat.id, agent_username, always_on: true });
+    await using caller = await bob.via(transport);
+    await using reader = await alice.connect();
+    await press(caller, place, `form_submit:@${agent_username}`, { ask: `@${agent_username}` });
+    expect(await caller.call("stopChatAgents", { chat_id: chat.id })).toEqual({
+      stopped: 0,
+      cancelled: 0,
+    });
+    expect(await reader.heard("events.typing")).toEqual([]);
+  });
+
+  test("of a message that still streams is answered beside it", async () => {
+    const key = `key-${Bun.randomUUIDv7()}`;
+    await bob.call("setAgentKey", { provider: "gpt", api_key: key });
+    const chat = await groupOf(bob, alice, { username: agentOf(bob, "gpt") });
+    await using socket = await alice.connect();
+    await using caller = await alice.via(transport);
+    const trigger = await say(alice, chat, `@${agentOf(bob, "gpt")} a button`);
+    const call = await stage.next(key);
+    await call.says('<button action="refresh">Refresh</button>');
+    const streaming = await replyTo(socket, trigger);
+    await socket.event("events.messageDelta", ({ id }) => id === streaming.id);
+    const place = { chat_id: chat.id, message_id: streaming.id };
+    const reply = await press(caller, place, "refresh");
+    expect(reply).toMatchObject({ sender: streaming.sender, turn: null });
+    await call.says(" Done.");
+    await call.ends();
+    expect(await answerTo(socket, trigger)).toMatchObject({
+      content: '<button action="refresh">Refresh</button> Done.',
+      turn: { status: "complete" },
+    });
+  });
+});
+
+describe.each(transports)("errors of sendComponentAction over %s", (transport) => {
+  const missing = Bun.randomUUIDv7();
+  const attempt = async (
+    person: typeof alice,
+    chat_id: string,
+    message_id: string,
+    action = "refresh",
+  ) => {
+    await using caller = await person.via(transport);
+    return await outcome(caller.call("sendComponentAction", { chat_id, message_id, action }));
+  };
+
+  test("a conversation that does not exist is a 404, whatever the message", async () => {
+    const { message } = await component();
+    expect(await attempt(alice, missing, missing)).toBe("not_found");
+    expect(await attempt(alice, missing, message.id)).toBe("not_found");
+    expect(await attempt(carol, missing, message.id)).toBe("not_found");
+  });
+
+  test("a conversation of others is a 403, whatever the message", async () => {
+    const { chat, message } = await component();
+    expect(await attempt(carol, chat.id, message.id)).toBe("forbidden");
+    expect(await attempt(carol, chat.id, missing)).toBe("forbidden");
+    expect(await attempt(carol, chat.id, message.id, "cancel:x")).toBe("forbidden");
+  });
+
+  test("a message that does not exist, was deleted, or was hidden by the caller is a 404", async () => {
+    const { chat, message } = await component();
+    expect(await attempt(alice, chat.id, missing)).toBe("not_found");
+    const both = { chat_id: chat.id, message_ids: [message.id] };
+    await bob.call("deleteMessagesForMe", both);
+    expect(await attempt(bob, chat.id, message.id)).toBe("not_found");
+    expect(await attempt(alice, chat.id, message.id)).toBe("ok");
+    await alice.call("deleteMessages", both);
+    expect(await attempt(alice, chat.id, message.id)).toBe("not_found");
+  });
+
+  test("a message of another conversation is a 404, whether or not the caller can see it", async () => {
+    const here = await component();
+    const there = await component();
+    expect(await attempt(alice, here.chat.id, there.message.id)).toBe("not_found");
+    const own = await groupOf(carol, bob);
+    expect(await attempt(carol, own.id, there.message.id)).toBe("not_found");
+    expect(await attempt(carol, own.id, there.message.id, "cancel:x")).toBe("not_found");
+  });
+
+  test("a person's message is a 400 that says so", async () => {
+    const { chat } = await component();
+    const { id } = await say(bob, chat, '<button action="refresh">Refresh</button>');
+    await using caller = await alice.via(transport);
+    for (const action of ["refresh", "cancel:x"]) {
+      const failed = await failure(
+        caller.call("sendComponentAction", { chat_id: chat.id, message_id: id, action }),
+      );
+      expect(failed.code).toBe("bad_request");
+      expect(failed.parameters?.fields).toEqual({ message_id: "is not an agent's message" });
+    }
+  });
+
+  test("a message of an agent that has left is a 400: nobody is there to answer", async () => {
+    const { chat, place } = await component();
+    const agent_username = agentOf(alice);
+    await alice.call("removeGroupAgent", { chat_id: chat.id, agent_username });
+    await using caller = await bob.via(transport);
+    const failed = await failure(
+      caller.call("sendComponentAction", { ...place, action: "refresh" }),
+    );
+    expect(failed.code).toBe("bad_request");
+    expect(failed.parameters?.fields).toHaveProperty("message_id");
+    await alice.call("addGroupAgent", { chat_id: chat.id, agent_username });
+    expect(await press(caller, place, "refresh")).not.toBeNull();
+  });
+
+  test("tokens and fields that cannot be are a 400 that names them, and nothing is posted", async () => {
+    const { chat, place } = await component();
+    const many = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`field ${n}`, n]));
+    const wrong: [input: object, field: RegExp][] = [
+      [{ action: undefined }, /^action$/],
+      [{ action: "" }, /^action$/],
+      [{ action: 5 }, /^action$/],
+      [{ action: null }, /^action$/],
+      [{ action: "x".repeat(10_000) }, /^action$/],
+      [{ action: `trade:buy:${"x".repeat(10_240)}:1` }, /^action$/],
+      [{ action: `cancel:${"x".repeat(10_240)}` }, /^action$/],
+      [{ action: "a\0b" }, /^action$/],
+      [{ fields: [] }, /^fields$/],
+      [{ fields: ["a"] }, /^fields$/],
+      [{ fields: "a=b" }, /^fields$/],
+      [{ fields: 5 }, /^fields$/],
+      [{ fields: null }, /^fields$/],
+      [{ fields: true }, /^fields$/],
+      [{ fields: { a: null } }, /^fields\.a$/],
+      [{ fields: { a: ["b"] } }, /^fields\.a$/],
+      [{ fields: { a: { b: "c" } } }, /^fields\.a$/],
+      [{ fields: { a: "nul\0byte" } }, /^fields\.a$/],
+      [{ fields: { "": "empty name" } }, /^fields/],
+      [{ fields: { ["x".repeat(65)]: "long name" } }, /^fields/],
+      [{ fields: many(51) }, /^fields$/],
+      [{ fields: { a: "x".repeat(16_385) } }, /^fields$/],
+      [{ fields: { a: "漢".repeat(6000) } }, /^fields$/],
+      [{ message_id: "x" }, /^message_id$/],
+    ];
+    await using caller = await alice.via(transport);
+    const before = await alice.call("getChat", { chat_id: chat.id });
+    for (const [input, field] of wrong) {
+      const given = { ...place, action: "form_submit:f", ...input };
+      const failed = await failure(caller.call("sendComponentAction", given as never));
+      expect([input, failed.code]).toEqual([input, "bad_request"]);
+      const fields = Object.keys(failed.parameters?.fields ?? {});
+      expect(fields).toHaveLength(1);
+      expect(fields[0]).toMatch(field);
+    }
+    expect(await alice.call("getChat", { chat_id: chat.id })).toEqual(before);
+  });
+});
+
+describe.each(transports)("submitted fields over %s", (transport) => {
+  test("are listed: texts, numbers and yes or no", async () => {
+    const { place } = await component();
+    await using caller = await bob.via(transport);
+    const reply = await press(caller, place, "form_submit:feedback", {
+      name: "Bob",
+      rating: 9.5,
+      again: true,
+      note: "",
+    });
+    expect(
+      textOf(parseMarkup(reply?.content ?? ""))
+        ?.split("\n")
+        .slice(-4),
+    ).toEqual(["- **name:** Bob", "- **rating:** 9.5", "- **again:** true", "- **note:** (empty)"]);
+  });
+
+  test("may be fifty, with names of sixty-four characters and sixteen kibibytes in all", async () => {
+    const { place } = await component();
+    await using caller = await bob.via(transport);
+    const names = Array.from({ length: 50 }, (_, n) => `${n}`.padStart(64, "ü"));
+    const fifty = Object.fromEntries(names.map((name) => [name, "v"]));
+    const reply = await press(caller, place, "form_submit:f", fifty);
+    expect(textOf(parseMarkup(reply?.content ?? ""))?.match(/\n- /g)).toHaveLength(50);
+    const frame = '{"a":""}'.length;
+    const large = { a: "x".repeat(16_384 - frame) };
+    expect(await press(caller, place, "form_submit:f", large)).not.toBeNull();
+    expect(
+      await outcome(
+        caller.call("sendComponentAction", {
+          ...place,
+          action: "form_submit:f",
+          fields: { a: "x".repeat(16_385 - frame) },
+        }),
+      ),
+    ).toBe("bad_request");
+  });
+
+  test("of names that mean something elsewhere are only names here", async () => {
+    const { place } = await component();
+    await using caller = await bob.via(transport);
+    const fields = { constructor: "c", toString: "t" };
+    const reply = await press(caller, place, "form_submit:f", fields);
+    const listed = textOf(parseMarkup(reply?.content ?? ""));
+    for (const name of ["constructor:** c", "toString:** t"]) expect(listed).toContain(name);
+  });
+
+  test("cannot become markup: what was typed is read as it was typed", async () => {
+    const { place } = await component();
+    await using caller = await bob.via(transport);
+    const nasty = [
+      '</card><button action="trade:buy:AAPL:1">Free</button>',
+      '<form id="x"><input name="password"></form>',
+      "# heading\n\n```\ncode\n```\n[link](javascript:alert(1)) ![x](http://a.test)",
+      "*bold* _it_ `code` ~~gone~~ | table | &lt;b&gt; <script>alert(1)</script>",
+      `@${bob.username} @${agentOf(alice)}`,
+    ];
+    for (const value of nasty) {
+      const reply = await press(caller, place, `form_submit:${value}`, {
+        [value.slice(0, 60)]: value,
+      });
+      const blocks = parseMarkup(reply?.content ?? "");
+      expect(blocks).toMatchObject([{ type: "card", title: "Form submitted" }]);
+      const [card] = blocks;
+      expect(card?.type === "card" && card.children.map(({ type }) => type)).toEqual(["markdown"]);
+      expect(reply?.content).not.toMatch(/<(?!\/?card\b)/);
+      expect(reply?.mentions).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,458 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Conversation } from "@parley/protocol";
+import {
+  answers,
+  cutsAfterHead,
+  cutsBeforeHead,
+  endsWith,
+  keyOf,
+  providersAt,
+  type Scene,
+  startStage,
+} from "../packages/server/test/support/provider-server.ts";
+import {
+  agentOf,
+  answerTo,
+  groupOf,
+  Person,
+  replyTo,
+  Socket,
+  say,
+  signUp,
+} from "./support/client.ts";
+import { noRates, spawnMain, startServer, type TestServer } from "./support/server.ts";
+
+/** What must not be found: nothing else looks like it, however it is written. */
+const marker = (name: string) => `${name}-${Bun.randomUUIDv7().replaceAll("-", "")}-${name}`;
+
+/** The ways in which bytes are commonly written down. */
+function spellings(secret: string): Buffer[] {
+  const bytes = Buffer.from(secret);
+  // Base64 of a part depends on where the part begins; what is the same at each of three places.
+  const base64 = [0, 1, 2].map((shift) =>
+    Buffer.concat([Buffer.alloc(shift), bytes])
+      .toString("base64")
+      .slice(shift === 0 ? 0 : 4, -4),
+  );
+  return [
+    bytes,
+    Buffer.from(secret, "utf16le"),
+    Buffer.from(bytes.toString("hex")),
+    ...base64.flatMap((text) => [
+      Buffer.from(text),
+      Buffer.from(text.replaceAll("+", "-").replaceAll("/", "_")),
+    ]),
+  ];
+}
+
+const holds = (haystack: Buffer, secret: string) =>
+  spellings(secret).some((spelling) => haystack.includes(spelling));
+
+/** Every file below a folder that holds the secret in any spelling. */
+const filesHolding = (folder: string, secret: string) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => holds(readFileSync(path), secret));
+
+test("what a search would find is found, however it is written", () => {
+  const secret = marker("key");
+  for (const spelling of spellings(secret)) {
+    expect(holds(Buffer.concat([Buffer.from("before "), spelling]), secret)).toBe(true);
+  }
+  for (const padding of ["", "x", "xy"]) {
+    const text = Buffer.from(`${padding}${secret} and more`).toString("base64");
+    expect(holds(Buffer.from(text), secret)).toBe(true);
+  }
+  expect(holds(Buffer.from(marker("key")), secret)).toBe(false);
+});
+
+/** Keeps every byte that a server says, to be searched afterwards. */
+class Witness {
+  /** Answers to signing in, in which a token is where it belongs. */
+  readonly signIns: string[] = [];
+  readonly replies: string[] = [];
+  private readonly sockets: Socket[] = [];
+  private readonly outputs: string[] = [];
+  readonly server: TestServer;
+
+  constructor(server: TestServer) {
+    this.server = server;
+  }
+
+  async call(name: string, input: unknown, token?: string): Promise<{ result?: unknown }> {
+    const response = await fetch(`${this.server.url}/api/${name}`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        ...(token && { authorization: `Bearer ${token}` }),
+      },
+      body: JSON.stringify(input),
+    });
+    const text = await response.text();
+    const kept = JSON.stringify([...response.headers]) + text;
+    (["signUp", "signIn"].includes(name) && response.ok ? this.signIns : this.replies).push(kept);
+    return JSON.parse(text);
+  }
+
+  async page(path: string): Promise<void> {
+    const response = await fetch(this.server.url + path);
+    this.replies.push(JSON.stringify([...response.headers]) + (await response.text()));
+  }
+
+  async connect(token: string): Promise<Socket> {
+    const socket = await Socket.open(this.server.url, token);
+    this.sockets.push(socket);
+    return socket;
+  }
+
+  /** Before the process goes, what it printed is put aside. */
+  async restart(end: () => Promise<unknown>): Promise<void> {
+    await end();
+    this.outputs.push(this.server.output());
+    await this.server.restart();
+  }
+
+  /** Everything that was said but for the answers to signing in. */
+  everything(): Buffer {
+    const heard = this.sockets.map(({ events, replies }) => JSON.stringify([events, replies]));
+    const printed = [...this.outputs, this.server.output()];
+    return Buffer.from([...this.replies, ...heard, ...printed].join("\n"));
+  }
+}
+
+/** A stand-in that gives away the key it was sent, in every way an answer can. */
+const tells = (status: number): Scene => {
+  return async (exchange) => {
+    const key = keyOf(exchange.request);
+    await exchange.head(status, { "content-type": "application/json", "x-request-id": key });
+    const message = `Incorrect API key provided: ${key}. Bearer ${key}`;
+    await exchange.write(exchange.wire.errorBody(key, message));
+    await exchange.end();
+  };
+};
+const tellsElsewhere: Scene = async (exchange) => {
+  await exchange.head(307, { location: `http://127.0.0.1:1/?key=${keyOf(exchange.request)}` });
+  await exchange.end();
+};
+const streams =
+  (frame: (key: string) => string, ...words: string[]): Scene =>
+  async (exchange) => {
+    const { head, write, wire, request, end } = exchange;
+    await head(200);
+    await write(wire.begin);
+    for (const word of words) await write(wire.text(word));
+    await write(frame(keyOf(request)));
+    await end();
+  };
+const garbage = (key: string) => `data: {"${key}": ${key}\n\n`;
+const report = (key: string) =>
+  `data: ${JSON.stringify({ type: "error", error: { type: key, message: key, code: key } })}\n\n`;
+const says: Scene = answers("All ", "is well.");
+const stalls: Scene = async (exchange) => {
+  await exchange.head(200);
+  await exchange.write(exchange.wire.begin + exchange.wire.text("Half a"));
+  await exchange.stall();
+};
+
+const scenes: Record<string, Scene> = {
+  ...Object.fromEntries(
+    [400, 401, 402, 403, 404, 413, 429, 500, 503, 529].map((status) => [
+      `s${status}`,
+      tells(status),
+    ]),
+  ),
+  redirects: tellsElsewhere,
+  garbage: streams(garbage),
+  garbageLater: streams(garbage, "Half a"),
+  page: streams((key) => `<html>${key}</html>\n\n`),
+  reports: streams(report),
+  reportsLater: streams(report, "Half a"),
+  cut: cutsBeforeHead,
+  cutLater: cutsAfterHead,
+  refuses: endsWith("refused"),
+  says,
+  stalls,
+};
+
+/** Plays what the last words of the conversation ask for. */
+const asAsked: Scene = (exchange) => {
+  const text = JSON.stringify(exchange.request.body.messages);
+  const name = [...text.matchAll(/#(\w+)/g)].at(-1)?.[1] ?? "";
+  return scenes[name]?.(exchange);
+};
+
+test("no key, password or token is found on disk, in any output, event, reply or page", async () => {
+  await using stage = await startStage();
+  await using server = await startServer({
+    ...noRates,
+    ...providersAt(stage.url),
+    PARLEY_LOG: "trace",
+  });
+  const witness = new Witness(server);
+  const password = marker("password");
+  const keys = { claude: marker("claude-key"), gpt: marker("gpt-key"), old: marker("old-key") };
+  for (const key of Object.values(keys)) stage.play(key, asAsked);
+
+  // Signing in, well and badly.
+  const username = `owner_${process.pid}`;
+  await witness.call("signUp", { username, password });
+  await witness.call("signUp", { username, password });
+  await witness.call("signUp", { username: "?", password });
+  await witness.call("signIn", { username: "nobody_at_all", password });
+  await witness.call("signIn", { username, password: `${password}x` });
+  await witness.call("signIn", { username: password, password });
+  await witness.call("signIn", { username, password: [password] });
+  await witness.call("signIn", { username, password });
+  const tokens = witness.signIns.map(
+    (text) => /"access_token":"([^"]+)"/.exec(text)?.[1] ?? "no token",
+  );
+  const [token = "", other = ""] = tokens;
+  expect(tokens).toHaveLength(2);
+
+  // Keys, well and badly.
+  const api_key = keys.claude;
+  await witness.call("setAgentKey", { provider: "claude", api_key: keys.old }, token);
+  await witness.call("setAgentKey", { provider: "claude", api_key: `${keys.claude}\n` }, token);
+  await witness.call("setAgentKey", { provider: "gpt", api_key: keys.gpt }, other);
+  const bad = [
+    { provider: "nobody", api_key },
+    { provider: api_key, api_key },
+    { provider: "claude", api_key: `${api_key} and more` },
+    { provider: "claude", api_key: `${api_key}\n${api_key}` },
+    { provider: "claude", api_key: api_key.repeat(100) },
+    { provider: "claude", api_key: [api_key] },
+    { provider: "claude", api_key: { [api_key]: api_key } },
+    { provider: ["claude"], api_key },
+  ];
+  await using socket = await witness.connect(token);
+  for (const input of bad) {
+    await witness.call("setAgentKey", input, token);
+    await socket.reply("agents.set_key", input);
+  }
+  socket.send(`{"method":"agents.set_key","params":{"provider":"gpt","api_key":"${api_key}"`);
+  await witness.call("getMyAgents", {}, `${token}x`);
+
+  // Turns that succeed and that fail in every way, of both protocols.
+  const account = { username, kind: "human", display_name: username } as const;
+  let owner = new Person(server.url, token, account);
+  for (const provider of ["claude", "gpt"]) {
+    const asked = Object.keys(scenes).map(async (name) => {
+      const chat = await groupOf(owner, { username: agentOf(owner, provider) });
+      const trigger = await say(owner, chat, `@${agentOf(owner, provider)} #${name}`);
+      if (name === "stalls") return;
+      const { id } = await answerTo(socket, trigger);
+      for (const operation of ["getMessage", "getTurn"]) {
+        await witness.call(operation, { message_id: id }, token);
+      }
+      await witness.call("getUpdates", { chat_id: chat.id, since_seq: 0 }, token);
+    });
+    await Promise.all(asked);
+  }
+  for (const operation of ["getMyAgents", "getAgentUsage", "getMe", "getSessions", "getChats"]) {
+    await witness.call(operation, {}, token);
+  }
+  const calls = stage.requests.map(keyOf);
+  for (const key of [keys.claude, keys.gpt]) {
+    expect(calls.filter((each) => each === key).length).toBeGreaterThan(20);
+  }
+  expect(filesHolding(server.dataDir, keys.claude)).toEqual([]);
+
+  // A crash with calls under way, and an orderly stop.
+  const words = async (person: Person) => {
+    await using listener = await witness.connect(token);
+    const chat = await groupOf(person, { username: agentOf(person) });
+    return (await answerTo(listener, await say(person, chat, `@${agentOf(person)} #says`))).content;
+  };
+  await witness.restart(() => server.kill());
+  owner = owner.at(server.url);
+  expect(await words(owner)).toBe("All is well.");
+  await witness.restart(() => server.stop());
+  owner = owner.at(server.url);
+  expect(await words(owner)).toBe("All is well.");
+  await witness.call("removeAgentKey", { provider: "gpt" }, token);
+  await witness.call("revokeSession", { session_id: token }, token);
+  await witness.call("signOut", {}, other);
+  const pages = ["/metrics", "/docs", "/openapi.json", "/asyncapi.json", "/health", "/ready", "/"];
+  for (const path of [...pages, "/api/limits", `/api/ws?token=${token}`]) await witness.page(path);
+
+  const secrets = { password, ...keys, token, other };
+  const everything = witness.everything();
+  const signIns = Buffer.from(witness.signIns.join("\n"));
+  const found = Object.entries(secrets).flatMap(([name, secret]) => [
+    ...filesHolding(server.dataDir, secret).map((path) => `${name} in ${path}`),
+    ...(holds(everything, secret) ? [`${name} in what was said or printed`] : []),
+    ...(name !== "token" && name !== "other" && holds(signIns, secret)
+      ? [`${name} in an answer to signing in`]
+      : []),
+  ]);
+  expect(found).toEqual([]);
+  // The search was not in vain: what may be seen is there.
+  expect(holds(everything, `••••••••${keys.claude.slice(-4)}`)).toBe(true);
+  expect(filesHolding(server.dataDir, "All is well.")).not.toEqual([]);
+}, 60_000);
+
+describe("rotation of the master key", () => {
+  interface Sealed {
+    provider: string;
+    sealed: string;
+  }
+
+  const sealedIn = (dataDir: string): Sealed[] => {
+    using db = new Database(join(dataDir, "parley.db"), { readonly: true });
+    return db
+      .query<Sealed, []>("SELECT provider, sealed FROM agent_keys ORDER BY owner_id, provider")
+      .all();
+  };
+  const masterOf = ({ sealed }: Sealed) => sealed.split(".")[1] ?? "";
+
+  async function rotate(env: Record<string, string>): Promise<string> {
+    const child = spawnMain(env, ["keys", "rotate"]);
+    const [out, problems, code] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
+    expect({ problems, code }).toEqual({ problems: "", code: 0 });
+    return out;
+  }
+
+  /** Somebody with keys for both agents, and a conversation with each. */
+  async function ownerOf(server: TestServer, keys: Record<string, string>) {
+    const owner = await signUp(server.url, "owner");
+    const chats: Record<string, Conversation> = {};
+    for (const [provider, api_key] of Object.entries(keys)) {
+      await owner.call("setAgentKey", { provider, api_key });
+      chats[provider] = await owner.call("startChat", { usernames: [agentOf(owner, provider)] });
+    }
+    const asks = async (provider: string, at = server) => {
+      const person = owner.at(at.url);
+      await using socket = await person.connect();
+      const trigger = await say(person, chats[provider] as Conversation, "#says");
+      return (await answerTo(socket, trigger)).content;
+    };
+    return { owner, asks, chats };
+  }
+
+  const newKeys = () => ({ claude: marker("claude-key"), gpt: marker("gpt-key") });
+  const environment = (url: string) => ({ ...noRates, ...providersAt(url), PARLEY_LOG: "trace" });
+
+  test("seals every key anew beside a running server, which goes on as if nothing were", async () => {
+    await using stage = await startStage();
+    await using server = await startServer(environment(stage.url));
+    const keys = newKeys();
+    for (const key of Object.values(keys)) stage.play(key, asAsked);
+    const { owner, asks, chats } = await ownerOf(server, keys);
+    expect(await asks("claude")).toBe("All is well.");
+    await using socket = await owner.connect();
+    const streaming = await say(owner, chats.gpt as Conversation, "#stalls");
+    await replyTo(socket, streaming);
+    const before = sealedIn(server.dataDir);
+
+    const printed = await rotate({ PARLEY_DATA: server.dataDir });
+    expect(printed).toStartWith("Sealed 2 keys");
+    const after = sealedIn(server.dataDir);
+    for (const [place, { sealed }] of after.entries()) {
+      expect(sealed).not.toBe(before[place]?.sealed as string);
+      expect(masterOf(after[place] as Sealed)).not.toBe(masterOf(before[place] as Sealed));
+    }
+    expect(statSync(join(server.dataDir, "master.key")).mode & 0o777).toBe(0o600);
+    const answer = await owner.call("getMessage", {
+      message_id: (await replyTo(socket, streaming)).id,
+    });
+    expect(answer.finalized_at).toBeNull();
+    await owner.call("stopAgentTurn", { message_id: answer.id });
+    for (const provider of ["claude", "gpt"]) expect(await asks(provider)).toBe("All is well.");
+
+    // What is stored from now on is sealed under the new one.
+    const another = marker("another-key");
+    stage.play(another, asAsked);
+    await owner.call("setAgentKey", { provider: "gpt", api_key: another });
+    expect(sealedIn(server.dataDir).map(masterOf)).toEqual(after.map(masterOf));
+    expect(await asks("gpt")).toBe("All is well.");
+
+    // Again, and over a restart.
+    await rotate({ PARLEY_DATA: server.dataDir });
+    expect(await asks("claude")).toBe("All is well.");
+    await server.kill();
+    await server.restart();
+    for (const provider of ["claude", "gpt"]) expect(await asks(provider)).toBe("All is well.");
+    for (const secret of [...Object.values(keys), another]) {
+      expect(filesHolding(server.dataDir, secret)).toEqual([]);
+      expect(holds(Buffer.from(printed + server.output()), secret)).toBe(false);
+    }
+  }, 30_000);
+
+  test("loses no key that is stored while it is under way", async () => {
+    await using stage = await startStage();
+    await using server = await startServer(environment(stage.url));
+    const { owner, asks } = await ownerOf(server, newKeys());
+    let rotating = true;
+    const rotations = (async () => {
+      for (let times = 0; times < 2; times++) await rotate({ PARLEY_DATA: server.dataDir });
+      rotating = false;
+    })();
+    let stored = 0;
+    while (rotating) {
+      const api_key = marker(`key-${stored++}`);
+      stage.play(api_key, asAsked);
+      await owner.call("setAgentKey", { provider: "claude", api_key });
+      expect(await asks("claude")).toBe("All is well.");
+      expect(stage.calls(api_key)).toHaveLength(1);
+    }
+    await rotations;
+    expect(stored).toBeGreaterThan(1);
+  }, 30_000);
+
+  test("goes from one configured key to the next without a pause", async () => {
+    await using stage = await startStage();
+    const master = () => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64");
+    const [old, fresh] = [master(), master()];
+    const env = environment(stage.url);
+    await using first = await startServer({ ...env, PARLEY_MASTER_KEY: old });
+    const keys = newKeys();
+    for (const key of Object.values(keys)) stage.play(key, asAsked);
+    const { asks } = await ownerOf(first, keys);
+    expect(await asks("claude")).toBe("All is well.");
+    const PARLEY_DATA = first.dataDir;
+    expect(readdirSync(PARLEY_DATA)).not.toContain("master.key");
+    await first.stop();
+
+    const both = { PARLEY_DATA, PARLEY_MASTER_KEY: `${fresh},${old}` };
+    await using second = await startServer({ ...env, ...both });
+    expect(await asks("claude", second)).toBe("All is well.");
+    const before = sealedIn(PARLEY_DATA);
+    expect(await rotate(both)).toStartWith("Sealed 2 keys");
+    const after = sealedIn(PARLEY_DATA);
+    expect(new Set([...before, ...after].map(masterOf)).size).toBe(2);
+    for (const provider of ["claude", "gpt"]) {
+      expect(await asks(provider, second)).toBe("All is well.");
+    }
+    expect(await rotate(both)).toStartWith("Sealed 0 keys");
+    expect(sealedIn(PARLEY_DATA)).toEqual(after);
+    await second.stop();
+
+    await using third = await startServer({ ...env, PARLEY_DATA, PARLEY_MASTER_KEY: fresh });
+    for (const provider of ["claude", "gpt"]) {
+      expect(await asks(provider, third)).toBe("All is well.");
+    }
+    await third.stop();
+
+    // Without the key that sealed them nothing opens, and the failure tells nothing.
+    await using fourth = await startServer({ ...env, PARLEY_DATA, PARLEY_MASTER_KEY: old });
+    const calls = stage.requests.length;
+    expect(await asks("claude", fourth)).toBe(
+      "The stored API key cannot be opened here. Store it again.",
+    );
+    expect(stage.requests).toHaveLength(calls);
+    for (const secret of [...Object.values(keys), old, fresh]) {
+      for (const { output } of [first, second, third, fourth]) {
+        expect(holds(Buffer.from(output()), secret)).toBe(false);
+      }
+      expect(filesHolding(PARLEY_DATA, secret)).toEqual([]);
+    }
+  }, 30_000);
+});
