@@ -18,7 +18,14 @@ export async function startPinned(
   env: Record<string, string> = {},
 ): Promise<Measured> {
   const child = Bun.spawn(["taskset", "-c", SERVER_CORE, process.execPath, script], {
-    env: { PATH: process.env.PATH ?? "", PORT: "0", PARLEY_LOG: "warn", ...env },
+    env: {
+      PATH: process.env.PATH ?? "",
+      // Bun would let no more than 256 calls of providers be under way.
+      BUN_CONFIG_MAX_HTTP_REQUESTS: "65336",
+      PORT: "0",
+      PARLEY_LOG: "warn",
+      ...env,
+    },
     stdout: "pipe",
     stderr: "inherit",
   });

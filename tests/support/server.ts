@@ -71,7 +71,7 @@ async function spawnServer(env: Environment) {
 /** Runs the program with just this environment; for starts that are meant to fail. */
 export function spawnMain(env: Environment, args: string[] = []) {
   return Bun.spawn([process.execPath, MAIN, ...args], {
-    env: { PATH: process.env.PATH ?? "", ...env },
+    env: { PATH: process.env.PATH ?? "", BUN_CONFIG_MAX_HTTP_REQUESTS: "65336", ...env },
     stdout: "pipe",
     stderr: "pipe",
   });

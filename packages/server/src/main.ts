@@ -1,4 +1,4 @@
-#!/usr/bin/env bun
+#!/usr/bin/env -S BUN_CONFIG_MAX_HTTP_REQUESTS=65336 bun
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Server } from "bun";

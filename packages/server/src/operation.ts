@@ -157,7 +157,7 @@ function describe(issue: z.core.$ZodIssue): string {
         ? `must have at most ${issue.maximum} items`
         : `must be at most ${issue.maximum}`;
     case "invalid_key":
-      return "has a key that is not a UUID";
+      return `has a name that is wrong: it ${issue.issues[0]?.message ?? "cannot be used"}`;
     default:
       return issue.message;
   }

@@ -1,16 +1,23 @@
 import type { Vault } from "./security/vault.ts";
 import type { Store } from "./store/store.ts";
 
-/** Seals every key anew that is not under the newest master key. Safe beside a running server. */
+/**
+ * Seals every key anew that is not under the newest master key. Safe beside a running server: a key
+ * that was stored meanwhile under an old one is found by the next look.
+ */
 export async function rotateKeys(
   store: Store,
   vault: Vault,
 ): Promise<{ resealed: number; kept: number }> {
-  const keys = await store.read((tx) => tx.sealedKeys());
-  const old = keys.filter(({ sealed }) => !vault.isCurrent(sealed));
-  for (const key of old) {
-    const sealed = vault.seal(vault.open(key.sealed, key), key);
-    await store.write((tx) => tx.resealKey(key, sealed));
+  let resealed = 0;
+  for (;;) {
+    const keys = await store.read((tx) => tx.sealedKeys());
+    const old = keys.filter(({ sealed }) => !vault.isCurrent(sealed));
+    if (old.length === 0) return { resealed, kept: keys.length - resealed };
+    for (const key of old) {
+      const sealed = vault.seal(vault.open(key.sealed, key), key);
+      await store.write((tx) => tx.resealKey(key, sealed));
+    }
+    resealed += old.length;
   }
-  return { resealed: old.length, kept: keys.length - old.length };
 }

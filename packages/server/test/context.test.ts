@@ -111,7 +111,7 @@ describe("the request for a group of three people and two agents", () => {
       content: `alice: Where shall we go?
 
 bob: Somewhere warm.
-And cheap.
+  And cheap.
 
 alice: @alice:claude @bob:gpt any ideas?`,
     },

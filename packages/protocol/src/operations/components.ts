@@ -7,7 +7,10 @@ const MAX_FIELDS_BYTES = 16_384;
 const bytes = new TextEncoder();
 
 const fields = z
-  .record(text(1, 64), z.union([anyText, z.number(), z.boolean()]))
+  .record(
+    text(1, 64),
+    z.union([anyText, z.number(), z.boolean()], "must be text, a number or true or false"),
+  )
   .refine((given) => Object.keys(given).length <= MAX_FIELDS, {
     message: `must have at most ${MAX_FIELDS} entries`,
   })

@@ -88,7 +88,8 @@ const Ahead = z.object({ conversation_id: uuid, seq: z.int() });
 export const getUpdates = operation({
   name: "getUpdates",
   socket: "sync.updates",
-  summary: "Returns what changed in a conversation since a counter, or which conversations did.",
+  summary:
+    "Returns what changed in a conversation since a counter, with all that still streams, or which conversations changed.",
   input: z
     .object({
       chat_id: uuid.optional(),

@@ -215,8 +215,8 @@ async function checkReply(
   conversation: ConversationRecord,
   caller: Caller,
 ): Promise<void> {
-  const { message } = await visibleMessage(tx, uuid, caller);
-  if (message.conversation_id !== conversation.id) throw notFound("message");
+  const message = await messageIn(tx, uuid, conversation.id);
+  if (message.deleted || (await tx.isHidden(message, caller.account.id))) throw notFound("message");
 }
 
 /** A message of the conversation, deleted or not: a place in it stays a place. */

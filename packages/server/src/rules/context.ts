@@ -124,7 +124,8 @@ const isSaid = ({ content, turn }: Message) =>
 
 function lineOf({ id, sender, content }: Message, agent: Account): Line {
   const own = sender.username === agent.username;
-  const said = own ? content : `${sender.username}: ${content}`;
+  // Further lines are set in, or somebody could write a line that seems to be another's.
+  const said = own ? content : `${sender.username}: ${content.replaceAll("\n", "\n  ")}`;
   return { id, role: own ? "assistant" : "user", content: said, tokens: estimateTokens(said) };
 }
 

@@ -1,4 +1,12 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
 import { newMasterKey, parseMasterKeys } from "./vault.ts";
 
 /** The installation's own master keys: a file beside the data, readable by its owner alone. */
@@ -9,7 +17,7 @@ export interface MasterKeyFile {
 }
 
 export function masterKeyFile(path: string): MasterKeyFile {
-  const write = (keys: string[]) => writeFileSync(path, `${keys.join("\n")}\n`, { mode: 0o600 });
+  const write = (keys: string[]) => replaceFile(path, `${keys.join("\n")}\n`);
   if (!existsSync(path)) write([newMasterKey()]);
   const text = () => readFileSync(path, "utf8");
   return {
@@ -20,4 +28,14 @@ export function masterKeyFile(path: string): MasterKeyFile {
     },
     add: () => write([newMasterKey(), ...text().split(/\s+/).filter(Boolean)]),
   };
+}
+
+/** At no moment is there half a file, or none: without its master keys an installation's keys are lost. */
+function replaceFile(path: string, text: string): void {
+  const draft = `${path}.new`;
+  const file = openSync(draft, "w", 0o600);
+  writeSync(file, text);
+  fsyncSync(file);
+  closeSync(file);
+  renameSync(draft, path);
 }

@@ -193,6 +193,12 @@ function updatesQuery(db: Connection, assemble: Assemble) {
        ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
      WHERE h.account_id = ?2 AND h.conversation_id = ?1 AND h.at_seq >= ?3 AND h.at_seq <= ?4`,
   );
+  const streaming = db.query<ViewRow>(
+    `SELECT ${VIEW} FROM turns t JOIN messages m ON m.id = t.message_id
+       JOIN accounts a ON a.id = m.sender_id JOIN conversations c ON c.id = m.conversation_id
+     WHERE t.conversation_id = ?1 AND t.status = 'running' AND m.seq <= ?3 AND m.version <= ?3
+       AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`,
+  );
   const counter = db.query<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = ?");
   const last = Number.MAX_SAFE_INTEGER;
 
@@ -211,6 +217,8 @@ function updatesQuery(db: Connection, assemble: Assemble) {
       const group = changed.all(conversationId, viewerId, seq - 1, -1, seq);
       page.push(...group.filter((row) => !taken.has(row.id)));
     }
+    // A message that streams grows without being counted: whoever was away has less of it.
+    if (!has_more) page.push(...streaming.all(conversationId, viewerId, since));
     const gone = page.filter((row) => row.deleted_at !== null).map((row) => row.uuid);
     const hiddenNow = hidden.all(conversationId, viewerId, since, has_more ? seq : last);
     return {
