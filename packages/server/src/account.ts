@@ -6,3 +6,10 @@ export interface AccountRecord extends Account {
   readonly owner_id: number | null;
   readonly provider: string | null;
 }
+
+/** The public shape of an account, without what only the server knows. */
+export const publicAccount = ({ username, kind, display_name }: AccountRecord): Account => ({
+  username,
+  kind,
+  display_name,
+});

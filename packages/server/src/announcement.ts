@@ -1,4 +1,4 @@
-import type { EventFrame } from "@parley/protocol";
+import type { EventFrame, EventName, EventParams } from "@parley/protocol";
 
 /** Who receives an event: everyone in a conversation, or all clients of certain accounts. */
 export type Audience = { conversation: string } | { users: readonly string[] };
@@ -28,3 +28,14 @@ export type Announcement =
   | { queuedTurns: true }
   /** Whoever runs these turns is to let go of them. */
   | { endedTurns: readonly number[] };
+
+/** A durable change of a conversation, told to everyone in it with the counter's new value. */
+export const counted = <Name extends EventName>(
+  method: Name,
+  params: EventParams<Name>,
+  conversation_id: string,
+  seq: number,
+): Announcement => ({
+  frame: { method, params, at: { conversation_id, seq } } as EventFrame,
+  to: { conversation: conversation_id },
+});

@@ -1,3 +1,5 @@
+import { publicAccount } from "./account.ts";
+import { counted } from "./announcement.ts";
 import { badField } from "./failure.ts";
 import type { AccountRecord, ConversationRecord, MemberRecord, WriteTx } from "./store/store.ts";
 import { stopTurns } from "./turns.ts";
@@ -41,17 +43,13 @@ export async function announceNew(
 export async function announceChange(
   tx: WriteTx,
   { id, uuid }: ConversationRecord,
-  leaves: { users?: readonly string[] },
+  leaving: readonly string[] = [],
 ): Promise<void> {
   const seq = await tx.advance(id, Date.now());
+  const shared = await tx.sharedConversation(id);
   tx.emit({
-    frame: {
-      method: "events.conversationUpdated",
-      params: await tx.sharedConversation(id),
-      at: { conversation_id: uuid, seq },
-    },
-    to: { conversation: uuid },
-    ...(leaves.users && { leaves: { conversation: uuid, users: leaves.users } }),
+    ...counted("events.conversationUpdated", shared, uuid, seq),
+    ...(leaving.length > 0 && { leaves: { conversation: uuid, users: leaving } }),
   });
 }
 
@@ -62,7 +60,7 @@ export async function join(
 ): Promise<void> {
   const ids = added.map(({ id }) => id);
   await tx.insertMembers(group.id, ids, Date.now());
-  await announceChange(tx, group, {});
+  await announceChange(tx, group);
   await announceNew(tx, group.id, group.uuid, added, undefined);
 }
 
@@ -89,5 +87,21 @@ export async function part(
     const heir = accounts.find((account) => account.kind === "human" && account.id !== id);
     await tx.setAdmin(group.id, heir?.id ?? null);
   }
-  await announceChange(tx, group, { users: humansAmong(going) });
+  await announceChange(tx, group, humansAmong(going));
+}
+
+/** A new display name is the account's wherever it stands. */
+export async function rename(
+  tx: WriteTx,
+  account: AccountRecord,
+  display_name: string,
+  owner = account.username,
+): Promise<void> {
+  await tx.setDisplayName(account.id, display_name);
+  const params = publicAccount({ ...account, display_name });
+  const frame = { method: "events.accountUpdated", params } as const;
+  tx.emit({ frame, to: { users: [owner] } });
+  for (const { uuid } of await tx.counters(account.id)) {
+    tx.emit({ frame, to: { conversation: uuid } });
+  }
 }

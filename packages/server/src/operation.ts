@@ -1,4 +1,4 @@
-import type { Account, Operation } from "@parley/protocol";
+import type { Operation } from "@parley/protocol";
 import type { z } from "zod";
 import type { Config } from "./config.ts";
 import { badFields, Failure, notFound } from "./failure.ts";
@@ -168,10 +168,3 @@ function article(type: string): string {
   if (type === "record" || type === "object") return "an object";
   return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
 }
-
-/** The public shape of an account, without what only the server knows. */
-export const publicAccount = ({ username, kind, display_name }: AccountRecord): Account => ({
-  username,
-  kind,
-  display_name,
-});

@@ -1,4 +1,5 @@
 import type { EventFrame, Message, Turn } from "@parley/protocol";
+import { counted } from "./announcement.ts";
 import { mentionsIn } from "./mentions.ts";
 import { estimateTokens } from "./rules/context.ts";
 import { dispatch } from "./rules/dispatch.ts";
@@ -67,14 +68,7 @@ export async function beginTurn(
   });
   if (!message) throw new Error("a placeholder was not inserted");
   await tx.beginTurn(turn.id, { messageUuid: message.id, model, at });
-  tx.emit({
-    frame: {
-      method: "events.messageNew",
-      params: message,
-      at: { conversation_id: conversation.uuid, seq: message.seq },
-    },
-    to: { conversation: conversation.uuid },
-  });
+  tx.emit(counted("events.messageNew", message, conversation.uuid, message.seq));
   return message.id;
 }
 
@@ -97,14 +91,7 @@ export async function endTurn(tx: WriteTx, id: number, ending: Ending): Promise<
   const seq = await tx.finishTurn(turn, { status, content, mentions, error, usage, at });
   const [message] = await tx.messageViews([turn.message_uuid], NOBODY);
   if (message) {
-    tx.emit({
-      frame: {
-        method: "events.messageComplete",
-        params: message,
-        at: { conversation_id: turn.conversation_uuid, seq },
-      },
-      to: { conversation: turn.conversation_uuid },
-    });
+    tx.emit(counted("events.messageComplete", message, turn.conversation_uuid, seq));
   }
   tx.emit({ frame: typingFrame(turn, false), to: { conversation: turn.conversation_uuid } });
   tx.emit({ endedTurns: [turn.id] });

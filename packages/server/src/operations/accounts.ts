@@ -1,7 +1,9 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
+import { publicAccount } from "../account.ts";
 import { notFound } from "../failure.ts";
-import { bind, publicAccount } from "../operation.ts";
+import { rename } from "../membership.ts";
+import { bind } from "../operation.ts";
 import { cursorOf, pageOf, pageSize } from "../pages.ts";
 
 const cursor = cursorOf(z.string());
@@ -30,14 +32,8 @@ const getUsers = bind(operations.getUsers, async ({ store, caller, config }, inp
 
 const updateMe = bind(operations.updateMe, ({ store, caller }, { display_name }) =>
   store.write(async (tx) => {
-    const account = publicAccount({ ...caller.account, display_name });
-    await tx.setDisplayName(caller.account.id, display_name);
-    const frame = { method: "events.accountUpdated", params: account } as const;
-    tx.emit({ frame, to: { users: [account.username] } });
-    for (const { uuid } of await tx.counters(caller.account.id)) {
-      tx.emit({ frame, to: { conversation: uuid } });
-    }
-    return account;
+    await rename(tx, caller.account, display_name);
+    return publicAccount({ ...caller.account, display_name });
   }),
 );
 

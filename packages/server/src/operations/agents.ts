@@ -4,9 +4,11 @@ import {
   operations,
   type TurnReceipt,
 } from "@parley/protocol";
+import { publicAccount } from "../account.ts";
 import { badField, Failure, forbidden, notFound } from "../failure.ts";
 import { visibleMessage } from "../guards.ts";
-import { bind, type Caller, type Context, publicAccount } from "../operation.ts";
+import { rename } from "../membership.ts";
+import { bind, type Caller, type Context } from "../operation.ts";
 import { spendingRefusal } from "../rules/dispatch.ts";
 import { maySteer } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
@@ -45,13 +47,7 @@ const setAgentProfile = bind(operations.setAgentProfile, ({ store, caller, confi
     const { model = agent.model, instructions = agent.instructions, display_name } = input;
     await tx.setAgentProfile(agent.account.id, { model, instructions: instructions || null });
     if (display_name !== undefined) {
-      await tx.setDisplayName(agent.account.id, display_name);
-      const params = publicAccount({ ...agent.account, display_name });
-      const frame = { method: "events.accountUpdated", params } as const;
-      tx.emit({ frame, to: { users: [caller.account.username] } });
-      for (const { uuid } of await tx.counters(agent.account.id)) {
-        tx.emit({ frame, to: { conversation: uuid } });
-      }
+      await rename(tx, agent.account, display_name, caller.account.username);
     }
     return profileOf(await ownAgent(tx, config, caller, input.provider), config);
   }),

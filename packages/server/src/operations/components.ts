@@ -1,4 +1,5 @@
 import { operations } from "@parley/protocol";
+import { counted } from "../announcement.ts";
 import { badField, notFound } from "../failure.ts";
 import { joinedConversation, visibleMessage } from "../guards.ts";
 import { bind } from "../operation.ts";
@@ -28,14 +29,7 @@ const sendComponentAction = bind(operations.sendComponentAction, ({ store, calle
       at: Date.now(),
     });
     if (!reply) return;
-    tx.emit({
-      frame: {
-        method: "events.messageNew",
-        params: reply,
-        at: { conversation_id: conversation.uuid, seq: reply.seq },
-      },
-      to: { conversation: conversation.uuid },
-    });
+    tx.emit(counted("events.messageNew", reply, conversation.uuid, reply.seq));
   }),
 );
 

@@ -1,9 +1,10 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
+import { publicAccount } from "../account.ts";
 import { badField, forbidden, notFound } from "../failure.ts";
 import { joinedConversation, joinedGroup } from "../guards.ts";
 import { announceChange, announceNew, checkSize, join, part } from "../membership.ts";
-import { bind, type Caller, publicAccount } from "../operation.ts";
+import { bind, type Caller } from "../operation.ts";
 import { cursorOf, pageOf, pageSize } from "../pages.ts";
 import { mayInvite, mayRemove } from "../rules/permissions.ts";
 import type { AccountRecord, ReadTx } from "../store/store.ts";
@@ -62,7 +63,7 @@ const setChatTitle = bind(operations.setChatTitle, ({ store, caller }, { chat_id
     const group = await joinedGroup(tx, chat_id, caller);
     if (group.title !== title) {
       await tx.setTitle(group.id, title);
-      await announceChange(tx, group, {});
+      await announceChange(tx, group);
     }
     return tx.conversationView(group.id, caller.account.id);
   }),

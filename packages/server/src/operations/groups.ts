@@ -1,8 +1,9 @@
 import { operations } from "@parley/protocol";
+import { publicAccount } from "../account.ts";
 import { badField, forbidden, notFound } from "../failure.ts";
 import { joinedConversation, joinedGroup } from "../guards.ts";
 import { checkSize, join, part } from "../membership.ts";
-import { bind, type Caller, publicAccount } from "../operation.ts";
+import { bind, type Caller } from "../operation.ts";
 import type { AccountRecord, AgentSeat, ReadTx } from "../store/store.ts";
 import { stopTurns } from "../turns.ts";
 

@@ -1,5 +1,6 @@
 import { type Message, operations } from "@parley/protocol";
 import { z } from "zod";
+import { counted } from "../announcement.ts";
 import { forbidden, notFound } from "../failure.ts";
 import { joinedConversation, visibleMessage } from "../guards.ts";
 import { mentionsIn } from "../mentions.ts";
@@ -35,14 +36,7 @@ const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
       at: Date.now(),
     });
     if (!message) return firstSent(tx, conversation, input.client_msg_id, caller);
-    tx.emit({
-      frame: {
-        method: "events.messageNew",
-        params: message,
-        at: { conversation_id: conversation.uuid, seq: message.seq },
-      },
-      to: { conversation: conversation.uuid },
-    });
+    tx.emit(counted("events.messageNew", message, conversation.uuid, message.seq));
     await queueTurns(tx, conversation, message, caller.account);
     return message;
   }),
@@ -84,14 +78,14 @@ const editMessage = bind(operations.editMessage, ({ store, caller }, { message_i
     }
     const mentions = await mentionsIn(tx, content, conversation.id);
     const seq = await tx.editMessage(message, content, mentions, Date.now());
-    tx.emit({
-      frame: {
-        method: "events.messageEdited",
-        params: await oneView(tx, message_id, NOBODY),
-        at: { conversation_id: conversation.uuid, seq },
-      },
-      to: { conversation: conversation.uuid },
-    });
+    tx.emit(
+      counted(
+        "events.messageEdited",
+        await oneView(tx, message_id, NOBODY),
+        conversation.uuid,
+        seq,
+      ),
+    );
     return oneView(tx, message_id, caller.account.id);
   }),
 );
@@ -113,14 +107,14 @@ const deleteMessages = bind(operations.deleteMessages, ({ store, caller }, input
     if (messages.length === 0) return;
     const seq = await tx.deleteMessages(messages, Date.now());
     const ids = messages.map(({ uuid }) => uuid);
-    tx.emit({
-      frame: {
-        method: "events.messageDeleted",
-        params: { conversation_id: conversation.uuid, ids },
-        at: { conversation_id: conversation.uuid, seq },
-      },
-      to: { conversation: conversation.uuid },
-    });
+    tx.emit(
+      counted(
+        "events.messageDeleted",
+        { conversation_id: conversation.uuid, ids },
+        conversation.uuid,
+        seq,
+      ),
+    );
   }),
 );
 

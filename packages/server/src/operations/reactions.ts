@@ -1,6 +1,8 @@
 import { operations, type Reaction } from "@parley/protocol";
+import { publicAccount } from "../account.ts";
+import { counted } from "../announcement.ts";
 import { visibleMessage } from "../guards.ts";
-import { bind, type Caller, publicAccount } from "../operation.ts";
+import { bind, type Caller } from "../operation.ts";
 import type { MessageRecord, WriteTx } from "../store/store.ts";
 
 interface Target {
@@ -52,10 +54,7 @@ async function add(
     emoji,
     created_at: new Date(at).toISOString(),
   };
-  tx.emit({
-    frame: { method: "events.reactionAdded", params: reaction, at: place(message, seq) },
-    to: { conversation: message.conversation_uuid },
-  });
+  tx.emit(counted("events.reactionAdded", reaction, message.conversation_uuid, seq));
   return reaction;
 }
 
@@ -67,13 +66,5 @@ async function remove(
 ): Promise<void> {
   const seq = await tx.removeReaction(message, account.id, emoji);
   const params = { message_id: message.uuid, reactor: publicAccount(account), emoji };
-  tx.emit({
-    frame: { method: "events.reactionRemoved", params, at: place(message, seq) },
-    to: { conversation: message.conversation_uuid },
-  });
+  tx.emit(counted("events.reactionRemoved", params, message.conversation_uuid, seq));
 }
-
-const place = ({ conversation_uuid }: MessageRecord, seq: number) => ({
-  conversation_id: conversation_uuid,
-  seq,
-});

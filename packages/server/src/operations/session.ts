@@ -1,6 +1,7 @@
 import { operations, type SignedIn } from "@parley/protocol";
+import { publicAccount } from "../account.ts";
 import { Failure, forbidden, notFound, unauthorized } from "../failure.ts";
-import { bind, type Context, publicAccount } from "../operation.ts";
+import { bind, type Context } from "../operation.ts";
 import { makePerson, UsernameTaken } from "../security/authenticate.ts";
 import { hashToken, newToken, SESSION_MS } from "../security/tokens.ts";
 import type { AccountRecord, WriteTx } from "../store/store.ts";

@@ -6,8 +6,9 @@ import {
   type SocketReply,
 } from "@parley/protocol";
 import type { ServerWebSocket, WebSocketHandler } from "bun";
+import { publicAccount } from "../account.ts";
 import { Failure, forbidden, rateLimited } from "../failure.ts";
-import { type Caller, type Invoke, publicAccount, type Services } from "../operation.ts";
+import type { Caller, Invoke, Services } from "../operation.ts";
 import type { Client, Person } from "../realtime/hub.ts";
 import type { Authenticated } from "../security/authenticate.ts";
 import { SESSION_MS } from "../security/tokens.ts";
