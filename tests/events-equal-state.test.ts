@@ -1,46 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, test } from "bun:test";
 import type { Conversation } from "@parley/protocol";
 import fc from "fast-check";
-import { CallFailed, type Person, type Socket, signUp } from "./support/client.ts";
-import { catchUp, comparable, fetchView, LiveView, type View } from "./support/model.ts";
+import { CallFailed, type Person, signUp } from "./support/client.ts";
+import { Watcher } from "./support/model.ts";
 import { startServer, type TestServer } from "./support/server.ts";
-
-/** Somebody who keeps a view by events alone while things happen. */
-class Watcher implements AsyncDisposable {
-  readonly person: Person;
-  private readonly socket: Socket;
-  private readonly live: LiveView;
-  /** The view as it was at the start: what a client that was away since then holds. */
-  private readonly before: View;
-  private seen = 1;
-
-  private constructor(person: Person, socket: Socket, live: LiveView) {
-    this.person = person;
-    this.socket = socket;
-    this.live = live;
-    this.before = structuredClone(live.view);
-  }
-
-  static async start(person: Person): Promise<Watcher> {
-    const socket = await person.connect();
-    return new Watcher(person, socket, await LiveView.load(person));
-  }
-
-  async check(): Promise<void> {
-    await this.socket.settled();
-    while (this.seen < this.socket.events.length) {
-      const frame = this.socket.events[this.seen++];
-      if (frame) await this.live.apply(structuredClone(frame));
-    }
-    const fresh = comparable(await fetchView(this.person));
-    expect(comparable(this.live.view)).toEqual(fresh);
-    expect(comparable(await catchUp(this.person, this.before))).toEqual(fresh);
-  }
-
-  [Symbol.asyncDispose]() {
-    return this.socket[Symbol.asyncDispose]();
-  }
-}
 
 let server: TestServer;
 let people: Person[];

@@ -1,0 +1,468 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import type { Conversation, Message, TurnReceipt } from "@parley/protocol";
+import {
+  answers,
+  cutsAfter,
+  cutsAfterHead,
+  cutsBeforeHead,
+  endsWith,
+  fails,
+  reportsErrorAfter,
+  type Scene,
+  sendsGarbageAfter,
+  sendsPage,
+  spendsAll,
+  stopsShortAfter,
+} from "../../packages/server/test/support/provider-server.ts";
+import {
+  agentOf,
+  answerTo,
+  groupOf,
+  type Person,
+  replyTo,
+  type Socket,
+  say,
+  signUp,
+  TIMESTAMP,
+  transports,
+} from "../support/client.ts";
+import { newKey, startTurns } from "../support/turns.ts";
+
+const turns = await startTurns();
+const { stage, server, alice, bob, carol, place, begun } = turns;
+afterAll(() => turns[Symbol.asyncDispose]());
+
+describe.each(transports)("getTurn over %s", (transport) => {
+  test("is the receipt of an answer, with its tokens for the owner alone", async () => {
+    await using here = await place();
+    const { chat, key, reader, ask, agent } = here;
+    stage.play(key, fails(500), answers("Hello."));
+    const trigger = await ask("hello");
+    const final = await answerTo(reader, trigger);
+    const receipt: TurnReceipt & { duration_ms: number } = {
+      message_id: final.id,
+      conversation_id: chat.id,
+      agent: { ...final.sender, username: agent },
+      triggered_by: trigger.id,
+      model: "model-a",
+      status: "complete",
+      error: null,
+      context_ids: [trigger.id],
+      tries: 2,
+      started_at: final.created_at,
+      finished_at: final.finalized_at,
+      first_token_ms: expect.any(Number),
+      duration_ms: Date.parse(final.finalized_at ?? "") - Date.parse(final.created_at),
+      usage: { input_tokens: 25, output_tokens: 15 },
+    };
+    const seenBy = async (person: Person) => {
+      await using caller = await person.via(transport);
+      return await caller.call("getTurn", { message_id: final.id });
+    };
+    const seen = await seenBy(alice);
+    expect(seen).toEqual(receipt);
+    expect(seen.first_token_ms).toBeWithin(0, receipt.duration_ms + 1);
+    for (const person of [bob, carol]) {
+      expect(await seenBy(person)).toEqual({ ...receipt, usage: null });
+    }
+  });
+
+  test("is there while the answer streams", async () => {
+    await using here = await place();
+    const { trigger, message } = await begun(here);
+    await using caller = await alice.via(transport);
+    expect(await caller.call("getTurn", { message_id: message.id })).toMatchObject({
+      status: "streaming",
+      triggered_by: trigger.id,
+      context_ids: [trigger.id],
+      tries: 1,
+      finished_at: null,
+      duration_ms: null,
+      usage: null,
+    });
+  });
+
+  test("of a turn that never called anybody says so", async () => {
+    await using here = await place();
+    const { reader, ask } = here;
+    await alice.call("removeAgentKey", { provider: "claude" });
+    const { id } = await answerTo(reader, await ask("hello"));
+    await using caller = await alice.via(transport);
+    expect(await caller.call("getTurn", { message_id: id })).toMatchObject({
+      status: "failed",
+      error: { code: "key_missing" },
+      context_ids: [],
+      tries: 0,
+      first_token_ms: null,
+      usage: null,
+    });
+  });
+});
+
+test("usage is the sum of the receipts, however the turns ended", async () => {
+  const owner = await signUp(server.url, "owner");
+  const key = await newKey(owner);
+  await using socket = await owner.connect();
+  const chats = [
+    await groupOf(owner, bob, { username: agentOf(owner) }),
+    await groupOf(owner, carol, { username: agentOf(owner) }),
+  ];
+  const ask = async (index: number) => {
+    const chat = chats[index] as Conversation;
+    return say(owner, chat, `@${agentOf(owner)} hello`);
+  };
+  stage.play(key, answers("One."), fails(401), answers("Three."), fails(400));
+  const ended: Message[] = [];
+  for (let turn = 0; turn < 4; turn++) ended.push(await answerTo(socket, await ask(turn % 2)));
+  stage.play(key);
+  for (const [end, words] of [
+    ["stop", "Hel"],
+    ["cut", "Hel"],
+    ["stop", ""],
+  ] as const) {
+    const trigger = await ask(0);
+    const call = await stage.next(key);
+    const { id } = await replyTo(socket, trigger);
+    if (words !== "") {
+      await call.says(words);
+      await socket.event("events.messageDelta", (delta) => delta.id === id);
+    }
+    if (end === "stop") await owner.call("stopAgentTurn", { message_id: id });
+    else call.cuts();
+    ended.push(await answerTo(socket, trigger));
+  }
+  const sums = new Map<string, object>();
+  for (const { id, conversation_id, created_at } of ended) {
+    const { status, usage } = await owner.call("getTurn", { message_id: id });
+    const day = created_at.slice(0, 10);
+    const before = { turns: 0, failures: 0, input_tokens: 0, output_tokens: 0 };
+    const sum = { ...before, ...sums.get(conversation_id) };
+    sums.set(conversation_id, {
+      agent: agentOf(owner),
+      conversation_id,
+      day,
+      turns: sum.turns + 1,
+      failures: sum.failures + (status === "failed" ? 1 : 0),
+      input_tokens: sum.input_tokens + (usage?.input_tokens ?? 0),
+      output_tokens: sum.output_tokens + (usage?.output_tokens ?? 0),
+    });
+  }
+  const { items } = await owner.call("getAgentUsage");
+  expect(items).toEqual([...sums.values()] as typeof items);
+  expect(items.reduce((sum, { turns }) => sum + turns, 0)).toBe(7);
+  // What was cut off was paid for: it is estimated, and not taken for free.
+  for (const { id, turn } of ended.slice(4)) {
+    const { usage } = await owner.call("getTurn", { message_id: id });
+    expect(usage?.input_tokens).toBeGreaterThan(0);
+    expect(turn?.usage).toEqual(usage);
+  }
+});
+
+describe("a turn that cannot succeed", () => {
+  const raw = "raw words of the provider";
+  type Case = { scenes: Scene[]; code: string; calls: number };
+  const cases: Record<string, Case> = {
+    "a rejected key": { scenes: [fails(401)], code: "key_rejected", calls: 1 },
+    "a key without permission": { scenes: [fails(403)], code: "key_rejected", calls: 1 },
+    "a rate limit": { scenes: [fails(429)], code: "provider_rate_limited", calls: 3 },
+    "an internal error": { scenes: [fails(500)], code: "provider_unavailable", calls: 3 },
+    "an overload": { scenes: [fails(529)], code: "provider_unavailable", calls: 3 },
+    "a bad gateway": { scenes: [fails(502)], code: "provider_unavailable", calls: 3 },
+    "a connection cut at once": {
+      scenes: [cutsBeforeHead],
+      code: "provider_unavailable",
+      calls: 3,
+    },
+    "a connection cut before the first word": {
+      scenes: [cutsAfterHead],
+      code: "provider_unavailable",
+      calls: 3,
+    },
+    "a stream that ends without an answer": {
+      scenes: [stopsShortAfter()],
+      code: "provider_unavailable",
+      calls: 3,
+    },
+    "garbage in place of a stream": {
+      scenes: [sendsGarbageAfter()],
+      code: "provider_unavailable",
+      calls: 3,
+    },
+    "a web page in place of a stream": {
+      scenes: [sendsPage],
+      code: "provider_unavailable",
+      calls: 3,
+    },
+    "a redirection": {
+      scenes: [fails(302, { headers: { location: "http://127.0.0.1:1/" } })],
+      code: "provider_unavailable",
+      calls: 1,
+    },
+    "a request that is not accepted": { scenes: [fails(400)], code: "provider_refused", calls: 1 },
+    "a model that is not known": { scenes: [fails(404)], code: "provider_refused", calls: 1 },
+    "an answer that is declined": {
+      scenes: [endsWith("refused")],
+      code: "provider_refused",
+      calls: 1,
+    },
+    "a conversation that is too long": {
+      scenes: [fails(400, { message: `prompt is too long, ${raw}` })],
+      code: "context_too_long",
+      calls: 1,
+    },
+    "a request that is too large": { scenes: [fails(413)], code: "context_too_long", calls: 1 },
+    "an error after another": {
+      scenes: [fails(503), fails(401)],
+      code: "key_rejected",
+      calls: 2,
+    },
+  };
+
+  /** Many people's turns fail at once: between its tries each would keep the others waiting. */
+  async function failing(provider: string) {
+    const run = async ([name, { scenes, code, calls }]: [string, Case]) => {
+      const owner = await signUp(server.url, "unlucky");
+      const key = await newKey(owner, provider);
+      stage.play(key, ...scenes);
+      await using socket = await owner.connect();
+      const chat = await owner.call("startChat", { usernames: [agentOf(owner, provider)] });
+      const final = await answerTo(socket, await say(owner, chat, "hello"));
+      const placeholder = await replyTo(socket, { id: final.turn?.triggered_by ?? "" });
+      await socket.event("events.typing", ({ is_typing }) => !is_typing);
+      const receipt = await owner.call("getTurn", { message_id: final.id });
+      return [name, { final, placeholder, receipt, key, socket, code, calls }] as const;
+    };
+    return new Map(await Promise.all(Object.entries(cases).map(run)));
+  }
+
+  describe.each(["claude", "gpt"])("with %s", (provider) => {
+    let outcomes: ReturnType<typeof failing> | undefined;
+
+    test.each(Object.keys(cases))("for %s ends with a sentence to act on", async (name) => {
+      outcomes ??= failing(provider);
+      const failed = (await outcomes).get(name);
+      if (!failed) throw new Error(`there is no case ${name}`);
+      const { final, placeholder, receipt, key, socket, code, calls } = failed;
+      expect(final).toMatchObject({
+        id: placeholder.id,
+        finalized_at: expect.stringMatching(TIMESTAMP),
+        turn: { status: "failed", error: { code } },
+      });
+      expect(final.turn?.error?.message).toMatch(/^[A-Z].{20,}\.$/);
+      expect(final.content).toBe(final.turn?.error?.message ?? "");
+      expect(stage.calls(key)).toHaveLength(calls);
+      expect(receipt.tries).toBe(calls);
+      expect(socket.eventsNamed("events.messageDelta")).toEqual([]);
+      expect(JSON.stringify(socket.events)).not.toContain(raw);
+      expect(JSON.stringify(socket.events)).not.toContain(key);
+    });
+  });
+
+  test.each(["claude", "gpt"])("after the first word is not repeated by %s", async (provider) => {
+    await using here = await place({ provider });
+    const { key, reader, ask } = here;
+    const heard = Promise.withResolvers<void>();
+    const broken: Scene[] = [
+      cutsAfter(heard.promise, "Hello 🦜"),
+      stopsShortAfter("Hello 🦜"),
+      sendsGarbageAfter("Hello 🦜"),
+      reportsErrorAfter("overloaded_error", "Hello 🦜"),
+    ];
+    for (const [index, scene] of broken.entries()) {
+      stage.play(key, scene);
+      const trigger = await ask("hello");
+      const { id } = await replyTo(reader, trigger);
+      await reader.event("events.messageDelta", (delta) => delta.id === id);
+      heard.resolve();
+      const final = await answerTo(reader, trigger);
+      expect(final).toMatchObject({
+        content: "Hello 🦜",
+        turn: { status: "failed", error: { code: "provider_unavailable" } },
+      });
+      expect(final.turn?.error?.message).not.toContain(raw);
+      expect(stage.calls(key)).toHaveLength(index + 1);
+    }
+  });
+
+  test("for want of a key names its owner, and calls nobody", async () => {
+    await using here = await place();
+    const { key, reader, ask } = here;
+    await alice.call("removeAgentKey", { provider: "claude" });
+    const final = await answerTo(reader, await ask("hello"));
+    expect(final.turn).toMatchObject({ status: "failed", error: { code: "key_missing" } });
+    expect(final.content).toContain(alice.account.display_name);
+    expect(stage.calls(key)).toEqual([]);
+  });
+
+  test("is tried again after what the provider asks for, and succeeds if that does", async () => {
+    await using here = await place();
+    const { key, reader, ask } = here;
+    const at: number[] = [];
+    const noting =
+      (scene: Scene): Scene =>
+      (exchange) => {
+        at.push(performance.now());
+        return scene(exchange);
+      };
+    stage.play(
+      key,
+      noting(fails(429, { headers: { "retry-after": "1" } })),
+      noting(fails(503, { headers: { "retry-after-ms": "700" } })),
+      noting(answers("At last.")),
+    );
+    const final = await answerTo(reader, await ask("hello"));
+    expect(final).toMatchObject({ content: "At last.", turn: { status: "complete" } });
+    const [first = 0, second = 0, third = 0] = at;
+    // Never sooner than asked for; how much later is the machine's affair.
+    expect(second - first).toBeGreaterThanOrEqual(1000);
+    expect(third - second).toBeGreaterThanOrEqual(700);
+    expect((await alice.call("getTurn", { message_id: final.id })).tries).toBe(3);
+  });
+});
+
+describe("limits", () => {
+  /** Somebody with limits and many groups in which their agent is always on. */
+  async function limited(limits: object, groups: number, spenders = bob) {
+    const owner = await signUp(server.url, "thrifty");
+    const key = await newKey(owner);
+    await owner.call("setAgentLimits", { provider: "claude", ...limits });
+    stage.play(key, spendsAll);
+    const agent_username = agentOf(owner);
+    const chats: Conversation[] = [];
+    for (let made = 0; made < groups; made += 100) {
+      const some = Array.from({ length: Math.min(100, groups - made) }, async () => {
+        const usernames = [spenders.username, agent_username];
+        const chat = await owner.call("startChat", { usernames, kind: "group" });
+        await owner.call("addGroupAgent", { chat_id: chat.id, agent_username, always_on: true });
+        return chat;
+      });
+      chats.push(...(await Promise.all(some)));
+    }
+    return { owner, key, chats, agent: agent_username };
+  }
+
+  /** What a stand-in that uses up all it may has charged for a key. */
+  const charged = (key: string) =>
+    stage.calls(key).reduce((sum, { body }) => sum + 25 + Number(body.max_tokens), 0);
+
+  const used = async (owner: Person) => {
+    const { items } = await owner.call("getAgentUsage");
+    return items.reduce(
+      (sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens,
+      0,
+    );
+  };
+
+  async function endings(socket: Socket, triggers: Message[]) {
+    const asked = new Set(triggers.map(({ id }) => id));
+    const finals = await socket.until(() => {
+      const ended = socket.eventsNamed("events.messageComplete").map(({ params }) => params);
+      const theirs = ended.filter(({ turn }) => asked.has(turn?.triggered_by ?? ""));
+      return theirs.length === asked.size && theirs;
+    }, "every answer");
+    const exceeded = finals.filter(({ turn }) => turn?.error?.code === "budget_exceeded");
+    const complete = finals.filter(({ turn }) => turn?.status === "complete");
+    expect(exceeded.length + complete.length).toBe(triggers.length);
+    for (const { content, turn } of exceeded) {
+      expect(turn?.status).toBe("failed");
+      expect(content).toBe(turn?.error?.message ?? "");
+      expect(content).toMatch(/^This agent.*\.$/);
+    }
+    return { exceeded: exceeded.length, complete: complete.length };
+  }
+
+  test("a thousand triggers at once cannot spend past a day's limit", async () => {
+    const daily_tokens = 20_000;
+    const { owner, key, chats } = await limited({ daily_tokens }, 1000);
+    await using socket = await bob.connect();
+    const triggers = await Promise.all(chats.map((chat) => say(bob, chat, "hello")));
+    const { exceeded, complete } = await endings(socket, triggers);
+    expect(stage.calls(key)).toHaveLength(complete);
+    expect(complete).toBeGreaterThan(10);
+    expect(exceeded).toBeGreaterThan(900);
+    expect(charged(key)).toBeLessThanOrEqual(daily_tokens);
+    expect(await used(owner)).toBe(charged(key));
+  }, 30_000);
+
+  test("as many turns a minute as allowed run, of however many that come at once", async () => {
+    const { key, chats } = await limited({ turns_per_minute: 7 }, 60);
+    await using socket = await bob.connect();
+    const triggers = await Promise.all(chats.map((chat) => say(bob, chat, "hello")));
+    expect(await endings(socket, triggers)).toEqual({ exceeded: 53, complete: 7 });
+    expect(stage.calls(key)).toHaveLength(7);
+    // Those that were refused do not count against the next.
+    expect(await endings(socket, [await say(bob, chats[0] as Conversation, "again")])).toEqual({
+      exceeded: 1,
+      complete: 0,
+    });
+  });
+
+  test("a limit for each conversation is each conversation's own", async () => {
+    const { key, chats, owner } = await limited({ chat_daily_tokens: 3000 }, 2);
+    await using socket = await bob.connect();
+    for (const chat of chats) {
+      const before = charged(key);
+      let outcomes = { exceeded: 0, complete: 0 };
+      while (outcomes.exceeded === 0) {
+        outcomes = await endings(socket, [await say(bob, chat, "hello")]);
+      }
+      expect(charged(key) - before).toBeWithin(1000, 3001);
+    }
+    await owner.call("setAgentLimits", { provider: "claude", chat_daily_tokens: null });
+    expect(await endings(socket, [await say(bob, chats[0] as Conversation, "now?")])).toEqual({
+      exceeded: 0,
+      complete: 1,
+    });
+  });
+
+  test("what is left shortens the answer that is asked for", async () => {
+    const { key, chats } = await limited({ daily_tokens: 1200 }, 1);
+    await using socket = await bob.connect();
+    await endings(socket, [await say(bob, chats[0] as Conversation, "hello")]);
+    expect(Number(stage.calls(key)[0]?.body.max_tokens)).toBeWithin(64, 1000);
+  });
+
+  test("a limit of nothing calls nobody, and lifting it does", async () => {
+    for (const limit of ["daily_tokens", "chat_daily_tokens", "turns_per_minute"]) {
+      const { owner, key, chats } = await limited({ [limit]: 0 }, 1);
+      const [chat] = chats as [Conversation];
+      await using socket = await bob.connect();
+      const trigger = await say(bob, chat, "hello");
+      expect(await endings(socket, [trigger])).toMatchObject({ exceeded: 1 });
+      expect(stage.calls(key)).toEqual([]);
+      expect(await used(owner)).toBe(0);
+      await owner.call("setAgentLimits", { provider: "claude", [limit]: null });
+      expect(await endings(socket, [await say(bob, chat, "now?")])).toMatchObject({ complete: 1 });
+    }
+  });
+
+  test("a key that its owner keeps to themselves is spent on nobody else's words", async () => {
+    const { owner, key, chats, agent } = await limited({ spenders: "owner" }, 1);
+    const [chat] = chats as [Conversation];
+    await using socket = await bob.connect();
+    // Talk is not answered; whoever asks is told why not.
+    await say(bob, chat, "hello");
+    expect(await bob.call("stopChatAgents", { chat_id: chat.id })).toEqual({
+      stopped: 0,
+      cancelled: 0,
+    });
+    const refused = await answerTo(socket, await say(bob, chat, `@${agent} hello`));
+    expect(refused.turn).toMatchObject({ status: "failed", error: { code: "budget_exceeded" } });
+    expect(refused.content).toContain("owner");
+    // Nor does asking again help, unless the owner does it.
+    await bob.call("retryAgentTurn", { message_id: refused.id });
+    const second = await socket.event("events.messageComplete", ({ id }) => id !== refused.id);
+    expect(second.params.turn).toMatchObject({ error: { code: "budget_exceeded" } });
+    expect(stage.calls(key)).toEqual([]);
+    const seen = new Set([refused.id, second.params.id]);
+    await owner.call("retryAgentTurn", { message_id: refused.id });
+    const third = await socket.event("events.messageComplete", ({ id }) => !seen.has(id));
+    expect(third.params.turn).toMatchObject({
+      status: "complete",
+      triggered_by: refused.turn?.triggered_by,
+    });
+    expect(await answerTo(socket, await say(owner, chat, "hello"))).toMatchObject({
+      turn: { status: "complete" },
+    });
+  });
+});

@@ -1,0 +1,418 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import type { EventFrame, Message } from "@parley/protocol";
+import {
+  answers,
+  answersByteByByte,
+  fails,
+} from "../../packages/server/test/support/provider-server.ts";
+import {
+  agentOf,
+  answerTo,
+  groupOf,
+  grown,
+  type Person,
+  replyTo,
+  type Socket,
+  say,
+  TIMESTAMP,
+  transports,
+} from "../support/client.ts";
+import { bodyOf, finish, newKey, startTurns } from "../support/turns.ts";
+
+const turns = await startTurns();
+const { stage, alice, bob, carol, dave, place, begun, expectQuiet } = turns;
+afterAll(() => turns[Symbol.asyncDispose]());
+
+describe.each(["claude", "gpt"])("a turn of %s on the wire", (provider) => {
+  test("is typing, the empty message, deltas, the whole message, and no more typing", async () => {
+    await using here = await place({ provider });
+    const { chat, key, agent, reader, ask } = here;
+    await using own = await alice.connect();
+    await using outsider = await dave.connect();
+    stage.play(key, answers("Hel", "lo ", "🦜"));
+    const trigger = await ask("hello");
+    const final = await answerTo(reader, trigger);
+    const actor = { username: agent, kind: "agent", display_name: final.sender.display_name };
+    const typing = (is_typing: boolean) => ({
+      method: "events.typing",
+      params: { conversation_id: chat.id, actor, is_typing },
+    });
+    const placeholder = {
+      id: final.id,
+      conversation_id: chat.id,
+      seq: trigger.seq + 1,
+      version: trigger.seq + 1,
+      sender: actor,
+      content: "",
+      client_msg_id: null,
+      reply_to_id: null,
+      created_at: expect.stringMatching(TIMESTAMP),
+      edited_at: null,
+      finalized_at: null,
+      reactions: [],
+      mentions: [],
+      turn: {
+        status: "streaming",
+        triggered_by: trigger.id,
+        model: provider === "claude" ? "model-a" : "model-o",
+        error: null,
+        usage: null,
+      },
+    };
+    for (const socket of [reader, own]) {
+      await socket.event("events.typing", ({ is_typing }) => !is_typing);
+      const [, first, ...events] = socket.events as EventFrame[];
+      expect(first).toMatchObject({ method: "events.messageNew", params: { id: trigger.id } });
+      const deltas = events.filter(({ method }) => method === "events.messageDelta");
+      expect(deltas.length).toBeGreaterThan(0);
+      expect(events as unknown[]).toEqual([
+        typing(true),
+        {
+          method: "events.messageNew",
+          params: placeholder,
+          at: { conversation_id: chat.id, seq: trigger.seq + 1 },
+        },
+        ...deltas,
+        {
+          method: "events.messageComplete",
+          params: {
+            ...placeholder,
+            version: trigger.seq + 2,
+            content: "Hello 🦜",
+            finalized_at: expect.stringMatching(TIMESTAMP),
+            turn: {
+              ...placeholder.turn,
+              status: "complete",
+              usage: { input_tokens: 25, output_tokens: 15 },
+            },
+          },
+          at: { conversation_id: chat.id, seq: trigger.seq + 2 },
+        },
+        typing(false),
+      ]);
+    }
+    expect(await bob.call("getMessage", { message_id: final.id })).toEqual(final);
+    await outsider.settled();
+    expect(outsider.events).toHaveLength(1);
+  });
+
+  test("has offsets that count bytes, and deltas that make up the content byte for byte", async () => {
+    await using here = await place({ provider });
+    const { key, reader, ask } = here;
+    const texts = [
+      "naïve ",
+      "🦜",
+      "日本",
+      "語\n",
+      "👩‍👩‍👧‍👦 ",
+      "e\u0301 ",
+      "\u{1F3F3}\uFE0F",
+      "𝒳!",
+    ];
+    const split = ["a\ud83e", "\udd9cb"];
+    for (const [scene, whole] of [
+      [answers(...texts), texts.join("")],
+      [answersByteByByte(...texts), texts.join("")],
+      [answers(...split), "a🦜b"],
+    ] as const) {
+      stage.play(key, scene);
+      const final = await answerTo(reader, await ask("go"));
+      expect(final.content).toBe(whole);
+      expect(grown(reader, { id: final.id, content: "" })).toBe(whole);
+      const deltas = reader
+        .eventsNamed("events.messageDelta")
+        .filter(({ params }) => params.id === final.id);
+      expect(deltas.every(({ params }) => params.delta.isWellFormed())).toBe(true);
+      expect(deltas.at(-1)?.params.offset).toBe(Buffer.byteLength(whole));
+    }
+  });
+});
+
+describe("a reader who comes late", () => {
+  const ways: Record<string, (person: Person, chat: string, id: string) => Promise<Message>> = {
+    getMessage: (person, _, message_id) => person.call("getMessage", { message_id }),
+    getChatHistory: async (person, chat_id, id) => {
+      const { items } = await person.call("getChatHistory", { chat_id });
+      return items.find((each) => each.id === id) as Message;
+    },
+    getUpdates: async (person, chat_id, id) => {
+      const updates = await person.call("getUpdates", { chat_id, since_seq: 0 });
+      if (!("messages" in updates)) throw new Error("updates of one conversation were asked for");
+      return updates.messages.find((each) => each.id === id) as Message;
+    },
+    getChats: async (person, chat_id) => {
+      const { items } = await person.call("getChats");
+      return items.find(({ id }) => id === chat_id)?.last_message as Message;
+    },
+  };
+
+  for (const [way, look] of Object.entries(ways)) {
+    test(`gets the part so far by ${way}, and then every following byte once`, async () => {
+      await using here = await place();
+      const { trigger, call, message } = await begun(here, "Hel");
+      await using late = await carol.connect();
+      const part = await look(carol, here.chat.id, message.id);
+      expect(part).toEqual({ ...message, content: "Hel" });
+      await finish(call, "lo 🦜", " there");
+      const final = await answerTo(late, trigger);
+      expect(final.content).toBe("Hello 🦜 there");
+      expect(grown(late, part)).toBe(final.content);
+    });
+  }
+
+  test("gets all of it whenever they come, and however many they are", async () => {
+    await using here = await place();
+    const { reader } = here;
+    const { trigger, call, message } = await begun(here, "0 ");
+    const sockets = await Promise.all(Array.from({ length: 10 }, () => carol.connect()));
+    let saying = true;
+    const speech = (async () => {
+      for (let word = 1; word < 400; word++) await call.says(`${word} 語 `);
+      saying = false;
+      await call.ends();
+    })();
+    const parts: { socket: Socket; part: Message }[] = [];
+    while (saying) {
+      const looks = sockets.map(async (socket) => {
+        const part = await carol.call("getMessage", { message_id: message.id });
+        parts.push({ socket, part });
+      });
+      await Promise.all(looks);
+    }
+    await speech;
+    const final = await answerTo(reader, trigger);
+    await Promise.all(sockets.map((socket) => answerTo(socket, trigger)));
+    for (const { socket, part } of parts) expect(grown(socket, part)).toBe(final.content);
+    for (const socket of sockets) await socket.close();
+  });
+});
+
+describe("who answers what", () => {
+  test("in a direct conversation every message of its owner's", async () => {
+    const key = await newKey(alice);
+    stage.play(key, answers("Hello."));
+    await using socket = await alice.connect();
+    const chat = await alice.call("startChat", { usernames: [agentOf(alice)] });
+    for (const words of ["hello", "`@nobody`"]) {
+      const answer = await answerTo(socket, await say(alice, chat, words));
+      expect(answer).toMatchObject({ content: "Hello.", sender: { username: agentOf(alice) } });
+    }
+  });
+
+  test("in a group a mention, in any case and not in code", async () => {
+    await using here = await place();
+    const { chat, key, agent, reader } = here;
+    stage.play(key, answers("Yes?"));
+    const mention = `hello, (@${agent.toUpperCase()})!`;
+    expect(await answerTo(reader, await say(bob, chat, mention))).toMatchObject({
+      content: "Yes?",
+    });
+    const others = [
+      ...["hello", agent, `@${alice.username}`, `\`@${agent}\``, `mail@${agent}`],
+      ...[`\`\`\`\n@${agent}\n\`\`\``, `@${agentOf(alice, "gpt")}`, `@${agent}x`],
+    ];
+    for (const words of others) {
+      await say(bob, chat, words);
+      await expectQuiet(chat);
+    }
+    expect(stage.calls(key)).toHaveLength(1);
+  });
+
+  test("in a group everything people say, where it is always on", async () => {
+    await using here = await place({ always_on: true });
+    const { chat, key, reader } = here;
+    stage.play(key, answers("Yes?"));
+    for (const person of [alice, bob, carol]) {
+      const answer = await answerTo(reader, await say(person, chat, "hello"));
+      expect(answer.content).toBe("Yes?");
+    }
+  });
+
+  test("a mode that was changed applies from the next message", async () => {
+    await using here = await place();
+    const { chat, key, agent, reader } = here;
+    stage.play(key, answers("Yes?"));
+    const setMode = (always_on: boolean) =>
+      alice.call("setGroupAgentMode", { chat_id: chat.id, agent_username: agent, always_on });
+    await say(bob, chat, "before");
+    await setMode(true);
+    await expectQuiet(chat);
+    await answerTo(reader, await say(bob, chat, "now"));
+    await setMode(false);
+    await say(bob, chat, "after");
+    await expectQuiet(chat);
+  });
+
+  test.each(transports)("a message sent again over %s starts nothing again", async (transport) => {
+    await using here = await place();
+    const { chat, key, agent, reader } = here;
+    stage.play(key, answers("Once."));
+    await using caller = await bob.via(transport);
+    const input = { chat_id: chat.id, content: `@${agent} hello`, client_msg_id: "same" };
+    const trigger = await caller.call("sendMessage", input);
+    expect(await caller.call("sendMessage", input)).toEqual(trigger);
+    await answerTo(reader, trigger);
+    expect(await caller.call("sendMessage", input)).toEqual(trigger);
+    await expectQuiet(chat);
+    expect(stage.calls(key)).toHaveLength(1);
+  });
+
+  test("a mention that an edit brings starts nothing", async () => {
+    await using here = await place();
+    const { chat, agent } = here;
+    const { id } = await say(bob, chat, "hello");
+    const edited = await bob.call("editMessage", { message_id: id, content: `@${agent} hello` });
+    expect(edited.mentions).toEqual([agent]);
+    await expectQuiet(chat);
+  });
+
+  test("what agents write starts no agent, not even one that is always on", async () => {
+    await using here = await place();
+    const { chat, reader, agent } = here;
+    const other = agentOf(bob, "gpt");
+    const { trigger, call } = await begun(here, "Hm. ");
+    await bob.call("addGroupAgent", { chat_id: chat.id, agent_username: other, always_on: true });
+    await finish(call, `@${other}, and @${agent}, what do you think?`);
+    expect((await answerTo(reader, trigger)).mentions).toEqual([other, agent]);
+    await expectQuiet(chat);
+  });
+
+  test("an agent that came after a message does not answer it", async () => {
+    const chat = await groupOf(alice, carol);
+    await say(alice, chat, `@${agentOf(alice)} hello`);
+    await alice.call("addGroupAgent", {
+      chat_id: chat.id,
+      agent_username: agentOf(alice),
+      always_on: true,
+    });
+    await expectQuiet(chat);
+  });
+});
+
+describe("turns of one agent", () => {
+  test("come one at a time in a conversation, and one answers all that waited", async () => {
+    await using here = await place();
+    const { chat, key, reader, ask } = here;
+    const { trigger, call } = await begun(here);
+    const waiting: Message[] = [];
+    for (const words of ["one", "two", "three"]) waiting.push(await ask(words));
+    await say(carol, chat, "by the way");
+    expect(stage.calls(key)).toHaveLength(1);
+    await finish(call, "lo");
+    await answerTo(reader, trigger);
+    const next = await stage.next(key);
+    for (const words of ["Hel", "one", "two", "three", "by the way"]) {
+      expect(JSON.stringify(bodyOf(next).messages)).toContain(words);
+    }
+    await finish(next, "To all three.");
+    const answer = await answerTo(reader, waiting[2] as Message);
+    expect(answer.content).toBe("To all three.");
+    await expectQuiet(chat);
+    expect(stage.calls(key)).toHaveLength(2);
+    const { items } = await bob.call("getChatHistory", { chat_id: chat.id });
+    expect(items.filter(({ turn }) => turn !== null)).toHaveLength(2);
+  });
+
+  test("run side by side in different conversations", async () => {
+    await using one = await place();
+    const other = await groupOf(alice, bob, { username: one.agent });
+    const first = await begun(one);
+    const trigger = await say(bob, other, `@${one.agent} hello`);
+    const call = await stage.next(one.key);
+    await finish(call, "Second.");
+    expect(await answerTo(one.reader, trigger)).toMatchObject({ content: "Second." });
+    await finish(first.call, "lo");
+    expect(await answerTo(one.reader, first.trigger)).toMatchObject({ content: "Hello" });
+  });
+
+  test("run side by side with those of other agents", async () => {
+    await using here = await place();
+    const { chat, reader, agent, key } = here;
+    const others = [agentOf(alice, "gpt"), agentOf(bob)];
+    const keys = [key, await newKey(alice, "gpt"), await newKey(bob)];
+    await alice.call("addGroupAgent", { chat_id: chat.id, agent_username: others[0] as string });
+    await bob.call("addGroupAgent", { chat_id: chat.id, agent_username: others[1] as string });
+    const agents = [agent, ...others];
+    const trigger = await say(carol, chat, agents.map((each) => `@${each}`).join(" "));
+    const calls = await Promise.all(keys.map((each) => stage.next(each)));
+    for (const [index, call] of calls.entries()) await call.says(`I am ${index}`);
+    for (const [index, call] of calls.entries()) {
+      await finish(call, ".");
+      const answer = await answerTo(reader, trigger, agents[index]);
+      expect(answer.content).toBe(`I am ${index}.`);
+    }
+    const placeholders = await Promise.all(agents.map((each) => replyTo(reader, trigger, each)));
+    expect(placeholders.map(({ seq }) => seq)).toEqual([1, 2, 3].map((n) => trigger.seq + n));
+  });
+});
+
+describe("what the model is sent", () => {
+  test("is who it is, its owner's instructions, and what its owner can see", async () => {
+    await using here = await place();
+    const { chat, key, agent, reader, ask } = here;
+    await alice.call("setAgentProfile", {
+      provider: "claude",
+      model: "model-of-choice",
+      display_name: "Sage",
+      instructions: "Speak in riddles.",
+    });
+    const [kept, gone, hidden, bobsOnly] = [
+      await say(alice, chat, "this is kept"),
+      await say(bob, chat, "this is deleted"),
+      await say(carol, chat, "this is hidden by the owner"),
+      await say(carol, chat, "this is hidden by somebody else"),
+    ];
+    await bob.call("deleteMessages", { chat_id: chat.id, message_ids: [gone.id] });
+    await alice.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [hidden.id] });
+    await bob.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [bobsOnly.id] });
+    const trigger = await ask("well?");
+    const call = await stage.next(key);
+    await alice.call("setAgentProfile", {
+      provider: "claude",
+      model: null,
+      display_name: `${alice.username}'s Claude`,
+      instructions: null,
+    });
+    const { system, messages, model, max_tokens } = bodyOf(call);
+    expect({ model, max_tokens }).toEqual({ model: "model-of-choice", max_tokens: 1000 });
+    expect(system).toStartWith(`You are Sage (@${agent}), an AI agent that belongs to `);
+    for (const person of [alice, bob, carol]) expect(system).toContain(`(@${person.username})`);
+    expect(system).toEndWith("Instructions of your owner:\nSpeak in riddles.");
+    expect(messages).toEqual([
+      {
+        role: "user",
+        content: [
+          `${alice.username}: this is kept`,
+          `${carol.username}: this is hidden by somebody else`,
+          `${bob.username}: @${agent} well?`,
+        ].join("\n\n"),
+      },
+    ]);
+    await finish(call, "A riddle.");
+    const answer = await answerTo(reader, trigger);
+    expect(answer).toMatchObject({
+      sender: { display_name: `${alice.username}'s Claude` },
+      turn: { model: "model-of-choice" },
+    });
+    const placeholder = await replyTo(reader, trigger);
+    expect(placeholder.sender.display_name).toBe("Sage");
+    const { context_ids } = await carol.call("getTurn", { message_id: answer.id });
+    expect(context_ids).toEqual([kept.id, bobsOnly.id, trigger.id]);
+  });
+
+  test("is what was said before, the agent's own words on its side and no failure among them", async () => {
+    await using here = await place();
+    const { key, agent, reader, ask } = here;
+    stage.play(key, fails(401), answers("First."), fails(400));
+    for (const words of ["one", "two", "three"]) await answerTo(reader, await ask(words));
+    stage.play(key);
+    await ask("four");
+    const { messages } = bodyOf(await stage.next(key));
+    const line = (words: string) => `${bob.username}: @${agent} ${words}`;
+    expect(messages).toEqual([
+      { role: "user", content: `${line("one")}\n\n${line("two")}` },
+      { role: "assistant", content: "First." },
+      { role: "user", content: `${line("three")}\n\n${line("four")}` },
+    ]);
+  });
+});
