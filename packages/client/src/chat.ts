@@ -39,7 +39,7 @@ export function adopted(known: ChatState | undefined, snapshot: Snapshot): ChatS
   const chat = { ...snapshot, ...mineIn(known, snapshot), participants, reads };
   const met = withChat(known, share<LocalChat>(known.chat, chat));
   const heard = Math.max(known.heard, snapshot.seq);
-  const next = named({ ...met, heard }, met.chat.participants, known);
+  const next = named({ ...met, heard }, participants);
   return isCertain(next, snapshot) ? next : doubtful(next);
 }
 
@@ -89,7 +89,7 @@ const figures = (unread: Figures) => ({ unread, unread_count: unread.human + unr
 const withChat = (state: ChatState, chat: LocalChat): ChatState =>
   chat === state.chat ? state : { ...state, chat };
 
-export const doubtful = (state: ChatState): ChatState => ({ ...state, doubts: state.doubts + 1 });
+const doubtful = (state: ChatState): ChatState => ({ ...state, doubts: state.doubts + 1 });
 
 /** What `change` makes of it, if it is the next change of the conversation. */
 export function chatAfter(state: ChatState, frame: EventFrame, me: string | undefined): ChatState {
@@ -169,7 +169,7 @@ function withMentions(
   return withChat(state, { ...state.chat, ...figures(unread) });
 }
 
-export function knownMessage({ chat, window }: ChatState, id: string): Message | undefined {
+function knownMessage({ chat, window }: ChatState, id: string): Message | undefined {
   if (chat.last_message?.id === id) return chat.last_message;
   return window?.items.findLast((message) => message.id === id);
 }
@@ -227,15 +227,24 @@ function lastWithout(state: ChatState, ids: readonly string[]): ChatState {
 
 function withMembers(state: ChatState, shared: SharedConversation): ChatState {
   const { last_message: _, ...rest } = shared;
-  const reads: Record<string, number> = {};
-  for (const { username, kind } of shared.participants) {
-    // Whoever has just come has read up to where they came in.
-    if (kind === "human") reads[username] = state.chat.reads[username] ?? shared.seq - 1;
-  }
+  const before = state.chat;
   const isWhole = shared.participants.length === shared.participant_count;
-  const chat = { ...state.chat, ...rest, reads: isWhole ? reads : state.chat.reads };
-  const next = named(withChat(state, chat), shared.participants, state);
+  const reads = isWhole ? readsAmong(before, shared) : before.reads;
+  const next = named(withChat(state, { ...before, ...rest, reads }), shared.participants);
   return isWhole ? next : doubtful(next);
+}
+
+/** Whoever has just come has read up to where they came in. */
+function readsAmong(before: LocalChat, { participants, seq }: SharedConversation) {
+  const present = new Set(before.participants.map(({ username }) => username));
+  const isNew = (username: string) =>
+    before.participants.length === before.participant_count && !present.has(username);
+  const reads: Record<string, number> = {};
+  for (const { username, kind } of participants) {
+    const read = isNew(username) ? seq - 1 : before.reads[username];
+    if (kind === "human" && read !== undefined) reads[username] = read;
+  }
+  return reads;
 }
 
 /** Somebody has read up to a place: by saying so, or by writing there. */
@@ -248,7 +257,7 @@ export function withRead(
   const { chat } = state;
   const before = chat.reads[username] ?? 0;
   const reads = seq > before ? { ...chat.reads, [username]: seq } : chat.reads;
-  if (username !== me || seq <= chat.last_read_seq) {
+  if (username !== me || seq < chat.last_read_seq) {
     return reads === chat.reads ? state : withChat(state, { ...chat, reads });
   }
   const next = withChat(state, { ...chat, reads, last_read_seq: seq });
@@ -257,19 +266,17 @@ export function withRead(
   return withChat(next, { ...next.chat, ...figures(NOTHING) });
 }
 
-/** A name is the account's, wherever it stands. `before` tells which names are old. */
-export function named(
-  state: ChatState,
-  accounts: readonly Account[],
-  before: ChatState | null = null,
-): ChatState {
-  const known = new Set(before?.chat.participants);
-  const names = new Map(
-    accounts
-      .filter((account) => !known.has(account))
-      .map(({ username, display_name }) => [username, display_name]),
-  );
-  if (names.size === 0) return state;
+/** The message under its sender's latest name; an event may have been made just before a change of name. */
+export function signedAsNow<Known extends Message>({ chat }: ChatState, message: Known): Known {
+  const { sender } = message;
+  const now = chat.participants.find(({ username }) => username === sender.username);
+  if (!now || now.display_name === sender.display_name) return message;
+  return { ...message, sender: { ...sender, display_name: now.display_name } };
+}
+
+/** A name is the account's, wherever it stands. */
+export function named(state: ChatState, accounts: readonly Account[]): ChatState {
+  const names = new Map(accounts.map(({ username, display_name }) => [username, display_name]));
   const rename = <Named extends Account>(account: Named): Named => {
     const display_name = names.get(account.username) ?? account.display_name;
     return display_name === account.display_name ? account : { ...account, display_name };

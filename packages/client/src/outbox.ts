@@ -8,6 +8,9 @@ import type { LocalMessage, Operations } from "./types.ts";
 /** An error inside the service may pass. One that does not must not hold up the rest for ever. */
 const INTERNAL_TRIES = 5;
 
+/** What the service says of an earlier send whose message is no longer there. */
+const NO_MESSAGE = "not found: message";
+
 export interface Outbox {
   /** Puts a message in line and returns its `client_msg_id`. */
   add(chatId: string, content: string, replyTo: string | undefined): string;
@@ -74,9 +77,8 @@ export function outbox(
     const wasDeleted =
       !unheard.has(id) &&
       reply_to_id === null &&
-      store.state.chats[chatId] !== undefined &&
       isCallError(error) &&
-      error.code === "not_found";
+      error.message === NO_MESSAGE;
     // It had arrived the first time, and somebody has deleted it since.
     if (wasDeleted) store.dispatch({ type: "dropped", chatId, clientMsgId: id });
     else store.dispatch({ type: "failed", chatId, clientMsgId: id, failure: inWords(error) });

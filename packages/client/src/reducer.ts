@@ -1,5 +1,14 @@
 import type { Account, AgentProfile, EventFrame, Message, OutputOf } from "@parley/protocol";
-import { adopted, chatAfter, forgotten, hidden, named, type Snapshot, withRead } from "./chat.ts";
+import {
+  adopted,
+  chatAfter,
+  forgotten,
+  hidden,
+  named,
+  type Snapshot,
+  signedAsNow,
+  withRead,
+} from "./chat.ts";
 import { later } from "./message.ts";
 import { type OutboxAction, reduceOutbox, signed, withoutArrived } from "./pending.ts";
 import { put, share } from "./share.ts";
@@ -164,22 +173,29 @@ function eventReduced(state: State, frame: EventFrame): State {
   }
 }
 
-function counted(state: State, frame: EventFrame): State {
-  if (frame.method === "events.messageDeleted" && !frame.at) {
-    const { conversation_id, ids } = frame.params;
+function counted(state: State, given: EventFrame): State {
+  if (given.method === "events.messageDeleted" && !given.at) {
+    const { conversation_id, ids } = given.params;
     return onChat(state, conversation_id, (chat) => hidden(chat, ids, name(state)));
   }
-  if (!frame.at) return state;
-  const { conversation_id, seq } = frame.at;
-  if (isRemoval(frame, name(state))) return gone(state, conversation_id, seq);
+  if (!given.at) return state;
+  const { conversation_id, seq } = given.at;
+  if (isRemoval(given, name(state))) return gone(state, conversation_id, seq);
   const heard = put(state.heard, conversation_id, Math.max(seq, state.heard[conversation_id] ?? 0));
   const next = onChat({ ...state, heard }, conversation_id, (chat) => {
-    const window = windowAfter(chat, frame, name(state));
-    const after = { ...chatAfter(chat, frame, name(state)), heard: Math.max(chat.heard, seq) };
-    const moved = { ...after, window };
+    const frame = signedEvent(chat, given);
+    const after = chatAfter(chat, frame, name(state));
+    const window = windowAfter(after, frame, name(state));
+    const moved = { ...after, window, heard: Math.max(chat.heard, seq) };
     return frame.method === "events.messageDeleted" ? forgotten(moved, frame.params.ids) : moved;
   });
-  return { ...next, typing: typingAfter(next, frame) };
+  return { ...next, typing: typingAfter(next, given) };
+}
+
+function signedEvent(chat: ChatState, frame: EventFrame): EventFrame {
+  const isMessage = "sender" in frame.params;
+  if (!isMessage) return frame;
+  return { ...frame, params: signedAsNow(chat, frame.params as Message) } as EventFrame;
 }
 
 /** The caller is no longer among the members, all of whom are shown. */
@@ -220,7 +236,8 @@ function updated(state: State, chatId: string, page: UpdatesPage): State {
     const window = kept.window && withMessages(kept.window, page.messages, kept.gone);
     return { ...kept, window: window && { ...window, seq: Math.max(window.seq, page.seq) } };
   });
-  return known(next, page.conversation);
+  const met = known(next, page.conversation);
+  return onChat(met, chatId, (chat) => named(chat, chat.chat.participants));
 }
 
 function loaded(state: State, action: Extract<Action, { type: "history" }>): State {
@@ -235,7 +252,10 @@ function loaded(state: State, action: Extract<Action, { type: "history" }>): Sta
 }
 
 function fetched(state: State, message: Message): State {
-  return onMessage(state, message.conversation_id, message.id, (known) => later(known, message));
+  const chat = state.chats[message.conversation_id];
+  if (!chat) return state;
+  const signedMessage = signedAsNow(chat, message);
+  return onMessage(state, chat.chat.id, message.id, (known) => later(known, signedMessage));
 }
 
 /** Changes a message wherever it is shown. */

@@ -42,6 +42,7 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
   const upToDate = gate();
   let token = options.token ?? null;
   let wasUpToDate = false;
+  let isClosed = false;
 
   const connection = keepConnected({
     url,
@@ -102,6 +103,7 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
 
   function connect(): Promise<void> {
     if (token === null) return Promise.reject(callError("unauthorized", "sign in first"));
+    isClosed = false;
     try {
       if (!connection.isWanted()) {
         connection.start();
@@ -127,15 +129,22 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
     },
     connect,
     forget,
-    close: () => end(callError("unavailable", "the client was closed")),
+    close() {
+      isClosed = true;
+      end(closed());
+      if (token !== null) events.onStatus("offline");
+    },
     isConnected: connection.isOpen,
-    canCall: () => token !== null && (connection.isOpen() || !connection.isWanted()),
+    canCall: () => token !== null && !isClosed && (connection.isOpen() || !connection.isWanted()),
     whenReachable() {
       if (token === null) return Promise.reject(callError("unauthorized", "signed out"));
+      if (isClosed) return Promise.reject(closed());
       return connection.isWanted() ? connected.passed() : Promise.resolve();
     },
   };
 }
+
+const closed = () => callError("unavailable", "the client was closed");
 
 /** In a browser, the page's own service. */
 function pageOrigin(): string {

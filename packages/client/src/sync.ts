@@ -40,6 +40,8 @@ export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sy
   let nextChats: string | null = null;
   /** Conversations to be fetched whatever is known of them. */
   const wanted = new Set<string>();
+  /** From where opened conversations are read again: messages hidden meanwhile have no counter either. */
+  const unchecked = new Map<string, number>();
   const opened = new Set<string>();
   const healing = new Map<string, Promise<void>>();
   const filling = new Map<string, Promise<void>>();
@@ -53,6 +55,7 @@ export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sy
     const mine = ++connection;
     isLive = true;
     isComparing = true;
+    for (const id of chatIds()) doubt(id);
     for (let tries = 0; mine === connection; tries++) {
       try {
         await Promise.all([dropGone().then(readList), refreshAgents()]);
@@ -66,6 +69,12 @@ export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sy
       }
     }
     return false;
+  }
+
+  /** Notes how far the conversation was known before anything of this connection was heard. */
+  function doubt(id: string): void {
+    const window = chatOf(id)?.window;
+    if (window) unchecked.set(id, Math.min(window.seq, unchecked.get(id) ?? window.seq));
   }
 
   async function dropGone(): Promise<void> {
@@ -113,7 +122,8 @@ export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sy
 
   function isNeedy(id: string): boolean {
     const chat = chatOf(id);
-    return wanted.has(id) || (chat !== undefined && (isBehind(chat) || isDoubtful(chat)));
+    if (!chat) return wanted.has(id);
+    return wanted.has(id) || unchecked.has(id) || isBehind(chat) || isDoubtful(chat);
   }
 
   /** Fetches one conversation until nothing of it is missing. */
@@ -141,12 +151,17 @@ export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sy
 
   async function fetchMissing(id: string): Promise<void> {
     const chat = chatOf(id);
-    if (chat?.window && chat.window.seq < Math.max(chat.chat.seq, chat.heard)) {
-      const since_seq = chat.window.seq;
+    const from = unchecked.get(id);
+    if (chat?.window && (from !== undefined || isBehind(chat))) {
+      const since_seq = from ?? chat.window.seq;
       const page = await api.getUpdates({ chat_id: id, since_seq, limit: LARGE_PAGE });
-      if ("messages" in page) store.dispatch({ type: "updates", chatId: id, page });
+      if (!("messages" in page)) return;
+      if (from !== undefined && page.has_more) unchecked.set(id, page.seq);
+      else unchecked.delete(id);
+      store.dispatch({ type: "updates", chatId: id, page });
       return;
     }
+    unchecked.delete(id);
     wanted.delete(id);
     const answers = chat?.doubts ?? 0;
     const snapshot = await api.getChat({ chat_id: id });
@@ -244,6 +259,7 @@ export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sy
     refreshAgents: () => untilAnswered(patience, refreshAgents),
     reset() {
       wanted.clear();
+      unchecked.clear();
       opened.clear();
       nextChats = null;
     },

@@ -4,10 +4,10 @@ import type { Store } from "./store.ts";
 /** The service forgets who types after 6 s: often enough for it not to, and no more. */
 const RENEW_MS = 4000;
 /**
- * The service says when somebody stops, and says nothing while they go on. Only a node that died
- * never says it; then this ends it.
+ * The service says when somebody stops, and says nothing while they go on: a short limit would
+ * hide whoever writes for long. Only a node that died never says it; then this ends it.
  */
-const LONGEST_MS = 60_000;
+const LONGEST_MS = 120_000;
 
 export interface Typist {
   typing(chatId: string): void;

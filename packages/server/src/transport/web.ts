@@ -8,7 +8,7 @@ const WEB = join(import.meta.dir, "../../../web");
 const DIST = join(WEB, "dist");
 
 /** What a page of the client may do: run, show and fetch what comes from this very service. */
-export const webPolicy = [
+const webPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -64,7 +64,7 @@ function respond(request: Request, path: string, { type, etag, bodies }: Served)
     headers.set("referrer-policy", "no-referrer");
     headers.set("cross-origin-opener-policy", "same-origin");
   }
-  if (request.headers.get("if-none-match") === etag)
+  if (request.headers.get("if-none-match")?.includes(etag))
     return new Response(null, { status: 304, headers });
   const encoding = accepted(request.headers.get("accept-encoding") ?? "");
   if (encoding !== "identity") headers.set("content-encoding", encoding);

@@ -25,7 +25,7 @@ export function AgentCard({ agent, usage }: AgentCardProps) {
     >
       <header className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-5 py-4">
         <Avatar account={{ ...agent, kind: "agent" }} size={40} />
-        <div className="min-w-0 flex-1">
+        <div className="min-w-0 flex-1 basis-44">
           <h2 className="truncate text-lg leading-6 font-semibold tracking-tight">
             {agent.display_name}
           </h2>

@@ -3,7 +3,7 @@ import type { AgentProfile } from "@parley/protocol";
 import { chatPath, navigate } from "../lib/router.ts";
 
 /** A key that begins so is answered by the built-in model and never leaves the server. */
-export const sandboxKey = () => `sandbox-${crypto.randomUUID().slice(0, 8)}`;
+export const sandboxKey = () => `sandbox-${Math.random().toString(36).slice(2, 10)}`;
 
 /** From nothing to an agent that answers: a test key if there is none, and its conversation. */
 export async function trySandbox(client: Client, agent: AgentProfile): Promise<void> {

@@ -21,7 +21,7 @@ export function ChatHeader({ details, onDetails }: HeaderProps) {
       <div className="md:hidden">
         <IconButton icon="back" label="Back to conversations" onClick={() => navigate("/")} />
       </div>
-      <ChatAvatar chat={chat} size={32} />
+      <ChatAvatar chat={chat} />
       <div className="min-w-0 flex-1 pl-1">
         <h1 className="truncate text-md leading-5 font-semibold tracking-tight">
           {chatTitle(chat, me)}

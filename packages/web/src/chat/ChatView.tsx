@@ -34,6 +34,8 @@ export function ChatView({ id, target }: ChatViewProps) {
 
   const onJump = useCallback((messageId: string) => list.current?.jumpTo(messageId), []);
   const loaded = chat !== null;
+  const known = useRef(false);
+  known.current ||= loaded;
   useEffect(() => {
     if (target && loaded) onJump(target);
   }, [target, loaded, onJump]);
@@ -50,7 +52,8 @@ export function ChatView({ id, target }: ChatViewProps) {
     [chat, onJump],
   );
 
-  if (problem !== null && !chat) return <Missing problem={problem} />;
+  if (!chat && known.current) return <Missing reason="You are no longer part of it." />;
+  if (!chat && problem !== null) return <Missing reason={wordsFor(problem)} />;
   if (!tools) return <ChatSkeleton />;
   return (
     <ChatContext value={tools}>
@@ -71,11 +74,11 @@ export function ChatView({ id, target }: ChatViewProps) {
   );
 }
 
-function Missing({ problem }: { problem: unknown }) {
+function Missing({ reason }: { reason: string }) {
   return (
     <main className="flex h-full flex-col items-center justify-center gap-4 bg-canvas px-6 text-center">
       <h1 className="text-xl font-semibold tracking-tight">This conversation is not here</h1>
-      <p className="text-md text-ink-2">{wordsFor(problem)}</p>
+      <p className="text-md text-ink-2">{reason}</p>
       <Button onClick={() => navigate("/", { replace: true })}>Back to conversations</Button>
     </main>
   );

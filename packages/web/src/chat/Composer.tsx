@@ -30,6 +30,8 @@ export function Composer({ writing, onWriting, onSent }: ComposerProps) {
   const id = useId();
   const area = useRef<HTMLTextAreaElement>(null);
   const emoji = useRef<HTMLButtonElement>(null);
+  /** Where the caret goes once the text it stands in is there. */
+  const nextCaret = useRef<number | null>(null);
   const [text, setText] = useState(() => model.get(`draft:${chat.id}`));
   const [caret, setCaret] = useState(0);
   const [choice, setChoice] = useState(0);
@@ -48,12 +50,16 @@ export function Composer({ writing, onWriting, onSent }: ComposerProps) {
     if (writing.kind !== "new") area.current?.focus();
   }, [writing]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the height follows the text
+  // biome-ignore lint/correctness/useExhaustiveDependencies: height and caret follow the text
   useLayoutEffect(() => {
     const box = area.current;
     if (!box) return;
     box.style.height = "auto";
     box.style.height = `${box.scrollHeight}px`;
+    if (nextCaret.current === null) return;
+    box.focus();
+    box.setSelectionRange(nextCaret.current, nextCaret.current);
+    nextCaret.current = null;
   }, [text]);
 
   useEffect(() => {
@@ -70,11 +76,8 @@ export function Composer({ writing, onWriting, onSent }: ComposerProps) {
   };
 
   const put = (next: string, at: number) => {
+    nextCaret.current = at;
     change(next, at);
-    requestAnimationFrame(() => {
-      area.current?.focus();
-      area.current?.setSelectionRange(at, at);
-    });
   };
 
   const leave = () => {

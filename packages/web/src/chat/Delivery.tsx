@@ -1,7 +1,7 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import { useSelf } from "../lib/me.ts";
-import { count } from "../lib/names.ts";
+import { count, firstName } from "../lib/names.ts";
 import { clockTime, fullTime } from "../lib/time.ts";
 import { Button } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
@@ -40,7 +40,7 @@ export function Delivery({ message, last, isLastOwn }: DeliveryProps) {
   }
   if (!last && !isLastOwn) return null;
   return (
-    <p className="flex items-center gap-1 text-xs text-ink-3">
+    <p className="flex max-w-full items-center gap-1 text-xs whitespace-nowrap text-ink-3">
       {edited_at && "edited · "}
       <time dateTime={created_at} title={fullTime(created_at)}>
         {clockTime(created_at)}
@@ -70,11 +70,11 @@ function Seen({ message }: { message: LocalMessage }) {
       </span>
     );
   }
-  const names = readers.map(({ display_name }) => display_name);
+  const names = readers.map(({ display_name }) => firstName(display_name));
   if (chat.kind === "direct") return <span>· Seen</span>;
   return (
-    <span title={names.join(", ")}>
-      · Seen by {names.length <= 3 ? names.join(", ") : count(names.length, "person", "people")}
+    <span title={readers.map(({ display_name }) => display_name).join(", ")} className="truncate">
+      · Seen by {names.length <= 4 ? names.join(", ") : count(names.length, "person", "people")}
     </span>
   );
 }

@@ -42,7 +42,7 @@ export function EmojiPicker({ anchor, onPick, onClose }: PickerProps) {
               aria-label={words.split(",")[0]}
               title={words.split(",")[0]}
               onClick={() => onPick(emoji)}
-              className="inline-flex size-8.5 items-center justify-center rounded-md text-lg hover:bg-hover focus-visible:outline-offset-[-2px]"
+              className="inline-flex size-8.5 items-center justify-center rounded-md font-emoji text-lg hover:bg-hover focus-visible:outline-offset-[-2px]"
             >
               {emoji}
             </button>

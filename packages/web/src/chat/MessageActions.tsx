@@ -2,6 +2,7 @@ import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import { useRef, useState } from "react";
 import { complain } from "../lib/action.ts";
+import { copyText } from "../lib/copy.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent } from "../lib/names.ts";
 import { IconButton } from "../ui/Button.tsx";
@@ -29,7 +30,7 @@ function Toolbar({ message, mine }: ActionsProps) {
   const items = useItems(message, mine);
   return (
     <div
-      className={`invisible absolute z-10 flex rounded-md bg-raised p-0.5 shadow-pop group-focus-within:visible group-hover:visible max-sm:-top-9 ${place(mine, message)}`}
+      className={`invisible absolute z-10 flex rounded-md bg-raised p-0.5 shadow-pop group-focus-within:visible group-hover:visible has-aria-expanded:visible max-sm:-top-9 ${place(mine, message)}`}
     >
       <IconButton
         ref={emoji}
@@ -66,7 +67,7 @@ function useItems(message: LocalMessage, mine: boolean): MenuItem[] {
     {
       icon: "copy",
       label: "Copy text",
-      onSelect: () => navigator.clipboard.writeText(content).then(() => toast("Copied."), complain),
+      onSelect: () => void copyText(content).then(() => toast("Copied."), complain),
     },
   ];
   if (mine) items.push({ icon: "edit", label: "Edit", onSelect: () => onEdit(message) });

@@ -40,12 +40,14 @@ export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
   const client = useClient();
   const { items, hasOlder, loaded } = useMessages(chat.id);
   const box = useRef<HTMLDivElement>(null);
-  const [atEnd, setAtEnd] = useState(true);
+  // Null until the list has found its place.
+  const [atEnd, setAtEnd] = useState<boolean | null>(null);
   const [flash, setFlash] = useState<string | null>(null);
-  const { line, seen } = useReading(chat, items, atEnd && loaded);
+  const { line, seen } = useReading(chat, items, atEnd === true);
   const rows = useMemo(() => rowsOf(items, me.username, line), [items, me.username, line]);
   const latest = useRef(rows);
   latest.current = rows;
+  const placed = useRef(false);
 
   const virtual = useVirtualizer({
     count: rows.length,
@@ -59,11 +61,17 @@ export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
     paddingStart: 24,
     paddingEnd: 24,
     directDomUpdates: true,
-    onChange: (instance) => setAtEnd(instance.isAtEnd()),
+    onChange: (instance) => setAtEnd((was) => (placed.current ? instance.isAtEnd() : was)),
   });
 
   useLayoutEffect(() => {
-    if (loaded) virtual.scrollToEnd();
+    if (!loaded) return;
+    const fresh = latest.current.findIndex((row) => row.fresh);
+    if (fresh < 0) {
+      virtual.scrollToEnd();
+      setAtEnd(true);
+    } else virtual.scrollToIndex(fresh, { align: "start" });
+    placed.current = true;
   }, [loaded, virtual]);
 
   const { loading, loadOlder } = useOlder(chat.id);
@@ -100,6 +108,7 @@ export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
   const lastOwn = useMemo(() => lastSent(items, me.username), [items, me.username]);
   return (
     <div className="relative min-h-0 flex-1">
+      <h2 className="sr-only">Messages</h2>
       <div
         ref={box}
         className="h-full overflow-x-hidden overflow-y-auto overscroll-contain [overflow-anchor:none]"
@@ -115,36 +124,41 @@ export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
           </div>
         )}
         {loaded && rows.length === 0 && <Empty />}
-        <div
-          ref={virtual.containerRef}
-          role="feed"
-          onKeyDown={pressed}
-          aria-label="Messages"
-          aria-busy={loading || !loaded}
-          className="relative w-full"
-        >
-          {virtual.getVirtualItems().map(({ key, index }) => {
-            const row = rows[index];
-            if (!row) return null;
-            return (
-              <div
-                key={key}
-                data-index={index}
-                ref={virtual.measureElement}
-                className="absolute top-0 left-0 w-full"
-              >
-                <MessageRow
-                  {...row}
-                  tabbable={index === rows.length - 1}
-                  flash={flash === row.message.id}
-                  isLastOwn={row.message === lastOwn}
-                />
-              </div>
-            );
-          })}
+        {/* A short conversation stands at the foot of the page, where the next message will be. */}
+        <div className={rows.length > 0 ? "flex min-h-full flex-col justify-end" : ""}>
+          <div
+            ref={virtual.containerRef}
+            role="feed"
+            onKeyDown={pressed}
+            aria-label="Messages"
+            aria-busy={loading || !loaded}
+            className="relative w-full"
+          >
+            {virtual.getVirtualItems().map(({ key, index }) => {
+              const row = rows[index];
+              if (!row) return null;
+              return (
+                <div
+                  key={key}
+                  data-index={index}
+                  ref={virtual.measureElement}
+                  className="absolute top-0 left-0 w-full"
+                >
+                  <MessageRow
+                    {...row}
+                    tabbable={index === rows.length - 1}
+                    flash={flash === row.message.id}
+                    isLastOwn={row.message === lastOwn}
+                  />
+                </div>
+              );
+            })}
+          </div>
         </div>
       </div>
-      {!atEnd && <JumpToLatest fresh={freshCount(items, me.username, seen)} onJump={toLatest} />}
+      {atEnd === false && (
+        <JumpToLatest fresh={freshCount(items, me.username, seen)} onJump={toLatest} />
+      )}
       <TypingLine />
       <Announcer items={items} />
     </div>
@@ -155,9 +169,7 @@ const estimate = (message: LocalMessage | undefined) =>
   48 + Math.ceil((message?.content.length ?? 0) / 75) * 23;
 
 const rowElement = (box: HTMLElement | null, index: number) =>
-  box?.querySelector<HTMLElement>(
-    `[data-index="${index}"] [role=article], [data-index="${index}"] article`,
-  ) ?? null;
+  box?.querySelector<HTMLElement>(`[data-index="${index}"] article`) ?? null;
 
 function rowIndex(target: EventTarget): number | null {
   if (!(target instanceof HTMLElement) || target.tagName !== "ARTICLE") return null;

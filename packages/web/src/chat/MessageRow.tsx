@@ -30,7 +30,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
       <article
         tabIndex={tabbable ? 0 : -1}
         aria-label={`${message.sender.display_name}, ${clockTime(message.created_at)}`}
-        className={`group relative flex gap-3 rounded-md focus-visible:outline-offset-2 ${first ? "pt-3" : "pt-0.5"} ${mine ? "flex-row-reverse" : ""} ${flash ? "animate-flash" : ""}`}
+        className={`group relative flex gap-3 rounded-md focus-visible:outline-offset-2 ${first ? "pt-3" : "pt-1"} ${mine ? "flex-row-reverse" : ""} ${flash ? "animate-flash" : ""}`}
       >
         {!mine && (
           <div className="w-8 shrink-0 max-sm:w-7">

@@ -16,7 +16,9 @@ export function Reactions({ message }: { message: LocalMessage }) {
           onClick={() => client.model.react(message.id, emoji).catch(complain)}
           className={`inline-flex h-7 animate-in items-center gap-1.5 rounded-full border px-2 text-sm tabular-nums transition-colors ${reacted ? "border-accent bg-accent-soft text-accent" : "border-line bg-surface text-ink-2 hover:bg-hover"}`}
         >
-          <span aria-hidden="true">{emoji}</span>
+          <span aria-hidden="true" className="font-emoji">
+            {emoji}
+          </span>
           <span className="font-medium">{count}</span>
         </button>
       ))}

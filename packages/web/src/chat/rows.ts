@@ -46,7 +46,7 @@ export function rowsOf(
 }
 
 /** A message of one's own keeps its key when it gets its id. */
-export const keyOf = ({ id, client_msg_id, sender }: LocalMessage, me: string) =>
+const keyOf = ({ id, client_msg_id, sender }: LocalMessage, me: string) =>
   sender.username === me && client_msg_id !== null ? client_msg_id : id;
 
 const isUnread = ({ seq, sender }: LocalMessage, me: string, readUpTo: number) =>

@@ -16,6 +16,8 @@ export function chatTitle(chat: LocalChat, me: Account): string {
     : `${names.slice(0, 3).join(", ")} and ${Math.max(rest, 1)} more`;
 }
 
+export const firstName = (name: string) => name.split(" ")[0] ?? name;
+
 export const ownerOf = (username: string) => username.split(":")[0] ?? username;
 export const isMyAgent = (account: Account, me: Account) =>
   account.kind === "agent" && ownerOf(account.username) === me.username;

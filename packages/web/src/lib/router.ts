@@ -6,7 +6,7 @@ export type Route =
   | { name: "agents" }
   | { name: "settings" };
 
-export function parseRoute(path: string, hash: string): Route {
+function parseRoute(path: string, hash: string): Route {
   const [, chat] = /^\/c\/([\w-]+)$/.exec(path) ?? [];
   if (chat) return { name: "chat", id: chat, message: hash.slice(1) || null };
   if (path === "/agents") return { name: "agents" };

@@ -5,7 +5,7 @@ export type Theme = "system" | "light" | "dark";
 const KEY = "parley.theme";
 const listeners = new Set<() => void>();
 
-export function theme(): Theme {
+function theme(): Theme {
   const { theme: chosen } = document.documentElement.dataset;
   return chosen === "light" || chosen === "dark" ? chosen : "system";
 }

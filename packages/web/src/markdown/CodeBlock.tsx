@@ -1,4 +1,6 @@
 import { memo, type ReactNode, useDeferredValue, useEffect, useState } from "react";
+import { complain } from "../lib/action.ts";
+import { copyText } from "../lib/copy.ts";
 import { Icon } from "../ui/Icon.tsx";
 import type { CodeNode, highlight } from "./highlight.ts";
 
@@ -81,7 +83,7 @@ export function CopyButton({ text }: { text: string }) {
   return (
     <button
       type="button"
-      onClick={() => navigator.clipboard.writeText(text).then(() => setCopied(true))}
+      onClick={() => copyText(text).then(() => setCopied(true), complain)}
       className="inline-flex h-7 items-center gap-1.5 rounded-sm px-2 text-xs font-medium text-ink-2 hover:bg-hover hover:text-ink"
     >
       <Icon name={copied ? "check" : "copy"} size={13} />

@@ -21,8 +21,9 @@ export const Content = memo(function Content({ text, streaming }: ContentProps) 
 });
 
 function BlockList({ blocks, streaming }: { blocks: Block[]; streaming: boolean }) {
-  return grouped(blocks).map((group, index) => {
-    const last = index === blocks.length - 1;
+  const groups = grouped(blocks);
+  return groups.map((group, index) => {
+    const last = index === groups.length - 1;
     const key = `${index}`;
     if (Array.isArray(group)) return <ButtonRow key={key} buttons={group} />;
     if (group.type === "markdown")

@@ -72,11 +72,15 @@ function Blocks({ tokens }: { tokens: Token[] }) {
   ));
 }
 
-/** Inside of a page whose own headings end at the second level. */
+const headingLooks = ["text-lg", "text-md", "text-base"];
+
+/** Whatever level an author chooses, in the page it is a heading inside of a message. */
 function Heading({ token }: { token: Tokens.Heading }) {
-  const inside = <Inline tokens={token.tokens} />;
-  if (token.depth === 1) return <h3 className="text-lg">{inside}</h3>;
-  return token.depth === 2 ? <h4 className="text-md">{inside}</h4> : <h5>{inside}</h5>;
+  return (
+    <h3 className={headingLooks[token.depth - 1] ?? "text-base"}>
+      <Inline tokens={token.tokens} />
+    </h3>
+  );
 }
 
 function List({ token }: { token: Tokens.List }) {

@@ -123,7 +123,7 @@ interface OptionProps {
   onTake: () => void;
 }
 
-export function PersonOption({ id, account, active, onTake }: OptionProps) {
+function PersonOption({ id, account, active, onTake }: OptionProps) {
   return (
     // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus
     // biome-ignore lint/a11y/useKeyWithClickEvents: the field takes the keys

@@ -3,7 +3,7 @@ import { useChat, useDraft, useTyping } from "@parley/client/react";
 import { plainText } from "@parley/protocol/markup";
 import { memo } from "react";
 import { useSelf } from "../lib/me.ts";
-import { chatTitle, count, others } from "../lib/names.ts";
+import { chatTitle, count, firstName, others } from "../lib/names.ts";
 import { chatPath } from "../lib/router.ts";
 import { shortTime } from "../lib/time.ts";
 import { Avatar, GroupAvatar } from "../ui/Avatar.tsx";
@@ -32,7 +32,7 @@ export const ChatItem = memo(function ChatItem({ id, open }: { id: string; open:
           </time>
         </span>
         <span className="flex items-center gap-1.5">
-          <Preview chat={chat} />
+          <Preview chat={chat} open={open} />
           <Badges unread={chat.unread} />
         </span>
       </span>
@@ -48,7 +48,7 @@ export function ChatAvatar({ chat, size = 40 }: { chat: LocalChat; size?: 32 | 4
   return <GroupAvatar accounts={members} size={size} />;
 }
 
-function Preview({ chat }: { chat: LocalChat }) {
+function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
   const me = useSelf();
   const { actors } = useTyping(chat.id);
   const [draft] = useDraft(chat.id);
@@ -59,7 +59,7 @@ function Preview({ chat }: { chat: LocalChat }) {
       <span className="flex-1 truncate text-sm text-accent">{typist.display_name} is typing…</span>
     );
   }
-  if (draft.trim() !== "" && chat.unread_count === 0) {
+  if (draft.trim() !== "" && chat.unread_count === 0 && !open) {
     return (
       <span className="flex-1 truncate text-sm text-ink-3">
         <span className="text-danger">Draft:</span> {draft}
@@ -80,8 +80,6 @@ function Preview({ chat }: { chat: LocalChat }) {
     </span>
   );
 }
-
-const firstName = (name: string) => name.split(" ")[0] ?? name;
 
 /** People, agents and mentions apart: they do not ask for the same haste. */
 function Badges({ unread }: { unread: LocalChat["unread"] }) {

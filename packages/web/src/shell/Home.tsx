@@ -1,103 +1,16 @@
-import { useAgents, useChatIds, useClient } from "@parley/client/react";
-import { useEffect } from "react";
-import { trySandbox } from "../agents/sandbox.ts";
-import { useAction, wordsFor } from "../lib/action.ts";
-import { useSelf } from "../lib/me.ts";
-import { navigate } from "../lib/router.ts";
-import { Avatar } from "../ui/Avatar.tsx";
+import { useChatIds } from "@parley/client/react";
 import { Button } from "../ui/Button.tsx";
-import { Icon, type IconName } from "../ui/Icon.tsx";
-import { Notice } from "../ui/Notice.tsx";
+import { Welcome } from "./Welcome.tsx";
 
 /** Nothing is open: a newcomer is shown the shortest way to an answer, others a quiet page. */
 export function Home({ onNewChat }: { onNewChat: () => void }) {
   const ids = useChatIds();
-  const client = useClient();
-  useEffect(() => {
-    void client.model.refreshAgents().catch(() => {});
-  }, [client]);
   return (
     <main className="flex h-full overflow-y-auto bg-canvas px-6 py-10">
       <div className="m-auto w-full max-w-lg">
         {ids.length === 0 ? <Welcome onNewChat={onNewChat} /> : <Quiet onNewChat={onNewChat} />}
       </div>
     </main>
-  );
-}
-
-export function Welcome({ onNewChat }: { onNewChat: () => void }) {
-  const me = useSelf();
-  const agents = useAgents();
-  const client = useClient();
-  const { busy, error, run } = useAction();
-  const [agent] = agents;
-  const [name] = me.display_name.split(" ");
-  return (
-    <div className="flex flex-col gap-6">
-      <div>
-        <h1 className="text-2xl font-semibold tracking-tight">Hello, {name}</h1>
-        <p className="mt-2 text-md text-ink-2">
-          You already have {agents.length > 1 ? "agents of your own" : "an agent of your own"}. Say
-          something to one: no key, no set-up, nothing leaves this server.
-        </p>
-      </div>
-      <div className="flex flex-col gap-4 rounded-lg bg-surface p-5 shadow-pop">
-        <div className="flex items-center gap-3">
-          {agents.slice(0, 3).map((each) => (
-            <Avatar key={each.username} account={{ ...each, kind: "agent" }} size={40} />
-          ))}
-          <span className="min-w-0">
-            <span className="block text-md font-semibold">
-              {agents.map(({ display_name }) => display_name).join(" and ") || "Your agents"}
-            </span>
-            <span className="block truncate text-sm text-ink-3">
-              {agents.map(({ username }) => `@${username}`).join("  ")}
-            </span>
-          </span>
-        </div>
-        <Button
-          look="primary"
-          icon="spark"
-          busy={busy}
-          disabled={!agent}
-          onClick={() => agent && run(() => trySandbox(client, agent))}
-        >
-          Try your agent now
-        </Button>
-        {error !== null && <Notice tone="danger">{wordsFor(error)}</Notice>}
-      </div>
-      <div className="grid gap-3 sm:grid-cols-2">
-        <Way icon="users" title="Write to people" onPress={onNewChat}>
-          Start a conversation or a group, and bring your agents along.
-        </Way>
-        <Way icon="key" title="Use a real model" onPress={() => navigate("/agents")}>
-          Store your own API key. It is sealed, and never shown again.
-        </Way>
-      </div>
-    </div>
-  );
-}
-
-interface WayProps {
-  icon: IconName;
-  title: string;
-  children: string;
-  onPress: () => void;
-}
-
-function Way({ icon, title, children, onPress }: WayProps) {
-  return (
-    <button
-      type="button"
-      onClick={onPress}
-      className="flex flex-col gap-1 rounded-lg border border-line bg-surface p-4 text-left transition-colors hover:bg-hover"
-    >
-      <span className="mb-1 text-accent">
-        <Icon name={icon} />
-      </span>
-      <span className="text-base font-semibold">{title}</span>
-      <span className="text-sm text-ink-2">{children}</span>
-    </button>
   );
 }
 

@@ -12,6 +12,7 @@ import { Menu } from "../ui/Menu.tsx";
 import { ChatItem } from "./ChatItem.tsx";
 import { ListSkeleton } from "./Loading.tsx";
 import type { Overlay } from "./Shell.tsx";
+import { Welcome } from "./Welcome.tsx";
 
 interface SidebarProps {
   open: string | null;
@@ -41,13 +42,18 @@ export function Sidebar({ open, hidden, onOverlay }: SidebarProps) {
           <kbd className="hidden font-sans text-xs md:inline">Ctrl K</kbd>
         </button>
       </div>
-      <ChatList open={open} />
+      <ChatList open={open} onNewChat={() => onOverlay("new-chat")} />
       <Foot />
     </aside>
   );
 }
 
-function ChatList({ open }: { open: string | null }) {
+interface ChatListProps {
+  open: string | null;
+  onNewChat: () => void;
+}
+
+function ChatList({ open, onNewChat }: ChatListProps) {
   const client = useClient();
   const ids = useChatIds();
   const status = useStatus();
@@ -70,9 +76,14 @@ function ChatList({ open }: { open: string | null }) {
         ids.map((id) => <ChatItem key={id} id={id} open={id === open} />)
       )}
       {!waiting && ids.length === 0 && (
-        <p className="px-4 py-10 text-center text-base text-ink-3">
-          Your conversations will be listed here.
-        </p>
+        <>
+          <p className="px-4 py-10 text-center text-base text-ink-3 max-md:hidden">
+            Your conversations will be listed here.
+          </p>
+          <div className="px-3 py-6 md:hidden">
+            <Welcome onNewChat={onNewChat} />
+          </div>
+        </>
       )}
     </nav>
   );

@@ -23,10 +23,10 @@ const sizes = {
 type Size = keyof typeof sizes;
 
 /** The same name has the same colour, everywhere and always. */
-export function hueOf(name: string): string {
-  let hash = 7;
-  for (const character of name) hash = (hash * 31 + character.charCodeAt(0)) >>> 0;
-  return hues[hash % hues.length] as string;
+function hueOf(name: string): string {
+  let hash = 298;
+  for (const character of name) hash = Math.imul(hash ^ character.charCodeAt(0), 16_777_619);
+  return hues[((hash ^ (hash >>> 15)) >>> 0) % hues.length] as string;
 }
 
 const initials = (name: string, letters: number) =>
@@ -45,7 +45,11 @@ export function Avatar({ account, size = 32 }: { account: Account; size?: Size }
       aria-hidden="true"
       className={`inline-flex shrink-0 items-center justify-center font-semibold select-none ${sizes[size]} ${hueOf(account.username)} ${agent ? "rounded-[28%]" : "rounded-full"}`}
     >
-      {agent ? <Icon name="spark" size={size * 0.56} /> : initials(account.display_name, size > 24 ? 2 : 1)}
+      {agent ? (
+        <Icon name="spark" size={size * 0.56} />
+      ) : (
+        initials(account.display_name, size > 24 ? 2 : 1)
+      )}
     </span>
   );
 }

@@ -1,0 +1,68 @@
+import { describe, expect, test } from "bun:test";
+import type { Account } from "@parley/protocol";
+import { candidates, complete, mentionAt } from "../src/chat/mention.ts";
+import { settle } from "../src/markdown/settle.ts";
+
+describe("text that is still growing", () => {
+  const cases: [growing: string, settled: string][] = [
+    ["plain words", "plain words"],
+    ["some **bold", "some **bold**"],
+    ["some **bold** and **more", "some **bold** and **more**"],
+    ["a mark at the end **", "a mark at the end "],
+    ["some `code", "some `code`"],
+    ["`**` is code", "`**` is code"],
+    ["~~gone", "~~gone~~"],
+    ["see [the docs](https://exa", "see the docs"],
+    ["see [the do", "see the do"],
+    ["see [the docs](https://example.com) here", "see [the docs](https://example.com) here"],
+    ["```ts\nconst a = `x", "```ts\nconst a = `x"],
+    ["**done**\n\nnext **one", "**done**\n\nnext **one**"],
+  ];
+  test.each(cases)("%j reads as %j", (growing, settled) => {
+    expect(settle(growing)).toBe(settled);
+  });
+
+  test("what is finished is left as it is", () => {
+    const text = "# Title\n\n- *one*\n- `two`\n\n[link](https://example.com)\n";
+    expect(settle(text)).toBe(text);
+  });
+});
+
+describe("handles that are being typed", () => {
+  test.each([
+    ["@", 1, { start: 0, query: "" }],
+    ["hello @ad", 9, { start: 6, query: "ad" }],
+    ["(@Ada:cl", 8, { start: 1, query: "ada:cl" }],
+    ["hello @ad", 5, null],
+    ["mail@example", 12, null],
+    ["@ada hello", 10, null],
+  ])("%j at %d", (text, caret, found) => {
+    expect(mentionAt(text, caret)).toEqual(found);
+  });
+
+  const account = (username: string, display_name: string): Account => ({
+    username,
+    display_name,
+    kind: username.includes(":") ? "agent" : "human",
+  });
+  const ada = account("ada", "Ada Lovelace");
+  const grace = account("grace", "Grace Hopper");
+  const claude = account("ada:claude", "Scout");
+
+  test("are looked up by username, name and provider, people first, oneself never", () => {
+    const all = [claude, ada, grace];
+    expect(candidates(all, "grace", "")).toEqual([ada, claude]);
+    expect(candidates(all, "grace", "love")).toEqual([ada]);
+    expect(candidates(all, "grace", "cl")).toEqual([claude]);
+    expect(candidates(all, "grace", "gr")).toEqual([]);
+  });
+
+  test("are completed in their place", () => {
+    const text = "hello @ad, how are you?";
+    const mention = { start: 6, query: "ad" };
+    expect(complete(text, 9, mention, "ada")).toEqual({
+      text: "hello @ada , how are you?",
+      caret: 11,
+    });
+  });
+});

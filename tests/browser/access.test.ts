@@ -1,0 +1,182 @@
+import { describe, expect } from "bun:test";
+import type { AxeResults, RunOptions } from "axe-core";
+import type { Page } from "playwright-core";
+import { agentOf, type Person } from "../support/client.ts";
+import { message, scroller, test, useHouse, useSandbox } from "./support.ts";
+
+const AXE = await Bun.file(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir)).text();
+
+let ada: Person;
+let path: string;
+
+const house = useHouse(async ({ person }) => {
+  const bob = await person("bob");
+  ada = await person("ada");
+  await useSandbox(ada);
+  const { id: chat_id } = await ada.call("startChat", {
+    usernames: [bob.username, agentOf(ada)],
+    title: "Room",
+  });
+  path = `/c/${chat_id}`;
+  const say = (who: Person, content: string) => who.call("sendMessage", { chat_id, content });
+  const first = await say(bob, "Some `code`, a [link](https://example.com) and **words**");
+  await bob.call("setMessageReaction", { message_id: first.id, emoji: "👍" });
+  await say(bob, "```ts\nconst answer = 42; // a comment\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |");
+  for (const word of ["buy", "form", "fail key"]) {
+    await say(ada, `@${agentOf(ada)} ${word}`);
+    await settled(chat_id);
+  }
+});
+
+/** Waits until the agent has answered everything. */
+async function settled(chat_id: string): Promise<void> {
+  for (;;) {
+    const { items } = await ada.call("getChatHistory", { chat_id, limit: 1 });
+    if (items[0]?.turn && items[0].finalized_at) return;
+  }
+}
+
+interface Axe {
+  run(options: RunOptions): Promise<AxeResults>;
+}
+
+/** Of all rules in the light; in the dark only the colours are others. */
+async function violations(page: Page, colorScheme: "light" | "dark"): Promise<string[]> {
+  await page.emulateMedia({ colorScheme });
+  // Evaluated by the test, not by the page: its content security policy stays as it is.
+  if (colorScheme === "light") await page.evaluate(AXE);
+  const { violations: found } = await page.evaluate(
+    (rules): Promise<AxeResults> => {
+      const { axe } = globalThis as unknown as { axe: Axe };
+      return axe.run({ resultTypes: ["violations"], ...(rules && { runOnly: rules }) });
+    },
+    colorScheme === "dark" ? ["color-contrast"] : null,
+  );
+  return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
+}
+
+interface Screen {
+  path: () => string;
+  signedOut?: boolean;
+  ready: (page: Page) => Promise<unknown>;
+}
+
+const screens: Record<string, Screen> = {
+  "sign up": {
+    path: () => "/",
+    signedOut: true,
+    ready: (page) => page.getByRole("button", { name: "Create account" }).waitFor(),
+  },
+  home: {
+    path: () => "/",
+    ready: (page) => page.getByText("Room").first().waitFor(),
+  },
+  conversation: {
+    path: () => path,
+    ready: async (page) => {
+      await page.getByRole("button", { name: "Submit" }).waitFor();
+      await message(page, "invalid")
+        .or(page.getByRole("button", { name: "Set a key" }))
+        .first()
+        .waitFor();
+    },
+  },
+  "earlier in the conversation": {
+    path: () => path,
+    ready: async (page) => {
+      await page.getByRole("button", { name: "Submit" }).waitFor();
+      await scroller(page).evaluate((box) => box.scrollTo(0, 0));
+      await page.locator(".hl-keyword").first().waitFor();
+    },
+  },
+  details: {
+    path: () => path,
+    ready: async (page) => {
+      await page.getByRole("button", { name: "Members and agents" }).click();
+      await page.getByText("When mentioned").first().waitFor();
+    },
+  },
+  "emoji picker": {
+    path: () => path,
+    ready: async (page) => {
+      const last = page.getByRole("article").last();
+      await last.focus();
+      await last.getByRole("button", { name: "React" }).click();
+      await page.getByRole("button", { name: "rocket" }).waitFor();
+    },
+  },
+  switcher: {
+    path: () => path,
+    ready: async (page) => {
+      await page.getByRole("feed").waitFor();
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: /^Search/ }).fill("code");
+      await page.getByRole("option", { name: /code/ }).first().waitFor();
+    },
+  },
+  "new conversation": {
+    path: () => path,
+    ready: async (page) => {
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await page.getByRole("dialog").getByRole("option").first().waitFor();
+    },
+  },
+  agents: {
+    path: () => "/agents",
+    ready: async (page) => {
+      await page.getByText("tokens in").first().waitFor();
+      for (const summary of await page.locator("summary").all()) await summary.click();
+    },
+  },
+  settings: {
+    path: () => "/settings",
+    ready: (page) => page.getByText("This device", { exact: true }).waitFor(),
+  },
+};
+
+describe("axe finds nothing, in the light and in the dark", () => {
+  for (const [name, screen] of Object.entries(screens)) {
+    test(name, async () => {
+      const who = screen.signedOut ? null : ada;
+      await using visit = await house().visit(who, { path: screen.path() });
+      const { page } = visit;
+      await screen.ready(page);
+      for (const colorScheme of ["light", "dark"] as const) {
+        expect([colorScheme, ...(await violations(page, colorScheme))]).toEqual([colorScheme]);
+      }
+      expect(visit.problems()).toEqual([]);
+    });
+  }
+});
+
+describe("on a phone of 360 pixels", () => {
+  const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+  const inView = ["sign up", "home", "conversation", "details", "agents", "settings"];
+  for (const name of inView) {
+    test(`${name} fits`, async () => {
+      const screen = screens[name] as Screen;
+      const who = screen.signedOut ? null : ada;
+      await using visit = await house().visit(who, { path: screen.path(), ...phone });
+      await screen.ready(visit.page);
+      const wide = await visit.page.evaluate(() =>
+        [...document.querySelectorAll<HTMLElement>("body *")]
+          .filter((element) => element.getClientRects().length > 0)
+          .filter((element) => !element.closest("pre, .sr-only, section[aria-label=Table]"))
+          .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
+          .map((element) => element.outerHTML.slice(0, 120)),
+      );
+      expect(wide).toEqual([]);
+      expect(visit.problems()).toEqual([]);
+    });
+  }
+
+  test("one goes from the list into a conversation and back", async () => {
+    await using visit = await house().visit(ada, phone);
+    const { page } = visit;
+    await page.getByRole("link", { name: /Room/ }).tap();
+    await page.getByRole("textbox", { name: "Message" }).waitFor();
+    await page.getByRole("button", { name: "Back to conversations" }).tap();
+    await page.getByRole("link", { name: /Room/ }).waitFor();
+    expect(visit.problems()).toEqual([]);
+  });
+});

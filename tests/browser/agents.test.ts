@@ -1,0 +1,98 @@
+import { expect } from "bun:test";
+import { agentOf } from "../support/client.ts";
+import { composer, message, test, useHouse, useSandbox, write } from "./support.ts";
+
+const house = useHouse();
+
+test("keys are stored, masked, replaced and removed", async () => {
+  const ada = await house().person("ada");
+  await using visit = await house().visit(ada, { path: "/agents" });
+  const { page } = visit;
+  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
+  await card.getByLabel("Your API key").fill("sk-test-0123456789abcdef");
+  await card.getByRole("button", { name: "Save" }).first().click();
+  await card.getByText("••••••••cdef").waitFor();
+  expect(await page.content()).not.toContain("0123456789");
+
+  await card.getByRole("button", { name: "Replace" }).click();
+  await card.getByLabel("New API key").fill("sk-test-9876543210fedcba");
+  await card.getByRole("button", { name: "Save" }).first().click();
+  await card.getByText("••••••••dcba").waitFor();
+
+  await card.getByRole("button", { name: "Remove" }).click();
+  await card.getByRole("button", { name: "Try the sandbox" }).click();
+  await card.getByRole("button", { name: "Remove" }).waitFor();
+  const { items } = await ada.call("getMyAgents");
+  expect(items.find(({ provider }) => provider === "claude")?.key_configured).toBe(true);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("name, model, instructions and limits are kept", async () => {
+  const ada = await house().person("ada");
+  await using visit = await house().visit(ada, { path: "/agents" });
+  const { page } = visit;
+  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
+  await card.getByText("Name, model and instructions").click();
+  await card.getByLabel("Name", { exact: true }).fill("Scout");
+  await card.getByLabel("Instructions").fill("Be brief.");
+  await card.locator("details").first().getByRole("button", { name: "Save" }).click();
+  await card.getByText("Saved").waitFor();
+
+  await card.locator("summary").last().click();
+  await card.getByText("Everyone in the conversation").click();
+  await card.getByLabel("Answers a minute").fill("5");
+  await card.locator("details").last().getByRole("button", { name: "Save" }).click();
+  await card.locator("details").last().getByText("Saved").waitFor();
+  const { items } = await ada.call("getMyAgents");
+  expect(items.find(({ provider }) => provider === "claude")).toMatchObject({
+    display_name: "Scout",
+    instructions: "Be brief.",
+    limits: { spenders: "participants", turns_per_minute: 5 },
+  });
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a failed turn says what to do, where it happened", async () => {
+  const ada = await house().person("ada");
+  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  const { page } = visit;
+  await page.getByText("It has no key yet").waitFor();
+  await write(page, "Are you there?");
+  await page.getByRole("button", { name: "Set a key" }).click();
+  await page.getByRole("heading", { name: "My agents" }).waitFor();
+  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
+  await card.getByRole("button", { name: "Try the sandbox" }).click();
+  await card.getByRole("button", { name: "Open conversation" }).click();
+  await page.getByRole("button", { name: "Try again" }).click();
+  await message(page, "I am the built-in sandbox").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("the owner sees the receipt of a turn, and usage as a chart", async () => {
+  const ada = await house().person("ada");
+  await useSandbox(ada);
+  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  const { page } = visit;
+  await composer(page).waitFor();
+  await write(page, "help");
+  const answer = message(page, "Say one of these words");
+  await answer.getByText("store a real API key").waitFor();
+  await answer.hover();
+  await answer.getByRole("button", { name: "More" }).click();
+  await page.getByRole("menuitem", { name: "Receipt" }).click();
+  const receipt = page.getByRole("dialog", { name: "Receipt" });
+  await receipt.getByText("Tokens out").waitFor();
+  await receipt.getByText("complete").waitFor();
+  await page.keyboard.press("Escape");
+  await receipt.waitFor({ state: "detached" });
+
+  await page.getByRole("button", { name: "My agents" }).click();
+  await page
+    .getByRole("img", { name: /Tokens by day/ })
+    .first()
+    .waitFor();
+  await page.getByText("1 answer").waitFor();
+  expect(visit.problems()).toEqual([]);
+});

@@ -1,0 +1,99 @@
+import { expect } from "bun:test";
+import { agentOf, groupOf } from "../support/client.ts";
+import { composer, message, test, useHouse, useSandbox, write } from "./support.ts";
+
+const house = useHouse();
+
+async function direct() {
+  const ada = await house().person("ada");
+  await useSandbox(ada);
+  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  return { ada, chat, path: `/c/${chat.id}` };
+}
+
+test("a card's button is pressed, and its result comes into the conversation", async () => {
+  const { ada, path } = await direct();
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await write(page, "buy");
+  const card = page.getByRole("region", { name: "Buy 10 AAPL" });
+  await card.getByRole("button", { name: "Buy 10 AAPL" }).click();
+  await card.getByText("Sent").waitFor();
+  await page.getByRole("region", { name: "Buy order placed" }).getByText("AAPL").waitFor();
+
+  await card.getByRole("button", { name: "Cancel" }).click();
+  await card.getByText("Dismissed").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a form is filled in and submitted with its values", async () => {
+  const { ada, path } = await direct();
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await write(page, "form");
+  const form = page.getByRole("form");
+  await form.getByRole("button", { name: "Submit" }).waitFor();
+  await form.getByLabel("Your name").fill("Ada");
+  await form.getByLabel("Rating from 1 to 10").fill("9");
+  await form.getByLabel("Topic").selectOption("Question");
+  await form.getByRole("button", { name: "Submit" }).click();
+  await form.getByText("Sent").waitFor();
+  const result = page.getByRole("region", { name: "Form submitted" });
+  await result.getByText("Question").waitFor();
+  await result.getByText("9").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("nothing in a message runs, loads or leaves its bubble", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  const chat = await groupOf(ada, bob);
+  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  const { page } = visit;
+  await composer(page).waitFor();
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  const hostile = [
+    "<script>document.title = 'gone'</script>",
+    "<img src=x onerror=\"document.title='gone'\">",
+    "[press](javascript:document.title='gone')",
+    "[data](data:text/html,<script>1</script>)",
+    "![picture](https://evil.example/pixel.png)",
+    '<iframe src="https://evil.example"></iframe><style>*{display:none}</style>',
+    '<card title="A card"><button action="trade:buy:A:1" onclick="document.title=1">Not for people</button></card>',
+    `${"wide".repeat(400)}`,
+    "the end",
+  ];
+  for (const content of hostile) await bob.call("sendMessage", { chat_id: chat.id, content });
+  await message(page, "the end").waitFor();
+  await message(page, "<script>document.title = 'gone'</script>").waitFor();
+  await message(page, "<iframe").waitFor();
+  expect(await page.title()).not.toContain("gone");
+  expect(await page.locator("article :is(script, img, iframe, style)").count()).toBe(0);
+  expect(await page.getByRole("link", { name: "press" }).count()).toBe(0);
+  expect(await page.getByRole("link", { name: "data" }).count()).toBe(0);
+  expect(await page.getByRole("link", { name: "picture" }).getAttribute("rel")).toContain(
+    "noopener noreferrer",
+  );
+  // Only an agent's components can be pressed.
+  expect(await page.getByRole("button", { name: "Not for people" }).isDisabled()).toBe(true);
+  expect(asked.filter((url) => !url.startsWith(house().url) && !url.startsWith("ws"))).toEqual([]);
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  expect(overflow).toBeLessThanOrEqual(0);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("code is highlighted and copied, tables are tables", async () => {
+  const { ada, path } = await direct();
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await write(page, "```ts\nconst answer: number = 42;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |");
+  const own = page.getByRole("article").first();
+  await own.locator(".hl-keyword", { hasText: "const" }).waitFor();
+  await own.getByRole("button", { name: "Copy" }).click();
+  await own.getByRole("button", { name: "Copied" }).waitFor();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
+    "const answer: number = 42;",
+  );
+  await own.getByRole("columnheader", { name: "a" }).waitFor();
+  expect(visit.problems()).toEqual([]);
+});

@@ -1,0 +1,149 @@
+import { expect } from "bun:test";
+import { agentOf } from "../support/client.ts";
+import { composer, message, prepare, test, useHouse, useSandbox, write } from "./support.ts";
+
+const house = useHouse();
+
+/** Two people, an agent of each, and a group of the four. */
+async function room() {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  await Promise.all([useSandbox(ada), useSandbox(bob)]);
+  for (const owner of [ada, bob]) {
+    await prepare(owner, "setAgentLimits", { provider: "claude", spenders: "participants" });
+  }
+  const chat = await ada.call("startChat", {
+    usernames: [bob.username, agentOf(ada)],
+    title: "Room",
+  });
+  await prepare(bob, "addGroupAgent", { chat_id: chat.id, agent_username: agentOf(bob) });
+  return { ada, bob, chat, path: `/c/${chat.id}` };
+}
+
+test("two people and two agents talk, and both people see both answers stream", async () => {
+  const { ada, bob, path } = await room();
+  await using first = await house().visit(ada, { path });
+  await using second = await house().visit(bob, { path });
+  await composer(second.page).waitFor();
+  await write(first.page, `@${agentOf(ada)} and @${agentOf(bob)}: slow, please`);
+
+  for (const { page } of [first, second]) {
+    const answers = message(page, "I am in no hurry");
+    await answers.nth(1).waitFor();
+    const beginning = (await answers.nth(0).textContent())?.length ?? 0;
+    await page.waitForFunction(
+      (length) => {
+        const [answer] = [...document.querySelectorAll<HTMLElement>("article")].filter((article) =>
+          article.textContent.includes("I am in no hurry"),
+        );
+        return (answer?.textContent.length ?? 0) > length + 20;
+      },
+      beginning,
+      { polling: 50 },
+    );
+  }
+  // The brake ends both of them, whoever pulls it.
+  await second.page.getByRole("button", { name: "Stop agents" }).click();
+  await first.page.getByText("Stopped").nth(1).waitFor();
+  await second.page.getByText("Stopped").nth(1).waitFor();
+  expect([...first.problems(), ...second.problems()]).toEqual([]);
+});
+
+test("a reload in the middle of a stream goes on with it", async () => {
+  const { ada, path } = await room();
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await write(page, `@${agentOf(ada)} long`);
+  const answer = message(page, "A long answer from the sandbox");
+  await answer.waitFor();
+  await page.reload();
+  await answer.getByRole("button", { name: "Stop" }).waitFor();
+  await answer.getByText("The connection breaks midway").waitFor();
+  await answer.getByRole("button", { name: "Stop" }).click();
+  await answer.getByRole("button", { name: "Try again" }).waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("one's own answer is stopped and asked for again, in its place", async () => {
+  const { ada, path } = await room();
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await write(page, `@${agentOf(ada)} slow`);
+  await message(page, "I am in no").getByRole("button", { name: "Stop" }).click();
+  await message(page, "Stopped").getByRole("button", { name: "Try again" }).click();
+  await message(page, "I am in no").nth(1).waitFor();
+  await page.getByRole("button", { name: "Stop agents" }).click();
+  await page.getByText("Stopped", { exact: false }).nth(1).waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("replies, edits, reactions, deletions and typing reach the other side", async () => {
+  const { ada, bob, path } = await room();
+  await using first = await house().visit(ada, { path });
+  await using second = await house().visit(bob, { path });
+  await composer(second.page).waitFor();
+  await write(first.page, "The **first** word");
+  const arrived = message(second.page, "The first word");
+  await arrived.getByText("first", { exact: true }).waitFor();
+  await first.page.getByText("Seen by").waitFor();
+
+  await composer(second.page).pressSequentially("hm");
+  await first.page.getByText("is typing", { exact: false }).last().waitFor();
+  await composer(second.page).fill("");
+
+  await arrived.hover();
+  await arrived.getByRole("button", { name: "Reply" }).click();
+  await write(second.page, "An answer to it");
+  const reply = message(first.page, "An answer to it");
+  await reply.getByText("The first word").waitFor();
+
+  await reply.hover();
+  await reply.getByRole("button", { name: "React" }).click();
+  await first.page.getByRole("button", { name: "party", exact: true }).click();
+  await message(second.page, "An answer to it").getByRole("button", { name: "🎉, 1" }).click();
+  await reply.getByRole("button", { name: "🎉, 2" }).waitFor();
+
+  await composer(first.page).press("ArrowUp");
+  await first.page.getByRole("textbox", { name: "Edit message" }).fill("The changed word");
+  await first.page.keyboard.press("Enter");
+  await message(second.page, "The changed word").waitFor();
+
+  const mine = message(first.page, "The changed word").first();
+  await mine.hover();
+  await mine.getByRole("button", { name: "More" }).click();
+  await first.page.getByRole("menuitem", { name: "Delete for everyone" }).click();
+  await second.page.getByText("The changed word").first().waitFor({ state: "detached" });
+  expect([...first.problems(), ...second.problems()]).toEqual([]);
+});
+
+test("members, agents and the title are changed in the details", async () => {
+  const { ada, bob, path } = await room();
+  const carol = await house().person("carol");
+  await using first = await house().visit(ada, { path });
+  await using second = await house().visit(bob, { path });
+  const { page } = first;
+  await page.getByRole("button", { name: "Members and agents" }).click();
+  await page.getByLabel("Title").fill("Another name");
+  await page.getByRole("button", { name: "Save" }).click();
+  await second.page.getByRole("heading", { name: "Another name" }).first().waitFor();
+
+  await page.getByText("Every message").click();
+  await page.getByText("It answers whatever a person writes here").waitFor();
+  await write(second.page, "Good morning");
+  await message(second.page, "I am the built-in sandbox").waitFor();
+
+  await page.getByRole("region", { name: "People" }).getByRole("button", { name: "Add" }).click();
+  await page.getByRole("combobox").fill(carol.username);
+  await page.getByRole("option", { name: carol.username }).click();
+  await page.getByRole("button", { name: "Add to group" }).click();
+  await second.page.getByText("3 people, 2 agents").waitFor();
+
+  await page.getByRole("button", { name: `Options for ${carol.username}` }).click();
+  await page.getByRole("menuitem", { name: "Remove from group" }).click();
+  await second.page.getByText("2 people, 2 agents").waitFor();
+
+  await second.page.getByRole("button", { name: "Members and agents" }).click();
+  await second.page.getByRole("button", { name: "Leave group" }).click();
+  await second.page.getByRole("button", { name: "Leave", exact: true }).click();
+  await page.getByText("1 person, 1 agent").waitFor();
+  expect([...first.problems(), ...second.problems()]).toEqual([]);
+});

@@ -1,0 +1,93 @@
+import { expect } from "bun:test";
+import type { Page } from "playwright-core";
+import { agentOf, groupOf } from "../support/client.ts";
+import { composer, message, test, useHouse, useSandbox } from "./support.ts";
+
+const house = useHouse();
+
+/** Presses Tab until the thing of that name has the focus, as somebody without a pointer would. */
+async function tabTo(page: Page, name: string | RegExp): Promise<void> {
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press("Tab");
+    const focused = await page.evaluate(() => {
+      const element = document.activeElement as HTMLElement | null;
+      const label = element?.getAttribute("aria-label") ?? element?.textContent ?? "";
+      const labels = (element as HTMLInputElement | null)?.labels;
+      return labels?.[0]?.textContent ?? label;
+    });
+    if (typeof name === "string" ? focused.trim() === name : name.test(focused)) return;
+  }
+  throw new Error(`Tab never reached ${name}`);
+}
+
+test("from nothing to an answer by keyboard alone", async () => {
+  await using visit = await house().visit();
+  const { page } = visit;
+  await page.getByRole("heading", { name: "Create your account" }).waitFor();
+  await tabTo(page, "Your name");
+  await page.keyboard.type("Kay");
+  await tabTo(page, "Username");
+  await page.keyboard.type("kay");
+  await tabTo(page, "Password");
+  await page.keyboard.type("correct horse");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Try your agent now" }).waitFor();
+  await tabTo(page, "Try your agent now");
+  await page.keyboard.press("Enter");
+  // The composer has the focus: one simply writes.
+  await page.getByText("Say anything").waitFor();
+  await page.keyboard.type("buy");
+  await page.keyboard.press("Enter");
+  await page.getByRole("region", { name: "Buy 10 AAPL" }).waitFor();
+  await page.getByRole("button", { name: "Cancel" }).waitFor();
+
+  await page.getByRole("article").last().focus();
+  await page.keyboard.press("ArrowUp");
+  await tabTo(page, "React");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("rocket");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "🚀, 1" }).waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("names are completed, lines broken, and the last message edited, without leaving the keys", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  await useSandbox(ada);
+  const chat = await ada.call("startChat", {
+    usernames: [bob.username, agentOf(ada)],
+    title: "Keys",
+  });
+  await groupOf(ada, bob);
+  await using visit = await house().visit(ada);
+  const { page } = visit;
+  await page.getByRole("heading", { name: "Choose a conversation" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").waitFor();
+  await page.keyboard.type("keys");
+  await page.getByRole("option", { name: "Keys" }).waitFor();
+  await page.keyboard.press("Enter");
+  await composer(page).waitFor();
+
+  await page.keyboard.type(`Hello @${bob.username.slice(0, 4)}`);
+  await page.getByRole("option", { name: bob.username }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Shift+Enter");
+  await page.keyboard.type("and @clau");
+  await page.getByRole("option", { name: agentOf(ada) }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("hello");
+  await page.keyboard.press("Enter");
+  await message(page, "I am the built-in sandbox").waitFor();
+  const { items } = await ada.call("getChatHistory", { chat_id: chat.id });
+  expect(items[0]?.content).toBe(`Hello @${bob.username} \nand @${agentOf(ada)} hello`);
+
+  await page.keyboard.press("ArrowUp");
+  await page.getByText("Editing your message").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByText("Editing your message").waitFor({ state: "detached" });
+
+  await page.keyboard.press("Alt+ArrowDown");
+  await page.getByRole("heading", { name: bob.username }).first().waitFor();
+  expect(visit.problems()).toEqual([]);
+});

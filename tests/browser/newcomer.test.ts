@@ -1,0 +1,72 @@
+import { describe, expect } from "bun:test";
+import { buildWeb, firstLoad } from "../../packages/web/build.ts";
+import { message, test, useHouse } from "./support.ts";
+
+const house = useHouse();
+
+test("a newcomer has an agent answering in under a minute, without reading anything", async () => {
+  await using visit = await house().visit();
+  const { page } = visit;
+  const begun = performance.now();
+  await page.getByLabel("Your name").fill("Nora Newcomer");
+  await page.getByLabel("Username").fill("nora");
+  await page.getByLabel("Password").fill("correct horse");
+  await page.getByRole("button", { name: "Create account" }).click();
+  await page.getByRole("button", { name: "Try your agent now" }).click();
+  await page.getByRole("button", { name: "Say hello" }).click();
+  await message(page, "I am the built-in sandbox").waitFor();
+  expect(performance.now() - begun).toBeLessThan(60_000);
+
+  await page.getByRole("button", { name: "Menu" }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Welcome back" }).waitFor();
+  await page.getByLabel("Username").fill("nora");
+  await page.getByLabel("Password").fill("wrong horse");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").getByText("do not fit together").waitFor();
+  await page.getByLabel("Password").fill("correct horse");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await message(page, "Hello! Who are you?").first().waitFor();
+  // The browser itself tells of the refused sign-in.
+  expect(visit.problems().filter((problem) => !problem.includes("401"))).toEqual([]);
+});
+
+describe("the files of the client", () => {
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    fetch(house().url + path, { headers, decompress: false });
+
+  test("the page is strict about what it may do, and always fresh", async () => {
+    for (const path of ["/", "/c/0198-abc", "/agents", "/settings"]) {
+      const response = await get(path);
+      expect([path, response.status]).toEqual([path, 200]);
+      expect(response.headers.get("cache-control")).toBe("no-cache");
+      const policy = response.headers.get("content-security-policy") ?? "";
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("script-src 'self';");
+      expect(policy).not.toContain("unsafe");
+      const text = await response.text();
+      expect(text).not.toMatch(/<script(?![^>]*src=)|<style|style=|https?:\/\//);
+    }
+    expect((await get("/nowhere")).status).toBe(404);
+    expect((await get("/assets/nothing.js")).status).toBe(404);
+  });
+
+  test("assets are kept for good, compressed, and not sent twice", async () => {
+    const [asset = ""] = (await (await get("/")).text()).match(/\/assets\/main-\w+\.js/) ?? [];
+    const plain = await get(asset);
+    expect(plain.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    const length = (await plain.arrayBuffer()).byteLength;
+    for (const encoding of ["br", "gzip"]) {
+      const response = await get(asset, { "accept-encoding": encoding });
+      expect(response.headers.get("content-encoding")).toBe(encoding);
+      expect((await response.arrayBuffer()).byteLength).toBeLessThan(length / 2);
+    }
+    const etag = plain.headers.get("etag") ?? "";
+    expect((await get(asset, { "if-none-match": etag })).status).toBe(304);
+  });
+
+  test("the first load is below 200 kB of script, gzipped", async () => {
+    expect(firstLoad(await buildWeb())).toBeLessThan(200_000);
+  });
+});
