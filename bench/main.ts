@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate, type Measured, startGenerator, startPinned } from "./process.ts";
 import { type Seed, seed } from "./seed.ts";
+import { typing } from "./web.ts";
 
 const MAIN = new URL("../packages/server/src/main.ts", import.meta.url).pathname;
 const FLOOR = new URL("./floor.ts", import.meta.url).pathname;
@@ -135,6 +136,23 @@ const scenarios: Record<string, () => Promise<void>> = {
     const each = (server.memory() - before) / tokens.length / 1024;
     child.kill("SIGKILL");
     print(`10,000 idle connections: ${each.toFixed(1)} KB each`);
+  },
+
+  /** Keystrokes in the web client, in a conversation of ten thousand messages. */
+  async typing() {
+    const dataDir = newFolder();
+    const messages = 10_000;
+    const made = await seed(dataDir, { people: 2, groups: [[0, 1]], messages });
+    await using server = await startPinned(MAIN, { PARLEY_DATA: dataDir, PARLEY_LIMITS: LIMITS });
+    const [token = "", conversation = ""] = [made.tokens[1], made.conversations[0]];
+    const { parley, floor } = await typing(server.url, token, conversation, messages);
+    print(
+      `typing with ${messages} messages loaded, beside a bare text field (a frame has 16.7 ms)`,
+    );
+    print("                            Parley      floor   ratio");
+    row("key to paint p50 ms", parley.p50, floor.p50);
+    row("key to paint p99 ms", parley.p99, floor.p99);
+    row("longest work ms", parley.worst_work, floor.worst_work);
   },
 
   /** The same calls with a hundred and with a million messages stored. */

@@ -43,7 +43,7 @@ async function fetchConversation(person: Person, chat_id: string): Promise<View[
 }
 
 /** What a client that was away since `known` knows after it has asked for the updates. */
-export async function catchUp(person: Person, known: View): Promise<View> {
+async function catchUp(person: Person, known: View): Promise<View> {
   const view = structuredClone(known);
   const seqs = Object.fromEntries(
     Object.entries(known).map(([id, { conversation }]) => [id, conversation.seq]),
