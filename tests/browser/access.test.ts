@@ -2,17 +2,17 @@ import { describe, expect } from "bun:test";
 import type { AxeResults, RunOptions } from "axe-core";
 import type { Page } from "playwright-core";
 import { agentOf, type Person } from "../support/client.ts";
-import { message, scroller, test, useHouse, useSandbox } from "./support.ts";
+import { giveSandboxKey, message, scroller, sharedHouse, test } from "./support.ts";
 
 const AXE = await Bun.file(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir)).text();
 
 let ada: Person;
 let path: string;
 
-const house = useHouse(async ({ person }) => {
+const house = sharedHouse(async ({ person }) => {
   const bob = await person("bob");
   ada = await person("ada");
-  await useSandbox(ada);
+  await giveSandboxKey(ada);
   const { id: chat_id } = await ada.call("startChat", {
     usernames: [bob.username, agentOf(ada)],
     title: "Room",

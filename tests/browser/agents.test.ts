@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
 import { agentOf } from "../support/client.ts";
-import { composer, message, test, useHouse, useSandbox, write } from "./support.ts";
+import { composer, giveSandboxKey, message, sharedHouse, test, write } from "./support.ts";
 
-const house = useHouse();
+const house = sharedHouse();
 
 test("keys are stored, masked, replaced and removed", async () => {
   const ada = await house().person("ada");
@@ -71,7 +71,7 @@ test("a failed turn says what to do, where it happened", async () => {
 
 test("the owner sees the receipt of a turn, and usage as a chart", async () => {
   const ada = await house().person("ada");
-  await useSandbox(ada);
+  await giveSandboxKey(ada);
   const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
   await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
   const { page } = visit;

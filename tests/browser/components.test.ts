@@ -1,12 +1,12 @@
 import { expect } from "bun:test";
 import { agentOf, groupOf } from "../support/client.ts";
-import { composer, message, test, useHouse, useSandbox, write } from "./support.ts";
+import { composer, giveSandboxKey, message, sharedHouse, test, write } from "./support.ts";
 
-const house = useHouse();
+const house = sharedHouse();
 
 async function direct() {
   const ada = await house().person("ada");
-  await useSandbox(ada);
+  await giveSandboxKey(ada);
   const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
   return { ada, chat, path: `/c/${chat.id}` };
 }

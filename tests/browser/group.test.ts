@@ -1,13 +1,13 @@
 import { expect } from "bun:test";
 import { agentOf } from "../support/client.ts";
-import { composer, message, prepare, test, useHouse, useSandbox, write } from "./support.ts";
+import { composer, giveSandboxKey, message, prepare, sharedHouse, test, write } from "./support.ts";
 
-const house = useHouse();
+const house = sharedHouse();
 
 /** Two people, an agent of each, and a group of the four. */
 async function room() {
   const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  await Promise.all([useSandbox(ada), useSandbox(bob)]);
+  await Promise.all([giveSandboxKey(ada), giveSandboxKey(bob)]);
   for (const owner of [ada, bob]) {
     await prepare(owner, "setAgentLimits", { provider: "claude", spenders: "participants" });
   }

@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
 import { groupOf, type Person } from "../support/client.ts";
-import { composer, message, scroller, test, useHouse, write } from "./support.ts";
+import { composer, message, scroller, sharedHouse, test, write } from "./support.ts";
 
-const house = useHouse();
+const house = sharedHouse();
 
 async function history(length: number) {
   const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);

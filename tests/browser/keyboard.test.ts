@@ -1,9 +1,9 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { agentOf, groupOf } from "../support/client.ts";
-import { composer, message, test, useHouse, useSandbox } from "./support.ts";
+import { composer, giveSandboxKey, message, sharedHouse, test } from "./support.ts";
 
-const house = useHouse();
+const house = sharedHouse();
 
 /** Presses Tab until the thing of that name has the focus, as somebody without a pointer would. */
 async function tabTo(page: Page, name: string | RegExp): Promise<void> {
@@ -53,7 +53,7 @@ test("from nothing to an answer by keyboard alone", async () => {
 
 test("names are completed, lines broken, and the last message edited, without leaving the keys", async () => {
   const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  await useSandbox(ada);
+  await giveSandboxKey(ada);
   const chat = await ada.call("startChat", {
     usernames: [bob.username, agentOf(ada)],
     title: "Keys",

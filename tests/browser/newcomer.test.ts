@@ -1,8 +1,8 @@
 import { describe, expect } from "bun:test";
 import { buildWeb, firstLoad } from "../../packages/web/build.ts";
-import { message, test, useHouse } from "./support.ts";
+import { message, sharedHouse, test } from "./support.ts";
 
-const house = useHouse();
+const house = sharedHouse();
 
 test("a newcomer has an agent answering in under a minute, without reading anything", async () => {
   await using visit = await house().visit();

@@ -1,9 +1,9 @@
 import { expect } from "bun:test";
 import { groupOf } from "../support/client.ts";
 import { wireTo } from "./proxy.ts";
-import { composer, message, test, useHouse, write } from "./support.ts";
+import { composer, message, sharedHouse, test, write } from "./support.ts";
 
-const house = useHouse();
+const house = sharedHouse();
 
 test("what is written offline is kept, sent once when the connection is back, and caught up with", async () => {
   const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);

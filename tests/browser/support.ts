@@ -64,7 +64,7 @@ async function inTurn(run: () => Promise<void>): Promise<void> {
 }
 
 /** One house for all tests of a file, and what has to be in it before the first of them. */
-export function useHouse(furnish?: (house: House) => Promise<void>): () => House {
+export function sharedHouse(furnish?: (house: House) => Promise<void>): () => House {
   let house: House | undefined;
   beforeAll(async () => {
     house = await openHouse();
@@ -156,7 +156,7 @@ async function visit(
 }
 
 /** Gives somebody's agent a test key, so that the built-in model answers. */
-export const useSandbox = (person: Person, provider = "claude") =>
+export const giveSandboxKey = (person: Person, provider = "claude") =>
   person.call("setAgentKey", { provider, api_key: "sandbox-browser-test" });
 
 /** Calls that must not fail and whose answers do not matter. */
