@@ -4,8 +4,8 @@ import type { Store, TurnRecord, WriteTx } from "../store/store.ts";
 const GATHER_MS = 25;
 /** However many streams there are, they are stored together, and so often at the most. */
 const PAUSE_MS = 4;
-/** When there is so much that storing it takes long, gathering takes so many times as long. */
-const REST = 4;
+/** Beyond 200 streams each gathers longer, so that all of them together cost no more. */
+const GATHER_MS_PER_STREAM = 1 / 8;
 
 /** One answer on its way into the conversation. */
 export interface AnswerStream {
@@ -41,17 +41,18 @@ export function deltas(store: Store): Deltas {
   const due = new Set<Stream>();
   let timer: NodeJS.Timeout | undefined;
   let flushAt = Number.POSITIVE_INFINITY;
-  let gatherMs = GATHER_MS;
+  let open = 0;
   let storedAt = 0;
   let storing: Promise<void> | null = null;
 
-  const isReady = (stream: Stream, now: number) => stream.takenAt + gatherMs <= now + 1;
+  const gatherMs = () => Math.max(GATHER_MS, open * GATHER_MS_PER_STREAM);
+  const isReady = (stream: Stream, now: number) => stream.takenAt + gatherMs() <= now + 1;
 
   /** A first word, or one after a silence, leaves at once; others when they have gathered. */
   function schedule(stream: Stream): void {
     if (storing) return;
     const now = performance.now();
-    const at = Math.max(storedAt + PAUSE_MS, stream.takenAt + gatherMs, now);
+    const at = Math.max(storedAt + PAUSE_MS, stream.takenAt + gatherMs(), now);
     if (at >= flushAt) return;
     clearTimeout(timer);
     flushAt = at;
@@ -62,8 +63,8 @@ export function deltas(store: Store): Deltas {
   function flush(): void {
     clearTimeout(timer);
     flushAt = Number.POSITIVE_INFINITY;
-    const began = performance.now();
-    const ready = [...due].filter((stream) => isReady(stream, began));
+    const now = performance.now();
+    const ready = [...due].filter((stream) => isReady(stream, now));
     for (const stream of ready) due.delete(stream);
     const stored = keep(store, ready.map(take));
     for (const stream of ready) stream.stored = stored;
@@ -73,13 +74,13 @@ export function deltas(store: Store): Deltas {
       .then(() => {
         storing = null;
         storedAt = performance.now();
-        gatherMs = Math.max(GATHER_MS, (storedAt - began) * REST);
         for (const stream of due) schedule(stream);
       });
   }
 
   return {
     open(turn, call) {
+      open++;
       const stream: Stream = {
         turn,
         call,
@@ -101,6 +102,7 @@ export function deltas(store: Store): Deltas {
             if (storing) await storing;
             else flush();
           }
+          open--;
           await stream.stored;
         },
       };

@@ -14,8 +14,10 @@ import { sessionReads, sessionWrites } from "./sessions.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 
 const MAINTENANCE_MS = 1000;
-/** After this many units of work the log is moved into the database; it then has some 50 MB. */
+/** After this many units of work what the log holds is moved into the database. */
 const UNITS_PER_CHECKPOINT = 8000;
+/** After this many the log is made to begin anew, which holds up writers; it then has some 300 MB. */
+const UNITS_PER_LOG = 100_000;
 /** How many messages are indexed for search a second while nobody searches. */
 const INDEXED_PER_ROUND = 2000;
 
@@ -106,6 +108,7 @@ function openLog(path: string) {
 /** Once a second: search is kept up to date, and the log is kept short. */
 function maintain(group: GroupWriter, background: ReturnType<typeof startBackground>) {
   let moved = 0;
+  let begun = 0;
   let round: Promise<unknown> = Promise.resolve();
   let busy = false;
   const checkpoint = () => background.ask({ kind: "checkpoint" });
@@ -114,6 +117,8 @@ function maintain(group: GroupWriter, background: ReturnType<typeof startBackgro
     if (group.written() - moved < UNITS_PER_CHECKPOINT) return;
     moved = group.written();
     await checkpoint();
+    if (moved - begun < UNITS_PER_LOG) return;
+    begun = moved;
     // What was written during the first leaves little for the second, which then covers it all:
     // only so does the log begin anew instead of growing for as long as somebody writes.
     await group.pause(checkpoint);
