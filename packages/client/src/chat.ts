@@ -1,97 +1,30 @@
 import type {
   Account,
   Conversation,
-  ConversationDetail,
   EventFrame,
   Message,
   SharedConversation,
 } from "@parley/protocol";
-import { asSent, changed, changedId, later } from "./message.ts";
+import { asSent, changed, changedId } from "./message.ts";
+import { named } from "./names.ts";
 import { share } from "./share.ts";
 import type { ChatState } from "./state.ts";
 import type { LocalChat, LocalMessage } from "./types.ts";
 import { withoutMessages } from "./window.ts";
 
-export type Snapshot = Conversation | ConversationDetail;
 type Figures = Conversation["unread"];
 
-const NOTHING: Figures = { human: 0, agent: 0, mentions: 0 };
+export const NOTHING: Figures = { human: 0, agent: 0, mentions: 0 };
 
-/** A conversation as the server has it, met with what is known of it. */
-export function adopted(known: ChatState | undefined, snapshot: Snapshot): ChatState {
-  if (!known) {
-    const { reads = {} } = snapshot as Partial<ConversationDetail>;
-    const last_message = snapshot.last_message && asSent(snapshot.last_message);
-    return {
-      chat: { ...snapshot, last_message, reads },
-      window: null,
-      heard: snapshot.seq,
-      doubts: 0,
-      answered: 0,
-      gone: new Set(),
-    };
-  }
-  const reads = readsOf(known.chat, snapshot);
-  if (snapshot.seq < known.chat.seq) {
-    return withChat(known, share(known.chat, { ...known.chat, reads }));
-  }
-  const participants = participantsOf(known.chat, snapshot);
-  const chat = { ...snapshot, ...mineIn(known, snapshot), participants, reads };
-  const met = withChat(known, share<LocalChat>(known.chat, chat));
-  const heard = Math.max(known.heard, snapshot.seq);
-  const next = named({ ...met, heard }, participants);
-  return isCertain(next, snapshot) ? next : doubtful(next);
-}
+export const figures = (unread: Figures) => ({ unread, unread_count: unread.human + unread.agent });
 
-/** Not if it was on its way while its latest message was hidden, or shows some of the members only. */
-function isCertain({ window, gone, chat }: ChatState, { last_message }: Snapshot): boolean {
-  const isWhole = window === null || chat.participants.length >= chat.participant_count;
-  return isWhole && !(last_message && gone.has(last_message.id));
-}
-
-/** The caller's own figures. What was read here and is not known there yet stays read. */
-function mineIn({ chat, window, gone }: ChatState, snapshot: Snapshot) {
-  const fetched = snapshot.last_message;
-  const isGone = fetched !== null && gone.has(fetched.id);
-  const last_message = isGone ? (window?.items.at(-1) ?? null) : lastOf(chat, fetched);
-  const last_read_seq = Math.max(chat.last_read_seq, snapshot.last_read_seq);
-  const isRead = last_read_seq > snapshot.last_read_seq && (fetched?.seq ?? 0) <= last_read_seq;
-  return { last_message, last_read_seq, ...(isRead && figures(NOTHING)) };
-}
-
-function lastOf({ last_message: known }: LocalChat, fetched: Message | null): LocalMessage | null {
-  if (!fetched) return null;
-  return known?.id === fetched.id ? later(asSent(known), fetched) : asSent(fetched);
-}
-
-/** Lists show the first of a large group only: nobody who is known is forgotten for that. */
-function participantsOf(known: LocalChat, { seq, participants, participant_count }: Snapshot) {
-  const isWhole = participants.length === participant_count;
-  if (isWhole || seq > known.seq) return participants;
-  const names = new Map(participants.map((account) => [account.username, account]));
-  return known.participants.map((account) => names.get(account.username) ?? account);
-}
-
-function readsOf(known: LocalChat, snapshot: Snapshot): LocalChat["reads"] {
-  const { reads = {} } = snapshot as Partial<ConversationDetail>;
-  const merged: Record<string, number> = { ...known.reads };
-  for (const [username, seq] of Object.entries(reads)) {
-    merged[username] = Math.max(merged[username] ?? 0, seq);
-  }
-  const { participants, participant_count } = snapshot.seq < known.seq ? known : snapshot;
-  if (participants.length < participant_count) return merged;
-  const present = new Set(participants.map(({ username }) => username));
-  return Object.fromEntries(Object.entries(merged).filter(([username]) => present.has(username)));
-}
-
-const figures = (unread: Figures) => ({ unread, unread_count: unread.human + unread.agent });
-
-const withChat = (state: ChatState, chat: LocalChat): ChatState =>
+export const withChat = (state: ChatState, chat: LocalChat): ChatState =>
   chat === state.chat ? state : { ...state, chat };
 
-const doubtful = (state: ChatState): ChatState => ({ ...state, doubts: state.doubts + 1 });
+/** Events alone do not tell: the server is asked. */
+export const doubtful = (state: ChatState): ChatState => ({ ...state, doubts: state.doubts + 1 });
 
-/** What `change` makes of it, if it is the next change of the conversation. */
+/** The conversation after a counted event; as it was when something before the event is missing. */
 export function chatAfter(state: ChatState, frame: EventFrame, me: string | undefined): ChatState {
   const seq = frame.at?.seq ?? 0;
   if (seq !== state.chat.seq + 1) return state;
@@ -230,8 +163,24 @@ function withMembers(state: ChatState, shared: SharedConversation): ChatState {
   const before = state.chat;
   const isWhole = shared.participants.length === shared.participant_count;
   const reads = isWhole ? readsAmong(before, shared) : before.reads;
-  const next = named(withChat(state, { ...before, ...rest, reads }), shared.participants);
+  const participants = membersOf(state, shared);
+  const next = named(withChat(state, { ...before, ...rest, participants, reads }), participants);
   return isWhole ? next : doubtful(next);
+}
+
+/**
+ * Lists and events show the first of a large group only. Where all are known already, they stay
+ * until all are known again.
+ */
+export function membersOf(
+  { chat, window }: ChatState,
+  { participants, participant_count }: SharedConversation,
+): Account[] {
+  if (participants.length === participant_count || window === null) return participants;
+  const shown = new Map(participants.map((account) => [account.username, account]));
+  const known = chat.participants.map((account) => shown.get(account.username) ?? account);
+  const names = new Set(known.map(({ username }) => username));
+  return [...known, ...participants.filter(({ username }) => !names.has(username))];
 }
 
 /** Whoever has just come has read up to where they came in. */
@@ -264,37 +213,4 @@ export function withRead(
   if (chat.unread_count === 0) return next;
   if ((chat.last_message?.seq ?? 0) > seq) return doubtful(next);
   return withChat(next, { ...next.chat, ...figures(NOTHING) });
-}
-
-/** The message under its sender's latest name; an event may have been made just before a change of name. */
-export function signedAsNow<Known extends Message>({ chat }: ChatState, message: Known): Known {
-  const { sender } = message;
-  const now = chat.participants.find(({ username }) => username === sender.username);
-  if (!now || now.display_name === sender.display_name) return message;
-  return { ...message, sender: { ...sender, display_name: now.display_name } };
-}
-
-/** A name is the account's, wherever it stands. */
-export function named(state: ChatState, accounts: readonly Account[]): ChatState {
-  const names = new Map(accounts.map(({ username, display_name }) => [username, display_name]));
-  const rename = <Named extends Account>(account: Named): Named => {
-    const display_name = names.get(account.username) ?? account.display_name;
-    return display_name === account.display_name ? account : { ...account, display_name };
-  };
-  const { chat, window } = state;
-  const message = <Known extends Message>(one: Known): Known => {
-    const sender = rename(one.sender);
-    return sender === one.sender ? one : { ...one, sender };
-  };
-  const renamed = share(chat, {
-    ...chat,
-    participants: chat.participants.map(rename),
-    created_by: rename(chat.created_by),
-    last_message: chat.last_message && message(chat.last_message),
-  });
-  const items = window && share(window.items, window.items.map(message));
-  return {
-    ...withChat(state, renamed),
-    window: window && items && items !== window.items ? { ...window, items } : window,
-  };
 }

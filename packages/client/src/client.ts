@@ -1,14 +1,11 @@
 import type { EventFrame, EventName, InputOf, OutputOf } from "@parley/protocol";
-import { commands } from "./commands.ts";
 import { keeper } from "./keep.ts";
+import { liveModel, type ModelParts } from "./model.ts";
 import { operationsOver } from "./operations.ts";
-import { outbox } from "./outbox.ts";
 import { session } from "./session.ts";
-import { put } from "./share.ts";
 import { createStore, type Store } from "./store.ts";
-import { type Sync, synchronizer } from "./sync.ts";
-import type { Client, ClientOptions, LiveModel, Operations } from "./types.ts";
-import { typist } from "./typist.ts";
+import type { Sync } from "./sync.ts";
+import type { Client, ClientOptions, Operations } from "./types.ts";
 
 /** A client of the service: its operations, its events, and a live model of what its user sees. */
 export function createClient(options: ClientOptions = {}): Client {
@@ -20,62 +17,27 @@ export function createClient(options: ClientOptions = {}): Client {
     onOpen(account) {
       store.dispatch({ type: "me", me: account });
       kept.open(account);
-      sending.flush();
+      parts.opened();
     },
     onEvent(frame) {
       store.dispatch({ type: "event", frame });
-      sync.heard(frame);
+      parts.sync.heard(frame);
       heard.tell(frame);
     },
-    catchUp: () => sync.catchUp(),
-    onLost() {
-      sync.halt();
-      store.dispatch({ type: "typingEnded" });
-    },
-    onSignedOut() {
-      sync.halt();
-      sync.reset();
-      typing.close();
-      kept.close();
-      store.dispatch({ type: "reset", status: "signed_out" });
-    },
+    catchUp: () => parts.sync.catchUp(),
+    onLost: () => parts.halted(),
+    onSignedOut: () => parts.reset(),
   });
   const plain = operationsOver(mine.call);
-  const sync = synchronizer(store, plain, mine);
-  const sending = outbox(store, plain, mine.canCall);
-  const typing = typist(
-    store,
-    (chat_id, is_typing) => void plain.sendChatAction({ chat_id, is_typing }).catch(() => {}),
-    mine.isConnected,
-  );
+  const parts: ModelParts = liveModel(store, plain, mine, kept);
   const api = operationsOver(async (name, input) => {
     const result = await mine.call(name, input);
-    await consequences(store, sync, name, input, result);
+    await consequences(store, parts.sync, name, input, result);
     if (name === "signOut") mine.forget();
     return result;
   });
-  const model: LiveModel = {
-    get: store.get,
-    watch: store.watch,
-    openChat: sync.openChat,
-    loadOlder: sync.loadOlder,
-    loadMoreChats: sync.loadMoreChats,
-    refreshAgents: sync.refreshAgents,
-    ...commands(store, plain, mine),
-    send(chatId, content, { replyTo } = {}) {
-      typing.stop(chatId);
-      return sending.add(chatId, content, replyTo);
-    },
-    retry: sending.retry,
-    discard: sending.discard,
-    typing: typing.typing,
-    setDraft(chatId, text) {
-      const drafts = put(store.state.drafts, chatId, text === "" ? undefined : text);
-      store.dispatch({ type: "drafts", drafts });
-    },
-  };
   const own: Omit<Client, keyof Operations> = {
-    model,
+    model: parts.model,
     get status() {
       return store.state.status;
     },
@@ -91,8 +53,7 @@ export function createClient(options: ClientOptions = {}): Client {
     },
     close() {
       mine.close();
-      sync.halt();
-      typing.close();
+      parts.halted();
     },
     on: heard.on,
   };

@@ -3,7 +3,7 @@ import { keepConnected } from "./connection.ts";
 import { callError, isUnauthorized } from "./errors.ts";
 import { gate } from "./gate.ts";
 import { callHttp } from "./http.ts";
-import type { Patience } from "./retry.ts";
+import type { Connectivity } from "./model.ts";
 import type { ClientOptions, Status } from "./types.ts";
 
 const TIMEOUT_MS = 20_000;
@@ -21,7 +21,7 @@ export interface SessionEvents {
   onSignedOut(): void;
 }
 
-export interface Session extends Patience {
+export interface Session extends Connectivity {
   readonly token: string | null;
   /** Over the socket while it is open, over HTTP otherwise. */
   call(name: string, input: object): Promise<unknown>;
@@ -30,7 +30,6 @@ export interface Session extends Patience {
   /** Forgets the token. */
   forget(): void;
   close(): void;
-  isConnected(): boolean;
 }
 
 /** The token, the connection made with it, and calls by whichever way is open. */
@@ -81,7 +80,10 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
     const used = token;
     try {
       const isSocket = connection.isOpen() && !isEntrance;
-      return await (isSocket ? connection.call(name, input) : http(name, input));
+      const result = await (isSocket ? connection.call(name, input) : http(name, input));
+      // What one person has asked for is not for whoever has come after them.
+      if (used !== token && !isEntrance) throw callError("unauthorized", "signed out");
+      return result;
     } catch (error) {
       if (isUnauthorized(error) && !isEntrance && used !== null && used === token) forget();
       throw error;

@@ -3,8 +3,12 @@ import { callError } from "./errors.ts";
 
 /** A connection on which nothing was heard for so long is asked whether it is still there. */
 const QUIET_MS = 30_000;
+/** A sign of life needs no work on the other side: it comes soon or not at all. */
+const SIGN_MS = 5000;
 const TOO_BIG = 1009;
 const ABNORMAL = 1006;
+/** A `readyState`. */
+const OPEN = 1;
 
 export interface SocketOptions {
   /** Of the service, with `http` or `https`. */
@@ -97,7 +101,7 @@ export function openSocket(options: SocketOptions): Socket {
     options.onClose(code);
   }
 
-  function call(name: string, input: object): Promise<unknown> {
+  function call(name: string, input: object, patienceMs = timeoutMs): Promise<unknown> {
     const id = ++calls;
     const frame = JSON.stringify({ method: name, params: asSocketParams(input), id });
     return new Promise((resolve, reject) => {
@@ -105,14 +109,15 @@ export function openSocket(options: SocketOptions): Socket {
         pending.delete(id);
         reject(callError("unavailable", "the service did not answer in time"));
         end(ABNORMAL);
-      }, timeoutMs);
+      }, patienceMs);
       pending.set(id, { size: frame.length, timer, resolve, reject });
       wire.send(frame);
     });
   }
 
   function check(): void {
-    if (!ended && wire.readyState === 1) call("getMe", {}).catch(() => {});
+    if (ended || wire.readyState !== OPEN) return;
+    call("getMe", {}, Math.min(SIGN_MS, timeoutMs)).catch(() => {});
   }
 
   return { call, check, close: () => end(1000) };

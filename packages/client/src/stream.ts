@@ -37,7 +37,7 @@ export function append<Known extends Message>(
     const bytes = encoder.encode(each.delta);
     const start = each.offset - bytes.length;
     if (start > length) {
-      early.push(each);
+      if (early.at(-1)?.offset !== each.offset) early.push(each);
       continue;
     }
     content += start === length ? each.delta : decoder.decode(bytes.subarray(length - start));

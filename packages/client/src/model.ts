@@ -1,0 +1,79 @@
+import { commands } from "./commands.ts";
+import type { Keeper } from "./keep.ts";
+import { outbox } from "./outbox.ts";
+import type { Patience } from "./retry.ts";
+import { put } from "./share.ts";
+import type { Store } from "./store.ts";
+import { type Sync, synchronizer } from "./sync.ts";
+import type { LiveModel, Operations } from "./types.ts";
+import { typist } from "./typist.ts";
+
+export interface Connectivity extends Patience {
+  /** Whether there is a connection on which events come. */
+  isConnected(): boolean;
+}
+
+export interface ModelParts {
+  model: LiveModel;
+  sync: Sync;
+  /** A connection was made. */
+  opened(): void;
+  /** The connection was lost, or is not wanted any more. */
+  halted(): void;
+  /** Nobody is signed in any more. */
+  reset(): void;
+}
+
+/** The live model, and how it hears of the connection. */
+export function liveModel(
+  store: Store,
+  api: Operations,
+  connectivity: Connectivity,
+  kept: Keeper,
+): ModelParts {
+  const sync = synchronizer(store, api, connectivity);
+  const sending = outbox(store, api, connectivity.canCall);
+  const typing = typist(
+    store,
+    (chat_id, is_typing) => void api.sendChatAction({ chat_id, is_typing }).catch(() => {}),
+    connectivity.isConnected,
+  );
+  const { openChat, loadOlder, loadMoreChats, refreshAgents } = sync;
+  const model: LiveModel = {
+    get: store.get,
+    watch: store.watch,
+    openChat,
+    loadOlder,
+    loadMoreChats,
+    refreshAgents,
+    ...commands(store, api, connectivity),
+    send(chatId, content, { replyTo } = {}) {
+      typing.stop(chatId);
+      return sending.add(chatId, content, replyTo);
+    },
+    retry: sending.retry,
+    discard: sending.discard,
+    typing: typing.typing,
+    setDraft(chatId, text) {
+      const drafts = put(store.state.drafts, chatId, text === "" ? undefined : text);
+      store.dispatch({ type: "drafts", drafts });
+    },
+  };
+  const halted = () => {
+    sync.halt();
+    typing.close();
+    store.dispatch({ type: "typingEnded" });
+  };
+  return {
+    model,
+    sync,
+    opened: sending.flush,
+    halted,
+    reset() {
+      halted();
+      sync.reset();
+      kept.close();
+      store.dispatch({ type: "reset", status: "signed_out" });
+    },
+  };
+}

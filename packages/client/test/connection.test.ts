@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Person, people, post } from "../../../tests/support/client.ts";
+import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
+import { createClient, isCallError } from "../src/index.ts";
+import { clientOf, connected, contents, memoryStorage, online, until } from "./support/clients.ts";
+import { FaultyLine } from "./support/proxy.ts";
+
+let server: TestServer;
+let ann: Person;
+let bob: Person;
+beforeAll(async () => {
+  server = await startServer(noRates);
+  [ann, bob] = await people(server.url, "ann", "bob");
+}, 30_000);
+afterAll(() => server[Symbol.asyncDispose]());
+
+const codeOf = async (call: Promise<unknown>): Promise<string | undefined> => {
+  const error = await call.catch((thrown: unknown) => thrown);
+  return isCallError(error) ? error.code : undefined;
+};
+
+const status = (client: { status: string } & Parameters<typeof until>[0], wanted: string) =>
+  until(client, "status", () => client.status === wanted, `the status ${wanted}`);
+
+describe("entering", () => {
+  test("signs up, connects and knows who one is; the token serves later clients", async () => {
+    const first = createClient({ url: server.url });
+    expect(first.status).toBe("signed_out");
+    const username = `new_${Date.now().toString(36)}`;
+    const { account } = await first.enter("signUp", { username, password: "correct horse" });
+    expect(first.status).toBe("online");
+    expect(first.model.get("me")).toEqual(account);
+    expect(first.model.get("agents").map(({ provider }) => provider)).toEqual(["claude", "gpt"]);
+    first.close();
+    using second = await connected({ token: first.token ?? "" }, server.url);
+    expect(second.model.get("me")).toEqual(account);
+  });
+
+  test("with a wrong password fails, and changes nothing", async () => {
+    const client = createClient({ url: server.url });
+    const input = { username: ann.username, password: "wrong horse battery" };
+    expect(await codeOf(client.enter("signIn", input))).toBe("unauthorized");
+    expect(client.status).toBe("signed_out");
+    expect(await codeOf(client.connect())).toBe("unauthorized");
+  });
+
+  test("with a token that is not one ends signed out", async () => {
+    using client = clientOf({ token: "ply_nonsense" }, server.url);
+    expect(await codeOf(client.connect())).toBe("unauthorized");
+    expect(client.status).toBe("signed_out");
+    expect(client.token).toBeNull();
+  });
+
+  test("as somebody else forgets what the first one saw", async () => {
+    const [cat, dan] = await people(server.url, "cat", "dan");
+    const { id } = await cat.call("startChat", { usernames: [ann.username] });
+    using client = await connected(cat, server.url);
+    expect(client.model.get("chats")).toEqual([id]);
+    await client.enter("signIn", { username: dan.username, password: "correct horse battery" });
+    expect(client.model.get("me")?.username).toBe(dan.username);
+    expect(client.model.get("chats")).toEqual([]);
+  });
+});
+
+describe("leaving", () => {
+  test("ends the session and forgets everything, the storage too", async () => {
+    const [cat] = await people(server.url, "cat");
+    const { id } = await cat.call("startChat", { usernames: [ann.username] });
+    const storage = memoryStorage();
+    using client = await connected(cat, server.url, { storage });
+    client.model.setDraft(id, "soon");
+    expect(storage.items.size).toBe(1);
+    await client.leave();
+    expect(client.status).toBe("signed_out");
+    expect(client.token).toBeNull();
+    expect(client.model.get("chats")).toEqual([]);
+    expect(client.model.get("me")).toBeNull();
+    expect(storage.items.size).toBe(0);
+    expect((await post(server.url, "getMe", {}, cat.token)).status).toBe(401);
+  });
+
+  test("in one tab signs out the others of the same session", async () => {
+    const [cat] = await people(server.url, "cat");
+    using one = await connected(cat, server.url);
+    using two = await connected(cat, server.url);
+    await one.signOut();
+    await status(two, "signed_out");
+    expect(two.token).toBeNull();
+    expect(one.status).toBe("signed_out");
+  });
+});
+
+describe("a lost connection", () => {
+  test("comes back by itself, with what was missed", async () => {
+    const { id } = await ann.call("startChat", { usernames: [bob.username], kind: "group" });
+    await using proxy = await FaultyLine.to(server.url);
+    using client = await connected(ann, proxy.url);
+    await client.model.openChat(id);
+    proxy.refuse(true);
+    proxy.cut();
+    await status(client, "offline");
+    for (let count = 0; count < 250; count++) {
+      await bob.call("sendMessage", { chat_id: id, content: `missed ${count}` });
+    }
+    const elsewhere = await bob.call("startChat", { usernames: [ann.username], title: "New" });
+    proxy.calm();
+    await online(client);
+    expect(contents(client, id)).toHaveLength(250);
+    expect(contents(client, id).at(-1)).toBe("missed 249");
+    expect(client.model.get("chats").slice(0, 2).toSorted()).toEqual([id, elsewhere.id].toSorted());
+    expect(client.model.get(`chat:${id}`)?.unread_count).toBe(250);
+  }, 20_000);
+
+  test("that nobody has noticed is found out by a call without an answer", async () => {
+    await using proxy = await FaultyLine.to(server.url);
+    using client = await connected(ann, proxy.url, { timeoutMs: 150 });
+    proxy.stall("toServer", "toClient");
+    expect(await codeOf(client.getMe())).toBe("unavailable");
+    expect(client.status).toBe("offline");
+    proxy.calm();
+    await online(client);
+    expect((await client.getMe()).username).toBe(ann.username);
+  });
+
+  test("leaves calls to HTTP meanwhile", async () => {
+    await using proxy = await FaultyLine.to(server.url);
+    // A socket that never opens, as behind some proxies.
+    class Dead extends EventTarget {
+      readonly readyState = 0;
+      close() {}
+    }
+    const options = { WebSocket: Dead as unknown as typeof WebSocket };
+    using client = clientOf(ann, proxy.url, options);
+    void client.connect();
+    expect(client.status).toBe("connecting");
+    expect((await client.getMe()).username).toBe(ann.username);
+    proxy.refuse(true);
+    proxy.cut();
+    expect(await codeOf(client.getMe())).toBe("unavailable");
+  });
+
+  test("comes back at once when the network or the tab does", async () => {
+    const page = new EventTarget();
+    const tab = Object.assign(new EventTarget(), { visibilityState: "visible" });
+    Object.assign(globalThis, { window: page, document: tab });
+    try {
+      await using proxy = await FaultyLine.to(server.url);
+      using client = await connected(ann, proxy.url, {
+        // Longer than this test may take.
+        reconnectMs: { min: 600_000, max: 600_000 },
+      });
+      for (const comeBack of [
+        () => page.dispatchEvent(new Event("online")),
+        () => tab.dispatchEvent(new Event("visibilitychange")),
+      ]) {
+        proxy.cut();
+        await status(client, "offline");
+        comeBack();
+        await online(client);
+      }
+    } finally {
+      Object.assign(globalThis, { window: undefined, document: undefined });
+    }
+  });
+
+  test("survives a restart of the service", async () => {
+    await using own = await startServer(noRates);
+    const [cat, dan] = await people(own.url, "cat", "dan");
+    const { id } = await cat.call("startChat", { usernames: [dan.username] });
+    await using proxy = await FaultyLine.to(own.url);
+    using client = await connected(cat, proxy.url);
+    await client.model.openChat(id);
+    await own.stop();
+    await status(client, "offline");
+    client.model.send(id, "while it was down");
+    await own.restart();
+    proxy.leadTo(own.url);
+    await until(
+      client,
+      `messages:${id}`,
+      () => client.model.get(`messages:${id}`).items[0]?.delivery === "sent",
+    );
+    await online(client);
+  }, 30_000);
+});
+
+test("a client that was closed hears nothing and sends nothing more", async () => {
+  const { id } = await ann.call("startChat", { usernames: [bob.username], kind: "group" });
+  using client = await connected(ann, server.url);
+  client.close();
+  expect(client.status).toBe("offline");
+  await bob.call("sendMessage", { chat_id: id, content: "unheard" });
+  client.model.send(id, "unsent");
+  expect(await codeOf(client.model.openChat(id))).toBe("unavailable");
+  expect(client.model.get(`chat:${id}`)?.seq).toBe(0);
+  expect((await ann.call("getChat", { chat_id: id })).seq).toBe(1);
+  await client.connect();
+  await until(client, `chat:${id}`, () => client.model.get(`chat:${id}`)?.seq === 2);
+});
+
+test("errors of the service carry its code and what is wrong with which field", async () => {
+  for (const client of [clientOf(ann, server.url), await connected(ann, server.url)]) {
+    const error = await client.getChat({ chat_id: "nonsense" }).catch((thrown: unknown) => thrown);
+    if (!isCallError(error)) throw error;
+    expect(error.code).toBe("bad_request");
+    expect(Object.values(error.fields ?? {})).toEqual(["must be a UUID"]);
+    client.close();
+  }
+});
+
+test("events can be listened to by name", async () => {
+  const { id } = await ann.call("startChat", { usernames: [bob.username], kind: "group" });
+  using client = await connected(ann, server.url);
+  const heard: string[] = [];
+  const stop = client.on("events.messageNew", ({ params }) => heard.push(params.content));
+  await bob.call("sendMessage", { chat_id: id, content: "one" });
+  await until(client, `chat:${id}`, () => heard.length === 1);
+  stop();
+  await bob.call("sendMessage", { chat_id: id, content: "two" });
+  await until(client, `chat:${id}`, () => client.model.get(`chat:${id}`)?.seq === 2);
+  expect(heard).toEqual(["one"]);
+});

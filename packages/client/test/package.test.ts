@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { startServer, type TestServer } from "../../../tests/support/server.ts";
+
+const HERE = join(import.meta.dir, "..");
+const LARGEST = 20_000;
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer();
+}, 30_000);
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function bundle(entry: string): Promise<string> {
+  const { outputs } = await Bun.build({
+    entrypoints: [join(HERE, entry)],
+    target: "browser",
+    minify: true,
+  });
+  return outputs[0]?.text() ?? "";
+}
+
+/** Runs a program to its end, and returns what it printed. */
+async function run(...command: string[]): Promise<string> {
+  const child = Bun.spawn(command, { cwd: HERE, stdout: "pipe", stderr: "pipe" });
+  const [printed, errors, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${errors}`);
+  return printed;
+}
+
+describe("the package", () => {
+  test("is as small as the README says, and smaller than 20 kB", async () => {
+    const size = Bun.gzipSync(await bundle("src/index.ts")).length;
+    expect(size).toBeLessThan(LARGEST);
+    const [, stated] =
+      /(\d+) kB gzipped/.exec(await Bun.file(join(HERE, "README.md")).text()) ?? [];
+    expect(Math.ceil(size / 1000)).toBe(Number(stated));
+  });
+
+  test("brings along nothing but itself", async () => {
+    const code = await bundle("src/index.ts");
+    expect(code).not.toMatch(/\bimport\s*[{"'*(]|\brequire\(|ZodError/);
+  });
+
+  test("has a quick start that runs as it stands", async () => {
+    const readme = await Bun.file(join(HERE, "README.md")).text();
+    const [, quickStart = ""] = /^```ts\n(.*?)^```$/ms.exec(readme) ?? [];
+    const here = quickStart.replace("http://localhost:8080", server.url);
+    expect(here).not.toBe(quickStart);
+    expect(await run(process.execPath, "-e", here)).toContain("You said:\n\n> Hello!");
+  }, 30_000);
+
+  const node = Bun.which("node");
+  test.skipIf(node === null)(
+    "runs under Node, over HTTP where there is no WebSocket",
+    async () => {
+      const code = await bundle("src/index.ts");
+      const library = `data:text/javascript;base64,${Buffer.from(code).toString("base64")}`;
+      const script = nodeScript(library, server.url);
+      const told = JSON.parse(await run(node ?? "", "--input-type=module", "-e", script));
+      expect(told.sent).toEqual(["hello from Node"]);
+      expect(told.connecting).toMatch(/^(online|There is no WebSocket here.*)$/);
+    },
+    30_000,
+  );
+});
+
+const nodeScript = (library: string, url: string) => `
+  import { createClient } from ${JSON.stringify(library)};
+
+  const url = ${JSON.stringify(url)};
+  const username = "node_" + Date.now().toString(36);
+  const { access_token } = await createClient({ url }).signUp({
+    username,
+    password: "correct horse battery",
+  });
+  const client = createClient({ url, token: access_token });
+  const { id } = await client.startChat({ usernames: [], title: "Notes" });
+  const isLeft = new Promise((resolve) => {
+    client.model.watch("messages:" + id, () => {
+      if (client.model.get("messages:" + id).items.length === 0) resolve();
+    });
+  });
+  client.model.send(id, "hello from Node");
+  await isLeft;
+  const { items } = await client.getChatHistory({ chat_id: id });
+  const connecting = await client.connect().then(() => client.status, (error) => error.message);
+  client.close();
+  console.log(JSON.stringify({ sent: items.map(({ content }) => content), connecting }));
+`;

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Person, people } from "../../../tests/support/client.ts";
+import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
+import type { Client, LocalMessage } from "../src/index.ts";
+import { connected, online, until } from "./support/clients.ts";
+import { FaultyLine } from "./support/proxy.ts";
+import { equalsServer, loadAll } from "./support/view.ts";
+
+let server: TestServer;
+let ann: Person;
+beforeAll(async () => {
+  server = await startServer(noRates);
+  [ann] = await people(server.url, "ann");
+  await ann.call("setAgentKey", { provider: "claude", api_key: "sandbox-1234567890" });
+}, 30_000);
+afterAll(() => server[Symbol.asyncDispose]());
+
+const agentChat = async (): Promise<string> =>
+  (await ann.call("startChat", { usernames: [`${ann.username}:claude`], kind: "direct" })).id;
+
+const answers = (client: Client, chat: string): LocalMessage[] =>
+  client.model.get(`messages:${chat}`).items.filter(({ sender }) => sender.kind === "agent");
+
+const streaming = (client: Client, chat: string, id: string | undefined, bytes = 1) =>
+  until(client, `messages:${chat}`, () => {
+    const answer = answers(client, chat).at(-1);
+    return answer?.id !== id && (answer?.content.length ?? 0) >= bytes && answer;
+  });
+
+const finished = (client: Client, chat: string, id: string) =>
+  until(client, `messages:${chat}`, () =>
+    answers(client, chat).find((each) => each.id === id && each.finalized_at !== null),
+  );
+
+/** Everything the message showed on its way, to see that it only ever grew. */
+function growthOf(client: Client, chat: string, id: string): { seen: string[]; stop(): void } {
+  const seen: string[] = [];
+  const stop = client.model.watch(`messages:${chat}`, () => {
+    const message = answers(client, chat).find((each) => each.id === id);
+    if (message && message.content !== seen.at(-1)) seen.push(message.content);
+  });
+  return { seen, stop };
+}
+
+describe("an agent's answer", () => {
+  test("appears as it is written, and is shown as typing until it is whole", async () => {
+    const chat = await agentChat();
+    using client = await connected(ann, server.url);
+    await client.model.openChat(chat);
+    const before = answers(client, chat).at(-1)?.id;
+    client.model.send(chat, "form");
+    const { id, turn } = await streaming(client, chat, before);
+    expect(turn?.status).toBe("streaming");
+    expect(client.model.get(`typing:${chat}`).actors).toHaveLength(1);
+    const { seen, stop } = growthOf(client, chat, id);
+    const { content } = await finished(client, chat, id);
+    stop();
+    expect(seen.length).toBeGreaterThan(1);
+    for (const each of seen) expect(content.startsWith(each)).toBe(true);
+    await until(client, `typing:${chat}`, () => !client.model.get(`typing:${chat}`).actors.length);
+    await equalsServer(client, ann);
+  }, 20_000);
+
+  test("goes on over cuts of the line, and comes out byte for byte", async () => {
+    const chat = await agentChat();
+    await using proxy = await FaultyLine.to(server.url);
+    using client = await connected(ann, proxy.url);
+    await client.model.openChat(chat);
+    const before = answers(client, chat).at(-1)?.id;
+    client.model.send(chat, "long");
+    const { id } = await streaming(client, chat, before);
+    const { seen, stop } = growthOf(client, chat, id);
+    for (let length = 100; length <= 1500; length += 200) {
+      await until(client, `messages:${chat}`, () => (seen.at(-1)?.length ?? 0) >= length);
+      if (length % 400 === 100) proxy.cut();
+      else proxy.cutAfter(length, "toClient");
+    }
+    const { content } = await finished(client, chat, id);
+    stop();
+    for (const each of seen) expect(content.startsWith(each)).toBe(true);
+    await loadAll(client);
+    await equalsServer(client, ann);
+    expect(proxy.accepted).toBeGreaterThan(5);
+  }, 30_000);
+
+  test("is there so far when a conversation is opened in the middle, and goes on", async () => {
+    const chat = await agentChat();
+    using first = await connected(ann, server.url);
+    await first.model.openChat(chat);
+    const before = answers(first, chat).at(-1)?.id;
+    first.model.send(chat, "form");
+    const { id } = await streaming(first, chat, before, 40);
+    using second = await connected(ann, server.url);
+    await second.model.openChat(chat);
+    const { seen, stop } = growthOf(second, chat, id);
+    const { content } = await finished(second, chat, id);
+    stop();
+    for (const each of seen) expect(content.startsWith(each)).toBe(true);
+    expect(seen.length).toBeGreaterThan(1);
+  }, 20_000);
+
+  test("shows in the list of a client that has not opened the conversation", async () => {
+    const chat = await agentChat();
+    using client = await connected(ann, server.url);
+    await ann.call("sendMessage", { chat_id: chat, content: "alert" });
+    const last = () => client.model.get(`chat:${chat}`)?.last_message;
+    const partly = await until(client, `chat:${chat}`, () => {
+      const message = last();
+      return message?.finalized_at === null && message.content !== "" && message;
+    });
+    await until(client, `chat:${chat}`, () => last()?.finalized_at);
+    expect(last()?.content).toStartWith(partly.content);
+  }, 20_000);
+
+  test("that ended while nobody was connected is whole after the return", async () => {
+    const chat = await agentChat();
+    await using proxy = await FaultyLine.to(server.url);
+    using client = await connected(ann, proxy.url);
+    using other = await connected(ann, server.url);
+    await client.model.openChat(chat);
+    await other.model.openChat(chat);
+    const before = answers(client, chat).at(-1)?.id;
+    client.model.send(chat, "buy");
+    const { id } = await streaming(client, chat, before);
+    proxy.refuse(true);
+    proxy.cut();
+    const whole = await finished(other, chat, id);
+    proxy.calm();
+    await online(client);
+    expect(answers(client, chat).at(-1)).toEqual(whole);
+    await equalsServer(client, ann);
+  }, 20_000);
+});

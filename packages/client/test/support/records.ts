@@ -1,0 +1,79 @@
+import type { Account, Conversation, EventFrame, EventName, Message } from "@parley/protocol";
+import { type Action, reduce } from "../../src/reducer.ts";
+import { initialState, type State } from "../../src/state.ts";
+
+export const ann: Account = { username: "ann", kind: "human", display_name: "Ann" };
+export const bob: Account = { username: "bob", kind: "human", display_name: "Bob" };
+export const claude: Account = { username: "ann:claude", kind: "agent", display_name: "Claude" };
+
+const AT = "2026-11-15T02:10:00.000Z";
+export const CHAT = "c1";
+
+export function aMessage(given: Partial<Message> = {}): Message {
+  const seq = given.seq ?? 1;
+  return {
+    id: `m${seq}`,
+    conversation_id: CHAT,
+    seq,
+    version: seq,
+    sender: bob,
+    content: `message ${seq}`,
+    client_msg_id: null,
+    reply_to_id: null,
+    created_at: AT,
+    edited_at: null,
+    finalized_at: AT,
+    reactions: [],
+    mentions: [],
+    turn: null,
+    ...given,
+  };
+}
+
+export function aChat(given: Partial<Conversation> = {}): Conversation {
+  return {
+    id: CHAT,
+    kind: "group",
+    title: null,
+    participants: [ann, bob],
+    created_by: ann,
+    admin: "ann",
+    created_at: AT,
+    updated_at: AT,
+    seq: 0,
+    last_message: null,
+    participant_count: given.participants?.length ?? 2,
+    unread_count: 0,
+    unread: { human: 0, agent: 0, mentions: 0 },
+    last_read_seq: 0,
+    ...given,
+  };
+}
+
+export const run = (state: State, ...actions: Action[]): State => actions.reduce(reduce, state);
+
+/** An event of the conversation; counted if it has a place. */
+export function anEvent<Name extends EventName>(
+  method: Name,
+  params: EventFrame<Name>["params"],
+  seq?: number,
+): Action {
+  const at = seq === undefined ? undefined : { conversation_id: CHAT, seq };
+  return { type: "event", frame: { method, params, ...(at && { at }) } as EventFrame };
+}
+
+/** Ann's state with one conversation, opened, and so many messages of Bob's in it, all read. */
+export function annsState(messages = 0): State {
+  const items = Array.from({ length: messages }, (_, place) => aMessage({ seq: place + 1 }));
+  const snapshot = aChat({
+    seq: messages,
+    last_read_seq: messages,
+    last_message: items.at(-1) ?? null,
+  });
+  return run(
+    initialState("online"),
+    { type: "me", me: ann },
+    { type: "snapshots", snapshots: [snapshot] },
+    { type: "history", chatId: CHAT, page: { items, has_more: false }, since: messages },
+  );
+}
