@@ -3,9 +3,9 @@ import type { Store, TurnRecord, WriteTx } from "../store/store.ts";
 /** What streams fast is gathered for so long before it is stored and sent. */
 const GATHER_MS = 25;
 /** However many streams there are, they are stored together, and so often at the most. */
-const PAUSE_MS = 4;
-/** Beyond 200 streams each gathers longer, so that all of them together cost no more. */
-const GATHER_MS_PER_STREAM = 1 / 8;
+const PAUSE_MS = 5;
+/** Beyond 125 streams each gathers longer, so that all of them together cost no more. */
+const GATHER_MS_PER_STREAM = 1 / 5;
 
 /** One answer on its way into the conversation. */
 export interface AnswerStream {
