@@ -212,9 +212,13 @@ test("events can be listened to by name", async () => {
   const { id } = await ann.call("startChat", { usernames: [bob.username], kind: "group" });
   using client = await connected(ann, server.url);
   const heard: string[] = [];
-  const stop = client.on("events.messageNew", ({ params }) => heard.push(params.content));
+  const arrived = Promise.withResolvers<void>();
+  const stop = client.on("events.messageNew", ({ params }) => {
+    heard.push(params.content);
+    arrived.resolve();
+  });
   await bob.call("sendMessage", { chat_id: id, content: "one" });
-  await until(client, `chat:${id}`, () => heard.length === 1);
+  await arrived.promise;
   stop();
   await bob.call("sendMessage", { chat_id: id, content: "two" });
   await until(client, `chat:${id}`, () => client.model.get(`chat:${id}`)?.seq === 2);
