@@ -144,8 +144,8 @@ const scenarios: Record<string, () => Promise<void>> = {
     const messages = 10_000;
     const made = await seed(dataDir, { people: 2, groups: [[0, 1]], messages });
     await using server = await startPinned(MAIN, { PARLEY_DATA: dataDir, PARLEY_LIMITS: LIMITS });
-    const [token = "", conversation = ""] = [made.tokens[1], made.conversations[0]];
-    const { parley, floor } = await typing(server.url, token, conversation, messages);
+    const [token = "", conversation = ""] = [made.tokens[0], made.conversations[0]];
+    const { loaded, parley, floor } = await typing(server.url, token, conversation, messages);
     print(
       `typing with ${messages} messages loaded, beside a bare text field (a frame has 16.7 ms)`,
     );

@@ -104,7 +104,8 @@ export function commands(store: Store, api: CommandApi, patience: Patience): Com
     store.dispatch({ type: "read", chatId, seq });
     const isWaiting = reading.has(chatId);
     reading.set(chatId, seq);
-    if (!isWaiting) void inOrder(`read:${chatId}`, () => tellRead(chatId)).catch(() => {});
+    if (isWaiting) return;
+    inOrder(`read:${chatId}`, () => tellRead(chatId)).catch(() => reading.delete(chatId));
   }
 
   async function tellRead(chatId: string): Promise<void> {

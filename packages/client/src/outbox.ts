@@ -1,4 +1,4 @@
-import type { Account } from "@parley/protocol";
+import type { Account, Message } from "@parley/protocol";
 import { isCallError, isTransient, isUnauthorized } from "./errors.ts";
 import { asSent } from "./message.ts";
 import { pause, pauseBefore } from "./retry.ts";
@@ -42,7 +42,7 @@ export function outbox(
     working.add(chatId);
     let tries = 0;
     for (let entry = next(chatId); entry && canSend(); entry = next(chatId)) {
-      const error = await attempt(entry);
+      const error = await attempt(entry).then(accepted, (thrown: unknown) => thrown);
       if (error === undefined) {
         tries = 0;
       } else if (isRefusal(error, tries)) {
@@ -56,21 +56,18 @@ export function outbox(
     working.delete(chatId);
   }
 
-  /** The error, if there was one. */
-  async function attempt({ conversation_id, content, id, reply_to_id }: LocalMessage) {
-    try {
-      const message = await api.sendMessage({
-        chat_id: conversation_id,
-        content,
-        client_msg_id: id,
-        ...(reply_to_id !== null && { reply_to_id }),
-      });
-      unheard.delete(id);
-      store.dispatch({ type: "sent", clientMsgId: id, message: asSent(message) });
-      return undefined;
-    } catch (error) {
-      return error;
-    }
+  const attempt = ({ conversation_id, content, id, reply_to_id }: LocalMessage) =>
+    api.sendMessage({
+      chat_id: conversation_id,
+      content,
+      client_msg_id: id,
+      ...(reply_to_id !== null && { reply_to_id }),
+    });
+
+  function accepted(message: Message): void {
+    const clientMsgId = message.client_msg_id ?? "";
+    unheard.delete(clientMsgId);
+    store.dispatch({ type: "sent", clientMsgId, message: asSent(message) });
   }
 
   function refused({ conversation_id: chatId, id, reply_to_id }: LocalMessage, error: unknown) {

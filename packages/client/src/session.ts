@@ -126,6 +126,7 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
       const entered = (await call(how, input)) as OutputOf<"signIn">;
       if (token !== null) forget();
       token = entered.access_token;
+      events.onStatus("offline");
       await connect();
       return entered;
     },

@@ -16,11 +16,12 @@ let longChat: string;
 beforeAll(async () => {
   server = await startServer(noRates);
   crowd = await people(server.url, "ann", "bob", "cat");
+  await crowd[0]?.call("setAgentKey", { provider: "claude", api_key: "sandbox-1234567890" });
   longChat = await startChat("Long", 120);
 }, 30_000);
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Somebody with a client behind a line of its own, and a second one from the second person on. */
+/** Somebody's client, behind a line of its own. */
 interface Seat extends AsyncDisposable {
   person: Person;
   client: TestClient;
@@ -54,6 +55,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     ...["send", "send", "send", "mention", "reply", "edit", "delete", "hide", "react", "react"],
     ...["read", "title", "add", "remove", "leave", "name", "open", "older", "typing"],
     ...["away", "awayEdit", "awayRead", "awayHide", "awayReact", "awayDelete"],
+    ...["ask", "ask", "brake"],
     ...["cut", "cut", "cutLater", "cutLater", "refuse", "allow", "delay", "breathe", "breathe"],
   ),
   seat: fc.nat(3),
@@ -85,6 +87,8 @@ function perform(chats: string[], seats: Seat[], step: Step): unknown {
     hide: () => model.remove(chat_id, message_ids, "me"),
     react: () => model.react(message_id, emoji),
     read: () => model.markRead(chat_id),
+    ask: () => model.send(chat_id, `buy @${crowd[0]?.username}:claude`),
+    brake: () => client.stopChatAgents({ chat_id }),
     title: () => client.setChatTitle({ chat_id, title: text }),
     add: () => client.addChatMembers({ chat_id, usernames: [username] }),
     remove: () => client.removeChatMember({ chat_id, username }),
@@ -118,7 +122,7 @@ const asExpected = (error: unknown): void => {
 
 async function startChat(title: string, messages: number): Promise<string> {
   const [ann, bob, cat] = crowd as readonly [Person, Person, Person];
-  const usernames = [bob.username, cat.username];
+  const usernames = [bob.username, cat.username, `${ann.username}:claude`];
   const { id } = await ann.call("startChat", { usernames, title });
   for (let count = 0; count < messages; count++) {
     await bob.call("sendMessage", { chat_id: id, content: `before ${count}` });
@@ -132,6 +136,11 @@ async function gather(chat_id: string): Promise<void> {
   for (const person of crowd) {
     await person.call("addChatMembers", { chat_id, usernames }).catch(asExpected);
   }
+}
+
+/** Agents fall silent, so that there is an end to compare. */
+async function brake(chat_id: string): Promise<void> {
+  for (const person of crowd) await person.call("stopChatAgents", { chat_id }).catch(asExpected);
 }
 
 async function storm(steps: Step[]): Promise<void> {
@@ -150,6 +159,7 @@ async function storm(steps: Step[]): Promise<void> {
     }
     for (const { proxy } of seats) proxy.calm();
     await Promise.all(acts);
+    for (const chat_id of [chat, longChat]) await brake(chat_id);
     for (const { client, person } of seats) await check(client, person);
   } finally {
     for (const each of seats) await each[Symbol.asyncDispose]();
