@@ -147,7 +147,7 @@ const scenarios: Record<string, () => Promise<void>> = {
     const [token = "", conversation = ""] = [made.tokens[0], made.conversations[0]];
     const { loaded, parley, floor } = await typing(server.url, token, conversation, messages);
     print(
-      `typing with ${messages} messages loaded, beside a bare text field (a frame has 16.7 ms)`,
+      `typing with ${loaded} of ${messages} messages loaded, beside a bare text field (a frame has 16.7 ms)`,
     );
     print("                            Parley      floor   ratio");
     row("key to paint p50 ms", parley.p50, floor.p50);
