@@ -26,8 +26,8 @@ export type Announcement =
   | { endedSession: string }
   /** Agents have something to do. */
   | { queuedTurns: true }
-  /** Whoever runs these turns is to let go of them. */
-  | { endedTurns: readonly number[] };
+  /** The nodes that run these turns are to let go of them. */
+  | { endedTurns: readonly { id: number; node: string | null }[] };
 
 /** A durable change of a conversation, told to everyone in it with the counter's new value. */
 export const counted = <Name extends EventName>(

@@ -66,10 +66,33 @@ export type SignUpPolicy =
   | { kind: "closed" }
   | { kind: "invite"; codes: string[] };
 
+/** PostgreSQL in place of the embedded store. */
+export interface Database {
+  readonly url: string;
+  readonly tls: false | { readonly ca?: string; readonly rejectUnauthorized: boolean };
+}
+
+/** What nodes hear each other by. */
+export interface Nats {
+  readonly servers: readonly string[];
+  readonly credentialsFile?: string | undefined;
+  readonly tls?: NatsTls | undefined;
+}
+
+interface NatsTls {
+  readonly caFile?: string | undefined;
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+}
+
 export interface Config {
   host: string;
   port: number;
   dataDir: string;
+  /** Null: SQLite, in the data folder. */
+  database: Database | null;
+  /** Null: this node is the only one. */
+  nats: Nats | null;
   signUp: SignUpPolicy;
   oidc: { issuer: string; audience: string; usernameClaim: string } | null;
   providers: ReadonlyMap<string, Provider>;
@@ -88,13 +111,12 @@ export interface Config {
 type Environment = Record<string, string | undefined>;
 
 export function readConfig(env: Environment = process.env): Config {
-  for (const name of ["DATABASE_URL", "NATS_URL"]) {
-    if (env[name]) throw new ConfigError(`${name} is set, but this version runs on SQLite alone.`);
-  }
-  return {
+  const config: Config = {
     host: env.HOST || "127.0.0.1",
     port: readPort(env.PORT),
     dataDir: env.PARLEY_DATA || "./data",
+    database: readDatabase(env.DATABASE_URL),
+    nats: readNats(env),
     signUp: readSignUp(env.PARLEY_SIGNUP),
     oidc: readOidc(env),
     providers: readProviders(env.PARLEY_PROVIDERS),
@@ -105,6 +127,78 @@ export function readConfig(env: Environment = process.env): Config {
     origins: readOrigins(env.PARLEY_ORIGINS),
     logLevel: readLogLevel(env.PARLEY_LOG),
   };
+  if (config.nats) checkShared(config);
+  return config;
+}
+
+/** What every node needs for itself on one machine has to be the same on all of several. */
+function checkShared({ database, masterKeys, signUp }: Config): void {
+  if (!database) {
+    throw new ConfigError("NATS_URL is for several nodes, which need DATABASE_URL as well.");
+  }
+  if (!masterKeys) {
+    throw new ConfigError(
+      "PARLEY_MASTER_KEY must be given, the same on every node, with NATS_URL.",
+    );
+  }
+  if (signUp.kind === "invite" && signUp.codes.length === 0) {
+    throw new ConfigError("PARLEY_SIGNUP must be invite:<code> on every node, with NATS_URL.");
+  }
+}
+
+const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"];
+
+/** The address may hold a password: no sentence repeats it. */
+function readDatabase(value: string | undefined): Config["database"] {
+  if (!value) return null;
+  const url = URL.canParse(value) ? new URL(value) : null;
+  if (!url || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === "") {
+    throw new ConfigError("DATABASE_URL must be such as postgres://user:password@host:5432/name.");
+  }
+  const mode = url.searchParams.get("sslmode") ?? "disable";
+  const ca = url.searchParams.get("sslrootcert");
+  if (!SSL_MODES.includes(mode)) {
+    throw new ConfigError(`DATABASE_URL: sslmode must be one of ${SSL_MODES.join(", ")}.`);
+  }
+  url.search = "";
+  if (mode === "disable") return { url: url.href, tls: false };
+  const rejectUnauthorized = mode !== "require";
+  return {
+    url: url.href,
+    tls: { rejectUnauthorized, ...(ca !== null && { ca: readNamed("DATABASE_URL", ca) }) },
+  };
+}
+
+function readNats(env: Environment): Config["nats"] {
+  if (!env.NATS_URL) return null;
+  const servers = env.NATS_URL.split(",").map((server) => server.trim());
+  for (const server of servers) {
+    const url = URL.canParse(server) ? new URL(server) : null;
+    if (!url || !/^(nats|tls):$/.test(url.protocol) || url.hostname === "") {
+      throw new ConfigError(
+        "NATS_URL must be such as nats://host:4222, or several, comma-separated.",
+      );
+    }
+  }
+  const files = { caFile: env.NATS_CA, certFile: env.NATS_CERT, keyFile: env.NATS_KEY };
+  for (const [name, file] of Object.entries({
+    NATS_CREDS: env.NATS_CREDS,
+    NATS_CA: files.caFile,
+    NATS_CERT: files.certFile,
+    NATS_KEY: files.keyFile,
+  })) {
+    if (file) readNamed(name, file);
+  }
+  const tls = Object.values(files).some(Boolean) ? files : undefined;
+  return { servers, credentialsFile: env.NATS_CREDS || undefined, tls };
+}
+
+function readNamed(variable: string, file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    throw new ConfigError(`${variable} names "${file}", which cannot be read as a file.`);
+  }
 }
 
 function readPort(value = "8080"): number {

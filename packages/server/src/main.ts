@@ -4,14 +4,19 @@ import { join, resolve } from "node:path";
 import type { Server } from "bun";
 import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
-import { type Config, ConfigError, readConfig } from "./config.ts";
+import { type Config, ConfigError, type Database, readConfig } from "./config.ts";
 import { loopLag } from "./observe/lag.ts";
-import { logger } from "./observe/log.ts";
+import { type Logger, logger } from "./observe/log.ts";
 import { metrics as newMetrics } from "./observe/metrics.ts";
 import { type Bound, invoker, type Services } from "./operation.ts";
 import { handlers } from "./operations/index.ts";
+import type { Bus } from "./realtime/bus.ts";
 import { memoryBus } from "./realtime/bus-memory.ts";
-import { hub as newHub } from "./realtime/hub.ts";
+import { natsBus } from "./realtime/bus-nats.ts";
+import { alone, type Cluster, cluster as newCluster } from "./realtime/cluster.ts";
+import { type Healer, healer } from "./realtime/heal.ts";
+import { type Hub, hub as newHub } from "./realtime/hub.ts";
+import { sockets as newSocketCounts } from "./realtime/sockets.ts";
 import { typing } from "./realtime/typing.ts";
 import { rotateKeys } from "./rotate.ts";
 import { authenticator } from "./security/authenticate.ts";
@@ -20,9 +25,10 @@ import { oidc } from "./security/oidc.ts";
 import { passwords } from "./security/passwords.ts";
 import { failureThrottle, throttle } from "./security/throttle.ts";
 import { vault as newVault, type Vault } from "./security/vault.ts";
+import { openPostgresStore } from "./store/postgres/index.ts";
 import { openSqliteStore } from "./store/sqlite/index.ts";
 import { lockFile } from "./store/sqlite/lock.ts";
-import type { Store } from "./store/store.ts";
+import type { SharedStore, Store } from "./store/store.ts";
 import { httpTransport } from "./transport/http.ts";
 import { pages } from "./transport/pages.ts";
 import { type Connection, socketTransport } from "./transport/socket.ts";
@@ -49,7 +55,19 @@ function dataDir(config: Config): string {
   }
 }
 
-const openStore = (config: Config): Store => openSqliteStore(join(dataDir(config), "parley.db"));
+async function openStore(config: Config): Promise<Store> {
+  if (config.database) return openShared(config.database, false);
+  return openSqliteStore(join(dataDir(config), "parley.db"));
+}
+
+async function openShared(database: Database, keepsEvents: boolean): Promise<SharedStore> {
+  try {
+    return await openPostgresStore({ ...database, keepsEvents });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigError(`DATABASE_URL names a database that cannot be used: ${why}.`);
+  }
+}
 
 const keyFile = (config: Config): MasterKeyFile =>
   masterKeyFile(join(dataDir(config), "master.key"));
@@ -60,15 +78,44 @@ function openVault(config: Config): Vault {
   return newVault(file.read(), file.read);
 }
 
+/** What nodes share, or the one node there is has for itself. */
+interface Backends {
+  store: Store;
+  bus: Bus;
+  cluster: Cluster;
+  /** Finds what this node has missed of the others. */
+  heal(hub: Hub): Pick<Healer, "stop">;
+}
+
+async function openBackends(config: Config, node: string, log: Logger): Promise<Backends> {
+  const { database, nats } = config;
+  if (!database || !nats) {
+    const heal = () => ({ stop: () => {} });
+    return { store: await openStore(config), bus: memoryBus(), cluster: alone, heal };
+  }
+  const store = await openShared(database, true);
+  const prefix = `parley.${store.installation}`;
+  const bus = natsBus({ ...nats, node, prefix, events: store, log });
+  return {
+    store,
+    bus,
+    cluster: newCluster(bus.channel, { log }),
+    heal: (hub) => healer({ hub, bus, events: store, log }),
+  };
+}
+
 /** Puts the service together. The only place that chooses backends. */
-export function start(config: Config): Running {
+export async function start(config: Config): Promise<Running> {
   const log = logger(config.logLevel);
-  const store = openStore(config);
+  const node = Bun.randomUUIDv7();
+  const { store, bus, cluster, heal } = await openBackends(config, node, log);
   const vault = openVault(config);
-  const bus = memoryBus();
-  const hub = newHub(bus, (topic, data) => server.publish(topic, data));
-  const metrics = newMetrics();
   const { limits } = config;
+  const socketCounts = newSocketCounts(cluster, limits.sockets_per_user);
+  const hub = newHub(bus, (topic, data) => server.publish(topic, data), socketCounts);
+  const healing = heal(hub);
+  const metrics = newMetrics();
+  const everywhere = (name: string) => ({ cluster, name });
   store.onCommit((announcements) => {
     try {
       hub.announce(announcements);
@@ -88,26 +135,29 @@ export function start(config: Config): Running {
     config,
     store,
     hub,
-    typing: typing(hub),
+    typing: typing(hub, undefined, cluster),
     passwords: passwords(),
     vault,
     authenticator: authenticator(store, config.oidc && oidc(config.oidc), config.providers),
     rates: {
-      messages: throttle({ perSecond: limits.messages_per_second, burst: limits.message_burst }),
-      operations: throttle({
-        perSecond: limits.operations_per_second,
-        burst: limits.operation_burst,
-      }),
+      messages: throttle(
+        { perSecond: limits.messages_per_second, burst: limits.message_burst },
+        everywhere("messages"),
+      ),
+      operations: throttle(
+        { perSecond: limits.operations_per_second, burst: limits.operation_burst },
+        everywhere("operations"),
+      ),
     },
     signInFailures: {
-      byUsername: failureThrottle(5, 300),
-      byAddress: failureThrottle(100, 60),
+      byUsername: failureThrottle(5, 300, everywhere("failures by username")),
+      byAddress: failureThrottle(100, 60, everywhere("failures by address")),
     },
     log,
     metrics,
   };
 
-  const agents = dispatcher({ config, store, vault, deltas: deltas(store), log });
+  const agents = dispatcher({ node, config, store, vault, deltas: deltas(store, node), log });
   hub.onTurns(agents.receive);
   metrics.watch("parley_turns", "gauge", "Agent turns under way.", agents.running);
 
@@ -141,13 +191,15 @@ export function start(config: Config): Running {
 
   const begun = agents.start();
   return {
-    url: `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${server.port}`,
+    url: urlOf(config.host, server.port),
     async stop() {
       await begun;
       await agents.stop();
       sockets.stop();
       await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
       await server.stop(true);
+      healing.stop();
+      cluster.stop();
       await bus.close();
       await store.close();
     },
@@ -172,11 +224,14 @@ function listen(config: Config, options: Parameters<typeof Bun.serve<Connection>
   }
 }
 
+const urlOf = (host: string, port: number | undefined) =>
+  `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
 function greet({ url }: Running, config: Config): void {
   print(`Parley listens on ${url}`);
-  print(`Data is kept in ${resolve(config.dataDir)}`);
+  print(`Data is kept in ${config.database ? "PostgreSQL" : resolve(config.dataDir)}`);
   if (config.signUp.kind === "invite") print(`Invite code: ${config.signUp.codes[0]}`);
   print(`The reference is at ${url}/docs. To begin:`);
   print(
@@ -197,10 +252,10 @@ function claimDataDir(config: Config): void {
   }
 }
 
-function serve(): void {
+async function serve(): Promise<void> {
   const config = withInviteCode(readConfig());
-  claimDataDir(config);
-  const running = start(config);
+  if (!config.database) claimDataDir(config);
+  const running = await start(config);
   greet(running, config);
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.once(signal, () => running.stop().then(() => process.exit(0), fail));
@@ -210,17 +265,25 @@ function serve(): void {
 /** A file of the installation's own gets a new key first; configured keys are rotated as given. */
 async function rotate(): Promise<void> {
   const config = readConfig();
-  const store = openStore(config);
+  const store = await openStore(config);
   if (!config.masterKeys) keyFile(config).add();
   const { resealed, kept } = await rotateKeys(store, openVault(config));
   print(`Sealed ${resealed} keys under the newest master key; ${kept} were so already.`);
   await store.close();
 }
 
-const USAGE = "Usage: parley [serve] | parley keys rotate";
+/** Asks the server that runs with the same settings: a container has no other program to ask with. */
+async function ready(): Promise<void> {
+  const { host, port } = readConfig();
+  const { ok } = await fetch(`${urlOf(host, port)}/ready`);
+  if (!ok) throw new Error("not ready");
+}
+
+const USAGE = "Usage: parley [serve] | parley ready | parley keys rotate";
 
 async function main(command: string): Promise<void> {
-  if (command === "" || command === "serve") serve();
+  if (command === "" || command === "serve") await serve();
+  else if (command === "ready") await ready();
   else if (command === "keys rotate") await rotate();
   else throw new ConfigError(USAGE);
 }

@@ -78,10 +78,19 @@ export interface Ending {
   usage?: Turn["usage"];
 }
 
-/** Ends a running turn with what it has. Nothing happens to one that has ended meanwhile. */
-export async function endTurn(tx: WriteTx, id: number, ending: Ending): Promise<void> {
+/**
+ * Ends a running turn with what it has. Nothing happens to one that has ended meanwhile, or, where
+ * the one who runs it ends it, to one that another node has taken over.
+ */
+export async function endTurn(
+  tx: WriteTx,
+  id: number,
+  ending: Ending,
+  runner?: string,
+): Promise<void> {
   const turn = await tx.turn(id);
   if (turn?.status !== "running" || turn.message_id === null || turn.message_uuid === null) return;
+  if (runner !== undefined && turn.node !== runner) return;
   const { status, error = null } = ending;
   const streamed = await tx.streamed(turn.message_id);
   const usage = ending.usage ?? estimatedUsage(turn, streamed, status);
@@ -94,7 +103,7 @@ export async function endTurn(tx: WriteTx, id: number, ending: Ending): Promise<
     tx.emit(counted("events.messageComplete", message, turn.conversation_uuid, seq));
   }
   tx.emit({ frame: typingFrame(turn, false), to: { conversation: turn.conversation_uuid } });
-  tx.emit({ endedTurns: [turn.id] });
+  tx.emit({ endedTurns: [{ id: turn.id, node: turn.node }] });
 }
 
 /** What a provider that was not heard out is taken to charge: what was sent, and what came back. */

@@ -87,11 +87,57 @@ describe("where it listens and keeps its data", () => {
 });
 
 describe("backends", () => {
+  const several = {
+    DATABASE_URL: "postgres://db/parley",
+    NATS_URL: "nats://bus:4222",
+    PARLEY_MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
+  };
   accepts({
     "empty addresses are none": [{ DATABASE_URL: "", NATS_URL: "" }, ({ port }) => port, 8080],
   });
-  refuses("DATABASE_URL", ["mysql://localhost/parley", "nonsense"]);
-  refuses("NATS_URL", ["http://localhost", "nonsense"]);
+  accepts({
+    "DATABASE_URL names PostgreSQL": [
+      { DATABASE_URL: "postgres://parley:secret@db:5432/parley" },
+      ({ database }) => database,
+      { url: "postgres://parley:secret@db:5432/parley", tls: false },
+    ],
+    "its sslmode asks for TLS": [
+      { DATABASE_URL: "postgresql://db/parley?sslmode=require" },
+      ({ database }) => database,
+      { url: "postgresql://db/parley", tls: { rejectUnauthorized: false } },
+    ],
+    "its sslmode asks for a certificate that can be verified": [
+      { DATABASE_URL: `postgres://db/parley?sslmode=verify-full&sslrootcert=${import.meta.path}` },
+      ({ database }) => Object.keys(database?.tls || {}).toSorted(),
+      ["ca", "rejectUnauthorized"],
+    ],
+    "NATS_URL names one server or several": [
+      { ...several, NATS_URL: "nats://a:4222, tls://b:4222" },
+      ({ nats }) => nats,
+      { servers: ["nats://a:4222", "tls://b:4222"], credentialsFile: undefined, tls: undefined },
+    ],
+    "files for NATS are named": [
+      { ...several, NATS_CREDS: import.meta.path, NATS_CA: import.meta.path },
+      ({ nats }) => [nats?.credentialsFile, nats?.tls?.caFile],
+      [import.meta.path, import.meta.path],
+    ],
+  });
+  refuses("DATABASE_URL", [
+    "mysql://localhost/parley",
+    "nonsense",
+    "postgres://db/parley?sslmode=maybe",
+    "postgres://db/parley?sslmode=verify-full&sslrootcert=/nowhere",
+  ]);
+  refuses("NATS_URL", ["http://localhost", "nonsense", "nats://a,nonsense"], several);
+  refuses("NATS_CREDS", ["/nowhere"], several);
+  refuses("NATS_CA", ["/nowhere"], several);
+  test("several nodes need a database, a master key and invitation codes that they share", () => {
+    const { DATABASE_URL: _, ...noDatabase } = several;
+    expectRefusal(noDatabase, "DATABASE_URL");
+    const { PARLEY_MASTER_KEY: __, ...noKey } = several;
+    expectRefusal(noKey, "PARLEY_MASTER_KEY");
+    expectRefusal({ ...several, PARLEY_SIGNUP: "invite" }, "PARLEY_SIGNUP");
+  });
 });
 
 describe("sign-up", () => {

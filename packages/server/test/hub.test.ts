@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
-import { type Account, closeCodes, type EventFrame } from "@parley/protocol";
+import { closeCodes, type EventFrame } from "@parley/protocol";
 import { memoryBus } from "../src/realtime/bus-memory.ts";
-import { type Client, type Hub, hub as newHub, type Person } from "../src/realtime/hub.ts";
+import { type Hub, hub as newHub, type Person } from "../src/realtime/hub.ts";
 import { typing as newTyping } from "../src/realtime/typing.ts";
+import { broker, FakeClient, human } from "./support/broker.ts";
 
 const ROOM = "0190f000-0000-7000-8000-000000000001";
 const OTHER_ROOM = "0190f000-0000-7000-8000-000000000002";
 
-const human = (username: string): Account => ({ username, kind: "human", display_name: username });
+const counter = (uuid: string) => ({ uuid, seq: 0 });
 const renamed = (username: string): EventFrame => ({
   method: "events.accountUpdated",
   params: human(username),
@@ -16,42 +17,6 @@ const deleted = (id: string): EventFrame => ({
   method: "events.messageDeleted",
   params: { conversation_id: ROOM, ids: [id] },
 });
-
-/** Topics as the socket server keeps them: a client hears what it is subscribed to at that moment. */
-function broker() {
-  const clients = new Set<FakeClient>();
-  return {
-    clients,
-    publish: (topic: string, data: string) => {
-      for (const client of clients) if (client.topics.has(topic)) client.heard.push(data);
-    },
-  };
-}
-
-class FakeClient implements Client {
-  readonly id: string;
-  readonly session_id: string;
-  readonly topics = new Set<string>();
-  readonly heard: string[] = [];
-  readonly closed: { code: number; reason: string }[] = [];
-  /** What else happens when the socket closes; real ones leave the hub at once. */
-  onClose = () => {};
-  constructor(id: string, session: string) {
-    this.id = id;
-    this.session_id = session;
-  }
-  subscribe = (topic: string) => void this.topics.add(topic);
-  unsubscribe = (topic: string) => void this.topics.delete(topic);
-  isSubscribed = (topic: string) => this.topics.has(topic);
-  close(code: number, reason: string) {
-    this.closed.push({ code, reason });
-    this.onClose();
-  }
-  /** The events heard since the last look. */
-  events(): EventFrame[] {
-    return this.heard.splice(0).map((data) => JSON.parse(data) as EventFrame);
-  }
-}
 
 function world() {
   const { clients, publish } = broker();
@@ -75,7 +40,7 @@ function world() {
 
   function connect(username: string, conversations: string[] = [], session?: string) {
     const entered = enter(username, session);
-    hub.listen(entered.person, entered.client, conversations);
+    hub.listen(entered.person, entered.client, conversations.map(counter));
     return entered;
   }
   return { hub, enter, connect };
@@ -270,7 +235,7 @@ describe("membership", () => {
     hub.announce([{ frame: deleted("m4"), to: { users: ["alice"] } }]);
     expect(client.events()).toEqual([]);
 
-    hub.listen(person, client, [ROOM]);
+    hub.listen(person, client, [counter(ROOM)]);
     hub.announce([{ frame: deleted("m5"), to }]);
     expect(client.events()).toEqual([deleted("m5")]);
   });

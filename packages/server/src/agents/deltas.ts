@@ -1,4 +1,4 @@
-import type { Store, TurnRecord, WriteTx } from "../store/store.ts";
+import type { NewChunk, Store, TurnRecord, WriteTx } from "../store/store.ts";
 
 /** What streams fast is gathered for so long before it is stored and sent. */
 const GATHER_MS = 25;
@@ -37,7 +37,7 @@ type Taken = { stream: Stream; delta: string; first: boolean };
  * what nobody has seen. A first word leaves at once, later ones gather for a moment, and all the
  * streams of a moment share one unit of work.
  */
-export function deltas(store: Store): Deltas {
+export function deltas(store: Store, node: string): Deltas {
   const due = new Set<Stream>();
   let timer: NodeJS.Timeout | undefined;
   let flushAt = Number.POSITIVE_INFINITY;
@@ -66,7 +66,7 @@ export function deltas(store: Store): Deltas {
     const now = performance.now();
     const ready = [...due].filter((stream) => isReady(stream, now));
     for (const stream of ready) due.delete(stream);
-    const stored = keep(store, ready.map(take));
+    const stored = keep(store, node, ready.map(take));
     for (const stream of ready) stream.stored = stored;
     // Heard by whoever ends a stream; until then it is nobody's failure yet.
     storing = stored
@@ -119,32 +119,32 @@ function take(stream: Stream): Taken {
   return { stream, delta, first };
 }
 
-async function keep(store: Store, taken: readonly Taken[]): Promise<void> {
-  const offsets = taken.map(({ stream }) => stream.offset);
+async function keep(store: Store, node: string, taken: readonly Taken[]): Promise<void> {
+  const at = Date.now();
+  const chunks = taken.map(({ stream, delta, first }) => ({
+    turn_id: stream.turn.id,
+    text: delta,
+    offset: stream.offset,
+    first,
+    at,
+  }));
   const ended = await store.note(async (tx) => {
-    const gone: Stream[] = [];
-    for (const [place, { stream, delta, first }] of taken.entries()) {
-      const offset = offsets[place] as number;
-      if (!(await append(tx, stream.turn, { text: delta, offset, first }))) gone.push(stream);
+    const gone = new Set(await tx.appendChunks(node, chunks));
+    for (const [place, { stream }] of taken.entries()) {
+      if (!gone.has(stream.turn.id)) announce(tx, stream.turn, chunks[place] as NewChunk);
     }
-    return gone;
+    return taken.filter(({ stream }) => gone.has(stream.turn.id));
   });
   // Somebody has ended these turns: their providers need not go on.
-  for (const { call } of ended) call.abort();
+  for (const { stream } of ended) stream.call.abort();
 }
 
-async function append(
-  tx: WriteTx,
-  turn: TurnRecord,
-  chunk: { text: string; offset: number; first: boolean },
-): Promise<boolean> {
-  if (!(await tx.appendChunk(turn.id, { ...chunk, at: Date.now() }))) return false;
+function announce(tx: WriteTx, turn: TurnRecord, { text, offset }: NewChunk): void {
   tx.emit({
     frame: {
       method: "events.messageDelta",
-      params: { id: turn.message_uuid ?? "", delta: chunk.text, offset: chunk.offset },
+      params: { id: turn.message_uuid ?? "", delta: text, offset },
     },
     to: { conversation: turn.conversation_uuid },
   });
-  return true;
 }

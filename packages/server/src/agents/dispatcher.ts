@@ -7,6 +7,8 @@ import { runTurn, type TurnServices } from "./turn.ts";
 const LEASE_MS = 10_000;
 const RENEW_MS = 3000;
 const CLAIMED_AT_ONCE = 100;
+/** Until turns whose conversations are busy are looked at again. */
+const PAUSE_MS = 10;
 
 export interface Dispatcher {
   /** Hears of turns that were queued or ended. */
@@ -21,15 +23,12 @@ export interface Dispatcher {
 
 /** Takes waiting turns, one at a time for each agent and conversation, and runs them side by side. */
 export function dispatcher(services: TurnServices): Dispatcher {
-  const { store, config, log } = services;
-  const node = Bun.randomUUIDv7();
+  const { node, store, config, log } = services;
   const calls = new Map<number, AbortController>();
   let stopping = false;
   let claiming = false;
   let again = false;
   let timer: NodeJS.Timeout | undefined;
-
-  const lease = () => Date.now() + LEASE_MS;
 
   async function claim(): Promise<void> {
     if (stopping) return;
@@ -41,13 +40,15 @@ export function dispatcher(services: TurnServices): Dispatcher {
     try {
       do {
         again = false;
-        const claimed = await store.write(async (tx) => {
-          const turns = await tx.claimTurns(node, lease(), CLAIMED_AT_ONCE);
-          for (const turn of turns) await begin(tx, turn);
-          return turns;
+        const { turns, more } = await store.write(async (tx) => {
+          const claimed = await tx.claimTurns(node, LEASE_MS, CLAIMED_AT_ONCE);
+          for (const turn of claimed.turns) await begin(tx, turn);
+          return claimed;
         });
-        for (const { id } of claimed) void run(id);
-        if (claimed.length === CLAIMED_AT_ONCE) again = true;
+        for (const { id } of turns) void run(id);
+        if (!more) continue;
+        again = true;
+        if (turns.length === 0) await Bun.sleep(PAUSE_MS);
       } while (again && !stopping);
     } finally {
       claiming = false;
@@ -72,7 +73,9 @@ export function dispatcher(services: TurnServices): Dispatcher {
       log.error({ err: error, turn: id }, "a turn failed");
       const message = "Something went wrong here. Try again.";
       await store
-        .write((tx) => endTurn(tx, id, { status: "failed", error: { code: "internal", message } }))
+        .write((tx) =>
+          endTurn(tx, id, { status: "failed", error: { code: "internal", message } }, node),
+        )
         .catch((failure) => log.error({ err: failure, turn: id }, "a turn could not be ended"));
     } finally {
       calls.delete(id);
@@ -88,12 +91,12 @@ export function dispatcher(services: TurnServices): Dispatcher {
   async function recover(): Promise<void> {
     const adopted = await store.write(async (tx) => {
       const again: number[] = [];
-      for (const turn of await tx.abandonedTurns(node, Date.now())) {
+      for (const turn of await tx.abandonedTurns(node)) {
         if (turn.message_id !== null && (await tx.streamed(turn.message_id)) !== "") {
           const message = "The answer was interrupted by a restart. Try again.";
           await endTurn(tx, turn.id, { status: "failed", error: { code: "interrupted", message } });
         } else {
-          await tx.adoptTurn(turn.id, node, lease());
+          await tx.adoptTurn(turn.id, node, LEASE_MS);
           await begin(tx, turn);
           again.push(turn.id);
         }
@@ -104,7 +107,7 @@ export function dispatcher(services: TurnServices): Dispatcher {
   }
 
   async function tick(): Promise<void> {
-    if (calls.size > 0) await store.write((tx) => tx.renewLeases(node, lease()));
+    if (calls.size > 0) await store.write((tx) => tx.renewLeases(node, LEASE_MS));
     await recover();
     await claim();
   }
@@ -112,7 +115,7 @@ export function dispatcher(services: TurnServices): Dispatcher {
   return {
     receive(packet) {
       if (packet.kind === "turns_queued") wake();
-      else for (const id of packet.ids) calls.get(id)?.abort();
+      else for (const { id } of packet.turns) calls.get(id)?.abort();
     },
     async start() {
       await recover();
@@ -125,6 +128,8 @@ export function dispatcher(services: TurnServices): Dispatcher {
       stopping = true;
       clearInterval(timer);
       for (const call of calls.values()) call.abort();
+      // Another node need not wait until they have run out.
+      await store.write((tx) => tx.renewLeases(node, 0)).catch(() => {});
     },
     running: () => calls.size,
   };

@@ -14,6 +14,8 @@ import { ProviderError, type TurnErrorCode } from "./providers/provider.ts";
 import { sandboxFetch } from "./sandbox/index.ts";
 
 export interface TurnServices {
+  /** The name of this process among those that share the store. */
+  node: string;
   config: Config;
   store: Store;
   vault: Vault;
@@ -51,7 +53,7 @@ export async function runTurn(
     if (call.signal.aborted) return;
     ending = { status: "failed", error: described(error, services, id), usage: whole(usage) };
   }
-  await services.store.write((tx) => endTurn(tx, id, ending));
+  await services.store.write((tx) => endTurn(tx, id, ending, services.node));
 }
 
 interface UsageSoFar {
@@ -75,10 +77,13 @@ interface Prepared {
 }
 
 /** Everything that is settled before the provider hears of it. Null when the turn has ended meanwhile. */
-async function prepare({ store, config }: TurnServices, id: number): Promise<Prepared | null> {
+async function prepare(
+  { node, store, config }: TurnServices,
+  id: number,
+): Promise<Prepared | null> {
   return store.write(async (tx) => {
     const turn = await tx.turn(id);
-    if (turn?.status !== "running") return null;
+    if (turn?.status !== "running" || turn.node !== node) return null;
     if (turn.refusal !== null) throw new TurnFailed("budget_exceeded", turn.refusal);
     const agent = await tx.agent(turn.agent.id);
     const provider = config.providers.get(turn.agent.provider ?? "");

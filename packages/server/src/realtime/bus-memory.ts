@@ -1,6 +1,6 @@
-import type { Bus, Packet } from "./bus.ts";
+import type { Bus, Interest, Packet } from "./bus.ts";
 
-/** One node alone: what is published is delivered here, at once. */
+/** One node alone: what is published is delivered here, at once, and nothing is missed. */
 export function memoryBus(): Bus {
   let listener: (packet: Packet) => void = () => {};
   return {
@@ -8,7 +8,17 @@ export function memoryBus(): Bus {
     onPacket: (handler) => {
       listener = handler;
     },
+    interest: () => everything,
     ready: async () => {},
     close: async () => {},
   };
 }
+
+const everything: Interest = {
+  follow: async () => false,
+  begin: () => {},
+  join: () => {},
+  leave: () => {},
+  has: () => true,
+  end: () => {},
+};

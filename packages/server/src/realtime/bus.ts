@@ -1,32 +1,112 @@
-import type { Audience, Membership } from "../announcement.ts";
+import type { Account, EventPlace, SharedConversation } from "@parley/protocol";
+import type { Announcement, Audience, Membership } from "../announcement.ts";
 
-/** What travels between nodes: an event encoded once, or a change that concerns live sockets. */
+/** An event, encoded once, on its way to whoever hears it. */
+export interface EventPacket {
+  kind: "event";
+  to: Audience;
+  /** The encoded frame, as sockets get it. */
+  data: string;
+  /** The frame's `at`. An event for a conversation that has it took the counter up. */
+  at?: EventPlace | undefined;
+  /** No client of this account gets it. */
+  exceptUser?: string | undefined;
+  exceptSocket?: string | undefined;
+  joins?: Membership | undefined;
+  leaves?: Membership | undefined;
+  /** An account that goes by a new name from here on. */
+  account?: Account | undefined;
+}
+
+/** What travels between nodes: an event, or a change that concerns live sockets or running turns. */
 export type Packet =
-  | {
-      kind: "event";
-      to: Audience;
-      /** The encoded frame, as sockets get it. */
-      data: string;
-      /** No client of this account gets it. */
-      exceptUser?: string | undefined;
-      exceptSocket?: string | undefined;
-      joins?: Membership | undefined;
-      leaves?: Membership | undefined;
-    }
+  | EventPacket
   | { kind: "session_ended"; session_id: string }
+  /** Stays on its node: the others look by themselves every few seconds. */
   | { kind: "turns_queued" }
-  | { kind: "turns_ended"; ids: readonly number[] };
+  /** Each goes to the node that runs it. */
+  | { kind: "turns_ended"; turns: readonly { id: number; node: string | null }[] }
+  /** Made here, never sent: events of this conversation are lost to the sockets of this node. */
+  | { kind: "events_lost"; conversation: string };
+
+/** A conversation and its counter, as the store had them at some moment. */
+export interface Counter {
+  readonly uuid: string;
+  readonly seq: number;
+}
+
+/** What a node hears for the sake of one person who has clients here. */
+export interface Interest {
+  /**
+   * Hears these conversations, and the person's own packets, from when it resolves. True when that
+   * may not have been so before: then what was read until now may be out of date, and is to be read
+   * again.
+   */
+  follow(conversations: readonly Counter[]): Promise<boolean>;
+  /** Events beyond these values are delivered from now on. They were read after `follow`. */
+  begin(conversations: readonly Counter[]): void;
+  /** The person takes part from this counter value on. */
+  join(conversation: string, seq: number): void;
+  leave(conversation: string): void;
+  has(conversation: string): boolean;
+  /** The last client has gone. */
+  end(): void;
+}
 
 /**
  * Carries packets to every node that has somebody to deliver them to, this one included.
- * Packets of one conversation arrive in the order in which they were published.
- * Delivery is best effort: the store holds the truth, and clients heal from it by `getUpdates`.
+ *
+ * - Counted events of a conversation are delivered once, in the order of the counter and without
+ *   gaps, whichever nodes they come from; what is missing is read from the store's log.
+ * - Everything else is best effort: it is lost while nodes cannot reach each other.
+ * - A node delivers its own packets even then.
  */
 export interface Bus {
   publish(packet: Packet): void;
   /** Set once, before the first packet. */
   onPacket(listener: (packet: Packet) => void): void;
+  interest(username: string): Interest;
   /** Rejects when other nodes cannot be reached. */
   ready(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** What nodes say to each other beside packets. */
+export interface Channel {
+  /** This node's id. */
+  readonly node: string;
+  broadcast(body: unknown): void;
+  send(node: string, body: unknown): void;
+  onMessage(listener: (body: unknown) => void): void;
+  /** Called whenever the others can be reached again, and when they first can be. */
+  onUp(listener: () => void): void;
+}
+
+/** For what was missed. */
+export interface CatchUp {
+  /** The store has the conversation at this value: whatever is missing up to it is delivered. */
+  behind(conversation: string, seq: number): void;
+  /** Somebody here took part at this value, and was not told. */
+  rejoin(conversation: string, username: string, seq: number): void;
+}
+
+/** A seat is an account's place in a conversation. */
+export interface ChangedSeat {
+  account_id: number;
+  conversation: string;
+  seq: number;
+  /** The account has left since. */
+  left?: boolean | undefined;
+}
+
+/** What the store tells a node that may have missed something. */
+export interface EventLog {
+  /** The counted events of a conversation after a counter value, in order; null when some are no longer kept. */
+  eventsSince(conversation: string, seq: number): Promise<readonly Announcement[] | null>;
+  /** Seats of these accounts whose conversation changed since then, with its counter. */
+  changedSince(accountIds: readonly number[], since: number): Promise<readonly ChangedSeat[]>;
+  /** Which of these sessions have ended. */
+  endedSessions(ids: readonly string[]): Promise<readonly string[]>;
+  /** What a new member is told. */
+  sharedConversation(conversation: string): Promise<SharedConversation | null>;
 }

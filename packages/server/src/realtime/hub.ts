@@ -1,7 +1,10 @@
 import { type Account, closeCodes, type EventFrame } from "@parley/protocol";
 import type { AccountRecord } from "../account.ts";
 import type { Announcement, Audience, Membership } from "../announcement.ts";
-import type { Bus, Packet } from "./bus.ts";
+import type { Bus, Counter, EventPacket, Interest, Packet } from "./bus.ts";
+import { alone } from "./cluster.ts";
+import { eventPacket, packetOf } from "./packet.ts";
+import { sockets as socketCounts } from "./sockets.ts";
 
 /** A live socket, as far as the hub cares. */
 export interface Client {
@@ -17,53 +20,69 @@ export interface Client {
 export interface Person {
   account: AccountRecord;
   readonly clients: Set<Client>;
-  /** Goes up whenever the account joins or leaves a conversation. */
+  /** Goes up whenever what was read of the account's conversations may be out of date. */
   membership: number;
+  /** What comes here from other nodes for the person's sake. */
+  readonly interest: Interest;
 }
 
 export interface Hub {
   /** Counts a client in before its conversations are known; they follow by `listen`. */
   enter(account: AccountRecord, client: Client): Person;
-  listen(person: Person, client: Client, conversations: readonly string[]): void;
+  /** Has events of these conversations come here. `membership` goes up if they did not before. */
+  follow(person: Person, conversations: readonly Counter[]): Promise<void>;
+  /** Lets a client hear them, with events beyond the counters given, which were read after `follow`. */
+  listen(person: Person, client: Client, conversations: readonly Counter[]): void;
   leave(person: Person, client: Client): void;
   person(username: string): Person | undefined;
+  people(): Iterable<Person>;
   /** The door for what was committed. */
   announce(announcements: readonly Announcement[]): void;
   /** The door for what is not stored: typing, deltas. */
   pass(frame: EventFrame, to: Audience, exceptUser?: string): void;
-  /** Told when the last client of an account has gone. */
-  onGone(listener: (account: Account) => void): void;
+  /** Told when the last client of an account has gone, here and everywhere. */
+  onGone(listener: (account: Pick<Account, "username">) => void): void;
   /** Told of turns that were queued or ended, here or on another node. */
   onTurns(listener: (packet: TurnPacket) => void): void;
-  /** How many sockets are open. */
+  /** Closes the sockets of a session. */
+  endSession(sessionId: string): void;
+  /** How many sockets are open here. */
   size(): number;
+  /** How many sockets an account has open, here and elsewhere. */
+  sockets(username: string): number;
   clients(): Iterable<Client>;
 }
 
-export type TurnPacket = Exclude<Packet, { kind: "event" | "session_ended" }>;
+export type TurnPacket = Extract<Packet, { kind: "turns_queued" | "turns_ended" }>;
 
 export type Publish = (topic: string, data: string) => void;
 
 const conversationTopic = (id: string) => `c/${id}`;
 const userTopic = (username: string) => `u/${username}`;
 
-export function hub(bus: Bus, publish: Publish): Hub {
+export function hub(
+  bus: Bus,
+  publish: Publish,
+  counts = socketCounts(alone, Number.POSITIVE_INFINITY),
+): Hub {
   const people = new Map<string, Person>();
-  let gone: (account: Account) => void = () => {};
+  let gone: (account: Pick<Account, "username">) => void = () => {};
   let turns: (packet: TurnPacket) => void = () => {};
   let size = 0;
 
   bus.onPacket((packet) => {
     if (packet.kind === "event") deliver(packet);
     else if (packet.kind === "session_ended") endSession(packet.session_id);
+    else if (packet.kind === "events_lost") sendBack(packet.conversation);
     else turns(packet);
   });
 
-  function deliver(packet: Extract<Packet, { kind: "event" }>): void {
-    if (packet.joins) move(packet.joins, "subscribe");
+  function deliver(packet: EventPacket): void {
+    if (packet.account) rename(packet.account);
+    const excluded = [...clientsOf(packet.exceptUser), ...socketOf(packet), ...informed(packet)];
+    if (packet.joins) join(packet.joins, packet.at?.seq ?? 0);
     const { to, data } = packet;
     const topics = "users" in to ? to.users.map(userTopic) : [conversationTopic(to.conversation)];
-    const excluded = [...clientsOf(packet.exceptUser)].concat(socketOf(packet));
     // A topic reaches all who listen to it; those left out look away for a moment.
     const muted = topics.flatMap((topic) =>
       excluded.filter((client) => client.isSubscribed(topic)).map((client) => ({ topic, client })),
@@ -71,29 +90,48 @@ export function hub(bus: Bus, publish: Publish): Hub {
     for (const { topic, client } of muted) client.unsubscribe(topic);
     for (const topic of topics) publish(topic, data);
     for (const { topic, client } of muted) client.subscribe(topic);
-    if (packet.leaves) move(packet.leaves, "unsubscribe");
+    if (packet.leaves) part(packet.leaves);
   }
 
-  function socketOf({ to, exceptSocket }: Extract<Packet, { kind: "event" }>): Client[] {
+  function socketOf({ to, exceptSocket }: EventPacket): Client[] {
     if (exceptSocket === undefined || !("users" in to)) return [];
     const all = to.users.flatMap((username) => [...clientsOf(username)]);
     return all.filter((client) => client.id === exceptSocket);
   }
 
+  /** Those who know already that they take part: they are not told twice. */
+  function informed({ to, joins }: EventPacket): Client[] {
+    if (!joins || !("users" in to)) return [];
+    const topic = conversationTopic(joins.conversation);
+    const all = joins.users.flatMap((username) => [...clientsOf(username)]);
+    return all.filter((client) => client.isSubscribed(topic));
+  }
+
   const clientsOf = (username: string | undefined): Iterable<Client> =>
     (username !== undefined && people.get(username)?.clients) || [];
 
-  function move({ conversation, users }: Membership, step: "subscribe" | "unsubscribe"): void {
-    for (const username of users) {
-      const person = people.get(username);
-      if (!person) continue;
+  function join({ conversation, users }: Membership, seq: number): void {
+    for (const person of present(users)) {
       person.membership++;
-      for (const client of person.clients) {
-        // One that is still connecting looks again; until it listens it hears nothing.
-        if (client.isSubscribed(userTopic(username))) client[step](conversationTopic(conversation));
-      }
+      person.interest.join(conversation, seq);
+      for (const client of listening(person)) client.subscribe(conversationTopic(conversation));
     }
   }
+
+  function part({ conversation, users }: Membership): void {
+    for (const person of present(users)) {
+      person.membership++;
+      for (const client of listening(person)) client.unsubscribe(conversationTopic(conversation));
+      person.interest.leave(conversation);
+    }
+  }
+
+  const present = (users: readonly string[]) =>
+    users.flatMap((username) => people.get(username) ?? []);
+
+  /** One that is still connecting looks again; until it listens it hears nothing. */
+  const listening = ({ account, clients }: Person) =>
+    [...clients].filter((client) => client.isSubscribed(userTopic(account.username)));
 
   function* clients(): Generator<Client> {
     for (const person of people.values()) yield* person.clients;
@@ -105,58 +143,88 @@ export function hub(bus: Bus, publish: Publish): Hub {
     }
   }
 
-  function packetOf(announcement: Announcement): Packet {
-    if ("endedSession" in announcement) {
-      return { kind: "session_ended", session_id: announcement.endedSession };
+  /** They would miss something without knowing it: they come back, and catch up. */
+  function sendBack(conversation: string): void {
+    const topic = conversationTopic(conversation);
+    for (const client of clients()) {
+      if (!client.isSubscribed(topic)) continue;
+      client.unsubscribe(topic);
+      client.close(closeCodes.goingAway, "events were missed, please reconnect");
     }
-    if ("queuedTurns" in announcement) return { kind: "turns_queued" };
-    if ("endedTurns" in announcement) return { kind: "turns_ended", ids: announcement.endedTurns };
-    const { frame, ...rest } = announcement;
-    rename(frame);
-    return { kind: "event", data: JSON.stringify(frame), ...rest };
   }
 
   /** Live sockets know their account; a new display name is theirs from now on. */
-  function rename(frame: EventFrame): void {
-    if (frame.method !== "events.accountUpdated") return;
-    const person = people.get(frame.params.username);
-    if (person) person.account = { ...person.account, ...frame.params };
+  function rename(account: Account): void {
+    const person = people.get(account.username);
+    if (person) person.account = { ...person.account, ...account };
   }
+
+  function count({ account: { username }, clients: open }: Person): void {
+    counts.count(username, open.size, [...open].at(-1)?.id ?? "");
+  }
+
+  function leave(person: Person, client: Client): void {
+    if (!person.clients.delete(client)) return;
+    size--;
+    const { username } = person.account;
+    if (person.clients.size === 0) {
+      people.delete(username);
+      person.interest.end();
+      if (counts.elsewhere(username) === 0) gone({ username });
+    }
+    count(person);
+  }
+
+  counts.onNoneElsewhere((username) => {
+    if (!people.has(username)) gone({ username });
+  });
+  counts.onCrowded((username) => {
+    const person = people.get(username);
+    const newest = [...(person?.clients ?? [])].at(-1);
+    if (!person || !newest) return;
+    newest.close(closeCodes.goingAway, "too many sockets");
+    leave(person, newest);
+  });
 
   return {
     enter(account, client) {
-      const person = people.get(account.username) ?? { account, clients: new Set(), membership: 0 };
-      people.set(account.username, person);
+      const { username } = account;
+      const person = people.get(username) ?? {
+        account,
+        clients: new Set(),
+        membership: 0,
+        interest: bus.interest(username),
+      };
+      people.set(username, person);
       person.clients.add(client);
       size++;
+      count(person);
       return person;
     },
+    async follow(person, conversations) {
+      if (await person.interest.follow(conversations)) person.membership++;
+    },
     listen(person, client, conversations) {
+      person.interest.begin(conversations);
       client.subscribe(userTopic(person.account.username));
-      for (const id of conversations) client.subscribe(conversationTopic(id));
+      for (const { uuid } of conversations) client.subscribe(conversationTopic(uuid));
     },
-    leave(person, client) {
-      if (!person.clients.delete(client)) return;
-      size--;
-      if (person.clients.size > 0) return;
-      people.delete(person.account.username);
-      gone(person.account);
-    },
+    leave,
     person: (username) => people.get(username),
+    people: () => people.values(),
     announce(announcements) {
-      for (const announcement of announcements) {
-        bus.publish(packetOf(announcement));
-      }
+      for (const announcement of announcements) bus.publish(packetOf(announcement));
     },
-    pass: (frame, to, exceptUser) =>
-      bus.publish({ kind: "event", data: JSON.stringify(frame), to, exceptUser }),
+    pass: (frame, to, exceptUser) => bus.publish({ ...eventPacket({ frame, to }), exceptUser }),
     onGone: (listener) => {
       gone = listener;
     },
     onTurns: (listener) => {
       turns = listener;
     },
+    endSession,
     size: () => size,
+    sockets: (username) => (people.get(username)?.clients.size ?? 0) + counts.elsewhere(username),
     clients,
   };
 }

@@ -1,4 +1,6 @@
-import type { Account, EventFrame } from "@parley/protocol";
+import { Account, type EventFrame } from "@parley/protocol";
+import { z } from "zod";
+import { alone, type Cluster } from "./cluster.ts";
 import type { Hub } from "./hub.ts";
 
 const EXPIRES_MS = 6000;
@@ -8,9 +10,98 @@ export interface Typing {
   stop(conversation: string, actor: Account): void;
 }
 
-/** Who is typing where. It ends by itself when it is not renewed or when its client has gone. */
-export function typing(hub: Hub, expiresMs = EXPIRES_MS): Typing {
-  const active = new Map<string, Map<string, NodeJS.Timeout>>();
+/** The stamp tells which of two that crossed on their way is the later one. */
+const Shown = z.object({
+  conversation: z.string(),
+  actor: Account,
+  stamp: z.int(),
+  on: z.boolean(),
+});
+type Shown = z.infer<typeof Shown>;
+
+interface Active {
+  actor: Account;
+  /** The node where it was last renewed. It alone ends it. */
+  holder: string;
+  stamp: number;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/**
+ * Who is typing where, on all nodes. It ends by itself when it is not renewed or when the last of
+ * the account's clients has gone. Every node knows of everyone, so that a renewal anywhere is one;
+ * the node that renewed it last has the timer, and another ends it should that node be gone.
+ */
+export function typing(hub: Hub, expiresMs = EXPIRES_MS, cluster: Cluster = alone): Typing {
+  const active = new Map<string, Map<string, Active>>();
+
+  const tell = cluster.share<Shown>({
+    name: "typing",
+    schema: Shown,
+    receive,
+    state: () =>
+      [...everything()]
+        .filter(({ holder }) => holder === cluster.node)
+        .map(({ conversation, actor, stamp }) => ({ conversation, actor, stamp, on: true })),
+    replace(items, node) {
+      const on = new Set(
+        items.map(({ conversation, actor }) => `${conversation} ${actor.username}`),
+      );
+      for (const { conversation, actor, holder } of [...everything()]) {
+        if (holder === node && !on.has(`${conversation} ${actor.username}`)) {
+          drop(conversation, actor.username);
+        }
+      }
+      for (const item of items) receive(item, node);
+    },
+    forget(node) {
+      const heir = [cluster.node, ...cluster.others()].toSorted()[0];
+      for (const { conversation, actor, holder } of [...everything()]) {
+        if (holder !== node) continue;
+        if (heir === cluster.node) end(conversation, actor);
+        else adopt(conversation, actor.username, heir);
+      }
+    },
+  });
+
+  const find = (conversation: string, username: string) => active.get(username)?.get(conversation);
+
+  function* everything(): Generator<Active & { conversation: string }> {
+    for (const theirs of active.values()) {
+      for (const [conversation, each] of theirs) yield { ...each, conversation };
+    }
+  }
+
+  function put(conversation: string, entry: Active): void {
+    const { username } = entry.actor;
+    clearTimeout(find(conversation, username)?.timer);
+    const theirs = active.get(username) ?? new Map<string, Active>();
+    active.set(username, theirs);
+    theirs.set(conversation, entry);
+  }
+
+  function drop(conversation: string, username: string): void {
+    const theirs = active.get(username);
+    clearTimeout(theirs?.get(conversation)?.timer);
+    theirs?.delete(conversation);
+    if (theirs?.size === 0) active.delete(username);
+  }
+
+  function adopt(conversation: string, username: string, holder = ""): void {
+    const entry = find(conversation, username);
+    if (entry) entry.holder = holder;
+  }
+
+  function receive({ conversation, actor, stamp, on }: Shown, node: string): void {
+    const known = find(conversation, actor.username);
+    const isOurs = known?.holder === cluster.node;
+    const isLater =
+      !known || stamp > known.stamp || (stamp === known.stamp && node >= known.holder);
+    if (on && isLater) put(conversation, { actor, holder: node, stamp, timer: undefined });
+    else if (!on && isLater) drop(conversation, actor.username);
+    // It was renewed here while it ended there.
+    else if (!on && isOurs) show(conversation, actor, true);
+  }
 
   const show = (conversation_id: string, actor: Account, is_typing: boolean) => {
     const { username, kind, display_name } = actor;
@@ -19,32 +110,39 @@ export function typing(hub: Hub, expiresMs = EXPIRES_MS): Typing {
     hub.pass(frame, { conversation: conversation_id }, username);
   };
 
-  function stop(conversation: string, actor: Account): void {
-    const mine = active.get(actor.username);
-    clearTimeout(mine?.get(conversation));
-    mine?.delete(conversation);
-    if (mine?.size === 0) active.delete(actor.username);
+  function end(conversation: string, actor: Account, stamp?: number): void {
+    const known = find(conversation, actor.username);
+    drop(conversation, actor.username);
     show(conversation, actor, false);
+    tell({ conversation, actor: bare(actor), stamp: stamp ?? known?.stamp ?? 0, on: false });
   }
 
-  hub.onGone((account) => {
-    for (const conversation of active.get(account.username)?.keys() ?? []) {
-      stop(conversation, account);
+  const later = (known: Active | undefined) => Math.max(Date.now(), (known?.stamp ?? 0) + 1);
+
+  hub.onGone(({ username }) => {
+    for (const [conversation, { actor, holder }] of [...(active.get(username) ?? [])]) {
+      if (holder === cluster.node) end(conversation, actor);
     }
   });
 
   return {
     start(conversation, actor) {
-      const mine = active.get(actor.username) ?? new Map<string, NodeJS.Timeout>();
-      active.set(actor.username, mine);
-      const renewed = mine.get(conversation);
-      if (renewed) clearTimeout(renewed);
-      else show(conversation, actor, true);
-      mine.set(
-        conversation,
-        setTimeout(() => stop(conversation, actor), expiresMs),
-      );
+      const known = find(conversation, actor.username);
+      const isOurs = known?.holder === cluster.node;
+      const stamp = known && isOurs ? known.stamp : later(known);
+      const timer = setTimeout(() => end(conversation, actor), expiresMs);
+      put(conversation, { actor, holder: cluster.node, stamp, timer });
+      if (!known) show(conversation, actor, true);
+      if (!isOurs) tell({ conversation, actor: bare(actor), stamp, on: true });
     },
-    stop,
+    stop(conversation, actor) {
+      end(conversation, actor, later(find(conversation, actor.username)));
+    },
   };
 }
+
+const bare = ({ username, kind, display_name }: Account): Account => ({
+  username,
+  kind,
+  display_name,
+});

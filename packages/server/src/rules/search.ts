@@ -9,6 +9,9 @@ export const searchWords = (query: string): string[] =>
 /** Without case and accents, as the store compares. */
 const fold = (word: string) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
+/** All words of a text, as they are compared. */
+export const foldedWords = (text: string): string[] => fold(text).match(WORD) ?? [];
+
 /** An excerpt around the first word found, with everything that matched between `**`. */
 export function snippet(content: string, words: readonly string[]): string {
   const text = content.replace(/\s+/g, " ").trim();

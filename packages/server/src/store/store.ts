@@ -11,6 +11,7 @@ import type {
 } from "@parley/protocol";
 import type { AccountRecord } from "../account.ts";
 import type { Announcement } from "../announcement.ts";
+import { Failure } from "../failure.ts";
 
 /**
  * Where everything durable lives. One interface, one contract suite, several backends.
@@ -39,6 +40,37 @@ export interface Store {
   /** Rejects when the store cannot be reached. */
   ready(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** What a store throws when it cannot be reached, or cannot say whether a change was made. */
+export class Unavailable extends Failure {
+  override name = "Unavailable";
+  constructor(why: string) {
+    super("unavailable", `unavailable: ${why}`, { retry_after: 1 });
+  }
+}
+
+/** What a store that several nodes share offers besides, so that each of them misses nothing. */
+export interface SharedStore extends Store {
+  /** Tells installations apart that share other services. */
+  readonly installation: string;
+  /** The counted events of a conversation after a counter value, in order; null when some are no longer kept. */
+  eventsSince(conversation: string, seq: number): Promise<readonly Announcement[] | null>;
+  /** Seats of these accounts whose conversation has changed since then, or that they left. */
+  changedSince(accountIds: readonly number[], since: number): Promise<readonly ChangedSeat[]>;
+  /** Which of these sessions have ended. */
+  endedSessions(ids: readonly string[]): Promise<readonly string[]>;
+  /** What a new member is told of a conversation. */
+  sharedConversation(conversation: string): Promise<SharedConversation | null>;
+}
+
+/** An account's place in a conversation, with the conversation's counter. */
+export interface ChangedSeat {
+  account_id: number;
+  conversation: string;
+  seq: number;
+  /** Whether the account has left. */
+  left: boolean;
 }
 
 /** What a backend may answer at once or later: callers always await. */
@@ -140,8 +172,6 @@ export interface ReadTx {
   turnOfMessage(message: MessageRecord): Awaitable<TurnRecord | null>;
   /** Turns of a conversation that wait or run, oldest first. */
   openTurns(conversationId: number): Awaitable<TurnRecord[]>;
-  /** Running turns whose node is gone: their lease ran out, or it can only have been before a crash. */
-  abandonedTurns(node: string, now: number): Awaitable<TurnRecord[]>;
   /** What a streaming message has so far. */
   streamed(messageId: number): Awaitable<string>;
   /** Finalized messages that an agent's owner can see, the newest first. */
@@ -209,18 +239,30 @@ export interface WriteTx extends ReadTx {
   queueTurn(turn: NewTurn): Awaitable<void>;
   /** Drops turns that wait. */
   dropTurns(ids: readonly number[]): Awaitable<void>;
-  /** Takes waiting turns for a node: one at a time for each agent and conversation. */
-  claimTurns(node: string, leaseUntil: number, most: number): Awaitable<TurnRecord[]>;
+  /**
+   * Takes waiting turns for a node: one at a time for each agent and conversation. There are more
+   * when not all could be taken at once.
+   */
+  claimTurns(
+    node: string,
+    leaseMs: number,
+    most: number,
+  ): Awaitable<{ turns: TurnRecord[]; more: boolean }>;
+  /** Running turns whose node is gone: their lease ran out, or it can only have been before a crash. */
+  abandonedTurns(node: string): Awaitable<TurnRecord[]>;
   /** Takes over an abandoned turn that has streamed nothing, to begin it again. */
-  adoptTurn(id: number, node: string, leaseUntil: number): Awaitable<void>;
-  renewLeases(node: string, leaseUntil: number): Awaitable<void>;
+  adoptTurn(id: number, node: string, leaseMs: number): Awaitable<void>;
+  renewLeases(node: string, leaseMs: number): Awaitable<void>;
   /** Gives a claimed turn its message, the model and the time it began. */
   beginTurn(id: number, begun: { messageUuid: string; model: string; at: number }): Awaitable<void>;
   /** Notes what a running turn is about to send and may spend at the most. */
   reserveTurn(turn: TurnRecord, reservation: Reservation): Awaitable<void>;
   noteTries(id: number, tries: number): Awaitable<void>;
-  /** Adds what was streamed to a running turn's message. False, and nothing is kept, otherwise. */
-  appendChunk(id: number, chunk: NewChunk): Awaitable<boolean>;
+  /**
+   * Adds what was streamed to the messages of turns that this node runs. Returns those that it does
+   * not run any more, of which nothing is kept.
+   */
+  appendChunks(node: string, chunks: readonly NewChunk[]): Awaitable<number[]>;
   /** Finalizes a running turn's message, frees what it had reserved, and takes the counter one up. */
   finishTurn(turn: TurnRecord, finished: FinishedTurn): Awaitable<number>;
   /** Private to one account: the counter stays. */
@@ -262,6 +304,8 @@ export interface TurnRecord {
   readonly open_ended: boolean;
   readonly refusal: string | null;
   readonly status: "waiting" | "running" | FinishedTurn["status"];
+  /** Which node runs it. */
+  readonly node: string | null;
   /** Row and id of its message; null while it waits for the first time. */
   readonly message_id: number | null;
   readonly message_uuid: string | null;
@@ -309,6 +353,7 @@ export interface FinishedTurn {
 }
 
 export interface NewChunk {
+  turn_id: number;
   text: string;
   /** Bytes of the message after it. */
   offset: number;

@@ -42,7 +42,7 @@ export function socketTransport(services: Services, invoke: Invoke): SocketTrans
       const token = new URL(request.url).searchParams.get("token") ?? bearer(request);
       const who = await authenticator.authenticate(token, user_agent);
       if (!originAllowed(request, config)) throw forbidden("this origin is not allowed");
-      const open = hub.person(who.account.username)?.clients.size ?? 0;
+      const open = hub.sockets(who.account.username);
       if (open >= config.limits.sockets_per_user) throw rateLimited(5, "too many sockets");
       const connection = new Connection(shared, who, address, user_agent);
       if (upgrade(request, connection)) return undefined;
@@ -118,17 +118,14 @@ class Connection implements Client {
   private async listen(person: Person): Promise<void> {
     const { store, hub } = this.shared.services;
     let membership: number;
-    let conversations: { uuid: string }[];
+    let conversations: { uuid: string; seq: number }[];
     do {
       membership = person.membership;
       conversations = await store.read((tx) => tx.counters(person.account.id));
-    } while (membership !== person.membership);
+      await hub.follow(person, conversations);
+    } while (this.socket && membership !== person.membership);
     if (!this.socket) return;
-    hub.listen(
-      person,
-      this,
-      conversations.map(({ uuid }) => uuid),
-    );
+    hub.listen(person, this, conversations);
     const hello: Account = publicAccount(person.account);
     this.socket.send(JSON.stringify({ method: "events.hello", params: hello }));
     this.pump();

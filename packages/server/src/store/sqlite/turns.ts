@@ -4,24 +4,25 @@ import { ACCOUNT } from "./accounts.ts";
 import type { Connection } from "./connection.ts";
 import { counterStep, mentionWrites, storeMentions } from "./messages.ts";
 
-type Reads = Pick<ReadTx, "turn" | "turnOfMessage" | "openTurns" | "abandonedTurns" | "streamed">;
+type Reads = Pick<ReadTx, "turn" | "turnOfMessage" | "openTurns" | "streamed">;
 type Writes = Pick<
   WriteTx,
   | "queueTurn"
   | "dropTurns"
   | "claimTurns"
+  | "abandonedTurns"
   | "adoptTurn"
   | "renewLeases"
   | "beginTurn"
   | "reserveTurn"
   | "noteTries"
-  | "appendChunk"
+  | "appendChunks"
   | "finishTurn"
 >;
 
 const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation_uuid,
     g.uuid AS trigger_uuid, g.seq AS trigger_seq, g.sender_id AS trigger_sender_id, g.deleted_at AS trigger_deleted_at,
-    t.open_ended, t.refusal, t.status, t.message_id, m.uuid AS message_uuid, t.model, t.error, t.context_ids,
+    t.open_ended, t.refusal, t.status, t.node, t.message_id, m.uuid AS message_uuid, t.model, t.error, t.context_ids,
     t.reserved, t.estimated_input, t.tries, t.started_at, t.first_token_at, t.finished_at, t.input_tokens,
     t.output_tokens, ${ACCOUNT}
   FROM turns t
@@ -41,6 +42,7 @@ interface TurnRow extends AccountRecord {
   open_ended: number;
   refusal: string | null;
   status: TurnRecord["status"];
+  node: string | null;
   message_id: number | null;
   message_uuid: string | null;
   model: string;
@@ -70,6 +72,7 @@ function toTurn(row: TurnRow): TurnRecord {
     open_ended: row.open_ended === 1,
     refusal: row.refusal,
     status: row.status,
+    node: row.node,
     message_id: row.message_id,
     message_uuid: row.message_uuid,
     model: row.model,
@@ -94,8 +97,6 @@ export function turnReads(db: Connection): Reads {
   const open = db.query<TurnRow>(
     `${TURN} WHERE t.conversation_id = ? AND t.status IN ('waiting', 'running') ORDER BY t.id`,
   );
-  // This file belongs to one process: what another one left running can only be from before.
-  const abandoned = db.query<TurnRow>(`${TURN} WHERE t.status = 'running' AND t.node IS NOT ?`);
   const chunks = db.query<{ text: string }>(
     "SELECT text FROM chunks WHERE message_id = ? ORDER BY byte_offset",
   );
@@ -104,7 +105,6 @@ export function turnReads(db: Connection): Reads {
     turn: (id) => one(byId.get(id)),
     turnOfMessage: (message) => one(byMessage.get(message.id)),
     openTurns: (conversationId) => open.all(conversationId).map(toTurn),
-    abandonedTurns: (node) => abandoned.all(node).map(toTurn),
     streamed: (messageId) =>
       chunks
         .all(messageId)
@@ -134,6 +134,8 @@ export function turnWrites(db: Connection): Writes {
     "UPDATE turns SET status = 'running', node = ?2, lease_until = ?3 WHERE id = ?1",
   );
   const byId = db.query<TurnRow>(`${TURN} WHERE t.id = ?`);
+  // This file belongs to one process: what another one left running can only be from before.
+  const abandoned = db.query<TurnRow>(`${TURN} WHERE t.status = 'running' AND t.node IS NOT ?`);
   const adopt = db.change(
     "UPDATE turns SET node = ?2, lease_until = ?3, reserved = 0, estimated_input = 0 WHERE id = ?1",
   );
@@ -150,7 +152,7 @@ export function turnWrites(db: Connection): Writes {
   const tries = db.change("UPDATE turns SET tries = ?2 WHERE id = ?1");
   const chunk = db.change(
     `INSERT INTO chunks (message_id, byte_offset, text)
-     SELECT message_id, ?2, ?3 FROM turns WHERE id = ?1 AND status = 'running'`,
+     SELECT message_id, ?2, ?3 FROM turns WHERE id = ?1 AND status = 'running' AND node = ?4`,
   );
   const firstToken = db.change(
     "UPDATE turns SET first_token_at = ?2 WHERE id = ?1 AND first_token_at IS NULL",
@@ -169,17 +171,20 @@ export function turnWrites(db: Connection): Writes {
     dropTurns: (ids) => {
       for (const id of ids) drop.run(id);
     },
-    claimTurns: (node, leaseUntil, most) =>
-      next.all(most).map(({ id }) => {
-        claim.run(id, node, leaseUntil);
+    claimTurns: (node, leaseMs, most) => {
+      const turns = next.all(most).map(({ id }) => {
+        claim.run(id, node, Date.now() + leaseMs);
         return toTurn(byId.get(id) as TurnRow);
-      }),
-    adoptTurn: (id, node, leaseUntil) => {
+      });
+      return { turns, more: turns.length === most };
+    },
+    abandonedTurns: (node) => abandoned.all(node).map(toTurn),
+    adoptTurn: (id, node, leaseMs) => {
       const row = byId.get(id);
       if (row) usage.release(toTurn(row));
-      adopt.run(id, node, leaseUntil);
+      adopt.run(id, node, Date.now() + leaseMs);
     },
-    renewLeases: (node, leaseUntil) => void renew.run(node, leaseUntil),
+    renewLeases: (node, leaseMs) => void renew.run(node, Date.now() + leaseMs),
     beginTurn: (id, { messageUuid, model, at }) => void begin.run(id, messageUuid, model, at),
     reserveTurn: (turn, { input_tokens, output_tokens, context_ids }) => {
       const reserved = input_tokens + output_tokens;
@@ -187,11 +192,14 @@ export function turnWrites(db: Connection): Writes {
       reserve.run(turn.id, reserved, input_tokens, JSON.stringify(context_ids));
     },
     noteTries: (id, count) => void tries.run(id, count),
-    appendChunk: (id, { text, offset, first, at }) => {
-      if (chunk.run(id, offset, text).changes === 0) return false;
-      if (first) firstToken.run(id, at);
-      return true;
-    },
+    appendChunks: (node, chunks) =>
+      chunks
+        .filter(({ turn_id, text, offset, first, at }) => {
+          if (chunk.run(turn_id, offset, text, node).changes === 0) return true;
+          if (first) firstToken.run(turn_id, at);
+          return false;
+        })
+        .map(({ turn_id }) => turn_id),
     finishTurn: finishTurn(db, usage),
   };
 }

@@ -20,7 +20,7 @@ export async function desk({ store, people, group, send: say }: World) {
       }),
     );
   const claim = (node = "here", most = 10) =>
-    store.write((tx) => tx.claimTurns(node, START + 10_000, most));
+    store.write(async (tx) => (await tx.claimTurns(node, 10_000, most)).turns);
   /** Asks, and has the agent begin to answer. */
   const begin = async (where = room, at = START) => {
     await queue(await say(where, alice, "question"), { conversation_id: where.id });
@@ -30,8 +30,11 @@ export async function desk({ store, people, group, send: say }: World) {
   };
   const finish = (id: number, rest: Partial<FinishedTurn> = {}) =>
     store.write((tx) => finishTurn(tx, id, rest));
-  const append = (id: number, text: string, offset: number, first = false) =>
-    store.write((tx) => tx.appendChunk(id, { text, offset, first, at: START + 5 }));
+  const append = (id: number, text: string, offset: number, first = false, node = "here") =>
+    store.write(async (tx) => {
+      const chunk = { turn_id: id, text, offset, first, at: START + 5 };
+      return (await tx.appendChunks(node, [chunk])).length === 0;
+    });
   const turn = (id: number) => store.read((tx) => tx.turn(id));
   const open = () => store.read((tx) => tx.openTurns(room.id));
   return { alice, bob, agent, room, queue, claim, begin, finish, append, turn, open };

@@ -40,7 +40,7 @@ export function spending(check: Check) {
     const { agent, room, begin } = await desk(world);
     const { id } = await begin();
     await reserve(world, id, 100, 50);
-    await world.store.write((tx) => tx.adoptTurn(id, "there", START + 10_000));
+    await world.store.write((tx) => tx.adoptTurn(id, "there", 10_000));
     const spent = await world.store.read((tx) => tx.spending(agent.id, room.id, START));
     expect(spent).toMatchObject({ today: 0, todayHere: 0 });
   });

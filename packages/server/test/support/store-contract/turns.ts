@@ -104,12 +104,16 @@ export function turns(check: Check) {
   });
 
   check("nodes that take at the same time never take the same", async (world) => {
-    const { alice, agent, queue, claim } = await desk(world);
+    const { alice, agent, queue } = await desk(world);
     for (const _ of times(12)) {
       const room = await world.group(alice, agent);
       await queue(await world.send(room, alice, "question"), { conversation_id: room.id });
     }
-    const taken = (await Promise.all(times(8).map((n) => claim(`node ${n}`, 3)))).flat();
+    const takeAll = async (node: string): Promise<TurnRecord[]> => {
+      const { turns, more } = await world.store.write((tx) => tx.claimTurns(node, 10_000, 3));
+      return more ? [...turns, ...(await takeAll(node))] : turns;
+    };
+    const taken = (await Promise.all(times(8).map((n) => takeAll(`node ${n}`)))).flat();
     expect(taken).toHaveLength(12);
     expect(new Set(taken.map(({ id }) => id)).size).toBe(12);
   });
@@ -205,24 +209,27 @@ export function turns(check: Check) {
   });
 
   check("a turn whose node is gone can be taken over", async (world) => {
-    const { begin, turn, finish } = await desk(world);
+    const { begin, turn, finish, append } = await desk(world);
     const { store } = world;
     const { id } = await begin();
-    const abandoned = async (node: string, now: number) =>
-      (await store.read((tx) => tx.abandonedTurns(node, now))).map((each) => each.id);
-    expect(await abandoned("here", START)).toEqual([]);
-    await store.write((tx) => tx.renewLeases("here", START + 20_000));
-    expect(await abandoned("here", START + 15_000)).toEqual([]);
-    expect(await abandoned("there", START + 20_001)).toEqual([id]);
+    const abandoned = async (node: string) =>
+      (await store.write((tx) => tx.abandonedTurns(node))).map((each) => each.id);
+    expect(await abandoned("here")).toEqual([]);
+    await store.write((tx) => tx.renewLeases("here", 20_000));
+    expect(await abandoned("here")).toEqual([]);
+    await store.write((tx) => tx.renewLeases("here", 0));
+    expect(await abandoned("there")).toEqual([id]);
     await store.write(async (tx) => {
       const reservation = { input_tokens: 5, output_tokens: 5, context_ids: [] };
       await tx.reserveTurn((await tx.turn(id)) as TurnRecord, reservation);
-      await tx.adoptTurn(id, "there", START + 40_000);
+      await tx.adoptTurn(id, "there", 40_000);
     });
-    expect(await abandoned("there", START + 30_000)).toEqual([]);
-    expect(await turn(id)).toMatchObject({ status: "running", reserved: 0 });
+    expect(await abandoned("there")).toEqual([]);
+    expect(await turn(id)).toMatchObject({ status: "running", node: "there", reserved: 0 });
+    expect(await append(id, "too late", 8, true)).toBe(false);
+    expect(await append(id, "in time", 7, true, "there")).toBe(true);
     await finish(id);
-    expect(await abandoned("elsewhere", START + 90_000)).toEqual([]);
+    expect(await abandoned("elsewhere")).toEqual([]);
   });
 
   check(

@@ -1,0 +1,207 @@
+import type { Logger } from "../observe/log.ts";
+import type { Bus, CatchUp, Channel, Counter, EventLog, Interest, Packet } from "./bus.ts";
+import { type NatsOptions, natsLink } from "./nats-link.ts";
+import { type SequencerOptions, sequencer } from "./sequence.ts";
+import {
+  decodeEvent,
+  decodeNodeMessage,
+  encodeEvent,
+  encodeForEach,
+  type NodeMessage,
+} from "./wire.ts";
+
+export interface NatsBusOptions
+  extends NatsOptions,
+    Pick<SequencerOptions, "graceMs" | "retryMs" | "mostHeld"> {
+  /** This node's id. */
+  node: string;
+  /** The first word of every subject, so that several installations can share a NATS. */
+  prefix?: string;
+  /** Where to find what was missed. */
+  events: EventLog;
+  log: Logger;
+}
+
+export interface NatsBus extends Bus, CatchUp {
+  readonly channel: Channel;
+}
+
+/**
+ * Several nodes: packets travel over NATS core, which keeps nothing. What is lost on the way is read
+ * from the store's log, see `sequence.ts` and `heal.ts`. A node's own packets are delivered here
+ * directly, so it goes on working while NATS is away.
+ */
+export function natsBus(options: NatsBusOptions): NatsBus {
+  const { node, prefix = "parley", log } = options;
+  const link = natsLink(options, `parley ${node}`, log);
+  const followed = new Map<string, { people: number; end(): void }>();
+  let listener: (packet: Packet) => void = () => {};
+  let told: (body: unknown) => void = () => {};
+
+  const subject = {
+    conversation: (id: string) => `${prefix}.c.${id}`,
+    user: (username: string) => `${prefix}.u.${username}`,
+    node: (id: string) => `${prefix}.n.${id}`,
+    nodes: `${prefix}.nodes`,
+  };
+  const order = sequencer({
+    ...options,
+    deliver: (packet) => hand(packet),
+    lost: (conversation) => hand({ kind: "events_lost", conversation }),
+  });
+
+  /** One packet that goes wrong does not keep others from being delivered. */
+  function hand(packet: Packet): void {
+    try {
+      listener(packet);
+    } catch (error) {
+      log.error({ err: error, packet: packet.kind }, "a packet could not be delivered");
+    }
+  }
+
+  /** Whatever comes in may be anything. */
+  const careful = (from: string, take: (payload: Uint8Array) => void) => (payload: Uint8Array) => {
+    try {
+      take(payload);
+    } catch (error) {
+      log.warn({ err: error, subject: from }, "what came over NATS was not understood");
+    }
+  };
+  const subscribe = (to: string, take: (payload: Uint8Array) => void) =>
+    link.subscribe(to, careful(to, take));
+
+  function receive(message: NodeMessage): void {
+    if (message.kind === "cluster") told(message.body);
+    else hand(message);
+  }
+  const ends = [subject.nodes, subject.node(node)].map((to) =>
+    subscribe(to, (payload) => receive(decodeNodeMessage(payload))),
+  );
+  const tell = (to: string, message: NodeMessage) => link.publish(to, JSON.stringify(message));
+
+  /** Follows a conversation for one more person. */
+  function follow(conversation: string): void {
+    const known = followed.get(conversation);
+    if (known) {
+      known.people++;
+      return;
+    }
+    order.open(conversation);
+    const to = { conversation };
+    const end = subscribe(subject.conversation(conversation), (payload) =>
+      order.receive(decodeEvent(payload, to)),
+    );
+    followed.set(conversation, { people: 1, end });
+  }
+
+  function unfollow(conversation: string): void {
+    const known = followed.get(conversation);
+    if (!known || --known.people > 0) return;
+    known.end();
+    followed.delete(conversation);
+    order.close(conversation);
+  }
+
+  function interest(username: string): Interest {
+    const mine = new Set<string>();
+    let settling = 0;
+    let heard = false;
+    let ended = false;
+    const to = { users: [username] };
+    const end = subscribe(subject.user(username), (payload) =>
+      order.receive(decodeEvent(payload, to)),
+    );
+
+    function add(conversation: string): void {
+      if (ended || mine.has(conversation)) return;
+      mine.add(conversation);
+      follow(conversation);
+    }
+    const isUnknown = ({ uuid }: Counter) => order.at(uuid) === undefined;
+
+    return {
+      async follow(conversations) {
+        const added = conversations.filter(({ uuid }) => !mine.has(uuid));
+        for (const { uuid } of added) add(uuid);
+        if (ended || (heard && settling === 0 && !added.some(isUnknown))) return false;
+        settling++;
+        await link.settled();
+        settling--;
+        heard = true;
+        return true;
+      },
+      begin(conversations) {
+        for (const { uuid, seq } of conversations) order.begin(uuid, seq);
+      },
+      join(conversation, seq) {
+        add(conversation);
+        order.begin(conversation, seq);
+        // Events may have come and gone before NATS knew that somebody here wants them.
+        void link.settled().then(() => order.check(conversation));
+      },
+      leave(conversation) {
+        if (mine.delete(conversation)) unfollow(conversation);
+      },
+      has: (conversation) => mine.has(conversation),
+      end() {
+        if (ended) return;
+        ended = true;
+        end();
+        for (const conversation of mine) unfollow(conversation);
+        mine.clear();
+      },
+    };
+  }
+
+  function publish(packet: Packet): void {
+    if (packet.kind === "event") {
+      const { to } = packet;
+      if ("conversation" in to) {
+        link.publish(subject.conversation(to.conversation), encodeEvent(packet));
+      } else {
+        for (const [username, text] of encodeForEach(to.users, packet)) {
+          link.publish(subject.user(username), text);
+        }
+      }
+      order.receive(packet);
+      return;
+    }
+    if (packet.kind === "session_ended") tell(subject.nodes, packet);
+    if (packet.kind === "turns_ended") sendEach(packet.turns);
+    hand(packet);
+  }
+
+  function sendEach(turns: Extract<Packet, { kind: "turns_ended" }>["turns"]): void {
+    for (const [runner, theirs] of Map.groupBy(turns, (turn) => turn.node)) {
+      if (runner === null || runner === node) continue;
+      tell(subject.node(runner), { kind: "turns_ended", turns: theirs });
+    }
+  }
+
+  return {
+    publish,
+    onPacket: (handler) => {
+      listener = handler;
+    },
+    interest,
+    async ready() {
+      if (!link.isReady()) throw new Error("NATS cannot be reached");
+    },
+    async close() {
+      order.stop();
+      for (const end of ends) end();
+      await link.close();
+    },
+    behind: order.behind,
+    rejoin: order.rejoin,
+    channel: {
+      node,
+      broadcast: (body) => tell(subject.nodes, { kind: "cluster", body }),
+      send: (to, body) => tell(subject.node(to), { kind: "cluster", body }),
+      onMessage: (handler) => {
+        told = handler;
+      },
+      onUp: link.onUp,
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import type { Logger } from "../observe/log.ts";
+import type { CatchUp, ChangedSeat, Channel, EventLog } from "./bus.ts";
+import type { Hub, Person } from "./hub.ts";
+
+const EVERY_MS = 5000;
+/** Clocks differ, and what was committed just now may have been stamped a while ago. */
+const SLACK_MS = 30_000;
+/** A timer of so long that comes three times as late means that the process stood still. */
+const WATCH_MS = 1000;
+
+export interface Healer {
+  /** Looks at once. */
+  now(): Promise<void>;
+  stop(): void;
+}
+
+export interface HealerOptions {
+  hub: Hub;
+  bus: CatchUp & { channel: Pick<Channel, "onUp"> };
+  events: EventLog;
+  log: Logger;
+  everyMs?: number;
+  watchMs?: number;
+}
+
+/**
+ * Finds what the bus has lost: because a node died between its commit and its publishing, because
+ * NATS was away, or because this node was too slow. It asks the store which conversations of the
+ * people here have moved on, and which of their sessions have ended: every few seconds, when the
+ * link is back, and when the process has stood still. What fails is tried again the next time.
+ */
+export function healer(options: HealerOptions): Healer {
+  const { hub, bus, events, log, everyMs = EVERY_MS, watchMs = WATCH_MS } = options;
+  let lookedAt = Date.now();
+  let looking: Promise<void> | null = null;
+  let again = false;
+  let stopped = false;
+  let timer: NodeJS.Timeout | undefined;
+  let watchedAt = performance.now();
+
+  async function look(): Promise<void> {
+    const began = Date.now();
+    const people = [...hub.people()];
+    if (people.length > 0) {
+      await seats(people);
+      await sessions();
+    }
+    lookedAt = began;
+  }
+
+  async function seats(people: readonly Person[]): Promise<void> {
+    const byId = new Map(people.map((person) => [person.account.id, person]));
+    const changed = await events.changedSince([...byId.keys()], lookedAt - SLACK_MS);
+    for (const seat of changed) {
+      const person = byId.get(seat.account_id);
+      if (person) compare(person, seat);
+    }
+  }
+
+  function compare({ account, interest }: Person, seat: ChangedSeat): void {
+    const { conversation, seq, left } = seat;
+    if (interest.has(conversation)) bus.behind(conversation, seq);
+    else if (!left) bus.rejoin(conversation, account.username, seq);
+  }
+
+  async function sessions(): Promise<void> {
+    const ids = new Set([...hub.clients()].map(({ session_id }) => session_id));
+    for (const id of await events.endedSessions([...ids])) hub.endSession(id);
+  }
+
+  /** One look at a time; whoever asks meanwhile gets one that begins after they asked. */
+  function now(): Promise<void> {
+    if (looking) again = true;
+    looking ??= (async () => {
+      do {
+        again = false;
+        await look().catch((error) =>
+          log.error({ err: error }, "missed events were not looked for"),
+        );
+      } while (again && !stopped);
+      looking = null;
+    })();
+    return looking;
+  }
+
+  function schedule(): void {
+    if (stopped) return;
+    timer = setTimeout(() => now().then(schedule), everyMs * (0.8 + 0.4 * Math.random()));
+    timer.unref();
+  }
+  schedule();
+
+  const watch = setInterval(() => {
+    const late = performance.now() - watchedAt - watchMs;
+    watchedAt = performance.now();
+    if (late > 3 * watchMs) void now();
+  }, watchMs);
+  watch.unref();
+
+  bus.channel.onUp(() => void now());
+
+  return {
+    now,
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+      clearInterval(watch);
+    },
+  };
+}

@@ -1,0 +1,385 @@
+import type {
+  Account,
+  Conversation,
+  ConversationDetail,
+  Message,
+  SharedConversation,
+} from "@parley/protocol";
+import type { AccountRecord, ConversationRecord, MemberRecord } from "../store.ts";
+import { ACCOUNT } from "./accounts.ts";
+import { iso } from "./connection.ts";
+import { latestMessages } from "./messages.ts";
+import { list, type Methods, type Unit } from "./unit.ts";
+
+/** How many participants of a group lists and events show. */
+const SHOWN_PARTICIPANTS = 50;
+const NOBODY = -1;
+const KNOWN_IDS = 50_000;
+
+const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updated_at,
+    k.participants AS participant_count, admin.username AS admin,
+    maker.username AS by_username, maker.kind AS by_kind, maker.display_name AS by_display_name,
+    k.humans - me.read_humans AS unread_humans, k.agents - me.read_agents AS unread_agents,
+    me.unread_mentions, me.last_read_seq
+  FROM conversations c
+  JOIN counters k ON k.conversation_id = c.id
+  JOIN accounts maker ON maker.id = c.created_by
+  LEFT JOIN accounts admin ON admin.id = c.admin_id
+  LEFT JOIN members me ON me.conversation_id = c.id AND me.account_id = $1`;
+
+interface ViewRow {
+  id: number;
+  uuid: string;
+  kind: "direct" | "group";
+  title: string | null;
+  created_at: number;
+  updated_at: number;
+  seq: number;
+  participant_count: number;
+  admin: string | null;
+  by_username: string;
+  by_kind: "human" | "agent";
+  by_display_name: string;
+  unread_humans: number;
+  unread_agents: number;
+  unread_mentions: number;
+  last_read_seq: number;
+}
+
+/** A conversation's row, which is its for good; the oldest known are forgotten first. */
+const knownIds = new Map<string, number>();
+
+export async function conversationId(unit: Unit, uuid: string): Promise<number | null> {
+  const known = knownIds.get(uuid);
+  if (known !== undefined) return known;
+  const row = await unit.get<{ id: number }>("SELECT id FROM conversations WHERE uuid = $1", uuid);
+  if (!row) return null;
+  knownIds.set(uuid, row.id);
+  if (knownIds.size > KNOWN_IDS) knownIds.delete(knownIds.keys().next().value as string);
+  return row.id;
+}
+
+export const conversationReads: Methods<
+  | "conversation"
+  | "directConversation"
+  | "members"
+  | "participantsAmong"
+  | "counters"
+  | "conversationView"
+  | "conversationDetail"
+  | "sharedConversation"
+  | "chats"
+  | "unreadCount"
+> = {
+  conversation: async (unit, uuid, viewerId) => {
+    const id = await conversationId(unit, uuid);
+    if (id === null) return null;
+    // What is read before it is owned may have changed by the time it is.
+    await unit.own(id);
+    return unit.get<ConversationRecord>(
+      `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, k.seq,
+              k.participants AS participant_count, k.agent_participants AS agent_count,
+              EXISTS (SELECT 1 FROM members m WHERE m.conversation_id = c.id AND m.account_id = $2)
+                AS joined
+       FROM conversations c JOIN counters k ON k.conversation_id = c.id WHERE c.id = $1`,
+      id,
+      viewerId,
+    );
+  },
+  directConversation: async (unit, pair) => {
+    const row = await unit.get<{ id: number }>(
+      "SELECT id FROM conversations WHERE direct_pair = $1",
+      pairKey(pair),
+    );
+    return row?.id ?? null;
+  },
+  members: async (unit, id) => {
+    const rows = await unit.all<AccountRecord & { always_on: boolean; last_read_seq: number }>(
+      `SELECT ${ACCOUNT}, m.always_on, m.last_read_seq FROM members m
+       JOIN accounts a ON a.id = m.account_id WHERE m.conversation_id = $1 ORDER BY m.position`,
+      id,
+    );
+    return rows.map(({ always_on, last_read_seq, ...account }) => ({
+      account,
+      always_on,
+      last_read_seq,
+    }));
+  },
+  participantsAmong: async (unit, id, usernames) => {
+    const rows = await unit.all<{ username: string }>(
+      `SELECT a.username
+       FROM jsonb_array_elements_text($2::jsonb) WITH ORDINALITY AS j(username, place)
+       JOIN accounts a ON a.username = j.username
+       JOIN members m ON m.conversation_id = $1 AND m.account_id = a.id ORDER BY j.place`,
+      id,
+      usernames,
+    );
+    return rows.map((row) => row.username);
+  },
+  counters: (unit, accountId) =>
+    unit.all<{ uuid: string; seq: number }>(
+      `SELECT c.uuid, k.seq FROM members m JOIN conversations c ON c.id = m.conversation_id
+       JOIN counters k ON k.conversation_id = m.conversation_id WHERE m.account_id = $1`,
+      accountId,
+    ),
+  unreadCount: async (unit, id, accountId) => {
+    const row = await unit.get<{ count: number }>(
+      `SELECT k.humans - m.read_humans + k.agents - m.read_agents AS count
+       FROM members m JOIN counters k ON k.conversation_id = m.conversation_id
+       WHERE m.conversation_id = $1 AND m.account_id = $2`,
+      id,
+      accountId,
+    );
+    return row?.count ?? 0;
+  },
+  conversationView: async (unit, id, viewerId) => {
+    const [row, latest, participants] = await Promise.all([
+      viewRow(unit, id, viewerId),
+      latestMessages(unit, [id], viewerId),
+      shownParticipants(unit, [id]),
+    ]);
+    return personal(row, latest, participants.get(id) ?? []);
+  },
+  sharedConversation: async (unit, id) => {
+    const [row, latest, participants] = await Promise.all([
+      viewRow(unit, id, NOBODY),
+      latestMessages(unit, [id], NOBODY),
+      shownParticipants(unit, [id]),
+    ]);
+    return shared(row, latest, participants.get(id) ?? []);
+  },
+  conversationDetail: async (unit, id, viewerId) => {
+    const [row, latest, members] = await Promise.all([
+      viewRow(unit, id, viewerId),
+      latestMessages(unit, [id], viewerId),
+      conversationReads.members(unit, id),
+    ]);
+    return detailed(row, latest, members);
+  },
+  chats: async (unit, { viewerId, after, limit }) => {
+    const rows = await unit.all<ViewRow>(
+      `${VIEW} WHERE c.id IN (
+         SELECT m.conversation_id FROM members m JOIN counters n ON n.conversation_id = m.conversation_id
+         WHERE m.account_id = $1
+           AND ($2::bigint IS NULL OR (n.updated_at, n.conversation_id) < ($2, $3::bigint))
+         ORDER BY n.updated_at DESC, n.conversation_id DESC LIMIT $4)
+       ORDER BY k.updated_at DESC, c.id DESC`,
+      viewerId,
+      after?.updated_at ?? null,
+      after?.id ?? null,
+      limit,
+    );
+    const ids = rows.map((row) => row.id);
+    const [latest, participants] = await Promise.all([
+      latestMessages(unit, ids, viewerId),
+      shownParticipants(unit, ids),
+    ]);
+    return rows.map((row) => personal(row, latest, participants.get(row.id) ?? []));
+  },
+};
+
+async function viewRow(unit: Unit, id: number, viewerId: number): Promise<ViewRow> {
+  const found = await unit.get<ViewRow>(`${VIEW} WHERE c.id = $2`, viewerId, id);
+  if (!found) throw new Error(`conversation ${id} is missing`);
+  return found;
+}
+
+async function shownParticipants(
+  unit: Unit,
+  ids: readonly number[],
+): Promise<Map<number, Account[]>> {
+  if (ids.length === 0) return new Map();
+  const rows = await unit.all<Account & { conversation_id: number }>(
+    `SELECT m.conversation_id, a.username, a.kind, a.display_name
+     FROM unnest($1::bigint[]) AS j(id)
+     CROSS JOIN LATERAL (SELECT conversation_id, account_id, position FROM members
+       WHERE conversation_id = j.id ORDER BY position LIMIT ${SHOWN_PARTICIPANTS}) m
+     JOIN accounts a ON a.id = m.account_id ORDER BY m.conversation_id, m.position`,
+    list(ids),
+  );
+  const shown = new Map<number, Account[]>(ids.map((id) => [id, []]));
+  for (const { conversation_id, ...account } of rows) shown.get(conversation_id)?.push(account);
+  return shown;
+}
+
+const shared = (
+  row: ViewRow,
+  latest: Map<number, Message>,
+  participants: Account[],
+): SharedConversation => ({
+  id: row.uuid,
+  kind: row.kind,
+  title: row.title,
+  participants,
+  created_by: {
+    username: row.by_username,
+    kind: row.by_kind,
+    display_name: row.by_display_name,
+  },
+  admin: row.admin,
+  created_at: iso(row.created_at),
+  updated_at: iso(row.updated_at),
+  seq: row.seq,
+  last_message: latest.get(row.id) ?? null,
+  participant_count: row.participant_count,
+});
+
+const personal = (
+  row: ViewRow,
+  latest: Map<number, Message>,
+  participants: Account[],
+): Conversation => ({
+  ...shared(row, latest, participants),
+  unread_count: row.unread_humans + row.unread_agents,
+  unread: {
+    human: row.unread_humans,
+    agent: row.unread_agents,
+    mentions: row.unread_mentions,
+  },
+  last_read_seq: row.last_read_seq,
+});
+
+function detailed(
+  row: ViewRow,
+  latest: Map<number, Message>,
+  members: readonly MemberRecord[],
+): ConversationDetail {
+  const humans = members.filter(({ account }) => account.kind === "human");
+  const participants = members.map(({ account: { username, kind, display_name } }) => ({
+    username,
+    kind,
+    display_name,
+  }));
+  return {
+    ...personal(row, latest, participants),
+    reads: Object.fromEntries(
+      humans.map(({ account, last_read_seq }) => [account.username, last_read_seq]),
+    ),
+  };
+}
+
+const pairKey = ([one, other]: readonly [number, number]) =>
+  `${Math.min(one, other)}:${Math.max(one, other)}`;
+
+export const conversationWrites: Methods<
+  | "insertConversation"
+  | "insertMembers"
+  | "deleteMembers"
+  | "setAdmin"
+  | "setTitle"
+  | "advance"
+  | "markRead"
+> = {
+  insertConversation: async (unit, { uuid, kind, title, created_by, direct, at }) => {
+    const [row] = await unit.change<{ id: number }>(
+      `WITH made AS (
+         INSERT INTO conversations (uuid, kind, title, direct_pair, created_by, admin_id, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id)
+       INSERT INTO counters (conversation_id, updated_at, changed_at)
+       SELECT id, $7, $8 FROM made RETURNING conversation_id AS id`,
+      uuid,
+      kind,
+      title,
+      direct ? pairKey(direct) : null,
+      created_by,
+      kind === "group" ? created_by : null,
+      at,
+      Date.now(),
+    );
+    if (!row) throw new Error("a conversation was not inserted");
+    return row.id;
+  },
+  insertMembers: async (unit, id, accountIds, at) => {
+    await unit.own(id);
+    await unit.change(
+      `WITH came AS (
+         INSERT INTO members (conversation_id, account_id, position, joined_at, last_read_seq,
+           read_humans, read_agents)
+         SELECT k.conversation_id, j.id, j.place + coalesce(
+             (SELECT max(position) FROM members WHERE conversation_id = $1), 0), $3, k.seq,
+           k.humans, k.agents
+         FROM counters k CROSS JOIN unnest($2::bigint[]) WITH ORDINALITY AS j(id, place)
+         WHERE k.conversation_id = $1 RETURNING account_id)
+       ${resize("+", "came")}`,
+      id,
+      list(accountIds),
+      at,
+    );
+  },
+  deleteMembers: async (unit, id, accountIds) => {
+    await unit.own(id);
+    await unit.change(
+      `WITH gone AS (
+         DELETE FROM members WHERE conversation_id = $1 AND account_id = ANY($2::bigint[])
+         RETURNING account_id
+       ), noted AS (
+         INSERT INTO departures (account_id, conversation_id, at)
+         SELECT account_id, $1, $3 FROM gone
+         ON CONFLICT (account_id, conversation_id) DO UPDATE SET at = excluded.at)
+       ${resize("-", "gone")}`,
+      id,
+      list(accountIds),
+      Date.now(),
+    );
+  },
+  setAdmin: async (unit, id, accountId) => {
+    await unit.own(id);
+    await unit.change("UPDATE conversations SET admin_id = $2 WHERE id = $1", id, accountId);
+  },
+  setTitle: async (unit, id, title) => {
+    await unit.own(id);
+    await unit.change("UPDATE conversations SET title = $2 WHERE id = $1", id, title);
+  },
+  advance: async (unit, id, at) => {
+    await unit.own(id);
+    const [row] = await unit.change<{ seq: number }>(
+      `UPDATE counters SET seq = seq + 1, updated_at = $2, changed_at = $3
+       WHERE conversation_id = $1 RETURNING seq`,
+      id,
+      at,
+      Date.now(),
+    );
+    return row?.seq ?? 0;
+  },
+  markRead: async (unit, id, accountId, seq) => {
+    await unit.own(id);
+    const moved = await unit.change(MARK_READ, id, accountId, seq);
+    return moved.count > 0;
+  },
+};
+
+/** Counts those who have come or gone, without counting all who stay. */
+const resize = (sign: "+" | "-", moved: string) => `UPDATE counters SET
+    participants = participants ${sign} (SELECT count(*) FROM ${moved}),
+    agent_participants = agent_participants ${sign} (SELECT count(*) FROM ${moved}
+      JOIN accounts a ON a.id = ${moved}.account_id WHERE a.kind = 'agent')
+  WHERE conversation_id = $1`;
+
+/**
+ * Unread figures are differences of counters, so that they cost the same everywhere. Reading up to
+ * a place sets the member's side of them: what the latest message there was counted as, and what is
+ * deleted or hidden beyond it.
+ */
+const MARK_READ = `WITH reached AS (
+    SELECT coalesce(max(seq), 0) AS seq, coalesce(max(human_n), 0) AS humans,
+           coalesce(max(agent_n), 0) AS agents
+    FROM (SELECT seq, human_n, agent_n FROM messages
+          WHERE conversation_id = $1 AND seq <= $3 AND deleted_at IS NULL
+          ORDER BY seq DESC LIMIT 1) latest
+  ), dead AS (
+    SELECT count(*) FILTER (WHERE NOT by_agent) AS humans, count(*) FILTER (WHERE by_agent) AS agents
+    FROM (SELECT m.by_agent FROM messages m
+          WHERE m.conversation_id = $1 AND m.seq > (SELECT seq FROM reached)
+            AND m.deleted_at IS NOT NULL
+          UNION ALL
+          SELECT m.by_agent FROM hidden h JOIN messages m
+            ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
+          WHERE h.account_id = $2 AND h.conversation_id = $1
+            AND h.seq > (SELECT seq FROM reached)) beyond
+  )
+  UPDATE members SET last_read_seq = $3, read_humans = reached.humans + dead.humans,
+    read_agents = reached.agents + dead.agents,
+    unread_mentions = (SELECT count(*) FROM mentions
+      WHERE account_id = $2 AND conversation_id = $1 AND seq > $3)
+  FROM reached CROSS JOIN dead
+  WHERE members.conversation_id = $1 AND members.account_id = $2 AND members.last_read_seq < $3`;

@@ -1,0 +1,86 @@
+import type { Announcement } from "../../announcement.ts";
+import type { ChangedSeat } from "../store.ts";
+import type { Session } from "./connection.ts";
+import { conversationId } from "./conversations.ts";
+import { list, type Unit } from "./unit.ts";
+
+/** Nodes that were away for longer have their clients fetch what they missed. */
+const KEPT_MS = 10 * 60_000;
+/** More than this is not handed out one by one either. */
+const MOST = 1000;
+const FORGOTTEN_AT_ONCE = 5000;
+
+/** Stores the counted events of a transaction, as its last statement. */
+export async function recordEvents(
+  session: Session,
+  announcements: readonly Announcement[],
+): Promise<void> {
+  const events = announcements.flatMap((announcement) => {
+    if (!("frame" in announcement && "conversation" in announcement.to)) return [];
+    const { at } = announcement.frame;
+    if (!at) return [];
+    return [{ uuid: at.conversation_id, seq: at.seq, announcement: JSON.stringify(announcement) }];
+  });
+  if (events.length === 0) return;
+  await session.run(
+    `INSERT INTO events (conversation_id, seq, at, announcement)
+     SELECT c.id, g.seq, $2, g.announcement
+     FROM jsonb_to_recordset($1::jsonb) AS g (uuid uuid, seq bigint, announcement text)
+     JOIN conversations c ON c.uuid = g.uuid`,
+    [events, Date.now()],
+  );
+}
+
+/** Null when not every one of them is there. */
+export async function eventsSince(
+  unit: Unit,
+  uuid: string,
+  seq: number,
+): Promise<readonly Announcement[] | null> {
+  const id = await conversationId(unit, uuid);
+  if (id === null) return [];
+  const [counter, rows] = await Promise.all([
+    unit.get<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = $1", id),
+    unit.all<{ announcement: string }>(
+      `SELECT announcement FROM events WHERE conversation_id = $1 AND seq > $2
+       ORDER BY seq LIMIT ${MOST + 1}`,
+      id,
+      seq,
+    ),
+  ]);
+  if (rows.length !== Math.max(0, (counter?.seq ?? 0) - seq)) return null;
+  return rows.map(({ announcement }) => JSON.parse(announcement) as Announcement);
+}
+
+export const changedSince = (unit: Unit, accountIds: readonly number[], since: number) =>
+  unit.all<ChangedSeat>(
+    `SELECT s.account_id, c.uuid AS conversation, k.seq, s.left FROM (
+       SELECT account_id, conversation_id, false AS left FROM members
+       WHERE account_id = ANY($1::bigint[])
+       UNION ALL
+       SELECT account_id, conversation_id, true FROM departures
+       WHERE account_id = ANY($1::bigint[]) AND at >= $2) s
+     JOIN counters k ON k.conversation_id = s.conversation_id AND k.changed_at >= $2
+     JOIN conversations c ON c.id = s.conversation_id`,
+    list(accountIds),
+    since,
+  );
+
+export async function endedSessions(unit: Unit, ids: readonly string[]): Promise<string[]> {
+  const rows = await unit.all<{ id: string }>(
+    "SELECT id FROM sessions WHERE id = ANY($1::uuid[]) AND ended_at IS NOT NULL",
+    list(ids),
+  );
+  return rows.map((row) => row.id);
+}
+
+/** Drops what nobody can need any more; whether some is left. */
+export async function forgetEvents(unit: Unit): Promise<boolean> {
+  const { count } = await unit.change(
+    `DELETE FROM events WHERE (conversation_id, seq) IN (
+       SELECT conversation_id, seq FROM events WHERE at < $1 LIMIT ${FORGOTTEN_AT_ONCE})`,
+    Date.now() - KEPT_MS,
+  );
+  await unit.change("DELETE FROM departures WHERE at < $1", Date.now() - KEPT_MS);
+  return count === FORGOTTEN_AT_ONCE;
+}

@@ -1,0 +1,125 @@
+import type { SQL } from "bun";
+import type { Announcement } from "../../announcement.ts";
+import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
+import { accountReads, accountWrites } from "./accounts.ts";
+import { agentReads, agentWrites } from "./agents.ts";
+import { refuseUnfinished } from "./claim.ts";
+import { openPool, type PostgresOptions, sessions } from "./connection.ts";
+import { conversationId, conversationReads, conversationWrites } from "./conversations.ts";
+import { changedSince, endedSessions, eventsSince, forgetEvents, recordEvents } from "./events.ts";
+import { type Lane, readLane, writeLane } from "./lanes.ts";
+import { messageReads, messageWrites } from "./messages.ts";
+import { migrate } from "./migrate.ts";
+import { reactionReads, reactionWrites } from "./reactions.ts";
+import { search } from "./search.ts";
+import { sessionReads, sessionWrites } from "./sessions.ts";
+import { turnReads, turnWrites } from "./turns.ts";
+import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
+
+/** Sessions with the server, by what they are for. */
+const SESSIONS = { read: 4, search: 1, write: 3, patient: 4, note: 1 };
+const FORGET_MS = 60_000;
+
+const reads: ReadMethods = {
+  ...accountReads,
+  ...sessionReads,
+  ...conversationReads,
+  ...messageReads,
+  ...reactionReads,
+  ...agentReads,
+  ...turnReads,
+};
+
+const writes: WriteMethods = {
+  ...reads,
+  ...accountWrites,
+  ...sessionWrites,
+  ...conversationWrites,
+  ...messageWrites,
+  ...reactionWrites,
+  ...agentWrites,
+  ...turnWrites,
+};
+
+const readTx = binder<ReadTx>(reads);
+const writeTx = binder<WriteTx>({
+  ...writes,
+  emit: (unit: Unit, announcement: Announcement) => unit.emit(announcement),
+});
+
+export interface PostgresStoreOptions extends PostgresOptions {
+  /** Whether counted events are kept for a while, for other nodes that miss some. */
+  readonly keepsEvents: boolean;
+}
+
+/** The store that several nodes share. */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<SharedStore> {
+  const most = Object.values(SESSIONS).reduce((sum, each) => sum + each, 0);
+  const pool = openPool(options, most);
+  const installation = await prepare(pool).catch(async (error) => {
+    await pool.close({ timeout: 0 });
+    throw error;
+  });
+  let listener: (announcements: readonly Announcement[]) => void = () => {};
+  const committed = (announcements: readonly Announcement[]) => {
+    if (announcements.length > 0) listener(announcements);
+  };
+
+  const reading = readLane(sessions(pool, SESSIONS.read));
+  const searching = readLane(sessions(pool, SESSIONS.search));
+  const writing = writeLane({
+    sessions: sessions(pool, SESSIONS.write),
+    patientSessions: sessions(pool, SESSIONS.patient),
+    begin: "BEGIN",
+    ...(options.keepsEvents && { record: recordEvents }),
+    committed,
+  });
+  const noting = writeLane({
+    sessions: sessions(pool, SESSIONS.note),
+    patientSessions: sessions(pool, SESSIONS.note),
+    begin: "BEGIN; SET LOCAL synchronous_commit = off",
+    committed,
+  });
+  const on = <Result>(lane: Lane, work: (unit: Unit) => Result | Promise<Result>) =>
+    lane.enter(work) as Promise<Result>;
+  const forgetting = options.keepsEvents && forgetNowAndThen(writing);
+
+  return {
+    installation,
+    read: (unit) => on(reading, (run) => unit(readTx(run))),
+    write: (unit) => on(writing, (run) => unit(writeTx(run))),
+    note: (unit) => on(noting, (run) => unit(writeTx(run))),
+    search: (query) => on(searching, (run) => search(run, query)),
+    onCommit: (handler) => {
+      listener = handler;
+    },
+    ready: () => on(reading, async (run) => void (await run.get("SELECT 1"))),
+    close: async () => {
+      if (forgetting) clearInterval(forgetting);
+      await Promise.all([noting, writing, reading, searching].map((lane) => lane.close()));
+      await pool.close();
+    },
+    eventsSince: (uuid, seq) => on(reading, (run) => eventsSince(run, uuid, seq)),
+    changedSince: (ids, since) => on(reading, (run) => changedSince(run, ids, since)),
+    endedSessions: (ids) => on(reading, (run) => endedSessions(run, ids)),
+    sharedConversation: (uuid) =>
+      on(reading, async (run) => {
+        const id = await conversationId(run, uuid);
+        return id === null ? null : conversationReads.sharedConversation(run, id);
+      }),
+  };
+}
+
+async function prepare(pool: SQL): Promise<string> {
+  const installation = await migrate(pool);
+  await refuseUnfinished(pool);
+  return installation;
+}
+
+/** Every node does it, each in its own time: whoever comes first leaves the others nothing. */
+function forgetNowAndThen(lane: Lane): NodeJS.Timeout {
+  const once = async () => {
+    while (await lane.enter(forgetEvents));
+  };
+  return setInterval(() => void once().catch(() => {}), FORGET_MS * (0.5 + Math.random()));
+}

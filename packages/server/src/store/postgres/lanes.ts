@@ -1,0 +1,259 @@
+import type { Announcement } from "../../announcement.ts";
+import { type Awaitable, Unavailable } from "../store.ts";
+import { conflicting, type Session, type Sessions } from "./connection.ts";
+import { Conflict, Transaction, type TransactionOptions, UnitRun } from "./transaction.ts";
+import type { Unit } from "./unit.ts";
+
+/** Units that may share one transaction: enough to share its cost, few enough to stay short. */
+const GROUP_SIZE = 128;
+/** How long a unit is tried again while the database is away or others are in its way. */
+const PATIENCE_MS = 3000;
+const PAUSE_MS = 50;
+/** After so many conflicts a unit runs alone and waits for whatever it needs. */
+const CONFLICTS = 4;
+
+type Work = (unit: Unit) => Awaitable<unknown>;
+
+interface Job {
+  readonly work: Work;
+  /** Until when it may be tried again. */
+  readonly deadline: number;
+  conflicts: number;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+export interface Lane {
+  enter(work: Work): Promise<unknown>;
+  /** Refuses what comes from now on, and resolves once all that came before is done. */
+  close(): Promise<void>;
+}
+
+/** Units that only read: those that wait share one view of the data. */
+export function readLane(sessions: Sessions): Lane {
+  const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+  const queue = newQueue(
+    (jobs) =>
+      new Promise((taken, failed) => {
+        const group = async (session: Session) => {
+          taken();
+          const transaction = new Transaction(session, { begin, readOnly: true });
+          await Promise.all(jobs.map((job) => read(transaction, job)));
+          await session.run(transaction.refused ? "ROLLBACK" : "COMMIT").catch(() => {});
+        };
+        sessions.use(group).catch(failed);
+      }),
+  );
+
+  async function read(transaction: Transaction, job: Job): Promise<void> {
+    const run = new UnitRun(transaction);
+    await run.perform(job.work);
+    const { refused } = transaction;
+    if (!run.failure) job.resolve(run.result);
+    else if (!refused) job.reject(run.failure.error);
+    else if (refused.error instanceof Unavailable || refused.run === run) {
+      queue.retry(job, refused.error);
+    } else queue.again([job]);
+  }
+
+  return {
+    enter: queue.enter,
+    close: async () => {
+      await queue.close();
+      await sessions.close();
+    },
+  };
+}
+
+export interface WriteOptions {
+  /** For one group at a time; the next begins while the last ones are being committed. */
+  readonly sessions: Sessions;
+  /** For units that have to wait for others. */
+  readonly patientSessions: Sessions;
+  /** The statement every transaction begins with. */
+  readonly begin: string;
+  /** Stores what was announced, as the last of the transaction. */
+  record?(session: Session, announcements: readonly Announcement[]): Promise<unknown>;
+  committed(announcements: readonly Announcement[]): void;
+}
+
+/**
+ * Units that write. They run in the order in which they came, many in one transaction, and never
+ * wait for what another transaction holds: a unit that would is moved to where waiting is all there
+ * is to do, and those that come after it for the same conversation follow it there.
+ */
+export function writeLane(options: WriteOptions): Lane {
+  const waiting = new Map<string, Job[]>();
+  const isWanted = (key: string) => waiting.has(key);
+  const queue = newQueue((jobs) => group(jobs, options.sessions, { isWanted }));
+
+  /** Resolves once the units have run; committing goes on by itself. */
+  function group(
+    jobs: Job[],
+    sessions: Sessions,
+    rules: Omit<TransactionOptions, "begin">,
+  ): Promise<void> {
+    return new Promise((executed, failed) => {
+      const work = async (session: Session) => {
+        const transaction = new Transaction(session, { begin: options.begin, ...rules });
+        const runs = jobs.map((job) => ({ job, run: new UnitRun(transaction) }));
+        await Promise.all(runs.map(({ job, run }) => run.perform(job.work)));
+        const { refused } = transaction;
+        if (refused?.error instanceof Unavailable) throw refused.error;
+        const undone = refused !== null || runs.some(({ run }) => run.failure && run.wrote);
+        if (undone) await session.run("ROLLBACK");
+        sortOut(runs, transaction, undone);
+        executed();
+        if (!undone) await commit(session, transaction, runs);
+      };
+      sessions.use(work).catch(failed);
+    });
+  }
+
+  /** Answers the units that failed by themselves; those that are not to blame run again. */
+  function sortOut(runs: readonly Running[], { refused }: Transaction, undone: boolean): void {
+    const again: Job[] = [];
+    for (const { run, job } of runs) {
+      const error = run.failure?.error;
+      const blamed = refused && run.failure && (refused.run === run || refused.run === null);
+      if (error instanceof Conflict) wait(job, error.key);
+      else if (blamed && (refused.run === run || runs.length === 1)) {
+        queue.retry(job, refused.error);
+      } else if (blamed) {
+        // Whoever it was is found out when each runs without company.
+        job.conflicts++;
+        again.push(job);
+      } else if (refused) again.push(job);
+      else if (run.failure) job.reject(error);
+      else if (undone) again.push(job);
+    }
+    queue.again(again);
+  }
+
+  async function commit(
+    session: Session,
+    { finished }: Transaction,
+    runs: readonly Running[],
+  ): Promise<void> {
+    const announcements = finished.flatMap((run) => run.announcements);
+    const jobs = new Map(runs.map(({ run, job }) => [run, job]));
+    try {
+      const recorded = options.record?.(session, announcements);
+      const [{ command }] = await Promise.all([session.run("COMMIT"), recorded]);
+      // A transaction that was refused something ends, without an error, by being undone.
+      if (command !== "COMMIT") throw new Error("the transaction was undone");
+    } catch (error) {
+      for (const run of finished) {
+        // What was being committed when the link broke may be there or not: only the caller can tell.
+        if (error instanceof Unavailable) jobs.get(run)?.reject(error);
+        else queue.retry(jobs.get(run) as Job, error);
+      }
+      return;
+    }
+    options.committed(announcements);
+    for (const run of finished) jobs.get(run)?.resolve(run.result);
+  }
+
+  function wait(job: Job, key: string): void {
+    job.conflicts++;
+    if (Date.now() > job.deadline + PATIENCE_MS) {
+      job.reject(new Unavailable("too many changes at once"));
+      return;
+    }
+    const others = waiting.get(key);
+    if (others) {
+      others.push(job);
+      return;
+    }
+    const jobs = [job];
+    waiting.set(key, jobs);
+    void runWaiting(key, jobs);
+  }
+
+  /** Runs what waits for a key, once this node has its turn there. */
+  async function runWaiting(key: string, jobs: Job[]): Promise<void> {
+    while (jobs[0]) {
+      const stuck = jobs[0].conflicts > CONFLICTS;
+      const some = jobs.splice(0, stuck ? 1 : GROUP_SIZE);
+      const waitsFor = stuck ? () => true : (one: string) => one === key;
+      try {
+        await group(some, options.patientSessions, { waitsFor });
+      } catch (error) {
+        for (const job of some) queue.retry(job, error);
+      }
+    }
+    waiting.delete(key);
+  }
+
+  return {
+    enter: queue.enter,
+    close: async () => {
+      await queue.close();
+      await options.sessions.close();
+      await options.patientSessions.close();
+    },
+  };
+}
+
+interface Running {
+  readonly job: Job;
+  readonly run: UnitRun;
+}
+
+/** Takes what waits in groups, one after another; `perform` resolves when the next may begin. */
+function newQueue(perform: (jobs: Job[]) => Promise<void>) {
+  const jobs: Job[] = [];
+  let working = false;
+  let closed = false;
+  /** Units that were taken up and are not answered yet. */
+  let open = 0;
+
+  async function work(): Promise<void> {
+    working = true;
+    while (jobs.length > 0) {
+      // Everything that arrives in the same turn of the event loop shares a group.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      const group = jobs.splice(0, (jobs[0] as Job).conflicts > 0 ? 1 : GROUP_SIZE);
+      try {
+        await perform(group);
+      } catch (error) {
+        for (const job of group) retry(job, error);
+      }
+    }
+    working = false;
+  }
+
+  function again(some: readonly Job[]): void {
+    jobs.unshift(...some);
+    if (!working && jobs.length > 0) void work();
+  }
+
+  /** Runs a unit again if what it failed of may pass; otherwise that is its answer. */
+  function retry(job: Job, error: unknown): void {
+    const passing = error instanceof Unavailable || conflicting(error);
+    if (!passing) job.reject(error);
+    else if (Date.now() < job.deadline) {
+      if (conflicting(error)) job.conflicts++;
+      setTimeout(() => again([job]), error instanceof Unavailable ? PAUSE_MS : 0);
+    } else if (error instanceof Unavailable) job.reject(error);
+    else job.reject(new Unavailable("too many changes at once"));
+  }
+
+  return {
+    enter: (work: Work): Promise<unknown> => {
+      if (closed) return Promise.reject(new Error("the store is closed"));
+      open++;
+      const job = Promise.withResolvers<unknown>();
+      const { resolve, reject } = job;
+      jobs.push({ work, deadline: Date.now() + PATIENCE_MS, conflicts: 0, resolve, reject });
+      again([]);
+      return job.promise.finally(() => open--);
+    },
+    again,
+    retry,
+    close: async () => {
+      closed = true;
+      while (open > 0) await Bun.sleep(1);
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import type { SQL } from "bun";
+import { stateOf } from "./connection.ts";
+import { migrations } from "./migrations.ts";
+
+/** Two that make the same table at the same moment: one of them is told that it exists. */
+const MADE_MEANWHILE = ["23505", "42P07", "40001"];
+const TRIES = 10;
+
+/**
+ * Brings the schema up to date, and returns the id of the installation that it belongs to. Nodes
+ * that start together do it one after another.
+ */
+export async function migrate(pool: SQL): Promise<string> {
+  await prepared(pool);
+  return pool.begin(async (tx) => {
+    const [row] = await tx.unsafe("SELECT version, installation FROM schema_version FOR UPDATE");
+    const version = Number(row.version);
+    if (version > migrations.length) {
+      throw new Error(`the database was written by a newer version of Parley (schema ${version})`);
+    }
+    for (const migration of migrations.slice(version)) await tx.unsafe(migration);
+    await tx.unsafe("UPDATE schema_version SET version = $1", [migrations.length]);
+    return row.installation as string;
+  });
+}
+
+async function prepared(pool: SQL): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await pool.unsafe(
+        `CREATE TABLE IF NOT EXISTS schema_version (one boolean PRIMARY KEY, version bigint NOT NULL,
+           installation uuid NOT NULL)`,
+      );
+      await pool.unsafe(
+        `INSERT INTO schema_version (one, version, installation) VALUES (true, 0, $1)
+         ON CONFLICT DO NOTHING`,
+        [Bun.randomUUIDv7()],
+      );
+      return;
+    } catch (error) {
+      if (tries === TRIES || !MADE_MEANWHILE.includes(stateOf(error) ?? "")) throw error;
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import { iso } from "./connection.ts";
+import { counterStep } from "./messages.ts";
+import type { Methods, Unit } from "./unit.ts";
+
+export const reactionReads: Methods<"reaction"> = {
+  reaction: async (unit, message, reactor, emoji) => {
+    const row = await unit.get<{ created_at: number }>(
+      "SELECT created_at FROM reactions WHERE message_id = $1 AND account_id = $2 AND emoji = $3",
+      message.id,
+      reactor.id,
+      emoji,
+    );
+    if (!row) return null;
+    const { username, kind, display_name } = reactor;
+    return {
+      message_id: message.uuid,
+      reactor: { username, kind, display_name },
+      emoji,
+      created_at: iso(row.created_at),
+    };
+  },
+};
+
+export const reactionWrites: Methods<"addReaction" | "removeReaction"> = {
+  addReaction: async (unit, message, { reactor, emoji, at }) => {
+    const version = await counterStep(unit, message.conversation_id);
+    await Promise.all([
+      unit.change(
+        "INSERT INTO reactions (message_id, account_id, emoji, created_at) VALUES ($1, $2, $3, $4)",
+        message.id,
+        reactor.id,
+        emoji,
+        at,
+      ),
+      mark(unit, message.id, 1, version),
+    ]);
+    return version;
+  },
+  removeReaction: async (unit, message, reactorId, emoji) => {
+    const version = await counterStep(unit, message.conversation_id);
+    await Promise.all([
+      unit.change(
+        "DELETE FROM reactions WHERE message_id = $1 AND account_id = $2 AND emoji = $3",
+        message.id,
+        reactorId,
+        emoji,
+      ),
+      mark(unit, message.id, -1, version),
+    ]);
+    return version;
+  },
+};
+
+const mark = (unit: Unit, messageId: number, by: number, version: number) =>
+  unit.change(
+    "UPDATE messages SET reactions = reactions + $2, version = $3 WHERE id = $1",
+    messageId,
+    by,
+    version,
+  );

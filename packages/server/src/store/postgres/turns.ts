@@ -1,0 +1,350 @@
+import type { Turn } from "@parley/protocol";
+import type { AccountRecord, FinishedTurn, NewChunk, TurnRecord } from "../store.ts";
+import { ACCOUNT } from "./accounts.ts";
+import { counterStep, mentionWrites, storeMentions, streamedTexts } from "./messages.ts";
+import { reindex } from "./search.ts";
+import { Conflict } from "./transaction.ts";
+import { list, type Methods, type Unit } from "./unit.ts";
+
+const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation_uuid,
+    g.uuid AS trigger_uuid, g.seq AS trigger_seq, g.sender_id AS trigger_sender_id,
+    g.deleted_at IS NOT NULL AS trigger_deleted, t.open_ended, t.refusal, t.status, t.node,
+    t.message_id, m.uuid AS message_uuid, t.model, t.error, t.context_ids, t.reserved,
+    t.estimated_input, t.tries, t.started_at, t.first_token_at, t.finished_at, t.input_tokens,
+    t.output_tokens, ${ACCOUNT}
+  FROM turns t
+  JOIN accounts a ON a.id = t.agent_id
+  JOIN conversations c ON c.id = t.conversation_id
+  JOIN messages g ON g.id = t.trigger_id
+  LEFT JOIN messages m ON m.id = t.message_id`;
+
+/** The database's clock: the only one that all nodes share. */
+const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+type TurnRow = AccountRecord &
+  Omit<TurnRecord, "id" | "agent" | "usage"> & {
+    turn_id: number;
+    input_tokens: number | null;
+    output_tokens: number | null;
+  };
+
+function toTurn(row: TurnRow): TurnRecord {
+  const { id, username, kind, display_name, owner_id, provider, ...turn } = row;
+  const { turn_id, input_tokens, output_tokens, ...rest } = turn;
+  return {
+    ...rest,
+    id: turn_id,
+    agent: { id, username, kind, display_name, owner_id, provider },
+    usage: input_tokens === null || output_tokens === null ? null : { input_tokens, output_tokens },
+  };
+}
+
+const one = (row: TurnRow | null) => row && toTurn(row);
+
+export const turnReads: Methods<"turn" | "turnOfMessage" | "openTurns" | "streamed"> = {
+  turn: async (unit, id) => {
+    const place = await unit.get<{ conversation_id: number }>(
+      "SELECT conversation_id FROM turns WHERE id = $1",
+      id,
+    );
+    if (!place) return null;
+    await unit.own(place.conversation_id);
+    // What is being streamed into it is stored without owning the conversation.
+    await unit.ownRow("turns", id);
+    return one(await unit.get<TurnRow>(`${TURN} WHERE t.id = $1`, id));
+  },
+  turnOfMessage: async (unit, message) =>
+    one(await unit.get<TurnRow>(`${TURN} WHERE t.message_id = $1`, message.id)),
+  openTurns: async (unit, conversationId) => {
+    await unit.own(conversationId);
+    const rows = await unit.all<TurnRow>(
+      `${TURN} WHERE t.conversation_id = $1 AND t.status IN ('waiting', 'running') ORDER BY t.id`,
+      conversationId,
+    );
+    return rows.map(toTurn);
+  },
+  streamed: async (unit, messageId) =>
+    (await streamedTexts(unit, [messageId])).get(messageId) ?? "",
+};
+
+type Writes = Methods<
+  | "queueTurn"
+  | "dropTurns"
+  | "claimTurns"
+  | "abandonedTurns"
+  | "adoptTurn"
+  | "renewLeases"
+  | "beginTurn"
+  | "reserveTurn"
+  | "noteTries"
+  | "appendChunks"
+  | "finishTurn"
+>;
+
+export const turnWrites: Writes = {
+  queueTurn: async (unit, { agent_id, conversation_id, trigger_uuid, open_ended, refusal, at }) => {
+    await unit.own(conversation_id);
+    if (open_ended && refusal === null) {
+      const { count } = await unit.change(
+        `UPDATE turns SET trigger_id = (SELECT id FROM messages WHERE uuid = $3)
+         WHERE agent_id = $1 AND conversation_id = $2 AND status = 'waiting' AND open_ended
+           AND refusal IS NULL AND message_id IS NULL`,
+        agent_id,
+        conversation_id,
+        trigger_uuid,
+      );
+      if (count > 0) return;
+    }
+    await unit.change(
+      `INSERT INTO turns (agent_id, conversation_id, trigger_id, open_ended, refusal, status, created_at)
+       SELECT $1, $2, id, $4, $5, 'waiting', $6 FROM messages WHERE uuid = $3`,
+      agent_id,
+      conversation_id,
+      trigger_uuid,
+      open_ended,
+      refusal,
+      at,
+    );
+  },
+  dropTurns: async (unit, ids) => {
+    if (ids.length === 0) return;
+    const sql = "DELETE FROM turns WHERE id = ANY($1::bigint[]) AND status = 'waiting'";
+    await unit.change(sql, list(ids));
+  },
+  claimTurns: async (unit, node, leaseMs, most) => {
+    const next = await unit.all<Candidate>(
+      `SELECT min(t.id) AS id, t.conversation_id FROM turns t
+       WHERE t.status = 'waiting' AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.status = 'running'
+         AND r.agent_id = t.agent_id AND r.conversation_id = t.conversation_id)
+       GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $1`,
+      most,
+    );
+    const rows = await claimFree(unit, next, (ids) =>
+      unit.change<{ id: number }>(
+        `UPDATE turns SET status = 'running', node = $2, lease_until = ${NOW} + $3
+         WHERE id = ANY($1::bigint[]) AND status = 'waiting' AND NOT EXISTS (
+           SELECT 1 FROM turns r WHERE r.status = 'running' AND r.agent_id = turns.agent_id
+             AND r.conversation_id = turns.conversation_id) RETURNING id`,
+        ids,
+        node,
+        leaseMs,
+      ),
+    );
+    const turns = await turnsOf(unit, rows);
+    return { turns, more: rows.length < next.length || next.length === most };
+  },
+  abandonedTurns: async (unit) => {
+    const found = await unit.all<Candidate>(
+      `SELECT id, conversation_id FROM turns WHERE status = 'running' AND lease_until <= ${NOW}
+       ORDER BY id LIMIT 100`,
+    );
+    const rows = await claimFree(unit, found, (ids) =>
+      unit.all<{ id: number }>(
+        `SELECT id FROM turns WHERE id = ANY($1::bigint[]) AND status = 'running'
+           AND lease_until <= ${NOW} ORDER BY id FOR UPDATE SKIP LOCKED`,
+        ids,
+      ),
+    );
+    return turnsOf(unit, rows);
+  },
+  adoptTurn: async (unit, id, node, leaseMs) => {
+    const turn = await turnReads.turn(unit, id);
+    if (turn) await usageWrites.release(unit, turn);
+    await unit.change(
+      `UPDATE turns SET node = $2, lease_until = ${NOW} + $3, reserved = 0, estimated_input = 0
+       WHERE id = $1`,
+      id,
+      node,
+      leaseMs,
+    );
+  },
+  renewLeases: async (unit, node, leaseMs) => {
+    await unit.change(
+      `UPDATE turns SET lease_until = ${NOW} + $2 WHERE status = 'running' AND node = $1`,
+      node,
+      leaseMs,
+    );
+  },
+  beginTurn: async (unit, id, { messageUuid, model, at }) => {
+    await unit.change(
+      `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = $2), model = $3,
+         started_at = $4 WHERE id = $1`,
+      id,
+      messageUuid,
+      model,
+      at,
+    );
+  },
+  reserveTurn: async (unit, turn, { input_tokens, output_tokens, context_ids }) => {
+    const reserved = input_tokens + output_tokens;
+    await usageWrites.reserve(unit, turn, reserved);
+    await unit.change(
+      "UPDATE turns SET reserved = $2, estimated_input = $3, context_ids = $4 WHERE id = $1",
+      turn.id,
+      reserved,
+      input_tokens,
+      context_ids,
+    );
+  },
+  noteTries: async (unit, id, count) => {
+    await unit.change("UPDATE turns SET tries = $2 WHERE id = $1", id, count);
+  },
+  appendChunks,
+  finishTurn,
+};
+
+interface Candidate {
+  id: number;
+  conversation_id: number;
+}
+
+/** Of the candidates, those whose conversations nobody holds at this moment. */
+async function claimFree(
+  unit: Unit,
+  candidates: readonly Candidate[],
+  claim: (ids: string) => Promise<readonly { id: number }[]>,
+): Promise<readonly { id: number }[]> {
+  const owned = await unit.ownFree(candidates.map((one) => one.conversation_id));
+  const free = candidates.filter((one) => owned.includes(one.conversation_id));
+  return free.length === 0 ? [] : claim(list(free.map((one) => one.id)));
+}
+
+async function turnsOf(unit: Unit, rows: readonly { id: number }[]): Promise<TurnRecord[]> {
+  if (rows.length === 0) return [];
+  const ids = list(rows.map((row) => row.id));
+  const turns = await unit.all<TurnRow>(
+    `${TURN} WHERE t.id = ANY($1::bigint[]) ORDER BY t.id`,
+    ids,
+  );
+  return turns.map(toTurn);
+}
+
+/**
+ * Holds the turns it adds to against being ended meanwhile, but waits for nobody: one that somebody
+ * else holds at this moment makes the whole unit run again.
+ */
+const APPEND = `WITH given AS (
+    SELECT * FROM jsonb_to_recordset($1::jsonb) AS g (turn_id bigint, text text, "offset" bigint,
+      first boolean, at bigint)
+  ), live AS (
+    SELECT t.id, t.message_id FROM turns t
+    WHERE t.id IN (SELECT turn_id FROM given) AND t.status = 'running' AND t.node = $2
+    FOR SHARE SKIP LOCKED
+  ), kept AS (
+    INSERT INTO chunks (message_id, byte_offset, text)
+    SELECT l.message_id, g.offset, g.text FROM given g JOIN live l ON l.id = g.turn_id
+  )
+  SELECT g.turn_id, l.id IS NOT NULL AS kept,
+    t.status = 'running' AND t.node IS NOT DISTINCT FROM $2 AS running
+  FROM given g LEFT JOIN live l ON l.id = g.turn_id LEFT JOIN turns t ON t.id = g.turn_id`;
+
+async function appendChunks(
+  unit: Unit,
+  node: string,
+  chunks: readonly NewChunk[],
+): Promise<number[]> {
+  const rows = await unit.change<{ turn_id: number; kept: boolean; running: boolean | null }>(
+    APPEND,
+    chunks,
+    node,
+  );
+  const busy = rows.find(({ kept, running }) => !kept && running);
+  if (busy) throw new Conflict(`turns:${busy.turn_id}`);
+  const first = chunks.filter((chunk) => chunk.first);
+  if (first.length > 0) {
+    await unit.change(
+      `UPDATE turns SET first_token_at = $3
+       WHERE id = ANY($1::bigint[]) AND node = $2 AND first_token_at IS NULL`,
+      list(first.map((chunk) => chunk.turn_id)),
+      node,
+      (first[0] as NewChunk).at,
+    );
+  }
+  return rows.filter(({ kept }) => !kept).map(({ turn_id }) => turn_id);
+}
+
+async function finishTurn(unit: Unit, turn: TurnRecord, finished: FinishedTurn): Promise<number> {
+  const { message_id, conversation_id } = turn;
+  if (message_id === null) throw new Error(`turn ${turn.id} has no message`);
+  const { status, content, mentions, error, usage, at } = finished;
+  const version = await counterStep(unit, conversation_id);
+  const shown: Turn = {
+    status,
+    triggered_by: turn.trigger_uuid,
+    model: turn.model,
+    error,
+    usage,
+  };
+  const [place] = await unit.change<{ seq: number; sender_id: number }>(
+    `UPDATE messages SET content = $2, mentions = $3, turn = $4, finalized_at = $5, version = $6
+     WHERE id = $1 RETURNING seq, sender_id`,
+    message_id,
+    content,
+    storeMentions(mentions),
+    shown,
+    at,
+    version,
+  );
+  if (place && mentions.length > 0) {
+    await mentionWrites.add(unit, mentions, conversation_id, place.seq, place.sender_id);
+  }
+  await Promise.all([
+    unit.change("DELETE FROM chunks WHERE message_id = $1", message_id),
+    reindex(unit, message_id, conversation_id, content),
+    usageWrites.settle(unit, turn, finished),
+    unit.change(
+      `UPDATE turns SET status = $2, error = $3, finished_at = $4, input_tokens = $5,
+         output_tokens = $6, reserved = 0, node = NULL, lease_until = NULL WHERE id = $1`,
+      turn.id,
+      status,
+      error,
+      at,
+      usage?.input_tokens ?? null,
+      usage?.output_tokens ?? null,
+    ),
+  ]);
+  return version;
+}
+
+interface Figures {
+  turns?: number;
+  failures?: number;
+  input?: number;
+  output?: number;
+  reserved: number;
+}
+
+/** A turn counts for the day on which it began: there its reservation stands, and there it is settled. */
+const addUsage = (
+  unit: Unit,
+  { agent, conversation_id, started_at }: TurnRecord,
+  figures: Figures,
+) =>
+  unit.change(
+    `INSERT INTO agent_usage AS u (agent_id, day, conversation_id, turns, failures, input_tokens,
+       output_tokens, reserved) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+     ON CONFLICT (agent_id, day, conversation_id) DO UPDATE SET turns = u.turns + $4,
+       failures = u.failures + $5, input_tokens = u.input_tokens + $6,
+       output_tokens = u.output_tokens + $7, reserved = u.reserved + $8`,
+    agent.id,
+    new Date(started_at ?? 0).toISOString().slice(0, 10),
+    conversation_id,
+    figures.turns ?? 0,
+    figures.failures ?? 0,
+    figures.input ?? 0,
+    figures.output ?? 0,
+    figures.reserved,
+  );
+
+const usageWrites = {
+  reserve: (unit: Unit, turn: TurnRecord, reserved: number) => addUsage(unit, turn, { reserved }),
+  release: (unit: Unit, turn: TurnRecord) => addUsage(unit, turn, { reserved: -turn.reserved }),
+  settle: (unit: Unit, turn: TurnRecord, { status, usage }: FinishedTurn) =>
+    addUsage(unit, turn, {
+      turns: 1,
+      failures: status === "failed" ? 1 : 0,
+      input: usage?.input_tokens ?? 0,
+      output: usage?.output_tokens ?? 0,
+      reserved: -turn.reserved,
+    }),
+};

@@ -1,0 +1,44 @@
+import type { Account, EventFrame } from "@parley/protocol";
+import type { Client } from "../../src/realtime/hub.ts";
+
+/** Topics as the socket server keeps them: a client hears what it is subscribed to at that moment. */
+export function broker() {
+  const clients = new Set<FakeClient>();
+  return {
+    clients,
+    publish: (topic: string, data: string) => {
+      for (const client of clients) if (client.topics.has(topic)) client.heard.push(data);
+    },
+  };
+}
+
+export class FakeClient implements Client {
+  readonly id: string;
+  readonly session_id: string;
+  readonly topics = new Set<string>();
+  readonly heard: string[] = [];
+  readonly closed: { code: number; reason: string }[] = [];
+  /** What else happens when the socket closes; real ones leave the hub at once. */
+  onClose = () => {};
+  constructor(id: string, session: string) {
+    this.id = id;
+    this.session_id = session;
+  }
+  subscribe = (topic: string) => void this.topics.add(topic);
+  unsubscribe = (topic: string) => void this.topics.delete(topic);
+  isSubscribed = (topic: string) => this.topics.has(topic);
+  close(code: number, reason: string) {
+    this.closed.push({ code, reason });
+    this.onClose();
+  }
+  /** The events heard since the last look. */
+  events(): EventFrame[] {
+    return this.heard.splice(0).map((data) => JSON.parse(data) as EventFrame);
+  }
+}
+
+export const human = (username: string): Account => ({
+  username,
+  kind: "human",
+  display_name: username,
+});

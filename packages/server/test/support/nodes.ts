@@ -1,0 +1,108 @@
+import pino from "pino";
+import { type NatsBus, type NatsBusOptions, natsBus } from "../../src/realtime/bus-nats.ts";
+import { type Cluster, cluster as newCluster } from "../../src/realtime/cluster.ts";
+import { type Healer, healer } from "../../src/realtime/heal.ts";
+import { type Hub, hub as newHub, type TurnPacket } from "../../src/realtime/hub.ts";
+import { sockets } from "../../src/realtime/sockets.ts";
+import { broker, FakeClient, human } from "./broker.ts";
+import type { Ledger } from "./ledger.ts";
+import { until } from "./until.ts";
+
+const log = pino({ level: "silent" });
+
+export interface TestNode extends AsyncDisposable {
+  readonly id: string;
+  readonly bus: NatsBus;
+  readonly hub: Hub;
+  readonly cluster: Cluster;
+  readonly healer: Healer;
+  readonly turns: TurnPacket[];
+  /** Opens a client the way sockets do, with all conversations of the account. */
+  connect(username: string, session?: string): Promise<FakeClient>;
+}
+
+export type NodeOptions = Omit<Partial<NatsBusOptions>, "servers"> & {
+  healMs?: number;
+  watchMs?: number;
+  aliveMs?: number;
+  forgetMs?: number;
+  socketsPerUser?: number;
+};
+
+/** All that a node has between its store and its sockets. */
+export async function startNode(
+  url: string,
+  ledger: Ledger,
+  options: NodeOptions = {},
+): Promise<TestNode> {
+  const {
+    healMs = 3_600_000,
+    watchMs = 3_600_000,
+    socketsPerUser = 20,
+    aliveMs = 50,
+    forgetMs = 500,
+  } = options;
+  const id = options.node ?? Bun.randomUUIDv7();
+  const bus = natsBus({ servers: [url], node: id, events: ledger, log, ...options });
+  const cluster = newCluster(bus.channel, { log, aliveMs, forgetMs });
+  const { clients, publish } = broker();
+  const hub = newHub(bus, publish, sockets(cluster, socketsPerUser));
+  const heals = healer({ hub, bus, events: ledger, log, everyMs: healMs, watchMs });
+  const turns: TurnPacket[] = [];
+  hub.onTurns((packet) => turns.push(packet));
+  await untilReady(bus);
+
+  return {
+    id,
+    bus,
+    hub,
+    cluster,
+    healer: heals,
+    turns,
+    async connect(username, session = `session-${username}`) {
+      const client = new FakeClient(Bun.randomUUIDv7(), session);
+      clients.add(client);
+      const account = {
+        ...human(username),
+        id: ledger.id(username),
+        owner_id: null,
+        provider: null,
+      };
+      const person = hub.enter(account, client);
+      client.onClose = () => {
+        clients.delete(client);
+        hub.leave(person, client);
+      };
+      let membership: number;
+      let counters: ReturnType<Ledger["counters"]>;
+      do {
+        membership = person.membership;
+        counters = ledger.counters(username);
+        await hub.follow(person, counters);
+      } while (membership !== person.membership);
+      hub.listen(person, client, counters);
+      return client;
+    },
+    async [Symbol.asyncDispose]() {
+      heals.stop();
+      cluster.stop();
+      await bus.close();
+    },
+  };
+}
+
+export async function untilReady(bus: Pick<NatsBus, "ready">): Promise<void> {
+  const isReady = () =>
+    bus.ready().then(
+      () => true,
+      () => false,
+    );
+  while (!(await isReady())) await Bun.sleep(2);
+}
+
+/** Waits until all of them have heard of each other. */
+export const acquainted = (...nodes: TestNode[]) =>
+  until(
+    () => nodes.every(({ cluster }) => cluster.others().length === nodes.length - 1),
+    "the nodes know each other",
+  );

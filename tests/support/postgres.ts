@@ -1,0 +1,147 @@
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { installed } from "./packages.ts";
+
+/** A real PostgreSQL in a folder of its own. */
+export interface TestPostgres extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  /** A new, empty database. */
+  database(): Promise<{ url: string; drop(): Promise<void> }>;
+  /** Ends it at once, as a power cut would. */
+  kill(): Promise<void>;
+  /** Starts it again on the same data and port. */
+  start(): Promise<void>;
+  readonly pid: number;
+}
+
+const VERSIONS = "/usr/lib/postgresql";
+/** It refuses to run as root; Debian's package comes with a user for it. */
+const asPostgres =
+  process.getuid?.() === 0
+    ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+    : [];
+
+/** Tests do not lose power: unless asked, nothing waits for the disk. */
+export async function startPostgres({ sync = false } = {}): Promise<TestPostgres> {
+  const folder = mkdtempSync(join(tmpdir(), "parley-postgres-"));
+  if (asPostgres.length > 0) {
+    installed("setpriv", "util-linux");
+    chmodSync(folder, 0o777);
+  }
+  const data = join(folder, "data");
+  const bin = binaries();
+  run([
+    join(bin, "initdb"),
+    "-D",
+    data,
+    "-A",
+    "trust",
+    "-U",
+    "parley",
+    "--no-sync",
+    "-E",
+    "UTF8",
+    "--locale=C.UTF-8",
+  ]);
+  const port = await freePort();
+  const url = `postgres://parley@127.0.0.1:${port}/postgres`;
+  let server = await startServer();
+
+  async function startServer() {
+    const child = Bun.spawn(
+      [
+        ...asPostgres,
+        join(bin, "postgres"),
+        ...["-D", data, "-p", `${port}`, "-k", folder],
+        ...["-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300"],
+        ...["-c", `fsync=${sync ? "on" : "off"}`],
+      ],
+      { cwd: folder, stdout: "ignore", stderr: "ignore" },
+    );
+    await accepting(url, child);
+    return child;
+  }
+
+  return {
+    url,
+    port,
+    get pid() {
+      return server.pid;
+    },
+    async database() {
+      const name = Bun.randomUUIDv7();
+      return { url: await databaseFor(url, name), drop: () => dropDatabase(url, name) };
+    },
+    async kill() {
+      // Its own children end with it, unlike after a SIGKILL, and it writes nothing more.
+      server.kill("SIGQUIT");
+      await server.exited;
+    },
+    async start() {
+      server = await startServer();
+    },
+    async [Symbol.asyncDispose]() {
+      server.kill("SIGQUIT");
+      await server.exited;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The database that goes with a name; made if it is not there. */
+export async function databaseFor(url: string, name: string): Promise<string> {
+  const database = nameFor(name);
+  await execute(url, `CREATE DATABASE ${database}`).catch((error) => {
+    if (error?.errno !== "42P04") throw error;
+  });
+  return url.replace(/\/postgres$/, `/${database}`);
+}
+
+export const dropDatabase = (url: string, name: string) =>
+  execute(url, `DROP DATABASE IF EXISTS ${nameFor(name)} WITH (FORCE)`);
+
+const nameFor = (name: string) => `t${Bun.hash(name).toString(36)}`;
+
+function binaries(): string {
+  if (!existsSync(VERSIONS)) installed(join(VERSIONS, "?", "bin", "postgres"), "postgresql");
+  const newest = readdirSync(VERSIONS).toSorted((one, other) => Number(other) - Number(one))[0];
+  return join(VERSIONS, newest ?? "", "bin");
+}
+
+function run(command: string[]): void {
+  const { exitCode, stderr } = Bun.spawnSync([...asPostgres, ...command], { cwd: "/" });
+  if (exitCode !== 0) throw new Error(`${command[0]} failed: ${stderr}`);
+}
+
+async function execute(url: string, statement: string): Promise<void> {
+  await using sql = new SQL({ url, max: 1 });
+  await sql.unsafe(statement);
+}
+
+async function accepting(url: string, child: Bun.Subprocess): Promise<void> {
+  while (child.exitCode === null) {
+    try {
+      await execute(url, "SELECT 1");
+      return;
+    } catch {
+      await Bun.sleep(20);
+    }
+  }
+  throw new Error("PostgreSQL did not start");
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      const port = typeof address === "object" && address ? address.port : 0;
+      server.close(() => resolve(port));
+    });
+  });
+}
