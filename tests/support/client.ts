@@ -13,6 +13,7 @@ import {
   operations,
   type SocketFailure,
 } from "@parley/protocol";
+import { heardFromOthers, nextNode } from "./nodes.ts";
 
 const PATIENCE_MS = 10_000;
 
@@ -33,7 +34,7 @@ export async function post(
   input?: unknown,
   token?: string,
 ): Promise<Answer> {
-  const response = await fetch(`${url}/api/${operation}`, {
+  const response = await fetch(`${nextNode(url)}/api/${operation}`, {
     method: "POST",
     headers: {
       ...(input !== undefined && { "content-type": "application/json" }),
@@ -281,10 +282,13 @@ export class Socket extends Listener implements AsyncDisposable {
   readonly replies: Reply[] = [];
   closed: { code: number; reason: string } | null = null;
   private calls = 0;
+  /** The server, and which of its nodes this leads to. */
+  private readonly place: { url: string; node: string };
 
-  private constructor(socket: WebSocket) {
+  private constructor(socket: WebSocket, place: { url: string; node: string }) {
     super();
     this.socket = socket;
+    this.place = place;
     socket.addEventListener("message", ({ data }) => this.keep(JSON.parse(String(data))));
     socket.addEventListener("close", ({ code, reason }) => {
       this.closed = { code, reason };
@@ -294,7 +298,8 @@ export class Socket extends Listener implements AsyncDisposable {
 
   /** Resolves when the server has said hello. */
   static async open(url: string, token: string): Promise<Socket> {
-    const self = new Socket(new WebSocket(socketUrl(url, token)));
+    const node = nextNode(url);
+    const self = new Socket(new WebSocket(socketUrl(node, token)), { url, node });
     await self.until(() => self.events.length > 0 || self.closed, "hello");
     if (self.closed) throw new Error(`the socket closed with ${self.closed.code}`);
     return self;
@@ -368,6 +373,7 @@ export class Socket extends Listener implements AsyncDisposable {
    * and events come on one line, in order.
    */
   async settled(): Promise<void> {
+    await heardFromOthers(this.place.url, this.place.node);
     await this.reply("getMe");
   }
 

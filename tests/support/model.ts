@@ -15,25 +15,30 @@ export interface View {
   [conversationId: string]: { conversation: ConversationDetail; messages: Message[] };
 }
 
-export async function fetchView(person: Person): Promise<View> {
+/** With small pages, so that there are several; a test with much to fetch asks for larger ones. */
+export async function fetchView(person: Person, pages = 7): Promise<View> {
   const view: View = {};
   let cursor: string | undefined;
   do {
     const page = await person.call("getChats", { limit: 5, ...(cursor && { cursor }) });
-    for (const { id } of page.items) view[id] = await fetchConversation(person, id);
+    for (const { id } of page.items) view[id] = await fetchConversation(person, id, pages);
     cursor = page.next_cursor ?? undefined;
   } while (cursor);
   return view;
 }
 
-async function fetchConversation(person: Person, chat_id: string): Promise<View[string]> {
+async function fetchConversation(
+  person: Person,
+  chat_id: string,
+  limit = 7,
+): Promise<View[string]> {
   const conversation = await person.call("getChat", { chat_id });
   const messages: Message[] = [];
   let before: string | undefined;
   for (;;) {
     const page = await person.call("getChatHistory", {
       chat_id,
-      limit: 7,
+      limit,
       ...(before && { before }),
     });
     messages.unshift(...page.items);

@@ -1,8 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { spreadOver } from "./nodes.ts";
+import { databaseFor, dropDatabase } from "./postgres.ts";
 
 const MAIN = new URL("../../packages/server/src/main.ts", import.meta.url).pathname;
+const SOURCES = [process.execPath, MAIN];
+const KEY = Buffer.alloc(32, 7).toString("base64");
 
 /** A real server in a process of its own, with a data folder of its own. */
 export interface TestServer extends AsyncDisposable {
@@ -29,39 +33,73 @@ export const limits = (values: Record<string, number>): Environment => ({
 /** For tests that call faster than people do. */
 export const noRates = limits({ messages_per_second: 0, operations_per_second: 0 });
 
-export async function startServer(env: Environment = {}): Promise<TestServer> {
+/** Set while tests run on several nodes: the PostgreSQL and the NATS that those use. */
+const services = process.env.PARLEY_TEST_SERVICES
+  ? (JSON.parse(process.env.PARLEY_TEST_SERVICES) as { postgres: string; nats: string })
+  : null;
+export const onSeveralNodes = services !== null;
+
+/** One node on SQLite; or, while tests run on several, two of them that calls are spread over. */
+export async function startServer(
+  env: Environment = {},
+  program: readonly string[] = SOURCES,
+): Promise<TestServer> {
   const dataDir = env.PARLEY_DATA ?? mkdtempSync(join(tmpdir(), "parley-test-"));
-  let running = await spawnServer({ ...env, PARLEY_DATA: dataDir });
+  const data = { ...env, PARLEY_DATA: dataDir };
+  const own = services && (await sharedSettings(services, dataDir));
+  const start = () =>
+    own
+      ? Promise.all([0, 1].map(() => spawnServer({ ...own, ...data }, program)))
+      : Promise.all([spawnServer(data, program)]);
+  let running = await start();
+  const first = () => running[0] as Spawned;
+  const all = async (signal: NodeJS.Signals) => {
+    for (const { process } of running) process.kill(signal);
+    return Math.max(...(await Promise.all(running.map(({ process }) => process.exited))));
+  };
+  const known = () =>
+    spreadOver(
+      first().url,
+      running.map(({ url }) => url),
+    );
+  known();
   return {
     get url() {
-      return running.url;
+      return first().url;
     },
     get pid() {
-      return running.process.pid;
+      return first().process.pid;
     },
     dataDir,
-    output: () => running.output(),
-    stop: async () => {
-      running.process.kill("SIGTERM");
-      return running.process.exited;
-    },
-    kill: async () => {
-      running.process.kill("SIGKILL");
-      await running.process.exited;
-    },
+    output: () => running.map(({ output }) => output()).join(""),
+    stop: () => all("SIGTERM"),
+    kill: async () => void (await all("SIGKILL")),
     restart: async () => {
-      running = await spawnServer({ ...env, PARLEY_DATA: dataDir });
+      running = await start();
+      known();
     },
     [Symbol.asyncDispose]: async () => {
-      running.process.kill("SIGKILL");
-      await running.process.exited;
+      await all("SIGKILL");
+      if (services) await dropDatabase(services.postgres, dataDir);
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
 }
 
-async function spawnServer(env: Environment) {
-  const child = spawnMain({ PORT: "0", PARLEY_LOG: "warn", ...env });
+/** What nodes have in common; whoever starts on the same folder again has the same data again. */
+const sharedSettings = async (
+  { postgres, nats }: { postgres: string; nats: string },
+  dataDir: string,
+): Promise<Environment> => ({
+  DATABASE_URL: await databaseFor(postgres, dataDir),
+  NATS_URL: nats,
+  PARLEY_MASTER_KEY: KEY,
+});
+
+type Spawned = Awaited<ReturnType<typeof spawnServer>>;
+
+async function spawnServer(env: Environment, program: readonly string[]) {
+  const child = spawnMain({ PORT: "0", PARLEY_LOG: "warn", ...env }, [], program);
   const read = collect(child);
   const url = await read.until(/listens on (\S+)/);
   if (url === null) throw new Error(`the server did not start: ${read.output()}`);
@@ -69,15 +107,20 @@ async function spawnServer(env: Environment) {
 }
 
 /** Runs the program with just this environment; for starts that are meant to fail. */
-export function spawnMain(env: Environment, args: string[] = []) {
-  return Bun.spawn([process.execPath, MAIN, ...args], {
+export function spawnMain(
+  env: Environment,
+  args: string[] = [],
+  program: readonly string[] = SOURCES,
+) {
+  return Bun.spawn([...program, ...args], {
     env: { PATH: process.env.PATH ?? "", BUN_CONFIG_MAX_HTTP_REQUESTS: "65336", ...env },
     stdout: "pipe",
     stderr: "pipe",
   });
 }
 
-function collect(child: ReturnType<typeof spawnMain>) {
+/** Keeps what a process prints, and lets a test wait for some of it. */
+export function collect(child: ReturnType<typeof spawnMain>) {
   let output = "";
   let check = () => {};
   let open = 2;
