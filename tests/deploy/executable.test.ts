@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { agentOf, answerTo, say, signUp } from "../support/client.ts";
+import { startServer } from "../support/server.ts";
+
+const SCRIPT = join(import.meta.dir, "../../scripts/build-executable.ts");
+const folder = mkdtempSync(join(tmpdir(), "parley-executable-"));
+const out = join(folder, "out");
+const program = [join(out, "parley")];
+
+beforeAll(async () => {
+  const build = Bun.spawn([process.execPath, SCRIPT, ...program], {
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  const errors = await build.stderr.text();
+  expect({ code: await build.exited, errors }).toMatchObject({ code: 0 });
+}, 60_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test("it is one file", () => {
+  expect(readdirSync(out)).toEqual(["parley"]);
+});
+
+test("it carries the web client and the reference", async () => {
+  await using server = await startServer({}, program);
+  const page = await (await fetch(`${server.url}/`)).text();
+  const assets = [...page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path);
+  expect(assets.length).toBeGreaterThan(2);
+  for (const path of assets) {
+    const asset = await fetch(`${server.url}${path}`, { headers: { "accept-encoding": "br" } });
+    expect({ path, status: asset.status }).toEqual({ path, status: 200 });
+    expect(asset.headers.get("content-encoding")).toBe("br");
+    expect((await asset.text()).length).toBeGreaterThan(0);
+  }
+  expect(await (await fetch(`${server.url}/docs`)).text()).toContain("sendMessage");
+});
+
+test("agents answer, and the background thread finds what they wrote", async () => {
+  await using server = await startServer({}, program);
+  const alice = await signUp(server.url, "alice");
+  await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+  const chat = await alice.call("startChat", { usernames: [agentOf(alice)] });
+  await using socket = await alice.connect();
+  const answer = await answerTo(socket, await say(alice, chat, "Hello!"));
+  expect(answer.content).toContain("sandbox");
+  const { items } = await alice.call("searchMessages", { query: "sandbox" });
+  expect(items.map(({ message }) => message.id)).toEqual([answer.id]);
+  expect(await server.stop()).toBe(0);
+});
+
+/** Asks whether a server on that port is ready, from another folder if one is given. */
+const ready = (url: string, cwd = folder) =>
+  Bun.spawn([...program, "ready"], { cwd, env: { PORT: new URL(url).port }, stderr: "ignore" })
+    .exited;
+
+test("it tells whether the server of the same settings is ready", async () => {
+  await using server = await startServer({}, program);
+  expect(await ready(server.url)).toBe(0);
+  await server.stop();
+  expect(await ready(server.url)).toBe(1);
+});
+
+test("files where it starts do not change its settings", async () => {
+  await using server = await startServer({}, program);
+  const here = mkdtempSync(join(folder, "here-"));
+  await Bun.write(join(here, ".env"), "PARLEY_LOG=nonsense\n");
+  expect(await ready(server.url, here)).toBe(0);
+});

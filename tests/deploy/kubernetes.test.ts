@@ -1,0 +1,174 @@
+import { describe, expect, test } from "bun:test";
+import type { EnvVar } from "kubernetes-types/core/v1";
+import { readConfig } from "../../packages/server/src/config.ts";
+import { isPinned, read, secrets, unknown } from "../support/deploy.ts";
+import {
+  documents,
+  forgotten,
+  installation,
+  isWorkload,
+  podsOf,
+  typeErrors,
+} from "../support/kubernetes.ts";
+import { startServer } from "../support/server.ts";
+
+describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
+  const { manifests, config } = installation(folder);
+  const pods = podsOf(manifests);
+  const containers = pods.flatMap(({ spec }) => spec.containers);
+  const named = (kind: string, name: string | undefined) =>
+    manifests.some(({ kind: each, metadata }) => each === kind && metadata?.name === name);
+
+  test("every manifest is one that Kubernetes knows", async () => {
+    expect(await typeErrors(manifests)).toBe("");
+  });
+
+  test("no file is forgotten", () => {
+    expect(forgotten(folder)).toEqual([]);
+  });
+
+  test.each(pods)("the pods of $name pass the restricted standard", ({ spec }) => {
+    expect(spec).toMatchObject({
+      automountServiceAccountToken: false,
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+    });
+    expect(spec.securityContext?.runAsUser).toBeGreaterThan(0);
+    for (const { securityContext, resources, readinessProbe, image = "" } of spec.containers) {
+      expect(securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      });
+      expect(resources).toMatchObject({ requests: {}, limits: {} });
+      expect(Object.keys(resources?.limits ?? {})).toEqual(["cpu", "memory"]);
+      expect(readinessProbe).toBeDefined();
+      expect(isPinned(image)).toBe(true);
+    }
+  });
+
+  test("what is mounted exists", () => {
+    for (const { spec } of pods) {
+      const volumes = spec.volumes?.map(({ name }) => name) ?? [];
+      const claims = manifests.flatMap((manifest) =>
+        manifest.kind === "StatefulSet" ? (manifest.spec?.volumeClaimTemplates ?? []) : [],
+      );
+      const known = [...volumes, ...claims.map(({ metadata }) => metadata?.name)];
+      for (const { volumeMounts = [] } of spec.containers) {
+        for (const { name } of volumeMounts) expect(known).toContain(name);
+      }
+      for (const { configMap } of spec.volumes ?? []) {
+        if (configMap) expect([...config.keys()]).toContain(configMap.name as string);
+      }
+    }
+  });
+
+  test("every key of a secret that a pod asks for is in the example", () => {
+    const [secret] = documents<{ metadata: { name: string }; stringData: object }>(
+      "example/secret.example.yaml",
+    );
+    const trial = read("deploy/kubernetes/trial/secrets.env.example").match(/^[A-Z_]+(?==)/gm);
+    const offered = folder === "trial" ? trial : Object.keys(secret?.stringData ?? {});
+    const asked = containers.flatMap(({ env = [] }) => env.map(secretOf)).filter(Boolean);
+    expect(asked.length).toBeGreaterThan(0);
+    for (const reference of asked) {
+      expect(reference?.name).toBe(secret?.metadata.name as string);
+      expect(offered).toContain(reference?.key as string);
+    }
+  });
+
+  test("the program is given settings that exist, and can be used", () => {
+    const [parley] = containers.filter(({ name }) => name === "parley");
+    const [map = ""] = parley?.envFrom?.map(({ configMapRef }) => configMapRef?.name ?? "") ?? [];
+    const variables = parley?.env ?? [];
+    const parts = variables.flatMap(({ value = "" }) => referencesOf(value));
+    const values: Record<string, string> = { ...config.get(map) };
+    for (const variable of variables) values[variable.name] = expanded(variable, values);
+    expect(unknown(Object.keys(values).filter((name) => !parts.includes(name)))).toEqual([]);
+    const settings = readConfig(values);
+    expect(settings.nats?.servers).toHaveLength(3);
+    expect(settings.database).not.toBeNull();
+  });
+
+  test("values are composed of what came before them", () => {
+    for (const { env = [] } of containers) {
+      env.forEach(({ value = "" }, index) => {
+        const before = env.slice(0, index).map(({ name }) => name);
+        for (const part of referencesOf(value)) expect(before).toContain(part);
+      });
+    }
+  });
+
+  test("every server of NATS is named to the others and to the nodes", () => {
+    const [nats] = manifests.filter(isWorkload).filter(({ metadata }) => metadata?.name === "nats");
+    const valueIn = (name: string) =>
+      containers.flatMap(({ env = [] }) => env).find((each) => each.name === name)?.value ?? "";
+    for (let index = 0; index < (nats?.spec?.replicas ?? 0); index++) {
+      expect(valueIn("NATS_URL")).toContain(`@nats-${index}.nats:4222`);
+      expect(valueIn("NATS_ROUTES")).toContain(`@nats-${index}.nats:6222`);
+    }
+    expect(nats?.spec?.replicas).toBe(3);
+  });
+
+  test("what manifests refer to exists", () => {
+    const labels = manifests
+      .filter(isWorkload)
+      .map(({ spec }) => spec?.template.metadata?.labels ?? {});
+    const selects = (selector: Record<string, string> = {}) =>
+      labels.some((each) => Object.entries(selector).every(([key, value]) => each[key] === value));
+    for (const manifest of manifests) {
+      if (manifest.kind === "Service" && manifest.spec?.selector) {
+        expect(selects(manifest.spec.selector)).toBe(true);
+      }
+      if (manifest.kind === "PodDisruptionBudget") {
+        expect(selects(manifest.spec?.selector?.matchLabels)).toBe(true);
+      }
+      if (manifest.kind === "NetworkPolicy") {
+        expect(selects(manifest.spec?.podSelector?.matchLabels)).toBe(true);
+      }
+      if (manifest.kind === "HorizontalPodAutoscaler") {
+        const { kind = "", name } = manifest.spec?.scaleTargetRef ?? {};
+        expect(named(kind, name)).toBe(true);
+      }
+      if (manifest.kind === "Ingress") {
+        const paths = manifest.spec?.rules?.flatMap(({ http }) => http?.paths ?? []) ?? [];
+        for (const { backend } of paths) {
+          expect(named("Service", backend.service?.name)).toBe(true);
+        }
+      }
+    }
+  });
+});
+
+/** A variable's value, as a container is given it. */
+function expanded(variable: EnvVar, before: Record<string, string>): string {
+  const key = secretOf(variable)?.key;
+  if (key === undefined) {
+    return (variable.value ?? "").replace(/\$\(([A-Z_]+)\)/g, (_, name) => before[name] ?? "");
+  }
+  const made: Record<string, string> = secrets;
+  return key === "DATABASE_URL" ? "postgres://parley:secret@db:5432/parley" : (made[key] ?? "");
+}
+
+const secretOf = ({ valueFrom }: EnvVar) => valueFrom?.secretKeyRef;
+const referencesOf = (value: string) =>
+  [...value.matchAll(/\$\(([A-Z_]+)\)/g)].map(([, name = ""]) => name);
+
+test("a manifest with a misspelt field is noticed", async () => {
+  const wrong = { apiVersion: "apps/v1", kind: "Deployment", spec: { replica: 3 } };
+  expect(await typeErrors([wrong])).toContain("replica");
+});
+
+test("what asks the nodes how they are asks at addresses that exist", async () => {
+  const { manifests } = installation("base");
+  const [parley] = podsOf(manifests).flatMap(({ spec }) => spec.containers);
+  const probes = [parley?.startupProbe, parley?.livenessProbe, parley?.readinessProbe];
+  const paths = [
+    ...probes.map((probe) => probe?.httpGet?.path),
+    /health_uri (\S+)/.exec(read("deploy/Caddyfile"))?.[1],
+  ];
+  await using server = await startServer();
+  for (const path of paths) {
+    const { status } = await fetch(`${server.url}${path}`);
+    expect({ path, status }).toEqual({ path, status: 200 });
+  }
+});
