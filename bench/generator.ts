@@ -11,10 +11,17 @@ setTimeout(() => {
   process.exit(1);
 }, MOST_MS).unref();
 
-/** The server's CPU so far, so that only the load itself is counted, not the connecting. */
+/** A process's CPU so far, so that only the load itself is counted, not the connecting. */
 function cpuOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10_000;
+}
+
+/** The same for a process and its children, as PostgreSQL has one for each session. */
+function cpuOfFamily(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  const pids = [pid, ...(children === "" ? [] : children.split(" ").map(Number))];
+  return pids.reduce((sum, each) => sum + cpuOf(each), 0);
 }
 
 function connect(url: string, token: string, onFrame: (text: string) => void): Promise<WebSocket> {
@@ -31,16 +38,20 @@ function connect(url: string, token: string, onFrame: (text: string) => void): P
 }
 
 async function connectAll(
-  url: string,
+  urls: string | readonly string[],
   tokens: readonly string[],
   onFrame: (text: string, place: number) => void,
 ): Promise<WebSocket[]> {
+  const all = [urls].flat();
+  const urlOf = (place: number) => all[place % all.length] as string;
   const sockets: WebSocket[] = [];
   for (let from = 0; from < tokens.length; from += 100) {
     const some = tokens.slice(from, from + 100);
     sockets.push(
       ...(await Promise.all(
-        some.map((token, index) => connect(url, token, (text) => onFrame(text, from + index))),
+        some.map((token, index) =>
+          connect(urlOf(from + index), token, (text) => onFrame(text, from + index)),
+        ),
       )),
     );
   }
@@ -53,8 +64,11 @@ function percentile(values: Float64Array, share: number): number {
 }
 
 interface Load {
-  url: string;
+  /** One server, or nodes that clients are spread over. */
+  url: string | string[];
   pid: number;
+  /** More processes whose CPU is wanted, by name. */
+  parts?: Record<string, number[]>;
   tokens: string[];
   /** Who sends where: a place in `tokens`, and a conversation. */
   senders: { place: number; conversation: string }[];
@@ -69,6 +83,10 @@ interface Load {
 
 /** Every sender keeps its window full until all messages are acknowledged and delivered. */
 async function load({ url, pid, tokens, senders, warmup, window, receivers, ...plan }: Load) {
+  const partsCpu = () =>
+    Object.entries(plan.parts ?? {}).map(
+      ([name, pids]) => [name, pids.reduce((sum, each) => sum + cpuOfFamily(each), 0)] as const,
+    );
   const messages = warmup + plan.messages;
   const sentAt = new Float64Array(messages);
   const acknowledged = new Float64Array(messages);
@@ -78,6 +96,7 @@ async function load({ url, pid, tokens, senders, warmup, window, receivers, ...p
   let deliveries = 0;
   let started = 0;
   let cpu = 0;
+  let before = new Map<string, number>();
   const done = Promise.withResolvers<void>();
   const content = "as long as the messages that people send each other mostly are, more or less";
   const bySocket = new Map(senders.map((sender) => [sender.place, sender]));
@@ -100,6 +119,7 @@ async function load({ url, pid, tokens, senders, warmup, window, receivers, ...p
     if (replies === warmup && started === 0) {
       started = now;
       cpu = cpuOf(pid);
+      before = new Map(partsCpu());
     }
     if (replies === messages && deliveries === messages * receivers) done.resolve();
   });
@@ -121,6 +141,9 @@ async function load({ url, pid, tokens, senders, warmup, window, receivers, ...p
     seconds,
     rate: plan.messages / seconds,
     cpu_us: cpuOf(pid) - cpu,
+    parts: Object.fromEntries(
+      partsCpu().map(([name, now]) => [name, now - (before.get(name) ?? 0)]),
+    ),
     messages: plan.messages,
     deliveries: plan.messages * receivers,
     ack_p50: percentile(acknowledged.subarray(warmup), 0.5),

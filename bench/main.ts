@@ -6,6 +6,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { nodes } from "./nodes.ts";
 import { generate, type Measured, startGenerator, startPinned } from "./process.ts";
 import { type Seed, seed } from "./seed.ts";
 import { typing } from "./web.ts";
@@ -144,16 +145,14 @@ const scenarios: Record<string, () => Promise<void>> = {
     const messages = 10_000;
     const made = await seed(dataDir, { people: 2, groups: [[0, 1]], messages });
     await using server = await startPinned(MAIN, { PARLEY_DATA: dataDir, PARLEY_LIMITS: LIMITS });
-    const [token = "", conversation = ""] = [made.tokens[0], made.conversations[0]];
-    const { loaded, parley, floor } = await typing(server.url, token, conversation, messages);
-    print(
-      `typing with ${loaded} of ${messages} messages loaded, beside a bare text field (a frame has 16.7 ms)`,
-    );
-    print("                            Parley      floor   ratio");
-    row("key to paint p50 ms", parley.p50, floor.p50);
-    row("key to paint p99 ms", parley.p99, floor.p99);
-    row("longest work ms", parley.worst_work, floor.worst_work);
+    const [token = "", other = ""] = made.tokens;
+    const [conversation = ""] = made.conversations;
+    const table = await typing({ url: server.url, conversation, token, other, messages });
+    for (const line of table) print(line);
   },
+
+  /** Conversations of two whose people are on different nodes, all of it on one core. */
+  nodes,
 
   /** The same calls with a hundred and with a million messages stored. */
   async size() {

@@ -44,6 +44,11 @@ export async function startPinned(
   };
 }
 
+/** Moves a process, and those it starts from then on, to the servers' core. */
+export function onServerCore(pid: number): void {
+  Bun.spawnSync(["taskset", "-a", "-p", "-c", SERVER_CORE, `${pid}`], { stdout: "ignore" });
+}
+
 /** Starts one scenario of the generator on the other core. Its input goes by a file: it can be long. */
 export async function startGenerator(scenario: string, input: object) {
   const folder = mkdtempSync(join(tmpdir(), "parley-load-"));

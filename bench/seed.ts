@@ -1,4 +1,3 @@
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { masterKeyFile } from "../packages/server/src/security/master-keys.ts";
 import { hashToken, SESSION_MS } from "../packages/server/src/security/tokens.ts";
@@ -29,9 +28,8 @@ export async function seed(
     /** How many messages the first conversation gets. */
     messages?: number;
   },
+  store: Store = openSqliteStore(join(dataDir, "parley.db")),
 ): Promise<Seed> {
-  mkdirSync(dataDir, { recursive: true });
-  const store = openSqliteStore(join(dataDir, "parley.db"));
   const accounts: AccountRecord[] = [];
   const tokens: string[] = [];
   for (let index = 0; index < plan.people; index++) {

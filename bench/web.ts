@@ -1,87 +1,210 @@
-import { chromium, type Page } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 
 const CHROMIUM = "/usr/bin/chromium";
 const KEYS = 200;
+const LOADING_MS = 60_000;
+/** What somebody else writes meanwhile, where it says so. */
+const MESSAGES_A_SECOND = 10;
 
-export interface Typed {
-  /** From the key to what it changed on the screen, in milliseconds. */
-  p50: number;
-  p99: number;
-  /** The longest a key kept the page busy. */
-  worst_work: number;
+/** What each key cost, in milliseconds. */
+interface Typed {
+  /** From the key to what it changed on the screen. */
+  paint: number[];
+  /** In the page's own script: handlers, React, and the layout that they ask for. */
+  script: number[];
+  /** In the browser: style, layout and paint. */
+  render: number[];
 }
 
-export interface TypingResult {
-  /** Messages that were loaded, of all there are. */
+interface TypingResult {
+  /** Messages that were loaded, and how long that took. */
   loaded: number;
-  parley: Typed;
+  seconds: number;
   /** A page with nothing on it but a text field. */
-  floor: Typed;
+  bare: Typed;
+  /** With one page of messages loaded, and while others come in. */
+  few: Typed;
+  fewBusy: Typed;
+  /** The first keys after a jump from the very first message to the latest. */
+  jumped: Typed;
+  /** With all of them loaded, and while others come in. */
+  all: Typed;
+  allBusy: Typed;
 }
 
-/** How soon a keystroke is painted in a conversation with all of its messages loaded. */
-export async function typing(
-  url: string,
-  token: string,
-  conversation: string,
-  messages: number,
-): Promise<TypingResult> {
+interface Where {
+  url: string;
+  conversation: string;
+  /** Who types, and who writes to them. */
+  token: string;
+  other: string;
+  messages: number;
+}
+
+/** How soon a keystroke is painted in a conversation with all of its messages loaded, as a table. */
+export async function typing(where: Where): Promise<string[]> {
+  const { loaded, seconds, bare, few, fewBusy, jumped, all, allBusy } = await measured(where);
+  const none = null;
+  return [
+    `typing with ${loaded} of ${where.messages} messages loaded (in ${seconds.toFixed(0)} s), with one page loaded, and in a bare text field; a frame has 16.7 ms`,
+    "                                     all     page     bare  all/page  all/bare",
+    line("key to paint p50 ms", "paint", 0.5, all, few, bare),
+    line("key to paint p99 ms", "paint", 0.99, all, few, bare),
+    line("our script p50 ms", "script", 0.5, all, few, none),
+    line("our script p99 ms", "script", 0.99, all, few, none),
+    line("rendering p50 ms", "render", 0.5, all, few, bare),
+    line("rendering p99 ms", "render", 0.99, all, few, bare),
+    line("after a jump: paint, worst ms", "paint", 1, jumped, none, bare),
+    line("after a jump: our script, worst", "script", 1, jumped, none, none),
+    `  while ${MESSAGES_A_SECOND} messages a second come in:`,
+    line("  key to paint p50 ms", "paint", 0.5, allBusy, fewBusy, bare),
+    line("  key to paint p99 ms", "paint", 0.99, allBusy, fewBusy, bare),
+    line("  our script p99 ms", "script", 0.99, allBusy, fewBusy, none),
+  ];
+}
+
+function line(
+  name: string,
+  what: keyof Typed,
+  share: number,
+  all: Typed,
+  few: Typed | null,
+  bare: Typed | null,
+): string {
+  const at = (typed: Typed | null) => {
+    const sorted = typed?.[what].toSorted((one, other) => one - other) ?? [];
+    return sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN;
+  };
+  const shown = (value: number, width: number, digits = 1) =>
+    (Number.isNaN(value) ? "" : value.toFixed(digits)).padStart(width);
+  const [ours, page, field] = [at(all), at(few), at(bare)];
+  return `  ${name.padEnd(31)} ${shown(ours, 6)}   ${shown(page, 6)}   ${shown(field, 6)}    ${shown(ours / page, 6, 2)}    ${shown(ours / field, 6, 2)}`.trimEnd();
+}
+
+async function measured(where: Where): Promise<TypingResult> {
   const browser = await chromium.launch({
     executablePath: CHROMIUM,
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"],
   });
   try {
-    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-    await page.addInitScript(`localStorage.setItem("parley.token", ${JSON.stringify(token)})`);
-    await page.goto(`${url}/c/${conversation}`);
-    const loaded = await loadAll(page, messages);
-    const parley = await typeInto(page);
-    const bare = await browser.newPage();
-    await bare.setContent("<textarea></textarea>");
-    return { loaded, parley, floor: await typeInto(bare) };
+    const bare = await typedInBareField(browser);
+    const page = await open(browser, where);
+    const few = await typeInto(page, KEYS);
+    const fewBusy = await whileWritten(where, () => typeInto(page, KEYS));
+    const began = performance.now();
+    const loaded = await loadAll(page, where.messages);
+    const seconds = (performance.now() - began) / 1000;
+    await page.getByRole("button", { name: /Jump to latest|new message/ }).click();
+    const jumped = await typeInto(page, KEYS / 10);
+    const all = await typeInto(page, KEYS);
+    const allBusy = await whileWritten(where, () => typeInto(page, KEYS));
+    return { loaded, seconds, bare, few, fewBusy, jumped, all, allBusy };
   } finally {
     await browser.close();
   }
 }
 
-const LOADING_MS = 60_000;
+const VIEWPORT = { width: 1440, height: 900 };
 
-/** Scrolls up to the very first message, or as far as a minute goes; tells how many are loaded. */
-async function loadAll(page: Page, messages: number): Promise<number> {
-  const scroller = page.getByRole("feed").locator("..");
-  await scroller.waitFor();
-  const deadline = Date.now() + LOADING_MS;
-  let oldest = messages;
-  while (oldest > 0 && Date.now() < deadline) {
-    await scroller.evaluate("(box) => box.scrollTo({ top: 0 })");
-    await page.waitForTimeout(30);
-    const text = (await page.getByRole("article").first().textContent()) ?? "";
-    oldest = Number(/message (\d+) of the bench/.exec(text)?.[1] ?? oldest);
-  }
-  return messages - oldest;
+async function typedInBareField(browser: Browser): Promise<Typed> {
+  const page = await browser.newPage({ viewport: VIEWPORT });
+  await page.setContent("<textarea></textarea>");
+  const typed = await typeInto(page, KEYS);
+  await page.close();
+  return typed;
 }
 
-/** Runs in the page: notes for each key when what it changed was painted, and how long it took. */
+async function open(browser: Browser, { url, conversation, token }: Where): Promise<Page> {
+  const page = await browser.newPage({ viewport: VIEWPORT });
+  await page.addInitScript(`localStorage.setItem("parley.token", ${JSON.stringify(token)})`);
+  await page.goto(`${url}/c/${conversation}`);
+  await page.getByRole("article").first().waitFor();
+  return page;
+}
+
+/** Runs in the page: stays at the top while pages come in above, until the first message is there. */
+const SCROLL_UP = `async (deadline) => {
+  const box = document.querySelector("[role=feed]").parentElement.parentElement;
+  const oldest = () => Number(/message (\\d+) of the bench/.exec(
+    document.querySelector("article")?.textContent ?? "")?.[1] ?? Infinity);
+  const end = performance.now() + deadline;
+  while (oldest() > 0 && performance.now() < end) {
+    box.scrollTop = 0;
+    await new Promise(requestAnimationFrame);
+  }
+  return oldest();
+}`;
+
+async function loadAll(page: Page, messages: number): Promise<number> {
+  const oldest = await page.evaluate<number>(`(${SCROLL_UP})(${LOADING_MS})`);
+  return messages - Math.min(oldest, messages);
+}
+
+async function whileWritten<Result>(
+  { url, conversation, other }: Where,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const write = () =>
+    fetch(`${url}/api/sendMessage`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${other}` },
+      body: JSON.stringify({ chat_id: conversation, content: "Something is always being said." }),
+    });
+  const timer = setInterval(write, 1000 / MESSAGES_A_SECOND);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/**
+ * Runs in the page: notes for each key what it cost. An event's handlers are done, React's commit
+ * included, when the event has come back to the window; a frame is painted when a message posted
+ * from its callback arrives.
+ */
 const WATCH_KEYS = `(() => {
-  const typed = (window.typed = { painted: [], work: [] });
-  addEventListener("keydown", () => {
-    const began = performance.now();
-    const since = () => performance.now() - began;
+  const typed = (window.typed = { paint: [], script: [], render: [] });
+  let pressed = 0, script = 0, entered = 0;
+  const enter = () => { entered = performance.now(); };
+  const leave = () => { script += performance.now() - entered; };
+  const painted = (frame) => {
+    const now = performance.now();
+    typed.paint.push(now - pressed);
+    typed.render.push(now - frame);
+    typed.script.push(script);
+    window.dispatchEvent(new Event("painted"));
+  };
+  const press = () => {
+    pressed = performance.now();
+    script = 0;
     requestAnimationFrame(() => {
+      const frame = performance.now();
       const channel = new MessageChannel();
-      channel.port1.onmessage = () => typed.painted.push(since());
+      channel.port1.onmessage = () => painted(frame);
       channel.port2.postMessage(null);
     });
-    setTimeout(() => typed.work.push(since()), 0);
-  }, { capture: true });
+  };
+  const watch = (type, listener, capture) => {
+    addEventListener(type, listener, { capture });
+    window.unwatch.push(() => removeEventListener(type, listener, { capture }));
+  };
+  for (const stop of window.unwatch ?? []) stop();
+  window.unwatch = [];
+  watch("keydown", press, true);
+  for (const type of ["keydown", "keypress", "beforeinput", "input", "selectionchange", "keyup"]) {
+    watch(type, enter, true);
+    watch(type, leave, false);
+  }
 })()`;
 
-async function typeInto(page: Page): Promise<Typed> {
-  await page.locator("textarea").first().click();
+async function typeInto(page: Page, keys: number): Promise<Typed> {
+  await page.locator("textarea").first().focus();
   await page.evaluate(WATCH_KEYS);
-  for (let key = 0; key < KEYS; key++) await page.keyboard.press(key % 6 === 5 ? " " : "a");
-  const { painted, work } = await page.evaluate<{ painted: number[]; work: number[] }>("typed");
-  const sorted = painted.sort((one, other) => one - other);
-  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? 0;
-  return { p50: at(0.5), p99: at(0.99), worst_work: Math.max(...work) };
+  for (let key = 0; key < keys; key++) {
+    await page.keyboard.press(key % 6 === 5 ? " " : "a");
+    await page.evaluate(`typed.paint.length > ${key} || new Promise((done) =>
+      addEventListener("painted", done, { once: true }))`);
+  }
+  return page.evaluate<Typed>("typed");
 }
