@@ -1,28 +1,322 @@
-import { afterAll, beforeAll } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { SQL } from "bun";
 import { startPostgres, type TestPostgres } from "../../../tests/support/postgres.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
+import { migrations } from "../src/store/postgres/migrations.ts";
+import { type SharedStore, Unavailable } from "../src/store/store.ts";
 import { storeContract } from "./support/store-contract/index.ts";
+import {
+  newAccount,
+  newGroup,
+  type Room,
+  START,
+  send,
+  times,
+} from "./support/store-contract/world.ts";
 
 let postgres: TestPostgres;
+let shared: string;
 beforeAll(async () => {
   postgres = await startPostgres();
+  shared = (await postgres.database()).url;
 }, 120_000);
 afterAll(() => postgres[Symbol.asyncDispose]());
 
+const open = (url: string) => openPostgresStore({ url, tls: false, keepsEvents: true });
+
+async function execute(url: string, statement: string): Promise<Record<string, unknown>[]> {
+  await using sql = new SQL({ url, max: 1 });
+  return await sql.unsafe(statement);
+}
+
+/** Emptying a database is quicker than making one. */
+async function empty(url: string): Promise<void> {
+  const rows = await execute(
+    url,
+    "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_version'",
+  );
+  const tables = rows.map(({ tablename }) => tablename).join(", ");
+  await execute(url, `TRUNCATE ${tables} RESTART IDENTITY`);
+}
+
 storeContract("PostgreSQL", async () => {
-  const database = await postgres.database();
-  const open = () => openPostgresStore({ url: database.url, tls: false, keepsEvents: true });
-  let store = await open();
+  let store = await open(shared);
   return {
     store,
     reopen: async () => {
       await store.close();
-      store = await open();
+      store = await open(shared);
       return store;
     },
     dispose: async () => {
       await store.close();
+      await empty(shared);
+    },
+  };
+});
+
+/** Stores of several nodes on a database of their own. */
+async function nodes(count: number) {
+  const database = await postgres.database();
+  const stores = await Promise.all(times(count).map(() => open(database.url)));
+  return {
+    url: database.url,
+    stores: stores as [SharedStore, ...SharedStore[]],
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(stores.map((store) => store.close()));
       await database.drop();
     },
   };
+}
+
+/** Alice in a room. */
+const place = (store: SharedStore) =>
+  store.write(async (tx) => {
+    const alice = await newAccount(tx, { username: "alice" });
+    const bob = await newAccount(tx, { username: "bob" });
+    return { alice, bob, room: await newGroup(tx, [alice, bob]) };
+  });
+
+const seqs = async (url: string, { id }: Room) =>
+  (await execute(url, `SELECT seq FROM messages WHERE conversation_id = ${id} ORDER BY seq`)).map(
+    ({ seq }) => Number(seq),
+  );
+
+describe("the schema", () => {
+  test("is made once by nodes that start together", async () => {
+    await using cluster = await nodes(6);
+    expect(new Set(cluster.stores.map(({ installation }) => installation)).size).toBe(1);
+    const [row] = await execute(cluster.url, "SELECT version FROM schema_version");
+    expect(Number(row?.version)).toBe(migrations.length);
+  }, 30_000);
+
+  test("of a newer version is refused", async () => {
+    await using cluster = await nodes(1);
+    await execute(cluster.url, "UPDATE schema_version SET version = 1000");
+    const refusal = await open(cluster.url).catch((error: Error) => error.message);
+    expect(refusal).toContain("newer version");
+  }, 30_000);
+});
+
+describe("several nodes", () => {
+  test("count a conversation without gaps and without repeats, however they write", async () => {
+    await using cluster = await nodes(3);
+    const { stores, url } = cluster;
+    const { alice, bob, room } = await place(stores[0]);
+    const others = await Promise.all(
+      times(5).map(() => stores[0].write((tx) => newGroup(tx, [alice, bob]))),
+    );
+    const rooms = [room, room, room, ...others];
+    const sent = await Promise.all(
+      times(600).map((n) =>
+        (stores[n % 3] as SharedStore).write((tx) =>
+          send(tx, rooms[n % rooms.length] as Room, n % 2 ? alice : bob, `${n}`),
+        ),
+      ),
+    );
+    for (const each of new Set(rooms)) {
+      const mine = sent.filter((message) => message.conversation_id === each.uuid);
+      const all = times(mine.length).map((n) => n + 1);
+      expect(mine.map(({ seq }) => seq).toSorted((one, other) => one - other)).toEqual(all);
+      expect(await seqs(url, each)).toEqual(all);
+    }
+  }, 60_000);
+
+  test("make one message of one client_msg_id, one conversation of one pair, one account of one name", async () => {
+    await using cluster = await nodes(3);
+    const { stores } = cluster;
+    const { alice, bob, room } = await place(stores[0]);
+    const on = (n: number) => stores[n % 3] as SharedStore;
+    const options = { client_msg_id: "same", reply_to_id: null, mentions: [], at: START };
+    const sent = await Promise.all(
+      times(30).map((n) =>
+        on(n).write(async (tx) => {
+          const conversation = await tx.conversation(room.uuid, alice.id);
+          if (!conversation) throw new Error("the room is missing");
+          return tx.insertMessage({ conversation, sender: alice, content: `${n}`, ...options });
+        }),
+      ),
+    );
+    expect(sent.filter((message) => message !== null)).toHaveLength(1);
+    const pair = [alice.id, bob.id] as const;
+    const direct = await Promise.all(
+      times(12).map((n) =>
+        on(n).write(async (tx) => {
+          const known = await tx.directConversation(pair);
+          if (known !== null) return known;
+          const uuid = Bun.randomUUIDv7();
+          const made = { uuid, kind: "direct", title: null, created_by: alice.id } as const;
+          return tx.insertConversation({ ...made, direct: pair, at: START });
+        }),
+      ),
+    );
+    expect(new Set(direct).size).toBe(1);
+    const names = await Promise.all(
+      times(12).map((n) =>
+        on(n).write((tx) =>
+          tx.insertAccount({ username: "carol", kind: "human", display_name: `${n}`, at: START }),
+        ),
+      ),
+    );
+    expect(names.filter((account) => account !== null)).toHaveLength(1);
+  }, 60_000);
+
+  test("have units that need each other's conversations all come to their end", async () => {
+    await using cluster = await nodes(3);
+    const { stores, url } = cluster;
+    const { alice, bob, room } = await place(stores[0]);
+    const other = await stores[0].write((tx) => newGroup(tx, [alice, bob]));
+    await Promise.all(
+      times(60).map((n) =>
+        (stores[n % 3] as SharedStore).write(async (tx) => {
+          const order = n % 2 ? [room, other] : [other, room];
+          for (const each of order) await send(tx, each, alice, `${n}`);
+        }),
+      ),
+    );
+    expect(await seqs(url, room)).toEqual(times(60).map((n) => n + 1));
+    expect(await seqs(url, other)).toEqual(times(60).map((n) => n + 1));
+  }, 60_000);
+
+  test("wait for nobody but those who write in the same conversation", async () => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const { alice, bob, room } = await place(store);
+    const other = await store.write((tx) => newGroup(tx, [alice, bob]));
+    await using sql = new SQL({ url: cluster.url, max: 1 });
+    const freed = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const holding = sql.begin(async (tx) => {
+      await tx.unsafe(`SELECT 1 FROM counters WHERE conversation_id = ${room.id} FOR UPDATE`);
+      held.resolve();
+      await freed.promise;
+    });
+    await held.promise;
+    let done = 0;
+    const waiting = times(5).map((n) =>
+      store.write((tx) => send(tx, room, alice, `${n}`)).then(() => done++),
+    );
+    for (const n of times(20)) await store.write((tx) => send(tx, other, bob, `${n}`));
+    expect(done).toBe(0);
+    freed.resolve();
+    await holding;
+    await Promise.all(waiting);
+    expect(await seqs(cluster.url, room)).toEqual([1, 2, 3, 4, 5]);
+  }, 30_000);
+});
+
+describe("the log of events", () => {
+  test("has what was announced, until it does not reach back so far", async () => {
+    await using cluster = await nodes(2);
+    const [here, there] = cluster.stores as [SharedStore, SharedStore];
+    const { alice, room } = await place(here);
+    const sent = [];
+    for (const n of times(4)) sent.push(await here.write((tx) => send(tx, room, alice, `${n}`)));
+    const since = async (seq: number) =>
+      (await there.eventsSince(room.uuid, seq))?.map((one) => "frame" in one && one.frame.params);
+    expect(await since(0)).toEqual(sent);
+    expect(await since(2)).toEqual(sent.slice(2));
+    expect(await since(4)).toEqual([]);
+    await execute(cluster.url, "DELETE FROM events WHERE seq = 2");
+    expect(await since(0)).toBeUndefined();
+    expect(await since(2)).toEqual(sent.slice(2));
+  }, 30_000);
+
+  test("tells whose conversations have changed, and who has left", async () => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const { alice, bob, room } = await place(store);
+    const began = Date.now();
+    const changed = (since: number) => store.changedSince([alice.id, bob.id], since);
+    const seat = { conversation: room.uuid, seq: 0, left: false };
+    expect(await changed(began + 60_000)).toEqual([]);
+    expect(await changed(0)).toEqual([
+      { ...seat, account_id: alice.id },
+      { ...seat, account_id: bob.id },
+    ]);
+    await store.write(async (tx) => {
+      await tx.deleteMembers(room.id, [bob.id]);
+      await tx.advance(room.id, Date.now());
+    });
+    expect(await changed(began - 1)).toEqual([
+      { ...seat, account_id: alice.id, seq: 1 },
+      { ...seat, account_id: bob.id, seq: 1, left: true },
+    ]);
+  }, 30_000);
+});
+
+describe("a database that goes away", () => {
+  test("is waited for a while; then everything is unavailable until it is back", async () => {
+    await using own = await startPostgres();
+    const { url } = await own.database();
+    const store = await open(url);
+    const { alice, room } = await place(store);
+    await store.write((tx) => send(tx, room, alice, "before"));
+
+    // Away for a moment: nobody notices.
+    await own.kill();
+    const patient = store.write((tx) => send(tx, room, alice, "meanwhile"));
+    const reader = store.read((tx) => tx.account("alice"));
+    await own.start();
+    expect((await patient).content).toBe("meanwhile");
+    expect((await reader)?.username).toBe("alice");
+
+    // Away for longer.
+    await own.kill();
+    const outcomes = await Promise.allSettled([
+      store.write((tx) => send(tx, room, alice, "lost")),
+      store.read((tx) => tx.account("alice")),
+      store.note((tx) => tx.noteTries(1, 1)),
+      store.search({ words: ["before"], viewerId: alice.id, limit: 1 }),
+      store.ready(),
+    ]);
+    for (const outcome of outcomes) {
+      const reason = outcome.status === "rejected" && outcome.reason;
+      expect(reason).toBeInstanceOf(Unavailable);
+      expect(reason.parameters).toEqual({ retry_after: 1 });
+    }
+
+    await own.start();
+    await store.ready();
+    await store.write((tx) => send(tx, room, alice, "after"));
+    const texts = await execute(url, "SELECT content FROM messages ORDER BY seq");
+    expect(texts.map(({ content }) => content)).toEqual(["before", "meanwhile", "after"]);
+    await store.close();
+  }, 60_000);
+
+  test("loses nothing of what was acknowledged, and keeps nothing twice", async () => {
+    await using own = await startPostgres();
+    const { url } = await own.database();
+    const store = await open(url);
+    const { alice, room } = await place(store);
+    const acknowledged = new Set<string>();
+    let over = false;
+    let count = 0;
+    const writing = times(8).map(async (writer) => {
+      while (!over) {
+        const content = `${writer}-${count++}`;
+        const options = { client_msg_id: content };
+        await store
+          .write((tx) => send(tx, room, alice, content, options))
+          .then(
+            () => acknowledged.add(content),
+            () => {},
+          );
+      }
+    });
+    for (const round of times(3)) {
+      const until = acknowledged.size + 50 * (round + 1);
+      while (acknowledged.size < until) await Bun.sleep(1);
+      await own.kill();
+      await own.start();
+    }
+    over = true;
+    await Promise.all(writing);
+    const rows = await execute(url, "SELECT content, seq FROM messages ORDER BY seq");
+    const stored = rows.map(({ content }) => String(content));
+    expect(acknowledged.difference(new Set(stored)).size).toBe(0);
+    expect(new Set(stored).size).toBe(stored.length);
+    expect(rows.map(({ seq }) => Number(seq))).toEqual(times(rows.length).map((n) => n + 1));
+    await store.close();
+  }, 60_000);
 });

@@ -9,8 +9,6 @@ const GROUP_SIZE = 128;
 /** How long a unit is tried again while the database is away or others are in its way. */
 const PATIENCE_MS = 3000;
 const PAUSE_MS = 50;
-/** After so many conflicts a unit runs alone and waits for whatever it needs. */
-const CONFLICTS = 4;
 
 type Work = (unit: Unit) => Awaitable<unknown>;
 
@@ -19,6 +17,8 @@ interface Job {
   /** Until when it may be tried again. */
   readonly deadline: number;
   conflicts: number;
+  /** What it is known to need for itself. */
+  readonly keys: Set<string>;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
@@ -116,7 +116,7 @@ export function writeLane(options: WriteOptions): Lane {
     for (const { run, job } of runs) {
       const error = run.failure?.error;
       const blamed = refused && run.failure && (refused.run === run || refused.run === null);
-      if (error instanceof Conflict) wait(job, error.key);
+      if (error instanceof Conflict) wait(job, [...run.owned, error.key]);
       else if (blamed && (refused.run === run || runs.length === 1)) {
         queue.retry(job, refused.error);
       } else if (blamed) {
@@ -138,8 +138,8 @@ export function writeLane(options: WriteOptions): Lane {
     const announcements = finished.flatMap((run) => run.announcements);
     const jobs = new Map(runs.map(({ run, job }) => [run, job]));
     try {
-      const recorded = options.record?.(session, announcements);
-      const [{ command }] = await Promise.all([session.run("COMMIT"), recorded]);
+      await options.record?.(session, announcements);
+      const { command } = await session.run("COMMIT");
       // A transaction that was refused something ends, without an error, by being undone.
       if (command !== "COMMIT") throw new Error("the transaction was undone");
     } catch (error) {
@@ -154,8 +154,10 @@ export function writeLane(options: WriteOptions): Lane {
     for (const run of finished) jobs.get(run)?.resolve(run.result);
   }
 
-  function wait(job: Job, key: string): void {
-    job.conflicts++;
+  /** Moves a unit to where it waits for the last of the keys it needs. */
+  function wait(job: Job, needed: readonly string[]): void {
+    for (const each of needed) job.keys.add(each);
+    const key = needed.at(-1) as string;
     if (Date.now() > job.deadline + PATIENCE_MS) {
       job.reject(new Unavailable("too many changes at once"));
       return;
@@ -170,14 +172,13 @@ export function writeLane(options: WriteOptions): Lane {
     void runWaiting(key, jobs);
   }
 
-  /** Runs what waits for a key, once this node has its turn there. */
+  /** Runs what waits for a key, once this node has its turn there and wherever else it needs to. */
   async function runWaiting(key: string, jobs: Job[]): Promise<void> {
-    while (jobs[0]) {
-      const stuck = jobs[0].conflicts > CONFLICTS;
-      const some = jobs.splice(0, stuck ? 1 : GROUP_SIZE);
-      const waitsFor = stuck ? () => true : (one: string) => one === key;
+    while (jobs.length > 0) {
+      const some = jobs.splice(0, GROUP_SIZE);
+      const first = [...new Set(some.flatMap((job) => [...job.keys]))];
       try {
-        await group(some, options.patientSessions, { waitsFor });
+        await group(some, options.patientSessions, { first });
       } catch (error) {
         for (const job of some) queue.retry(job, error);
       }
@@ -245,7 +246,14 @@ function newQueue(perform: (jobs: Job[]) => Promise<void>) {
       open++;
       const job = Promise.withResolvers<unknown>();
       const { resolve, reject } = job;
-      jobs.push({ work, deadline: Date.now() + PATIENCE_MS, conflicts: 0, resolve, reject });
+      jobs.push({
+        work,
+        deadline: Date.now() + PATIENCE_MS,
+        conflicts: 0,
+        keys: new Set(),
+        resolve,
+        reject,
+      });
       again([]);
       return job.promise.finally(() => open--);
     },

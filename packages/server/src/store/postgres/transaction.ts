@@ -21,8 +21,8 @@ export interface TransactionOptions {
   readonly begin: string;
   /** Whether it changes nothing, and so needs nothing for itself. */
   readonly readOnly?: boolean;
-  /** What it may wait for while another transaction holds it. */
-  readonly waitsFor?: (key: string) => boolean;
+  /** What it has to hold before anything else, and waits for if need be. */
+  readonly first?: readonly string[];
   /** What others of this node are waiting for, and are to get first. */
   readonly isWanted?: (key: string) => boolean;
 }
@@ -47,6 +47,7 @@ export class Transaction {
   private asked: { table: Table; id: number; key: string; got: (locked: boolean) => void }[] = [];
   private batches = new Map<Batch<never, unknown>, Batched[]>();
   private flushing = false;
+  private readonly begun: Promise<void>;
   /** The first statement that the server refused, which undoes them all, and whose it was. */
   refused: { error: unknown; run: UnitRun | null } | null = null;
   /** Units that came to their end, in the order in which they took effect. */
@@ -55,10 +56,37 @@ export class Transaction {
   constructor(session: Session, options: TransactionOptions) {
     this.session = session;
     this.options = options;
-    void this.run(null, options.begin).catch(() => {});
+    // Statements that leave together are mostly, but not certainly, taken in their order: what has
+    // to come before others is waited for.
+    this.begun = session.run(options.begin).then(
+      () => {},
+      (error) => {
+        this.refused ??= { error, run: null };
+      },
+    );
+    this.hold(options.first ?? []);
+  }
+
+  /** Takes locks in one order everywhere: so no two transactions ever wait for each other. */
+  private hold(keys: readonly string[]): void {
+    const wanted = keys.map((key) => {
+      const [table, id] = key.split(":") as [Table, string];
+      const lock = Promise.withResolvers<boolean>();
+      this.locks.set(key, lock.promise);
+      return { table, id: Number(id), key, got: lock.resolve };
+    });
+    for (const table of Object.keys(KEYS) as Table[]) {
+      this.take(
+        table,
+        wanted.filter((one) => one.table === table),
+        "",
+      );
+    }
   }
 
   async run<Row>(run: UnitRun | null, sql: string, values?: unknown[]): Promise<Rows<Row>> {
+    await this.begun;
+    if (this.refused) throw this.refused.error;
     try {
       return await this.session.run<Row>(sql, values);
     } catch (error) {
@@ -151,12 +179,9 @@ export class Transaction {
       this.asked = [];
       this.batches = new Map();
       for (const table of Object.keys(KEYS) as Table[]) {
-        const keys = asked.filter((one) => one.table === table);
-        const patient = keys.filter((one) => this.options.waitsFor?.(one.key));
-        this.take(table, patient, "");
         this.take(
           table,
-          keys.filter((one) => !patient.includes(one)),
+          asked.filter((one) => one.table === table),
           " SKIP LOCKED",
         );
       }
@@ -164,7 +189,6 @@ export class Transaction {
     });
   }
 
-  /** In one order everywhere, so that two transactions never wait for each other. */
   private take(table: Table, wanted: Transaction["asked"], skip: string): void {
     if (wanted.length === 0) return;
     const id = KEYS[table];

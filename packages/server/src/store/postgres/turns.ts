@@ -158,11 +158,13 @@ export const turnWrites: Writes = {
       leaseMs,
     );
   },
-  renewLeases: async (unit, node, leaseMs) => {
+  renewLeases: async (unit, node, ids, leaseMs) => {
     await unit.change(
-      `UPDATE turns SET lease_until = ${NOW} + $2 WHERE status = 'running' AND node = $1`,
+      `UPDATE turns SET lease_until = ${NOW} + $2
+       WHERE status = 'running' AND node = $1 AND id = ANY($3::bigint[])`,
       node,
       leaseMs,
+      list(ids),
     );
   },
   beginTurn: async (unit, id, { messageUuid, model, at }) => {
@@ -221,7 +223,8 @@ async function turnsOf(unit: Unit, rows: readonly { id: number }[]): Promise<Tur
 
 /**
  * Holds the turns it adds to against being ended meanwhile, but waits for nobody: one that somebody
- * else holds at this moment makes the whole unit run again.
+ * else holds at this moment makes the whole unit run again. Nothing is added after a gap, such as a
+ * server leaves that lost its last moments in a crash: the answer would not be what was said.
  */
 const APPEND = `WITH given AS (
     SELECT * FROM jsonb_to_recordset($1::jsonb) AS g (turn_id bigint, text text, "offset" bigint,
@@ -230,26 +233,30 @@ const APPEND = `WITH given AS (
     SELECT t.id, t.message_id FROM turns t
     WHERE t.id IN (SELECT turn_id FROM given) AND t.status = 'running' AND t.node = $2
     FOR SHARE SKIP LOCKED
+  ), next AS (
+    SELECT l.id, l.message_id, g.offset, g.text FROM given g JOIN live l ON l.id = g.turn_id
+    WHERE g.offset - octet_length(g.text) = coalesce(
+      (SELECT max(c.byte_offset) FROM chunks c WHERE c.message_id = l.message_id), 0)
   ), kept AS (
-    INSERT INTO chunks (message_id, byte_offset, text)
-    SELECT l.message_id, g.offset, g.text FROM given g JOIN live l ON l.id = g.turn_id
+    INSERT INTO chunks (message_id, byte_offset, text) SELECT message_id, "offset", text FROM next
   )
-  SELECT g.turn_id, l.id IS NOT NULL AS kept,
-    t.status = 'running' AND t.node IS NOT DISTINCT FROM $2 AS running
-  FROM given g LEFT JOIN live l ON l.id = g.turn_id LEFT JOIN turns t ON t.id = g.turn_id`;
+  SELECT g.turn_id, n.id IS NOT NULL AS kept,
+    l.id IS NULL AND t.status = 'running' AND t.node IS NOT DISTINCT FROM $2 AS busy
+  FROM given g LEFT JOIN live l ON l.id = g.turn_id LEFT JOIN next n ON n.id = g.turn_id
+  LEFT JOIN turns t ON t.id = g.turn_id`;
 
 async function appendChunks(
   unit: Unit,
   node: string,
   chunks: readonly NewChunk[],
 ): Promise<number[]> {
-  const rows = await unit.change<{ turn_id: number; kept: boolean; running: boolean | null }>(
+  const rows = await unit.change<{ turn_id: number; kept: boolean; busy: boolean | null }>(
     APPEND,
     chunks,
     node,
   );
-  const busy = rows.find(({ kept, running }) => !kept && running);
-  if (busy) throw new Conflict(`turns:${busy.turn_id}`);
+  const held = rows.find(({ busy }) => busy);
+  if (held) throw new Conflict(`turns:${held.turn_id}`);
   const first = chunks.filter((chunk) => chunk.first);
   if (first.length > 0) {
     await unit.change(

@@ -215,9 +215,11 @@ export function turns(check: Check) {
     const abandoned = async (node: string) =>
       (await store.write((tx) => tx.abandonedTurns(node))).map((each) => each.id);
     expect(await abandoned("here")).toEqual([]);
-    await store.write((tx) => tx.renewLeases("here", 20_000));
+    await store.write((tx) => tx.renewLeases("here", [id], 20_000));
     expect(await abandoned("here")).toEqual([]);
-    await store.write((tx) => tx.renewLeases("here", 0));
+    await store.write((tx) => tx.renewLeases("here", [id], 0));
+    await store.write((tx) => tx.renewLeases("here", [], 20_000));
+    await store.write((tx) => tx.renewLeases("there", [id], 20_000));
     expect(await abandoned("there")).toEqual([id]);
     await store.write(async (tx) => {
       const reservation = { input_tokens: 5, output_tokens: 5, context_ids: [] };
