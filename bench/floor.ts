@@ -3,17 +3,23 @@
  * it and publishes one event to the conversation's topic; it stores and checks nothing. Given a
  * provider, it also asks that and passes every chunk on.
  */
+import { loopLag } from "../packages/server/src/observe/lag.ts";
+
 interface Plan {
   subscriptions: Record<string, string[]>;
   providerPort?: number;
 }
 const { subscriptions, providerPort } = JSON.parse(process.env.FLOOR ?? "{}") as Plan;
 
+const lag = loopLag();
+
 const server = Bun.serve<{ token: string }>({
   hostname: "127.0.0.1",
   port: 0,
   fetch(request, self) {
-    const token = new URL(request.url).searchParams.get("token") ?? "";
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname === "/metrics") return new Response(`parley_event_loop_lag_seconds ${lag()}`);
+    const token = searchParams.get("token") ?? "";
     return self.upgrade(request, { data: { token } })
       ? undefined
       : new Response("", { status: 400 });

@@ -117,7 +117,7 @@ const scenarios: Record<string, () => Promise<void>> = {
     row("first token p99 ms", parley.first_p99, floor.first_p99);
     row("later deltas p50 ms", parley.delta_p50, floor.delta_p50);
     row("later deltas p99 ms", parley.delta_p99, floor.delta_p99);
-    print(`  loop held up at worst, ms ${fixed(parley.worst_lag_ms, 6)}`);
+    row("worst hold-up ms", parley.worst_lag_ms, floor.worst_lag_ms);
   },
 
   /** Ten thousand sockets that only listen. */

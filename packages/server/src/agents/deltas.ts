@@ -9,6 +9,7 @@ const GATHER_MS_PER_STREAM = 1 / 5;
 
 /** One answer on its way into the conversation. */
 export interface AnswerStream {
+  /** Throws when what was written before could not be stored. */
   write(text: string): void;
   /** Resolves when everything written has been stored and sent; rejects when it could not be. */
   end(): Promise<void>;
@@ -28,6 +29,8 @@ interface Stream {
   takenAt: number;
   /** Settles when what was last taken is stored. */
   stored: Promise<void>;
+  /** Why something of it could not be stored; then nothing that came after it is. */
+  failure: { readonly error: unknown } | null;
 }
 
 type Taken = { stream: Stream; delta: string; first: boolean };
@@ -52,7 +55,8 @@ export function deltas(store: Store, node: string): Deltas {
   function schedule(stream: Stream): void {
     if (storing) return;
     const now = performance.now();
-    const at = Math.max(storedAt + PAUSE_MS, stream.takenAt + gatherMs(), now);
+    const pause = stream.offset === 0 ? 0 : PAUSE_MS;
+    const at = Math.max(storedAt + pause, stream.takenAt + gatherMs(), now);
     if (at >= flushAt) return;
     clearTimeout(timer);
     flushAt = at;
@@ -68,9 +72,13 @@ export function deltas(store: Store, node: string): Deltas {
     for (const stream of ready) due.delete(stream);
     const stored = keep(store, node, ready.map(take));
     for (const stream of ready) stream.stored = stored;
-    // Heard by whoever ends a stream; until then it is nobody's failure yet.
     storing = stored
-      .catch(() => {})
+      .catch((error) => {
+        for (const stream of ready) {
+          stream.failure = { error };
+          due.delete(stream);
+        }
+      })
       .then(() => {
         storing = null;
         storedAt = performance.now();
@@ -88,9 +96,11 @@ export function deltas(store: Store, node: string): Deltas {
         offset: 0,
         takenAt: Number.NEGATIVE_INFINITY,
         stored: Promise.resolve(),
+        failure: null,
       };
       return {
         write(text) {
+          if (stream.failure) throw stream.failure.error;
           if (text === "") return;
           stream.waiting += text;
           due.add(stream);

@@ -5,6 +5,8 @@ import type { Connection } from "./connection.ts";
 
 /** Units that may share one transaction: enough to share its cost, few enough to stay short. */
 const GROUP_SIZE = 1024;
+/** After so long no further unit joins it: everybody else waits while it runs. */
+const GROUP_MS = 10;
 
 type Unit = (tx: WriteTx) => Awaitable<unknown>;
 
@@ -77,7 +79,8 @@ export function groupWriter(options: GroupOptions): GroupWriter {
       // Everything that arrives in the same turn of the event loop shares a group.
       await new Promise<void>((resolve) => setImmediate(resolve));
       while (paused) await paused;
-      const jobs = [...(inSync ? [] : waiting.splice(0, GROUP_SIZE)), ...notes.splice(0)];
+      // Notes first: they are short, and somebody watches for them.
+      const jobs = [...notes.splice(0), ...(inSync ? [] : waiting.splice(0, GROUP_SIZE))];
       if (jobs.length === 0) {
         await diskOrNote();
         continue;
@@ -99,10 +102,15 @@ export function groupWriter(options: GroupOptions): GroupWriter {
   /** One transaction for all. A unit that fails after it wrote spoils it: the others begin again. */
   async function commitGroup(jobs: Job[]): Promise<void> {
     const done: Batch["finished"] = [];
+    const began = performance.now();
     let again: Job[] = [];
     try {
       begin.run();
       for (const [index, job] of jobs.entries()) {
+        if (performance.now() - began > GROUP_MS) {
+          putBack(jobs.splice(index));
+          break;
+        }
         const spoiled = await attempt(job, done);
         if (!spoiled) continue;
         rollback.run();
@@ -118,6 +126,12 @@ export function groupWriter(options: GroupOptions): GroupWriter {
       for (const job of jobs) job.reject(error);
     }
     if (again.length > 0) await commitGroup(again);
+  }
+
+  /** They are the first of the next group. */
+  function putBack(jobs: readonly Job[]): void {
+    waiting.unshift(...jobs.filter((job) => job.durable));
+    notes.unshift(...jobs.filter((job) => !job.durable));
   }
 
   /** Whether the transaction is spoiled. */
