@@ -43,7 +43,8 @@ test.each(pages)("%s links only to what exists", (page) => {
 });
 
 test("every setting is documented, and no other", () => {
-  const settings = (text: string) => unique(text.match(/\b(PORT|HOST|PARLEY_[A-Z_]+)\b/g) ?? []);
+  const names = /\b(PORT|HOST|DATABASE_URL|NATS_[A-Z]+|PARLEY_[A-Z_]+)\b/g;
+  const settings = (text: string) => unique(text.match(names) ?? []);
   const known = settings(read("packages/server/src/config.ts"));
   expect(settings(read("README.md") + operating)).toEqual(known);
 });
