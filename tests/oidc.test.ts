@@ -108,6 +108,12 @@ describe("a token of the issuer", () => {
     }
   });
 
+  test("gives a name that fits on one line, whatever the issuer has", async () => {
+    const username = freshName();
+    const person = as(username, await issuer.token(username, { name: " Ada\u0000\nLovelace \t" }));
+    expect(await person.call("getMe")).toEqual(human(username, "Ada  Lovelace"));
+  });
+
   test("means the same account as every other token with that name, in whatever case", async () => {
     const username = freshName();
     const first = as(username, await issuer.token(username));

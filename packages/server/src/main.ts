@@ -5,6 +5,7 @@ import type { Server } from "bun";
 import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
 import { type Config, ConfigError, type Database, readConfig } from "./config.ts";
+import { migrateStore } from "./migrate.ts";
 import { loopLag } from "./observe/lag.ts";
 import { type Logger, logger } from "./observe/log.ts";
 import { metrics as newMetrics } from "./observe/metrics.ts";
@@ -26,8 +27,10 @@ import { passwords } from "./security/passwords.ts";
 import { failureThrottle, throttle } from "./security/throttle.ts";
 import { vault as newVault, type Vault } from "./security/vault.ts";
 import { openPostgresStore } from "./store/postgres/index.ts";
+import { openPostgresTarget } from "./store/postgres/target.ts";
 import { openSqliteStore } from "./store/sqlite/index.ts";
 import { lockFile } from "./store/sqlite/lock.ts";
+import { openSqliteSource } from "./store/sqlite/source.ts";
 import type { SharedStore, Store } from "./store/store.ts";
 import { httpTransport } from "./transport/http.ts";
 import { pages } from "./transport/pages.ts";
@@ -96,11 +99,12 @@ async function openBackends(config: Config, node: string, log: Logger): Promise<
   const store = await openShared(database, true);
   const prefix = `parley.${store.installation}`;
   const bus = natsBus({ ...nats, node, prefix, events: store, log });
+  const cluster = newCluster(bus.channel, { log });
   return {
     store,
     bus,
-    cluster: newCluster(bus.channel, { log }),
-    heal: (hub) => healer({ hub, bus, events: store, log }),
+    cluster,
+    heal: (hub) => healer({ hub, bus, events: store, cluster, log }),
   };
 }
 
@@ -272,6 +276,17 @@ async function rotate(): Promise<void> {
   await store.close();
 }
 
+/** Copies the data folder's SQLite into the PostgreSQL of DATABASE_URL, beside a server or after it. */
+async function migrate(): Promise<void> {
+  const { database, dataDir: folder } = readConfig();
+  if (!database) throw new ConfigError("DATABASE_URL must name the PostgreSQL to migrate to.");
+  const source = openSqliteSource(resolve(folder, "parley.db"));
+  const target = await openPostgresTarget(database);
+  await migrateStore({ source, target, print });
+  await target.close();
+  source.close();
+}
+
 /** Asks the server that runs with the same settings: a container has no other program to ask with. */
 async function ready(): Promise<void> {
   const { host, port } = readConfig();
@@ -279,12 +294,14 @@ async function ready(): Promise<void> {
   if (!ok) throw new Error("not ready");
 }
 
-const USAGE = "Usage: parley [serve] | parley ready | parley keys rotate";
+const USAGE =
+  "Usage: parley [serve] | parley ready | parley keys rotate | parley migrate --from sqlite --to postgres";
 
 async function main(command: string): Promise<void> {
   if (command === "" || command === "serve") await serve();
   else if (command === "ready") await ready();
   else if (command === "keys rotate") await rotate();
+  else if (command === "migrate --from sqlite --to postgres") await migrate();
   else throw new ConfigError(USAGE);
 }
 

@@ -51,8 +51,7 @@ export function oidc(config: NonNullable<Config["oidc"]>): Oidc {
       if (!/^[a-z0-9_]{2,32}$/.test(username)) {
         throw unauthorized(`the token's ${config.usernameClaim} is not a username`);
       }
-      const name =
-        typeof payload.name === "string" ? [...payload.name.trim()].slice(0, 64).join("") : "";
+      const name = typeof payload.name === "string" ? oneLine(payload.name) : "";
       return {
         username,
         display_name: name || username,
@@ -84,3 +83,15 @@ function rejected(error: unknown): never {
   if (!reachable) throw unavailable("the sign-in service cannot be reached", 5);
   throw unauthorized("the access token is not valid");
 }
+
+/** A name as `updateMe` would take it, whatever the issuer has. */
+const oneLine = (name: string) =>
+  [
+    ...name
+      .toWellFormed()
+      .replace(/\p{Cc}/gu, " ")
+      .trim(),
+  ]
+    .slice(0, 64)
+    .join("")
+    .trim();

@@ -32,6 +32,8 @@ export function openPool({ url, tls }: PostgresOptions, connections: number): SQ
       // Every statement has an index; one that was planned while a table was still empty, and is
       // kept, would go through all of it later.
       enable_seqscan: "off",
+      // Statements are short; compiling them costs more than it saves.
+      jit: "off",
     },
   });
 }

@@ -6,7 +6,14 @@ import { agentReads, agentWrites } from "./agents.ts";
 import { refuseUnfinished } from "./claim.ts";
 import { openPool, type PostgresOptions, sessions } from "./connection.ts";
 import { conversationId, conversationReads, conversationWrites } from "./conversations.ts";
-import { changedSince, endedSessions, eventsSince, forgetEvents, recordEvents } from "./events.ts";
+import {
+  changedSince,
+  endedSessions,
+  eventsSince,
+  forgetEvents,
+  recordEvents,
+  uncountedSince,
+} from "./events.ts";
 import { type Lane, readLane, writeLane } from "./lanes.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
@@ -101,6 +108,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     },
     eventsSince: (uuid, seq) => on(reading, (run) => eventsSince(run, uuid, seq)),
     changedSince: (ids, since) => on(reading, (run) => changedSince(run, ids, since)),
+    uncountedSince: (since) => on(reading, (run) => uncountedSince(run, since)),
     endedSessions: (ids) => on(reading, (run) => endedSessions(run, ids)),
     sharedConversation: (uuid) =>
       on(reading, async (run) => {

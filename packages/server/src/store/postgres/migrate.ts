@@ -3,7 +3,7 @@ import { stateOf } from "./connection.ts";
 import { migrations } from "./migrations.ts";
 
 /** Two that make the same table at the same moment: one of them is told that it exists. */
-const MADE_MEANWHILE = ["23505", "42P07", "40001"];
+const MADE_MEANWHILE = ["23505", "42P07", "42710", "40001"];
 const TRIES = 10;
 
 /**

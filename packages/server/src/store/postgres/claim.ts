@@ -1,0 +1,97 @@
+import type { SQL } from "bun";
+import type { Session } from "./connection.ts";
+
+/**
+ * Which installation is copied into this database, and by which run. It is there only where one was,
+ * and says so for good.
+ */
+const TABLE = `CREATE TABLE IF NOT EXISTS migration_source (
+  one boolean PRIMARY KEY,
+  source text NOT NULL,
+  run uuid NOT NULL,
+  begun_at bigint NOT NULL,
+  finished_at bigint
+)`;
+
+interface Claim {
+  source: string;
+  run: string;
+  finished_at: number | null;
+}
+
+/** A copy that was begun is no installation yet: whatever a server wrote into it would be undone. */
+export async function refuseUnfinished(pool: SQL): Promise<void> {
+  const [found] = await pool.unsafe("SELECT to_regclass('migration_source') AS name");
+  if (found?.name === null) return;
+  const [row] = await pool.unsafe("SELECT 1 FROM migration_source WHERE finished_at IS NULL");
+  if (!row) return;
+  throw new Error(
+    "the migration into this database is not finished: stop the server that runs on SQLite and run the migration again",
+  );
+}
+
+/** Gives the name of this run, and waits for what the one before it was about to write. */
+export async function claim(session: Session, source: string): Promise<string> {
+  const run = Bun.randomUUIDv7();
+  await session.run(TABLE);
+  await refuseServers(session);
+  const known = await current(session);
+  if (known) refuseOther(known, source);
+  else await refuseData(session);
+  await session.run(
+    `INSERT INTO migration_source (one, source, run, begun_at) VALUES (true, $1, $2, $3)
+     ON CONFLICT (one) DO UPDATE SET run = excluded.run WHERE migration_source.finished_at IS NULL`,
+    [source, run, Date.now()],
+  );
+  return run;
+}
+
+async function current(session: Session): Promise<Claim | undefined> {
+  const [row] = await session.run<Claim>("SELECT source, run, finished_at FROM migration_source");
+  return row;
+}
+
+function refuseOther({ source, finished_at }: Claim, mine: string): void {
+  if (source !== mine) throw new Error("DATABASE_URL names a copy of another installation");
+  if (finished_at === null) return;
+  throw new Error(
+    `the migration into this database was finished at ${new Date(finished_at).toISOString()}: it is in use, or ready to be`,
+  );
+}
+
+async function refuseServers(session: Session): Promise<void> {
+  const [row] = await session.run(
+    `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+     AND application_name = 'parley' AND pid <> pg_backend_pid() LIMIT 1`,
+  );
+  if (row) throw new Error("DATABASE_URL names a database that a server uses: stop it first");
+}
+
+async function refuseData(session: Session): Promise<void> {
+  const [row] = await session.run("SELECT 1 FROM accounts LIMIT 1");
+  if (!row) return;
+  throw new Error("DATABASE_URL names a database that is in use: the migration needs an empty one");
+}
+
+/** A change that only the run which has the claim may make. */
+export async function asClaimed<Result>(
+  session: Session,
+  run: string,
+  change: () => Promise<Result>,
+): Promise<Result> {
+  await session.run("BEGIN");
+  try {
+    const [row] = await session.run<Claim>("SELECT run FROM migration_source WHERE one FOR UPDATE");
+    if (row?.run !== run) throw new Error("another run of the migration has taken over");
+    const result = await change();
+    await session.run("COMMIT");
+    return result;
+  } catch (error) {
+    await session.run("ROLLBACK").catch(() => undefined);
+    throw error;
+  }
+}
+
+export async function finished(session: Session): Promise<void> {
+  await session.run("UPDATE migration_source SET finished_at = $1", [Date.now()]);
+}

@@ -1,0 +1,82 @@
+import { Database } from "bun:sqlite";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Range, Row, Table, TransferSource } from "../transfer.ts";
+import type { Binding } from "./connection.ts";
+import { lockFile } from "./lock.ts";
+import { migrations } from "./migrations.ts";
+
+/** The search index has its own file and is made anew elsewhere; this is what it follows. */
+const LEFT_OUT = "search_changes";
+
+/** The data of an installation, to be copied elsewhere. Only reads it, beside a server or alone. */
+export function openSqliteSource(path: string): TransferSource {
+  if (!existsSync(path)) throw new Error(`there is no SQLite database at ${path}`);
+  const live = !lockFile(join(dirname(path), "lock"));
+  const db = new Database(path, { readonly: true, strict: true });
+  db.run("PRAGMA busy_timeout = 5000");
+  checkVersion(db);
+  // Alone, it reads one moment; beside a server that would keep the log from being shortened.
+  if (!live) db.run("BEGIN");
+  return {
+    id: installation(db),
+    live,
+    tables: tablesOf(db),
+    rows: (table, range, most = -1) => rowsOf(db, table, range, most),
+    close: () => db.close(),
+  };
+}
+
+function checkVersion(db: Database): void {
+  const row = db.query<{ user_version: number }, []>("PRAGMA user_version").get();
+  const version = row?.user_version ?? 0;
+  if (version === migrations.length) return;
+  throw new Error(
+    version > migrations.length
+      ? `the database was written by a newer version of Parley (schema ${version})`
+      : `the database is of an older version of Parley (schema ${version}): start this version on it once`,
+  );
+}
+
+/** Accounts are never deleted, and whoever was first signed up at one certain moment. */
+function installation(db: Database): string {
+  const first = db
+    .query<{ username: string; created_at: number }, []>(
+      "SELECT username, created_at FROM accounts ORDER BY id LIMIT 1",
+    )
+    .get();
+  if (!first) throw new Error("there is nothing to copy: nobody has signed up yet");
+  return createHash("sha256").update(`${first.username} ${first.created_at}`).digest("hex");
+}
+
+function tablesOf(db: Database): Table[] {
+  const named = db.query<{ name: string }, [string]>(
+    `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> ?
+     ORDER BY name`,
+  );
+  const columnsOf = db.query<{ name: string; pk: number }, [string]>(
+    "SELECT name, pk FROM pragma_table_info(?)",
+  );
+  return named.all(LEFT_OUT).map(({ name }) => {
+    const columns = columnsOf.all(name);
+    const key = columns.filter(({ pk }) => pk > 0).sort((one, other) => one.pk - other.pk);
+    return {
+      name,
+      columns: columns.map((column) => column.name),
+      key: key.map((column) => column.name),
+    };
+  });
+}
+
+function rowsOf(db: Database, { name, columns, key }: Table, range: Range, most: number): Row[] {
+  const keys = `(${key.join(", ")})`;
+  const places = `(${key.map(() => "?").join(", ")})`;
+  const bounds = [range.after && `${keys} > ${places}`, range.upTo && `${keys} <= ${places}`];
+  const where = bounds.filter(Boolean).join(" AND ") || "true";
+  return db
+    .query<Row, Binding[]>(
+      `SELECT ${columns.join(", ")} FROM ${name} WHERE ${where} ORDER BY ${key.join(", ")} LIMIT ?`,
+    )
+    .all(...(range.after ?? []), ...(range.upTo ?? []), most);
+}
