@@ -66,6 +66,8 @@ export function dispatcher(services: TurnServices): Dispatcher {
 
   async function run(id: number): Promise<void> {
     const call = new AbortController();
+    // One that this node had lost, and has taken over again.
+    calls.get(id)?.abort();
     calls.set(id, call);
     try {
       await runTurn(services, id, call);
@@ -78,7 +80,7 @@ export function dispatcher(services: TurnServices): Dispatcher {
         )
         .catch((failure) => log.error({ err: failure, turn: id }, "a turn could not be ended"));
     } finally {
-      calls.delete(id);
+      if (calls.get(id) === call) calls.delete(id);
     }
     wake();
   }
@@ -107,7 +109,8 @@ export function dispatcher(services: TurnServices): Dispatcher {
   }
 
   async function tick(): Promise<void> {
-    if (calls.size > 0) await store.write((tx) => tx.renewLeases(node, LEASE_MS));
+    if (calls.size > 0)
+      await store.write((tx) => tx.renewLeases(node, [...calls.keys()], LEASE_MS));
     await recover();
     await claim();
   }
@@ -127,9 +130,10 @@ export function dispatcher(services: TurnServices): Dispatcher {
     async stop() {
       stopping = true;
       clearInterval(timer);
+      const ids = [...calls.keys()];
       for (const call of calls.values()) call.abort();
       // Another node need not wait until they have run out.
-      await store.write((tx) => tx.renewLeases(node, 0)).catch(() => {});
+      await store.write((tx) => tx.renewLeases(node, ids, 0)).catch(() => {});
     },
     running: () => calls.size,
   };

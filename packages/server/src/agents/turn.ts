@@ -5,7 +5,7 @@ import { grant } from "../rules/budget.ts";
 import { type ModelContext, modelContext } from "../rules/context.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import type { Vault } from "../security/vault.ts";
-import type { AgentRecord, Store, TurnRecord } from "../store/store.ts";
+import { type AgentRecord, type Store, type TurnRecord, Unavailable } from "../store/store.ts";
 import { type Ending, endTurn } from "../turns.ts";
 import type { Deltas } from "./deltas.ts";
 import { callModel } from "./providers/call.ts";
@@ -25,6 +25,8 @@ export interface TurnServices {
 
 /** How many of the latest messages are looked at; the token budget keeps fewer. */
 const LOOKED_AT = 400;
+/** Between tries to end a turn while the store is away. */
+const PAUSE_MS = 500;
 
 /** A turn that ends here, with a sentence a person can act on. */
 class TurnFailed extends Error {
@@ -51,9 +53,23 @@ export async function runTurn(
   } catch (error) {
     // Somebody ended it, or the process stops: either way it is no longer ours to end.
     if (call.signal.aborted) return;
+    // Once its lease has run out it is taken up again, as if this node had died.
+    if (error instanceof Unavailable) return;
     ending = { status: "failed", error: described(error, services, id), usage: whole(usage) };
   }
-  await services.store.write((tx) => endTurn(tx, id, ending, services.node));
+  await end(services, id, ending);
+}
+
+/** However long the store is away: nobody else knows that the answer is whole. */
+async function end({ store, node }: TurnServices, id: number, ending: Ending): Promise<void> {
+  for (;;) {
+    try {
+      return await store.write((tx) => endTurn(tx, id, ending, node));
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      await Bun.sleep(PAUSE_MS);
+    }
+  }
 }
 
 interface UsageSoFar {

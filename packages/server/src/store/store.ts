@@ -58,6 +58,11 @@ export interface SharedStore extends Store {
   eventsSince(conversation: string, seq: number): Promise<readonly Announcement[] | null>;
   /** Seats of these accounts whose conversation has changed since then, or that they left. */
   changedSince(accountIds: readonly number[], since: number): Promise<readonly ChangedSeat[]>;
+  /**
+   * Changes since then that no counter counts, such as how far somebody has read, in order; null when
+   * there are too many or they are no longer kept.
+   */
+  uncountedSince(since: number): Promise<readonly Announcement[] | null>;
   /** Which of these sessions have ended. */
   endedSessions(ids: readonly string[]): Promise<readonly string[]>;
   /** What a new member is told of a conversation. */
@@ -252,7 +257,8 @@ export interface WriteTx extends ReadTx {
   abandonedTurns(node: string): Awaitable<TurnRecord[]>;
   /** Takes over an abandoned turn that has streamed nothing, to begin it again. */
   adoptTurn(id: number, node: string, leaseMs: number): Awaitable<void>;
-  renewLeases(node: string, leaseMs: number): Awaitable<void>;
+  /** Of those of these turns that the node has. */
+  renewLeases(node: string, ids: readonly number[], leaseMs: number): Awaitable<void>;
   /** Gives a claimed turn its message, the model and the time it began. */
   beginTurn(id: number, begun: { messageUuid: string; model: string; at: number }): Awaitable<void>;
   /** Notes what a running turn is about to send and may spend at the most. */

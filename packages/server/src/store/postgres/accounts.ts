@@ -1,7 +1,6 @@
+import { ACCOUNT } from "../rows.ts";
 import type { AccountRecord } from "../store.ts";
 import type { Methods } from "./unit.ts";
-
-export const ACCOUNT = "a.id, a.username, a.kind, a.display_name, a.owner_id, a.provider";
 
 const VISIBLE = "(a.kind = 'human' OR a.owner_id = $1) AND a.username > $2";
 

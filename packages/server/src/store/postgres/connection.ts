@@ -133,6 +133,3 @@ export const conflicting = (error: unknown) =>
 
 /** What the statements after a failed one are answered with. */
 export const aborted = (error: unknown) => stateOf(error) === "25P02";
-
-export const iso = (ms: number) => new Date(ms).toISOString();
-export const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));

@@ -1,19 +1,18 @@
-import type {
-  Account,
-  Conversation,
-  ConversationDetail,
-  Message,
-  SharedConversation,
-} from "@parley/protocol";
-import type { AccountRecord, ConversationRecord, MemberRecord } from "../store.ts";
-import { ACCOUNT } from "./accounts.ts";
-import { iso } from "./connection.ts";
+import type { Account } from "@parley/protocol";
+import {
+  ACCOUNT,
+  type ConversationRow,
+  NOBODY,
+  pairKey,
+  SHOWN_PARTICIPANTS,
+  toDetail,
+  toPersonal,
+  toShared,
+} from "../rows.ts";
+import type { AccountRecord, ConversationRecord } from "../store.ts";
 import { latestMessages } from "./messages.ts";
 import { list, type Methods, type Unit } from "./unit.ts";
 
-/** How many participants of a group lists and events show. */
-const SHOWN_PARTICIPANTS = 50;
-const NOBODY = -1;
 const KNOWN_IDS = 50_000;
 
 const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updated_at,
@@ -26,25 +25,6 @@ const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updat
   JOIN accounts maker ON maker.id = c.created_by
   LEFT JOIN accounts admin ON admin.id = c.admin_id
   LEFT JOIN members me ON me.conversation_id = c.id AND me.account_id = $1`;
-
-interface ViewRow {
-  id: number;
-  uuid: string;
-  kind: "direct" | "group";
-  title: string | null;
-  created_at: number;
-  updated_at: number;
-  seq: number;
-  participant_count: number;
-  admin: string | null;
-  by_username: string;
-  by_kind: "human" | "agent";
-  by_display_name: string;
-  unread_humans: number;
-  unread_agents: number;
-  unread_mentions: number;
-  last_read_seq: number;
-}
 
 /** A conversation's row, which is its for good; the oldest known are forgotten first. */
 const knownIds = new Map<string, number>();
@@ -138,7 +118,7 @@ export const conversationReads: Methods<
       latestMessages(unit, [id], viewerId),
       shownParticipants(unit, [id]),
     ]);
-    return personal(row, latest, participants.get(id) ?? []);
+    return toPersonal(row, latest.get(id) ?? null, participants.get(id) ?? []);
   },
   sharedConversation: async (unit, id) => {
     const [row, latest, participants] = await Promise.all([
@@ -146,7 +126,7 @@ export const conversationReads: Methods<
       latestMessages(unit, [id], NOBODY),
       shownParticipants(unit, [id]),
     ]);
-    return shared(row, latest, participants.get(id) ?? []);
+    return toShared(row, latest.get(id) ?? null, participants.get(id) ?? []);
   },
   conversationDetail: async (unit, id, viewerId) => {
     const [row, latest, members] = await Promise.all([
@@ -154,10 +134,10 @@ export const conversationReads: Methods<
       latestMessages(unit, [id], viewerId),
       conversationReads.members(unit, id),
     ]);
-    return detailed(row, latest, members);
+    return toDetail(row, latest.get(id) ?? null, members);
   },
   chats: async (unit, { viewerId, after, limit }) => {
-    const rows = await unit.all<ViewRow>(
+    const rows = await unit.all<ConversationRow>(
       `${VIEW} WHERE c.id IN (
          SELECT m.conversation_id FROM members m JOIN counters n ON n.conversation_id = m.conversation_id
          WHERE m.account_id = $1
@@ -174,12 +154,14 @@ export const conversationReads: Methods<
       latestMessages(unit, ids, viewerId),
       shownParticipants(unit, ids),
     ]);
-    return rows.map((row) => personal(row, latest, participants.get(row.id) ?? []));
+    return rows.map((row) =>
+      toPersonal(row, latest.get(row.id) ?? null, participants.get(row.id) ?? []),
+    );
   },
 };
 
-async function viewRow(unit: Unit, id: number, viewerId: number): Promise<ViewRow> {
-  const found = await unit.get<ViewRow>(`${VIEW} WHERE c.id = $2`, viewerId, id);
+async function viewRow(unit: Unit, id: number, viewerId: number): Promise<ConversationRow> {
+  const found = await unit.get<ConversationRow>(`${VIEW} WHERE c.id = $2`, viewerId, id);
   if (!found) throw new Error(`conversation ${id} is missing`);
   return found;
 }
@@ -201,65 +183,6 @@ async function shownParticipants(
   for (const { conversation_id, ...account } of rows) shown.get(conversation_id)?.push(account);
   return shown;
 }
-
-const shared = (
-  row: ViewRow,
-  latest: Map<number, Message>,
-  participants: Account[],
-): SharedConversation => ({
-  id: row.uuid,
-  kind: row.kind,
-  title: row.title,
-  participants,
-  created_by: {
-    username: row.by_username,
-    kind: row.by_kind,
-    display_name: row.by_display_name,
-  },
-  admin: row.admin,
-  created_at: iso(row.created_at),
-  updated_at: iso(row.updated_at),
-  seq: row.seq,
-  last_message: latest.get(row.id) ?? null,
-  participant_count: row.participant_count,
-});
-
-const personal = (
-  row: ViewRow,
-  latest: Map<number, Message>,
-  participants: Account[],
-): Conversation => ({
-  ...shared(row, latest, participants),
-  unread_count: row.unread_humans + row.unread_agents,
-  unread: {
-    human: row.unread_humans,
-    agent: row.unread_agents,
-    mentions: row.unread_mentions,
-  },
-  last_read_seq: row.last_read_seq,
-});
-
-function detailed(
-  row: ViewRow,
-  latest: Map<number, Message>,
-  members: readonly MemberRecord[],
-): ConversationDetail {
-  const humans = members.filter(({ account }) => account.kind === "human");
-  const participants = members.map(({ account: { username, kind, display_name } }) => ({
-    username,
-    kind,
-    display_name,
-  }));
-  return {
-    ...personal(row, latest, participants),
-    reads: Object.fromEntries(
-      humans.map(({ account, last_read_seq }) => [account.username, last_read_seq]),
-    ),
-  };
-}
-
-const pairKey = ([one, other]: readonly [number, number]) =>
-  `${Math.min(one, other)}:${Math.max(one, other)}`;
 
 export const conversationWrites: Methods<
   | "insertConversation"

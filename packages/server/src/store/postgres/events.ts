@@ -1,3 +1,4 @@
+import type { EventName } from "@parley/protocol";
 import type { Announcement } from "../../announcement.ts";
 import type { ChangedSeat } from "../store.ts";
 import type { Session } from "./connection.ts";
@@ -8,10 +9,28 @@ import { list, type Unit } from "./unit.ts";
 const KEPT_MS = 10 * 60_000;
 /** More than this is not handed out one by one either. */
 const MOST = 1000;
+const MOST_UNCOUNTED = 10_000;
 const FORGOTTEN_AT_ONCE = 5000;
 
-/** Stores the counted events of a transaction, as its last statement. */
+/** Events that tell of a change, and that no counter tells of. */
+const UNCOUNTED: readonly EventName[] = [
+  "events.chatRead",
+  "events.accountUpdated",
+  "events.messageDeleted",
+];
+
+/** Stores what a transaction tells of its changes, as the last of it. */
 export async function recordEvents(
+  session: Session,
+  announcements: readonly Announcement[],
+): Promise<void> {
+  await Promise.all([
+    recordCounted(session, announcements),
+    recordUncounted(session, announcements),
+  ]);
+}
+
+async function recordCounted(
   session: Session,
   announcements: readonly Announcement[],
 ): Promise<void> {
@@ -29,6 +48,34 @@ export async function recordEvents(
      JOIN conversations c ON c.uuid = g.uuid`,
     [events, Date.now()],
   );
+}
+
+async function recordUncounted(
+  session: Session,
+  announcements: readonly Announcement[],
+): Promise<void> {
+  const events = announcements.filter(
+    (each) => "frame" in each && !each.frame.at && UNCOUNTED.includes(each.frame.method),
+  );
+  if (events.length === 0) return;
+  await session.run(
+    `INSERT INTO uncounted (at, announcement)
+     SELECT $2, g.announcement FROM jsonb_array_elements_text($1::jsonb) AS g (announcement)`,
+    [events.map((event) => JSON.stringify(event)), Date.now()],
+  );
+}
+
+/** Null when not every one of them is there. */
+export async function uncountedSince(
+  unit: Unit,
+  since: number,
+): Promise<readonly Announcement[] | null> {
+  const rows = await unit.all<{ announcement: string }>(
+    `SELECT announcement FROM uncounted WHERE at >= $1 ORDER BY id LIMIT ${MOST_UNCOUNTED + 1}`,
+    since,
+  );
+  if (since < Date.now() - KEPT_MS || rows.length > MOST_UNCOUNTED) return null;
+  return rows.map(({ announcement }) => JSON.parse(announcement) as Announcement);
 }
 
 /** Null when not every one of them is there. */
@@ -82,5 +129,6 @@ export async function forgetEvents(unit: Unit): Promise<boolean> {
     Date.now() - KEPT_MS,
   );
   await unit.change("DELETE FROM departures WHERE at < $1", Date.now() - KEPT_MS);
+  await unit.change("DELETE FROM uncounted WHERE at < $1", Date.now() - KEPT_MS);
   return count === FORGOTTEN_AT_ONCE;
 }

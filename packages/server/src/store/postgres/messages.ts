@@ -1,6 +1,6 @@
-import type { Account, Message, ReactionSummary, Turn } from "@parley/protocol";
-import type { HistoryQuery, MessageRecord, NewMessage, Updates, UpdatesQuery } from "../store.ts";
-import { iso, isoOrNull } from "./connection.ts";
+import type { Message, ReactionSummary, Turn } from "@parley/protocol";
+import { type MessageRow, newMessage, toMessage } from "../rows.ts";
+import type { HistoryQuery, MessageRecord, Updates, UpdatesQuery } from "../store.ts";
 import { reindex, searchVector } from "./search.ts";
 import { type Batch, list, type Methods, type Unit } from "./unit.ts";
 
@@ -15,24 +15,7 @@ const LIVE = `SELECT ${VIEW} FROM ${JOINED}
   WHERE m.conversation_id = $1 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`;
 const LAST = Number.MAX_SAFE_INTEGER;
 
-interface ViewRow extends Account {
-  id: number;
-  uuid: string;
-  conversation_id: number;
-  conversation_uuid: string;
-  seq: number;
-  version: number;
-  content: string;
-  client_msg_id: string | null;
-  reply_to_id: string | null;
-  mentions: string[] | null;
-  turn: Turn | null;
-  reactions: number;
-  created_at: number;
-  edited_at: number | null;
-  finalized_at: number | null;
-  deleted_at: number | null;
-}
+type ViewRow = MessageRow & { conversation_id: number };
 
 /** Turns rows into messages as a viewer sees them. */
 async function assemble(
@@ -48,7 +31,7 @@ async function assemble(
   ]);
   return rows.map((row) => {
     const content = row.finalized_at === null ? (texts.get(row.id) ?? "") : row.content;
-    return toMessage({ ...row, content }, summaries.get(row.id) ?? []);
+    return toMessage(row, content, summaries.get(row.id) ?? []);
   });
 }
 
@@ -89,23 +72,6 @@ export async function streamedTexts(
   }
   return texts;
 }
-
-const toMessage = (row: ViewRow, reactions: ReactionSummary[]): Message => ({
-  id: row.uuid,
-  conversation_id: row.conversation_uuid,
-  seq: row.seq,
-  version: row.version,
-  sender: { username: row.username, kind: row.kind, display_name: row.display_name },
-  content: row.content,
-  client_msg_id: row.client_msg_id,
-  reply_to_id: row.reply_to_id,
-  created_at: iso(row.created_at),
-  edited_at: isoOrNull(row.edited_at),
-  finalized_at: isoOrNull(row.finalized_at),
-  reactions,
-  mentions: row.mentions ?? [],
-  turn: row.turn,
-});
 
 export const storeMentions = (mentions: readonly string[]) =>
   mentions.length === 0 ? null : mentions;
@@ -502,24 +468,3 @@ export const mentionWrites = {
     await shift(unit, rows, conversationId, seq, -1);
   },
 };
-
-function newMessage(message: NewMessage, id: string, seq: number): Message {
-  const { username, kind, display_name } = message.sender;
-  const created_at = iso(message.at);
-  return {
-    id,
-    conversation_id: message.conversation.uuid,
-    seq,
-    version: seq,
-    sender: { username, kind, display_name },
-    content: message.content,
-    client_msg_id: message.client_msg_id,
-    reply_to_id: message.reply_to_id,
-    created_at,
-    edited_at: null,
-    finalized_at: message.turn ? null : created_at,
-    reactions: [],
-    mentions: [...message.mentions],
-    turn: message.turn ?? null,
-  };
-}

@@ -221,5 +221,13 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (conversation_id, seq)
   );
   CREATE INDEX events_by_age ON events (at);
+
+  -- The same of changes that no counter counts.
+  CREATE TABLE uncounted (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at bigint NOT NULL,
+    announcement text NOT NULL
+  );
+  CREATE INDEX uncounted_by_age ON uncounted (at);
   `,
 ];

@@ -1,4 +1,4 @@
-import { iso } from "./connection.ts";
+import { iso } from "../rows.ts";
 import { counterStep } from "./messages.ts";
 import type { Methods, Unit } from "./unit.ts";
 

@@ -1,6 +1,5 @@
+import { ACCOUNT, iso } from "../rows.ts";
 import type { AccountRecord, SessionRecord } from "../store.ts";
-import { ACCOUNT } from "./accounts.ts";
-import { iso } from "./connection.ts";
 import type { Methods } from "./unit.ts";
 
 type SessionRow = Omit<SessionRecord, "account" | "id"> & AccountRecord & { session_id: string };

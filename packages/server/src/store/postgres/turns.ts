@@ -1,6 +1,5 @@
-import type { Turn } from "@parley/protocol";
+import { ACCOUNT, dayOf, turnShown } from "../rows.ts";
 import type { AccountRecord, FinishedTurn, NewChunk, TurnRecord } from "../store.ts";
-import { ACCOUNT } from "./accounts.ts";
 import { counterStep, mentionWrites, storeMentions, streamedTexts } from "./messages.ts";
 import { reindex } from "./search.ts";
 import { Conflict } from "./transaction.ts";
@@ -275,20 +274,13 @@ async function finishTurn(unit: Unit, turn: TurnRecord, finished: FinishedTurn):
   if (message_id === null) throw new Error(`turn ${turn.id} has no message`);
   const { status, content, mentions, error, usage, at } = finished;
   const version = await counterStep(unit, conversation_id);
-  const shown: Turn = {
-    status,
-    triggered_by: turn.trigger_uuid,
-    model: turn.model,
-    error,
-    usage,
-  };
   const [place] = await unit.change<{ seq: number; sender_id: number }>(
     `UPDATE messages SET content = $2, mentions = $3, turn = $4, finalized_at = $5, version = $6
      WHERE id = $1 RETURNING seq, sender_id`,
     message_id,
     content,
     storeMentions(mentions),
-    shown,
+    turnShown(turn, finished),
     at,
     version,
   );
@@ -334,7 +326,7 @@ const addUsage = (
        failures = u.failures + $5, input_tokens = u.input_tokens + $6,
        output_tokens = u.output_tokens + $7, reserved = u.reserved + $8`,
     agent.id,
-    new Date(started_at ?? 0).toISOString().slice(0, 10),
+    dayOf(started_at ?? 0),
     conversation_id,
     figures.turns ?? 0,
     figures.failures ?? 0,

@@ -1,7 +1,6 @@
+import { ACCOUNT } from "../rows.ts";
 import type { AccountQuery, AccountRecord, ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
-
-export const ACCOUNT = "a.id, a.username, a.kind, a.display_name, a.owner_id, a.provider";
 
 type Reads = Pick<ReadTx, "account" | "accounts" | "credentials" | "listAccounts">;
 type Writes = Pick<WriteTx, "insertAccount" | "setDisplayName">;

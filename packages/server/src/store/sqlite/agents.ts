@@ -1,6 +1,6 @@
 import type { AgentLimits, UsageRow } from "@parley/protocol";
-import type { AccountRecord, AgentRecord, ReadTx, SealedKey, WriteTx } from "../store.ts";
-import { ACCOUNT } from "./accounts.ts";
+import { ACCOUNT, AGENT, type AgentRow, dayOf, toAgent } from "../rows.ts";
+import type { AccountRecord, ReadTx, SealedKey, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
 type Reads = Pick<
@@ -16,26 +16,6 @@ type Writes = Pick<
   | "setAgentLimits"
   | "setAlwaysOn"
 >;
-
-type AgentRow = AccountRecord &
-  AgentLimits & {
-    model: string | null;
-    instructions: string | null;
-    sealed_key: string | null;
-    key_tail: string | null;
-    owner_username: string;
-    owner_display_name: string;
-  };
-
-const AGENT = `SELECT ${ACCOUNT}, o.username AS owner_username, o.display_name AS owner_display_name,
-    g.model, g.instructions, coalesce(g.spenders, 'participants') AS spenders, g.daily_tokens,
-    g.chat_daily_tokens, g.turns_per_minute, k.sealed AS sealed_key, k.tail AS key_tail
-  FROM accounts a
-  JOIN accounts o ON o.id = a.owner_id
-  LEFT JOIN agents g ON g.account_id = a.id
-  LEFT JOIN agent_keys k ON k.owner_id = a.owner_id AND k.provider = a.provider`;
-
-const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
 export function agentReads(db: Connection): Reads {
   const byOwner = db.query<AgentRow>(`${AGENT} WHERE a.owner_id = ? ORDER BY a.provider`);
@@ -93,31 +73,6 @@ export function agentReads(db: Connection): Reads {
         since === null ? null : dayOf(since),
         until === null ? null : dayOf(until),
       ),
-  };
-}
-
-function toAgent(row: AgentRow): AgentRecord {
-  const { id, username, kind, display_name, owner_id, provider } = row;
-  return {
-    account: { id, username, kind, display_name, owner_id, provider },
-    owner: {
-      id: owner_id ?? 0,
-      username: row.owner_username,
-      kind: "human",
-      display_name: row.owner_display_name,
-      owner_id: null,
-      provider: null,
-    },
-    model: row.model,
-    instructions: row.instructions,
-    limits: {
-      spenders: row.spenders,
-      daily_tokens: row.daily_tokens,
-      chat_daily_tokens: row.chat_daily_tokens,
-      turns_per_minute: row.turns_per_minute,
-    },
-    sealed_key: row.sealed_key,
-    key_tail: row.key_tail,
   };
 }
 

@@ -76,6 +76,3 @@ export function connection(db: Database): Connection {
   };
   return self;
 }
-
-export const iso = (ms: number) => new Date(ms).toISOString();
-export const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));

@@ -1,9 +1,14 @@
-import type {
-  Account,
-  Conversation,
-  ConversationDetail,
-  SharedConversation,
-} from "@parley/protocol";
+import type { Account } from "@parley/protocol";
+import {
+  ACCOUNT,
+  type ConversationRow,
+  NOBODY,
+  pairKey,
+  SHOWN_PARTICIPANTS,
+  toDetail,
+  toPersonal,
+  toShared,
+} from "../rows.ts";
 import type {
   AccountRecord,
   ChatsQuery,
@@ -12,13 +17,8 @@ import type {
   ReadTx,
   WriteTx,
 } from "../store.ts";
-import { ACCOUNT } from "./accounts.ts";
-import { type Connection, iso } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import { latestMessage } from "./messages.ts";
-
-/** How many participants of a group lists and events show. */
-const SHOWN_PARTICIPANTS = 50;
-const NOBODY = -1;
 
 type Reads = Pick<
   ReadTx,
@@ -54,25 +54,6 @@ const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updat
   JOIN accounts by ON by.id = c.created_by
   LEFT JOIN accounts admin ON admin.id = c.admin_id
   LEFT JOIN members me ON me.conversation_id = c.id AND me.account_id = ?1`;
-
-interface ViewRow {
-  id: number;
-  uuid: string;
-  kind: "direct" | "group";
-  title: string | null;
-  created_at: number;
-  updated_at: number;
-  seq: number;
-  participant_count: number;
-  admin: string | null;
-  by_username: string;
-  by_kind: "human" | "agent";
-  by_display_name: string;
-  unread_humans: number;
-  unread_agents: number;
-  unread_mentions: number;
-  last_read_seq: number;
-}
 
 export function conversationReads(db: Connection): Reads {
   const record = db.query<Omit<ConversationRecord, "joined"> & { joined: number }>(
@@ -123,8 +104,8 @@ export function conversationReads(db: Connection): Reads {
 }
 
 function conversationViews(db: Connection, members: (id: number) => MemberRecord[]) {
-  const one = db.query<ViewRow>(`${VIEW} WHERE c.id = ?2`);
-  const list = db.query<ViewRow>(
+  const one = db.query<ConversationRow>(`${VIEW} WHERE c.id = ?2`);
+  const list = db.query<ConversationRow>(
     `${VIEW} WHERE me.account_id IS NOT NULL AND (?2 IS NULL OR (k.updated_at, c.id) < (?2, ?3))
      ORDER BY k.updated_at DESC, c.id DESC LIMIT ?4`,
   );
@@ -134,34 +115,7 @@ function conversationViews(db: Connection, members: (id: number) => MemberRecord
   );
   const latest = latestMessage(db);
 
-  const shared = (row: ViewRow, viewerId: number, participants: Account[]): SharedConversation => ({
-    id: row.uuid,
-    kind: row.kind,
-    title: row.title,
-    participants,
-    created_by: {
-      username: row.by_username,
-      kind: row.by_kind,
-      display_name: row.by_display_name,
-    },
-    admin: row.admin,
-    created_at: iso(row.created_at),
-    updated_at: iso(row.updated_at),
-    seq: row.seq,
-    last_message: latest(row.id, viewerId),
-    participant_count: row.participant_count,
-  });
-  const personal = (row: ViewRow, viewerId: number, participants: Account[]): Conversation => ({
-    ...shared(row, viewerId, participants),
-    unread_count: row.unread_humans + row.unread_agents,
-    unread: {
-      human: row.unread_humans,
-      agent: row.unread_agents,
-      mentions: row.unread_mentions,
-    },
-    last_read_seq: row.last_read_seq,
-  });
-  const row = (conversationId: number, viewerId: number): ViewRow => {
+  const row = (conversationId: number, viewerId: number): ConversationRow => {
     const found = one.get(viewerId, conversationId);
     if (!found) throw new Error(`conversation ${conversationId} is missing`);
     return found;
@@ -169,32 +123,17 @@ function conversationViews(db: Connection, members: (id: number) => MemberRecord
 
   return {
     conversationView: (id: number, viewerId: number) =>
-      personal(row(id, viewerId), viewerId, shown.all(id)),
-    sharedConversation: (id: number) => shared(row(id, NOBODY), NOBODY, shown.all(id)),
-    conversationDetail: (id: number, viewerId: number): ConversationDetail => {
-      const all = members(id);
-      const humans = all.filter(({ account }) => account.kind === "human");
-      const participants = all.map(({ account: { username, kind, display_name } }) => ({
-        username,
-        kind,
-        display_name,
-      }));
-      return {
-        ...personal(row(id, viewerId), viewerId, participants),
-        reads: Object.fromEntries(
-          humans.map(({ account, last_read_seq }) => [account.username, last_read_seq]),
-        ),
-      };
-    },
+      toPersonal(row(id, viewerId), latest(id, viewerId), shown.all(id)),
+    sharedConversation: (id: number) =>
+      toShared(row(id, NOBODY), latest(id, NOBODY), shown.all(id)),
+    conversationDetail: (id: number, viewerId: number) =>
+      toDetail(row(id, viewerId), latest(id, viewerId), members(id)),
     chats: ({ viewerId, after, limit }: ChatsQuery) =>
       list
         .all(viewerId, after?.updated_at ?? null, after?.id ?? null, limit)
-        .map((each) => personal(each, viewerId, shown.all(each.id))),
+        .map((each) => toPersonal(each, latest(each.id, viewerId), shown.all(each.id))),
   };
 }
-
-const pairKey = ([one, other]: readonly [number, number]) =>
-  `${Math.min(one, other)}:${Math.max(one, other)}`;
 
 export function conversationWrites(db: Connection): Writes {
   const insert = db.change<{ id: number }>(

@@ -1,14 +1,14 @@
-import type { Account, Message, ReactionSummary, Turn } from "@parley/protocol";
+import type { Message, ReactionSummary, Turn } from "@parley/protocol";
+import { type MessageRow, newMessage, toMessage } from "../rows.ts";
 import type {
   HistoryQuery,
   MessageRecord,
-  NewMessage,
   ReadTx,
   Updates,
   UpdatesQuery,
   WriteTx,
 } from "../store.ts";
-import { type Connection, iso, isoOrNull } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 
 type Reads = Pick<
   ReadTx,
@@ -24,23 +24,10 @@ const JOINED = `messages m JOIN accounts a ON a.id = m.sender_id
 const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = ?2
   AND h.conversation_id = m.conversation_id AND h.seq = m.seq)`;
 
-interface ViewRow extends Account {
-  id: number;
-  uuid: string;
-  conversation_uuid: string;
-  seq: number;
-  version: number;
-  content: string;
-  client_msg_id: string | null;
-  reply_to_id: string | null;
+type ViewRow = Omit<MessageRow, "mentions" | "turn"> & {
   mentions: string | null;
   turn: string | null;
-  reactions: number;
-  created_at: number;
-  edited_at: number | null;
-  finalized_at: number | null;
-  deleted_at: number | null;
-}
+};
 
 /** Turns rows into messages as a viewer sees them. */
 export type Assemble = (rows: readonly ViewRow[], viewerId: number) => Message[];
@@ -72,27 +59,12 @@ function messageAssembly(db: Connection): Assemble {
     }
     return rows.map((row) => {
       const content = row.finalized_at === null ? streamed(row.id) : row.content;
-      return toMessage({ ...row, content }, summaries.get(row.id) ?? []);
+      const mentions = parseMentions(row.mentions);
+      const turn = row.turn === null ? null : (JSON.parse(row.turn) as Turn);
+      return toMessage({ ...row, mentions, turn }, content, summaries.get(row.id) ?? []);
     });
   };
 }
-
-const toMessage = (row: ViewRow, reactions: ReactionSummary[]): Message => ({
-  id: row.uuid,
-  conversation_id: row.conversation_uuid,
-  seq: row.seq,
-  version: row.version,
-  sender: { username: row.username, kind: row.kind, display_name: row.display_name },
-  content: row.content,
-  client_msg_id: row.client_msg_id,
-  reply_to_id: row.reply_to_id,
-  created_at: iso(row.created_at),
-  edited_at: isoOrNull(row.edited_at),
-  finalized_at: isoOrNull(row.finalized_at),
-  reactions,
-  mentions: parseMentions(row.mentions),
-  turn: row.turn === null ? null : (JSON.parse(row.turn) as Turn),
-});
 
 const parseMentions = (stored: string | null): string[] =>
   stored === null ? [] : (JSON.parse(stored) as string[]);
@@ -401,26 +373,5 @@ export function mentionWrites(db: Connection) {
       shiftAll(remove.all(JSON.stringify(usernames), conversationId, seq), conversationId, seq, -1),
     removeOne: (accountId: number, conversationId: number, seq: number) =>
       shiftAll(removeOne.all(accountId, conversationId, seq), conversationId, seq, -1),
-  };
-}
-
-function newMessage(message: NewMessage, id: string, seq: number): Message {
-  const { username, kind, display_name } = message.sender;
-  const created_at = iso(message.at);
-  return {
-    id,
-    conversation_id: message.conversation.uuid,
-    seq,
-    version: seq,
-    sender: { username, kind, display_name },
-    content: message.content,
-    client_msg_id: message.client_msg_id,
-    reply_to_id: message.reply_to_id,
-    created_at,
-    edited_at: null,
-    finalized_at: message.turn ? null : created_at,
-    reactions: [],
-    mentions: [...message.mentions],
-    turn: message.turn ?? null,
   };
 }

@@ -1,5 +1,6 @@
+import { iso } from "../rows.ts";
 import type { ReadTx, WriteTx } from "../store.ts";
-import { type Connection, iso } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import { counterStep } from "./messages.ts";
 
 type Reads = Pick<ReadTx, "reaction">;

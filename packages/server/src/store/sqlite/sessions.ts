@@ -1,6 +1,6 @@
+import { ACCOUNT, iso } from "../rows.ts";
 import type { AccountRecord, ReadTx, SessionRecord, WriteTx } from "../store.ts";
-import { ACCOUNT } from "./accounts.ts";
-import { type Connection, iso } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 
 type Reads = Pick<ReadTx, "session" | "sessions">;
 type Writes = Pick<WriteTx, "insertSession" | "touchSession" | "endSession">;

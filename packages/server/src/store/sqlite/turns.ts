@@ -1,6 +1,6 @@
 import type { Turn } from "@parley/protocol";
+import { ACCOUNT, dayOf, turnShown } from "../rows.ts";
 import type { AccountRecord, FinishedTurn, ReadTx, TurnRecord, WriteTx } from "../store.ts";
-import { ACCOUNT } from "./accounts.ts";
 import type { Connection } from "./connection.ts";
 import { counterStep, mentionWrites, storeMentions } from "./messages.ts";
 
@@ -140,7 +140,7 @@ export function turnWrites(db: Connection): Writes {
     "UPDATE turns SET node = ?2, lease_until = ?3, reserved = 0, estimated_input = 0 WHERE id = ?1",
   );
   const renew = db.change(
-    "UPDATE turns SET lease_until = ?2 WHERE status = 'running' AND node = ?1",
+    "UPDATE turns SET lease_until = ?2 WHERE status = 'running' AND node = ?1 AND id = ?3",
   );
   const begin = db.change(
     `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = ?2), model = ?3,
@@ -184,7 +184,9 @@ export function turnWrites(db: Connection): Writes {
       if (row) usage.release(toTurn(row));
       adopt.run(id, node, Date.now() + leaseMs);
     },
-    renewLeases: (node, leaseMs) => void renew.run(node, Date.now() + leaseMs),
+    renewLeases: (node, ids, leaseMs) => {
+      for (const id of ids) renew.run(node, Date.now() + leaseMs, id);
+    },
     beginTurn: (id, { messageUuid, model, at }) => void begin.run(id, messageUuid, model, at),
     reserveTurn: (turn, { input_tokens, output_tokens, context_ids }) => {
       const reserved = input_tokens + output_tokens;
@@ -230,7 +232,7 @@ function finishTurn(db: Connection, usage: ReturnType<typeof usageWrites>): Writ
       turn.message_id,
       finished.content,
       storeMentions(names),
-      JSON.stringify(turnOf(turn, finished)),
+      JSON.stringify(turnShown(turn, finished)),
       finished.at,
       version,
     );
@@ -251,14 +253,6 @@ function finishTurn(db: Connection, usage: ReturnType<typeof usageWrites>): Writ
     return version;
   };
 }
-
-const turnOf = (turn: TurnRecord, { status, error, usage }: FinishedTurn): Turn => ({
-  status,
-  triggered_by: turn.trigger_uuid,
-  model: turn.model,
-  error,
-  usage,
-});
 
 /** A turn counts for the day on which it began: there its reservation stands, and there it is settled. */
 function usageWrites(db: Connection) {
@@ -281,7 +275,7 @@ function usageWrites(db: Connection) {
   ) =>
     change.run(
       agent.id,
-      new Date(started_at ?? 0).toISOString().slice(0, 10),
+      dayOf(started_at ?? 0),
       conversation_id,
       figures.turns ?? 0,
       figures.failures ?? 0,

@@ -1,0 +1,226 @@
+import type {
+  Account,
+  AgentLimits,
+  Conversation,
+  ConversationDetail,
+  Message,
+  ReactionSummary,
+  SharedConversation,
+  Turn,
+} from "@parley/protocol";
+import type {
+  AccountRecord,
+  AgentRecord,
+  FinishedTurn,
+  MemberRecord,
+  NewMessage,
+  TurnRecord,
+} from "./store.ts";
+
+/** What every backend makes of the rows it has read. */
+
+/** How many participants of a group lists and events show. */
+export const SHOWN_PARTICIPANTS = 50;
+/** Whose eyes broadcasts are made for. */
+export const NOBODY = -1;
+
+/** The columns of an account, under the name `a`. */
+export const ACCOUNT = "a.id, a.username, a.kind, a.display_name, a.owner_id, a.provider";
+
+/** An agent with its owner, what the owner has set, and its key. */
+export const AGENT = `SELECT ${ACCOUNT}, o.username AS owner_username,
+    o.display_name AS owner_display_name, g.model, g.instructions,
+    coalesce(g.spenders, 'participants') AS spenders, g.daily_tokens, g.chat_daily_tokens,
+    g.turns_per_minute, k.sealed AS sealed_key, k.tail AS key_tail
+  FROM accounts a
+  JOIN accounts o ON o.id = a.owner_id
+  LEFT JOIN agents g ON g.account_id = a.id
+  LEFT JOIN agent_keys k ON k.owner_id = a.owner_id AND k.provider = a.provider`;
+
+export const iso = (ms: number) => new Date(ms).toISOString();
+export const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
+export const dayOf = (ms: number) => iso(ms).slice(0, 10);
+
+/** There is one direct conversation for each of these. */
+export const pairKey = ([one, other]: readonly [number, number]) =>
+  `${Math.min(one, other)}:${Math.max(one, other)}`;
+
+export type AgentRow = AccountRecord &
+  AgentLimits & {
+    model: string | null;
+    instructions: string | null;
+    sealed_key: string | null;
+    key_tail: string | null;
+    owner_username: string;
+    owner_display_name: string;
+  };
+
+export function toAgent(row: AgentRow): AgentRecord {
+  const { id, username, kind, display_name, owner_id, provider } = row;
+  return {
+    account: { id, username, kind, display_name, owner_id, provider },
+    owner: {
+      id: owner_id ?? 0,
+      username: row.owner_username,
+      kind: "human",
+      display_name: row.owner_display_name,
+      owner_id: null,
+      provider: null,
+    },
+    model: row.model,
+    instructions: row.instructions,
+    limits: {
+      spenders: row.spenders,
+      daily_tokens: row.daily_tokens,
+      chat_daily_tokens: row.chat_daily_tokens,
+      turns_per_minute: row.turns_per_minute,
+    },
+    sealed_key: row.sealed_key,
+    key_tail: row.key_tail,
+  };
+}
+
+export interface MessageRow extends Account {
+  id: number;
+  uuid: string;
+  conversation_uuid: string;
+  seq: number;
+  version: number;
+  content: string;
+  client_msg_id: string | null;
+  reply_to_id: string | null;
+  mentions: string[] | null;
+  turn: Turn | null;
+  reactions: number;
+  created_at: number;
+  edited_at: number | null;
+  finalized_at: number | null;
+  deleted_at: number | null;
+}
+
+export const toMessage = (
+  row: MessageRow,
+  content: string,
+  reactions: ReactionSummary[],
+): Message => ({
+  id: row.uuid,
+  conversation_id: row.conversation_uuid,
+  seq: row.seq,
+  version: row.version,
+  sender: { username: row.username, kind: row.kind, display_name: row.display_name },
+  content,
+  client_msg_id: row.client_msg_id,
+  reply_to_id: row.reply_to_id,
+  created_at: iso(row.created_at),
+  edited_at: isoOrNull(row.edited_at),
+  finalized_at: isoOrNull(row.finalized_at),
+  reactions,
+  mentions: row.mentions ?? [],
+  turn: row.turn,
+});
+
+/** A message as it has just been inserted. */
+export function newMessage(message: NewMessage, id: string, seq: number): Message {
+  const { username, kind, display_name } = message.sender;
+  const created_at = iso(message.at);
+  return {
+    id,
+    conversation_id: message.conversation.uuid,
+    seq,
+    version: seq,
+    sender: { username, kind, display_name },
+    content: message.content,
+    client_msg_id: message.client_msg_id,
+    reply_to_id: message.reply_to_id,
+    created_at,
+    edited_at: null,
+    finalized_at: message.turn ? null : created_at,
+    reactions: [],
+    mentions: [...message.mentions],
+    turn: message.turn ?? null,
+  };
+}
+
+/** What a finished turn's message shows of it. */
+export const turnShown = (
+  { trigger_uuid, model }: TurnRecord,
+  { status, error, usage }: FinishedTurn,
+): Turn => ({ status, triggered_by: trigger_uuid, model, error, usage });
+
+export interface ConversationRow {
+  id: number;
+  uuid: string;
+  kind: "direct" | "group";
+  title: string | null;
+  created_at: number;
+  updated_at: number;
+  seq: number;
+  participant_count: number;
+  admin: string | null;
+  by_username: string;
+  by_kind: "human" | "agent";
+  by_display_name: string;
+  unread_humans: number;
+  unread_agents: number;
+  unread_mentions: number;
+  last_read_seq: number;
+}
+
+/** A conversation as everybody sees it. */
+export const toShared = (
+  row: ConversationRow,
+  last_message: Message | null,
+  participants: Account[],
+): SharedConversation => ({
+  id: row.uuid,
+  kind: row.kind,
+  title: row.title,
+  participants,
+  created_by: {
+    username: row.by_username,
+    kind: row.by_kind,
+    display_name: row.by_display_name,
+  },
+  admin: row.admin,
+  created_at: iso(row.created_at),
+  updated_at: iso(row.updated_at),
+  seq: row.seq,
+  last_message,
+  participant_count: row.participant_count,
+});
+
+/** A conversation as its viewer sees it. */
+export const toPersonal = (
+  row: ConversationRow,
+  last_message: Message | null,
+  participants: Account[],
+): Conversation => ({
+  ...toShared(row, last_message, participants),
+  unread_count: row.unread_humans + row.unread_agents,
+  unread: {
+    human: row.unread_humans,
+    agent: row.unread_agents,
+    mentions: row.unread_mentions,
+  },
+  last_read_seq: row.last_read_seq,
+});
+
+/** The same with all its participants, and how far each has read. */
+export function toDetail(
+  row: ConversationRow,
+  last_message: Message | null,
+  members: readonly MemberRecord[],
+): ConversationDetail {
+  const humans = members.filter(({ account }) => account.kind === "human");
+  const participants = members.map(({ account: { username, kind, display_name } }) => ({
+    username,
+    kind,
+    display_name,
+  }));
+  return {
+    ...toPersonal(row, last_message, participants),
+    reads: Object.fromEntries(
+      humans.map(({ account, last_read_seq }) => [account.username, last_read_seq]),
+    ),
+  };
+}
