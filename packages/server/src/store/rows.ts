@@ -38,7 +38,7 @@ export const AGENT = `SELECT ${ACCOUNT}, o.username AS owner_username,
   LEFT JOIN agent_keys k ON k.owner_id = a.owner_id AND k.provider = a.provider`;
 
 export const iso = (ms: number) => new Date(ms).toISOString();
-export const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
+const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
 export const dayOf = (ms: number) => iso(ms).slice(0, 10);
 
 /** There is one direct conversation for each of these. */
