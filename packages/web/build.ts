@@ -36,7 +36,7 @@ export async function buildWeb(outdir?: string): Promise<WebFile[]> {
       text: await output.text(),
     })),
   );
-  const files = await withPages(assets);
+  const files = await withWorker(await withPages(assets));
   const quality = outdir === undefined ? 5 : constants.BROTLI_MAX_QUALITY;
   const served = await Promise.all(files.map((file) => compressed(file, quality)));
   if (outdir !== undefined) await write(served, outdir);
@@ -65,6 +65,24 @@ async function withPages(assets: TextFile[]): Promise<TextFile[]> {
   };
   const page = (await read("index.html")).replace(/%([A-Z]+)%/g, (_, name) => places[name] ?? "");
   return [{ path: "/index.html", text: page }, icon, manifest, ...assets];
+}
+
+/** With the worker that keeps all of them. It is another one whenever one of them is. */
+async function withWorker(files: TextFile[]): Promise<TextFile[]> {
+  const build = Bun.hash(files.map(({ path, text }) => `${path} ${text}`).join("\n")).toString(36);
+  const paths = files.map(({ path }) => path).filter((path) => path.startsWith("/assets/"));
+  return [...files, { path: "/service-worker.js", text: await serviceWorker(build, paths) }];
+}
+
+/** The worker of a build: its name, and the paths of what it keeps beside the page. */
+export async function serviceWorker(build: string, paths: readonly string[]): Promise<string> {
+  const { outputs } = await Bun.build({
+    entrypoints: [join(HERE, "src/service-worker.ts")],
+    target: "browser",
+    minify: true,
+    define: { BUILD: JSON.stringify(build), FILES: JSON.stringify(paths) },
+  });
+  return outputs[0]?.text() ?? "";
 }
 
 function hashed(name: string, text: string): TextFile {

@@ -98,7 +98,7 @@ test("replies, edits, reactions, deletions and typing reach the other side", asy
 
   await reply.hover();
   await reply.getByRole("button", { name: "React" }).click();
-  await first.page.getByRole("button", { name: "party", exact: true }).click();
+  await first.page.getByRole("button", { name: "party", exact: true }).first().click();
   await message(second.page, "An answer to it").getByRole("button", { name: "🎉, 1" }).click();
   await reply.getByRole("button", { name: "🎉, 2" }).waitFor();
 

@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import type { Page } from "playwright-core";
 import { groupOf, type Person } from "../support/client.ts";
 import { composer, message, scroller, sharedHouse, test, write } from "./support.ts";
 
@@ -77,25 +78,122 @@ test("a line shows what is new, and a button counts what came below", async () =
   expect(visit.problems()).toEqual([]);
 });
 
-test("a search finds an old message and leads to it", async () => {
+test("a search leads to a message far back, without all that was said since", async () => {
   const { ada, bob, chat, path } = await history(0);
+  await fill(bob, chat.id, 40);
   await bob.call("sendMessage", { chat_id: chat.id, content: "The needle is here" });
-  await fill(bob, chat.id, 150);
+  await fill(bob, chat.id, 560);
+  await ada.call("readChat", { chat_id: chat.id, seq: 601 });
   await using visit = await house().visit(ada, { path });
   const { page } = visit;
+  let pages = 0;
+  page.on("websocket", (socket) =>
+    socket.on("framesent", ({ payload }) => {
+      if (String(payload).includes("getChatHistory")) pages++;
+    }),
+  );
+  await page.reload();
+  await message(page, "Message number 560,").waitFor();
+  await find(page, "needle");
+  await inSight(page, "The needle is here");
   await composer(page).waitFor();
+  // The page around it and those that are fetched ahead, of the twelve that there are.
+  expect(pages).toBeLessThan(7);
+  expect(await message(page, "Message number 560,").count()).toBe(0);
+
+  // One reads on from there, and nothing jumps when later messages come in below.
+  const feed = scroller(page);
+  for (let bottom = await lowest(page); bottom < 500; bottom = await lowest(page)) {
+    await feed.evaluate((box) => box.scrollBy(0, 2500));
+    await page.waitForFunction(
+      (last) => {
+        const article = [...document.querySelectorAll<HTMLElement>("article")].at(-1);
+        return Number(/number (\d+)/.exec(article?.textContent ?? "")?.[1]) > last;
+      },
+      bottom,
+      { polling: 30 },
+    );
+    const shown = await numbers(page);
+    expect(shown).toEqual(shown.map((_, index) => (shown[0] ?? 0) + index));
+  }
+  await bob.call("sendMessage", { chat_id: chat.id, content: "Said meanwhile" });
+  await page.getByRole("button", { name: "1 new message" }).click();
+  await inSight(page, "Said meanwhile");
+
+  // The same hit again is the same way back.
+  await find(page, "needle");
+  await inSight(page, "The needle is here");
+  await write(page, "Found it");
+  await message(page, "Found it").getByText("Sent").waitFor();
+  await inSight(page, "Found it");
+  expect(visit.problems()).toEqual([]);
+});
+
+test("one comes back to where one was in a conversation", async () => {
+  const { ada, bob, chat, path } = await history(120);
+  const other = await ada.call("startChat", { usernames: [bob.username], title: "Elsewhere" });
+  await bob.call("sendMessage", { chat_id: other.id, content: "Quite another thing" });
+  await ada.call("readChat", { chat_id: chat.id, seq: 120 });
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await message(page, "Message number 120,").waitFor();
+  await scroller(page).evaluate((box) => box.scrollBy(0, -1700));
+  await page.getByRole("button", { name: "Jump to latest" }).waitFor();
+  const anchor = message(page, `Message number ${await topmostInSight(page)},`);
+  const before = await anchor.boundingBox();
+
+  await page.getByRole("link", { name: /Elsewhere/ }).click();
+  await message(page, "Quite another thing").waitFor();
+  await fill(bob, chat.id, 2);
+  await page.getByRole("link", { name: /2 unread/ }).click();
+  await anchor.waitFor();
+  expect((await anchor.boundingBox())?.y).toBeCloseTo(before?.y ?? Number.NaN, 0);
+  await page.getByRole("button", { name: "2 new messages" }).click();
+  await page.getByRole("button", { name: "2 new messages" }).waitFor({ state: "detached" });
+
+  // Whoever was at the end comes back to the end, with what has come since.
+  await page.getByRole("link", { name: /Elsewhere/ }).click();
+  await message(page, "Quite another thing").waitFor();
+  await bob.call("sendMessage", { chat_id: chat.id, content: "Said at the end" });
+  await page.goBack();
+  await inSight(page, "Said at the end");
+  expect(visit.problems()).toEqual([]);
+});
+
+async function find(page: Page, word: string): Promise<void> {
   await page.keyboard.press("Control+k");
-  await page.getByRole("combobox").fill("needle");
-  await page.getByRole("option", { name: /needle/ }).click();
-  await message(page, "The needle is here").waitFor();
-  await page.waitForFunction(() => {
+  await page.getByRole("combobox").fill(word);
+  await page.getByRole("option", { name: new RegExp(word) }).click();
+}
+
+/** Waits until a message lies wholly within the window. */
+const inSight = (page: Page, text: string) =>
+  page.waitForFunction((words) => {
     const found = [...document.querySelectorAll("article")].find((article) =>
-      article.textContent.includes("The needle"),
+      article.textContent.includes(words),
     );
     const box = found?.getBoundingClientRect();
     return box !== undefined && box.top > 0 && box.bottom < innerHeight;
+  }, text);
+
+/** The numbers of the messages in the page, in their order. */
+const numbers = (page: Page): Promise<number[]> =>
+  page.evaluate(() =>
+    [...document.querySelectorAll<HTMLElement>("article")]
+      .toSorted((one, other) => one.getBoundingClientRect().y - other.getBoundingClientRect().y)
+      .flatMap(({ textContent }) => /number (\d+)/.exec(textContent)?.[1] ?? [])
+      .map(Number),
+  );
+
+const lowest = async (page: Page): Promise<number> => (await numbers(page)).at(-1) ?? 0;
+
+const topmostInSight = (page: Page): Promise<number> =>
+  page.evaluate(() => {
+    const feed = document.querySelector("[role=feed]")?.parentElement?.parentElement;
+    const top = feed?.getBoundingClientRect().top ?? 0;
+    const first = [...document.querySelectorAll<HTMLElement>("article")]
+      .filter((article) => article.getBoundingClientRect().top > top)
+      .map(({ textContent }) => Number(/number (\d+)/.exec(textContent)?.[1]))
+      .toSorted((one, other) => one - other);
+    return first[0] ?? 0;
   });
-  await write(page, "Found it");
-  await message(page, "Found it").getByText("Sent").waitFor();
-  expect(visit.problems()).toEqual([]);
-});

@@ -47,3 +47,58 @@ test("drafts survive a reload", async () => {
   expect(await composer(page).inputValue()).toBe("Half a thought");
   expect(visit.problems()).toEqual([]);
 });
+
+test("a start without a connection shows what was there, and sends what is written when it is back", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  const chat = await groupOf(ada, bob);
+  await ada.call("setChatTitle", { chat_id: chat.id, title: "On the train" });
+  await bob.call("sendMessage", { chat_id: chat.id, content: "Before the tunnel" });
+  using wire = wireTo(house().url);
+  await using visit = await house().visit(ada, {
+    url: wire.url,
+    networkFails: true,
+    serviceWorkers: "allow",
+  });
+  const { page } = visit;
+  await page.getByRole("link", { name: /On the train/ }).click();
+  await message(page, "Before the tunnel").waitFor();
+  await page.evaluate(() => navigator.serviceWorker.ready.then(() => true));
+
+  wire.cut();
+  const response = await page.reload();
+  expect(response?.fromServiceWorker()).toBe(true);
+  const headers = (await response?.allHeaders()) ?? {};
+  expect(headers["content-security-policy"]).toContain("script-src 'self'");
+  await message(page, "Before the tunnel").waitFor();
+  await page.getByText("You are offline").waitFor();
+  await write(page, "Inside the tunnel");
+  await message(page, "Inside the tunnel").getByText("Sending").waitFor();
+  await page.getByRole("button", { name: "Insert an emoji" }).click();
+  await page.getByRole("button", { name: "train", exact: true }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.reload();
+  await message(page, "Inside the tunnel").getByText("Sending").waitFor();
+
+  await bob.call("sendMessage", { chat_id: chat.id, content: "Beyond the tunnel" });
+  wire.mend();
+  await message(page, "Beyond the tunnel").waitFor();
+  await message(page, "Inside the tunnel").getByText("Sent").waitFor();
+  await page.getByText("You are offline").waitFor({ state: "detached" });
+  const { items } = await bob.call("getChatHistory", { chat_id: chat.id });
+  expect(items.map(({ content }) => content).toSorted()).toEqual([
+    "Before the tunnel",
+    "Beyond the tunnel",
+    "Inside the tunnel",
+  ]);
+
+  await page.getByRole("button", { name: "Menu", exact: true }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page
+    .getByRole("heading", { name: "Create your account" })
+    .or(page.getByRole("heading", { name: "Sign in" }))
+    .first()
+    .waitFor();
+  const kept = await page.evaluate(() => JSON.stringify(localStorage));
+  expect(kept).not.toContain("tunnel");
+  expect(visit.problems()).toEqual([]);
+});

@@ -129,6 +129,8 @@ async function visit(
     viewport: { width: 1280, height: 800 },
     reducedMotion: "reduce",
     permissions: ["clipboard-read", "clipboard-write"],
+    // Each window is a new one: what is kept for the next start is work for nothing.
+    serviceWorkers: "block",
     ...options,
   });
   context.setDefaultTimeout(PATIENCE_MS);

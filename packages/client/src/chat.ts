@@ -8,9 +8,9 @@ import type {
 import { asSent, changed, changedId } from "./message.ts";
 import { named } from "./names.ts";
 import { share } from "./share.ts";
-import type { ChatState } from "./state.ts";
+import { type ChatState, loadedMessage } from "./state.ts";
 import type { LocalChat, LocalMessage } from "./types.ts";
-import { withoutMessages } from "./window.ts";
+import { onWindows, withoutMessages } from "./window.ts";
 
 type Figures = Conversation["unread"];
 
@@ -102,9 +102,9 @@ function withMentions(
   return withChat(state, { ...state.chat, ...figures(unread) });
 }
 
-function knownMessage({ chat, window }: ChatState, id: string): Message | undefined {
-  if (chat.last_message?.id === id) return chat.last_message;
-  return window?.items.findLast((message) => message.id === id);
+function knownMessage(state: ChatState, id: string): Message | undefined {
+  const last = state.chat.last_message;
+  return last?.id === id ? last : loadedMessage(state, id);
 }
 
 /** The conversation's figures and latest message without some messages. */
@@ -117,7 +117,7 @@ function discounted(state: ChatState, ids: readonly string[], me: string | undef
 export function forgotten(state: ChatState, ids: readonly string[]): ChatState {
   if (ids.every((id) => state.gone.has(id))) return state;
   const gone = new Set([...state.gone, ...ids]);
-  return { ...state, gone, window: state.window && withoutMessages(state.window, gone) };
+  return onWindows({ ...state, gone }, (window) => withoutMessages(window, gone));
 }
 
 /** Hidden by the caller: no counter tells whether a snapshot on its way knows of it. */

@@ -2,7 +2,7 @@ import { withoutArrived } from "./pending.ts";
 import { put, share } from "./share.ts";
 import type { ChatState, State } from "./state.ts";
 import type { LocalMessage } from "./types.ts";
-import { mapMessage } from "./window.ts";
+import { mapMessage, onWindows } from "./window.ts";
 
 /** Changes a conversation, if it is known. */
 export function onChat(state: State, id: string, change: (chat: ChatState) => ChatState): State {
@@ -39,6 +39,7 @@ export function withoutChat(state: State, id: string, seq?: number): State {
     typing: put(state.typing, id, undefined),
     outbox: put(state.outbox, id, undefined),
     changes: put(state.changes, id, undefined),
+    reading: put(state.reading, id, undefined),
   };
 }
 
@@ -69,13 +70,10 @@ export function onMessage(
   id: string,
   change: (message: LocalMessage) => LocalMessage,
 ): State {
-  return onChat(state, chatId, ({ window, chat, ...rest }) => {
-    const last = chat.last_message as LocalMessage | null;
+  return onChat(state, chatId, (before) => {
+    const last = before.chat.last_message as LocalMessage | null;
     const last_message = last?.id === id ? change(last) : last;
-    return {
-      ...rest,
-      window: window && mapMessage(window, id, change),
-      chat: last_message === last ? chat : { ...chat, last_message },
-    };
+    const next = onWindows(before, (window) => mapMessage(window, id, change));
+    return last_message === last ? next : { ...next, chat: { ...next.chat, last_message } };
   });
 }

@@ -1,4 +1,5 @@
 import type { EventFrame, EventName, InputOf, OutputOf } from "@parley/protocol";
+import { cache } from "./cache.ts";
 import { keeper } from "./keep.ts";
 import { liveModel, type ModelParts } from "./model.ts";
 import { operationsOver } from "./operations.ts";
@@ -12,6 +13,7 @@ export function createClient(options: ClientOptions = {}): Client {
   const store = createStore(options.token === undefined ? "signed_out" : "offline");
   const kept = keeper(store, options.storage);
   const heard = listeners();
+  const cached = cache(store, options.storage, () => mine.token);
   const mine = session(options, {
     onStatus: (status) => store.dispatch({ type: "status", status }),
     onOpen(account) {
@@ -26,8 +28,13 @@ export function createClient(options: ClientOptions = {}): Client {
     },
     catchUp: () => parts.sync.catchUp(),
     onLost: () => parts.halted(),
-    onSignedOut: () => parts.reset(),
+    onSignedOut() {
+      cached.clear();
+      parts.reset();
+    },
   });
+  if (options.token !== undefined) cached.restore(options.token);
+  if (store.state.me) kept.open(store.state.me);
   const plain = operationsOver(mine.call);
   const parts: ModelParts = liveModel(store, plain, mine, kept);
   const api = operationsOver(async (name, input) => {
@@ -52,6 +59,7 @@ export function createClient(options: ClientOptions = {}): Client {
       mine.forget();
     },
     close() {
+      cached.save();
       mine.close();
       parts.halted();
     },

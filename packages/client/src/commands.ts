@@ -1,6 +1,8 @@
+import { isTransient } from "./errors.ts";
 import { reacted } from "./message.ts";
+import { once } from "./once.ts";
 import { lanes, type Patience, untilAnswered } from "./retry.ts";
-import type { Change } from "./state.ts";
+import { type Change, loadedMessage } from "./state.ts";
 import type { Store } from "./store.ts";
 import type { LiveModel, LocalMessage, Operations } from "./types.ts";
 
@@ -19,7 +21,11 @@ export type CommandApi = Pick<
   | "readChat"
 >;
 
-type Commands = Pick<LiveModel, "react" | "edit" | "remove" | "markRead">;
+interface Commands extends Pick<LiveModel, "react" | "edit" | "remove" | "markRead"> {
+  /** Tells the service what was read and could not be told. */
+  tellRead(): void;
+}
+
 type Shown = Change extends infer Each
   ? Each extends Change
     ? Omit<Each, "token">
@@ -29,15 +35,15 @@ type Shown = Change extends infer Each
 /** Changes of the caller's own: shown at once, taken back when the service refuses them. */
 export function commands(store: Store, api: CommandApi, patience: Patience): Commands {
   const inOrder = lanes();
-  const reading = new Map<string, number>();
+  const telling = new Map<string, Promise<void>>();
   let tokens = 0;
 
   const chatIdOf = (messageId: string) =>
-    Object.values(store.state.chats).find(({ window }) => window?.items.some(hasId(messageId)))
-      ?.chat.id;
+    Object.values(store.state.chats).find((each) => loadedMessage(each, messageId))?.chat.id;
 
   const shownMessage = (chatId: string, id: string): LocalMessage | undefined =>
-    store.get(`messages:${chatId}`).items.find(hasId(id));
+    store.get(`messages:${chatId}`).items.findLast(hasId(id)) ??
+    store.get(`aside:${chatId}`)?.items.find(hasId(id));
 
   /** Changes of one message reach the service in the order in which they were made. */
   async function change(
@@ -65,7 +71,8 @@ export function commands(store: Store, api: CommandApi, patience: Patience): Com
     const on = reacted(message, emoji, true) !== message;
     await change(chatId, { kind: "react", id: messageId, emoji, on }, messageId, async () => {
       await call<unknown>(() => (on ? api.addReaction(target) : api.removeReaction(target)));
-      const known = store.state.chats[chatId]?.window?.items.find(hasId(messageId));
+      const chat = store.state.chats[chatId];
+      const known = chat && loadedMessage(chat, messageId);
       if (!known || reacted(known, emoji, on) === known) return;
       // The answer has overtaken the event, and does not say what else has changed.
       store.dispatch({ type: "message", message: await call(() => api.getMessage(target)) });
@@ -102,24 +109,34 @@ export function commands(store: Store, api: CommandApi, patience: Patience): Com
     const seq = chat?.last_message?.seq ?? 0;
     if (!chat || seq <= chat.last_read_seq) return;
     store.dispatch({ type: "read", chatId, seq });
-    const isWaiting = reading.has(chatId);
-    reading.set(chatId, seq);
-    if (isWaiting) return;
-    inOrder(`read:${chatId}`, () => tellRead(chatId)).catch(() => reading.delete(chatId));
+    tellRead();
   }
 
-  async function tellRead(chatId: string): Promise<void> {
-    await call(() => {
-      const seq = reading.get(chatId) ?? 0;
-      reading.delete(chatId);
-      return api.readChat({ chat_id: chatId, seq }).catch((error: unknown) => {
-        reading.set(chatId, Math.max(seq, reading.get(chatId) ?? 0));
-        throw error;
-      });
-    });
+  function tellRead(): void {
+    for (const chatId of Object.keys(store.state.reading)) {
+      void once(telling, chatId, () => tellReadOf(chatId));
+    }
   }
 
-  return { react, edit, remove, markRead };
+  async function tellReadOf(chatId: string): Promise<void> {
+    for (let seq = read(chatId); seq !== undefined; seq = read(chatId)) {
+      try {
+        // Each try tells how far it is by then.
+        await call(() => {
+          seq = read(chatId) ?? seq ?? 0;
+          return api.readChat({ chat_id: chatId, seq });
+        });
+      } catch (error) {
+        // It is told with the next connection, or by the next start.
+        if (isTransient(error)) return;
+      }
+      store.dispatch({ type: "readTold", chatId, seq });
+    }
+  }
+
+  const read = (chatId: string): number | undefined => store.state.reading[chatId];
+
+  return { react, edit, remove, markRead, tellRead };
 }
 
 const hasId =

@@ -17,6 +17,8 @@ export interface ConnectionOptions {
   onOpen(account: Account): void;
   onEvent(frame: EventFrame): void;
   onLost(): void;
+  /** An attempt has failed. */
+  onUnreached(): void;
   onSignedOut(): void;
 }
 
@@ -70,9 +72,10 @@ export function keepConnected(options: ConnectionOptions): Connection {
     if (code === SIGNED_OUT) return options.onSignedOut();
     failures++;
     timer = setTimeout(dial, pause(failures, options.pauses));
-    if (wasOpen) options.onLost();
+    if (wasOpen) return options.onLost();
+    options.onUnreached();
     // A refused upgrade looks like any other failure to a browser.
-    else if ((await options.tokenRefused()) && wanted && !open) options.onSignedOut();
+    if ((await options.tokenRefused()) && wanted && !open) options.onSignedOut();
   }
 
   function wake(): void {

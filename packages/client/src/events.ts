@@ -7,7 +7,7 @@ import { put, share } from "./share.ts";
 import type { ChatState, State } from "./state.ts";
 import { streamed } from "./streaming.ts";
 import { typingAfter } from "./typing.ts";
-import { windowAfter } from "./window.ts";
+import { onWindows, windowAfter } from "./window.ts";
 
 /** The state after an event. */
 export function afterEvent(state: State, frame: EventFrame): State {
@@ -53,8 +53,9 @@ function counted(state: State, given: EventFrame): State {
   const next = onChat({ ...state, heard }, conversation_id, (chat) => {
     const frame = signedEvent(chat, given);
     const after = chatAfter(chat, frame, name(state));
-    const window = windowAfter(after, frame, name(state));
-    const moved = { ...after, window, heard: Math.max(chat.heard, seq) };
+    const moved = onWindows({ ...after, heard: Math.max(chat.heard, seq) }, (window) =>
+      windowAfter(window, frame, after.gone, name(state)),
+    );
     return frame.method === "events.messageDeleted" ? forgotten(moved, frame.params.ids) : moved;
   });
   return { ...next, typing: typingAfter(next, given) };

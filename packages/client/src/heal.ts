@@ -2,12 +2,14 @@ import type { EventFrame } from "@parley/protocol";
 import { isOutOfReach } from "./errors.ts";
 import { once } from "./once.ts";
 import { pause, pauseBefore } from "./retry.ts";
-import { type ChatState, isBehind, isDoubtful } from "./state.ts";
+import { type ChatState, isBehind, isDoubtful, loadedSeq } from "./state.ts";
 import type { Store } from "./store.ts";
 import type { Operations } from "./types.ts";
 
 /** So many changes are asked for at a time. */
 const PAGE = 100;
+/** Whatever lacks more changes than that is loaded anew. */
+const FAR = 1000;
 
 export interface Healer {
   /** A connection was made: whatever is open is doubted, and nothing fetched until `resume`. */
@@ -73,8 +75,10 @@ export function healer(
   async function fetchMissing(id: string): Promise<void> {
     const chat = chatOf(id);
     const from = unchecked.get(id);
-    if (chat?.window && (from !== undefined || isBehind(chat))) {
-      return fetchUpdates(id, from ?? chat.window.seq);
+    const known = chat ? loadedSeq(chat) : null;
+    if (chat && known !== null && (from !== undefined || isBehind(chat))) {
+      if (chat.heard - (from ?? known) <= FAR) return fetchUpdates(id, from ?? known);
+      store.dispatch({ type: "unloaded", chatId: id });
     }
     unchecked.delete(id);
     wanted.delete(id);
@@ -88,7 +92,7 @@ export function healer(
     if (!("messages" in page)) return;
     if (unchecked.has(id) && page.has_more) unchecked.set(id, page.seq);
     else unchecked.delete(id);
-    store.dispatch({ type: "updates", chatId: id, page });
+    store.dispatch({ type: "updates", chatId: id, page, since: since_seq });
   }
 
   /** Fetches a streaming message of which something is missing. */
@@ -122,9 +126,10 @@ export function healer(
     start() {
       connection++;
       isActive = false;
-      for (const [id, { window }] of Object.entries(store.state.chats)) {
+      for (const [id, chat] of Object.entries(store.state.chats)) {
+        const seq = loadedSeq(chat);
         // The earliest doubt counts: the connection may have been lost before it was answered.
-        if (window) unchecked.set(id, Math.min(window.seq, unchecked.get(id) ?? window.seq));
+        if (seq !== null) unchecked.set(id, Math.min(seq, unchecked.get(id) ?? seq));
       }
     },
     async resume() {
@@ -132,7 +137,10 @@ export function healer(
       const chats = Object.entries(store.state.chats);
       // Lists do not tell who has read how far, and no counter tells of chunks that were missed.
       for (const [id, { window }] of chats) if (window) wanted.add(id);
-      const messages = chats.flatMap(([, { window }]) => window?.items ?? []);
+      const messages = chats.flatMap(([, { window, aside }]) => [
+        ...(window?.items ?? []),
+        ...(aside?.items ?? []),
+      ]);
       const streaming = messages.filter(({ finalized_at }) => finalized_at === null);
       const needy = new Set([...wanted, ...chats.map(([id]) => id).filter(isNeedy)]);
       await Promise.all([...[...needy].map(heal), ...streaming.map(({ id }) => fill(id))]);

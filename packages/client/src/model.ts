@@ -38,15 +38,18 @@ export function liveModel(
     (chat_id, is_typing) => void api.sendChatAction({ chat_id, is_typing }).catch(() => {}),
     connectivity.isConnected,
   );
-  const { openChat, loadOlder, loadMoreChats, refreshAgents } = sync;
+  const { tellRead, ...changes } = commands(store, api, connectivity);
   const model: LiveModel = {
     get: store.get,
     watch: store.watch,
-    openChat,
-    loadOlder,
-    loadMoreChats,
-    refreshAgents,
-    ...commands(store, api, connectivity),
+    openChat: sync.openChat,
+    loadOlder: sync.loadOlder,
+    showAround: sync.showAround,
+    loadAside: sync.loadAside,
+    closeAside: sync.closeAside,
+    loadMoreChats: sync.loadMoreChats,
+    refreshAgents: sync.refreshAgents,
+    ...changes,
     send(chatId, content, { replyTo } = {}) {
       typing.stop(chatId);
       return sending.add(chatId, content, replyTo);
@@ -67,7 +70,10 @@ export function liveModel(
   return {
     model,
     sync,
-    opened: sending.flush,
+    opened() {
+      sending.flush();
+      tellRead();
+    },
     halted,
     reset() {
       halted();

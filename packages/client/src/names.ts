@@ -1,6 +1,7 @@
 import type { Account, Message } from "@parley/protocol";
 import { share } from "./share.ts";
 import type { ChatState } from "./state.ts";
+import { onWindows } from "./window.ts";
 
 /** The message under its sender's latest name; an event may have been made just before a change of name. */
 export function signedAsNow<Known extends Message>({ chat }: ChatState, message: Known): Known {
@@ -17,7 +18,7 @@ export function named(state: ChatState, accounts: readonly Account[]): ChatState
     const display_name = names.get(account.username) ?? account.display_name;
     return display_name === account.display_name ? account : { ...account, display_name };
   };
-  const { chat, window } = state;
+  const { chat } = state;
   const message = <Known extends Message>(one: Known): Known => {
     const sender = rename(one.sender);
     return sender === one.sender ? one : { ...one, sender };
@@ -28,11 +29,9 @@ export function named(state: ChatState, accounts: readonly Account[]): ChatState
     created_by: rename(chat.created_by),
     last_message: chat.last_message && message(chat.last_message),
   });
-  const items = window?.items.map(message);
-  const isSame = items?.every((item, place) => item === window?.items[place]) ?? true;
-  return {
-    ...state,
-    chat: renamed,
-    window: window && items && !isSame ? { ...window, items } : window,
-  };
+  return onWindows({ ...state, chat: renamed }, (window) => {
+    const items = window.items.map(message);
+    const isSame = items.every((item, place) => item === window.items[place]);
+    return isSame ? window : { ...window, items };
+  });
 }

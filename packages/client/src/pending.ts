@@ -110,7 +110,7 @@ export function withoutArrived(state: State, chatId: string): State["outbox"] {
   return put(state.outbox, chatId, left.length > 0 ? left : undefined);
 }
 
-const NOT_LOADED: MessageWindow = { items: [], hasOlder: false, loaded: false };
+const NOT_LOADED: MessageWindow = { items: [], hasOlder: false, hasNewer: false, loaded: false };
 
 /** A conversation's messages as they are shown: with what is still on its way. */
 export function shownMessages(
@@ -123,6 +123,7 @@ export function shownMessages(
   return {
     items: changes.reduce(withChange, outbox.length > 0 ? [...items, ...outbox] : items),
     hasOlder: window?.floor != null,
+    hasNewer: window?.ceiling != null,
     loaded: window !== null,
   };
 }

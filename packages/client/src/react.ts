@@ -34,6 +34,7 @@ export const useMe = () => usePiece("me");
 export const useChatIds = () => usePiece("chats");
 export const useChat = (id: string) => usePiece(`chat:${id}`);
 export const useMessages = (id: string) => usePiece(`messages:${id}`);
+export const useAside = (id: string) => usePiece(`aside:${id}`);
 export const useTyping = (id: string) => usePiece(`typing:${id}`);
 export const useAgents = () => usePiece("agents");
 export const useUnread = () => usePiece("unread");

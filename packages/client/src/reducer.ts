@@ -1,17 +1,27 @@
 import type { Account, AgentProfile, EventFrame, Message, OutputOf } from "@parley/protocol";
+import type { Cached } from "./cache.ts";
 import { forgotten, hidden, withRead } from "./chat.ts";
 import { onChat, onMessage, placed, withoutChat } from "./chats.ts";
 import { afterEvent, identified } from "./events.ts";
 import { later } from "./message.ts";
 import { named, signedAsNow } from "./names.ts";
 import { type OutboxAction, reduceOutbox } from "./pending.ts";
-import { share } from "./share.ts";
+import { put, share } from "./share.ts";
 import { adopted, type Snapshot } from "./snapshot.ts";
 import { initialState, type State } from "./state.ts";
 import { released } from "./streaming.ts";
 import type { Status } from "./types.ts";
 import { withoutTyping } from "./typing.ts";
-import { type HistoryPage, openedWindow, withMessages, withOlder } from "./window.ts";
+import {
+  type HistoryPage,
+  joined,
+  onWindows,
+  openedWindow,
+  windowAround,
+  withMessages,
+  withNewer,
+  withOlder,
+} from "./window.ts";
 
 type UpdatesPage = Extract<OutputOf<"getUpdates">, { messages: unknown }>;
 
@@ -21,18 +31,33 @@ export type Action =
   | { type: "event"; frame: EventFrame }
   /** Conversations as the server has them; `answers` are the doubts when they were asked for. */
   | { type: "snapshots"; snapshots: readonly Snapshot[]; answers?: number }
-  | { type: "updates"; chatId: string; page: UpdatesPage }
+  /** What has changed since a value of the counter. */
+  | { type: "updates"; chatId: string; page: UpdatesPage; since: number }
   /** A page of messages; `since` is the counter when it was asked for. */
   | { type: "history"; chatId: string; page: HistoryPage; since: number; before?: string }
+  /** A page from further back: around a message, or the next one in a direction from a message. */
+  | { type: "aside"; chatId: string; page: HistoryPage; since: number; from?: AsideEdge }
+  | { type: "asideClosed"; chatId: string }
+  /** What is loaded of a conversation is so far behind that it is loaded anew. */
+  | { type: "unloaded"; chatId: string }
+  /** What was shown the last time. */
+  | { type: "restored"; cached: Cached }
   | { type: "message"; message: Message }
   | { type: "chatGone"; chatId: string; seq?: number }
   | { type: "messagesGone"; chatId: string; ids: readonly string[] }
   | { type: "read"; chatId: string; seq: number }
+  /** The server knows that the caller has read so far, or does not want to know. */
+  | { type: "readTold"; chatId: string; seq: number }
   | { type: "typingEnded"; chatId?: string; username?: string }
   | { type: "agents"; agents: readonly AgentProfile[] }
   | { type: "drafts"; drafts: Readonly<Record<string, string>> }
   | { type: "reset"; status: Status }
   | OutboxAction;
+
+export interface AsideEdge {
+  id: string;
+  direction: "older" | "newer";
+}
 
 /** The live model: what is known, and what comes of it when something is heard or done. */
 export function reduce(state: State, action: Action): State {
@@ -50,9 +75,17 @@ function step(state: State, action: Action): State {
     case "snapshots":
       return action.snapshots.reduce((next, each) => known(next, each, action.answers), state);
     case "updates":
-      return updated(state, action.chatId, action.page);
+      return updated(state, action);
     case "history":
       return loaded(state, action);
+    case "aside":
+      return loadedAside(state, action);
+    case "asideClosed":
+      return onChat(state, action.chatId, (chat) => (chat.aside ? { ...chat, aside: null } : chat));
+    case "unloaded":
+      return onChat(state, action.chatId, (chat) => ({ ...chat, window: null, aside: null }));
+    case "restored":
+      return restored(state, action.cached);
     case "message":
       return fetched(state, action.message);
     case "chatGone":
@@ -60,9 +93,15 @@ function step(state: State, action: Action): State {
     case "messagesGone":
       return onChat(state, action.chatId, (chat) => hidden(chat, action.ids, name(state)));
     case "read":
-      return onChat(state, action.chatId, (chat) =>
-        withRead(chat, name(state) ?? "", action.seq, name(state)),
+      return onChat(
+        { ...state, reading: put(state.reading, action.chatId, action.seq) },
+        action.chatId,
+        (chat) => withRead(chat, name(state) ?? "", action.seq, name(state)),
       );
+    case "readTold": {
+      const isLater = (state.reading[action.chatId] ?? 0) > action.seq;
+      return isLater ? state : { ...state, reading: put(state.reading, action.chatId, undefined) };
+    }
     case "typingEnded":
       return { ...state, typing: withoutTyping(state.typing, action) };
     case "agents":
@@ -78,6 +117,17 @@ function step(state: State, action: Action): State {
 
 const name = ({ me }: State) => me?.username;
 
+function restored(state: State, { me, agents, chats, reading }: Cached): State {
+  const next = chats.reduce(
+    (each, { chat, window }) => {
+      const met = known(each, chat);
+      return window ? onChat(met, chat.id, (shown) => ({ ...shown, window })) : met;
+    },
+    identified(state, me),
+  );
+  return { ...next, agents, reading };
+}
+
 function known(state: State, snapshot: Snapshot, answers?: number): State {
   const { id, seq } = snapshot;
   if (seq < (state.left[id] ?? 0)) return state;
@@ -87,12 +137,18 @@ function known(state: State, snapshot: Snapshot, answers?: number): State {
   return placed(state, id, answered === chat.answered ? chat : { ...chat, answered });
 }
 
-function updated(state: State, chatId: string, page: UpdatesPage): State {
+function updated(
+  state: State,
+  { chatId, page, since }: Extract<Action, { type: "updates" }>,
+): State {
   const next = onChat(state, chatId, (chat) => {
     if (!chat.window) return chat;
     const kept = forgotten(chat, page.deleted_ids);
-    const window = kept.window && withMessages(kept.window, page.messages, kept.gone);
-    return { ...kept, window: window && { ...window, seq: Math.max(window.seq, page.seq) } };
+    return onWindows(kept, (window) => {
+      const after = withMessages(window, page.messages, kept.gone);
+      // What was loaded meanwhile may lack changes from before those that were asked for.
+      return after.seq < since ? after : { ...after, seq: Math.max(after.seq, page.seq) };
+    });
   });
   const met = known(next, page.conversation);
   return onChat(met, chatId, (chat) => named(chat, chat.chat.participants));
@@ -105,7 +161,20 @@ function loaded(state: State, action: Extract<Action, { type: "history" }>): Sta
     const isNext = before === undefined ? window === null : window?.floor?.id === before;
     if (!isNext) return chat;
     const next = window ? withOlder(window, page, gone, since) : openedWindow(page, gone, since);
-    return named({ ...chat, window: next }, chat.chat.participants);
+    return named(joined({ ...chat, window: next }), chat.chat.participants);
+  });
+}
+
+function loadedAside(state: State, action: Extract<Action, { type: "aside" }>): State {
+  const { page, since, from } = action;
+  return onChat(state, action.chatId, (chat) => {
+    const { aside: before, gone } = chat;
+    const edge = from?.direction === "older" ? before?.floor : before?.ceiling;
+    if (from && edge?.id !== from.id) return chat;
+    const extended = from?.direction === "older" ? withOlder : withNewer;
+    const aside =
+      from && before ? extended(before, page, gone, since) : windowAround(page, gone, since);
+    return named(joined({ ...chat, aside }), chat.chat.participants);
   });
 }
 

@@ -62,6 +62,7 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
       events.onLost();
       if (wasUpToDate) events.onStatus("offline");
     },
+    onUnreached: () => events.onStatus("offline"),
     onSignedOut: forget,
   });
 

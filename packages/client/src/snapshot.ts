@@ -16,6 +16,7 @@ export function adopted(known: ChatState | undefined, snapshot: Snapshot): ChatS
     return {
       chat: { ...snapshot, last_message, reads },
       window: null,
+      aside: null,
       heard: snapshot.seq,
       doubts: 0,
       answered: 0,

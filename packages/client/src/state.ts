@@ -11,6 +11,8 @@ export interface ChatState {
   readonly chat: LocalChat;
   /** Null until the conversation is opened. */
   readonly window: Window | null;
+  /** Messages further back, while some between them and the window are not loaded. */
+  readonly aside: Window | null;
   /** The highest value of the counter heard of. */
   readonly heard: number;
   /** Goes up whenever events alone do not tell what the server would say. */
@@ -21,16 +23,18 @@ export interface ChatState {
   readonly gone: ReadonlySet<string>;
 }
 
-/** The messages from some place up to the latest. */
+/** The messages from some place up to another, without gaps. */
 export interface Window {
   readonly items: readonly LocalMessage[];
-  /** The oldest message loaded, if there are older ones; it may have been deleted since. */
-  readonly floor: Floor | null;
+  /** The oldest message loaded, if there may be older ones; it may have been deleted since. */
+  readonly floor: Place | null;
+  /** The newest message loaded, if there are newer ones; null when the window goes up to the latest. */
+  readonly ceiling: Place | null;
   /** Every change up to this value is in; some later ones may be. */
   readonly seq: number;
 }
 
-export interface Floor {
+export interface Place {
   readonly id: string;
   readonly seq: number;
 }
@@ -58,6 +62,8 @@ export interface State {
   /** What was written and is not in the window yet, in order. */
   readonly outbox: ByChat<readonly LocalMessage[]>;
   readonly changes: ByChat<readonly Change[]>;
+  /** Up to where the caller has read without the server having confirmed it. */
+  readonly reading: ByChat<number>;
   readonly typing: ByChat<TypingState>;
   /** By message: pieces of a stream that came before those in front of them. */
   readonly early: Readonly<Record<string, readonly Delta[]>>;
@@ -75,13 +81,25 @@ export const initialState = (status: Status): State => ({
   left: {},
   outbox: {},
   changes: {},
+  reading: {},
   typing: {},
   early: {},
   agents: [],
   drafts: {},
 });
 
-export const isBehind = ({ chat, window, heard }: ChatState): boolean =>
-  heard > chat.seq || (window !== null && window.seq < chat.seq);
+/** Up to where every change is in all that is loaded of a conversation; null if nothing is. */
+export function loadedSeq({ window, aside }: ChatState): number | null {
+  if (!window) return null;
+  return Math.min(window.seq, aside?.seq ?? window.seq);
+}
+
+export function loadedMessage({ window, aside }: ChatState, id: string): LocalMessage | undefined {
+  const isIt = (message: LocalMessage) => message.id === id;
+  return window?.items.findLast(isIt) ?? aside?.items.findLast(isIt);
+}
+
+export const isBehind = (state: ChatState): boolean =>
+  state.heard > state.chat.seq || (loadedSeq(state) ?? state.chat.seq) < state.chat.seq;
 
 export const isDoubtful = ({ doubts, answered }: ChatState): boolean => doubts > answered;

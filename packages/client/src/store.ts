@@ -66,13 +66,11 @@ const NOBODY: TypingState = { actors: [] };
 function selector(): (state: State, name: PieceName) => Pieces[PieceName] {
   const shown = new Map<string, { made: readonly unknown[]; value: MessageWindow }>();
 
-  function messages({ chats, outbox, changes }: State, id: string): MessageWindow {
-    const { window = null } = chats[id] ?? {};
-    const last = shown.get(id);
-    const made = [window, outbox[id], changes[id]];
+  function window(name: string, ...made: Parameters<typeof shownMessages>): MessageWindow {
+    const last = shown.get(name);
     if (last?.made.every((part, place) => part === made[place])) return last.value;
-    const value = shownMessages(window, outbox[id], changes[id]);
-    shown.set(id, { made, value });
+    const value = shownMessages(...made);
+    shown.set(name, { made, value });
     return value;
   }
 
@@ -82,7 +80,11 @@ function selector(): (state: State, name: PieceName) => Pieces[PieceName] {
       case "chat":
         return state.chats[id]?.chat ?? null;
       case "messages":
-        return messages(state, id);
+        return window(name, state.chats[id]?.window ?? null, state.outbox[id], state.changes[id]);
+      case "aside": {
+        const { aside = null } = state.chats[id] ?? {};
+        return aside && window(name, aside, undefined, state.changes[id]);
+      }
       case "typing":
         return state.typing[id] ?? NOBODY;
       case "draft":

@@ -1,6 +1,6 @@
 import { onMessage } from "./chats.ts";
 import { put } from "./share.ts";
-import type { ChatState, State } from "./state.ts";
+import { type ChatState, loadedMessage, type State } from "./state.ts";
 import { append, type Delta } from "./stream.ts";
 
 /** A message with more of its stream; what does not fit yet waits for what is missing. */
@@ -30,7 +30,7 @@ export function released(state: State): State {
 }
 
 function streamingChat(state: State, id: string): string | undefined {
-  const holds = ({ chat, window }: ChatState) =>
-    chat.last_message?.id === id || window?.items.findLast((message) => message.id === id);
+  const holds = (each: ChatState) =>
+    each.chat.last_message?.id === id || loadedMessage(each, id) !== undefined;
   return Object.values(state.chats).find(holds)?.chat.id;
 }

@@ -1,8 +1,9 @@
 import type { EventFrame } from "@parley/protocol";
-import { isUnauthorized } from "./errors.ts";
+import { callError, isUnauthorized } from "./errors.ts";
 import { healer, isUncounted } from "./heal.ts";
 import { once } from "./once.ts";
 import { type Patience, pause, pauseBefore, untilAnswered } from "./retry.ts";
+import { loadedMessage } from "./state.ts";
 import type { Store } from "./store.ts";
 import type { LiveModel, Operations } from "./types.ts";
 
@@ -14,8 +15,16 @@ export type SyncApi = Pick<
   "getChat" | "getChats" | "getChatHistory" | "getMessage" | "getUpdates" | "getMyAgents"
 >;
 
-export interface Sync
-  extends Pick<LiveModel, "openChat" | "loadOlder" | "loadMoreChats" | "refreshAgents"> {
+type Loading =
+  | "openChat"
+  | "loadOlder"
+  | "showAround"
+  | "loadAside"
+  | "closeAside"
+  | "loadMoreChats"
+  | "refreshAgents";
+
+export interface Sync extends Pick<LiveModel, Loading> {
   /** Brings everything to the server's state after the connection was made; false if it was lost again. */
   catchUp(): Promise<boolean>;
   /** The connection was lost, or is not wanted any more. */
@@ -121,6 +130,26 @@ export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sy
     store.dispatch({ type: "history", chatId, page, since: window.seq, before });
   }
 
+  async function around(chatId: string, id: string): Promise<void> {
+    const chat = store.state.chats[chatId];
+    if (!chat || loadedMessage(chat, id)) return;
+    const page = await api.getChatHistory({ chat_id: chatId, around: id, limit: PAGE });
+    if (!page.items.some((message) => message.id === id)) {
+      throw callError("not_found", "not found: message");
+    }
+    store.dispatch({ type: "aside", chatId, page, since: chat.chat.seq });
+  }
+
+  async function further(chatId: string, direction: "older" | "newer"): Promise<void> {
+    const aside = store.state.chats[chatId]?.aside;
+    const id = (direction === "older" ? aside?.floor : aside?.ceiling)?.id;
+    if (!aside || id === undefined) return;
+    const next = direction === "older" ? { before: id } : { after: id };
+    const page = await api.getChatHistory({ chat_id: chatId, ...next, limit: PAGE });
+    const from = { id, direction };
+    store.dispatch({ type: "aside", chatId, page, since: aside.seq, from });
+  }
+
   async function refreshAgents(): Promise<void> {
     const { items } = await api.getMyAgents();
     store.dispatch({ type: "agents", agents: items });
@@ -139,6 +168,15 @@ export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sy
     openChat,
     loadOlder: (chatId) =>
       once(loading, chatId, () => untilAnswered(patience, () => older(chatId))),
+    async showAround(chatId, messageId) {
+      await openChat(chatId);
+      await untilAnswered(patience, () => around(chatId, messageId));
+    },
+    loadAside: (chatId, direction) =>
+      once(loading, `${chatId} ${direction}`, () =>
+        untilAnswered(patience, () => further(chatId, direction)),
+      ),
+    closeAside: (chatId) => store.dispatch({ type: "asideClosed", chatId }),
     async loadMoreChats() {
       const cursor = nextChats;
       if (cursor === null) return false;

@@ -22,7 +22,10 @@ export interface ClientOptions {
   url?: string;
   /** An access token from an earlier sign-in. */
   token?: string;
-  /** Where unsent messages and drafts survive a reload; nowhere by default. */
+  /**
+   * Where unsent messages, drafts and the latest of what was shown survive a reload; nowhere by
+   * default. Signing out forgets what was shown.
+   */
   storage?: KeyValueStorage;
   /** How long a call may take before it fails; 20 s by default. */
   timeoutMs?: number;
@@ -42,7 +45,7 @@ export interface KeyValueStorage {
 
 /**
  * `signed_out`: there is no valid token. `connecting`: the first connection is being made.
- * `online`: connected and up to date. `offline`: connection lost, coming back by itself.
+ * `online`: connected and up to date. `offline`: no connection; it comes by itself.
  */
 export type Status = "signed_out" | "connecting" | "online" | "offline";
 
@@ -62,11 +65,13 @@ export interface LocalChat extends Conversation {
   readonly reads: Readonly<Record<string, number>>;
 }
 
-/** A window on a conversation's messages, oldest first, without gaps up to the latest. */
+/** A window on a conversation's messages, oldest first and without gaps. */
 export interface MessageWindow {
   readonly items: readonly LocalMessage[];
   /** Whether older ones can be loaded. */
   readonly hasOlder: boolean;
+  /** Whether newer ones can be loaded; never of the latest ones, which come by themselves. */
+  readonly hasNewer: boolean;
   /** False until the first page is there. */
   readonly loaded: boolean;
 }
@@ -89,7 +94,10 @@ export interface Pieces {
   unread: { readonly human: number; readonly agent: number; readonly mentions: number };
   agents: readonly AgentProfile[];
   [chat: `chat:${string}`]: LocalChat | null;
+  /** The messages up to the latest. */
   [messages: `messages:${string}`]: MessageWindow;
+  /** Messages further back, as long as those between them and the latest are not loaded. */
+  [aside: `aside:${string}`]: MessageWindow | null;
   [typing: `typing:${string}`]: TypingState;
   /** The text the person was writing there when they last left. */
   [draft: `draft:${string}`]: string;
@@ -106,6 +114,14 @@ export interface LiveModel {
   /** Loads a conversation's latest messages if they are not there, and keeps them up to date. */
   openChat(chatId: string): Promise<void>;
   loadOlder(chatId: string): Promise<void>;
+  /**
+   * Loads a message and those around it, if it is not loaded, without all that was said since: as
+   * `aside:<id>`, or right into `messages:<id>` if nothing between is missing. Kept up to date too.
+   */
+  showAround(chatId: string, messageId: string): Promise<void>;
+  /** Loads what is next to `aside:<id>`, which ends when it has met the latest messages. */
+  loadAside(chatId: string, direction: "older" | "newer"): Promise<void>;
+  closeAside(chatId: string): void;
   /** Loads further conversations of the list; false when there are no more. */
   loadMoreChats(): Promise<boolean>;
   /** Writes a message at once; it leaves when the connection allows, exactly once and in order. Returns its `client_msg_id`. */

@@ -8,6 +8,15 @@ interface Page {
   document?: Target & { visibilityState: string };
 }
 
+/** Calls when the page goes out of sight, and may end any moment. */
+export function onHide(hide: () => void): void {
+  const { window, document } = globalThis as unknown as Page;
+  window?.addEventListener?.("pagehide", hide);
+  document?.addEventListener?.("visibilitychange", () => {
+    if (document.visibilityState === "hidden") hide();
+  });
+}
+
 /** Calls when the network or the tab comes back, where there are such things; returns how to stop. */
 export function onWake(wake: () => void): () => void {
   const { window, document } = globalThis as unknown as Page;

@@ -1,6 +1,6 @@
 import type { EventFrame, Message } from "@parley/protocol";
 import { asSent, changed, changedId, later } from "./message.ts";
-import type { ChatState, Window } from "./state.ts";
+import type { ChatState, Place, Window } from "./state.ts";
 import type { LocalMessage } from "./types.ts";
 
 export interface HistoryPage {
@@ -10,8 +10,18 @@ export interface HistoryPage {
 
 /** The latest page, as the server had it at `seq` or later. */
 export function openedWindow(page: HistoryPage, gone: ReadonlySet<string>, seq: number): Window {
-  const window = { items: [], floor: floorOf(page), seq };
+  const window = { items: [], floor: floorOf(page), ceiling: null, seq };
   return withMessages(window, page.items, gone);
+}
+
+/** A page from the middle, which does not say on which side of it there is more. */
+export function windowAround(
+  { items }: HistoryPage,
+  gone: ReadonlySet<string>,
+  seq: number,
+): Window {
+  const window = { items: [], floor: placeAt(items[0]), ceiling: placeAt(items.at(-1)), seq };
+  return withMessages(window, items, gone);
 }
 
 /** The window with the page before it; back to `seq`, since when changes of these messages were not heard. */
@@ -25,8 +35,54 @@ export function withOlder(
   return withMessages({ ...window, floor, seq: Math.min(window.seq, seq) }, page.items, gone);
 }
 
-function floorOf({ items: [oldest], has_more }: HistoryPage): Window["floor"] {
-  return has_more && oldest ? { id: oldest.id, seq: oldest.seq } : null;
+/** The same with the page after it. */
+export function withNewer(
+  window: Window,
+  { items, has_more }: HistoryPage,
+  gone: ReadonlySet<string>,
+  seq: number,
+): Window {
+  const ceiling = has_more ? placeAt(items.at(-1)) : null;
+  return withMessages({ ...window, ceiling, seq: Math.min(window.seq, seq) }, items, gone);
+}
+
+const floorOf = ({ items, has_more }: HistoryPage): Place | null =>
+  has_more ? placeAt(items[0]) : null;
+
+const placeAt = (message: Message | undefined): Place | null =>
+  message ? { id: message.id, seq: message.seq } : null;
+
+/** What was loaded further back becomes part of the window as soon as nothing between them is missing. */
+export function joined(state: ChatState): ChatState {
+  const { window, aside } = state;
+  if (!window || !aside) return state;
+  const from = window.floor?.seq ?? 0;
+  if (aside.ceiling && aside.ceiling.seq < from) return state;
+  const older = aside.items.filter(({ seq }) => seq < from);
+  return {
+    ...state,
+    aside: null,
+    window: {
+      items: [...older, ...window.items],
+      floor: (aside.floor?.seq ?? 0) < from ? aside.floor : window.floor,
+      ceiling: null,
+      seq: Math.min(window.seq, aside.seq),
+    },
+  };
+}
+
+/** The window without all but its latest messages. */
+export function latestOf(window: Window, most: number): Window {
+  const items = window.items.slice(-most);
+  const isWhole = items.length === window.items.length;
+  return { ...window, items, floor: isWhole ? window.floor : placeAt(items[0]) };
+}
+
+/** The conversation with both of its windows changed. */
+export function onWindows(state: ChatState, change: (window: Window) => Window): ChatState {
+  const window = state.window && change(state.window);
+  const aside = state.aside && change(state.aside);
+  return window === state.window && aside === state.aside ? state : { ...state, window, aside };
 }
 
 /** The window with messages fetched: new ones in their places, known ones in their later version. */
@@ -38,7 +94,7 @@ export function withMessages(
   const items = [...window.items];
   let isSame = true;
   for (const message of fetched) {
-    if (gone.has(message.id) || message.seq < (window.floor?.seq ?? 0)) continue;
+    if (gone.has(message.id) || !isWithin(window, message.seq)) continue;
     const place = placeOf(items, message.seq);
     const known = items[place];
     const next = known?.id === message.id ? later(known, message) : asSent(message);
@@ -47,6 +103,9 @@ export function withMessages(
   }
   return isSame ? window : { ...window, items };
 }
+
+const isWithin = ({ floor, ceiling }: Window, seq: number): boolean =>
+  seq >= (floor?.seq ?? 0) && seq <= (ceiling?.seq ?? Number.POSITIVE_INFINITY);
 
 /** Where a message of that place stands, or would stand. */
 function placeOf(items: readonly LocalMessage[], seq: number): number {
@@ -81,11 +140,12 @@ export function mapMessage(
 
 /** The window after a counted event; as it was when something before the event is missing. */
 export function windowAfter(
-  { window, gone }: ChatState,
+  window: Window,
   frame: EventFrame,
+  gone: ReadonlySet<string>,
   me: string | undefined,
-): Window | null {
-  if (!window || frame.at?.seq !== window.seq + 1) return window;
+): Window {
+  if (frame.at?.seq !== window.seq + 1) return window;
   return { ...withEvent(window, frame, gone, me), seq: frame.at.seq };
 }
 

@@ -27,6 +27,7 @@ const unread = (state: State) => chatOf(state).chat.unread;
 const updates = (seq: number, messages = [aMessage()], deleted_ids: string[] = []) => ({
   type: "updates" as const,
   chatId: CHAT,
+  since: 0,
   page: {
     messages,
     deleted_ids,
@@ -163,6 +164,30 @@ describe("messages", () => {
         before: "m2",
       },
     );
+    expect(isBehind(chatOf(state))).toBe(true);
+  });
+
+  test("loaded meanwhile are not up to date because of an answer that begins later", () => {
+    const state = run(
+      initialState("online"),
+      { type: "snapshots", snapshots: [aChat({ seq: 3 })] },
+      {
+        type: "history",
+        chatId: CHAT,
+        page: { items: [aMessage({ seq: 2 })], has_more: true },
+        since: 3,
+      },
+      // Asked for before the counter was 3, when the first message had not been edited yet.
+      {
+        type: "history",
+        chatId: CHAT,
+        page: { items: [aMessage({ seq: 1 })], has_more: false },
+        since: 2,
+        before: "m2",
+      },
+      { ...updates(4, [aMessage({ seq: 4 })]), since: 3 },
+    );
+    expect(ids(state)).toEqual(["m1", "m2", "m4"]);
     expect(isBehind(chatOf(state))).toBe(true);
   });
 

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { type Person, people } from "../../../tests/support/client.ts";
 import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
 import type { Client } from "../src/index.ts";
-import { clientOf, connected, online, type TestClient } from "./support/clients.ts";
+import { clientOf, connected, memoryStorage, online, type TestClient } from "./support/clients.ts";
 import { FaultyLine } from "./support/proxy.ts";
 import { equalsServer, loadAll, tellable, viewOf } from "./support/view.ts";
 
@@ -11,13 +11,18 @@ const RUNS = 20;
 
 let server: TestServer;
 let crowd: readonly Person[];
-/** With more messages than one page has. */
+/** With more messages than one page has, and some of them from further back. */
 let longChat: string;
+let early: string[];
 beforeAll(async () => {
   server = await startServer(noRates);
   crowd = await people(server.url, "ann", "bob", "cat");
   await crowd[0]?.call("setAgentKey", { provider: "claude", api_key: "sandbox-1234567890" });
-  longChat = await startChat("Long", 120);
+  longChat = await startChat("Long", 240);
+  const history = { chat_id: longChat, limit: 100 };
+  const { items = [] } = (await crowd[0]?.call("getChatHistory", history)) ?? {};
+  const before = { ...history, before: items[0]?.id ?? "" };
+  early = (await crowd[0]?.call("getChatHistory", before))?.items.map(({ id }) => id) ?? [];
 }, 30_000);
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -26,15 +31,26 @@ interface Seat extends AsyncDisposable {
   person: Person;
   client: TestClient;
   proxy: FaultyLine;
+  /** Ends the client, and begins another one with what the first has kept. */
+  restart(): void;
 }
 
 async function seat(person: Person): Promise<Seat> {
   const proxy = await FaultyLine.to(server.url);
-  const client = clientOf(person, proxy.url, { timeoutMs: 3000 });
+  const storage = memoryStorage();
+  const begin = () => clientOf(person, proxy.url, { timeoutMs: 3000, storage });
+  let client = begin();
   return {
     person,
-    client,
+    get client() {
+      return client;
+    },
     proxy,
+    restart() {
+      client.close();
+      client = begin();
+      client.connect().catch(asExpected);
+    },
     async [Symbol.asyncDispose]() {
       client.close();
       await proxy[Symbol.asyncDispose]();
@@ -54,9 +70,11 @@ const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom(
     ...["send", "send", "send", "mention", "reply", "edit", "delete", "hide", "react", "react"],
     ...["read", "title", "add", "remove", "leave", "name", "open", "older", "typing"],
+    ...["around", "around", "aside", "aside", "closeAside"],
     ...["away", "awayEdit", "awayRead", "awayHide", "awayReact", "awayDelete"],
     ...["ask", "ask", "brake"],
     ...["cut", "cut", "cutLater", "cutLater", "refuse", "allow", "delay", "breathe", "breathe"],
+    ...["restart", "restart"],
   ),
   seat: fc.nat(3),
   other: fc.nat(2),
@@ -69,10 +87,12 @@ const EMOJIS = ["👍", "🎉", "❤️"] as const;
 function perform(chats: string[], seats: Seat[], step: Step): unknown {
   const { kind, pick, text } = step;
   const chat_id = chats[pick % chats.length] ?? "";
-  const { client, proxy, person } = seats[step.seat] as Seat;
+  const { client, proxy, person, restart } = seats[step.seat] as Seat;
   const { model } = client;
   const username = (crowd[step.other] as Person).username;
-  const { items } = model.get(`messages:${chat_id}`);
+  const { items } = model.get(pick % 3 === 0 ? `aside:${chat_id}` : `messages:${chat_id}`) ?? {
+    items: [],
+  };
   const target = items[pick % Math.max(items.length, 1)];
   const message_id = target?.id ?? Bun.randomUUIDv7();
   const ids = items.slice(pick % 5, (pick % 5) + 2).map(({ id }) => id);
@@ -96,6 +116,9 @@ function perform(chats: string[], seats: Seat[], step: Step): unknown {
     name: () => client.updateMe({ display_name: text }),
     open: () => model.openChat(chat_id),
     older: () => model.loadOlder(chat_id),
+    around: () => model.showAround(longChat, early[pick % early.length] ?? ""),
+    aside: () => model.loadAside(longChat, pick % 2 === 0 ? "older" : "newer"),
+    closeAside: () => pick % 2 === 0 && model.closeAside(longChat),
     typing: () => model.typing(chat_id),
     away: () => person.call("sendMessage", { chat_id, content: `${text} @${username}` }),
     awayEdit: () => person.call("editMessage", { message_id, content: `${text} @${username}` }),
@@ -103,6 +126,7 @@ function perform(chats: string[], seats: Seat[], step: Step): unknown {
     awayHide: () => person.call("deleteMessagesForMe", { chat_id, message_ids }),
     awayReact: () => person.call("setMessageReaction", { message_id, emoji }),
     awayDelete: () => person.call("deleteMessages", { chat_id, message_ids }),
+    restart,
     cut: () => proxy.cut(),
     cutLater: () => proxy.cutAfter(pick * 3, pick % 2 === 0 ? "toClient" : "toServer"),
     refuse: () => proxy.refuse(true),

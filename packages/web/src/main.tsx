@@ -5,14 +5,19 @@ import { ParleyProvider } from "@parley/client/react";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App.tsx";
+import { startWorker } from "./lib/worker.ts";
 import { openClient } from "./session/client.ts";
+import { Failure } from "./ui/Failure.tsx";
 
 const root = document.getElementById("root");
 if (!root) throw new Error("the page has no place for the client");
 createRoot(root).render(
   <StrictMode>
-    <ParleyProvider client={openClient()}>
-      <App />
-    </ParleyProvider>
+    <Failure>
+      <ParleyProvider client={openClient()}>
+        <App />
+      </ParleyProvider>
+    </Failure>
   </StrictMode>,
 );
+startWorker();

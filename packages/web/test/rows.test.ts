@@ -51,6 +51,29 @@ describe("rows", () => {
     expect(rows.every(({ day, first }) => day !== null && first)).toBe(true);
   });
 
+  test("rows of messages that stayed are taken over, whatever came after them", () => {
+    const messages = [
+      message(1, "ada", 0),
+      message(2, "bob", 1),
+      message(3, "bob", 2),
+      message(4, "bob", 20),
+    ];
+    const made = rowsOf(messages, "ada", 2);
+    const changes: Record<string, LocalMessage[]> = {
+      nothing: [...messages],
+      "one more": [...messages, message(5, "bob", 21)],
+      "one more by another": [...messages, message(5, "ada", 21)],
+      "one fewer": messages.slice(0, -1),
+      "one before": [message(0, "eve", 0), ...messages],
+      "one in the middle": messages.with(2, message(3, "eve", 2)),
+      "all gone": [],
+    };
+    for (const [name, next] of Object.entries(changes)) {
+      expect([name, rowsOf(next, "ada", 2, made)]).toEqual([name, rowsOf(next, "ada", 2)]);
+    }
+    expect(rowsOf([...messages, message(5, "bob", 21)], "ada", 2, made)[0]).toBe(made[0]);
+  });
+
   test("the line stands above the first message of another that was not read", () => {
     const messages = [message(1, "bob", 0), message(2, "ada", 1), message(3, "bob", 2)];
     const lines = (readUpTo: number | null) =>

@@ -56,6 +56,8 @@ export async function loadAll({ model }: Client): Promise<void> {
   while (await model.loadMoreChats());
   for (const id of model.get("chats")) {
     await model.openChat(id).catch(() => {});
+    // What was loaded further back is not loaded again: it has to be right as it is.
+    while (model.get(`aside:${id}`)) await model.loadAside(id, "newer");
     while (model.get(`messages:${id}`).hasOlder) await model.loadOlder(id);
   }
 }

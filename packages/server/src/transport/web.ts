@@ -47,12 +47,13 @@ export function webClient(): (path: string) => Page | undefined {
   };
   return (path) => {
     if (VIEWS.test(path)) return (request) => serve("/index.html", request);
-    return path.startsWith("/assets/") ? (request) => serve(path, request) : undefined;
+    const isOwn = path.startsWith("/assets/") || path === "/service-worker.js";
+    return isOwn ? (request) => serve(path, request) : undefined;
   };
 }
 
 function respond(request: Request, path: string, { type, etag, bodies }: Served): Response {
-  const page = path === "/index.html";
+  const page = !path.startsWith("/assets/");
   const headers = new Headers({
     "content-type": type,
     "cache-control": page ? "no-cache" : "public, max-age=31536000, immutable",

@@ -5,6 +5,7 @@ import { complain } from "../lib/action.ts";
 import { CopyButton } from "../markdown/CodeBlock.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
+import { Icon } from "../ui/Icon.tsx";
 import { KeySection } from "./KeySection.tsx";
 import { LimitsForm } from "./LimitsForm.tsx";
 import { ProfileForm } from "./ProfileForm.tsx";
@@ -71,8 +72,8 @@ function Fold({ title, children }: { title: string; children: ReactNode }) {
   return (
     <details className="group/fold border-t border-line pt-4">
       <summary className="flex items-center gap-2 rounded-sm text-base font-semibold">
-        <span className="inline-block text-ink-3 transition-transform group-open/fold:rotate-90">
-          ›
+        <span className="text-ink-3 transition-transform group-open/fold:rotate-90">
+          <Icon name="next" size={16} />
         </span>
         {title}
       </summary>

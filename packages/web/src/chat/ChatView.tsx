@@ -2,7 +2,7 @@ import type { LocalMessage } from "@parley/client";
 import { useChat, useClient } from "@parley/client/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { wordsFor } from "../lib/action.ts";
-import { navigate } from "../lib/router.ts";
+import { navigate, type Route } from "../lib/router.ts";
 import { Button } from "../ui/Button.tsx";
 import { ChatHeader } from "./ChatHeader.tsx";
 import { ChatSkeleton } from "./ChatSkeleton.tsx";
@@ -13,12 +13,11 @@ import { MessageList, type MessageListHandle } from "./MessageList.tsx";
 import { Receipt } from "./Receipt.tsx";
 
 interface ChatViewProps {
-  id: string;
-  /** A message to show, as from a search. */
-  target: string | null;
+  route: Extract<Route, { name: "chat" }>;
 }
 
-export function ChatView({ id, target }: ChatViewProps) {
+export function ChatView({ route }: ChatViewProps) {
+  const { id } = route;
   const chat = useChat(id);
   const client = useClient();
   const list = useRef<MessageListHandle>(null);
@@ -37,8 +36,8 @@ export function ChatView({ id, target }: ChatViewProps) {
   const known = useRef(false);
   known.current ||= loaded;
   useEffect(() => {
-    if (target && loaded) onJump(target);
-  }, [target, loaded, onJump]);
+    if (route.message && loaded) onJump(route.message);
+  }, [route, loaded, onJump]);
 
   const tools = useMemo(
     () =>

@@ -1,13 +1,13 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
+import { EmojiPicker } from "../emoji/EmojiPicker.tsx";
 import { complain } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle } from "../lib/names.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { ComposerBanner } from "./ComposerBanner.tsx";
 import { useTools } from "./context.ts";
-import { EmojiPicker } from "./EmojiPicker.tsx";
 import { MentionList } from "./MentionList.tsx";
 import { candidates, complete, mentionAt } from "./mention.ts";
 
@@ -133,8 +133,10 @@ export function Composer({ writing, onWriting, onSent }: ComposerProps) {
     else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       submit();
-    } else if (event.key === "Escape" && writing.kind !== "new") leave();
-    else if (event.key === "ArrowUp" && text === "" && writing.kind === "new") {
+    } else if (event.key === "Escape" && writing.kind !== "new") {
+      event.preventDefault();
+      leave();
+    } else if (event.key === "ArrowUp" && text === "" && writing.kind === "new") {
       if (editLast()) event.preventDefault();
     }
   };
@@ -150,7 +152,7 @@ export function Composer({ writing, onWriting, onSent }: ComposerProps) {
             event.preventDefault();
             submit();
           }}
-          className="rounded-lg border border-edge bg-surface shadow-low transition-shadow focus-within:border-accent focus-within:outline focus-within:outline-accent"
+          className="rounded-lg border border-edge bg-surface shadow-low transition-shadow focus-within:border-accent focus-within:ring-3 focus-within:ring-accent-soft"
         >
           {writing.kind !== "new" && <ComposerBanner writing={writing} onCancel={leave} />}
           <div className="flex items-end gap-1 p-1.5">

@@ -1,5 +1,5 @@
 import { useClient } from "@parley/client/react";
-import { type FormEvent, useEffect, useState } from "react";
+import { type FormEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { complain, useAction, wordsFor } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle } from "../lib/names.ts";
@@ -11,23 +11,33 @@ import { useTools } from "./context.ts";
 import { GroupAgents } from "./GroupAgents.tsx";
 import { Members } from "./Members.tsx";
 
-const LABEL = "Details";
-
 /** Beside the conversation where there is room, over it where there is not. */
 export function Details({ onClose }: { onClose: () => void }) {
   const { chat } = useTools();
   const group = chat.kind === "group";
+  const panel = useRef<HTMLElement>(null);
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
-      const inside = document.activeElement?.closest("aside, dialog, [popover]");
-      if (event.key === "Escape" && inside?.ariaLabel === LABEL) onClose();
+      // What floats above it, and what is being written, come first.
+      const isTaken = document.activeElement?.closest("dialog, [popover]");
+      if (event.key !== "Escape" || event.defaultPrevented || isTaken) return;
+      onClose();
     };
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
   }, [onClose]);
+  useLayoutEffect(() => {
+    const inside = panel.current;
+    const opener = document.activeElement;
+    return () => {
+      const isInside = inside?.contains(document.activeElement);
+      if (isInside && opener instanceof HTMLElement) opener.focus();
+    };
+  }, []);
   return (
     <aside
-      aria-label={LABEL}
+      ref={panel}
+      aria-label="Details"
       className="flex w-84 shrink-0 flex-col overflow-y-auto border-l border-line bg-surface max-lg:fixed max-lg:inset-y-0 max-lg:right-0 max-lg:z-30 max-lg:w-full max-lg:shadow-pop sm:max-lg:w-96"
     >
       <header className="flex h-15 shrink-0 items-center justify-between border-b border-line pr-3 pl-5">

@@ -3,7 +3,7 @@ import type { AgentProfile, GroupAgent } from "@parley/protocol";
 import { useCallback, useEffect, useState } from "react";
 import { complain } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
-import { isMyAgent, ownerOf } from "../lib/names.ts";
+import { isMyAgent } from "../lib/names.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button, IconButton } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
@@ -97,7 +97,8 @@ function AgentEntry({ entry, onChange }: { entry: GroupAgent; onChange: Change }
         <span className="min-w-0 flex-1">
           <span className="block truncate text-base font-medium">{agent.display_name}</span>
           <span className="block truncate text-xs text-ink-3">
-            @{agent.username} · {mine ? "yours" : `belongs to @${ownerOf(agent.username)}`}
+            @{agent.username}
+            {mine && " · yours"}
           </span>
         </span>
         {(mine || chat.admin === me.username) && (
@@ -131,7 +132,10 @@ function Absent({ agents, onChange }: { agents: AgentProfile[]; onChange: Change
   const { chat } = useTools();
   const client = useClient();
   return agents.map(({ username, display_name }) => (
-    <div key={username} className="flex items-center gap-3 px-3">
+    <div
+      key={username}
+      className="flex items-center gap-3 rounded-lg border border-dashed border-line p-3"
+    >
       <Avatar account={{ username, display_name, kind: "agent" }} size={32} />
       <span className="min-w-0 flex-1">
         <span className="block truncate text-base font-medium">{display_name}</span>

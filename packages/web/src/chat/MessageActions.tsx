@@ -1,6 +1,7 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import { useRef, useState } from "react";
+import { EmojiPicker } from "../emoji/EmojiPicker.tsx";
 import { complain } from "../lib/action.ts";
 import { copyText } from "../lib/copy.ts";
 import { useSelf } from "../lib/me.ts";
@@ -9,7 +10,6 @@ import { IconButton } from "../ui/Button.tsx";
 import { Menu, type MenuItem } from "../ui/Menu.tsx";
 import { toast } from "../ui/Toasts.tsx";
 import { useTools } from "./context.ts";
-import { EmojiPicker } from "./EmojiPicker.tsx";
 import { maySteer } from "./steer.ts";
 
 interface ActionsProps {
@@ -71,11 +71,7 @@ function useItems(message: LocalMessage, mine: boolean): MenuItem[] {
     },
   ];
   if (mine) items.push({ icon: "edit", label: "Edit", onSelect: () => onEdit(message) });
-  if (
-    turn &&
-    finalized_at &&
-    maySteer(message, chat, me, client.model.get(`messages:${chat.id}`))
-  ) {
+  if (turn && finalized_at && maySteer(message, chat, me, client.model)) {
     items.push({
       icon: "retry",
       label: "Answer again",

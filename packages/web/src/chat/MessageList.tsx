@@ -1,27 +1,15 @@
 import type { LocalMessage } from "@parley/client";
-import { useClient, useMessages } from "@parley/client/react";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import {
-  type KeyboardEvent,
-  type Ref,
-  useCallback,
-  useEffect,
-  useImperativeHandle,
-  useLayoutEffect,
-  useMemo,
-  useRef,
-  useState,
-} from "react";
+import { useAside, useClient, useMessages } from "@parley/client/react";
+import { type Ref, useCallback, useImperativeHandle, useRef, useState } from "react";
 import { complain } from "../lib/action.ts";
-import { useSelf } from "../lib/me.ts";
 import { Announcer } from "./Announcer.tsx";
 import { MessagesSkeleton } from "./ChatSkeleton.tsx";
 import { useTools } from "./context.ts";
 import { Empty } from "./Empty.tsx";
+import { Feed, type FeedHandle, type Start } from "./Feed.tsx";
 import { JumpToLatest } from "./JumpToLatest.tsx";
-import { MessageRow } from "./MessageRow.tsx";
+import { loadedMessage } from "./loaded.ts";
 import { useReading } from "./reading.ts";
-import { rowsOf } from "./rows.ts";
 import { TypingLine } from "./TypingLine.tsx";
 
 export interface MessageListHandle {
@@ -29,178 +17,117 @@ export interface MessageListHandle {
   toLatest: () => void;
 }
 
-/** Within so many pixels of the end, the list follows what comes. */
-const NEAR_END = 80;
-/** Older messages are asked for while so many are still above. */
-const AHEAD = 12;
-
+/** The latest messages; or those around one from further back, until they have met the latest. */
 export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
   const { chat } = useTools();
-  const me = useSelf();
-  const client = useClient();
-  const { items, hasOlder, loaded } = useMessages(chat.id);
-  const box = useRef<HTMLDivElement>(null);
+  const { model } = useClient();
+  const live = useMessages(chat.id);
+  const aside = useAside(chat.id);
+  const shown = aside ?? live;
+  const feed = useRef<FeedHandle>(null);
+  const start = useRef<Start>("left");
   // Null until the list has found its place.
   const [atEnd, setAtEnd] = useState<boolean | null>(null);
-  const [flash, setFlash] = useState<string | null>(null);
-  const { line, seen } = useReading(chat, items, atEnd === true);
-  const rows = useMemo(() => rowsOf(items, me.username, line), [items, me.username, line]);
-  const latest = useRef(rows);
-  latest.current = rows;
-  const placed = useRef(false);
+  const line = useReading(chat, live.items, atEnd === true && !aside);
+  const visit = useVisit(shown.items);
+  const { loading, load } = useMore(chat.id, aside !== null);
 
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => box.current,
-    estimateSize: (index) => estimate(rows[index]?.message),
-    getItemKey: (index) => rows[index]?.key ?? index,
-    anchorTo: "end",
-    followOnAppend: true,
-    scrollEndThreshold: NEAR_END,
-    overscan: 8,
-    paddingStart: 24,
-    paddingEnd: 24,
-    directDomUpdates: true,
-    onChange: (instance) => setAtEnd((was) => (placed.current ? instance.isAtEnd() : was)),
-  });
+  const toLatest = useCallback(() => {
+    if (!model.get(`aside:${chat.id}`)) return feed.current?.toEnd();
+    start.current = "latest";
+    model.closeAside(chat.id);
+  }, [model, chat.id]);
 
-  useLayoutEffect(() => {
-    if (!loaded) return;
-    const fresh = latest.current.findIndex((row) => row.fresh);
-    if (fresh < 0) {
-      virtual.scrollToEnd();
-      setAtEnd(true);
-    } else virtual.scrollToIndex(fresh, { align: "start" });
-    placed.current = true;
-  }, [loaded, virtual]);
-
-  const { loading, loadOlder } = useOlder(chat.id);
-  const firstShown = virtual.getVirtualItems()[0]?.index ?? 0;
-  useEffect(() => {
-    if (loaded && hasOlder && firstShown < AHEAD) loadOlder();
-  }, [loaded, hasOlder, firstShown, loadOlder]);
-
-  const toLatest = useCallback(() => virtual.scrollToEnd(), [virtual]);
   const jumpTo = useCallback(
     async (id: string) => {
-      const place = () => latest.current.findIndex(({ message }) => message.id === id);
-      while (place() < 0 && client.model.get(`messages:${chat.id}`).hasOlder) {
-        await client.model.loadOlder(chat.id);
+      await model.openChat(chat.id);
+      if (feed.current?.show(id)) return;
+      start.current = { message: id };
+      try {
+        if (loadedMessage(model, chat.id, id)) model.closeAside(chat.id);
+        else await model.showAround(chat.id, id);
         await new Promise(requestAnimationFrame);
+        feed.current?.show(id);
+      } finally {
+        start.current = "left";
       }
-      if (place() < 0) return;
-      virtual.scrollToIndex(place(), { align: "center" });
-      setFlash(id);
     },
-    [client, chat.id, virtual],
+    [model, chat.id],
   );
-  useImperativeHandle(ref, () => ({ toLatest, jumpTo: (id) => void jumpTo(id).catch(complain) }));
+  useImperativeHandle(ref, () => ({ toLatest, jumpTo: (id) => void jumpTo(id).catch(complain) }), [
+    toLatest,
+    jumpTo,
+  ]);
 
-  const pressed = (event: KeyboardEvent<HTMLDivElement>) => {
-    const from = rowIndex(event.target);
-    if (from === null || (event.key !== "ArrowUp" && event.key !== "ArrowDown")) return;
-    event.preventDefault();
-    const to = Math.min(Math.max(from + (event.key === "ArrowUp" ? -1 : 1), 0), rows.length - 1);
-    virtual.scrollToIndex(to);
-    requestAnimationFrame(() => rowElement(box.current, to)?.focus());
-  };
-
-  const lastOwn = useMemo(() => lastSent(items, me.username), [items, me.username]);
+  const isEmpty = shown.items.length === 0;
   return (
     <div className="relative min-h-0 flex-1">
       <h2 className="sr-only">Messages</h2>
-      <div
-        ref={box}
-        className="h-full overflow-x-hidden overflow-y-auto overscroll-contain [overflow-anchor:none]"
-      >
-        {loading && rows.length > 0 && (
-          <p className="absolute inset-x-0 top-1 z-10 text-center text-xs text-ink-3">
-            Loading earlier messages…
-          </p>
-        )}
-        {!loaded && (
-          <div className="mx-auto flex h-full max-w-3xl flex-col justify-end gap-5 p-4">
-            <MessagesSkeleton />
-          </div>
-        )}
-        {loaded && rows.length === 0 && <Empty />}
-        {/* A short conversation stands at the foot of the page, where the next message will be. */}
-        <div className={rows.length > 0 ? "flex min-h-full flex-col justify-end" : ""}>
-          <div
-            ref={virtual.containerRef}
-            role="feed"
-            onKeyDown={pressed}
-            aria-label="Messages"
-            aria-busy={loading || !loaded}
-            className="relative w-full"
-          >
-            {virtual.getVirtualItems().map(({ key, index }) => {
-              const row = rows[index];
-              if (!row) return null;
-              return (
-                <div
-                  key={key}
-                  data-index={index}
-                  ref={virtual.measureElement}
-                  className="absolute top-0 left-0 w-full"
-                >
-                  <MessageRow
-                    {...row}
-                    tabbable={index === rows.length - 1}
-                    flash={flash === row.message.id}
-                    isLastOwn={row.message === lastOwn}
-                  />
-                </div>
-              );
-            })}
-          </div>
-        </div>
-      </div>
-      {atEnd === false && (
-        <JumpToLatest fresh={freshCount(items, me.username, seen)} onJump={toLatest} />
+      {loading === "older" && !isEmpty && (
+        <p className="absolute inset-x-0 top-1 z-10 text-center text-xs text-ink-3">
+          Loading earlier messages…
+        </p>
       )}
+      {!live.loaded && isEmpty && (
+        <div className="mx-auto flex h-full max-w-3xl flex-col justify-end gap-5 p-4">
+          <MessagesSkeleton />
+        </div>
+      )}
+      {live.loaded && isEmpty && <Empty />}
+      {!isEmpty && (
+        <Feed
+          key={live.loaded ? visit : "early"}
+          ref={feed}
+          window={shown}
+          line={line}
+          start={start}
+          onAtEnd={setAtEnd}
+          onMore={load}
+          busy={loading !== null || !live.loaded}
+        />
+      )}
+      {/* What goes on below fades into the page. */}
+      <div className="pointer-events-none absolute inset-x-0 bottom-0 h-6 bg-linear-to-t from-canvas" />
+      {(atEnd === false || aside) && <JumpToLatest fresh={chat.unread_count} onJump={toLatest} />}
       <TypingLine />
-      <Announcer items={items} />
+      <Announcer items={live.items} />
     </div>
   );
 }
 
-const estimate = (message: LocalMessage | undefined) =>
-  48 + Math.ceil((message?.content.length ?? 0) / 75) * 23;
-
-const rowElement = (box: HTMLElement | null, index: number) =>
-  box?.querySelector<HTMLElement>(`[data-index="${index}"] article`) ?? null;
-
-function rowIndex(target: EventTarget): number | null {
-  if (!(target instanceof HTMLElement) || target.tagName !== "ARTICLE") return null;
-  const index = target.closest<HTMLElement>("[data-index]")?.dataset.index;
-  return index === undefined ? null : Number(index);
+/** The same number for as long as what is shown goes on from what was shown before. */
+function useVisit(items: readonly LocalMessage[]): number {
+  const last = useRef({ visit: 0, ends: new Set<string>() });
+  const { ends } = last.current;
+  const goesOn =
+    ends.size === 0 || items.length === 0 || items.some((each) => ends.has(nameOf(each)));
+  last.current = {
+    visit: goesOn ? last.current.visit : last.current.visit + 1,
+    ends: new Set([items[0], items.at(-1)].flatMap((message) => (message ? nameOf(message) : []))),
+  };
+  return last.current.visit;
 }
 
-const lastSent = (items: readonly LocalMessage[], me: string) =>
-  items.findLast(({ sender, delivery }) => sender.username === me && delivery === "sent");
+/** A message of one's own has it before it has its id. */
+const nameOf = ({ client_msg_id, id }: LocalMessage) => client_msg_id ?? id;
 
-function freshCount(items: readonly LocalMessage[], me: string, seen: number): number {
-  let fresh = 0;
-  for (let index = items.length - 1; index >= 0; index--) {
-    const message = items[index];
-    if (!message || (message.seq !== 0 && message.seq <= seen)) break;
-    if (message.sender.username !== me) fresh++;
-  }
-  return fresh;
-}
+type Direction = "older" | "newer";
 
-function useOlder(chatId: string) {
-  const client = useClient();
-  const [loading, setLoading] = useState(false);
-  const running = useRef(false);
-  const loadOlder = useCallback(async () => {
-    if (running.current) return;
-    running.current = true;
-    setLoading(true);
-    await client.model.loadOlder(chatId).catch(() => {});
-    running.current = false;
-    setLoading(false);
-  }, [client, chatId]);
-  return { loading, loadOlder };
+function useMore(chatId: string, aside: boolean) {
+  const { model } = useClient();
+  const [loading, setLoading] = useState<Direction | null>(null);
+  const running = useRef(new Set<Direction>());
+  const load = useCallback(
+    async (direction: Direction) => {
+      if (running.current.has(direction)) return;
+      running.current.add(direction);
+      setLoading(direction);
+      const more = aside ? model.loadAside(chatId, direction) : model.loadOlder(chatId);
+      await more.catch(() => {});
+      running.current.delete(direction);
+      setLoading(running.current.size > 0 ? direction : null);
+    },
+    [model, chatId, aside],
+  );
+  return { loading, load };
 }

@@ -3,13 +3,14 @@ import type { Message } from "@parley/protocol";
 import { plainText } from "@parley/protocol/markup";
 import { useEffect, useState } from "react";
 import { useTools } from "./context.ts";
+import { loadedMessage } from "./loaded.ts";
 
 /** What is answered, in a line; a press leads to it. */
 export function ReplyQuote({ id }: { id: string }) {
   const { chat, onJump } = useTools();
   const client = useClient();
   const [quoted, setQuoted] = useState<Message | null | undefined>(() =>
-    client.model.get(`messages:${chat.id}`).items.findLast((message) => message.id === id),
+    loadedMessage(client.model, chat.id, id),
   );
   useEffect(() => {
     if (quoted !== undefined) return;

@@ -17,7 +17,7 @@ export function TurnNote({ message }: { message: LocalMessage }) {
   const { busy, error, run } = useAction();
   const { id, turn, finalized_at } = message;
   if (!turn || turn.status === "complete") return null;
-  const may = maySteer(message, chat, me, client.model.get(`messages:${chat.id}`));
+  const may = maySteer(message, chat, me, client.model);
 
   if (!finalized_at) {
     if (!may) return null;

@@ -2,24 +2,19 @@ import type { LocalChat, LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import { useEffect, useRef, useState } from "react";
 
-interface Reading {
-  /** Up to where the person had read when they came; null when there was nothing new. */
-  line: number | null;
-  /** The last place that was in sight. */
-  seen: number;
-}
-
-/** Marks as read what the person has before their eyes, and remembers where they had left off. */
+/**
+ * Marks as read what the person has before their eyes. Returns up to where they had read when they
+ * came; null when there was nothing new.
+ */
 export function useReading(
   chat: LocalChat,
   items: readonly LocalMessage[],
   inSight: boolean,
-): Reading {
+): number | null {
   const client = useClient();
   const watching = useWatching();
   const [line, setLine] = useState(() => (chat.unread_count > 0 ? chat.last_read_seq : null));
   const last = items.findLast(({ seq }) => seq > 0)?.seq ?? 0;
-  const [seen, setSeen] = useState(last);
   const newest = useRef(last);
   newest.current = last;
 
@@ -29,7 +24,6 @@ export function useReading(
 
   useEffect(() => {
     if (!inSight || !watching || last === 0) return;
-    setSeen(last);
     client.model.markRead(chat.id);
   }, [client, chat.id, inSight, watching, last]);
 
@@ -38,7 +32,7 @@ export function useReading(
     if (unsent) setLine(null);
   }, [unsent]);
 
-  return { line, seen };
+  return line;
 }
 
 function useWatching(): boolean {

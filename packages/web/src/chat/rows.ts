@@ -1,5 +1,5 @@
 import type { LocalMessage } from "@parley/client";
-import { dayLabel, dayOf } from "../lib/time.ts";
+import { type Day, dayAround, dayLabel } from "../lib/time.ts";
 
 /** A message and what stands above it, in the order of the conversation. */
 export interface Row {
@@ -16,17 +16,24 @@ export interface Row {
 
 const TOGETHER_MS = 5 * 60_000;
 
-/** Everything that is shown above a message belongs to its row, so that rows keep their keys. */
+/**
+ * Everything that is shown above a message belongs to its row, so that rows keep their keys. Rows
+ * that were made before, of the same messages up to some place, are taken over.
+ */
 export function rowsOf(
   messages: readonly LocalMessage[],
   me: string,
   readUpTo: number | null,
+  made: readonly Row[] = [],
 ): Row[] {
-  const rows: Row[] = [];
-  let previous: LocalMessage | undefined;
-  let fresh = readUpTo === null;
-  for (const message of messages) {
-    const day = !previous || dayOf(previous.created_at) !== dayOf(message.created_at);
+  const rows = made.slice(0, sameRows(messages, made));
+  let previous = rows.at(-1)?.message;
+  let today: Day | null = previous ? dayAround(Date.parse(previous.created_at)) : null;
+  let fresh = readUpTo === null || rows.some((row) => row.fresh);
+  for (const message of messages.slice(rows.length)) {
+    const at = Date.parse(message.created_at);
+    const day = !today || at < today.from || at >= today.to;
+    if (day) today = dayAround(at);
     const begins = !fresh && isUnread(message, me, readUpTo ?? 0);
     fresh ||= begins;
     const first = day || begins || !together(previous, message);
@@ -43,6 +50,13 @@ export function rowsOf(
     previous = message;
   }
   return rows;
+}
+
+/** How many rows stand as they are: the last of those that are the same may have ended a run. */
+function sameRows(messages: readonly LocalMessage[], made: readonly Row[]): number {
+  let same = 0;
+  while (same < made.length && made[same]?.message === messages[same]) same++;
+  return Math.max(0, same - 1);
 }
 
 /** A message of one's own keeps its key when it gets its id. */

@@ -1,15 +1,16 @@
-import type { LocalChat, LocalMessage, MessageWindow } from "@parley/client";
+import type { LiveModel, LocalChat, LocalMessage } from "@parley/client";
 import type { Account } from "@parley/protocol";
 import { isMyAgent } from "../lib/names.ts";
+import { loadedMessage } from "./loaded.ts";
 
 /** The agent's owner, whoever's message started it, and a group's admin stop and repeat a turn. */
 export function maySteer(
   { sender, turn }: LocalMessage,
   chat: LocalChat,
   me: Account,
-  { items }: MessageWindow,
+  model: LiveModel,
 ): boolean {
   if (isMyAgent(sender, me) || chat.admin === me.username) return true;
-  const trigger = items.findLast(({ id }) => id === turn?.triggered_by);
+  const trigger = turn && loadedMessage(model, chat.id, turn.triggered_by);
   return trigger?.sender.username === me.username;
 }

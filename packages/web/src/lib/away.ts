@@ -5,7 +5,7 @@ import { useEffect } from "react";
 import { chatPath, navigate } from "./router.ts";
 
 /** Tells of what happens while the person looks elsewhere: in the title, and by notification. */
-export function useAway(me: Account, open: string | null): void {
+export function useAway(me: Account): void {
   const client = useClient();
   const unread = useUnread();
   const figure = unread.human + unread.agent;
@@ -17,9 +17,8 @@ export function useAway(me: Account, open: string | null): void {
   useEffect(() => {
     const watching = () => document.visibilityState === "visible" && document.hasFocus();
     const tell = (message: Message) => {
-      if (message.sender.username === me.username || !notificationsOn()) return;
-      if (watching() && message.conversation_id === open) return;
-      if (!watching()) notify(message);
+      if (message.sender.username === me.username || watching() || !notificationsOn()) return;
+      notify(message);
     };
     const stops = [
       client.on("events.messageNew", ({ params }) => params.finalized_at && tell(params)),
@@ -28,7 +27,7 @@ export function useAway(me: Account, open: string | null): void {
     return () => {
       for (const stop of stops) stop();
     };
-  }, [client, me.username, open]);
+  }, [client, me.username]);
 }
 
 const KEY = "parley.notifications";
@@ -45,14 +44,20 @@ export async function setNotifications(on: boolean): Promise<boolean> {
   return (await Notification.requestPermission()) === "granted";
 }
 
-function notify(message: Message): void {
-  const notification = new Notification(message.sender.display_name, {
-    body: plainText(message.content, 140),
-    tag: message.conversation_id,
-  });
-  notification.onclick = () => {
-    window.focus();
-    navigate(chatPath(message.conversation_id));
-    notification.close();
-  };
+function notify({ sender, content, conversation_id }: Message): void {
+  const path = chatPath(conversation_id);
+  const options = { body: plainText(content, 140), tag: conversation_id, data: path };
+  try {
+    const notification = new Notification(sender.display_name, options);
+    notification.onclick = () => {
+      window.focus();
+      navigate(path);
+      notification.close();
+    };
+  } catch {
+    // Browsers of phones leave it to the service worker.
+    void navigator.serviceWorker?.ready.then((worker) =>
+      worker.showNotification(sender.display_name, options),
+    );
+  }
 }

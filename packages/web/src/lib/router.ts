@@ -2,6 +2,7 @@ import { useSyncExternalStore } from "react";
 
 export type Route =
   | { name: "home" }
+  /** With a message to show, as from a search. */
   | { name: "chat"; id: string; message: string | null }
   | { name: "agents" }
   | { name: "settings" };
@@ -20,8 +21,11 @@ export const chatPath = (id: string, message?: string) =>
 const MOVED = "parley:moved";
 
 export function navigate(path: string, { replace = false } = {}): void {
-  if (path === location.pathname + location.hash) return;
-  history[replace ? "replaceState" : "pushState"](null, "", path);
+  const isHere = path === location.pathname + location.hash;
+  if (isHere && location.hash === "") return;
+  history[replace || isHere ? "replaceState" : "pushState"](null, "", path);
+  // A message that is asked for again is shown again.
+  if (isHere) current.key = "";
   dispatchEvent(new Event(MOVED));
 }
 

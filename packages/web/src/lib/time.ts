@@ -21,7 +21,18 @@ const daysAgo = (date: Date, now: Date) =>
 
 export const clockTime = (at: string) => clock.format(new Date(at));
 export const fullTime = (at: string) => moment.format(new Date(at));
-export const dayOf = (at: string) => startOfDay(new Date(at));
+
+/** A day from its first millisecond to that of the next one. */
+export interface Day {
+  from: number;
+  to: number;
+}
+
+export function dayAround(at: number): Day {
+  const from = startOfDay(new Date(at));
+  const next = new Date(from);
+  return { from, to: next.setDate(next.getDate() + 1) };
+}
 
 /** In a list: the hour today, the weekday this week, the day otherwise. */
 export function shortTime(at: string, now = new Date()): string {

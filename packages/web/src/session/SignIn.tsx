@@ -113,7 +113,7 @@ function SignInForm({ how }: { how: How }) {
         required
         minLength={2}
         maxLength={32}
-        hint={how === "signUp" && "Letters, digits and underscores; others mention you by it."}
+        hint={how === "signUp" && "Letters, digits, underscores. It is your @handle."}
       />
       <TextField
         label="Password"

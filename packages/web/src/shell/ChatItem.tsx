@@ -19,7 +19,7 @@ export const ChatItem = memo(function ChatItem({ id, open }: { id: string; open:
     <Link
       to={chatPath(id)}
       aria-current={open ? "page" : undefined}
-      className={`flex items-center gap-3 rounded-md px-2.5 py-2 transition-colors focus-visible:outline-offset-[-2px] ${open ? "bg-accent-soft" : "hover:bg-hover"}`}
+      className={`flex items-center gap-3 rounded-md px-2.5 py-2 transition-colors focus-visible:outline-offset-[-2px] ${open ? "bg-accent-soft [--ground:var(--color-accent-soft)]" : "hover:bg-hover hover:[--ground:var(--color-hover)]"}`}
     >
       <ChatAvatar chat={chat} />
       <span className="min-w-0 flex-1">

@@ -1,4 +1,5 @@
 import { useChatIds } from "@parley/client/react";
+import { keyNames } from "../lib/keys.ts";
 import { Button } from "../ui/Button.tsx";
 import { Welcome } from "./Welcome.tsx";
 
@@ -15,8 +16,8 @@ export function Home({ onNewChat }: { onNewChat: () => void }) {
 }
 
 const keys: [string, string][] = [
-  ["Ctrl K", "Go to a conversation, or search messages"],
-  ["Alt ↑ ↓", "Previous and next conversation"],
+  [keyNames.switcher, "Go to a conversation, or search messages"],
+  [keyNames.neighbours, "Previous and next conversation"],
   ["↑", "Edit your last message"],
   ["@", "Mention a person or an agent"],
 ];

@@ -6,6 +6,7 @@ import { MeContext } from "../lib/me.ts";
 import { useRoute } from "../lib/router.ts";
 import { useShortcuts } from "../lib/shortcuts.ts";
 import { NewChat } from "../people/NewChat.tsx";
+import { Failure } from "../ui/Failure.tsx";
 import { Home } from "./Home.tsx";
 import { OfflineBanner } from "./OfflineBanner.tsx";
 import { PageSkeleton } from "./Page.tsx";
@@ -23,7 +24,7 @@ export function Shell({ me }: { me: Account }) {
   const [overlay, setOverlay] = useState<Overlay>(null);
   const open = route.name === "chat" ? route.id : null;
   useShortcuts({ open, onSwitch: () => setOverlay("switcher") });
-  useAway(me, open);
+  useAway(me);
   const atList = route.name === "home";
   return (
     <MeContext value={me}>
@@ -32,14 +33,14 @@ export function Shell({ me }: { me: Account }) {
         <div className="flex min-h-0 flex-1">
           <Sidebar open={open} onOverlay={setOverlay} hidden={!atList} />
           <div className={`min-w-0 flex-1 ${atList ? "max-md:hidden" : ""}`}>
-            <Suspense fallback={<PageSkeleton />}>
-              {route.name === "chat" && (
-                <ChatView key={route.id} id={route.id} target={route.message} />
-              )}
-              {route.name === "agents" && <AgentsPage />}
-              {route.name === "settings" && <SettingsPage />}
-              {route.name === "home" && <Home onNewChat={() => setOverlay("new-chat")} />}
-            </Suspense>
+            <Failure key={route.name}>
+              <Suspense fallback={<PageSkeleton />}>
+                {route.name === "chat" && <ChatView key={route.id} route={route} />}
+                {route.name === "agents" && <AgentsPage />}
+                {route.name === "settings" && <SettingsPage />}
+                {route.name === "home" && <Home onNewChat={() => setOverlay("new-chat")} />}
+              </Suspense>
+            </Failure>
           </div>
         </div>
       </div>

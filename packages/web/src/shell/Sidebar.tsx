@@ -1,5 +1,6 @@
 import { useChatIds, useClient, useStatus } from "@parley/client/react";
 import { type KeyboardEvent, useState } from "react";
+import { keyNames } from "../lib/keys.ts";
 import { useSelf } from "../lib/me.ts";
 import { navigate } from "../lib/router.ts";
 import { setTheme, useTheme } from "../lib/theme.ts";
@@ -39,7 +40,7 @@ export function Sidebar({ open, hidden, onOverlay }: SidebarProps) {
         >
           <Icon name="search" size={15} />
           <span className="flex-1 text-left">Search</span>
-          <kbd className="hidden font-sans text-xs md:inline">Ctrl K</kbd>
+          <kbd className="hidden font-sans text-xs md:inline">{keyNames.switcher}</kbd>
         </button>
       </div>
       <ChatList open={open} onNewChat={() => onOverlay("new-chat")} />

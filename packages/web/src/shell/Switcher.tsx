@@ -132,6 +132,11 @@ function useEntries(query: string, onNewChat: () => void): Entry[] {
   const { model } = client;
   const fits = (text: string) => text.toLowerCase().includes(query.toLowerCase());
 
+  const placeOf = (chatId: string) => {
+    const chat = model.get(`chat:${chatId}`);
+    return chat?.kind === "group" ? chatTitle(chat, me) : undefined;
+  };
+
   const chats = model
     .get("chats")
     .map((chatId) => model.get(`chat:${chatId}`))
@@ -182,6 +187,7 @@ function useEntries(query: string, onNewChat: () => void): Entry[] {
       <Line
         icon={<Avatar account={message.sender} size={32} />}
         title={message.sender.display_name}
+        place={placeOf(message.conversation_id)}
         note={<Snippet text={snippet} />}
         aside={shortTime(message.created_at)}
       />
@@ -200,16 +206,21 @@ const Glyph = ({ icon }: { icon: IconName }) => (
 interface LineProps {
   icon: ReactNode;
   title: string;
+  /** The conversation it was said in. */
+  place?: string | undefined;
   note?: ReactNode;
   aside?: string;
 }
 
-function Line({ icon, title, note, aside }: LineProps) {
+function Line({ icon, title, place, note, aside }: LineProps) {
   return (
     <>
       {icon}
       <span className="min-w-0 flex-1">
-        <span className="block truncate text-base font-medium">{title}</span>
+        <span className="block truncate text-base font-medium">
+          {title}
+          {place && <span className="font-normal text-ink-3"> in {place}</span>}
+        </span>
         {note && <span className="block truncate text-sm text-ink-3">{note}</span>}
       </span>
       {aside && <span className="text-xs text-ink-3">{aside}</span>}

@@ -64,7 +64,7 @@ export function GroupAvatar({ accounts, size = 40 }: { accounts: Account[]; size
       <span className="absolute top-0 right-0">
         <Avatar account={second} size={size === 40 ? 24 : 20} />
       </span>
-      <span className="absolute bottom-0 left-0 rounded-full ring-2 ring-surface">
+      <span className="absolute bottom-0 left-0 rounded-full ring-2 ring-(--ground,var(--color-surface))">
         <Avatar account={first} size={size === 40 ? 24 : 20} />
       </span>
     </span>

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Message } from "@parley/protocol";
+import { groupOf, type Person, people, say } from "../../../tests/support/client.ts";
+import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
+import { isCallError } from "../src/index.ts";
+import { connected, contents, type TestClient, until } from "./support/clients.ts";
+import { FaultyLine } from "./support/proxy.ts";
+
+let server: TestServer;
+let ann: Person;
+let bob: Person;
+let chat: string;
+let sent: Message[];
+beforeAll(async () => {
+  server = await startServer(noRates);
+  [ann, bob] = await people(server.url, "ann", "bob");
+}, 30_000);
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** A conversation of so many messages, opened by Ann, with some from far back shown aside. */
+async function aside(line?: FaultyLine): Promise<TestClient> {
+  const group = await groupOf(ann, bob);
+  chat = group.id;
+  sent = [];
+  for (let count = 0; count < 260; count++) sent.push(await say(bob, group, `${count}`));
+  const client = await connected(ann, line?.url ?? server.url);
+  await client.model.openChat(chat);
+  await client.model.showAround(chat, idOf(60));
+  return client;
+}
+
+const idOf = (count: number): string => sent[count]?.id ?? "";
+const shown = (client: TestClient) => client.model.get(`aside:${chat}`);
+const texts = (client: TestClient) => shown(client)?.items.map(({ content }) => content) ?? [];
+const numbers = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => `${from + index}`);
+
+describe("messages from far back", () => {
+  test("are shown without those between, and the latest ones stay as they are", async () => {
+    using client = await aside();
+    expect(texts(client)).toEqual(numbers(35, 85));
+    expect(shown(client)).toMatchObject({ hasOlder: true, hasNewer: true, loaded: true });
+    expect(contents(client, chat)).toEqual(numbers(210, 260));
+    await say(bob, { id: chat }, "new");
+    await until(client, `messages:${chat}`, () => contents(client, chat).at(-1) === "new");
+    expect(texts(client)).toEqual(numbers(35, 85));
+    client.model.closeAside(chat);
+    expect(shown(client)).toBeNull();
+  }, 20_000);
+
+  test("change with what happens to them", async () => {
+    using client = await aside();
+    const one = () => shown(client)?.items.find(({ id }) => id === idOf(60));
+    await bob.call("editMessage", { message_id: idOf(60), content: "edited" });
+    await until(client, `aside:${chat}`, () => one()?.content === "edited");
+    const reacting = client.model.react(idOf(60), "🎉");
+    expect(one()?.reactions).toEqual([{ emoji: "🎉", count: 1, reacted: true }]);
+    await reacting;
+    await bob.call("deleteMessages", { chat_id: chat, message_ids: [idOf(61)] });
+    await until(client, `aside:${chat}`, () => !texts(client).includes("61"));
+    await client.model.remove(chat, [idOf(62)], "me");
+    expect(texts(client)).not.toContain("62");
+    expect(one()?.reactions).toEqual([{ emoji: "🎉", count: 1, reacted: true }]);
+  }, 20_000);
+
+  test("grow both ways until they meet the latest, which then reach back to them", async () => {
+    using client = await aside();
+    while (shown(client)?.hasOlder) await client.model.loadAside(chat, "older");
+    expect(texts(client)).toEqual(numbers(0, 85));
+    const growing = client.model.loadAside(chat, "newer");
+    await say(bob, { id: chat }, "new");
+    await growing;
+    while (shown(client)) await client.model.loadAside(chat, "newer");
+    await until(client, `messages:${chat}`, () => contents(client, chat).at(-1) === "new");
+    expect(contents(client, chat)).toEqual([...numbers(0, 260), "new"]);
+    expect(client.model.get(`messages:${chat}`)).toMatchObject({ hasOlder: false });
+  }, 20_000);
+
+  test("are met by the latest ones, too, when those are loaded back to them", async () => {
+    using client = await aside();
+    while (shown(client)) await client.model.loadOlder(chat);
+    expect(contents(client, chat)).toEqual(numbers(35, 260));
+    expect(client.model.get(`messages:${chat}`)).toMatchObject({ hasOlder: true });
+  }, 20_000);
+
+  test("are caught up with after the line was down", async () => {
+    await using line = await FaultyLine.to(server.url);
+    using client = await aside(line);
+    line.refuse(true);
+    line.cut();
+    await until(client, "status", () => client.status === "offline");
+    await bob.call("editMessage", { message_id: idOf(60), content: "edited" });
+    await bob.call("deleteMessages", { chat_id: chat, message_ids: [idOf(61)] });
+    line.refuse(false);
+    await until(client, `aside:${chat}`, () => texts(client).includes("edited"));
+    const expected = numbers(35, 85).filter((text) => text !== "61");
+    expect(texts(client)).toEqual(expected.map((text) => (text === "60" ? "edited" : text)));
+  }, 20_000);
+
+  test("that lie next to the latest join them at once", async () => {
+    using client = await aside();
+    client.model.closeAside(chat);
+    await client.model.showAround(chat, idOf(200));
+    expect(shown(client)).toBeNull();
+    expect(contents(client, chat)).toEqual(numbers(175, 260));
+    await client.model.showAround(chat, idOf(250));
+    expect(contents(client, chat)).toEqual(numbers(175, 260));
+  }, 20_000);
+
+  test("that were deleted are not found", async () => {
+    using client = await aside();
+    await bob.call("deleteMessages", { chat_id: chat, message_ids: [idOf(5)] });
+    const error = await client.model.showAround(chat, idOf(5)).catch((thrown: unknown) => thrown);
+    expect(isCallError(error) && error.code).toBe("not_found");
+    expect(texts(client)).toEqual(numbers(35, 85));
+  }, 20_000);
+});

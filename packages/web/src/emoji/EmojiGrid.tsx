@@ -1,0 +1,140 @@
+import { type KeyboardEvent, memo, useId, useMemo, useState } from "react";
+import { allEmojis, type Emoji, type EmojiGroup, emojiGroups, findEmojis } from "./emojis.ts";
+import { recentEmojis } from "./recent.ts";
+
+interface GridProps {
+  query: string;
+  onPick: (emoji: string) => void;
+  /** The keys have left the list by its upper edge, or are words to find. */
+  onLeave: () => void;
+}
+
+export default function EmojiGrid({ query, onPick, onLeave }: GridProps) {
+  const id = useId();
+  const [frequent] = useState(frequentEmojis);
+  const groups = useMemo(() => groupsFor(query.trim(), frequent), [query, frequent]);
+  const picked = (target: EventTarget) => {
+    const { emoji } = (target as Element).closest<HTMLElement>("[data-emoji]")?.dataset ?? {};
+    if (emoji !== undefined) onPick(emoji);
+  };
+  return (
+    <>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: its buttons are what is pressed */}
+      <div
+        onClick={(event) => picked(event.target)}
+        onKeyDown={(event) => move(event, onLeave)}
+        className="min-h-0 flex-1 overflow-y-auto overscroll-contain"
+      >
+        {groups.map((group, place) => (
+          <Section key={group.title} id={`${id}-${place}`} group={group} isFirst={place === 0} />
+        ))}
+        {groups.length === 0 && (
+          <p className="py-6 text-center text-sm text-ink-3">None like that.</p>
+        )}
+      </div>
+      {query.trim() === "" && (
+        <div className="-mb-1 flex shrink-0 justify-between border-t border-line pt-1">
+          {groups.map(({ title, sign }, place) => (
+            <button
+              key={title}
+              type="button"
+              aria-label={title}
+              title={title}
+              onClick={() => document.getElementById(`${id}-${place}`)?.scrollIntoView()}
+              className="inline-flex size-8 items-center justify-center rounded-md font-emoji text-md opacity-70 grayscale transition hover:bg-hover hover:opacity-100 hover:grayscale-0 focus-visible:outline-offset-[-2px]"
+            >
+              {sign}
+            </button>
+          ))}
+        </div>
+      )}
+    </>
+  );
+}
+
+interface SectionProps {
+  id: string;
+  group: EmojiGroup;
+  isFirst: boolean;
+}
+
+const Section = memo(function Section({ id, group, isFirst }: SectionProps) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: emoji are no fields of a form
+    <div id={id} role="group" aria-label={group.title}>
+      <p
+        aria-hidden="true"
+        className="sticky top-0 bg-raised px-1.5 py-1 text-xs font-medium text-ink-3"
+      >
+        {group.title}
+      </p>
+      <div className="grid grid-cols-8">
+        {group.emojis.map(({ emoji, name }, place) => (
+          <button
+            key={emoji}
+            type="button"
+            data-emoji={emoji}
+            aria-label={name}
+            title={name}
+            tabIndex={isFirst && place === 0 ? 0 : -1}
+            className="inline-flex aspect-square items-center justify-center rounded-md font-emoji text-xl hover:bg-hover focus-visible:bg-hover focus-visible:outline-offset-[-2px]"
+          >
+            {emoji}
+          </button>
+        ))}
+      </div>
+    </div>
+  );
+});
+
+/** What people react with, for as long as nothing is known of this person. */
+const usual = "👍 ❤️ 😂 🎉 🙏 👀 🔥 ✅ 👎 😊 🤔 😢 🚀 💯 👏 🙌".split(" ");
+
+function frequentEmojis(): Emoji[] {
+  const known = new Map(allEmojis.map((each) => [each.emoji, each]));
+  const picked = new Set([...recentEmojis(), ...usual]);
+  return [...picked].flatMap((emoji) => known.get(emoji) ?? []).slice(0, usual.length);
+}
+
+function groupsFor(query: string, frequent: Emoji[]): EmojiGroup[] {
+  if (query === "") return [{ title: "Frequent", sign: "🕘", emojis: frequent }, ...emojiGroups];
+  const found = findEmojis(query);
+  return found.length > 0 ? [{ title: "Found", sign: "", emojis: found }] : [];
+}
+
+/** Arrows go from emoji to emoji, by where they are on the screen; letters go to the field. */
+function move(event: KeyboardEvent<HTMLElement>, onLeave: () => void): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key.length === 1 && event.key !== " ") onLeave();
+  const all = [...event.currentTarget.querySelectorAll<HTMLElement>("[data-emoji]")];
+  const at = all.indexOf(document.activeElement as HTMLElement);
+  if (at < 0 || !isMove(event.key)) return;
+  event.preventDefault();
+  const next = nextOf(all, at, event.key);
+  if (next) next.focus();
+  else if (event.key === "ArrowUp" || event.key === "ArrowLeft") onLeave();
+}
+
+const isMove = (key: string) => key.startsWith("Arrow") || key === "Home" || key === "End";
+
+function nextOf(all: HTMLElement[], at: number, key: string): HTMLElement | undefined {
+  if (key === "ArrowDown") return besides(all, at, 1);
+  if (key === "ArrowUp") return besides(all, at, -1);
+  if (key === "Home") return all[0];
+  if (key === "End") return all.at(-1);
+  return all[key === "ArrowRight" ? at + 1 : at - 1];
+}
+
+/** The nearest one in the next row up or down. */
+function besides(all: HTMLElement[], at: number, step: 1 | -1): HTMLElement | undefined {
+  const from = all[at]?.getBoundingClientRect();
+  if (!from) return;
+  const isBeyond = (top: number) => (top - from.top) * step > from.height / 2;
+  const ahead = step === 1 ? all.slice(at) : all.slice(0, at).reverse();
+  const row = ahead.find((each) => isBeyond(each.getBoundingClientRect().top));
+  const top = row?.getBoundingClientRect().top;
+  const distance = (each: HTMLElement) => Math.abs(each.getBoundingClientRect().left - from.left);
+  return ahead
+    .filter((each) => each.getBoundingClientRect().top === top)
+    .toSorted((one, other) => distance(one) - distance(other))[0];
+}
