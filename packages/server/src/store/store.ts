@@ -266,7 +266,7 @@ export interface WriteTx extends ReadTx {
   noteTries(id: number, tries: number): Awaitable<void>;
   /**
    * Adds what was streamed to the messages of turns that this node runs. Returns those that it does
-   * not run any more, of which nothing is kept.
+   * not run any more, or of which something that came before is lost: nothing is kept of them.
    */
   appendChunks(node: string, chunks: readonly NewChunk[]): Awaitable<number[]>;
   /** Finalizes a running turn's message, frees what it had reserved, and takes the counter one up. */

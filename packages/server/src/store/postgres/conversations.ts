@@ -11,7 +11,7 @@ import {
 } from "../rows.ts";
 import type { AccountRecord, ConversationRecord } from "../store.ts";
 import { latestMessages } from "./messages.ts";
-import { list, type Methods, type Unit } from "./unit.ts";
+import { type Batch, list, type Methods, type Unit } from "./unit.ts";
 
 const KNOWN_IDS = 50_000;
 
@@ -39,6 +39,23 @@ export async function conversationId(unit: Unit, uuid: string): Promise<number |
   return row.id;
 }
 
+/** Whatever is done in a conversation begins with it. */
+const RECORD: Batch<{ id: number; viewerId: number }, ConversationRecord | null> = {
+  sql: `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, k.seq,
+      k.participants AS participant_count, k.agent_participants AS agent_count,
+      m.account_id IS NOT NULL AS joined, j.place
+    FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS j(id, viewer_id, place)
+    JOIN conversations c ON c.id = j.id JOIN counters k ON k.conversation_id = j.id
+    LEFT JOIN members m ON m.conversation_id = j.id AND m.account_id = j.viewer_id`,
+  writes: false,
+  values: (calls) => [list(calls.map(({ id }) => id)), list(calls.map((call) => call.viewerId))],
+  results: (rows: readonly (ConversationRecord & { place: number })[], calls) => {
+    const found: (ConversationRecord | null)[] = calls.map(() => null);
+    for (const { place, ...record } of rows) found[place - 1] = record;
+    return found;
+  },
+};
+
 export const conversationReads: Methods<
   | "conversation"
   | "directConversation"
@@ -56,15 +73,7 @@ export const conversationReads: Methods<
     if (id === null) return null;
     // What is read before it is owned may have changed by the time it is.
     await unit.own(id);
-    return unit.get<ConversationRecord>(
-      `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, k.seq,
-              k.participants AS participant_count, k.agent_participants AS agent_count,
-              EXISTS (SELECT 1 FROM members m WHERE m.conversation_id = c.id AND m.account_id = $2)
-                AS joined
-       FROM conversations c JOIN counters k ON k.conversation_id = c.id WHERE c.id = $1`,
-      id,
-      viewerId,
-    );
+    return unit.together(RECORD, { id, viewerId });
   },
   directConversation: async (unit, pair) => {
     const row = await unit.get<{ id: number }>(

@@ -278,6 +278,7 @@ const INSERT: Batch<NewRow, number | null> = {
       JOIN given g ON g.conversation_id = i.conversation_id WHERE g.words IS NOT NULL
     )
     SELECT conversation_id, seq FROM counted`,
+  writes: true,
   values: (rows) => [rows, Date.now()],
   results: (found: readonly { conversation_id: number; seq: number }[], rows) => {
     const seqs = new Map(found.map((row) => [row.conversation_id, row.seq]));

@@ -260,7 +260,7 @@ export class UnitRun implements Unit {
   }
 
   together<Call, Result>(batch: Batch<Call, Result>, call: Call): Promise<Result> {
-    this.wrote = true;
+    this.wrote ||= batch.writes;
     return this.transaction.together(this, batch, call);
   }
 

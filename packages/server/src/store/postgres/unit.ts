@@ -8,7 +8,7 @@ export interface Unit {
   get<Row>(sql: string, ...values: unknown[]): Promise<Row | null>;
   /** A statement that changes something. */
   change<Row = never>(sql: string, ...values: unknown[]): Promise<Rows<Row>>;
-  /** A change that many units of one moment make by a single statement. */
+  /** What many units of one moment ask, or change, by a single statement. */
   together<Call, Result>(batch: Batch<Call, Result>, call: Call): Promise<Result>;
   /**
    * From here on no other unit, on whichever node, changes this conversation until this one is over,
@@ -26,6 +26,8 @@ export interface Unit {
 /** What many calls are sent as, and how the answer is dealt out again. */
 export interface Batch<Call, Result> {
   readonly sql: string;
+  /** Whether it changes something. */
+  readonly writes: boolean;
   readonly values: (calls: readonly Call[]) => unknown[];
   readonly results: (rows: readonly never[], calls: readonly Call[]) => Result[];
 }
