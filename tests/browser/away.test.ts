@@ -154,3 +154,31 @@ test("whoever is removed from a group is told so, and is back when they are let 
   await page.waitForFunction(() => location.pathname === "/");
   expect(visit.problems()).toEqual([]);
 });
+
+test("a conversation that opens in a tab behind others keeps its line until it is seen", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  const chat = await groupOf(ada, bob);
+  const { seq } = await bob.call("sendMessage", { chat_id: chat.id, content: "You know this" });
+  await ada.call("readChat", { chat_id: chat.id, seq });
+  await bob.call("sendMessage", { chat_id: chat.id, content: "You have not seen this" });
+  await using visit = await house().visit(ada);
+  const { page } = visit;
+  await page.addInitScript(() => {
+    let state = "hidden";
+    Object.defineProperty(document, "visibilityState", { get: () => state });
+    Object.assign(window, {
+      comeForward() {
+        state = "visible";
+        document.dispatchEvent(new Event("visibilitychange"));
+      },
+    });
+  });
+  await page.goto(new URL(`/c/${chat.id}`, page.url()).href);
+  await message(page, "You have not seen this").waitFor();
+  await page.evaluate(() => (window as unknown as { comeForward(): void }).comeForward());
+  await page.getByText("New messages", { exact: true }).waitFor();
+  const shown = (await page.getByRole("feed").textContent()) ?? "";
+  const order = ["You know this", "New messages", "You have not seen this"];
+  expect(order.toSorted((one, other) => shown.indexOf(one) - shown.indexOf(other))).toEqual(order);
+  expect(visit.problems()).toEqual([]);
+});

@@ -61,12 +61,12 @@ test("a long history stays where it is while older pages load above", async () =
 });
 
 test("a line shows what is new, and a button counts what came below", async () => {
-  const { ada, bob, chat, path } = await history(60);
+  const { ada, bob, chat, path } = await history(45);
   await using visit = await house().visit(ada, { path });
   const { page } = visit;
   await page.getByText("New messages", { exact: true }).waitFor();
   await page.getByRole("button", { name: "new messages" }).click();
-  await message(page, "Message number 60,").waitFor();
+  await message(page, "Message number 45,").waitFor();
   await scroller(page).evaluate((box) => box.scrollBy(0, -900));
   await page.getByRole("button", { name: "Jump to latest" }).waitFor();
   await fill(bob, chat.id, 2);
@@ -113,7 +113,9 @@ test("a search leads to a message far back, without all that was said since", as
       bottom,
       { polling: 30 },
     );
-    const shown = await numbers(page);
+    // Numbers begin anew after the needle, which may still be in the page.
+    const all = await numbers(page);
+    const shown = all.slice(Math.max(0, all.lastIndexOf(1)));
     expect(shown).toEqual(shown.map((_, index) => (shown[0] ?? 0) + index));
   }
   await bob.call("sendMessage", { chat_id: chat.id, content: "Said meanwhile" });

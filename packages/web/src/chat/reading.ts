@@ -18,8 +18,10 @@ export function useReading(
   const newest = useRef(last);
   newest.current = last;
 
+  // Whoever looks away and comes back finds the line where they looked away; one who has not looked
+  // yet, as in a tab behind others, keeps the one they came with.
   useEffect(() => {
-    if (!watching) setLine(newest.current);
+    if (watching) return () => setLine(newest.current);
   }, [watching]);
 
   useEffect(() => {
