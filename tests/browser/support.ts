@@ -1,6 +1,5 @@
 /// <reference lib="dom" />
 import { afterAll, beforeAll, test as bunTest } from "bun:test";
-import { existsSync } from "node:fs";
 import type { OperationName } from "@parley/protocol";
 import {
   type Browser,
@@ -10,6 +9,7 @@ import {
   type Page,
 } from "playwright-core";
 import { type Person, post, signUp } from "../support/client.ts";
+import { installed } from "../support/packages.ts";
 import { type Environment, noRates, startServer, type TestServer } from "../support/server.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
@@ -78,7 +78,6 @@ export function sharedHouse(furnish?: (house: House) => Promise<void>): () => Ho
 }
 
 async function openHouse(env: Environment = {}): Promise<House> {
-  install();
   const [server, browser] = await Promise.all([startServer({ ...noRates, ...env }), launch()]);
   return {
     url: server.url,
@@ -93,21 +92,9 @@ async function openHouse(env: Environment = {}): Promise<House> {
   };
 }
 
-/** Debian's own browser, fetched when it is missing and may be. */
-function install(): void {
-  if (existsSync(CHROMIUM)) return;
-  if (process.getuid?.() === 0) {
-    const command = "apt-get update && apt-get install -y chromium";
-    Bun.spawnSync(["sh", "-c", command], { stdout: "ignore", stderr: "inherit" });
-  }
-  if (!existsSync(CHROMIUM)) {
-    throw new Error(`the browser tests need ${CHROMIUM}: apt-get install chromium`);
-  }
-}
-
 const launch = () =>
   chromium.launch({
-    executablePath: CHROMIUM,
+    executablePath: installed(CHROMIUM, "chromium"),
     args: [
       "--no-sandbox",
       "--disable-gpu",

@@ -16,7 +16,7 @@ const { services } = Bun.YAML.parse(read("deploy/compose.yaml")) as {
 
 /** Three servers with the configuration and the environment of Compose, on ports of this machine. */
 async function startServers() {
-  installed("nats-server", "nats-server");
+  const program = installed("nats-server", "nats-server");
   const folder = mkdtempSync(join(tmpdir(), "parley-nats-"));
   const names = Object.keys(services).filter((name) => name.startsWith("nats"));
   const ports = await Promise.all(
@@ -41,7 +41,7 @@ async function startServers() {
       .replace("6222", `${route}`);
     writeFileSync(file, moved);
     const environment = Object.entries(services[name]?.environment ?? {});
-    const process = Bun.spawn(["nats-server", "--config", file, "--addr", "127.0.0.1"], {
+    const process = Bun.spawn([program, "--config", file, "--addr", "127.0.0.1"], {
       env: {
         PATH: Bun.env.PATH ?? "",
         HOSTNAME: name,

@@ -18,7 +18,7 @@ export interface TestNats extends AsyncDisposable {
 
 /** Takes lines of a NATS configuration, such as those for TLS or users. */
 export async function startNats(configuration = ""): Promise<TestNats> {
-  installed("nats-server", "nats-server");
+  const program = installed("nats-server", "nats-server");
   const folder = mkdtempSync(join(tmpdir(), "parley-nats-"));
   const file = join(folder, "nats.conf");
   const port = await freePort();
@@ -26,7 +26,7 @@ export async function startNats(configuration = ""): Promise<TestNats> {
   let server = await spawn();
 
   async function spawn() {
-    const child = Bun.spawn(["nats-server", "-c", file], { stdout: "ignore", stderr: "pipe" });
+    const child = Bun.spawn([program, "-c", file], { stdout: "ignore", stderr: "pipe" });
     while (!(await isListening(port))) {
       if (child.exitCode !== null) {
         throw new Error(`nats-server did not start: ${await new Response(child.stderr).text()}`);

@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { SQL } from "bun";
-import { installed } from "./packages.ts";
+import { fetched } from "./packages.ts";
 
 /** A real PostgreSQL in a folder of its own. */
 export interface TestPostgres extends AsyncDisposable {
@@ -28,10 +28,7 @@ const asPostgres =
 /** Tests do not lose power: unless asked, nothing waits for the disk. */
 export async function startPostgres({ sync = false } = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), "parley-postgres-"));
-  if (asPostgres.length > 0) {
-    installed("setpriv", "util-linux");
-    chmodSync(folder, 0o777);
-  }
+  if (asPostgres.length > 0) chmodSync(folder, 0o777);
   const data = join(folder, "data");
   const bin = binaries();
   run([
@@ -107,9 +104,14 @@ export const dropDatabase = (url: string, name: string) =>
 const nameFor = (name: string) => `t${Bun.hash(name).toString(36)}`;
 
 function binaries(): string {
-  if (!existsSync(VERSIONS)) installed(join(VERSIONS, "?", "bin", "postgres"), "postgresql");
-  const newest = readdirSync(VERSIONS).toSorted((one, other) => Number(other) - Number(one))[0];
-  return join(VERSIONS, newest ?? "", "bin");
+  const find = () => {
+    const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS) : [];
+    const servers = versions
+      .toSorted((one, other) => Number(other) - Number(one))
+      .map((version) => join(VERSIONS, version, "bin", "postgres"));
+    return servers.find((server) => existsSync(server)) ?? Bun.which("postgres");
+  };
+  return dirname(fetched(find, "postgresql"));
 }
 
 function run(command: string[]): void {
