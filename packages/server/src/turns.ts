@@ -74,6 +74,8 @@ export async function beginTurn(
 
 export interface Ending {
   status: FinishedTurn["status"];
+  /** All that was streamed, from whoever knows; otherwise what is stored of it. */
+  content?: string;
   error?: Turn["error"];
   usage?: Turn["usage"];
 }
@@ -92,7 +94,7 @@ export async function endTurn(
   if (turn?.status !== "running" || turn.message_id === null || turn.message_uuid === null) return;
   if (runner !== undefined && turn.node !== runner) return;
   const { status, error = null } = ending;
-  const streamed = await tx.streamed(turn.message_id);
+  const streamed = ending.content ?? (await tx.streamed(turn.message_id));
   const usage = ending.usage ?? estimatedUsage(turn, streamed, status);
   const content = streamed === "" && error ? error.message : streamed;
   const mentions = streamed === "" ? [] : await mentionsIn(tx, streamed, turn.conversation_id);

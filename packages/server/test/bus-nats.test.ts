@@ -257,6 +257,16 @@ describe("what was missed", () => {
     await hears(bob, "never published");
   });
 
+  test("is found when its node is gone, though no counter counts it", async () => {
+    const { ledger, node } = world();
+    const [one, two] = [await node(), await node()];
+    const bob = await two.connect("bob");
+    await acquainted(one, two);
+    ledger.read(ROOM, "alice", 1);
+    one.cluster.stop();
+    await hears(bob, "chatRead");
+  });
+
   test("is found again after the store could not be asked", async () => {
     const { ledger, node } = world();
     const two = await node({ healMs: 20 });
@@ -385,6 +395,32 @@ describe("while NATS is away", () => {
     expect(carol.closed[0]?.code).toBe(closeCodes.signedOut);
     await until(() => heard(bob).length === 2, "bob knows");
     expect(heard(bob).toSorted()).toEqual(["conversationNew", "conversationUpdated"]);
+  });
+
+  test("changes that no counter counts are made up for when it is back", async () => {
+    const { ledger, node } = world();
+    const [one, two] = [await node(), await node()];
+    const [bob, dave] = [await two.connect("bob"), await two.connect("dave")];
+    one.hub.announce([ledger.say(ROOM, "a")]);
+    await hears(bob, "a");
+    await nats.stop();
+    await until(() => isAway(one) && isAway(two), "the loss was noticed");
+    one.hub.announce([ledger.read(ROOM, "alice", 1)]);
+    await nats.start();
+    await hears(bob, "a", "chatRead");
+    expect(heard(dave)).toEqual([]);
+  });
+
+  test("whoever may have missed too many of those is sent back", async () => {
+    const { ledger, node } = world();
+    const [one, two] = [await node(), await node()];
+    const bob = await two.connect("bob");
+    await nats.stop();
+    await until(() => isAway(one) && isAway(two), "the loss was noticed");
+    ledger.forgetUncounted();
+    await nats.start();
+    await until(() => bob.closed.length > 0, "bob was sent back");
+    expect(bob.closed[0]?.code).toBe(closeCodes.goingAway);
   });
 
   test("the store is asked all the same, so that events come late but come", async () => {

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { startPostgres, type TestPostgres } from "../../../tests/support/postgres.ts";
+import type { Announcement } from "../src/announcement.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
 import { type SharedStore, Unavailable } from "../src/store/store.ts";
+import { desk } from "./support/store-contract/desk.ts";
 import { storeContract } from "./support/store-contract/index.ts";
 import {
   newAccount,
@@ -11,7 +13,9 @@ import {
   type Room,
   START,
   send,
+  shown,
   times,
+  world,
 } from "./support/store-contract/world.ts";
 
 let postgres: TestPostgres;
@@ -242,6 +246,45 @@ describe("the log of events", () => {
       { ...seat, account_id: alice.id, seq: 1 },
       { ...seat, account_id: bob.id, seq: 1, left: true },
     ]);
+  }, 30_000);
+
+  test("has changes that no counter counts", async () => {
+    await using cluster = await nodes(2);
+    const [here, there] = cluster.stores as [SharedStore, SharedStore];
+    const { alice, room } = await place(here);
+    const began = Date.now();
+    const read = (last_read_seq: number): Announcement => {
+      const params = { conversation_id: room.uuid, reader: shown(alice), last_read_seq };
+      return { frame: { method: "events.chatRead", params }, to: { conversation: room.uuid } };
+    };
+    const typing: Announcement = {
+      frame: {
+        method: "events.typing",
+        params: { conversation_id: room.uuid, actor: shown(alice), is_typing: true },
+      },
+      to: { conversation: room.uuid },
+    };
+    for (const change of [read(1), typing, read(2)]) await here.write((tx) => tx.emit(change));
+    await here.write((tx) => send(tx, room, alice, "counted"));
+    expect(await there.uncountedSince(began)).toEqual([read(1), read(2)]);
+    expect(await there.uncountedSince(began + 60_000)).toEqual([]);
+    expect(await there.uncountedSince(began - 3_600_000)).toBeNull();
+  }, 30_000);
+});
+
+describe("an answer of which something is lost", () => {
+  test("gets nothing more", async () => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const opened = { store, reopen: async () => store, dispose: async () => {} };
+    const { begin, append, turn } = await desk(await world(async () => opened));
+    const { id } = await begin();
+    expect(await append(id, "Grü", 4, true)).toBe(true);
+    expect(await append(id, "ße", 7)).toBe(true);
+    await execute(cluster.url, "DELETE FROM chunks WHERE byte_offset = 7");
+    expect(await append(id, " an alle", 15)).toBe(false);
+    const row = (await turn(id))?.message_id ?? 0;
+    expect(await store.read((tx) => tx.streamed(row))).toBe("Grü");
   }, 30_000);
 });
 

@@ -11,8 +11,8 @@ const GATHER_MS_PER_STREAM = 1 / 5;
 export interface AnswerStream {
   /** Throws when what was written before could not be stored. */
   write(text: string): void;
-  /** Resolves when everything written has been stored and sent; rejects when it could not be. */
-  end(): Promise<void>;
+  /** Resolves with everything written when it has been stored and sent; rejects when it could not be. */
+  end(): Promise<string>;
 }
 
 export interface Deltas {
@@ -22,6 +22,8 @@ export interface Deltas {
 interface Stream {
   readonly turn: TurnRecord;
   readonly call: AbortController;
+  /** All of it. */
+  written: string;
   waiting: string;
   /** Bytes of what has been taken to be stored. */
   offset: number;
@@ -92,6 +94,7 @@ export function deltas(store: Store, node: string): Deltas {
       const stream: Stream = {
         turn,
         call,
+        written: "",
         waiting: "",
         offset: 0,
         takenAt: Number.NEGATIVE_INFINITY,
@@ -102,6 +105,7 @@ export function deltas(store: Store, node: string): Deltas {
         write(text) {
           if (stream.failure) throw stream.failure.error;
           if (text === "") return;
+          stream.written += text;
           stream.waiting += text;
           due.add(stream);
           schedule(stream);
@@ -114,6 +118,7 @@ export function deltas(store: Store, node: string): Deltas {
           }
           open--;
           await stream.stored;
+          return stream.written;
         },
       };
     },

@@ -48,8 +48,10 @@ export async function runTurn(
   try {
     const prepared = await prepare(services, id);
     if (!prepared || call.signal.aborted) return;
-    await answer(services, prepared, call, usage);
-    ending = { status: "complete", usage: whole(usage) };
+    const content = await answer(services, prepared, call, usage);
+    // Not all of it could be stored, though all of it was said.
+    if (call.signal.aborted) return;
+    ending = { status: "complete", content, usage: whole(usage) };
   } catch (error) {
     // Somebody ended it, or the process stops: either way it is no longer ours to end.
     if (call.signal.aborted) return;
@@ -151,7 +153,7 @@ async function answer(
   { turn, agent, provider, context, max_output_tokens, sealed_key }: Prepared,
   call: AbortController,
   usage: UsageSoFar,
-): Promise<void> {
+): Promise<string> {
   const { config, store, deltas, log } = services;
   const api_key = opened(services, agent, sealed_key);
   const sandbox = isSandboxKey(api_key);
@@ -183,9 +185,11 @@ async function answer(
       const { type: _, ...counted } = event;
       Object.assign(usage, counted);
     }
-  } finally {
+  } catch (error) {
     await stream.end();
+    throw error;
   }
+  return stream.end();
 }
 
 function opened({ vault, log }: TurnServices, agent: AgentRecord, sealed_key: string): string {

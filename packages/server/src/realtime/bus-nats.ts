@@ -1,5 +1,14 @@
 import type { Logger } from "../observe/log.ts";
-import type { Bus, CatchUp, Channel, Counter, EventLog, Interest, Packet } from "./bus.ts";
+import type {
+  Bus,
+  CatchUp,
+  Channel,
+  Counter,
+  EventLog,
+  EventPacket,
+  Interest,
+  Packet,
+} from "./bus.ts";
 import { type NatsOptions, natsLink } from "./nats-link.ts";
 import { type SequencerOptions, sequencer } from "./sequence.ts";
 import {
@@ -23,6 +32,8 @@ export interface NatsBusOptions
 }
 
 export interface NatsBus extends Bus, CatchUp {
+  /** Delivers here, and only here, what somebody may not have heard of. */
+  repeat(packet: EventPacket): void;
   readonly channel: Channel;
 }
 
@@ -194,6 +205,7 @@ export function natsBus(options: NatsBusOptions): NatsBus {
     },
     behind: order.behind,
     rejoin: order.rejoin,
+    repeat: order.receive,
     channel: {
       node,
       broadcast: (body) => tell(subject.nodes, { kind: "cluster", body }),

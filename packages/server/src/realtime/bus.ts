@@ -105,6 +105,11 @@ export interface EventLog {
   eventsSince(conversation: string, seq: number): Promise<readonly Announcement[] | null>;
   /** Seats of these accounts whose conversation changed since then, with its counter. */
   changedSince(accountIds: readonly number[], since: number): Promise<readonly ChangedSeat[]>;
+  /**
+   * Changes since then that no counter counts, such as how far somebody has read, in order; null when
+   * there are too many or they are no longer kept.
+   */
+  uncountedSince(since: number): Promise<readonly Announcement[] | null>;
   /** Which of these sessions have ended. */
   endedSessions(ids: readonly string[]): Promise<readonly string[]>;
   /** What a new member is told. */

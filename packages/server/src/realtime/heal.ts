@@ -1,6 +1,10 @@
+import { closeCodes } from "@parley/protocol";
+import { z } from "zod";
 import type { Logger } from "../observe/log.ts";
-import type { CatchUp, ChangedSeat, Channel, EventLog } from "./bus.ts";
+import type { Bus, CatchUp, ChangedSeat, Channel, EventLog, EventPacket } from "./bus.ts";
+import { alone, type Cluster } from "./cluster.ts";
 import type { Hub, Person } from "./hub.ts";
+import { eventPacket } from "./packet.ts";
 
 const EVERY_MS = 5000;
 /** Clocks differ, and what was committed just now may have been stamped a while ago. */
@@ -14,10 +18,19 @@ export interface Healer {
   stop(): void;
 }
 
+/** A bus that may lose what it carries. */
+interface LossyBus extends CatchUp, Pick<Bus, "ready"> {
+  readonly channel: Pick<Channel, "onUp">;
+  /** Delivers here, and only here, what somebody may not have heard of. */
+  repeat(packet: EventPacket): void;
+}
+
 export interface HealerOptions {
   hub: Hub;
-  bus: CatchUp & { channel: Pick<Channel, "onUp"> };
+  bus: LossyBus;
   events: EventLog;
+  /** Tells of nodes that are gone, and may not have said all they had to. */
+  cluster?: Pick<Cluster, "share">;
   log: Logger;
   everyMs?: number;
   watchMs?: number;
@@ -27,16 +40,21 @@ export interface HealerOptions {
  * Finds what the bus has lost: because a node died between its commit and its publishing, because
  * NATS was away, or because this node was too slow. It asks the store which conversations of the
  * people here have moved on, and which of their sessions have ended: every few seconds, when the
- * link is back, and when the process has stood still. What fails is tried again the next time.
+ * link is back, and when the process has stood still. Changes that no counter counts are asked for
+ * only when some may have been lost. What fails is tried again the next time.
  */
 export function healer(options: HealerOptions): Healer {
   const { hub, bus, events, log, everyMs = EVERY_MS, watchMs = WATCH_MS } = options;
+  const { cluster = alone } = options;
   let lookedAt = Date.now();
   let looking: Promise<void> | null = null;
   let again = false;
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let watchedAt = performance.now();
+  /** When all was well last: until then every change was heard of. */
+  let wellAt = Date.now();
+  let isDoubtful = false;
 
   async function look(): Promise<void> {
     const began = Date.now();
@@ -44,8 +62,32 @@ export function healer(options: HealerOptions): Healer {
     if (people.length > 0) {
       await seats(people);
       await sessions();
-    }
+      if (isDoubtful) await uncounted();
+    } else isDoubtful = false;
     lookedAt = began;
+  }
+
+  async function uncounted(): Promise<void> {
+    isDoubtful = false;
+    const changes = await events.uncountedSince(wellAt - SLACK_MS).catch((error) => {
+      isDoubtful = true;
+      throw error;
+    });
+    for (const change of changes ?? []) if ("frame" in change) bus.repeat(eventPacket(change));
+    if (changes) return;
+    for (const client of hub.clients()) {
+      client.close(closeCodes.goingAway, "events were missed, please reconnect");
+    }
+  }
+
+  function doubt(): void {
+    isDoubtful = true;
+    void now();
+  }
+
+  /** Moves on only while nothing is in doubt. */
+  function noteWell(): void {
+    if (!isDoubtful) wellAt = Date.now();
   }
 
   async function seats(people: readonly Person[]): Promise<void> {
@@ -93,11 +135,13 @@ export function healer(options: HealerOptions): Healer {
   const watch = setInterval(() => {
     const late = performance.now() - watchedAt - watchMs;
     watchedAt = performance.now();
-    if (late > 3 * watchMs) void now();
+    if (late > 3 * watchMs) doubt();
+    else bus.ready().then(noteWell, () => {});
   }, watchMs);
   watch.unref();
 
-  bus.channel.onUp(() => void now());
+  bus.channel.onUp(doubt);
+  cluster.share({ name: "healing", schema: z.never(), receive: () => {}, forget: doubt });
 
   return {
     now,

@@ -21,6 +21,7 @@ export class Ledger implements EventLog {
   /** What the answer to a question for missing events waits for. */
   gate: Promise<void> = Promise.resolve();
   private readonly conversations = new Map<string, Conversation>();
+  private readonly uncounted: { at: number; announcement: Announcement }[] = [];
   private readonly ids = new Map<string, number>();
 
   /** An account's id. */
@@ -79,6 +80,23 @@ export class Ledger implements EventLog {
     }));
   }
 
+  /** Commits that somebody has read up to a value, which no counter counts. */
+  read(conversation: string, username: string, last_read_seq: number): Announcement {
+    const params = { conversation_id: conversation, reader: human(username), last_read_seq };
+    const announcement: Announcement = {
+      frame: { method: "events.chatRead", params },
+      to: { conversation },
+    };
+    this.uncounted.push({ at: Date.now(), announcement });
+    return announcement;
+  }
+
+  /** Forgets changes that no counter counts. */
+  forgetUncounted(): void {
+    this.isComplete = false;
+  }
+  private isComplete = true;
+
   /** Forgets events up to a value, as a log does in time. */
   forget(conversation: string, upTo: number): void {
     const { events } = this.find(conversation);
@@ -113,6 +131,12 @@ export class Ledger implements EventLog {
           return left.has(username) ? [{ account_id, conversation, seq, left: true }] : [];
         }),
       );
+  }
+
+  async uncountedSince(since: number): Promise<Announcement[] | null> {
+    this.check();
+    if (!this.isComplete) return null;
+    return this.uncounted.filter(({ at }) => at >= since).map(({ announcement }) => announcement);
   }
 
   async endedSessions(ids: readonly string[]): Promise<string[]> {

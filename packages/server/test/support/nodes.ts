@@ -47,7 +47,7 @@ export async function startNode(
   const cluster = newCluster(bus.channel, { log, aliveMs, forgetMs });
   const { clients, publish } = broker();
   const hub = newHub(bus, publish, sockets(cluster, socketsPerUser));
-  const heals = healer({ hub, bus, events: ledger, log, everyMs: healMs, watchMs });
+  const heals = healer({ hub, bus, events: ledger, cluster, log, everyMs: healMs, watchMs });
   const turns: TurnPacket[] = [];
   hub.onTurns((packet) => turns.push(packet));
   await untilReady(bus);
