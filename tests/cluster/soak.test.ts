@@ -1,0 +1,9 @@
+import { expect, test } from "bun:test";
+import { soak } from "./soak.ts";
+
+const SECONDS = 25;
+
+test("whatever goes wrong, clients are told the truth", async () => {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  expect(await soak({ seconds: SECONDS, seed }), `with seed ${seed}`).toEqual([]);
+}, 240_000);
