@@ -9,6 +9,7 @@ import type {
   SharedConversation,
 } from "@parley/protocol";
 import { CallFailed, type Person, type Socket } from "./client.ts";
+import { onSeveralNodes } from "./server.ts";
 
 /** Everything one person can see: what a client that has loaded all of it would hold. */
 export interface View {
@@ -112,6 +113,8 @@ export class LiveView {
     this.view = view;
     for (const [id, { conversation }] of Object.entries(view)) {
       this.counters.set(id, conversation.seq);
+      // One node may tell of a change before another has sent its event.
+      if (onSeveralNodes) this.fetched.set(id, conversation.seq);
     }
   }
 

@@ -23,13 +23,19 @@ export function afterEvent(state: State, frame: EventFrame): State {
     case "events.chatRead": {
       const { conversation_id, reader, last_read_seq } = frame.params;
       return onChat(state, conversation_id, (chat) =>
-        withRead(chat, reader.username, last_read_seq, name(state)),
+        isAbsent(chat, reader) ? chat : withRead(chat, reader.username, last_read_seq, name(state)),
       );
     }
     default:
       return counted(state, frame);
   }
 }
+
+/** Whether somebody has left: what they did before may be told later. */
+const isAbsent = ({ chat }: ChatState, { username }: Account): boolean =>
+  chat.reads[username] === undefined &&
+  chat.participants.length === chat.participant_count &&
+  !chat.participants.some((account) => account.username === username);
 
 /** Who the caller is. */
 export const identified = (state: State, me: Account): State => ({

@@ -276,6 +276,17 @@ describe("unread figures", () => {
   });
 });
 
+describe("the place up to which one has read", () => {
+  test("of somebody who has left is not shown, even if it is told late", () => {
+    const shared = aChat({ participants: [ann], seq: 1, participant_count: 1 });
+    const left = anEvent("events.conversationUpdated", shared, 1);
+    const params = { conversation_id: CHAT, reader: bob, last_read_seq: 1 };
+    const late = anEvent("events.chatRead", params);
+    expect(chatOf(run(annsState(), late)).chat.reads).toEqual({ bob: 1 });
+    expect(chatOf(run(annsState(), left, late)).chat.reads).toEqual({});
+  });
+});
+
 describe("streams", () => {
   const placeholder = aMessage({ seq: 1, sender: claude, content: "", finalized_at: null });
   const begun = run(annsState(), anEvent("events.messageNew", placeholder, 1));

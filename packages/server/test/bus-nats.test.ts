@@ -6,6 +6,7 @@ import { connect, type NatsConnection, nkeys } from "@nats-io/transport-node";
 import { closeCodes, type EventFrame } from "@parley/protocol";
 import pino from "pino";
 import { startNats, type TestNats } from "../../../tests/support/nats.ts";
+import { FaultyLine } from "../../client/test/support/proxy.ts";
 import { type NatsBusOptions, natsBus } from "../src/realtime/bus-nats.ts";
 import { type FakeClient, human } from "./support/broker.ts";
 import { Ledger, texts } from "./support/ledger.ts";
@@ -37,8 +38,8 @@ function world() {
   const prefix = `test${Bun.randomUUIDv7().replaceAll("-", "")}`;
   const ledger = new Ledger();
   ledger.open(ROOM, "alice", "bob", "carol");
-  const node = async (options: NodeOptions = {}): Promise<TestNode> => {
-    const made = await startNode(nats.url, ledger, { prefix, ...options });
+  const node = async (options: NodeOptions = {}, url = nats.url): Promise<TestNode> => {
+    const made = await startNode(url, ledger, { prefix, ...options });
     started.push(made);
     return made;
   };
@@ -409,6 +410,21 @@ describe("while NATS is away", () => {
     await nats.start();
     await hears(bob, "a", "chatRead");
     expect(heard(dave)).toEqual([]);
+  });
+
+  test("so are those of a node that could not say so, and was given up", async () => {
+    const { ledger, node } = world();
+    await using line = await FaultyLine.to(`http://127.0.0.1:${nats.port}`);
+    const one = await node({}, line.url.replace("http", "nats"));
+    const two = await node();
+    const bob = await two.connect("bob");
+    line.refuse(true);
+    line.cut();
+    await until(() => two.cluster.others().length === 0, "it was given up");
+    await two.healer.now();
+    one.hub.announce([ledger.read(ROOM, "alice", 1)]);
+    line.calm();
+    await hears(bob, "chatRead");
   });
 
   test("whoever may have missed too many of those is sent back", async () => {

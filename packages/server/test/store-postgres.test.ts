@@ -267,6 +267,8 @@ describe("the log of events", () => {
     for (const change of [read(1), typing, read(2)]) await here.write((tx) => tx.emit(change));
     await here.write((tx) => send(tx, room, alice, "counted"));
     expect(await there.uncountedSince(began)).toEqual([read(1), read(2)]);
+    await here.write((tx) => tx.deleteMembers(room.id, [alice.id]));
+    expect(await there.uncountedSince(began)).toEqual([]);
     expect(await there.uncountedSince(began + 60_000)).toEqual([]);
     expect(await there.uncountedSince(began - 3_600_000)).toBeNull();
   }, 30_000);

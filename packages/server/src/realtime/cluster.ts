@@ -19,6 +19,8 @@ export interface Part<Item> {
   state?(): Item[];
   /** All that a node has to say of itself, in place of whatever it said before. */
   replace?(items: readonly Item[], node: string): void;
+  /** A node has come, or has come back: what it said meanwhile may be lost. */
+  meet?(node: string): void;
   /** A node is gone. */
   forget?(node: string): void;
 }
@@ -111,6 +113,7 @@ export function cluster(
     const answer = (message: Said) => channel.send(said.node, message);
     const isNew = !heardAt.has(said.node);
     heardAt.set(said.node, performance.now());
+    if (isNew || said.say === "hello") for (const part of parts.values()) part.meet?.(said.node);
     if (said.say === "hello") tellState(answer);
     else if (isNew) {
       // One that was thought to be gone: each side has forgotten what the other said.

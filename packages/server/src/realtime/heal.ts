@@ -9,6 +9,8 @@ import { eventPacket } from "./packet.ts";
 const EVERY_MS = 5000;
 /** Clocks differ, and what was committed just now may have been stamped a while ago. */
 const SLACK_MS = 30_000;
+/** A node that was gone for longer is new when it comes. */
+const REMEMBERED_MS = 10 * 60_000;
 /** A timer of so long that comes three times as late means that the process stood still. */
 const WATCH_MS = 1000;
 
@@ -54,7 +56,10 @@ export function healer(options: HealerOptions): Healer {
   let watchedAt = performance.now();
   /** When all was well last: until then every change was heard of. */
   let wellAt = Date.now();
-  let isDoubtful = false;
+  /** Since when some may not have been; null while all is well. */
+  let doubtfulSince: number | null = null;
+  /** When nodes were given up that may yet come back. */
+  const lostAt = new Map<string, number>();
 
   async function look(): Promise<void> {
     const began = Date.now();
@@ -62,15 +67,15 @@ export function healer(options: HealerOptions): Healer {
     if (people.length > 0) {
       await seats(people);
       await sessions();
-      if (isDoubtful) await uncounted();
-    } else isDoubtful = false;
+      if (doubtfulSince !== null) await uncounted(doubtfulSince);
+    } else doubtfulSince = null;
     lookedAt = began;
   }
 
-  async function uncounted(): Promise<void> {
-    isDoubtful = false;
-    const changes = await events.uncountedSince(wellAt - SLACK_MS).catch((error) => {
-      isDoubtful = true;
+  async function uncounted(since: number): Promise<void> {
+    doubtfulSince = null;
+    const changes = await events.uncountedSince(since - SLACK_MS).catch((error) => {
+      doubtfulSince = Math.min(since, doubtfulSince ?? since);
       throw error;
     });
     for (const change of changes ?? []) if ("frame" in change) bus.repeat(eventPacket(change));
@@ -80,14 +85,26 @@ export function healer(options: HealerOptions): Healer {
     }
   }
 
-  function doubt(): void {
-    isDoubtful = true;
+  function doubt(since = wellAt): void {
+    doubtfulSince = Math.min(since, doubtfulSince ?? since);
     void now();
+  }
+
+  /** What a node could not say while it was gone is looked for once it can be heard again. */
+  function lose(node: string): void {
+    for (const [other, at] of lostAt) if (Date.now() - at > REMEMBERED_MS) lostAt.delete(other);
+    lostAt.set(node, wellAt);
+    doubt();
+  }
+
+  function meet(node: string): void {
+    doubt(Math.min(wellAt, lostAt.get(node) ?? wellAt));
+    lostAt.delete(node);
   }
 
   /** Moves on only while nothing is in doubt. */
   function noteWell(): void {
-    if (!isDoubtful) wellAt = Date.now();
+    if (doubtfulSince === null) wellAt = Date.now();
   }
 
   async function seats(people: readonly Person[]): Promise<void> {
@@ -140,8 +157,8 @@ export function healer(options: HealerOptions): Healer {
   }, watchMs);
   watch.unref();
 
-  bus.channel.onUp(doubt);
-  cluster.share({ name: "healing", schema: z.never(), receive: () => {}, forget: doubt });
+  bus.channel.onUp(() => doubt());
+  cluster.share({ name: "healing", schema: z.never(), receive: () => {}, meet, forget: lose });
 
   return {
     now,

@@ -75,7 +75,35 @@ export async function uncountedSince(
     since,
   );
   if (since < Date.now() - KEPT_MS || rows.length > MOST_UNCOUNTED) return null;
-  return rows.map(({ announcement }) => JSON.parse(announcement) as Announcement);
+  const changes = rows.map(({ announcement }) => JSON.parse(announcement) as Announcement);
+  return withoutDeparted(unit, changes);
+}
+
+/** How far somebody had read who has left since is no news to anybody. */
+async function withoutDeparted(
+  unit: Unit,
+  changes: readonly Announcement[],
+): Promise<readonly Announcement[]> {
+  const seats = changes.flatMap((change) => seatRead(change) ?? []);
+  if (seats.length === 0) return changes;
+  const rows = await unit.all<{ uuid: string; username: string }>(
+    `SELECT DISTINCT g.uuid, g.username
+     FROM jsonb_to_recordset($1::jsonb) AS g (uuid uuid, username text)
+     JOIN conversations c ON c.uuid = g.uuid JOIN accounts a ON a.username = g.username
+     JOIN members b ON b.conversation_id = c.id AND b.account_id = a.id`,
+    seats,
+  );
+  const taken = new Set(rows.map(({ uuid, username }) => `${uuid} ${username}`));
+  return changes.filter((change) => {
+    const seat = seatRead(change);
+    return !seat || taken.has(`${seat.uuid} ${seat.username}`);
+  });
+}
+
+function seatRead(change: Announcement): { uuid: string; username: string } | null {
+  if (!("frame" in change) || change.frame.method !== "events.chatRead") return null;
+  const { conversation_id, reader } = change.frame.params;
+  return { uuid: conversation_id, username: reader.username };
 }
 
 /** Null when not every one of them is there. */
