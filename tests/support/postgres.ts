@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -26,7 +34,10 @@ const asPostgres =
     : [];
 
 /** Tests do not lose power: unless asked, nothing waits for the disk. */
-export async function startPostgres({ sync = false } = {}): Promise<TestPostgres> {
+export async function startPostgres({
+  sync = false,
+  certificate = null as { cert: string; key: string } | null,
+} = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), "parley-postgres-"));
   if (asPostgres.length > 0) chmodSync(folder, 0o777);
   const data = join(folder, "data");
@@ -44,6 +55,15 @@ export async function startPostgres({ sync = false } = {}): Promise<TestPostgres
     "UTF8",
     "--locale=C.UTF-8",
   ]);
+  if (certificate) {
+    // It refuses a key that others could read.
+    const [cert, key] = [join(data, "server.crt"), join(data, "server.key")];
+    copyFileSync(certificate.cert, cert);
+    copyFileSync(certificate.key, key);
+    chmodSync(key, 0o600);
+    if (asPostgres.length > 0) run(["chown", "postgres", cert, key], []);
+    appendFileSync(join(data, "postgresql.conf"), "ssl = on\n");
+  }
   const port = await freePort();
   const url = `postgres://parley@127.0.0.1:${port}/postgres`;
   let server = await startServer();
@@ -114,8 +134,8 @@ function binaries(): string {
   return dirname(fetched(find, "postgresql"));
 }
 
-function run(command: string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync([...asPostgres, ...command], { cwd: "/" });
+function run(command: string[], as: readonly string[] = asPostgres): void {
+  const { exitCode, stderr } = Bun.spawnSync([...as, ...command], { cwd: "/" });
   if (exitCode !== 0) throw new Error(`${command[0]} failed: ${stderr}`);
 }
 

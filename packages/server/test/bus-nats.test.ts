@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { connect, type NatsConnection, nkeys } from "@nats-io/transport-node";
 import { closeCodes, type EventFrame } from "@parley/protocol";
 import pino from "pino";
+import { selfSigned } from "../../../tests/support/certificate.ts";
 import { startNats, type TestNats } from "../../../tests/support/nats.ts";
 import { FaultyLine } from "../../client/test/support/proxy.ts";
 import { type NatsBusOptions, natsBus } from "../src/realtime/bus-nats.ts";
@@ -577,15 +578,6 @@ describe("the connection", () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   const file = (name: string) => join(folder, name);
 
-  function certificate(): void {
-    const { exitCode, stderr } = Bun.spawnSync([
-      ...["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
-      ...["-nodes", "-days", "2", "-subj", "/CN=localhost"],
-      ...["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
-      ...["-keyout", file("key.pem"), "-out", file("cert.pem")],
-    ]);
-    if (exitCode !== 0) throw new Error(`openssl failed: ${stderr}`);
-  }
   function bus(servers: string[], more: Partial<NatsBusOptions> = {}) {
     const lines: string[] = [];
     const log = pino({ level: "info" }, { write: (line: string) => void lines.push(line) });
@@ -603,13 +595,13 @@ describe("the connection", () => {
   }
 
   test("is encrypted, with names and passwords, and certificates on both sides", async () => {
-    certificate();
+    using own = selfSigned();
     await using secure = await startNats(`
       authorization { user: parley, password: "p@ss/word" }
-      tls { cert_file: "${file("cert.pem")}", key_file: "${file("key.pem")}",
-            ca_file: "${file("cert.pem")}", verify: true }`);
+      tls { cert_file: "${own.cert}", key_file: "${own.key}",
+            ca_file: "${own.cert}", verify: true }`);
     const to = (who: string) => [`tls://${who}localhost:${secure.port}`];
-    const tls = { caFile: file("cert.pem"), certFile: file("cert.pem"), keyFile: file("key.pem") };
+    const tls = { caFile: own.cert, certFile: own.cert, keyFile: own.key };
 
     const welcome = bus(to(`parley:${encodeURIComponent("p@ss/word")}@`), { tls });
     await welcome.connected();

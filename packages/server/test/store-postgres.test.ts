@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
+import { selfSigned } from "../../../tests/support/certificate.ts";
 import { startPostgres, type TestPostgres } from "../../../tests/support/postgres.ts";
 import type { Announcement } from "../src/announcement.ts";
+import { readConfig } from "../src/config.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
 import { type SharedStore, Unavailable } from "../src/store/store.ts";
@@ -100,6 +102,29 @@ describe("the schema", () => {
     const refusal = await open(cluster.url).catch((error: Error) => error.message);
     expect(refusal).toContain("newer version");
   }, 30_000);
+});
+
+describe("the connection", () => {
+  test("is encrypted, and the server verified, as DATABASE_URL asks", async () => {
+    using own = selfSigned();
+    await using secure = await startPostgres({ certificate: own });
+    const reach = async (parameters: string) => {
+      const DATABASE_URL = `postgres://parley@localhost:${secure.port}/postgres?${parameters}`;
+      const { database } = readConfig({ DATABASE_URL });
+      if (!database) throw new Error("no database was read");
+      const store = await openPostgresStore({ ...database, keepsEvents: false });
+      const sessions = await execute(
+        secure.url,
+        "SELECT bool_and(s.ssl) AS all FROM pg_stat_ssl s JOIN pg_stat_activity USING (pid) WHERE application_name = 'parley'",
+      );
+      await store.close();
+      return sessions[0]?.all;
+    };
+    expect(await reach("sslmode=disable")).toBe(false);
+    expect(await reach("sslmode=require")).toBe(true);
+    expect(await reach(`sslmode=verify-full&sslrootcert=${own.cert}`)).toBe(true);
+    await expect(reach("sslmode=verify-full")).rejects.toThrow();
+  }, 60_000);
 });
 
 describe("several nodes", () => {
