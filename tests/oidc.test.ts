@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { failure, Person, post, RawSocket, Socket, signUp } from "./support/client.ts";
+import { nodesOf } from "./support/nodes.ts";
 import { startServer } from "./support/server.ts";
 
 const AUDIENCE = "parley";
@@ -106,6 +107,15 @@ describe("a token of the issuer", () => {
       const agent = await person.call("getUser", { username: `${username}:${provider}` });
       expect(agent.kind).toBe("agent");
     }
+  });
+
+  test("makes one account of calls that come at the same moment", async () => {
+    const username = freshName();
+    const tokens = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => issuer.token(username, { jti: `${n}` })),
+    );
+    const answers = await Promise.all(tokens.map((token) => as(username, token).call("getMe")));
+    expect(answers).toEqual(tokens.map(() => human(username)));
   });
 
   test("gives a name that fits on one line, whatever the issuer has", async () => {
@@ -285,7 +295,8 @@ describe("in the course of time", () => {
     await failing.rotate();
     await using own = await startServer({ ...environment, PARLEY_OIDC_ISSUER: failing.url });
     const known = await failing.token(freshName());
-    expect(await statusOf(known, own.url)).toBe(200);
+    // Every node knows the keys that it has met.
+    for (const _ of nodesOf(own.url)) expect(await statusOf(known, own.url)).toBe(200);
     await failing.goAway();
     await failing.rotate();
     const unknown = await failing.token(freshName());

@@ -9,6 +9,7 @@ const files = [
   ...readdirSync(join(TESTS, "conformance")).map((name) => join(TESTS, "conformance", name)),
   join(TESTS, "events-equal-state.test.ts"),
   join(TESTS, "agents-equal-state.test.ts"),
+  join(TESTS, "oidc.test.ts"),
 ];
 
 test("everything the contract says holds on two nodes, with the calls spread over them", async () => {

@@ -4,6 +4,7 @@ import { selfSigned } from "../../../tests/support/certificate.ts";
 import { startPostgres, type TestPostgres } from "../../../tests/support/postgres.ts";
 import type { Announcement } from "../src/announcement.ts";
 import { readConfig } from "../src/config.ts";
+import { authenticator } from "../src/security/authenticate.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
 import { type SharedStore, Unavailable } from "../src/store/store.ts";
@@ -189,6 +190,19 @@ describe("several nodes", () => {
     );
     expect(names.filter((account) => account !== null)).toHaveLength(1);
   }, 60_000);
+
+  test("make one account of an issuer's word that several of them hear at once", async () => {
+    await using cluster = await nodes(3);
+    const expires_at = Date.now() + 60_000;
+    const identity = { username: "dora", display_name: "Dora", expires_at };
+    const issuer = { recognises: () => true, verify: async () => identity };
+    const doors = cluster.stores.map((store) => authenticator(store, issuer, new Map()));
+    const entered = await Promise.all(
+      times(24).map((n) => doors[n % 3]?.authenticate(`token ${n}`, null)),
+    );
+    expect(new Set(entered.map((who) => who?.account.id)).size).toBe(1);
+    expect(new Set(entered.map((who) => who?.session_id)).size).toBe(24);
+  }, 30_000);
 
   test("have units that need each other's conversations all come to their end", async () => {
     await using cluster = await nodes(3);

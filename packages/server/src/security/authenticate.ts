@@ -77,7 +77,14 @@ export function authenticator(
   ): Promise<AccountRecord> {
     const known = await tx.account(username);
     if (known) return known;
-    return makePerson(tx, { username, display_name }, providers);
+    try {
+      return await makePerson(tx, { username, display_name }, providers);
+    } catch (error) {
+      // Another call with the same name was quicker: its account is the one.
+      const made = error instanceof UsernameTaken && (await tx.account(username));
+      if (made) return made;
+      throw error;
+    }
   }
 
   return {
