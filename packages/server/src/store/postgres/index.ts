@@ -24,7 +24,7 @@ import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
 
 /** Sessions with the server, by what they are for. */
-const SESSIONS = { read: 4, search: 1, write: 3, patient: 4, note: 1 };
+const SESSIONS = { read: 4, search: 1, write: 3, patient: 4, note: 1, patientNote: 1 };
 const FORGET_MS = 60_000;
 
 const reads: ReadMethods = {
@@ -83,7 +83,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   });
   const noting = writeLane({
     sessions: sessions(pool, SESSIONS.note),
-    patientSessions: sessions(pool, SESSIONS.note),
+    patientSessions: sessions(pool, SESSIONS.patientNote),
     begin: "BEGIN; SET LOCAL synchronous_commit = off",
     committed,
   });
