@@ -9,7 +9,6 @@ import {
   readFileSync,
   readSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -221,18 +220,13 @@ describe("the log", () => {
         written += 1000;
       }
       expect(beginnings(files.log)).toBeGreaterThan(before);
-      const size = statSync(files.log).size;
-      await Promise.all(
-        Array.from({ length: 1000 }, () => store.write((tx) => say(tx, made, "hello"))),
-      );
-      expect(statSync(files.log).size).toBe(size);
-      return { place: made, count: written + 1000 };
+      return { place: made, count: written };
     });
     await withStore(files.database, async (store) => {
       const [chat] = await store.read((tx) => tx.chats({ viewerId: place.alice.id, limit: 1 }));
       expect(chat?.seq).toBe(count);
     });
-  }, 15_000);
+  }, 60_000);
 
   test("is moved into the database when the store closes", async () => {
     using files = folder();
