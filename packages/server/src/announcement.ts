@@ -16,6 +16,8 @@ export type Announcement =
   | {
       frame: EventFrame;
       to: Audience;
+      /** Tells apart changes that no counter counts. */
+      id?: string;
       /** The socket that asked for the change and has its answer already. */
       exceptSocket?: string | undefined;
       /** Whose clients hear a conversation's events from this one on. */
@@ -38,4 +40,11 @@ export const counted = <Name extends EventName>(
 ): Announcement => ({
   frame: { method, params, at: { conversation_id, seq } } as EventFrame,
   to: { conversation: conversation_id },
+});
+
+/** A durable change that moves no counter on. */
+export const uncounted = (frame: EventFrame, to: Audience): Announcement => ({
+  id: Bun.randomUUIDv7(),
+  frame,
+  to,
 });

@@ -1,5 +1,5 @@
 import { publicAccount } from "./account.ts";
-import { counted } from "./announcement.ts";
+import { counted, uncounted } from "./announcement.ts";
 import { badField } from "./failure.ts";
 import type { AccountRecord, ConversationRecord, MemberRecord, WriteTx } from "./store/store.ts";
 import { stopTurns } from "./turns.ts";
@@ -100,8 +100,8 @@ export async function rename(
   await tx.setDisplayName(account.id, display_name);
   const params = publicAccount({ ...account, display_name });
   const frame = { method: "events.accountUpdated", params } as const;
-  tx.emit({ frame, to: { users: [owner] } });
+  tx.emit(uncounted(frame, { users: [owner] }));
   for (const { uuid } of await tx.counters(account.id)) {
-    tx.emit({ frame, to: { conversation: uuid } });
+    tx.emit(uncounted(frame, { conversation: uuid }));
   }
 }

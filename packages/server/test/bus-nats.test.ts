@@ -426,6 +426,26 @@ describe("while NATS is away", () => {
     one.hub.announce([ledger.read(ROOM, "alice", 1)]);
     line.calm();
     await hears(bob, "chatRead");
+    await until(() => two.cluster.others().length === 1, "it is back");
+    await two.healer.now();
+    two.hub.announce([ledger.say(ROOM, "once is enough")]);
+    await hears(bob, "chatRead", "once is enough");
+  });
+
+  test("those that were heard are heard again only after one that was not", async () => {
+    const { ledger, node } = world();
+    const [one, two] = [await node(), await node()];
+    const bob = await two.connect("bob");
+    one.hub.announce([ledger.read(ROOM, "alice", 1)]);
+    await hears(bob, "chatRead");
+    ledger.hide(ROOM, "bob", "missed");
+    one.hub.announce([ledger.hide(ROOM, "bob", "heard")]);
+    one.hub.announce([ledger.hide(ROOM, "alice", "another's")]);
+    await hears(bob, "chatRead", "heard");
+    await nats.stop();
+    await until(() => isAway(one) && isAway(two), "the loss was noticed");
+    await nats.start();
+    await hears(bob, "chatRead", "heard", "missed", "heard");
   });
 
   test("whoever may have missed too many of those is sent back", async () => {

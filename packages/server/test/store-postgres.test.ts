@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { selfSigned } from "../../../tests/support/certificate.ts";
 import { startPostgres, type TestPostgres } from "../../../tests/support/postgres.ts";
-import type { Announcement } from "../src/announcement.ts";
+import { type Announcement, uncounted } from "../src/announcement.ts";
 import { readConfig } from "../src/config.ts";
 import { authenticator } from "../src/security/authenticate.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
@@ -292,10 +292,10 @@ describe("the log of events", () => {
     const [here, there] = cluster.stores as [SharedStore, SharedStore];
     const { alice, room } = await place(here);
     const began = Date.now();
-    const read = (last_read_seq: number): Announcement => {
+    const [first, second] = [1, 2].map((last_read_seq) => {
       const params = { conversation_id: room.uuid, reader: shown(alice), last_read_seq };
-      return { frame: { method: "events.chatRead", params }, to: { conversation: room.uuid } };
-    };
+      return uncounted({ method: "events.chatRead", params }, { conversation: room.uuid });
+    }) as [Announcement, Announcement];
     const typing: Announcement = {
       frame: {
         method: "events.typing",
@@ -303,9 +303,9 @@ describe("the log of events", () => {
       },
       to: { conversation: room.uuid },
     };
-    for (const change of [read(1), typing, read(2)]) await here.write((tx) => tx.emit(change));
+    for (const change of [first, typing, second]) await here.write((tx) => tx.emit(change));
     await here.write((tx) => send(tx, room, alice, "counted"));
-    expect(await there.uncountedSince(began)).toEqual([read(1), read(2)]);
+    expect(await there.uncountedSince(began)).toEqual([first, second]);
     await here.write((tx) => tx.deleteMembers(room.id, [alice.id]));
     expect(await there.uncountedSince(began)).toEqual([]);
     expect(await there.uncountedSince(began + 60_000)).toEqual([]);

@@ -1,6 +1,7 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
 import { publicAccount } from "../account.ts";
+import { uncounted } from "../announcement.ts";
 import { badField, forbidden, notFound } from "../failure.ts";
 import { joinedConversation, joinedGroup } from "../guards.ts";
 import { announceChange, announceNew, checkSize, join, part } from "../membership.ts";
@@ -115,13 +116,8 @@ const readChat = bind(operations.readChat, ({ store, caller }, { chat_id, seq })
     const last_read_seq = Math.min(seq, conversation.seq);
     if (await tx.markRead(id, caller.account.id, last_read_seq)) {
       const reader = publicAccount(caller.account);
-      tx.emit({
-        frame: {
-          method: "events.chatRead",
-          params: { conversation_id: chat_id, reader, last_read_seq },
-        },
-        to: { conversation: chat_id },
-      });
+      const params = { conversation_id: chat_id, reader, last_read_seq };
+      tx.emit(uncounted({ method: "events.chatRead", params }, { conversation: chat_id }));
     }
     return { unread_count: await tx.unreadCount(id, caller.account.id) };
   }),

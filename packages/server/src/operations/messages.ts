@@ -1,6 +1,6 @@
 import { type Message, operations } from "@parley/protocol";
 import { z } from "zod";
-import { counted } from "../announcement.ts";
+import { counted, uncounted } from "../announcement.ts";
 import { forbidden, notFound } from "../failure.ts";
 import { joinedConversation, visibleMessage } from "../guards.ts";
 import { mentionsIn } from "../mentions.ts";
@@ -125,14 +125,9 @@ const deleteMessagesForMe = bind(operations.deleteMessagesForMe, ({ store, calle
     const messages = named.filter((message) => !message.deleted);
     if (messages.length === 0) return;
     await tx.hideMessages(messages, caller.account.id);
-    const ids = messages.map(({ uuid }) => uuid);
-    tx.emit({
-      frame: {
-        method: "events.messageDeleted",
-        params: { conversation_id: conversation.uuid, ids },
-      },
-      to: { users: [caller.account.username] },
-    });
+    const params = { conversation_id: conversation.uuid, ids: messages.map(({ uuid }) => uuid) };
+    const users = [caller.account.username];
+    tx.emit(uncounted({ method: "events.messageDeleted", params }, { users }));
   }),
 );
 

@@ -19,6 +19,9 @@ import {
   type NodeMessage,
 } from "./wire.ts";
 
+/** As many changes as the store hands out at once: of more it says that they are lost. */
+const REMEMBERED = 10_000;
+
 export interface NatsBusOptions
   extends NatsOptions,
     Pick<SequencerOptions, "graceMs" | "retryMs" | "mostHeld"> {
@@ -32,8 +35,8 @@ export interface NatsBusOptions
 }
 
 export interface NatsBus extends Bus, CatchUp {
-  /** Delivers here, and only here, what somebody may not have heard of. */
-  repeat(packet: EventPacket): void;
+  /** Delivers here, and only here, changes that no counter counts, unless all of them were. */
+  repeat(changes: readonly EventPacket[]): void;
   readonly channel: Channel;
 }
 
@@ -46,6 +49,9 @@ export function natsBus(options: NatsBusOptions): NatsBus {
   const { node, prefix = "parley", log } = options;
   const link = natsLink(options, `parley ${node}`, log);
   const followed = new Map<string, { people: number; end(): void }>();
+  const people = new Set<string>();
+  /** Which changes that no counter counts were delivered here lately, and to whom. */
+  const delivered = new Set<string>();
   let listener: (packet: Packet) => void = () => {};
   let told: (body: unknown) => void = () => {};
 
@@ -57,9 +63,34 @@ export function natsBus(options: NatsBusOptions): NatsBus {
   };
   const order = sequencer({
     ...options,
-    deliver: (packet) => hand(packet),
+    deliver(packet) {
+      remember(packet);
+      hand(packet);
+    },
     lost: (conversation) => hand({ kind: "events_lost", conversation }),
   });
+
+  /** Those here who hear of a change that no counter counts, each named with it. */
+  function hearers({ id, to }: EventPacket): string[] {
+    if (id === undefined) return [];
+    if ("conversation" in to) return followed.has(to.conversation) ? [id] : [];
+    return to.users.filter((user) => people.has(user)).map((user) => `${id} ${user}`);
+  }
+
+  function remember(packet: EventPacket): void {
+    for (const each of hearers(packet)) delivered.add(each);
+    for (const oldest of delivered) {
+      if (delivered.size <= REMEMBERED) break;
+      delivered.delete(oldest);
+    }
+  }
+
+  /** From the first that was missed on: whoever hears an older one late hears the newest last. */
+  function repeat(changes: readonly EventPacket[]): void {
+    const isMissed = (change: EventPacket) => hearers(change).some((each) => !delivered.has(each));
+    const missed = changes.findIndex(isMissed);
+    if (missed >= 0) for (const change of changes.slice(missed)) order.receive(change);
+  }
 
   /** One packet that goes wrong does not keep others from being delivered. */
   function hand(packet: Packet): void {
@@ -119,6 +150,7 @@ export function natsBus(options: NatsBusOptions): NatsBus {
     let heard = false;
     let ended = false;
     const to = { users: [username] };
+    people.add(username);
     const end = subscribe(subject.user(username), (payload) =>
       order.receive(decodeEvent(payload, to)),
     );
@@ -157,6 +189,7 @@ export function natsBus(options: NatsBusOptions): NatsBus {
       end() {
         if (ended) return;
         ended = true;
+        people.delete(username);
         end();
         for (const conversation of mine) unfollow(conversation);
         mine.clear();
@@ -205,7 +238,7 @@ export function natsBus(options: NatsBusOptions): NatsBus {
     },
     behind: order.behind,
     rejoin: order.rejoin,
-    repeat: order.receive,
+    repeat,
     channel: {
       node,
       broadcast: (body) => tell(subject.nodes, { kind: "cluster", body }),

@@ -9,6 +9,8 @@ export interface EventPacket {
   data: string;
   /** The frame's `at`. An event for a conversation that has it took the counter up. */
   at?: EventPlace | undefined;
+  /** Tells apart changes that no counter counts. */
+  id?: string | undefined;
   /** No client of this account gets it. */
   exceptUser?: string | undefined;
   exceptSocket?: string | undefined;

@@ -23,8 +23,8 @@ export interface Healer {
 /** A bus that may lose what it carries. */
 interface LossyBus extends CatchUp, Pick<Bus, "ready"> {
   readonly channel: Pick<Channel, "onUp">;
-  /** Delivers here, and only here, what somebody may not have heard of. */
-  repeat(packet: EventPacket): void;
+  /** Delivers here, and only here, changes that no counter counts, unless all of them were. */
+  repeat(changes: readonly EventPacket[]): void;
 }
 
 export interface HealerOptions {
@@ -78,8 +78,10 @@ export function healer(options: HealerOptions): Healer {
       doubtfulSince = Math.min(since, doubtfulSince ?? since);
       throw error;
     });
-    for (const change of changes ?? []) if ("frame" in change) bus.repeat(eventPacket(change));
-    if (changes) return;
+    if (changes) {
+      bus.repeat(changes.flatMap((change) => ("frame" in change ? eventPacket(change) : [])));
+      return;
+    }
     for (const client of hub.clients()) {
       client.close(closeCodes.goingAway, "events were missed, please reconnect");
     }

@@ -1,5 +1,5 @@
 import type { SharedConversation } from "@parley/protocol";
-import { type Announcement, counted } from "../../src/announcement.ts";
+import { type Announcement, counted, uncounted } from "../../src/announcement.ts";
 import type { Counter, EventLog } from "../../src/realtime/bus.ts";
 import { human } from "./broker.ts";
 
@@ -83,12 +83,14 @@ export class Ledger implements EventLog {
   /** Commits that somebody has read up to a value, which no counter counts. */
   read(conversation: string, username: string, last_read_seq: number): Announcement {
     const params = { conversation_id: conversation, reader: human(username), last_read_seq };
-    const announcement: Announcement = {
-      frame: { method: "events.chatRead", params },
-      to: { conversation },
-    };
-    this.uncounted.push({ at: Date.now(), announcement });
-    return announcement;
+    return this.keep(uncounted({ method: "events.chatRead", params }, { conversation }));
+  }
+
+  /** Commits that somebody hides a message from themselves, which no counter counts either. */
+  hide(conversation: string, username: string, text: string): Announcement {
+    const params = { conversation_id: conversation, ids: [text] };
+    const to = { users: [username] };
+    return this.keep(uncounted({ method: "events.messageDeleted", params }, to));
   }
 
   /** Forgets changes that no counter counts. */
@@ -164,6 +166,11 @@ export class Ledger implements EventLog {
       last_message: null,
       participant_count: members.size,
     };
+  }
+
+  private keep(announcement: Announcement): Announcement {
+    this.uncounted.push({ at: Date.now(), announcement });
+    return announcement;
   }
 
   private commit(conversation: string, make: (seq: number) => Announcement): Announcement {

@@ -1,4 +1,3 @@
-import type { EventName } from "@parley/protocol";
 import type { Announcement } from "../../announcement.ts";
 import type { ChangedSeat } from "../store.ts";
 import type { Session } from "./connection.ts";
@@ -11,13 +10,6 @@ const KEPT_MS = 10 * 60_000;
 const MOST = 1000;
 const MOST_UNCOUNTED = 10_000;
 const FORGOTTEN_AT_ONCE = 5000;
-
-/** Events that tell of a change, and that no counter tells of. */
-const UNCOUNTED: readonly EventName[] = [
-  "events.chatRead",
-  "events.accountUpdated",
-  "events.messageDeleted",
-];
 
 /** Stores what a transaction tells of its changes, as the last of it. */
 export async function recordEvents(
@@ -54,9 +46,7 @@ async function recordUncounted(
   session: Session,
   announcements: readonly Announcement[],
 ): Promise<void> {
-  const events = announcements.filter(
-    (each) => "frame" in each && !each.frame.at && UNCOUNTED.includes(each.frame.method),
-  );
+  const events = announcements.filter((each) => "frame" in each && each.id !== undefined);
   if (events.length === 0) return;
   await session.run(
     `INSERT INTO uncounted (at, announcement)
