@@ -1,5 +1,12 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { failure, groupOf, type Person, people, transports } from "../support/client.ts";
+import {
+  failure,
+  groupOf,
+  type Person,
+  people,
+  type Socket,
+  transports,
+} from "../support/client.ts";
 import { noRates, startServer } from "../support/server.ts";
 
 const server = await startServer(noRates);
@@ -13,6 +20,17 @@ const event = (conversation_id: string, { account }: Person, is_typing: boolean)
   method: "events.typing" as const,
   params: { conversation_id, actor: account, is_typing },
 });
+
+/**
+ * Calls one after another, each once the reader has heard of the one before: what several nodes
+ * show of typing is not put in order.
+ */
+async function inTurn(reader: Socket, ...calls: (() => Promise<unknown>)[]): Promise<void> {
+  for (const call of calls) {
+    await call();
+    await reader.settled();
+  }
+}
 
 describe.each(transports)("sendChatAction over %s", (transport) => {
   test("shows typing to everyone in the conversation except the sender", async () => {
@@ -32,8 +50,11 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     await using caller = await alice.via(transport);
     await using own = await alice.connect();
     await using reader = await bob.connect();
-    await caller.call("sendChatAction", { chat_id, action: "typing" });
-    await caller.call("sendChatAction", { chat_id, action });
+    await inTurn(
+      reader,
+      () => caller.call("sendChatAction", { chat_id, action: "typing" }),
+      () => caller.call("sendChatAction", { chat_id, action }),
+    );
     const expected = [event(chat_id, alice, true), event(chat_id, alice, false)];
     expect(await reader.heard("events.typing")).toEqual(expected);
     expect(await own.heard("events.typing")).toEqual([]);
@@ -43,8 +64,8 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     const { id: chat_id } = await groupOf(alice, bob);
     await using caller = await alice.via(transport);
     await using reader = await bob.connect();
-    const type = (action: string) => caller.call("sendChatAction", { chat_id, action });
-    for (const action of ["typing", "typing", "typing", "stop", "typing"]) await type(action);
+    const type = (action: string) => () => caller.call("sendChatAction", { chat_id, action });
+    await inTurn(reader, ...["typing", "typing", "typing", "stop", "typing"].map(type));
     const shown = (await reader.heard("events.typing")).map(({ params }) => params.is_typing);
     expect(shown).toEqual([true, false, true]);
   });
@@ -53,8 +74,9 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     const { id: chat_id } = await groupOf(alice, bob);
     await using caller = await alice.via(transport);
     await using reader = await bob.connect();
-    await caller.call("sendChatAction", { chat_id, is_typing: true });
-    await caller.call("sendChatAction", { chat_id, is_typing: false });
+    const type = (is_typing: boolean) => () =>
+      caller.call("sendChatAction", { chat_id, is_typing });
+    await inTurn(reader, type(true), type(false));
     const shown = (await reader.heard("events.typing")).map(({ params }) => params.is_typing);
     expect(shown).toEqual([true, false]);
   });
@@ -63,8 +85,9 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     const [one, other] = [await groupOf(alice, bob), await groupOf(alice, bob)];
     await using caller = await alice.via(transport);
     await using reader = await bob.connect();
-    await caller.call("sendChatAction", { chat_id: one.id, action: "typing" });
-    await caller.call("sendChatAction", { chat_id: other.id, action: "typing" });
+    const type = (chat_id: string) => () =>
+      caller.call("sendChatAction", { chat_id, action: "typing" });
+    await inTurn(reader, type(one.id), type(other.id));
     expect(await reader.heard("events.typing")).toEqual([
       event(one.id, alice, true),
       event(other.id, alice, true),
