@@ -98,9 +98,11 @@ describe.each(protocols)("the %s protocol", (protocol) => {
 
   describe("an answer", () => {
     test("is text, usage and one end, in that order", async () => {
-      const { events, tries } = await playing(answers("Hel", "lo", " 🦜"));
-      const texts = ["Hel", "lo", " 🦜"].map((text) => ({ type: "text", text }));
-      expect(events.filter(({ type }) => type === "text")).toEqual(texts as ModelEvent[]);
+      const { events, text, tries } = await playing(answers("Hel", "lo", " 🦜"));
+      expect(text).toBe("Hello 🦜");
+      expect(events.findIndex(({ type }) => type === "text")).toBeLessThan(
+        events.findLastIndex(({ type }) => type === "usage"),
+      );
       expect(usageOf(events)).toEqual({ type: "usage", input_tokens: 25, output_tokens: 15 });
       expect(events.filter(({ type }) => type === "end")).toEqual([
         { type: "end", reason: "stop" },
@@ -116,6 +118,23 @@ describe.each(protocols)("the %s protocol", (protocol) => {
       expect(text).toBe("naïve 🦜日本語 👩‍👩‍👧");
       expect(end).toBe("stop");
       expect(usageOf(events)).toMatchObject({ input_tokens: 25, output_tokens: 15 });
+    });
+
+    test("is not read before it is wanted", async () => {
+      const sent = Promise.withResolvers<void>();
+      const wanted = Promise.withResolvers<void>();
+      await using provider = await startProvider(async (exchange) => {
+        await answers("one ", "two")(exchange);
+        sent.resolve();
+      });
+      const request = requestTo(provider.url);
+      const call = callModel(adapters[protocol], request, { wanted: () => wanted.promise });
+      const first = call.next();
+      await sent.promise;
+      expect(Bun.peek.status(first)).toBe("pending");
+      wanted.resolve();
+      const rest = await Array.fromAsync(call);
+      expect(textOf([(await first).value as ModelEvent, ...rest])).toBe("one two");
     });
 
     test("never splits a character, even one whose halves come in two events", async () => {

@@ -2,13 +2,15 @@ import type { NewChunk, Store, TurnRecord, WriteTx } from "../store/store.ts";
 
 /** What streams fast is gathered for so long before it is stored and sent. */
 const GATHER_MS = 25;
-/** However many streams there are, they are stored together, and so often at the most. */
-const PAUSE_MS = 5;
+/** However many streams there are, they are stored together, once in so long. */
+const BEAT_MS = 5;
 /** Beyond 125 streams each gathers longer, so that all of them together cost no more. */
 const GATHER_MS_PER_STREAM = 1 / 5;
 
 /** One answer on its way into the conversation. */
 export interface AnswerStream {
+  /** Settles when more is wanted: what comes fast is best left where it is for a moment. */
+  wanted(): Promise<void> | undefined;
   /** Throws when what was written before could not be stored. */
   write(text: string): void;
   /** Resolves with everything written when it has been stored and sent; rejects when it could not be. */
@@ -29,7 +31,9 @@ interface Stream {
   offset: number;
   /** When it last was; before that nothing holds it back. */
   takenAt: number;
-  /** Settles when what was last taken is stored. */
+  /** Whether what was last taken still is. */
+  storing: boolean;
+  /** Settles when it is not. */
   stored: Promise<void>;
   /** Why something of it could not be stored; then nothing that came after it is. */
   failure: { readonly error: unknown } | null;
@@ -44,48 +48,53 @@ type Taken = { stream: Stream; delta: string; first: boolean };
  */
 export function deltas(store: Store, node: string): Deltas {
   const due = new Set<Stream>();
-  let timer: NodeJS.Timeout | undefined;
-  let flushAt = Number.POSITIVE_INFINITY;
+  const resting = new Map<Stream, () => void>();
+  let beat: NodeJS.Timeout | undefined;
   let open = 0;
-  let storedAt = 0;
-  let storing: Promise<void> | null = null;
 
   const gatherMs = () => Math.max(GATHER_MS, open * GATHER_MS_PER_STREAM);
-  const isReady = (stream: Stream, now: number) => stream.takenAt + gatherMs() <= now + 1;
+  const isRested = (stream: Stream, now: number) => stream.takenAt + gatherMs() <= now;
 
-  /** A first word, or one after a silence, leaves at once; others when they have gathered. */
-  function schedule(stream: Stream): void {
-    if (storing) return;
+  const keepTime = () => {
+    beat ??= setTimeout(step, BEAT_MS);
+  };
+
+  function step(): void {
     const now = performance.now();
-    const pause = stream.offset === 0 ? 0 : PAUSE_MS;
-    const at = Math.max(storedAt + pause, stream.takenAt + gatherMs(), now);
-    if (at >= flushAt) return;
-    clearTimeout(timer);
-    flushAt = at;
-    if (at === now) flush();
-    else timer = setTimeout(flush, at - now);
+    // Streams that fell into step are pulled apart again: all of them at once would be a hold-up.
+    let most = Math.ceil((2 * open * BEAT_MS) / gatherMs());
+    for (const [stream, resume] of resting) {
+      if (!isRested(stream, now)) continue;
+      resting.delete(stream);
+      resume();
+      if (--most === 0) break;
+    }
+    // Whatever those have at hand is read and written by then.
+    setImmediate(flush);
+    beat = undefined;
+    if (resting.size + due.size > 0) keepTime();
   }
 
   function flush(): void {
-    clearTimeout(timer);
-    flushAt = Number.POSITIVE_INFINITY;
     const now = performance.now();
-    const ready = [...due].filter((stream) => isReady(stream, now));
-    for (const stream of ready) due.delete(stream);
-    const stored = keep(store, node, ready.map(take));
-    for (const stream of ready) stream.stored = stored;
-    storing = stored
-      .catch((error) => {
-        for (const stream of ready) {
-          stream.failure = { error };
-          due.delete(stream);
-        }
-      })
-      .then(() => {
-        storing = null;
-        storedAt = performance.now();
-        for (const stream of due) schedule(stream);
-      });
+    const ready = [...due].filter(
+      (stream) => !stream.storing && !resting.has(stream) && isRested(stream, now),
+    );
+    if (ready.length === 0) return;
+    const stored = keep(store, node, ready.map(take)).finally(() => {
+      for (const stream of ready) stream.storing = false;
+    });
+    for (const stream of ready) {
+      due.delete(stream);
+      stream.storing = true;
+      stream.stored = stored;
+    }
+    stored.catch((error) => {
+      for (const stream of ready) {
+        due.delete(stream);
+        stream.failure = { error };
+      }
+    });
   }
 
   return {
@@ -98,6 +107,7 @@ export function deltas(store: Store, node: string): Deltas {
         waiting: "",
         offset: 0,
         takenAt: Number.NEGATIVE_INFINITY,
+        storing: false,
         stored: Promise.resolve(),
         failure: null,
       };
@@ -108,26 +118,34 @@ export function deltas(store: Store, node: string): Deltas {
           stream.written += text;
           stream.waiting += text;
           due.add(stream);
-          schedule(stream);
+          // A first word, or one after a silence, leaves at once.
+          if (!beat || isFirst(stream)) flush();
+          if (due.has(stream)) keepTime();
+        },
+        wanted() {
+          if (isRested(stream, performance.now())) return undefined;
+          keepTime();
+          return new Promise((resolve) => void resting.set(stream, resolve));
         },
         async end() {
           stream.takenAt = Number.NEGATIVE_INFINITY;
-          while (due.has(stream)) {
-            if (storing) await storing;
-            else flush();
-          }
           open--;
-          await stream.stored;
-          return stream.written;
+          for (;;) {
+            await stream.stored;
+            if (!due.has(stream)) return stream.written;
+            flush();
+          }
         },
       };
     },
   };
 }
 
+const isFirst = (stream: Stream) => stream.offset === 0;
+
 function take(stream: Stream): Taken {
   const delta = stream.waiting;
-  const first = stream.offset === 0;
+  const first = isFirst(stream);
   stream.waiting = "";
   stream.offset += Buffer.byteLength(delta);
   stream.takenAt = performance.now();

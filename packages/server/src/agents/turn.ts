@@ -172,9 +172,10 @@ async function answer(
   };
   const events = callModel(adapters[provider.protocol], request, {
     ...(sandbox && { fetch: sandboxFetch }),
+    wanted: stream.wanted,
     onTry: (attempt) => {
       store
-        .write((tx) => tx.noteTries(turn.id, attempt))
+        .note((tx) => tx.noteTries(turn.id, attempt))
         .catch((error) => log.error({ err: error, turn: turn.id }, "a try was not noted"));
     },
   });

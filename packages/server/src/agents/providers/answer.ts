@@ -10,6 +10,7 @@ const charactersPerToken = 16;
  */
 export class Answer {
   readonly #text = new WholeCharacters();
+  #said: ModelEvent[] = [];
   #room: number;
   #usage: UsageEvent | undefined;
   #end: "stop" | "length" | "refused" | undefined;
@@ -28,32 +29,42 @@ export class Answer {
     return this.#room <= 0;
   }
 
-  *take(event: WireEvent): Iterable<ModelEvent> {
+  take(event: WireEvent): void {
     if (event.type === "usage") this.#usage = { ...this.#usage, ...event };
     // A refusal is followed by an ordinary end in one of the protocols.
     if (event.type === "end" && this.#end !== "refused") this.#end = event.reason;
-    if (event.type === "text") yield* this.#say(this.#text.add(event.text));
+    if (event.type === "text") this.#say(this.#text.add(event.text));
+  }
+
+  /** What is to be yielded of what was taken since the last time; pieces of text are one by then. */
+  said(): readonly ModelEvent[] {
+    const said = this.#said;
+    this.#said = [];
+    return said;
   }
 
   /** Throws when the answer is not whole. */
   *finish(): Iterable<ModelEvent> {
     const reason = this.isTooLong ? "length" : this.#end;
     if (reason === undefined) throw failures.brokenOff();
-    yield* this.#say(this.#text.rest());
-    yield* this.#heldUsage();
+    this.#say(this.#text.rest());
+    this.#tellUsage();
+    yield* this.said();
     if (reason === "refused") throw failures.answerRefused();
     yield { type: "end", reason };
   }
 
-  *#say(text: string): Iterable<ModelEvent> {
+  #say(text: string): void {
     if (text === "") return;
-    yield* this.#heldUsage();
-    yield { type: "text", text };
+    this.#tellUsage();
     this.#room -= text.length;
+    const last = this.#said.at(-1);
+    if (last?.type === "text") last.text += text;
+    else this.#said.push({ type: "text", text });
   }
 
-  *#heldUsage(): Iterable<ModelEvent> {
-    if (this.#usage) yield this.#usage;
+  #tellUsage(): void {
+    if (this.#usage) this.#said.push(this.#usage);
     this.#usage = undefined;
   }
 }

@@ -1,10 +1,8 @@
 import { pause } from "./pause.ts";
 import { type Adapter, type ModelEvent, type ModelRequest, ProviderError } from "./provider.ts";
-import { type ModelFetch, streamAnswer, type Timeouts } from "./stream.ts";
+import { type StreamOptions, streamAnswer, type Timeouts } from "./stream.ts";
 
-export interface CallOptions {
-  /** What carries the request; `fetch` unless given. */
-  fetch?: ModelFetch;
+export interface CallOptions extends Partial<Omit<StreamOptions, "timeouts">> {
   timeouts?: Partial<Timeouts>;
   retry?: Partial<Retry>;
   /** Told of every try as it begins, counting from one. */
@@ -48,8 +46,9 @@ export async function* callModel(
   request: ModelRequest,
   options: CallOptions = {},
 ): AsyncGenerator<ModelEvent> {
-  const carrier = options.fetch ?? fetch;
+  const { fetch: carrier = fetch, wanted } = options;
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
+  const streaming = { fetch: carrier, timeouts, wanted };
   const retry = { ...defaultRetry, ...options.retry };
   const wait = options.wait ?? pause;
   const wire = adapter.request(request);
@@ -57,7 +56,7 @@ export async function* callModel(
     options.onTry?.(attempt);
     let yielded = false;
     try {
-      for await (const event of streamAnswer(adapter, wire, request, carrier, timeouts)) {
+      for await (const event of streamAnswer(adapter, wire, request, streaming)) {
         yielded = true;
         yield event;
       }

@@ -4,6 +4,14 @@ import type { Guard } from "./guard.ts";
 
 const longestEvent = 1 << 20;
 
+interface EventReaderOptions {
+  patience: number;
+  /** How many may come in all. */
+  bytes: number;
+  /** Awaited before each packet. */
+  wanted?: (() => Promise<void> | undefined) | undefined;
+}
+
 /** The data of server-sent events, read one packet at a time and only as they are asked for. */
 export class EventReader {
   /** How much longer, in milliseconds, to wait for packets; waiting uses it up. */
@@ -11,28 +19,36 @@ export class EventReader {
   readonly #guard: Guard;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #decoder = new TextDecoder();
-  readonly #queue: string[] = [];
+  #events: string[] = [];
   readonly #parser = createParser({
     maxBufferSize: longestEvent,
-    onEvent: (event) => this.#queue.push(event.data),
+    onEvent: (event) => this.#events.push(event.data),
     onError: refuseEndlessEvent,
   });
+  readonly #wanted: EventReaderOptions["wanted"];
   #bytesLeft: number;
   #closed = false;
 
-  constructor(body: ReadableStream<Uint8Array>, guard: Guard, patience: number, bytes: number) {
+  constructor(body: ReadableStream<Uint8Array>, guard: Guard, options: EventReaderOptions) {
     this.#reader = body.getReader();
     this.#guard = guard;
-    this.patience = patience;
-    this.#bytesLeft = bytes;
+    this.patience = options.patience;
+    this.#bytesLeft = options.bytes;
+    this.#wanted = options.wanted;
     guard.onEnd(() => void this.#reader.cancel().catch(() => {}));
   }
 
-  /** The data of the next event, or undefined when the stream is over. */
-  async next(): Promise<string | undefined> {
-    while (this.#queue.length === 0 && !this.#closed) await this.#readPacket();
+  /** The data of the events that come next, at least one, or undefined when the stream is over. */
+  async next(): Promise<string[] | undefined> {
+    while (this.#events.length === 0 && !this.#closed) {
+      const wanted = this.#wanted?.();
+      if (wanted) await wanted;
+      await this.#readPacket();
+    }
     this.#guard.check();
-    return this.#queue.shift();
+    const events = this.#events;
+    this.#events = [];
+    return events.length > 0 ? events : undefined;
   }
 
   async #readPacket(): Promise<void> {

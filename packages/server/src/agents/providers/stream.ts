@@ -22,6 +22,13 @@ export interface Timeouts {
   errorBody: number;
 }
 
+export interface StreamOptions {
+  fetch: ModelFetch;
+  timeouts: Timeouts;
+  /** Awaited before more is read: what comes meanwhile is read, and yielded, in one piece. */
+  wanted?: (() => Promise<void> | undefined) | undefined;
+}
+
 const longestErrorBody = 16 << 10;
 
 /** With all the JSON around each token, and with thinking. */
@@ -32,22 +39,30 @@ export async function* streamAnswer(
   adapter: Adapter,
   wire: WireRequest,
   request: ModelRequest,
-  fetch: ModelFetch,
-  timeouts: Timeouts,
+  { fetch, timeouts, wanted }: StreamOptions,
 ): AsyncGenerator<ModelEvent> {
   using guard = new Guard(request.signal);
   const body = await open(wire, guard, fetch, timeouts);
   const bytes = bytesAllowed(request.max_output_tokens);
-  const reader = new EventReader(body, guard, timeouts.firstToken, bytes);
+  const reader = new EventReader(body, guard, { patience: timeouts.firstToken, bytes, wanted });
   const answer = new Answer(request.max_output_tokens);
+  function hear(events: readonly WireEvent[]): void {
+    for (const event of events) answer.take(event);
+    if (answer.hasEnded && events.length > 0) reader.patience = timeouts.tail;
+    else if (events.some(isSignOfLife)) reader.patience = timeouts.silence;
+  }
   try {
     while (!answer.isTooLong) {
-      const data = await reader.next();
-      if (data === undefined) break;
-      const events = adapter.parse(data);
-      for (const event of events) yield* answer.take(event);
-      if (answer.hasEnded && events.length > 0) reader.patience = timeouts.tail;
-      else if (events.some(isSignOfLife)) reader.patience = timeouts.silence;
+      const packet = await reader.next();
+      if (!packet) break;
+      try {
+        for (const data of packet) {
+          hear(adapter.parse(data));
+          if (answer.isTooLong) break;
+        }
+      } finally {
+        yield* answer.said();
+      }
     }
   } catch (error) {
     // Whatever goes wrong after the model's end, the answer is whole.
