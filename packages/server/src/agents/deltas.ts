@@ -31,9 +31,9 @@ interface Stream {
   offset: number;
   /** When it last was; before that nothing holds it back. */
   takenAt: number;
-  /** Whether what was last taken still is. */
+  /** Whether what was last taken is on its way. */
   storing: boolean;
-  /** Settles when it is not. */
+  /** Settles when it has been stored. */
   stored: Promise<void>;
   /** Why something of it could not be stored; then nothing that came after it is. */
   failure: { readonly error: unknown } | null;
