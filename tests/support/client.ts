@@ -41,6 +41,8 @@ export async function post(
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
     },
     ...(input !== undefined && { body: JSON.stringify(input) }),
+    // A node that stood still closes idle connections when it goes on: maybe just as one is used.
+    keepalive: false,
   });
   return answer(response);
 }

@@ -54,6 +54,7 @@ async function call(node: string, operation: string, input: object, token?: stri
       ...(token && { authorization: `Bearer ${token}` }),
     },
     body: JSON.stringify(input),
+    keepalive: false,
   });
   const body = (await response.json()) as { ok: boolean; result: { access_token: string } };
   if (!body.ok) throw new Error(`${operation} failed: ${JSON.stringify(body)}`);
