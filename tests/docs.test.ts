@@ -6,7 +6,9 @@ import { startServer } from "./support/server.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
-const pages = ["*.md", "docs/**/*.md"].flatMap((glob) => [...new Bun.Glob(glob).scanSync(ROOT)]);
+const pages = ["*.md", "docs/**/*.md", "packages/*/*.md"].flatMap((glob) => [
+  ...new Bun.Glob(glob).scanSync(ROOT),
+]);
 const operating = read("docs/operating.md");
 
 /** What stands between fences: the examples in one language, in their order. */

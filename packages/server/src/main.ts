@@ -236,11 +236,11 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 function greet({ url }: Running, config: Config): void {
   print(`Parley listens on ${url}`);
   print(`Data is kept in ${config.database ? "PostgreSQL" : resolve(config.dataDir)}`);
-  if (config.signUp.kind === "invite") print(`Invite code: ${config.signUp.codes[0]}`);
+  const invite_code = config.signUp.kind === "invite" ? config.signUp.codes[0] : undefined;
+  if (invite_code !== undefined) print(`Invite code: ${invite_code}`);
   print(`The reference is at ${url}/docs. To begin:`);
-  print(
-    `  curl -s ${url}/api/signUp -H 'content-type: application/json' -d '{"username":"alice","password":"correct horse"}'`,
-  );
+  const account = JSON.stringify({ username: "alice", password: "correct horse", invite_code });
+  print(`  curl -s ${url}/api/signUp -H 'content-type: application/json' -d '${account}'`);
 }
 
 function fail(error: unknown): never {

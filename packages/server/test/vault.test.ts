@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -170,6 +170,15 @@ describe("the installation's own master keys", () => {
       expect(after.slice(1)).toEqual(before);
       expect(mode(path)).toBe(0o600);
     }));
+
+  test.if(process.getuid?.() === 0)("stay their owner's when another adds to them", () =>
+    inFolder((path) => {
+      const file = masterKeyFile(path);
+      chownSync(path, 12_345, 54_321);
+      file.add();
+      expect(statSync(path)).toMatchObject({ uid: 12_345, gid: 54_321 });
+    }),
+  );
 
   test("that are damaged are refused without being repeated", () =>
     inFolder((path) => {

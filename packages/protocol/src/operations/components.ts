@@ -25,7 +25,10 @@ export const sendComponentAction = operation({
   input: z.object({
     chat_id: uuid,
     message_id: uuid,
-    action: text(1, 1024).meta({ description: "The opaque token of the component." }),
+    action: text(1, 1024).meta({
+      description: "The opaque token of the component.",
+      examples: ["trade:buy:AAPL:10"],
+    }),
     fields: fields.optional(),
   }),
   errors: ["forbidden", "not_found"],

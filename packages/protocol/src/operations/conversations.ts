@@ -13,7 +13,10 @@ export const startChat = operation({
   input: z.object({
     usernames,
     title: line(1, 128).optional(),
-    kind: z.enum(["direct", "group"]).optional(),
+    kind: z
+      .enum(["direct", "group"])
+      .optional()
+      .meta({ description: "`group` makes a group of any size, even without a title." }),
   }),
   output: Conversation,
   errors: ["forbidden", "not_found"],

@@ -1,10 +1,12 @@
 import {
   closeSync,
   existsSync,
+  fchownSync,
   fsyncSync,
   openSync,
   readFileSync,
   renameSync,
+  statSync,
   writeSync,
 } from "node:fs";
 import { newMasterKey, parseMasterKeys } from "./vault.ts";
@@ -34,6 +36,9 @@ export function masterKeyFile(path: string): MasterKeyFile {
 function replaceFile(path: string, text: string): void {
   const draft = `${path}.new`;
   const file = openSync(draft, "w", 0o600);
+  const owner = statSync(path, { throwIfNoEntry: false });
+  // Rotated by root, it stays the server's own.
+  if (owner) fchownSync(file, owner.uid, owner.gid);
   writeSync(file, text);
   fsyncSync(file);
   closeSync(file);
