@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startServer, type TestServer } from "../../../tests/support/server.ts";
 
 const HERE = join(import.meta.dir, "..");
+const ROOT = join(HERE, "../..");
 const LARGEST = 20_000;
 
 let server: TestServer;
@@ -21,14 +24,14 @@ async function bundle(entry: string): Promise<string> {
 }
 
 /** Runs a program to its end, and returns what it printed. */
-async function run(...command: string[]): Promise<string> {
-  const child = Bun.spawn(command, { cwd: HERE, stdout: "pipe", stderr: "pipe" });
+async function run(command: string[], cwd = HERE): Promise<string> {
+  const child = Bun.spawn(command, { cwd, stdout: "pipe", stderr: "pipe" });
   const [printed, errors, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
     child.exited,
   ]);
-  if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${errors}`);
+  if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${printed}${errors}`);
   return printed;
 }
 
@@ -51,26 +54,73 @@ describe("the package", () => {
     const [, quickStart = ""] = /^```ts\n(.*?)^```$/ms.exec(readme) ?? [];
     const here = quickStart.replace("http://localhost:8080", server.url);
     expect(here).not.toBe(quickStart);
-    expect(await run(process.execPath, "-e", here)).toContain("You said:\n\n> Hello!");
+    expect(await run([process.execPath, "-e", here])).toContain("You said:\n\n> Hello!");
   }, 30_000);
+});
+
+describe("packed for another project, it", () => {
+  const project = mkdtempSync(join(tmpdir(), "parley-project-"));
+  afterAll(() => rmSync(project, { recursive: true }));
+  const runHere = (...command: string[]) => run(command, project);
+
+  beforeAll(async () => {
+    await runHere(process.execPath, join(ROOT, "scripts/build-sdk.ts"), project);
+    for (const archive of new Bun.Glob("*.tgz").scanSync(project)) {
+      const folder = join(
+        project,
+        "node_modules",
+        archive.replace(/^(parley)-([a-z]+).*/, "@$1/$2"),
+      );
+      mkdirSync(folder, { recursive: true });
+      await runHere("tar", "xf", archive, "--strip-components=1", "-C", folder);
+    }
+    symlinkSync(join(ROOT, "node_modules/zod"), join(project, "node_modules/zod"));
+  }, 60_000);
 
   const node = Bun.which("node");
   test.skipIf(node === null)(
     "runs under Node, over HTTP where there is no WebSocket",
     async () => {
-      const code = await bundle("src/index.ts");
-      const library = `data:text/javascript;base64,${Buffer.from(code).toString("base64")}`;
-      const script = nodeScript(library, server.url);
-      const told = JSON.parse(await run(node ?? "", "--input-type=module", "-e", script));
+      const script = nodeScript(server.url);
+      const told = JSON.parse(await runHere(node ?? "", "--input-type=module", "-e", script));
       expect(told.sent).toEqual(["hello from Node"]);
       expect(told.connecting).toMatch(/^(online|There is no WebSocket here.*)$/);
     },
     30_000,
   );
+
+  test.each([
+    ["preserve", "bundler"],
+    ["nodenext", "nodenext"],
+  ])(
+    "has types for the module system %s",
+    async (module, moduleResolution) => {
+      const options = { strict: true, noEmit: true, target: "es2022", module, moduleResolution };
+      const compilerOptions = { ...options, lib: ["esnext", "dom"], types: [] };
+      const config = { compilerOptions, files: ["index.ts"] };
+      await Bun.write(join(project, "package.json"), JSON.stringify({ type: "module" }));
+      await Bun.write(join(project, "index.ts"), typedScript);
+      await Bun.write(join(project, "tsconfig.json"), JSON.stringify(config));
+      await runHere(join(ROOT, "node_modules/.bin/tsc"), "-p", project);
+    },
+    30_000,
+  );
 });
 
-const nodeScript = (library: string, url: string) => `
-  import { createClient } from ${JSON.stringify(library)};
+/** Wrong use must be an error: otherwise everything is `any`, and nothing is checked. */
+const typedScript = `
+  import { createClient } from "@parley/client";
+  import type { Message } from "@parley/protocol";
+
+  const client = createClient({ url: "http://localhost:8080" });
+  export const sent: Promise<Message> = client.sendMessage({ chat_id: "a", content: "b" });
+  client.on("events.messageNew", ({ params }) => params.content.trim());
+  // @ts-expect-error
+  client.sendMessage({ chat_id: 1 });
+`;
+
+const nodeScript = (url: string) => `
+  import { createClient } from "@parley/client";
 
   const url = ${JSON.stringify(url)};
   const username = "node_" + Date.now().toString(36);
