@@ -12,7 +12,7 @@ import {
   TIMESTAMP,
   transports,
 } from "../support/client.ts";
-import { noRates, onSeveralNodes, startServer } from "../support/server.ts";
+import { noRates, onSeveralNodes, spawnMain, startServer } from "../support/server.ts";
 
 const server = await startServer(noRates);
 const [alice, bob] = await people(server.url, "alice", "bob");
@@ -222,6 +222,46 @@ test("repeated failures from one address are slowed down, whatever the usernames
   expect(last).toBe(429);
 }, 20_000);
 
+describe.each(transports)("changePassword over %s", (transport) => {
+  const new_password = "battery staple";
+
+  test("replaces the password, and ends every session but the caller's", async () => {
+    const person = await signUp(server.url, "changing");
+    const { username } = person;
+    const other = await again(person);
+    await using caller = await person.via(transport);
+    await using socket = await other.connect();
+    await caller.call("changePassword", { current_password: PASSWORD, new_password });
+    await socket.until(() => socket.closed, "close");
+    expect(socket.closed?.code).toBe(4401);
+    expect((await failure(other.call("getMe"))).status).toBe(401);
+    expect(await caller.call("getMe")).toEqual(person.account);
+    const enter = (password: string) => post(server.url, "signIn", { username, password });
+    expect((await enter(PASSWORD)).status).toBe(401);
+    expect((await enter(new_password)).status).toBe(200);
+  });
+
+  test("is 403 for a wrong current password, slowed down after some, and changes nothing", async () => {
+    const person = await signUp(server.url, "guessed");
+    await using caller = await person.via(transport);
+    const guess = () =>
+      failure(caller.call("changePassword", { current_password: "wrong", new_password }));
+    let failed = await guess();
+    expect(failed.code).toBe("forbidden");
+    for (let tries = 0; failed.code === "forbidden" && tries < 30; tries++) failed = await guess();
+    expect(failed.code).toBe("rate_limited");
+    expect(await caller.call("getMe")).toEqual(person.account);
+  });
+
+  test("is 400 for a new password that is too short", async () => {
+    await using caller = await alice.via(transport);
+    const input = { current_password: PASSWORD, new_password: "short" };
+    const { parameters } = await failure(caller.call("changePassword", input));
+    expect(parameters?.fields).toHaveProperty("new_password");
+    expect(await again(alice)).toBeDefined();
+  });
+});
+
 describe("signOut", () => {
   test.each(transports)(
     "over %s ends the token at once, and its sockets with 4401",
@@ -309,6 +349,32 @@ describe.each(transports)("revokeSession over %s", (transport) => {
       expect((await failure(caller.call("revokeSession", { session_id }))).code).toBe("not_found");
     }
     expect(await bob.call("getMe")).toEqual(bob.account);
+  });
+});
+
+describe.skipIf(onSeveralNodes)("the command password reset", () => {
+  async function reset(dataDir: string, username: string) {
+    const child = spawnMain({ PARLEY_DATA: dataDir }, ["password", "reset", username]);
+    const [out, problems] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    return { out, problems, code: await child.exited };
+  }
+
+  test("gives a person a new password beside the server, and ends their sessions", async () => {
+    const person = await signUp(server.url, "forgetful");
+    const { username } = person;
+    const { out, code } = await reset(server.dataDir, username);
+    expect(code).toBe(0);
+    const [, password] = /^The password of \w+ is now (\S{16})\n$/.exec(out) ?? [];
+    expect((await failure(person.call("getMe"))).status).toBe(401);
+    expect((await post(server.url, "signIn", { username, password })).status).toBe(200);
+  });
+
+  test.each(["nobody_here", "alice:claude"])("knows no person named %s", async (name) => {
+    const { code, problems } = await reset(server.dataDir, name);
+    expect({ code, problems }).toEqual({
+      code: 1,
+      problems: `There is no person named ${name}.\n`,
+    });
   });
 });
 

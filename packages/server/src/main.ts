@@ -1,4 +1,5 @@
 #!/usr/bin/env -S BUN_CONFIG_MAX_HTTP_REQUESTS=65336 bun
+import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Server } from "bun";
@@ -26,6 +27,7 @@ import { oidc } from "./security/oidc.ts";
 import { passwords } from "./security/passwords.ts";
 import { failureThrottle, throttle } from "./security/throttle.ts";
 import { vault as newVault, type Vault } from "./security/vault.ts";
+import { replacePassword } from "./sessions.ts";
 import { openPostgresStore } from "./store/postgres/index.ts";
 import { openPostgresTarget } from "./store/postgres/target.ts";
 import { openSqliteStore } from "./store/sqlite/index.ts";
@@ -294,11 +296,28 @@ async function ready(): Promise<void> {
   if (!ok) throw new Error("not ready");
 }
 
-const USAGE =
-  "Usage: parley [serve] | parley ready | parley keys rotate | parley migrate --from sqlite --to postgres";
+/** For those who have forgotten theirs: a new one, which they are told by whoever runs this. */
+async function resetPassword(username: string): Promise<void> {
+  const store = await openStore(readConfig());
+  const account = await store.read((tx) => tx.account(username));
+  if (account?.kind !== "human") throw new ConfigError(`There is no person named ${username}.`);
+  const password = randomBytes(12).toString("base64url");
+  const hash = await passwords().hash(password);
+  await store.write((tx) => replacePassword(tx, account, hash));
+  print(`The password of ${username} is now ${password}`);
+  await store.close();
+}
+
+const USAGE = `Usage: parley [serve]
+       parley ready
+       parley keys rotate
+       parley password reset <username>
+       parley migrate --from sqlite --to postgres`;
 
 async function main(command: string): Promise<void> {
-  if (command === "" || command === "serve") await serve();
+  const [, username] = /^password reset (\S+)$/.exec(command) ?? [];
+  if (username !== undefined) await resetPassword(username);
+  else if (command === "" || command === "serve") await serve();
   else if (command === "ready") await ready();
   else if (command === "keys rotate") await rotate();
   else if (command === "migrate --from sqlite --to postgres") await migrate();

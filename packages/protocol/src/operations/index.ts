@@ -40,13 +40,14 @@ import {
   sendMessage,
 } from "./messages.ts";
 import { addReaction, removeReaction, setMessageReaction } from "./reactions.ts";
-import { getSessions, revokeSession, signIn, signOut, signUp } from "./session.ts";
+import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./session.ts";
 import { sendChatAction } from "./typing.ts";
 
 /** Every operation, in the order of the reference. */
 export const operations = {
   signUp,
   signIn,
+  changePassword,
   signOut,
   getSessions,
   revokeSession,

@@ -32,6 +32,14 @@ export const signIn = operation({
   errors: ["unauthorized"],
 });
 
+export const changePassword = operation({
+  name: "changePassword",
+  socket: "auth.change_password",
+  summary: "Gives the caller another password, and ends all their other sessions.",
+  input: z.object({ current_password: text(1, 1024), new_password: password }),
+  errors: ["forbidden"],
+});
+
 export const signOut = operation({
   name: "signOut",
   socket: "auth.logout",

@@ -4,6 +4,7 @@ import { Failure, forbidden, notFound, unauthorized } from "../failure.ts";
 import { bind, type Context } from "../operation.ts";
 import { makePerson, UsernameTaken } from "../security/authenticate.ts";
 import { hashToken, newToken, SESSION_MS } from "../security/tokens.ts";
+import { endSession, replacePassword } from "../sessions.ts";
 import type { AccountRecord, WriteTx } from "../store/store.ts";
 
 const signUp = bind(operations.signUp, async (context, input) => {
@@ -36,6 +37,19 @@ const signIn = bind(operations.signIn, async (context, { username, password }) =
   return store.write((tx) => openSession(tx, found.account, origin));
 });
 
+const changePassword = bind(operations.changePassword, async (context, input) => {
+  const { signInFailures, passwords, store, caller } = context;
+  const { account, session_id } = caller;
+  signInFailures.byUsername.attempt(account.username);
+  const known = await store.read((tx) => tx.credentials(account.username));
+  if (!(await passwords.verify(input.current_password, known?.password_hash ?? null))) {
+    throw forbidden("the current password is wrong");
+  }
+  signInFailures.byUsername.forget(account.username);
+  const hash = await passwords.hash(input.new_password);
+  await store.write((tx) => replacePassword(tx, account, hash, session_id));
+});
+
 const signOut = bind(operations.signOut, async ({ store, caller }) => {
   await store.write((tx) => endSession(tx, caller.session_id, caller.account));
 });
@@ -51,7 +65,7 @@ const revokeSession = bind(operations.revokeSession, async ({ store, caller }, {
   });
 });
 
-export const session = [signUp, signIn, signOut, getSessions, revokeSession];
+export const session = [signUp, signIn, changePassword, signOut, getSessions, revokeSession];
 
 const taken = () => new Failure("conflict", "conflict: the username is taken");
 
@@ -79,10 +93,4 @@ async function openSession(
   });
   const expires_at = new Date(at + SESSION_MS).toISOString();
   return { access_token, expires_at, account: publicAccount(account) };
-}
-
-async function endSession(tx: WriteTx, id: string, account: AccountRecord): Promise<boolean> {
-  const ended = await tx.endSession(id, account.id, Date.now());
-  if (ended) tx.emit({ endedSession: id });
-  return ended;
 }

@@ -17,6 +17,7 @@ const byName: Record<string, unknown> = {
   content: "Hello, Grace!",
   conversation_id: conversation,
   count: 1,
+  current_password: "correct horse battery",
   delta: "Hello",
   display_name: "Ada Lovelace",
   emoji: "👍",
@@ -27,6 +28,7 @@ const byName: Record<string, unknown> = {
   key_tail: "••••••••6789",
   mentions: [],
   model: "claude-sonnet-4-5",
+  new_password: "battery staple",
   offset: 5,
   participant_count: 2,
   participants: [

@@ -197,6 +197,7 @@ export interface WriteTx extends ReadTx {
   /** Null when the username is taken. */
   insertAccount(account: NewAccount): Awaitable<AccountRecord | null>;
   setDisplayName(accountId: number, displayName: string): Awaitable<void>;
+  setPassword(accountId: number, passwordHash: string): Awaitable<void>;
 
   insertSession(session: NewSession): Awaitable<void>;
   touchSession(id: string, lastUsedAt: number, expiresAt: number): Awaitable<void>;

@@ -9,6 +9,7 @@ import { Page, Section } from "../shell/Page.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
 import { TextField } from "../ui/Field.tsx";
+import { PasswordForm } from "./PasswordForm.tsx";
 import { Sessions } from "./Sessions.tsx";
 
 const themes = [
@@ -32,6 +33,9 @@ export default function SettingsPage() {
     <Page title="Settings" intro="You, this device, and where you are signed in.">
       <Section title="You">
         <NameForm />
+      </Section>
+      <Section title="Password">
+        <PasswordForm />
       </Section>
       <Section title="Appearance">
         <Choice label="Theme" value={theme} options={themes} onChange={setTheme} />

@@ -99,6 +99,7 @@ function SignInForm({ how }: { how: How }) {
         <TextField
           label="Your name"
           name="display_name"
+          autoFocus
           autoComplete="name"
           maxLength={64}
           placeholder="Ada Lovelace"
@@ -107,6 +108,7 @@ function SignInForm({ how }: { how: How }) {
       <TextField
         label="Username"
         name="username"
+        autoFocus={how === "signIn"}
         autoComplete="username"
         autoCapitalize="none"
         spellCheck={false}

@@ -48,7 +48,7 @@ export const accountReads: Methods<"account" | "accounts" | "credentials" | "lis
   },
 };
 
-export const accountWrites: Methods<"insertAccount" | "setDisplayName"> = {
+export const accountWrites: Methods<"insertAccount" | "setDisplayName" | "setPassword"> = {
   insertAccount: async (unit, account) => {
     const [row] = await unit.change<AccountRecord>(
       `INSERT INTO accounts AS a
@@ -66,5 +66,8 @@ export const accountWrites: Methods<"insertAccount" | "setDisplayName"> = {
   },
   setDisplayName: async (unit, id, displayName) => {
     await unit.change("UPDATE accounts SET display_name = $2 WHERE id = $1", id, displayName);
+  },
+  setPassword: async (unit, id, hash) => {
+    await unit.change("UPDATE accounts SET password_hash = $2 WHERE id = $1", id, hash);
   },
 };

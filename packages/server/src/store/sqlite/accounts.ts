@@ -3,7 +3,7 @@ import type { AccountQuery, AccountRecord, ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
 type Reads = Pick<ReadTx, "account" | "accounts" | "credentials" | "listAccounts">;
-type Writes = Pick<WriteTx, "insertAccount" | "setDisplayName">;
+type Writes = Pick<WriteTx, "insertAccount" | "setDisplayName" | "setPassword">;
 
 export function accountReads(db: Connection): Reads {
   const byUsername = db.query<AccountRecord>(
@@ -50,6 +50,7 @@ export function accountWrites(db: Connection): Writes {
      RETURNING id, username, kind, display_name, owner_id, provider`,
   );
   const rename = db.change("UPDATE accounts SET display_name = ?2 WHERE id = ?1");
+  const password = db.change("UPDATE accounts SET password_hash = ?2 WHERE id = ?1");
   return {
     insertAccount: (account) =>
       insert.get(
@@ -62,5 +63,6 @@ export function accountWrites(db: Connection): Writes {
         account.at,
       ),
     setDisplayName: (id, displayName) => void rename.run(id, displayName),
+    setPassword: (id, hash) => void password.run(id, hash),
   };
 }

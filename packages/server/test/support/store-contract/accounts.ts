@@ -52,6 +52,17 @@ export function accounts(check: Check) {
     expect(await credentials("nobody")).toBeNull();
   });
 
+  check("a password can be replaced, for one account alone", async (world) => {
+    const { store } = world;
+    const made = ["alice", "bob"].map((username) =>
+      store.write((tx) => newAccount(tx, { username, password_hash: "old" })),
+    );
+    const [alice] = await Promise.all(made);
+    await store.write((tx) => tx.setPassword(alice?.id ?? 0, "new"));
+    const hashes = ["alice", "bob"].map((name) => store.read((tx) => tx.credentials(name)));
+    expect((await Promise.all(hashes)).map((each) => each?.password_hash)).toEqual(["new", "old"]);
+  });
+
   check("a new display name is shown everywhere", async (world) => {
     const [alice] = await world.people("alice");
     const room = await world.group(alice);

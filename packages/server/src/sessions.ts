@@ -1,0 +1,25 @@
+import type { AccountRecord, WriteTx } from "./store/store.ts";
+
+/** False when it is not there, not this account's, or has ended before. */
+export async function endSession(
+  tx: WriteTx,
+  id: string,
+  account: AccountRecord,
+): Promise<boolean> {
+  const ended = await tx.endSession(id, account.id, Date.now());
+  if (ended) tx.emit({ endedSession: id });
+  return ended;
+}
+
+/** Whoever knew the old one is out, except for the session that is kept. */
+export async function replacePassword(
+  tx: WriteTx,
+  account: AccountRecord,
+  hash: string,
+  keptSession?: string,
+): Promise<void> {
+  await tx.setPassword(account.id, hash);
+  for (const { id } of await tx.sessions(account.id, Date.now())) {
+    if (id !== keptSession) await endSession(tx, id, account);
+  }
+}

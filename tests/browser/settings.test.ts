@@ -1,0 +1,30 @@
+import { expect } from "bun:test";
+import { Person, post } from "../support/client.ts";
+import { sharedHouse, test } from "./support.ts";
+
+const house = sharedHouse();
+
+test("a password is changed, and other devices are signed out", async () => {
+  const elsewhere = await house().person("ada");
+  const { username } = elsewhere;
+  const signIn = (password: string) => post(house().url, "signIn", { username, password });
+  const { body } = await signIn("correct horse battery");
+  if (!body.ok) throw new Error(body.description);
+  const { access_token } = body.result as { access_token: string };
+  const ada = new Person(house().url, access_token, elsewhere.account);
+  await using visit = await house().visit(ada, { path: "/settings" });
+  const { page } = visit;
+  const change = async (current: string) => {
+    await page.getByLabel("Current password").fill(current);
+    await page.getByLabel("New password").fill("battery staple");
+    const form = page.locator("form").filter({ has: page.getByLabel("New password") });
+    await form.getByRole("button", { name: "Save" }).click();
+  };
+
+  await change("not this one");
+  await page.getByText("the current password is wrong").waitFor();
+  await change("correct horse battery");
+  await page.getByText("Saved").waitFor();
+  expect((await post(house().url, "getMe", {}, elsewhere.token)).status).toBe(401);
+  expect((await signIn("battery staple")).status).toBe(200);
+});
