@@ -161,6 +161,7 @@ async function answer(
     throw new TurnFailed("key_rejected", "The sandbox is off here. Store a key of the provider's.");
   }
   const stream = deltas.open(turn, call);
+  let noted = Promise.resolve();
   const request = {
     system: context.system,
     messages: context.messages,
@@ -174,8 +175,8 @@ async function answer(
     ...(sandbox && { fetch: sandboxFetch }),
     wanted: stream.wanted,
     onTry: (attempt) => {
-      store
-        .note((tx) => tx.noteTries(turn.id, attempt))
+      noted = noted
+        .then(() => store.note((tx) => tx.noteTries(turn.id, attempt)))
         .catch((error) => log.error({ err: error, turn: turn.id }, "a try was not noted"));
     },
   });
@@ -189,6 +190,9 @@ async function answer(
   } catch (error) {
     await stream.end();
     throw error;
+  } finally {
+    // The receipt is whole when the turn has ended.
+    await noted;
   }
   return stream.end();
 }
