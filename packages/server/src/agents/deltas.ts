@@ -81,20 +81,24 @@ export function deltas(store: Store, node: string): Deltas {
       (stream) => !stream.storing && !resting.has(stream) && isRested(stream, now),
     );
     if (ready.length === 0) return;
-    const stored = keep(store, node, ready.map(take)).finally(() => {
-      for (const stream of ready) stream.storing = false;
-    });
+    const stored = keep(store, node, ready.map(take))
+      .catch((error) => {
+        // Before anything that came after it could be taken.
+        for (const stream of ready) {
+          due.delete(stream);
+          stream.failure = { error };
+        }
+        throw error;
+      })
+      .finally(() => {
+        for (const stream of ready) stream.storing = false;
+      });
     for (const stream of ready) {
       due.delete(stream);
       stream.storing = true;
       stream.stored = stored;
     }
-    stored.catch((error) => {
-      for (const stream of ready) {
-        due.delete(stream);
-        stream.failure = { error };
-      }
-    });
+    stored.catch(() => {});
   }
 
   return {
@@ -130,11 +134,12 @@ export function deltas(store: Store, node: string): Deltas {
         async end() {
           stream.takenAt = Number.NEGATIVE_INFINITY;
           open--;
-          for (;;) {
+          // While it waits, what is left may be taken along with what others have.
+          do {
+            if (!stream.storing) flush();
             await stream.stored;
-            if (!due.has(stream)) return stream.written;
-            flush();
-          }
+          } while (stream.storing || due.has(stream));
+          return stream.written;
         },
       };
     },
