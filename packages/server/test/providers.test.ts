@@ -93,6 +93,14 @@ const codeOf = (error: unknown) => (error instanceof ProviderError ? error.code 
 const usageOf = (events: ModelEvent[]) =>
   Object.assign({}, ...events.filter((event) => event.type === "usage"));
 
+/** A piece of an answer as it comes over the wire. */
+const pieceOf = {
+  anthropic: (text: string) =>
+    `data: ${JSON.stringify({ type: "content_block_delta", delta: { type: "text_delta", text } })}\n\n`,
+  openai: (content: string) =>
+    `data: ${JSON.stringify({ choices: [{ delta: { content }, finish_reason: "" }] })}\n\n`,
+};
+
 describe.each(protocols)("the %s protocol", (protocol) => {
   const playing = (...scenes: Scene[]) => play(protocol, scenes);
 
@@ -135,6 +143,45 @@ describe.each(protocols)("the %s protocol", (protocol) => {
       wanted.resolve();
       const rest = await Array.fromAsync(call);
       expect(textOf([(await first).value as ModelEvent, ...rest])).toBe("one two");
+    });
+
+    test("that breaks off while it is not wanted loses nothing of what had come", async () => {
+      const rest = Promise.withResolvers<void>();
+      let body = {} as ReadableStreamDefaultController<Uint8Array>;
+      const stream = new ReadableStream<Uint8Array>({
+        start: (controller) => {
+          body = controller;
+        },
+      });
+      const send = (text: string) => body.enqueue(Buffer.from(pieceOf[protocol](text)));
+      let rests: Promise<void> | undefined;
+      const call = callModel(adapters[protocol], requestTo("http://127.0.0.1"), {
+        fetch: async () => new Response(stream),
+        wanted: () => rests,
+      });
+      const first = call.next();
+      send("one ");
+      expect(await first).toMatchObject({ value: { type: "text", text: "one " } });
+      rests = rest.promise;
+      const second = call.next();
+      send("two ");
+      send("three");
+      await new Promise((resolve) => setImmediate(resolve));
+      body.error(new Error("the connection broke"));
+      rests = undefined;
+      rest.resolve();
+      expect(await second).toMatchObject({ value: { type: "text", text: "two three" } });
+      expect(await call.next().catch(codeOf)).toBe("provider_unavailable");
+    });
+
+    test("is whole if the stream only says that it is over", async () => {
+      const over = { anthropic: 'data: {"type":"message_stop"}\n\n', openai: "data: [DONE]\n\n" };
+      const { text, end } = await playing(async (exchange) => {
+        await exchange.head(200);
+        await exchange.write(pieceOf[protocol]("Hello") + over[protocol]);
+        await exchange.end();
+      });
+      expect({ text, end }).toEqual({ text: "Hello", end: "stop" });
     });
 
     test("never splits a character, even one whose halves come in two events", async () => {

@@ -31,8 +31,8 @@ export class Answer {
 
   take(event: WireEvent): void {
     if (event.type === "usage") this.#usage = { ...this.#usage, ...event };
-    // A refusal is followed by an ordinary end in one of the protocols.
-    if (event.type === "end" && this.#end !== "refused") this.#end = event.reason;
+    // The first one says why, the end of the stream only that.
+    if (event.type === "end") this.#end ??= event.reason;
     if (event.type === "text") this.#say(this.#text.add(event.text));
   }
 

@@ -47,6 +47,8 @@ function parse(data: string): WireEvent[] {
       return contentEvents(dig(event, "delta"));
     case "message_delta":
       return [...finalUsage(dig(event, "usage")), ...endEvents(dig(event, "delta", "stop_reason"))];
+    case "message_stop":
+      return [{ type: "end", reason: "stop" }];
     case "error":
       throw streamError(event);
     default:

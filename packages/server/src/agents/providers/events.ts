@@ -8,11 +8,11 @@ interface EventReaderOptions {
   patience: number;
   /** How many may come in all. */
   bytes: number;
-  /** Awaited before each packet. */
+  /** Awaited before what has come is looked at. */
   wanted?: (() => Promise<void> | undefined) | undefined;
 }
 
-/** The data of server-sent events, read one packet at a time and only as they are asked for. */
+/** The data of server-sent events, looked at only as they are asked for. */
 export class EventReader {
   /** How much longer, in milliseconds, to wait for packets; waiting uses it up. */
   patience: number;
@@ -28,6 +28,10 @@ export class EventReader {
   readonly #wanted: EventReaderOptions["wanted"];
   #bytesLeft: number;
   #closed = false;
+  #packets: Uint8Array[] = [];
+  #reading: Promise<void> | undefined;
+  #readsOn = false;
+  #over = false;
 
   constructor(body: ReadableStream<Uint8Array>, guard: Guard, options: EventReaderOptions) {
     this.#reader = body.getReader();
@@ -42,8 +46,9 @@ export class EventReader {
   async next(): Promise<string[] | undefined> {
     while (this.#events.length === 0 && !this.#closed) {
       const wanted = this.#wanted?.();
-      if (wanted) await wanted;
-      await this.#readPacket();
+      if (wanted) await this.#readUntil(wanted);
+      if (this.#packets.length === 0 && !this.#over) await this.#readPacket();
+      this.#look();
     }
     this.#guard.check();
     const events = this.#events;
@@ -51,14 +56,39 @@ export class EventReader {
     return events.length > 0 ? events : undefined;
   }
 
+  /** What is unread when a connection breaks is lost, so it is read, and left at that. */
+  async #readUntil(wanted: Promise<void>): Promise<void> {
+    this.#readsOn = true;
+    // That it broke is told once all that came before is looked at.
+    this.#read().catch(() => {});
+    await wanted;
+    this.#readsOn = false;
+  }
+
   async #readPacket(): Promise<void> {
     const started = performance.now();
-    const packet = await this.#guard.soon(this.patience, this.#reader.read());
+    await this.#guard.soon(this.patience, this.#read());
     this.patience -= performance.now() - started;
-    if (packet.done) return this.#close();
-    this.#bytesLeft -= packet.value.length;
+  }
+
+  /** One packet, the one under way if there is one; where reading goes on, others after it. */
+  #read(): Promise<void> {
+    this.#reading ??= this.#reader.read().then(({ value }) => {
+      this.#reading = undefined;
+      if (value) this.#packets.push(value);
+      else this.#over = true;
+      this.#bytesLeft -= value?.length ?? 0;
+      if (this.#readsOn && !this.#over && this.#bytesLeft >= 0) this.#read().catch(() => {});
+    });
+    return this.#reading;
+  }
+
+  #look(): void {
     if (this.#bytesLeft < 0) throw failures.endless();
-    this.#parser.feed(this.#decoder.decode(packet.value, { stream: true }));
+    for (const packet of this.#packets.splice(0)) {
+      this.#parser.feed(this.#decoder.decode(packet, { stream: true }));
+    }
+    if (this.#over) this.#close();
   }
 
   /** Some servers leave out the blank line after their last event. */

@@ -41,7 +41,7 @@ const lengthField = (host: string) =>
   /(^|\.)openai\.(com|azure\.com)$/.test(host) ? "max_completion_tokens" : "max_tokens";
 
 function parse(data: string): WireEvent[] {
-  if (data === "[DONE]") return [];
+  if (data === "[DONE]") return [{ type: "end", reason: "stop" }];
   const chunk = parseJson(data);
   if (reportsError(chunk)) throw streamError(chunk);
   const choice = dig(chunk, "choices", 0);
@@ -69,7 +69,8 @@ function contentEvents(delta: unknown): WireEvent[] {
 const isText = (value: unknown) => typeof value === "string" && value !== "";
 
 function endEvents(reason: unknown): WireEvent[] {
-  if (typeof reason !== "string") return [];
+  // Some gateways write an empty one beside every piece.
+  if (!isText(reason)) return [];
   if (reason === "error") throw streamError(undefined);
   if (reason === "content_filter") return [{ type: "end", reason: "refused" }];
   return [{ type: "end", reason: reason === "length" ? "length" : "stop" }];
