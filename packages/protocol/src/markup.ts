@@ -40,6 +40,11 @@ export function parseMarkup(content: string, { streaming = false }: MarkupOption
   return buildTree(scan);
 }
 
+/** The text outside of code, as CommonMark sees it; where code stood its pieces stay apart. */
+export function withoutCode(content: string): string {
+  return scanBlocks(`${content.replace(/\r\n?/g, "\n")}\n`, false).prose.join(" ");
+}
+
 /** One line that says what a message is about: text without its markers, elements as their labels. */
 export function plainText(content: string, maxLength = 200): string {
   const parts: string[] = [];

@@ -25,6 +25,7 @@ export function scanBlocks(content: string, streaming: boolean): Scan {
   const scan: Scan = {
     content,
     tags: [],
+    prose: [],
     open: [],
     openCount: { card: 0, form: 0, select: 0 },
     cut: Infinity,

@@ -36,13 +36,19 @@ const UNDECIDED = Infinity;
 export function scanParagraph(scan: Scan, start: number, end: number, growing: boolean) {
   const text = scan.content.slice(start, end + 1);
   const marks = Array.from(text.matchAll(MARK), markOf);
-  if (marks.length === 0) return;
+  if (marks.length === 0) return void scan.prose.push(text);
   const backticks = backtickRuns(text);
   const paragraph = { scan, offset: start, text, growing, marks, backticks };
   let position = 0;
+  let read = 0;
   for (const [index, mark] of marks.entries()) {
-    if (mark.at >= position) position = readMark(paragraph, mark, index);
+    if (mark.at < position) continue;
+    position = readMark(paragraph, mark, index);
+    if (!mark.text.startsWith("`") || position === mark.end || position === UNDECIDED) continue;
+    scan.prose.push(text.slice(read, mark.at));
+    read = position;
   }
+  scan.prose.push(text.slice(read));
 }
 
 function leaveOut({ scan, offset }: Paragraph, from: Mark): number {

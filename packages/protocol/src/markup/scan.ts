@@ -16,6 +16,8 @@ export interface Scan {
   content: string;
   /** In the order of the content. */
   tags: Tag[];
+  /** The text outside of code, in pieces. */
+  prose: string[];
   /** Elements not closed yet, outermost first. */
   open: Tag[];
   openCount: Record<ContainerName, number>;
