@@ -11,7 +11,7 @@ import {
 } from "../rows.ts";
 import type { AccountRecord, ConversationRecord } from "../store.ts";
 import { latestMessages } from "./messages.ts";
-import { type Batch, list, type Methods, type Unit } from "./unit.ts";
+import { type Batch, list, type Methods, NOW, type Unit } from "./unit.ts";
 
 const KNOWN_IDS = 50_000;
 
@@ -208,7 +208,7 @@ export const conversationWrites: Methods<
          INSERT INTO conversations (uuid, kind, title, direct_pair, created_by, admin_id, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id)
        INSERT INTO counters (conversation_id, updated_at, changed_at)
-       SELECT id, $7, $8 FROM made RETURNING conversation_id AS id`,
+       SELECT id, $7, ${NOW} FROM made RETURNING conversation_id AS id`,
       uuid,
       kind,
       title,
@@ -216,7 +216,6 @@ export const conversationWrites: Methods<
       created_by,
       kind === "group" ? created_by : null,
       at,
-      Date.now(),
     );
     if (!row) throw new Error("a conversation was not inserted");
     return row.id;
@@ -246,12 +245,11 @@ export const conversationWrites: Methods<
          RETURNING account_id
        ), noted AS (
          INSERT INTO departures (account_id, conversation_id, at)
-         SELECT account_id, $1, $3 FROM gone
+         SELECT account_id, $1, ${NOW} FROM gone
          ON CONFLICT (account_id, conversation_id) DO UPDATE SET at = excluded.at)
        ${resize("-", "gone")}`,
       id,
       list(accountIds),
-      Date.now(),
     );
   },
   setAdmin: async (unit, id, accountId) => {
@@ -265,11 +263,10 @@ export const conversationWrites: Methods<
   advance: async (unit, id, at) => {
     await unit.own(id);
     const [row] = await unit.change<{ seq: number }>(
-      `UPDATE counters SET seq = seq + 1, updated_at = $2, changed_at = $3
+      `UPDATE counters SET seq = seq + 1, updated_at = $2, changed_at = ${NOW}
        WHERE conversation_id = $1 RETURNING seq`,
       id,
       at,
-      Date.now(),
     );
     return row?.seq ?? 0;
   },

@@ -2,8 +2,10 @@ import type { Announcement } from "../../announcement.ts";
 import type { ChangedSeat } from "../store.ts";
 import type { Session } from "./connection.ts";
 import { conversationId } from "./conversations.ts";
-import { list, type Unit } from "./unit.ts";
+import { list, NOW, type Unit } from "./unit.ts";
 
+/** The same clock, as one moment for the whole of a statement, so that an index can be asked. */
+const MOMENT = "(extract(epoch FROM statement_timestamp()) * 1000)::bigint";
 /** Nodes that were away for longer have their clients fetch what they missed. */
 const KEPT_MS = 10 * 60_000;
 /** More than this is not handed out one by one either. */
@@ -35,10 +37,10 @@ async function recordCounted(
   if (events.length === 0) return;
   await session.run(
     `INSERT INTO events (conversation_id, seq, at, announcement)
-     SELECT c.id, g.seq, $2, g.announcement
+     SELECT c.id, g.seq, ${NOW}, g.announcement
      FROM jsonb_to_recordset($1::jsonb) AS g (uuid uuid, seq bigint, announcement text)
      JOIN conversations c ON c.uuid = g.uuid`,
-    [events, Date.now()],
+    [events],
   );
 }
 
@@ -50,8 +52,8 @@ async function recordUncounted(
   if (events.length === 0) return;
   await session.run(
     `INSERT INTO uncounted (at, announcement)
-     SELECT $2, g.announcement FROM jsonb_array_elements_text($1::jsonb) AS g (announcement)`,
-    [events.map((event) => JSON.stringify(event)), Date.now()],
+     SELECT ${NOW}, g.announcement FROM jsonb_array_elements_text($1::jsonb) AS g (announcement)`,
+    [events.map((event) => JSON.stringify(event))],
   );
 }
 
@@ -61,8 +63,9 @@ export async function uncountedSince(
   since: number,
 ): Promise<readonly Announcement[] | null> {
   const rows = await unit.all<{ announcement: string }>(
-    `SELECT announcement FROM uncounted WHERE at >= $1 ORDER BY id LIMIT ${MOST_UNCOUNTED + 1}`,
-    since,
+    `SELECT announcement FROM uncounted WHERE at >= ${MOMENT} - $1::bigint
+     ORDER BY id LIMIT ${MOST_UNCOUNTED + 1}`,
+    ago(since),
   );
   if (since < Date.now() - KEPT_MS || rows.length > MOST_UNCOUNTED) return null;
   const changes = rows.map(({ announcement }) => JSON.parse(announcement) as Announcement);
@@ -117,6 +120,9 @@ export async function eventsSince(
   return rows.map(({ announcement }) => JSON.parse(announcement) as Announcement);
 }
 
+/** Times are of the database's clock; a node that asks knows how long ago it was by its own. */
+const ago = (since: number) => Date.now() - since;
+
 export const changedSince = (unit: Unit, accountIds: readonly number[], since: number) =>
   unit.all<ChangedSeat>(
     `SELECT s.account_id, c.uuid AS conversation, k.seq, s.left FROM (
@@ -124,11 +130,11 @@ export const changedSince = (unit: Unit, accountIds: readonly number[], since: n
        WHERE account_id = ANY($1::bigint[])
        UNION ALL
        SELECT account_id, conversation_id, true FROM departures
-       WHERE account_id = ANY($1::bigint[]) AND at >= $2) s
-     JOIN counters k ON k.conversation_id = s.conversation_id AND k.changed_at >= $2
+       WHERE account_id = ANY($1::bigint[]) AND at >= ${MOMENT} - $2::bigint) s
+     JOIN counters k ON k.conversation_id = s.conversation_id AND k.changed_at >= ${MOMENT} - $2::bigint
      JOIN conversations c ON c.id = s.conversation_id`,
     list(accountIds),
-    since,
+    ago(since),
   );
 
 export async function endedSessions(unit: Unit, ids: readonly string[]): Promise<string[]> {
@@ -143,10 +149,10 @@ export async function endedSessions(unit: Unit, ids: readonly string[]): Promise
 export async function forgetEvents(unit: Unit): Promise<boolean> {
   const { count } = await unit.change(
     `DELETE FROM events WHERE (conversation_id, seq) IN (
-       SELECT conversation_id, seq FROM events WHERE at < $1 LIMIT ${FORGOTTEN_AT_ONCE})`,
-    Date.now() - KEPT_MS,
+       SELECT conversation_id, seq FROM events WHERE at < ${MOMENT} - $1::bigint LIMIT ${FORGOTTEN_AT_ONCE})`,
+    KEPT_MS,
   );
-  await unit.change("DELETE FROM departures WHERE at < $1", Date.now() - KEPT_MS);
-  await unit.change("DELETE FROM uncounted WHERE at < $1", Date.now() - KEPT_MS);
+  await unit.change(`DELETE FROM departures WHERE at < ${MOMENT} - $1::bigint`, KEPT_MS);
+  await unit.change(`DELETE FROM uncounted WHERE at < ${MOMENT} - $1::bigint`, KEPT_MS);
   return count === FORGOTTEN_AT_ONCE;
 }

@@ -2,7 +2,7 @@ import type { Message, ReactionSummary, Turn } from "@parley/protocol";
 import { type MessageRow, newMessage, toMessage } from "../rows.ts";
 import type { HistoryQuery, MessageRecord, Updates, UpdatesQuery } from "../store.ts";
 import { reindex, searchVector } from "./search.ts";
-import { type Batch, list, type Methods, type Unit } from "./unit.ts";
+import { type Batch, list, type Methods, NOW, type Unit } from "./unit.ts";
 
 const VIEW = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq, m.version,
   m.content, m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.created_at,
@@ -252,7 +252,7 @@ const INSERT: Batch<NewRow, number | null> = {
         sender_id bigint, by_agent boolean, content text, client_msg_id text, reply_to_id uuid,
         mentions jsonb, turn jsonb, at bigint, words text)
     ), counted AS (
-      UPDATE counters k SET seq = k.seq + 1, updated_at = g.at, changed_at = $2,
+      UPDATE counters k SET seq = k.seq + 1, updated_at = g.at, changed_at = ${NOW},
         humans = k.humans + CASE WHEN g.by_agent THEN 0 ELSE 1 END,
         agents = k.agents + CASE WHEN g.by_agent THEN 1 ELSE 0 END
       FROM given g WHERE k.conversation_id = g.conversation_id AND (g.client_msg_id IS NULL
@@ -279,7 +279,7 @@ const INSERT: Batch<NewRow, number | null> = {
     )
     SELECT conversation_id, seq FROM counted`,
   writes: true,
-  values: (rows) => [rows, Date.now()],
+  values: (rows) => [rows],
   results: (found: readonly { conversation_id: number; seq: number }[], rows) => {
     const seqs = new Map(found.map((row) => [row.conversation_id, row.seq]));
     return rows.map((row) => seqs.get(row.conversation_id) ?? null);
@@ -397,9 +397,8 @@ async function deleteOne(
 export async function counterStep(unit: Unit, conversationId: number): Promise<number> {
   await unit.own(conversationId);
   const [row] = await unit.change<{ seq: number }>(
-    `UPDATE counters SET seq = seq + 1, changed_at = $2 WHERE conversation_id = $1 RETURNING seq`,
+    `UPDATE counters SET seq = seq + 1, changed_at = ${NOW} WHERE conversation_id = $1 RETURNING seq`,
     conversationId,
-    Date.now(),
   );
   if (!row) throw new Error(`conversation ${conversationId} has no counters`);
   return row.seq;

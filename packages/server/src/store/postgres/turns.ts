@@ -3,7 +3,7 @@ import type { AccountRecord, FinishedTurn, NewChunk, TurnRecord } from "../store
 import { counterStep, mentionWrites, storeMentions, streamedTexts } from "./messages.ts";
 import { reindex } from "./search.ts";
 import { Conflict } from "./transaction.ts";
-import { list, type Methods, type Unit } from "./unit.ts";
+import { list, type Methods, NOW, type Unit } from "./unit.ts";
 
 const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation_uuid,
     g.uuid AS trigger_uuid, g.seq AS trigger_seq, g.sender_id AS trigger_sender_id,
@@ -16,9 +16,6 @@ const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation_
   JOIN conversations c ON c.id = t.conversation_id
   JOIN messages g ON g.id = t.trigger_id
   LEFT JOIN messages m ON m.id = t.message_id`;
-
-/** The database's clock: the only one that all nodes share. */
-const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 type TurnRow = AccountRecord &
   Omit<TurnRecord, "id" | "agent" | "usage"> & {

@@ -64,3 +64,6 @@ export function binder<Tx>(methods: object): (unit: Unit) => Tx {
 
 /** A list as PostgreSQL reads it, of ids or of UUIDs. */
 export const list = (values: readonly (number | string)[]) => `{${values.join(",")}}`;
+
+/** The database's clock: the only one that all nodes share. */
+export const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
