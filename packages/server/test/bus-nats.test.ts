@@ -61,6 +61,16 @@ const hears = (client: FakeClient, ...expected: string[]) =>
     expect(heard(client)).toEqual(expected),
   );
 
+const away = new WeakMap<TestNode, boolean>();
+/** Asks, and says what the last answer was. */
+function isAway(node: TestNode): boolean {
+  node.bus.ready().then(
+    () => away.set(node, false),
+    () => away.set(node, true),
+  );
+  return away.get(node) ?? false;
+}
+
 const typing = (username: string): EventFrame => ({
   method: "events.typing",
   params: { conversation_id: ROOM, actor: human(username), is_typing: true },
@@ -112,6 +122,21 @@ describe("delivery", () => {
     there.hub.announce([theirs.ledger.say(ROOM, "theirs")]);
     await hears(alice, "ours");
     await hears(other, "theirs");
+  });
+
+  test("words of a message that has ended elsewhere are not told after its end", async () => {
+    const { ledger, node } = world();
+    const [one, two] = [await node(), await node()];
+    const bob = await two.connect("bob");
+    const word = (id: string): EventFrame => ({
+      method: "events.messageDelta",
+      params: { id, delta: "word", offset: 4 },
+    });
+    two.hub.announce([ledger.complete(ROOM, "ended")]);
+    one.hub.pass(word("ended"), { conversation: ROOM });
+    one.hub.pass(word("another"), { conversation: ROOM });
+    one.hub.announce([ledger.say(ROOM, "after")]);
+    await hears(bob, "messageComplete", "messageDelta", "after");
   });
 
   test("events for accounts reach their sockets wherever they are, without the one that asked", async () => {
@@ -265,8 +290,42 @@ describe("what was missed", () => {
     const bob = await two.connect("bob");
     await acquainted(one, two);
     ledger.read(ROOM, "alice", 1);
-    one.cluster.stop();
+    await one.bus.close();
     await hears(bob, "chatRead");
+  });
+
+  test("is not looked for when a node takes its leave or has just begun", async () => {
+    const { ledger, node } = world();
+    const [one, two] = [await node(), await node()];
+    const bob = await two.connect("bob");
+    await acquainted(one, two);
+    // Whoever doubts now has to send everybody back.
+    ledger.forgetUncounted();
+    one.cluster.stop();
+    await until(() => two.cluster.others().length === 0, "it has gone");
+    await acquainted(await node(), two);
+    await two.healer.now();
+    one.hub.announce([ledger.say(ROOM, "still here")]);
+    await hears(bob, "still here");
+    expect(bob.closed).toEqual([]);
+  });
+
+  test("does not overtake what is told while it is looked for", async () => {
+    const { ledger, node } = world();
+    const [one, two] = [await node(), await node()];
+    const bob = await two.connect("bob");
+    await nats.stop();
+    await until(() => isAway(one) && isAway(two), "the loss was noticed");
+    ledger.hide(ROOM, "bob", "old");
+    const gate = Promise.withResolvers<void>();
+    ledger.gate = gate.promise;
+    await nats.start();
+    await until(() => ledger.isAsked, "the store is asked");
+    await until(() => !isAway(one) && !isAway(two), "the link is back");
+    one.hub.announce([ledger.hide(ROOM, "bob", "new")]);
+    await hears(bob, "new");
+    gate.resolve();
+    await hears(bob, "new", "old", "new");
   });
 
   test("is found again after the store could not be asked", async () => {
@@ -471,16 +530,6 @@ describe("while NATS is away", () => {
     await nats.start();
     await until(() => !isAway(one) && !isAway(two), "the link is back");
   });
-
-  const away = new WeakMap<TestNode, boolean>();
-  /** Asks, and says what the last answer was. */
-  function isAway(node: TestNode): boolean {
-    node.bus.ready().then(
-      () => away.set(node, false),
-      () => away.set(node, true),
-    );
-    return away.get(node) ?? false;
-  }
 });
 
 describe("sessions and turns", () => {

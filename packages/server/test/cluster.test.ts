@@ -74,6 +74,7 @@ function world() {
         for (const other of channels.keys()) if (other !== node) post(other, body);
       },
       send: post,
+      hasUnsaid: () => false,
       onMessage: (listener) => {
         own.hear = listener;
       },

@@ -35,8 +35,11 @@ export interface NatsBusOptions
 }
 
 export interface NatsBus extends Bus, CatchUp {
-  /** Delivers here, and only here, changes that no counter counts, unless all of them were. */
-  repeat(changes: readonly EventPacket[]): void;
+  /**
+   * Delivers here, and only here, changes that no counter counts, unless all of them were. False
+   * when the store no longer has them all.
+   */
+  repeat(read: () => Promise<readonly EventPacket[] | null>): Promise<boolean>;
   readonly channel: Channel;
 }
 
@@ -52,6 +55,11 @@ export function natsBus(options: NatsBusOptions): NatsBus {
   const people = new Set<string>();
   /** Which changes that no counter counts were delivered here lately, and to whom. */
   const delivered = new Set<string>();
+  /** Messages that were ended lately. */
+  const ended = new Set<string>();
+  /** Such changes that have come since the store is being asked for those that were missed. */
+  let meanwhile: EventPacket[] | null = null;
+  let hasUnsaid = false;
   let listener: (packet: Packet) => void = () => {};
   let told: (body: unknown) => void = () => {};
 
@@ -64,11 +72,21 @@ export function natsBus(options: NatsBusOptions): NatsBus {
   const order = sequencer({
     ...options,
     deliver(packet) {
+      if (isLate(packet)) return;
       remember(packet);
       hand(packet);
     },
     lost: (conversation) => hand({ kind: "events_lost", conversation }),
   });
+
+  /** Another node may have ended a message before this word of it was told: the end has it. */
+  function isLate({ of, at }: EventPacket): boolean {
+    if (of === undefined) return false;
+    if (!at) return ended.has(of);
+    ended.add(of);
+    forgetOldest(ended);
+    return false;
+  }
 
   /** Those here who hear of a change that no counter counts, each named with it. */
   function hearers({ id, to }: EventPacket): string[] {
@@ -79,17 +97,29 @@ export function natsBus(options: NatsBusOptions): NatsBus {
 
   function remember(packet: EventPacket): void {
     for (const each of hearers(packet)) delivered.add(each);
-    for (const oldest of delivered) {
-      if (delivered.size <= REMEMBERED) break;
-      delivered.delete(oldest);
-    }
+    forgetOldest(delivered);
+  }
+
+  function receive(packet: EventPacket): void {
+    if (packet.id !== undefined) meanwhile?.push(packet);
+    order.receive(packet);
   }
 
   /** From the first that was missed on: whoever hears an older one late hears the newest last. */
-  function repeat(changes: readonly EventPacket[]): void {
+  async function repeat(read: () => Promise<readonly EventPacket[] | null>): Promise<boolean> {
+    const came: EventPacket[] = [];
+    meanwhile = came;
+    const stored = await read().finally(() => {
+      meanwhile = null;
+    });
+    if (!stored) return false;
+    const ids = new Set(stored.map(({ id }) => id));
+    // What came while the store was read is newer than what it said.
+    const changes = [...stored, ...came.filter(({ id }) => !ids.has(id))];
     const isMissed = (change: EventPacket) => hearers(change).some((each) => !delivered.has(each));
     const missed = changes.findIndex(isMissed);
     if (missed >= 0) for (const change of changes.slice(missed)) order.receive(change);
+    return true;
   }
 
   /** One packet that goes wrong does not keep others from being delivered. */
@@ -112,12 +142,17 @@ export function natsBus(options: NatsBusOptions): NatsBus {
   const subscribe = (to: string, take: (payload: Uint8Array) => void) =>
     link.subscribe(to, careful(to, take));
 
-  function receive(message: NodeMessage): void {
+  function hear(message: NodeMessage): void {
     if (message.kind === "cluster") told(message.body);
     else hand(message);
   }
+  let ups = 0;
+  // Whoever has lost the link cannot tell what was still heard.
+  link.onUp(() => {
+    hasUnsaid ||= ++ups > 1;
+  });
   const ends = [subject.nodes, subject.node(node)].map((to) =>
-    subscribe(to, (payload) => receive(decodeNodeMessage(payload))),
+    subscribe(to, (payload) => hear(decodeNodeMessage(payload))),
   );
   const tell = (to: string, message: NodeMessage) => link.publish(to, JSON.stringify(message));
 
@@ -131,7 +166,7 @@ export function natsBus(options: NatsBusOptions): NatsBus {
     order.open(conversation);
     const to = { conversation };
     const end = subscribe(subject.conversation(conversation), (payload) =>
-      order.receive(decodeEvent(payload, to)),
+      receive(decodeEvent(payload, to)),
     );
     followed.set(conversation, { people: 1, end });
   }
@@ -151,9 +186,7 @@ export function natsBus(options: NatsBusOptions): NatsBus {
     let ended = false;
     const to = { users: [username] };
     people.add(username);
-    const end = subscribe(subject.user(username), (payload) =>
-      order.receive(decodeEvent(payload, to)),
-    );
+    const end = subscribe(subject.user(username), (payload) => receive(decodeEvent(payload, to)));
 
     function add(conversation: string): void {
       if (ended || mine.has(conversation)) return;
@@ -198,6 +231,7 @@ export function natsBus(options: NatsBusOptions): NatsBus {
   }
 
   function publish(packet: Packet): void {
+    hasUnsaid ||= !link.isReady();
     if (packet.kind === "event") {
       const { to } = packet;
       if ("conversation" in to) {
@@ -207,7 +241,7 @@ export function natsBus(options: NatsBusOptions): NatsBus {
           link.publish(subject.user(username), text);
         }
       }
-      order.receive(packet);
+      receive(packet);
       return;
     }
     if (packet.kind === "session_ended") tell(subject.nodes, packet);
@@ -247,6 +281,14 @@ export function natsBus(options: NatsBusOptions): NatsBus {
         told = handler;
       },
       onUp: link.onUp,
+      hasUnsaid: () => hasUnsaid,
     },
   };
+}
+
+function forgetOldest(known: Set<string>): void {
+  for (const oldest of known) {
+    if (known.size <= REMEMBERED) break;
+    known.delete(oldest);
+  }
 }

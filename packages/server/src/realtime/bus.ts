@@ -11,6 +11,8 @@ export interface EventPacket {
   at?: EventPlace | undefined;
   /** Tells apart changes that no counter counts. */
   id?: string | undefined;
+  /** The message that it adds to or, if it is counted, that it ends. */
+  of?: string | undefined;
   /** No client of this account gets it. */
   exceptUser?: string | undefined;
   exceptSocket?: string | undefined;
@@ -82,6 +84,8 @@ export interface Channel {
   onMessage(listener: (body: unknown) => void): void;
   /** Called whenever the others can be reached again, and when they first can be. */
   onUp(listener: () => void): void;
+  /** Whether the others may not have heard all that this node has said since it started. */
+  hasUnsaid(): boolean;
 }
 
 /** For what was missed. */

@@ -23,8 +23,11 @@ export interface Healer {
 /** A bus that may lose what it carries. */
 interface LossyBus extends CatchUp, Pick<Bus, "ready"> {
   readonly channel: Pick<Channel, "onUp">;
-  /** Delivers here, and only here, changes that no counter counts, unless all of them were. */
-  repeat(changes: readonly EventPacket[]): void;
+  /**
+   * Delivers here, and only here, changes that no counter counts, unless all of them were. False
+   * when the store no longer has them all.
+   */
+  repeat(read: () => Promise<readonly EventPacket[] | null>): Promise<boolean>;
 }
 
 export interface HealerOptions {
@@ -74,14 +77,15 @@ export function healer(options: HealerOptions): Healer {
 
   async function uncounted(since: number): Promise<void> {
     doubtfulSince = null;
-    const changes = await events.uncountedSince(since - SLACK_MS).catch((error) => {
+    const read = async () => {
+      const changes = await events.uncountedSince(since - SLACK_MS);
+      return changes?.flatMap((change) => ("frame" in change ? eventPacket(change) : [])) ?? null;
+    };
+    const isWhole = await bus.repeat(read).catch((error) => {
       doubtfulSince = Math.min(since, doubtfulSince ?? since);
       throw error;
     });
-    if (changes) {
-      bus.repeat(changes.flatMap((change) => ("frame" in change ? eventPacket(change) : [])));
-      return;
-    }
+    if (isWhole) return;
     for (const client of hub.clients()) {
       client.close(closeCodes.goingAway, "events were missed, please reconnect");
     }
@@ -93,13 +97,15 @@ export function healer(options: HealerOptions): Healer {
   }
 
   /** What a node could not say while it was gone is looked for once it can be heard again. */
-  function lose(node: string): void {
+  function lose(node: string, tookLeave: boolean): void {
+    if (tookLeave) return;
     for (const [other, at] of lostAt) if (Date.now() - at > REMEMBERED_MS) lostAt.delete(other);
     lostAt.set(node, wellAt);
     doubt();
   }
 
-  function meet(node: string): void {
+  function meet(node: string, isNew: boolean): void {
+    if (isNew && !lostAt.has(node)) return;
     doubt(Math.min(wellAt, lostAt.get(node) ?? wellAt));
     lostAt.delete(node);
   }

@@ -7,6 +7,10 @@ export const eventPacket = ({ frame, ...rest }: EventAnnouncement): EventPacket 
   kind: "event",
   data: JSON.stringify(frame),
   at: frame.at,
+  of:
+    frame.method === "events.messageDelta" || frame.method === "events.messageComplete"
+      ? frame.params.id
+      : undefined,
   account: frame.method === "events.accountUpdated" ? frame.params : undefined,
   ...rest,
 });

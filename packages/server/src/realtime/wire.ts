@@ -8,6 +8,7 @@ const Members = z.object({ conversation: z.string(), users: z.array(z.string()) 
 const Header = z.object({
   at: z.object({ conversation_id: z.string(), seq: z.int().nonnegative() }).optional(),
   id: z.string().optional(),
+  of: z.string().optional(),
   exceptUser: z.string().optional(),
   exceptSocket: z.string().optional(),
   joins: Members.optional(),

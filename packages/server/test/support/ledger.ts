@@ -1,4 +1,4 @@
-import type { SharedConversation } from "@parley/protocol";
+import type { EventParams, SharedConversation } from "@parley/protocol";
 import { type Announcement, counted, uncounted } from "../../src/announcement.ts";
 import type { Counter, EventLog } from "../../src/realtime/bus.ts";
 import { human } from "./broker.ts";
@@ -18,7 +18,7 @@ export class Ledger implements EventLog {
   reads = 0;
   /** Set to have every question fail. */
   broken = false;
-  /** What the answer to a question for missing events waits for. */
+  /** What the answer to a question for what was missed waits for. */
   gate: Promise<void> = Promise.resolve();
   private readonly conversations = new Map<string, Conversation>();
   private readonly uncounted: { at: number; announcement: Announcement }[] = [];
@@ -46,6 +46,14 @@ export class Ledger implements EventLog {
     const params = { conversation_id: conversation, ids: [text] };
     return this.commit(conversation, (seq) =>
       counted("events.messageDeleted", params, conversation, seq),
+    );
+  }
+
+  /** Commits that a message is whole. */
+  complete(conversation: string, id: string): Announcement {
+    const message = { id } as EventParams<"events.messageComplete">;
+    return this.commit(conversation, (seq) =>
+      counted("events.messageComplete", message, conversation, seq),
     );
   }
 
@@ -138,8 +146,13 @@ export class Ledger implements EventLog {
   async uncountedSince(since: number): Promise<Announcement[] | null> {
     this.check();
     if (!this.isComplete) return null;
-    return this.uncounted.filter(({ at }) => at >= since).map(({ announcement }) => announcement);
+    const found = this.uncounted.filter(({ at }) => at >= since);
+    this.isAsked = true;
+    await this.gate;
+    return found.map(({ announcement }) => announcement);
   }
+  /** Whether changes that no counter counts were asked for. */
+  isAsked = false;
 
   async endedSessions(ids: readonly string[]): Promise<string[]> {
     this.check();
