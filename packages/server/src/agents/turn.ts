@@ -133,6 +133,9 @@ async function prepare(
       context_tokens: provider.context_tokens,
       max_output_tokens: provider.max_output_tokens,
     });
+    if (turn.trigger_deleted && !context.isAsked) {
+      throw new TurnFailed("interrupted", "The message was deleted before it was answered.");
+    }
     // A turn counts for the day on which it began, here as where it is settled.
     const begun = turn.started_at ?? Date.now();
     const spent = await tx.spending(agent.account.id, conversation.id, begun);

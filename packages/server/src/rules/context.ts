@@ -19,6 +19,8 @@ export interface ModelContext {
   readonly messages: { role: "user" | "assistant"; content: string }[];
   /** The messages that went in, oldest first. */
   readonly ids: string[];
+  /** Whether somebody else spoke last, and not the agent itself. */
+  readonly isAsked: boolean;
   /** At least what the provider will count. */
   readonly input_tokens: number;
 }
@@ -91,6 +93,7 @@ export function modelContext(input: ContextInput): ModelContext {
     system,
     messages: alternating(kept),
     ids: kept.map(({ id }) => id),
+    isAsked: kept.at(-1)?.role === "user",
     input_tokens: kept.reduce((sum, { tokens }) => sum + tokens, around),
   };
 }
