@@ -114,6 +114,16 @@ const screens: Record<string, Screen> = {
       await page.getByRole("option", { name: /code/ }).first().waitFor();
     },
   },
+  "before a message is deleted": {
+    path: () => path,
+    ready: async (page) => {
+      const last = page.getByRole("article").last();
+      await last.focus();
+      await last.getByRole("button", { name: "More" }).click();
+      await page.getByRole("menuitem", { name: "Delete for everyone" }).click();
+      await page.getByRole("dialog", { name: "Delete for everyone?" }).waitFor();
+    },
+  },
   "new conversation": {
     path: () => path,
     ready: async (page) => {
@@ -178,5 +188,65 @@ describe("on a phone of 360 pixels", () => {
     await page.getByRole("button", { name: "Back to conversations" }).tap();
     await page.getByRole("link", { name: /Room/ }).waitFor();
     expect(visit.problems()).toEqual([]);
+  });
+
+  test("Enter breaks the line, the button sends, and less room does not hide the latest message", async () => {
+    const carol = await house().person("carol");
+    const { id } = await carol.call("startChat", { usernames: [ada.username], title: "Small" });
+    for (let number = 1; number <= 12; number++) {
+      await carol.call("sendMessage", { chat_id: id, content: `Number ${number}` });
+    }
+    await using visit = await house().visit(carol, { path: `/c/${id}`, ...phone });
+    const { page } = visit;
+    const last = message(page, "Number 12");
+    await last.waitFor();
+    const field = page.getByRole("textbox", { name: "Message" });
+    await field.tap();
+    await page.setViewportSize({ width: 360, height: 400 });
+    await page.waitForFunction(() => innerHeight === 400);
+    for (const line of ["One", "Two", "Three"]) {
+      await page.keyboard.type(line);
+      await page.keyboard.press("Enter");
+    }
+    expect(await field.inputValue()).toBe("One\nTwo\nThree\n");
+    await page.waitForFunction(() => {
+      const end = [...document.querySelectorAll("article")].at(-1)?.getBoundingClientRect().bottom;
+      return (end ?? 0) <= (document.querySelector("form")?.getBoundingClientRect().top ?? 0);
+    });
+    await page.getByRole("button", { name: "Send" }).tap();
+    await message(page, "Three").waitFor();
+    expect(await field.evaluate((element) => element === document.activeElement)).toBe(true);
+    expect(visit.problems()).toEqual([]);
+  });
+});
+
+describe("at the widths where the page changes", () => {
+  test("from 768 pixels on the list stands beside the conversation", async () => {
+    for (const [width, isBeside] of [
+      [767, false],
+      [768, true],
+    ] as const) {
+      await using visit = await house().visit(ada, { path, viewport: { width, height: 900 } });
+      const { page } = visit;
+      await page.getByRole("textbox", { name: "Message" }).waitFor();
+      const back = page.getByRole("button", { name: "Back to conversations" });
+      expect(await page.getByRole("link", { name: /Room/ }).isVisible()).toBe(isBeside);
+      expect(await back.isVisible()).toBe(!isBeside);
+    }
+  });
+
+  test("from 1024 pixels on the details stand beside it too", async () => {
+    for (const [width, isBeside] of [
+      [1023, false],
+      [1024, true],
+    ] as const) {
+      await using visit = await house().visit(ada, { path, viewport: { width, height: 900 } });
+      const { page } = visit;
+      await page.getByRole("button", { name: "Members and agents" }).click();
+      const details = await page.getByRole("complementary", { name: "Details" }).boundingBox();
+      const conversation = await page.getByRole("main").boundingBox();
+      const end = (conversation?.x ?? 0) + (conversation?.width ?? 0);
+      expect(end <= (details?.x ?? 0)).toBe(isBeside);
+    }
   });
 });

@@ -20,6 +20,7 @@ test("keys are stored, masked, replaced and removed", async () => {
   await card.getByText("••••••••dcba").waitFor();
 
   await card.getByRole("button", { name: "Remove" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove key" }).click();
   await card.getByRole("button", { name: "Try the sandbox" }).click();
   await card.getByRole("button", { name: "Remove" }).waitFor();
   const { items } = await ada.call("getMyAgents");
@@ -66,6 +67,22 @@ test("a failed turn says what to do, where it happened", async () => {
   await card.getByRole("button", { name: "Open conversation" }).click();
   await page.getByRole("button", { name: "Try again" }).click();
   await message(page, "I am the built-in sandbox").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("one press leads from an agent without a key to its answer", async () => {
+  const ada = await house().person("ada");
+  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  const { page } = visit;
+  await page.getByText("It has no key yet").waitFor();
+  await write(page, "Are you there?");
+  await message(page, "It has no API key yet").getByText("Try the sandbox").click();
+  await message(page, "I am the built-in sandbox").waitFor();
+  // What is typed after a press goes into the message, wherever the focus went.
+  await page.keyboard.type("buy");
+  await page.keyboard.press("Enter");
+  await page.getByRole("region", { name: "Buy 10 AAPL" }).waitFor();
   expect(visit.problems()).toEqual([]);
 });
 

@@ -80,7 +80,7 @@ test("whoever looks elsewhere is notified, if they want to be", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("the title of the page counts what is unread", async () => {
+test("the title of the page counts what is unread, and says where one is", async () => {
   const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
   const chat = await groupOf(ada, bob);
   await using visit = await house().visit(ada);
@@ -92,7 +92,9 @@ test("the title of the page counts what is unread", async () => {
   }
   await page.waitForFunction(() => document.title === "(2) Parley");
   await page.getByRole("link", { name: /Two/ }).click();
-  await page.waitForFunction(() => document.title === "Parley");
+  await page.waitForFunction((name) => document.title === `${name} · Parley`, bob.username);
+  await page.getByRole("button", { name: "My agents" }).click();
+  await page.waitForFunction(() => document.title === "My agents · Parley");
   expect(visit.problems()).toEqual([]);
 });
 

@@ -97,3 +97,34 @@ test("code is highlighted and copied, tables are tables", async () => {
   await own.getByRole("columnheader", { name: "a" }).waitFor();
   expect(visit.problems()).toEqual([]);
 });
+
+test("text reads from its own side, tables keep their columns and words, and emoji alone are large", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  const chat = await groupOf(ada, bob);
+  const said = [
+    "مرحبا بالجميع",
+    "- نقطة\n- أخرى",
+    "| Word | Figure |\n|---|--:|\n| unbreakable | 1234 |",
+    "🎉🎉",
+    "the end",
+  ];
+  for (const content of said) await bob.call("sendMessage", { chat_id: chat.id, content });
+  const phone = { viewport: { width: 360, height: 740 } };
+  await using visit = await house().visit(ada, { path: `/c/${chat.id}`, ...phone });
+  const { page } = visit;
+  await message(page, "the end").waitFor();
+  const style = (text: string, selector: string, name: "direction" | "textAlign" | "fontSize") =>
+    message(page, text)
+      .locator(selector)
+      .first()
+      .evaluate((element, property) => getComputedStyle(element)[property], name);
+  expect(await style("مرحبا", "p[dir]", "direction")).toBe("rtl");
+  expect(await style("نقطة", "ul", "direction")).toBe("rtl");
+  expect(await style("the end", "p[dir]", "direction")).toBe("ltr");
+  expect(await style("unbreakable", "td:last-child", "textAlign")).toBe("right");
+  const word = message(page, "unbreakable").locator("td").first();
+  expect((await word.boundingBox())?.height).toBeLessThan(40);
+  const size = async (text: string) => Number.parseFloat(await style(text, ".prose", "fontSize"));
+  expect(await size("🎉🎉")).toBeGreaterThan(await size("the end"));
+  expect(visit.problems()).toEqual([]);
+});

@@ -111,6 +111,7 @@ test("replies, edits, reactions, deletions and typing reach the other side", asy
   await mine.hover();
   await mine.getByRole("button", { name: "More" }).click();
   await first.page.getByRole("menuitem", { name: "Delete for everyone" }).click();
+  await first.page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await second.page.getByText("The changed word").first().waitFor({ state: "detached" });
   expect([...first.problems(), ...second.problems()]).toEqual([]);
 });
@@ -139,6 +140,7 @@ test("members, agents and the title are changed in the details", async () => {
 
   await page.getByRole("button", { name: `Options for ${carol.username}` }).click();
   await page.getByRole("menuitem", { name: "Remove from group" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await second.page.getByText("2 people, 2 agents").waitFor();
 
   await second.page.getByRole("button", { name: "Members and agents" }).click();

@@ -91,3 +91,64 @@ test("names are completed, lines broken, and the last message edited, without le
   await page.getByRole("heading", { name: bob.username }).first().waitFor();
   expect(visit.problems()).toEqual([]);
 });
+
+test("the focus comes back to the message it left, and the list can be skipped", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  const chat = await groupOf(ada, bob);
+  await ada.call("sendMessage", { chat_id: chat.id, content: "To be kept" });
+  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  const { page } = visit;
+  const kept = message(page, "To be kept");
+  await kept.focus();
+  await tabTo(page, "More");
+  await page.keyboard.press("Enter");
+  await page.getByRole("menuitem", { name: "Copy text" }).waitFor();
+  await page.keyboard.press("End");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "Delete for everyone?" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  expect(await kept.evaluate((element) => element === document.activeElement)).toBe(true);
+
+  await page.getByRole("button", { name: "Members and agents" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("Leave group").waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.getByText("Leave group").waitFor({ state: "detached" });
+
+  await page.reload();
+  await composer(page).waitFor();
+  await tabTo(page, "Skip the list");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Tab");
+  const first = page.getByRole("button", { name: "Members and agents" });
+  expect(await first.evaluate((element) => element === document.activeElement)).toBe(true);
+  await page.keyboard.type("Straight into the field");
+  expect(await composer(page).inputValue()).toBe("Straight into the field");
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a conversation far down is in sight in the list, and a search that finds nothing says so", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  const chats = [];
+  for (let number = 1; number <= 20; number++) {
+    const usernames = [bob.username];
+    chats.push(await ada.call("startChat", { usernames, title: `Room ${number}` }));
+  }
+  await using visit = await house().visit(ada, { path: `/c/${chats[0]?.id}` });
+  const { page } = visit;
+  await composer(page).waitFor();
+  const item = page.getByRole("link", { name: /^Room 1 / });
+  await item.waitFor();
+  await page.waitForFunction(() => {
+    const box = document.querySelector("a[aria-current=page]")?.getBoundingClientRect();
+    return box && box.bottom <= innerHeight - 50;
+  });
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("qqzz");
+  await page.getByText("Nothing found for «qqzz».").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  expect(visit.problems()).toEqual([]);
+});

@@ -70,14 +70,14 @@ export function Part({ title, children }: { title: string; children: ReactNode }
 
 function Fold({ title, children }: { title: string; children: ReactNode }) {
   return (
-    <details className="group/fold border-t border-line pt-4">
-      <summary className="flex items-center gap-2 rounded-sm text-base font-semibold">
+    <details className="group/fold border-t border-line pt-3">
+      <summary className="flex min-h-8 items-center gap-2 rounded-sm text-base font-semibold">
         <span className="text-ink-3 transition-transform group-open/fold:rotate-90">
           <Icon name="next" size={16} />
         </span>
         {title}
       </summary>
-      <div className="pt-4">{children}</div>
+      <div className="pt-3">{children}</div>
     </details>
   );
 }

@@ -3,17 +3,19 @@ import type { AgentProfile } from "@parley/protocol";
 import { type FormEvent, useState } from "react";
 import { useAction, wordsFor } from "../lib/action.ts";
 import { Button } from "../ui/Button.tsx";
+import { Confirm } from "../ui/Confirm.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { Part } from "./AgentCard.tsx";
-import { sandboxKey } from "./sandbox.ts";
+import { giveSandboxKey } from "./sandbox.ts";
 
 /** A key is put in and can be replaced or removed; it is never shown again. */
 export function KeySection({ agent }: { agent: AgentProfile }) {
   const client = useClient();
   const { busy, error, run } = useAction();
   const [replacing, setReplacing] = useState(false);
+  const [asking, setAsking] = useState(false);
   const { provider, key_configured, key_tail } = agent;
   const change = async (work: () => Promise<unknown>) => {
     const done = await run(async () => {
@@ -26,6 +28,10 @@ export function KeySection({ agent }: { agent: AgentProfile }) {
     event.preventDefault();
     const key = String(new FormData(event.currentTarget).get("api_key") ?? "").trim();
     void change(() => client.setAgentKey({ provider, api_key: key }));
+  };
+  const remove = () => {
+    setAsking(false);
+    void change(() => client.removeAgentKey({ provider }));
   };
   return (
     <Part title="API key">
@@ -42,15 +48,21 @@ export function KeySection({ agent }: { agent: AgentProfile }) {
             <Button size="small" onClick={() => setReplacing(!replacing)}>
               Replace
             </Button>
-            <Button
-              size="small"
-              look="danger"
-              busy={busy}
-              onClick={() => change(() => client.removeAgentKey({ provider }))}
-            >
+            <Button size="small" look="danger" busy={busy} onClick={() => setAsking(true)}>
               Remove
             </Button>
           </div>
+          {asking && (
+            <Confirm
+              title="Remove this key?"
+              back="Keep"
+              action="Remove key"
+              onBack={() => setAsking(false)}
+              onConfirm={remove}
+            >
+              {agent.display_name} stops answering, everywhere, until you store a key again.
+            </Confirm>
+          )}
         </div>
       ) : (
         <Notice
@@ -61,7 +73,7 @@ export function KeySection({ agent }: { agent: AgentProfile }) {
               size="small"
               icon="spark"
               busy={busy}
-              onClick={() => change(() => client.setAgentKey({ provider, api_key: sandboxKey() }))}
+              onClick={() => change(() => giveSandboxKey(client, agent.username))}
             >
               Try the sandbox
             </Button>

@@ -53,7 +53,7 @@ function Subtitle() {
   if (!other) return null;
   if (other.kind === "human") return `@${other.username}`;
   return isMyAgent(other, me)
-    ? `Your agent · answers every message`
+    ? "Your agent · always answers"
     : `Agent of @${ownerOf(other.username)}`;
 }
 
@@ -70,7 +70,7 @@ function Brake() {
       .then(({ stopped }) => toast(`Stopped ${count(stopped, "answer")}.`), complain);
   return (
     <Button look="danger" size="small" icon="stop" onClick={stop}>
-      Stop agents
+      <span className="max-sm:sr-only">Stop agents</span>
     </Button>
   );
 }

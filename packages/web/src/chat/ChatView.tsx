@@ -1,13 +1,14 @@
 import type { LocalMessage } from "@parley/client";
 import { useChat, useClient } from "@parley/client/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { wordsFor } from "../lib/action.ts";
+import { codeOf, wordsFor } from "../lib/action.ts";
 import { navigate, type Route } from "../lib/router.ts";
 import { Button } from "../ui/Button.tsx";
 import { ChatHeader } from "./ChatHeader.tsx";
 import { ChatSkeleton } from "./ChatSkeleton.tsx";
 import { Composer, type Writing } from "./Composer.tsx";
 import { ChatContext } from "./context.ts";
+import { DeleteMessage } from "./DeleteMessage.tsx";
 import { Details } from "./Details.tsx";
 import { MessageList, type MessageListHandle } from "./MessageList.tsx";
 import { Receipt } from "./Receipt.tsx";
@@ -25,6 +26,7 @@ export function ChatView({ route }: ChatViewProps) {
   const [writing, setWriting] = useState<Writing>({ kind: "new" });
   const [details, setDetails] = useState(false);
   const [receipt, setReceipt] = useState<string | null>(null);
+  const [doomed, setDoomed] = useState<string | null>(null);
 
   useEffect(() => {
     setProblem(null);
@@ -47,12 +49,13 @@ export function ChatView({ route }: ChatViewProps) {
         onEdit: (message: LocalMessage) => setWriting({ kind: "edit", message }),
         onJump,
         onReceipt: setReceipt,
+        onDelete: setDoomed,
       },
     [chat, onJump],
   );
 
   if (!chat && known.current) return <Missing reason="You are no longer part of it." />;
-  if (!chat && problem !== null) return <Missing reason={wordsFor(problem)} />;
+  if (!chat && problem !== null) return <Missing reason={whyMissing(problem)} />;
   if (!tools) return <ChatSkeleton />;
   return (
     <ChatContext value={tools}>
@@ -69,8 +72,15 @@ export function ChatView({ route }: ChatViewProps) {
         {details && <Details onClose={() => setDetails(false)} />}
       </div>
       {receipt && <Receipt messageId={receipt} onClose={() => setReceipt(null)} />}
+      {doomed && <DeleteMessage messageId={doomed} onClose={() => setDoomed(null)} />}
     </ChatContext>
   );
+}
+
+function whyMissing(problem: unknown): string {
+  if (codeOf(problem) === "forbidden") return "You are not part of it.";
+  const unknown = ["not_found", "bad_request"].includes(codeOf(problem));
+  return unknown ? "There is nothing at this address." : wordsFor(problem);
 }
 
 function Missing({ reason }: { reason: string }) {

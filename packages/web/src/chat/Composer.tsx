@@ -4,7 +4,8 @@ import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState
 import { EmojiPicker } from "../emoji/EmojiPicker.tsx";
 import { complain } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
-import { chatTitle } from "../lib/names.ts";
+import { chatTitle, shortened } from "../lib/names.ts";
+import { useTypingAnywhere } from "../lib/shortcuts.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { ComposerBanner } from "./ComposerBanner.tsx";
 import { useTools } from "./context.ts";
@@ -65,6 +66,7 @@ export function Composer({ writing, onWriting, onSent }: ComposerProps) {
   useEffect(() => {
     if (matchMedia("(pointer: fine)").matches) area.current?.focus();
   }, []);
+  useTypingAnywhere(area);
 
   const change = (next: string, at: number) => {
     setText(next);
@@ -130,7 +132,7 @@ export function Composer({ writing, onWriting, onSent }: ComposerProps) {
   const pressed = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.nativeEvent.isComposing || event.altKey) return;
     if (!event.shiftKey && choosing(event.key)) event.preventDefault();
-    else if (event.key === "Enter" && !event.shiftKey) {
+    else if (event.key === "Enter" && sends(event)) {
       event.preventDefault();
       submit();
     } else if (event.key === "Escape" && writing.kind !== "new") {
@@ -160,15 +162,17 @@ export function Composer({ writing, onWriting, onSent }: ComposerProps) {
               ref={area}
               rows={1}
               value={text}
+              dir="auto"
+              enterKeyHint={touches() ? "enter" : "send"}
               aria-label={writing.kind === "edit" ? "Edit message" : "Message"}
               aria-autocomplete="list"
               aria-controls={offered.length > 0 ? `${id}-list` : undefined}
               aria-activedescendant={offered.length > 0 ? `${id}-${active}` : undefined}
-              placeholder={`Message ${chatTitle(chat, me)}`}
+              placeholder={`Message ${shortened(chatTitle(chat, me), 24)}`}
               onChange={(event) => change(event.target.value, event.target.selectionStart)}
               onSelect={(event) => setCaret(event.currentTarget.selectionStart)}
               onKeyDown={pressed}
-              className="max-h-52 min-h-10 flex-1 resize-none bg-transparent px-2.5 py-2 text-md outline-none pointer-coarse:text-[1rem]"
+              className="max-h-52 min-h-10 flex-1 resize-none bg-transparent px-2.5 py-2 text-md outline-none placeholder:whitespace-nowrap pointer-coarse:text-[1rem]"
             />
             <IconButton
               ref={emoji}
@@ -184,6 +188,8 @@ export function Composer({ writing, onWriting, onSent }: ComposerProps) {
               aria-label={writing.kind === "edit" ? "Save" : "Send"}
               title={writing.kind === "edit" ? "Save" : "Send"}
               disabled={text.trim() === ""}
+              // The field keeps the focus, and a phone its keyboard.
+              onMouseDown={(event) => event.preventDefault()}
               className="inline-flex size-10 shrink-0 items-center justify-center rounded-md bg-accent-fill text-on-accent transition-colors hover:bg-accent-press disabled:bg-sunken disabled:text-ink-3"
             >
               <SendGlyph edit={writing.kind === "edit"} />
@@ -204,6 +210,11 @@ export function Composer({ writing, onWriting, onSent }: ComposerProps) {
     </div>
   );
 }
+
+/** Keyboards of touch screens have no Shift with Enter: there it breaks the line, as elsewhere. */
+const touches = () => matchMedia("(pointer: coarse)").matches;
+const sends = (event: KeyboardEvent) =>
+  event.ctrlKey || event.metaKey || !(event.shiftKey || touches());
 
 function SendGlyph({ edit }: { edit: boolean }) {
   return (

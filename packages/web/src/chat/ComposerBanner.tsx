@@ -21,7 +21,9 @@ export function ComposerBanner({ writing, onCancel }: BannerProps) {
         <span className="block font-medium">
           {edit ? "Editing your message" : `Replying to ${message.sender.display_name}`}
         </span>
-        <span className="block truncate text-ink-3">{plainText(message.content, 120)}</span>
+        <span dir="auto" className="block truncate text-left text-ink-3">
+          {plainText(message.content, 120)}
+        </span>
       </p>
       <IconButton
         icon="close"

@@ -1,11 +1,12 @@
 import { useClient } from "@parley/client/react";
 import { type FormEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { complain, useAction, wordsFor } from "../lib/action.ts";
+import { returnFocus } from "../lib/focus.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
 import { Button, IconButton } from "../ui/Button.tsx";
-import { Dialog } from "../ui/Dialog.tsx";
+import { Confirm } from "../ui/Confirm.tsx";
 import { Field } from "../ui/Field.tsx";
 import { useTools } from "./context.ts";
 import { GroupAgents } from "./GroupAgents.tsx";
@@ -29,16 +30,17 @@ export function Details({ onClose }: { onClose: () => void }) {
   useLayoutEffect(() => {
     const inside = panel.current;
     const opener = document.activeElement;
+    inside?.focus({ preventScroll: true });
     return () => {
-      const isInside = inside?.contains(document.activeElement);
-      if (isInside && opener instanceof HTMLElement) opener.focus();
+      if (inside?.contains(document.activeElement)) returnFocus(opener);
     };
   }, []);
   return (
     <aside
       ref={panel}
+      tabIndex={-1}
       aria-label="Details"
-      className="flex w-84 shrink-0 flex-col overflow-y-auto border-l border-line bg-surface max-lg:fixed max-lg:inset-y-0 max-lg:right-0 max-lg:z-30 max-lg:w-full max-lg:shadow-pop sm:max-lg:w-96"
+      className="flex outline-none w-84 shrink-0 flex-col overflow-y-auto border-l border-line bg-surface max-lg:fixed max-lg:inset-y-0 max-lg:right-0 max-lg:z-30 max-lg:w-full max-lg:shadow-pop sm:max-lg:w-96"
     >
       <header className="flex h-15 shrink-0 items-center justify-between border-b border-line pr-3 pl-5">
         <h2 className="text-md font-semibold tracking-tight">{group ? "Group" : "Details"}</h2>
@@ -108,19 +110,15 @@ function Leave() {
         Leave group
       </Button>
       {asking && (
-        <Dialog title={`Leave ${chatTitle(chat, me)}?`} onClose={() => setAsking(false)}>
-          <div className="flex flex-col gap-5 px-5 pb-5">
-            <p className="text-md text-ink-2">
-              Your agents leave with you. To come back, somebody in the group has to add you.
-            </p>
-            <div className="flex justify-end gap-2">
-              <Button onClick={() => setAsking(false)}>Stay</Button>
-              <Button look="danger" onClick={leave}>
-                Leave
-              </Button>
-            </div>
-          </div>
-        </Dialog>
+        <Confirm
+          title={`Leave ${chatTitle(chat, me)}?`}
+          back="Stay"
+          action="Leave"
+          onBack={() => setAsking(false)}
+          onConfirm={leave}
+        >
+          Your agents leave with you. To come back, somebody in the group has to add you.
+        </Confirm>
       )}
     </>
   );

@@ -1,3 +1,4 @@
+import type { LocalChat } from "@parley/client";
 import { useAgents, useClient } from "@parley/client/react";
 import { useEffect } from "react";
 import { trySandbox } from "../agents/sandbox.ts";
@@ -5,7 +6,7 @@ import { complain } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle, isMyAgent, others } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
-import { Avatar } from "../ui/Avatar.tsx";
+import { ChatAvatar } from "../shell/ChatItem.tsx";
 import { Button } from "../ui/Button.tsx";
 import { useTools } from "./context.ts";
 
@@ -18,18 +19,24 @@ export function Empty() {
   const mine = chat.kind === "direct" && isMyAgent(other, me);
   return (
     <div className="flex h-full flex-col items-center justify-center gap-5 px-6 text-center">
-      <Avatar account={other} size={64} />
+      <span className="flex [--ground:var(--color-canvas)]">
+        <ChatAvatar chat={chat} size={64} />
+      </span>
       <div>
         <h2 className="text-xl font-semibold tracking-tight">{chatTitle(chat, me)}</h2>
-        <p className="mt-1 text-md text-ink-2">
-          {mine
-            ? "Say anything. Here is something to begin with:"
-            : "This is where it begins. Say hello!"}
-        </p>
+        <p className="mt-1 text-md text-balance text-ink-2">{invitation(chat, mine)}</p>
       </div>
       {mine && <Suggestions username={other.username} />}
     </div>
   );
+}
+
+function invitation(chat: LocalChat, mine: boolean): string {
+  if (mine) return "Say anything. Here is something to begin with:";
+  const hasAgents = chat.participants.some(({ kind }) => kind === "agent");
+  return hasAgents && chat.kind === "group"
+    ? "This is where it begins. Agents answer when you mention them with @."
+    : "This is where it begins. Say hello!";
 }
 
 const ideas: [label: string, text: string][] = [
@@ -69,7 +76,7 @@ function Suggestions({ username }: { username: string }) {
     );
   }
   return (
-    <div className="flex max-w-md flex-wrap justify-center gap-2">
+    <div className="flex max-w-xl flex-wrap justify-center gap-2">
       {ideas.map(([label, text]) => (
         <Button key={label} size="small" onClick={() => client.model.send(chat.id, text)}>
           {label}

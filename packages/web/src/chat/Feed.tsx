@@ -102,6 +102,11 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
     if (aim && aimed >= 0) virtual.scrollToIndex(aimed, { align: "center" });
   }, [aim, aimed, virtual]);
 
+  useStayingAtEnd(
+    box,
+    useCallback(() => virtual.scrollToEnd(), [virtual]),
+  );
+
   useImperativeHandle(
     ref,
     () => ({
@@ -143,7 +148,7 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
       onWheel={() => setAim(null)}
       onPointerDown={() => setAim(null)}
       onKeyDown={() => setAim(null)}
-      className="h-full overflow-x-hidden overflow-y-auto overscroll-contain [overflow-anchor:none]"
+      className="@container h-full overflow-x-hidden overflow-y-auto overscroll-contain [overflow-anchor:none]"
     >
       {/* A short conversation stands at the foot of the page, where the next message will be. */}
       <div className="flex min-h-full flex-col justify-end">
@@ -199,6 +204,23 @@ function useFollowing(isWhole: boolean): boolean {
     wasWhole.current = isWhole;
   }, [isWhole]);
   return isWhole && wasWhole.current;
+}
+
+/** Whoever is at the end stays there when there is less room, as when a phone's keyboard comes up. */
+function useStayingAtEnd(box: RefObject<HTMLElement | null>, toEnd: () => void): void {
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    let height = element.clientHeight;
+    const observer = new ResizeObserver(() => {
+      if (element.clientHeight === height) return;
+      const below = element.scrollHeight - element.scrollTop - height;
+      height = element.clientHeight;
+      if (below <= NEAR_END) toEnd();
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [box, toEnd]);
 }
 
 interface Opening {

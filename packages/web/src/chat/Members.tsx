@@ -7,6 +7,7 @@ import { useSelf } from "../lib/me.ts";
 import { PeoplePicker } from "../people/PeoplePicker.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
+import { Confirm } from "../ui/Confirm.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { Menu, type MenuItem } from "../ui/Menu.tsx";
 import { Notice } from "../ui/Notice.tsx";
@@ -42,6 +43,7 @@ function Member({ account }: { account: Account }) {
   const { chat } = useTools();
   const me = useSelf();
   const client = useClient();
+  const [asking, setAsking] = useState(false);
   const self = account.username === me.username;
   const items: MenuItem[] = [];
   if (!self) {
@@ -56,12 +58,13 @@ function Member({ account }: { account: Account }) {
       icon: "trash",
       label: "Remove from group",
       danger: true,
-      onSelect: () =>
-        void client
-          .removeChatMember({ chat_id: chat.id, username: account.username })
-          .catch(complain),
+      onSelect: () => setAsking(true),
     });
   }
+  const remove = () => {
+    setAsking(false);
+    client.removeChatMember({ chat_id: chat.id, username: account.username }).catch(complain);
+  };
   return (
     <li className="flex min-h-12 items-center gap-3">
       <Avatar account={account} size={32} />
@@ -77,6 +80,17 @@ function Member({ account }: { account: Account }) {
       </span>
       {items.length > 0 && (
         <Menu label={`Options for ${account.display_name}`} small items={items} />
+      )}
+      {asking && (
+        <Confirm
+          title={`Remove ${account.display_name}?`}
+          back="Keep"
+          action="Remove"
+          onBack={() => setAsking(false)}
+          onConfirm={remove}
+        >
+          Their agents leave with them. To come back, somebody in the group has to add them.
+        </Confirm>
       )}
     </li>
   );
@@ -95,7 +109,7 @@ function AddMembers({ onClose }: { onClose: () => void }) {
     });
   return (
     <Dialog title="Add people" onClose={onClose}>
-      <div className="flex min-h-0 flex-col gap-4 px-5 pb-5">
+      <div className="flex min-h-0 flex-col gap-4 overflow-y-auto px-5 pb-5">
         <PeoplePicker
           chosen={chosen}
           onChange={setChosen}

@@ -1,6 +1,6 @@
 import type { Account } from "@parley/protocol";
 import { useSelf } from "../lib/me.ts";
-import { isMyAgent, ownerOf } from "../lib/names.ts";
+import { isMyAgent } from "../lib/names.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 
 interface MentionListProps {
@@ -35,10 +35,10 @@ export function MentionList({ id, accounts, active, onTake }: MentionListProps) 
         >
           <Avatar account={account} size={24} />
           <span className="truncate text-base font-medium">{account.display_name}</span>
-          <span className="flex-1 truncate text-sm text-ink-3">@{account.username}</span>
+          <span className="flex-auto truncate text-sm text-ink-3">@{account.username}</span>
           {account.kind === "agent" && (
             <span className="shrink-0 text-xs text-ink-3">
-              {isMyAgent(account, me) ? "your agent" : `${ownerOf(account.username)}’s agent`}
+              {isMyAgent(account, me) ? "your agent" : "agent"}
             </span>
           )}
         </div>

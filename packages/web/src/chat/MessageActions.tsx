@@ -30,7 +30,7 @@ function Toolbar({ message, mine }: ActionsProps) {
   const items = useItems(message, mine);
   return (
     <div
-      className={`invisible absolute z-10 flex rounded-md bg-raised p-0.5 shadow-pop group-focus-within:visible group-hover:visible has-aria-expanded:visible max-sm:-top-9 ${place(mine, message)}`}
+      className={`invisible absolute z-10 flex rounded-md bg-raised p-0.5 shadow-pop group-focus-within:visible group-hover:visible has-aria-expanded:visible ${place(mine, message)}`}
     >
       <IconButton
         ref={emoji}
@@ -58,7 +58,7 @@ function Toolbar({ message, mine }: ActionsProps) {
 }
 
 function useItems(message: LocalMessage, mine: boolean): MenuItem[] {
-  const { chat, onEdit, onReceipt } = useTools();
+  const { chat, onEdit, onReceipt, onDelete } = useTools();
   const me = useSelf();
   const client = useClient();
   const { id, content, turn, finalized_at, sender } = message;
@@ -81,23 +81,25 @@ function useItems(message: LocalMessage, mine: boolean): MenuItem[] {
   if (turn && ours) {
     items.push({ icon: "receipt", label: "Receipt", onSelect: () => onReceipt(id) });
   }
-  const remove = (scope: "me" | "everyone") => () =>
-    void client.model.remove(chat.id, [id], scope).catch(complain);
-  items.push({ icon: "trash", label: "Delete for me", onSelect: remove("me") });
+  items.push({
+    icon: "hide",
+    label: "Delete for me",
+    onSelect: () => void client.model.remove(chat.id, [id], "me").catch(complain),
+  });
   if (ours || chat.admin === me.username) {
     items.push({
       icon: "trash",
       label: "Delete for everyone",
       danger: true,
-      onSelect: remove("everyone"),
+      onSelect: () => onDelete(id),
     });
   }
   return items;
 }
 
-/** Beside a bubble where there is room; above the end of an agent's first line. */
+/** Beside a bubble where the conversation has room for it; above otherwise, and above agents. */
 function place(mine: boolean, { sender }: LocalMessage): string {
-  if (mine) return "max-sm:right-0 sm:top-0 sm:right-full sm:mr-2";
-  if (sender.kind === "agent") return "right-0 sm:-top-7";
-  return "max-sm:left-0 sm:top-0 sm:left-full sm:ml-2";
+  if (mine) return "-top-9 right-0 @3xl:top-0 @3xl:right-full @3xl:mr-2";
+  if (sender.kind === "agent") return "-top-9 right-0";
+  return "-top-9 left-0 @3xl:top-0 @3xl:left-full @3xl:ml-2";
 }

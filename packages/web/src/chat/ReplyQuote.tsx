@@ -30,7 +30,9 @@ export function ReplyQuote({ id }: { id: string }) {
       className="mb-1.5 block w-full min-w-0 border-l-2 border-accent pl-2.5 text-left text-sm text-ink-2 hover:text-ink"
     >
       <span className="block truncate font-medium">{quoted.sender.display_name}</span>
-      <span className="block truncate">{plainText(quoted.content, 120)}</span>
+      <span dir="auto" className="block truncate text-left">
+        {plainText(quoted.content, 120)}
+      </span>
     </button>
   );
 }

@@ -7,6 +7,7 @@ import { navigate } from "../lib/router.ts";
 import { Button } from "../ui/Button.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { useTools } from "./context.ts";
+import { KeyMissing } from "./KeyMissing.tsx";
 import { maySteer } from "./steer.ts";
 
 /** How an agent's turn stands, and what can be done about it, in its place. */
@@ -15,7 +16,7 @@ export function TurnNote({ message }: { message: LocalMessage }) {
   const me = useSelf();
   const client = useClient();
   const { busy, error, run } = useAction();
-  const { id, turn, finalized_at } = message;
+  const { id, sender, turn, finalized_at } = message;
   if (!turn || turn.status === "complete") return null;
   const may = maySteer(message, chat, me, client.model);
 
@@ -34,13 +35,9 @@ export function TurnNote({ message }: { message: LocalMessage }) {
       </Button>
     );
   }
+  const retry = () => client.retryAgentTurn({ message_id: id });
   const again = may && (
-    <Button
-      size="small"
-      icon="retry"
-      busy={busy}
-      onClick={() => run(() => client.retryAgentTurn({ message_id: id }))}
-    >
+    <Button size="small" icon="retry" busy={busy} onClick={() => run(retry)}>
       Try again
     </Button>
   );
@@ -51,9 +48,12 @@ export function TurnNote({ message }: { message: LocalMessage }) {
       </p>
     );
   }
-  const aboutKey = turn.error?.code === "key_missing" || turn.error?.code === "key_rejected";
+  const mine = isMyAgent(sender, me);
+  if (mine && turn.error?.code === "key_missing")
+    return <KeyMissing username={sender.username} onRetry={retry} />;
+  const aboutKey = turn.error?.code === "key_rejected";
   const aboutBudget = turn.error?.code === "budget_exceeded";
-  const remedy = isMyAgent(message.sender, me) && (aboutKey || aboutBudget) && (
+  const remedy = mine && (aboutKey || aboutBudget) && (
     <Button
       size="small"
       look="primary"

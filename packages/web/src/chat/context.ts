@@ -9,6 +9,8 @@ export interface ChatTools {
   /** Shows a message, wherever in the history it stands. */
   onJump: (messageId: string) => void;
   onReceipt: (messageId: string) => void;
+  /** Asks first, then deletes it for everyone. */
+  onDelete: (messageId: string) => void;
 }
 
 export const ChatContext = createContext<ChatTools | null>(null);

@@ -1,19 +1,12 @@
-import { useClient, useUnread } from "@parley/client/react";
+import { useClient } from "@parley/client/react";
 import type { Account, Message } from "@parley/protocol";
 import { plainText } from "@parley/protocol/markup";
 import { useEffect } from "react";
 import { chatPath, navigate } from "./router.ts";
 
-/** Tells of what happens while the person looks elsewhere: in the title, and by notification. */
+/** Tells of what happens while the person looks elsewhere, by notification. */
 export function useAway(me: Account): void {
   const client = useClient();
-  const unread = useUnread();
-  const figure = unread.human + unread.agent;
-
-  useEffect(() => {
-    document.title = figure > 0 ? `(${figure > 99 ? "99+" : figure}) Parley` : "Parley";
-  }, [figure]);
-
   useEffect(() => {
     const watching = () => document.visibilityState === "visible" && document.hasFocus();
     const tell = (message: Message) => {

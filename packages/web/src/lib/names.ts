@@ -16,6 +16,10 @@ export function chatTitle(chat: LocalChat, me: Account): string {
     : `${names.slice(0, 3).join(", ")} and ${Math.max(rest, 1)} more`;
 }
 
+/** For places of one line that cannot cut text off by themselves. */
+export const shortened = (text: string, most: number) =>
+  text.length <= most ? text : `${text.slice(0, most).trimEnd()}…`;
+
 export const firstName = (name: string) => name.split(" ")[0] ?? name;
 
 export const ownerOf = (username: string) => username.split(":")[0] ?? username;

@@ -1,5 +1,5 @@
 import { useClient } from "@parley/client/react";
-import { useEffect } from "react";
+import { type RefObject, useEffect } from "react";
 import { chatPath, navigate } from "./router.ts";
 
 interface Shortcuts {
@@ -24,6 +24,20 @@ export function useShortcuts({ open, onSwitch }: Shortcuts): void {
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
   }, [client, open, onSwitch]);
+}
+
+/** Text goes to the field from wherever nothing else takes it, as from a button just pressed. */
+export function useTypingAnywhere(field: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      const { key, ctrlKey, metaKey, altKey } = event;
+      const isText = key.length === 1 && key !== " " && !(ctrlKey || metaKey || altKey);
+      const taken = document.activeElement?.closest("input, textarea, select, dialog, [popover]");
+      if (isText && !taken) field.current?.focus();
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, [field]);
 }
 
 function step(chats: readonly string[], open: string | null, by: number): void {

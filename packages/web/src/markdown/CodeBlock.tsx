@@ -33,7 +33,7 @@ export function CodeBlock({ code, language }: CodeBlockProps) {
   const name = language?.split(/\s/)[0]?.toLowerCase() ?? "";
   const apply = useHighlight(name !== "");
   return (
-    <figure className="overflow-hidden rounded-md border border-line bg-canvas">
+    <figure dir="ltr" className="overflow-hidden rounded-md border border-line bg-canvas">
       <figcaption className="flex h-8 items-center justify-between pr-1 pl-3 text-xs text-ink-3">
         {name || "text"}
         <CopyButton text={code} />

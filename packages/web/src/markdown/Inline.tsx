@@ -106,7 +106,7 @@ function Text({ text }: { text: string }): ReactNode {
     const look = name === me ? "rounded-xs bg-warn-soft text-warn" : "text-accent";
     return (
       // biome-ignore lint/suspicious/noArrayIndexKey: pieces of one text have no other name
-      <span key={index} className={`font-medium ${look}`}>
+      <span key={index} dir="ltr" className={`font-medium ${look}`}>
         {part}
       </span>
     );

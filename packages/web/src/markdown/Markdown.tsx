@@ -33,7 +33,7 @@ function BlockView({ token }: { token: Token }): ReactNode {
       return <Heading token={token as Tokens.Heading} />;
     case "paragraph":
       return (
-        <p>
+        <p dir="auto">
           <Inline tokens={(token as Tokens.Paragraph).tokens} />
         </p>
       );
@@ -43,7 +43,7 @@ function BlockView({ token }: { token: Token }): ReactNode {
       );
     case "blockquote":
       return (
-        <blockquote>
+        <blockquote dir="auto">
           <Blocks tokens={(token as Tokens.Blockquote).tokens} />
         </blockquote>
       );
@@ -61,7 +61,11 @@ function BlockView({ token }: { token: Token }): ReactNode {
     case "def":
       return null;
     default:
-      return <p className="whitespace-pre-wrap">{token.raw.trimEnd()}</p>;
+      return (
+        <p dir="auto" className="whitespace-pre-wrap">
+          {token.raw.trimEnd()}
+        </p>
+      );
   }
 }
 
@@ -77,7 +81,7 @@ const headingLooks = ["text-lg", "text-md", "text-base"];
 /** Whatever level an author chooses, in the page it is a heading inside of a message. */
 function Heading({ token }: { token: Tokens.Heading }) {
   return (
-    <h3 className={headingLooks[token.depth - 1] ?? "text-base"}>
+    <h3 dir="auto" className={headingLooks[token.depth - 1] ?? "text-base"}>
       <Inline tokens={token.tokens} />
     </h3>
   );
@@ -93,19 +97,30 @@ function List({ token }: { token: Tokens.List }) {
           checked={item.checked === true}
           disabled
           aria-label={item.checked ? "Done" : "Not done"}
-          className="mr-1.5"
+          className="me-1.5"
         />
       )}
       <Blocks tokens={item.tokens.filter(({ type }) => type !== "checkbox")} />
     </li>
   ));
-  if (!token.ordered) return <ul>{items}</ul>;
-  return <ol start={token.start === "" ? 1 : token.start}>{items}</ol>;
+  if (!token.ordered) return <ul dir="auto">{items}</ul>;
+  return (
+    <ol dir="auto" start={token.start === "" ? 1 : token.start}>
+      {items}
+    </ol>
+  );
 }
 
+const columnLooks = { left: "text-left", center: "text-center", right: "text-right" };
+
 function Table({ token }: { token: Tokens.Table }) {
+  const look = (column: number) => {
+    const side = token.align[column];
+    return side ? columnLooks[side] : undefined;
+  };
   return (
     <section
+      dir="auto"
       className="overflow-x-auto rounded-md border border-line"
       aria-label="Table"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled by keyboard too
@@ -116,7 +131,7 @@ function Table({ token }: { token: Tokens.Table }) {
           <tr>
             {token.header.map((cell, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other name
-              <th key={index} scope="col">
+              <th key={index} scope="col" className={look(index)}>
                 <Inline tokens={cell.tokens} />
               </th>
             ))}
@@ -128,7 +143,7 @@ function Table({ token }: { token: Tokens.Table }) {
             <tr key={index}>
               {row.map((cell, column) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other name
-                <td key={column}>
+                <td key={column} className={look(column)}>
                   <Inline tokens={cell.tokens} />
                 </td>
               ))}

@@ -28,7 +28,7 @@ export function NewChat({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="New conversation" onClose={onClose}>
-      <form onSubmit={start} className="flex min-h-0 flex-col gap-4 px-5 pb-5">
+      <form onSubmit={start} className="flex min-h-0 flex-col gap-4 overflow-y-auto px-5 pb-5">
         <PeoplePicker chosen={chosen} onChange={setChosen} />
         <TextField
           label="Title"

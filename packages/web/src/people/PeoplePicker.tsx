@@ -62,7 +62,7 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
   };
 
   return (
-    <div className="flex min-h-0 flex-col gap-2">
+    <div className="flex shrink-0 flex-col gap-2">
       <div className="flex flex-wrap items-center gap-1.5 rounded-md border border-edge bg-surface p-1.5 focus-within:outline-2 focus-within:outline-accent">
         {chosen.map((account) => (
           <Chip
@@ -95,7 +95,7 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
         id={`${id}-list`}
         role="listbox"
         aria-label="People"
-        className="max-h-64 min-h-24 overflow-y-auto"
+        className="max-h-[min(16rem,35dvh)] min-h-24 overflow-y-auto"
       >
         {offered.map((account) => (
           <PersonOption
@@ -151,14 +151,14 @@ function PersonOption({ id, account, active, onTake }: OptionProps) {
 
 function Chip({ account, onRemove }: { account: Account; onRemove: () => void }) {
   return (
-    <span className="inline-flex h-7 items-center gap-1.5 rounded-full bg-accent-soft pr-1 pl-1 text-sm font-medium">
+    <span className="inline-flex h-7 max-w-full items-center gap-1.5 rounded-full bg-accent-soft px-1 text-sm font-medium">
       <Avatar account={account} size={20} />
-      {account.display_name}
+      <span className="truncate">{account.display_name}</span>
       <button
         type="button"
         aria-label={`Remove ${account.display_name}`}
         onClick={onRemove}
-        className="inline-flex size-6 items-center justify-center rounded-full text-ink-2 hover:bg-hover hover:text-ink"
+        className="inline-flex size-6 shrink-0 items-center justify-center rounded-full text-ink-2 hover:bg-hover hover:text-ink"
       >
         <Icon name="close" size={12} />
       </button>

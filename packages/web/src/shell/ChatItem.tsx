@@ -1,25 +1,32 @@
 import type { LocalChat } from "@parley/client";
 import { useChat, useDraft, useTyping } from "@parley/client/react";
 import { plainText } from "@parley/protocol/markup";
-import { memo } from "react";
+import { memo, useEffect, useRef } from "react";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle, count, firstName, others } from "../lib/names.ts";
 import { chatPath } from "../lib/router.ts";
 import { shortTime } from "../lib/time.ts";
-import { Avatar, GroupAvatar } from "../ui/Avatar.tsx";
+import { Avatar, GroupAvatar, type GroupSize } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Link } from "../ui/Link.tsx";
 
 export const ChatItem = memo(function ChatItem({ id, open }: { id: string; open: boolean }) {
   const chat = useChat(id);
   const me = useSelf();
+  const link = useRef<HTMLAnchorElement>(null);
+  const known = chat !== null;
+  // However it was opened, it is in sight in the list.
+  useEffect(() => {
+    if (open && known) link.current?.scrollIntoView({ block: "nearest" });
+  }, [open, known]);
   if (!chat) return null;
   const unread = chat.unread_count > 0;
   return (
     <Link
+      ref={link}
       to={chatPath(id)}
       aria-current={open ? "page" : undefined}
-      className={`flex items-center gap-3 rounded-md px-2.5 py-2 transition-colors focus-visible:outline-offset-[-2px] ${open ? "bg-accent-soft [--ground:var(--color-accent-soft)]" : "hover:bg-hover hover:[--ground:var(--color-hover)]"}`}
+      className={`flex items-center gap-3 rounded-md px-2.5 py-2 transition-colors focus-visible:outline-offset-[-2px] ${open ? "bg-accent-soft [--ground:var(--color-accent-soft)] forced-colors:outline-2" : "hover:bg-hover hover:[--ground:var(--color-hover)]"}`}
     >
       <ChatAvatar chat={chat} />
       <span className="min-w-0 flex-1">
@@ -40,7 +47,7 @@ export const ChatItem = memo(function ChatItem({ id, open }: { id: string; open:
   );
 });
 
-export function ChatAvatar({ chat, size = 40 }: { chat: LocalChat; size?: 32 | 40 }) {
+export function ChatAvatar({ chat, size = 40 }: { chat: LocalChat; size?: GroupSize }) {
   const me = useSelf();
   const members = others(chat, me);
   const [first] = members;

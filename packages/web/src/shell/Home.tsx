@@ -32,7 +32,7 @@ function Quiet({ onNewChat }: { onNewChat: () => void }) {
       <Button icon="compose" look="primary" onClick={onNewChat}>
         New conversation
       </Button>
-      <dl className="grid grid-cols-[auto_auto] gap-x-4 gap-y-2 text-sm text-ink-3">
+      <dl className="grid grid-cols-[auto_auto] gap-x-4 gap-y-2 text-sm text-ink-3 pointer-coarse:hidden">
         {keys.map(([key, meaning]) => (
           <div key={key} className="contents">
             <dt className="text-right">

@@ -1,5 +1,5 @@
 import type { Account } from "@parley/protocol";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useRef, useState } from "react";
 import { ChatView } from "../chat/ChatView.tsx";
 import { useAway } from "../lib/away.ts";
 import { MeContext } from "../lib/me.ts";
@@ -10,6 +10,7 @@ import { Failure } from "../ui/Failure.tsx";
 import { Home } from "./Home.tsx";
 import { OfflineBanner } from "./OfflineBanner.tsx";
 import { PageSkeleton } from "./Page.tsx";
+import { PageTitle } from "./PageTitle.tsx";
 import { Sidebar } from "./Sidebar.tsx";
 import { Switcher } from "./Switcher.tsx";
 
@@ -22,6 +23,7 @@ export type Overlay = "switcher" | "new-chat" | null;
 export function Shell({ me }: { me: Account }) {
   const route = useRoute();
   const [overlay, setOverlay] = useState<Overlay>(null);
+  const content = useRef<HTMLDivElement>(null);
   const open = route.name === "chat" ? route.id : null;
   useShortcuts({ open, onSwitch: () => setOverlay("switcher") });
   useAway(me);
@@ -29,10 +31,16 @@ export function Shell({ me }: { me: Account }) {
   return (
     <MeContext value={me}>
       <div className="flex h-full flex-col">
+        <PageTitle route={route} />
+        <Skip onSkip={() => content.current?.focus()} />
         <OfflineBanner />
         <div className="flex min-h-0 flex-1">
           <Sidebar open={open} onOverlay={setOverlay} hidden={!atList} />
-          <div className={`min-w-0 flex-1 ${atList ? "max-md:hidden" : ""}`}>
+          <div
+            ref={content}
+            tabIndex={-1}
+            className={`min-w-0 flex-1 outline-none ${atList ? "max-md:hidden" : ""}`}
+          >
             <Failure key={route.name}>
               <Suspense fallback={<PageSkeleton />}>
                 {route.name === "chat" && <ChatView key={route.id} route={route} />}
@@ -49,5 +57,18 @@ export function Shell({ me }: { me: Account }) {
       )}
       {overlay === "new-chat" && <NewChat onClose={() => setOverlay(null)} />}
     </MeContext>
+  );
+}
+
+/** The first thing that Tab reaches, and seen only then: the list may be a long one. */
+function Skip({ onSkip }: { onSkip: () => void }) {
+  return (
+    <button
+      type="button"
+      onClick={onSkip}
+      className="sr-only focus-visible:not-sr-only focus-visible:absolute focus-visible:top-2 focus-visible:left-2 focus-visible:z-40 focus-visible:h-10 focus-visible:rounded-md focus-visible:bg-raised focus-visible:px-4 focus-visible:text-base focus-visible:font-medium focus-visible:shadow-pop"
+    >
+      Skip the list
+    </button>
   );
 }

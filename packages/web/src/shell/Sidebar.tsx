@@ -40,7 +40,9 @@ export function Sidebar({ open, hidden, onOverlay }: SidebarProps) {
         >
           <Icon name="search" size={15} />
           <span className="flex-1 text-left">Search</span>
-          <kbd className="hidden font-sans text-xs md:inline">{keyNames.switcher}</kbd>
+          <kbd className="hidden font-sans text-xs pointer-coarse:hidden md:inline">
+            {keyNames.switcher}
+          </kbd>
         </button>
       </div>
       <ChatList open={open} onNewChat={() => onOverlay("new-chat")} />
@@ -108,7 +110,7 @@ function Foot() {
   const client = useClient();
   const theme = useTheme();
   return (
-    <footer className="flex items-center gap-1 border-t border-line p-2">
+    <footer className="flex items-center gap-1 border-t border-line p-2 pb-[max(0.5rem,env(safe-area-inset-bottom))]">
       <Link
         to="/settings"
         className="flex min-w-0 flex-1 items-center gap-2.5 rounded-md px-2 py-1.5 hover:bg-hover"

@@ -8,6 +8,7 @@ import { chatPath, navigate } from "../lib/router.ts";
 import { shortTime } from "../lib/time.ts";
 import { useFoundPeople } from "../people/PeoplePicker.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
+import { IconButton } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { Icon, type IconName } from "../ui/Icon.tsx";
 import { ChatAvatar } from "./ChatItem.tsx";
@@ -30,7 +31,7 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
   const id = useId();
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
-  const entries = useEntries(query.trim(), onNewChat);
+  const { entries, settled } = useEntries(query.trim(), onNewChat);
   const place = Math.min(at, entries.length - 1);
   const go = (entry: Entry | undefined) => {
     if (!entry) return;
@@ -59,7 +60,7 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
           aria-autocomplete="list"
           autoFocus
           autoComplete="off"
-          placeholder="Search conversations, people and messages"
+          placeholder="Search or go to…"
           value={query}
           onChange={(event) => {
             setQuery(event.target.value);
@@ -68,6 +69,7 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
           onKeyDown={pressed}
           className="h-13 min-w-0 flex-1 bg-transparent text-md outline-none pointer-coarse:text-[1rem]"
         />
+        <IconButton icon="close" label="Close" small className="-mr-1.5" onClick={onClose} />
       </div>
       <div
         id={`${id}-list`}
@@ -75,6 +77,14 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
         aria-label="Results"
         className="min-h-40 overflow-y-auto p-2"
       >
+        {entries.length === 0 && settled && (
+          <p
+            role="presentation"
+            className="flex h-36 items-center justify-center px-4 text-sm text-ink-3"
+          >
+            <span className="truncate">Nothing found for «{query.trim()}».</span>
+          </p>
+        )}
         {entries.map((entry, index) => (
           <EntryRow
             key={entry.key}
@@ -116,7 +126,7 @@ function EntryRow({ id, entry, heading, active, onGo }: EntryRowProps) {
         ref={(element) => {
           if (active) element?.scrollIntoView({ block: "nearest" });
         }}
-        className={`flex cursor-pointer items-center gap-3 rounded-md px-2.5 py-2 hover:bg-hover ${active ? "bg-hover" : ""}`}
+        className={`flex cursor-pointer items-center gap-3 rounded-md px-2.5 py-2 hover:bg-hover hover:[--ground:var(--color-hover)] ${active ? "bg-hover [--ground:var(--color-hover)]" : "[--ground:var(--color-raised)]"}`}
       >
         {entry.view}
       </div>
@@ -124,11 +134,17 @@ function EntryRow({ id, entry, heading, active, onGo }: EntryRowProps) {
   );
 }
 
-function useEntries(query: string, onNewChat: () => void): Entry[] {
+interface Entries {
+  entries: Entry[];
+  /** The server has answered what is asked now. */
+  settled: boolean;
+}
+
+function useEntries(query: string, onNewChat: () => void): Entries {
   const client = useClient();
   const me = useSelf();
   const people = useFoundPeople(query) ?? [];
-  const messages = useFoundMessages(query);
+  const { found: messages, settled } = useFoundMessages(query);
   const { model } = client;
   const fits = (text: string) => text.toLowerCase().includes(query.toLowerCase());
 
@@ -164,7 +180,7 @@ function useEntries(query: string, onNewChat: () => void): Entry[] {
       go,
     }));
 
-  if (query === "") return [...chats, ...places];
+  if (query === "") return { entries: [...chats, ...places], settled };
   const found = people
     .filter(({ username }) => username !== me.username)
     .slice(0, 5)
@@ -194,7 +210,7 @@ function useEntries(query: string, onNewChat: () => void): Entry[] {
     ),
     go: () => navigate(chatPath(message.conversation_id, message.id)),
   }));
-  return [...chats, ...found, ...said, ...places];
+  return { entries: [...chats, ...found, ...said, ...places], settled };
 }
 
 const Glyph = ({ icon }: { icon: IconName }) => (
@@ -221,9 +237,9 @@ function Line({ icon, title, place, note, aside }: LineProps) {
           {title}
           {place && <span className="font-normal text-ink-3"> in {place}</span>}
         </span>
-        {note && <span className="block truncate text-sm text-ink-3">{note}</span>}
+        {note && <span className="line-clamp-2 text-sm break-words text-ink-3">{note}</span>}
       </span>
-      {aside && <span className="text-xs text-ink-3">{aside}</span>}
+      {aside && <span className="shrink-0 text-xs text-ink-3">{aside}</span>}
     </>
   );
 }

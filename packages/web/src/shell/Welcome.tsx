@@ -9,6 +9,7 @@ import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Icon, type IconName } from "../ui/Icon.tsx";
 import { Notice } from "../ui/Notice.tsx";
+import { Skeleton } from "../ui/Skeleton.tsx";
 
 /** The shortest way from nothing to an answer. */
 export function Welcome({ onNewChat }: { onNewChat: () => void }) {
@@ -32,19 +33,18 @@ export function Welcome({ onNewChat }: { onNewChat: () => void }) {
         </p>
       </div>
       <div className="flex flex-col gap-4 rounded-lg bg-surface p-5 shadow-pop">
-        <div className="flex items-center gap-3">
-          {agents.slice(0, 3).map((each) => (
-            <Avatar key={each.username} account={{ ...each, kind: "agent" }} size={40} />
+        <ul className="flex flex-col gap-3">
+          {agents.map((each) => (
+            <li key={each.username} className="flex items-center gap-3">
+              <Avatar account={{ ...each, kind: "agent" }} size={40} />
+              <span className="min-w-0">
+                <span className="block truncate text-md font-semibold">{each.display_name}</span>
+                <span className="block truncate text-sm text-ink-3">@{each.username}</span>
+              </span>
+            </li>
           ))}
-          <span className="min-w-0">
-            <span className="block text-md font-semibold">
-              {agents.map(({ display_name }) => display_name).join(" and ") || "Your agents"}
-            </span>
-            <span className="block truncate text-sm text-ink-3">
-              {agents.map(({ username }) => `@${username}`).join("  ")}
-            </span>
-          </span>
-        </div>
+          {agents.length === 0 && <Skeleton className="h-10" />}
+        </ul>
         <Button
           look="primary"
           icon="spark"

@@ -4,19 +4,20 @@ import { useEffect, useState } from "react";
 
 type Found = OutputOf<"searchMessages">["items"];
 
-const NOTHING: Found = [];
+const NOTHING: { query: string; found: Found } = { query: "", found: [] };
+const SHORTEST = 2;
 
-/** Messages that contain what is being typed, a moment after the last key. */
-export function useFoundMessages(query: string): Found {
+/** Messages that contain what is being typed, a moment after the last key; settled when it is those. */
+export function useFoundMessages(query: string): { found: Found; settled: boolean } {
   const client = useClient();
-  const [found, setFound] = useState(NOTHING);
+  const [last, setLast] = useState(NOTHING);
   useEffect(() => {
-    if (query.length < 2) return setFound(NOTHING);
+    if (query.length < SHORTEST) return setLast(NOTHING);
     let left = false;
     const timer = setTimeout(() => {
       client.searchMessages({ query, limit: 12 }).then(
-        ({ items }) => !left && setFound(items),
-        () => !left && setFound(NOTHING),
+        ({ items }) => !left && setLast({ query, found: items }),
+        () => !left && setLast({ query, found: [] }),
       );
     }, 150);
     return () => {
@@ -24,7 +25,7 @@ export function useFoundMessages(query: string): Found {
       clearTimeout(timer);
     };
   }, [client, query]);
-  return found;
+  return { found: last.found, settled: query.length < SHORTEST || last.query === query };
 }
 
 /** What matched stands between double asterisks. */

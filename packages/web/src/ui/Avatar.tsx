@@ -37,13 +37,15 @@ const initials = (name: string, letters: number) =>
     .join("")
     .toUpperCase();
 
+const shape = ({ kind }: Account) => (kind === "agent" ? "rounded-[28%]" : "rounded-full");
+
 /** People are round; agents are squares with a spark. Names always stand beside it. */
 export function Avatar({ account, size = 32 }: { account: Account; size?: Size }) {
   const agent = account.kind === "agent";
   return (
     <span
       aria-hidden="true"
-      className={`inline-flex shrink-0 items-center justify-center font-semibold select-none ${sizes[size]} ${hueOf(account.username)} ${agent ? "rounded-[28%]" : "rounded-full"}`}
+      className={`inline-flex shrink-0 items-center justify-center font-semibold select-none ${sizes[size]} ${hueOf(account.username)} ${shape(account)}`}
     >
       {agent ? (
         <Icon name="spark" size={size * 0.56} />
@@ -54,24 +56,35 @@ export function Avatar({ account, size = 32 }: { account: Account; size?: Size }
   );
 }
 
+const groupSizes = {
+  32: ["size-8", 20],
+  40: ["size-10", 24],
+  64: ["size-16", 40],
+} as const;
+
+export type GroupSize = keyof typeof groupSizes;
+
 /** A group shows two of its members, one behind the other. */
-export function GroupAvatar({ accounts, size = 40 }: { accounts: Account[]; size?: 32 | 40 }) {
+export function GroupAvatar({ accounts, size = 40 }: { accounts: Account[]; size?: GroupSize }) {
   const [first, second] = accounts;
   if (!first) return <LetterAvatar size={size} />;
   if (!second) return <Avatar account={first} size={size} />;
+  const [box, each] = groupSizes[size];
   return (
-    <span aria-hidden="true" className={`relative shrink-0 ${size === 40 ? "size-10" : "size-8"}`}>
+    <span aria-hidden="true" className={`relative shrink-0 ${box}`}>
       <span className="absolute top-0 right-0">
-        <Avatar account={second} size={size === 40 ? 24 : 20} />
+        <Avatar account={second} size={each} />
       </span>
-      <span className="absolute bottom-0 left-0 rounded-full ring-2 ring-(--ground,var(--color-surface))">
-        <Avatar account={first} size={size === 40 ? 24 : 20} />
+      <span
+        className={`absolute bottom-0 left-0 flex ring-2 ring-(--ground,var(--color-surface)) ${shape(first)}`}
+      >
+        <Avatar account={first} size={each} />
       </span>
     </span>
   );
 }
 
-function LetterAvatar({ size }: { size: 32 | 40 }) {
+function LetterAvatar({ size }: { size: GroupSize }) {
   return (
     <span
       aria-hidden="true"

@@ -2,7 +2,7 @@ import type { ButtonHTMLAttributes, ReactNode, Ref } from "react";
 import { Icon, type IconName } from "./Icon.tsx";
 
 const looks = {
-  primary: "bg-accent-fill text-on-accent hover:bg-accent-press",
+  primary: "border border-transparent bg-accent-fill text-on-accent hover:bg-accent-press",
   secondary: "border border-line bg-surface text-ink shadow-low hover:bg-hover",
   quiet: "text-ink-2 hover:bg-hover hover:text-ink",
   danger: "border border-line bg-surface text-danger hover:bg-danger-soft",

@@ -20,7 +20,7 @@ export function Choice<Value extends string>(props: ChoiceProps<Value>) {
         {options.map((option) => (
           <label
             key={option.value}
-            className="flex h-8 flex-1 cursor-pointer items-center justify-center rounded-sm px-2.5 text-center text-sm font-medium whitespace-nowrap text-ink-2 transition-colors has-checked:bg-chosen has-checked:text-ink has-checked:shadow-low has-focus-visible:outline-2 has-focus-visible:outline-accent"
+            className="flex h-8 flex-1 cursor-pointer items-center justify-center rounded-sm px-2.5 text-center text-sm font-medium whitespace-nowrap text-ink-2 transition-colors has-checked:bg-chosen has-checked:text-ink has-checked:shadow-low forced-colors:has-checked:outline-2 has-focus-visible:outline-2 has-focus-visible:outline-accent"
           >
             <input
               type="radio"

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useId, useRef } from "react";
+import { returnFocus } from "../lib/focus.ts";
 import { IconButton } from "./Button.tsx";
 
 interface DialogProps {
@@ -20,7 +21,7 @@ export function Dialog({ title, onClose, children, bare, wide }: DialogProps) {
     dialog?.showModal();
     return () => {
       dialog?.close();
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+      returnFocus(opener);
     };
   }, []);
   return (

@@ -1,8 +1,9 @@
-import type { AnchorHTMLAttributes, MouseEvent } from "react";
+import type { AnchorHTMLAttributes, MouseEvent, Ref } from "react";
 import { navigate } from "../lib/router.ts";
 
 interface LinkProps extends AnchorHTMLAttributes<HTMLAnchorElement> {
   to: string;
+  ref?: Ref<HTMLAnchorElement>;
 }
 
 /** A link inside the client: a real one, so that it can be opened in a tab of its own. */

@@ -1,11 +1,5 @@
-import {
-  type KeyboardEvent,
-  type ReactNode,
-  type RefObject,
-  useEffect,
-  useLayoutEffect,
-  useRef,
-} from "react";
+import { type KeyboardEvent, type ReactNode, type RefObject, useLayoutEffect, useRef } from "react";
+import { returnFocus } from "../lib/focus.ts";
 
 interface PopoverProps {
   anchor: RefObject<HTMLElement | null>;
@@ -38,7 +32,8 @@ export function Popover({ anchor, label, role, onClose, children }: PopoverProps
     });
   }, [anchor]);
 
-  useEffect(() => {
+  // While it is still in the page: without the focus in it, its anchor may be out of sight.
+  useLayoutEffect(() => {
     const floating = ref.current;
     const beside = anchor.current;
     const toggled = (event: ToggleEvent) => event.newState === "closed" && closing.current();
@@ -46,7 +41,7 @@ export function Popover({ anchor, label, role, onClose, children }: PopoverProps
     return () => {
       floating?.removeEventListener("toggle", toggled);
       if (floating?.contains(document.activeElement) || document.activeElement === document.body)
-        beside?.focus({ preventScroll: true });
+        returnFocus(beside);
     };
   }, [anchor]);
 

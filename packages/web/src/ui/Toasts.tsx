@@ -36,7 +36,7 @@ export function Toasts() {
   return (
     <div
       role="status"
-      className="pointer-events-none fixed inset-x-0 bottom-20 z-50 flex flex-col items-center gap-2 px-4"
+      className="pointer-events-none fixed inset-x-0 top-17 z-50 flex flex-col items-center gap-2 px-4"
     >
       {shown.map(({ id, text, tone }) => (
         <div

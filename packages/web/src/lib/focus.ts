@@ -1,0 +1,6 @@
+/** Gives the focus back; to the message, where a tool of one has gone out of sight with the focus. */
+export function returnFocus(to: Element | null): void {
+  if (!(to instanceof HTMLElement)) return;
+  to.focus({ preventScroll: true });
+  if (document.activeElement !== to) to.closest("article")?.focus({ preventScroll: true });
+}

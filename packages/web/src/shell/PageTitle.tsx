@@ -1,0 +1,22 @@
+import { useChat, useUnread } from "@parley/client/react";
+import { useEffect } from "react";
+import { useSelf } from "../lib/me.ts";
+import { chatTitle } from "../lib/names.ts";
+import type { Route } from "../lib/router.ts";
+
+const pages = { home: null, agents: "My agents", settings: "Settings" };
+
+/** What the browser calls the page: how much is unread, and where the person is. */
+export function PageTitle({ route }: { route: Route }) {
+  const me = useSelf();
+  const chat = useChat(route.name === "chat" ? route.id : "");
+  const { human, agent } = useUnread();
+  const figure = human + agent;
+  const place = route.name === "chat" ? chat && chatTitle(chat, me) : pages[route.name];
+  const unread = figure > 0 ? `(${figure > 99 ? "99+" : figure}) ` : "";
+  const title = unread + (place ? `${place} · Parley` : "Parley");
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
+  return null;
+}

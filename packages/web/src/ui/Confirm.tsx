@@ -1,0 +1,31 @@
+import type { ReactNode } from "react";
+import { Button } from "./Button.tsx";
+import { Dialog } from "./Dialog.tsx";
+
+interface ConfirmProps {
+  title: string;
+  /** What follows from it. */
+  children: ReactNode;
+  /** The word for going back, and the one for going on. */
+  back: string;
+  action: string;
+  onBack: () => void;
+  onConfirm: () => void;
+}
+
+/** Asks before what cannot be taken back. */
+export function Confirm({ title, children, back, action, onBack, onConfirm }: ConfirmProps) {
+  return (
+    <Dialog title={title} onClose={onBack}>
+      <div className="flex flex-col gap-5 px-5 pb-5">
+        <p className="text-md text-ink-2">{children}</p>
+        <div className="flex justify-end gap-2">
+          <Button onClick={onBack}>{back}</Button>
+          <Button look="danger" onClick={onConfirm}>
+            {action}
+          </Button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
