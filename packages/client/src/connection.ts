@@ -4,6 +4,7 @@ import { onWake } from "./wake.ts";
 
 /** The service's word that the token is no longer valid. */
 const SIGNED_OUT = 4401;
+const NO_WORD = 1006;
 
 export interface ConnectionOptions {
   url: string;
@@ -83,6 +84,14 @@ export function keepConnected(options: ConnectionOptions): Connection {
     else if (timer !== undefined) dial();
   }
 
+  /** A line without a network says nothing for a long time. */
+  function lose(): void {
+    if (!open) return;
+    const dead = socket;
+    void lost(NO_WORD);
+    dead?.close();
+  }
+
   return {
     isOpen: () => open,
     isWanted: () => wanted,
@@ -91,7 +100,7 @@ export function keepConnected(options: ConnectionOptions): Connection {
       if (wanted) return;
       wanted = true;
       failures = 0;
-      stopWaking = onWake(wake);
+      stopWaking = onWake(wake, lose);
       dial();
     },
     stop() {

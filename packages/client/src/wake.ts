@@ -17,16 +17,21 @@ export function onHide(hide: () => void): void {
   });
 }
 
-/** Calls when the network or the tab comes back, where there are such things; returns how to stop. */
-export function onWake(wake: () => void): () => void {
+/**
+ * Calls when the network or the tab comes back, and when the network goes, where there are such
+ * things; returns how to stop.
+ */
+export function onWake(wake: () => void, lose: () => void): () => void {
   const { window, document } = globalThis as unknown as Page;
   const shown = () => {
     if (document?.visibilityState === "visible") wake();
   };
   window?.addEventListener?.("online", wake);
+  window?.addEventListener?.("offline", lose);
   document?.addEventListener?.("visibilitychange", shown);
   return () => {
     window?.removeEventListener?.("online", wake);
+    window?.removeEventListener?.("offline", lose);
     document?.removeEventListener?.("visibilitychange", shown);
   };
 }

@@ -139,7 +139,7 @@ describe("a lost connection", () => {
     expect(await codeOf(client.getMe())).toBe("unavailable");
   });
 
-  test("comes back at once when the network or the tab does", async () => {
+  test("is known at once when the network goes, and comes back when it or the tab does", async () => {
     const page = new EventTarget();
     const tab = Object.assign(new EventTarget(), { visibilityState: "visible" });
     Object.assign(globalThis, { window: page, document: tab });
@@ -149,11 +149,15 @@ describe("a lost connection", () => {
         // Longer than this test may take.
         reconnectMs: { min: 600_000, max: 600_000 },
       });
-      for (const comeBack of [
-        () => page.dispatchEvent(new Event("online")),
-        () => tab.dispatchEvent(new Event("visibilitychange")),
-      ]) {
-        proxy.cut();
+      for (const [goAway, comeBack] of [
+        [() => proxy.cut(), () => page.dispatchEvent(new Event("online"))],
+        [() => proxy.cut(), () => tab.dispatchEvent(new Event("visibilitychange"))],
+        [
+          () => page.dispatchEvent(new Event("offline")),
+          () => page.dispatchEvent(new Event("online")),
+        ],
+      ] as const) {
+        goAway();
         await status(client, "offline");
         comeBack();
         await online(client);
