@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { closeCodes, type EventFrame, type EventName, type Message } from "@parley/protocol";
 import { SQL } from "bun";
-import { answers, spendsAll } from "../../packages/server/test/support/provider-server.ts";
+import {
+  answers,
+  type HeldCall,
+  spendsAll,
+} from "../../packages/server/test/support/provider-server.ts";
 import {
   agentOf,
   failure,
@@ -140,21 +144,25 @@ describe("an answer", () => {
     expect(grown(newcomer, partial)).toBe(content);
   }, 60_000);
 
-  test("says all that was said, though the database lost the last of it in a crash", async () => {
-    const { alice, bob, keys, ask } = await place();
-    await using listener = await bob.at(two.url).connect();
-    const message = await replyTo(listener, await ask(alice.at(one.url)));
-    const call = await scene.stage.next(keys.claude);
-    await call.says("Hello");
-    await heard(listener, message, 5);
-    await using sql = new SQL({ url: scene.cluster.postgres.url, max: 1 });
-    await sql`DELETE FROM chunks WHERE text = 'Hello'`;
-    await call.ends();
-    expect(await ended(listener, message)).toMatchObject({
-      content: "Hello",
-      turn: { status: "complete" },
-    });
-  }, 60_000);
+  test.each([
+    ["whole", "complete", (call: HeldCall) => call.ends()],
+    ["broken off", "failed", (call: HeldCall) => call.cuts()],
+  ] as const)(
+    "that is %s says all that was said, though the database lost the last of it in a crash",
+    async (_, status, finishes) => {
+      const { alice, bob, keys, ask } = await place();
+      await using listener = await bob.at(two.url).connect();
+      const message = await replyTo(listener, await ask(alice.at(one.url)));
+      const call = await scene.stage.next(keys.claude);
+      await call.says("Hello");
+      await heard(listener, message, 5);
+      await using sql = new SQL({ url: scene.cluster.postgres.url, max: 1 });
+      await sql`DELETE FROM chunks WHERE text = 'Hello'`;
+      await finishes(call);
+      expect(await ended(listener, message)).toMatchObject({ content: "Hello", turn: { status } });
+    },
+    60_000,
+  );
 
   test("can be stopped, repeated and braked from any node", async () => {
     const { alice, bob, carol, chat, keys, ask } = await place();

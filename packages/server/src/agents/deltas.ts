@@ -13,8 +13,10 @@ export interface AnswerStream {
   wanted(): Promise<void> | undefined;
   /** Throws when what was written before could not be stored. */
   write(text: string): void;
-  /** Resolves with everything written when it has been stored and sent; rejects when it could not be. */
-  end(): Promise<string>;
+  /** Resolves when everything written has been stored and sent; rejects when it could not be. */
+  end(): Promise<void>;
+  /** Everything written. */
+  written(): string;
 }
 
 export interface Deltas {
@@ -139,8 +141,8 @@ export function deltas(store: Store, node: string): Deltas {
             if (!stream.storing) flush();
             await stream.stored;
           } while (stream.storing || due.has(stream));
-          return stream.written;
         },
+        written: () => stream.written,
       };
     },
   };

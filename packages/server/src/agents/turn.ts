@@ -43,21 +43,21 @@ export async function runTurn(
   id: number,
   call: AbortController,
 ): Promise<void> {
-  const usage: UsageSoFar = {};
+  const progress: Progress = { content: "", usage: {} };
   let ending: Ending;
   try {
     const prepared = await prepare(services, id);
     if (!prepared || call.signal.aborted) return;
-    const content = await answer(services, prepared, call, usage);
+    await answer(services, prepared, call, progress);
     // Not all of it could be stored, though all of it was said.
     if (call.signal.aborted) return;
-    ending = { status: "complete", content, usage: whole(usage) };
+    ending = { status: "complete", ...soFar(progress) };
   } catch (error) {
     // Somebody ended it, or the process stops: either way it is no longer ours to end.
     if (call.signal.aborted) return;
     // Once its lease has run out it is taken up again, as if this node had died.
-    if (error instanceof Unavailable) return;
-    ending = { status: "failed", error: described(error, services, id), usage: whole(usage) };
+    if (error instanceof Unavailable && progress.content === "") return;
+    ending = { status: "failed", error: described(error, services, id), ...soFar(progress) };
   }
   await end(services, id, ending);
 }
@@ -74,16 +74,18 @@ async function end({ store, node }: TurnServices, id: number, ending: Ending): P
   }
 }
 
-interface UsageSoFar {
-  input_tokens?: number;
-  output_tokens?: number;
+/** How far an answer has come, whatever the store still has of it. */
+interface Progress {
+  content: string;
+  usage: { input_tokens?: number; output_tokens?: number };
 }
 
 /** What the provider counted, if it said all of it; otherwise it is estimated. */
-const whole = ({ input_tokens, output_tokens }: UsageSoFar): Turn["usage"] =>
-  input_tokens === undefined || output_tokens === undefined
-    ? null
-    : { input_tokens, output_tokens };
+function soFar({ content, usage }: Progress): Pick<Ending, "content" | "usage"> {
+  const { input_tokens, output_tokens } = usage;
+  const counted = input_tokens !== undefined && output_tokens !== undefined;
+  return { content, usage: counted ? { input_tokens, output_tokens } : null };
+}
 
 interface Prepared {
   turn: TurnRecord;
@@ -155,8 +157,8 @@ async function answer(
   services: TurnServices,
   { turn, agent, provider, context, max_output_tokens, sealed_key }: Prepared,
   call: AbortController,
-  usage: UsageSoFar,
-): Promise<string> {
+  progress: Progress,
+): Promise<void> {
   const { config, store, deltas, log } = services;
   const api_key = opened(services, agent, sealed_key);
   const sandbox = isSandboxKey(api_key);
@@ -188,16 +190,17 @@ async function answer(
       if (event.type === "text") stream.write(event.text);
       if (event.type !== "usage") continue;
       const { type: _, ...counted } = event;
-      Object.assign(usage, counted);
+      Object.assign(progress.usage, counted);
     }
   } catch (error) {
     await stream.end();
     throw error;
   } finally {
+    progress.content = stream.written();
     // The receipt is whole when the turn has ended.
     await noted;
   }
-  return stream.end();
+  await stream.end();
 }
 
 function opened({ vault, log }: TurnServices, agent: AgentRecord, sealed_key: string): string {
@@ -213,6 +216,9 @@ function opened({ vault, log }: TurnServices, agent: AgentRecord, sealed_key: st
 function described(error: unknown, { log }: TurnServices, id: number): NonNullable<Turn["error"]> {
   if (error instanceof TurnFailed || error instanceof ProviderError) {
     return { code: error.code, message: error.message };
+  }
+  if (error instanceof Unavailable) {
+    return { code: "interrupted", message: "The answer was interrupted. Try again." };
   }
   // Never the error itself: it may hold what a provider or an owner would not want told.
   log.error(
