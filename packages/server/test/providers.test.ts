@@ -128,7 +128,7 @@ describe.each(protocols)("the %s protocol", (protocol) => {
       expect(usageOf(events)).toMatchObject({ input_tokens: 25, output_tokens: 15 });
     });
 
-    test("is not read before it is wanted", async () => {
+    test("is not yielded before it is wanted", async () => {
       const sent = Promise.withResolvers<void>();
       const wanted = Promise.withResolvers<void>();
       await using provider = await startProvider(async (exchange) => {

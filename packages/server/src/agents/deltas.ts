@@ -9,7 +9,7 @@ const GATHER_MS_PER_STREAM = 1 / 5;
 
 /** One answer on its way into the conversation. */
 export interface AnswerStream {
-  /** Settles when more is wanted: what comes fast is best left where it is for a moment. */
+  /** Settles when more is wanted: what comes fast is best left alone for a moment. */
   wanted(): Promise<void> | undefined;
   /** Throws when what was written before could not be stored. */
   write(text: string): void;

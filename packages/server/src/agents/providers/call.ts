@@ -38,8 +38,9 @@ const defaultRetry: Retry = { tries: 3, pause: 500, longestPause: 30_000 };
  * Throws a `ProviderError` when the call fails, and the signal's reason when it is aborted; both
  * may come after text. Failures that may pass are tried again, but only before the first event.
  * The provider's connection is closed as soon as the signal aborts or the reader stops reading,
- * and nothing is read ahead of the reader. An answer that overruns `max_output_tokens` by far is
- * cut off, so that a provider which never ends costs a bounded amount of time and memory.
+ * and only what comes while nothing is wanted is taken in ahead of the reader. An answer that
+ * overruns `max_output_tokens` by far is cut off, so that a provider which never ends costs a
+ * bounded amount of time and memory.
  */
 export async function* callModel(
   adapter: Adapter,

@@ -25,7 +25,7 @@ export interface Timeouts {
 export interface StreamOptions {
   fetch: ModelFetch;
   timeouts: Timeouts;
-  /** Awaited before more is read: what comes meanwhile is read, and yielded, in one piece. */
+  /** Awaited before what has come is looked at: it is then yielded in one piece. */
   wanted?: (() => Promise<void> | undefined) | undefined;
 }
 
