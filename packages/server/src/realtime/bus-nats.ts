@@ -8,6 +8,7 @@ import type {
   EventPacket,
   Interest,
   Packet,
+  Repeats,
 } from "./bus.ts";
 import { type NatsOptions, natsLink } from "./nats-link.ts";
 import { type SequencerOptions, sequencer } from "./sequence.ts";
@@ -34,12 +35,7 @@ export interface NatsBusOptions
   log: Logger;
 }
 
-export interface NatsBus extends Bus, CatchUp {
-  /**
-   * Delivers here, and only here, changes that no counter counts, unless all of them were. False
-   * when the store no longer has them all.
-   */
-  repeat(read: () => Promise<readonly EventPacket[] | null>): Promise<boolean>;
+export interface NatsBus extends Bus, CatchUp, Repeats {
   readonly channel: Channel;
 }
 
@@ -106,7 +102,7 @@ export function natsBus(options: NatsBusOptions): NatsBus {
   }
 
   /** From the first that was missed on: whoever hears an older one late hears the newest last. */
-  async function repeat(read: () => Promise<readonly EventPacket[] | null>): Promise<boolean> {
+  async function repeat(read: Parameters<Repeats["repeat"]>[0]): Promise<boolean> {
     const came: EventPacket[] = [];
     meanwhile = came;
     const stored = await read().finally(() => {

@@ -96,6 +96,15 @@ export interface CatchUp {
   rejoin(conversation: string, username: string, seq: number): void;
 }
 
+/** For what was missed and no counter counts. */
+export interface Repeats {
+  /**
+   * Delivers here, and only here, changes that no counter counts, unless all of them were. False
+   * when the store no longer has them all.
+   */
+  repeat(read: () => Promise<readonly EventPacket[] | null>): Promise<boolean>;
+}
+
 /** A seat is an account's place in a conversation. */
 export interface ChangedSeat {
   account_id: number;

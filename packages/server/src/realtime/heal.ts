@@ -1,7 +1,7 @@
 import { closeCodes } from "@parley/protocol";
 import { z } from "zod";
 import type { Logger } from "../observe/log.ts";
-import type { Bus, CatchUp, ChangedSeat, Channel, EventLog, EventPacket } from "./bus.ts";
+import type { Bus, CatchUp, ChangedSeat, Channel, EventLog, Repeats } from "./bus.ts";
 import { alone, type Cluster } from "./cluster.ts";
 import type { Hub, Person } from "./hub.ts";
 import { eventPacket } from "./packet.ts";
@@ -21,13 +21,8 @@ export interface Healer {
 }
 
 /** A bus that may lose what it carries. */
-interface LossyBus extends CatchUp, Pick<Bus, "ready"> {
+interface LossyBus extends CatchUp, Repeats, Pick<Bus, "ready"> {
   readonly channel: Pick<Channel, "onUp">;
-  /**
-   * Delivers here, and only here, changes that no counter counts, unless all of them were. False
-   * when the store no longer has them all.
-   */
-  repeat(read: () => Promise<readonly EventPacket[] | null>): Promise<boolean>;
 }
 
 export interface HealerOptions {
