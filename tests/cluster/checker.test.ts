@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { EventFrame, Message } from "@parley/protocol";
+import { aMessage, ann } from "../../packages/client/test/support/records.ts";
 import { check, explain, type FinalChat, type FinalState } from "./checker.ts";
 import { checkEvents } from "./checks/events.ts";
 import type { Operation, Outcome, Request, Result } from "./history.ts";
 
 const CHAT = "chat";
 const TITLE = "A chat";
-const AT = "2026-11-15T02:10:00.000Z";
 const ANSWER = "All of it.";
 const AGENT = "ann:claude";
 
@@ -49,23 +49,16 @@ class Script {
 }
 
 function message(seq: number, given: Partial<Message> = {}): Message {
-  return {
+  return aMessage({
     id: `m${seq}`,
-    conversation_id: CHAT,
     seq,
     version: seq,
-    sender: { username: "ann", kind: "human", display_name: "Ann" },
+    conversation_id: CHAT,
+    sender: ann,
     content: `says ${seq}`,
     client_msg_id: `k${seq}`,
-    reply_to_id: null,
-    created_at: AT,
-    edited_at: null,
-    finalized_at: AT,
-    reactions: [],
-    mentions: [],
-    turn: null,
     ...given,
-  };
+  });
 }
 
 function answerTo(seq: number, given: Partial<Message> = {}): Message {
