@@ -157,13 +157,11 @@ async function accepting(url: string, child: Bun.Subprocess): Promise<void> {
 }
 
 export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+  // Below those that the system hands out: a service that starts again finds it still free.
+  const port = 10_000 + Math.floor(Math.random() * 20_000);
+  return new Promise((resolve) => {
     const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      const port = typeof address === "object" && address ? address.port : 0;
-      server.close(() => resolve(port));
-    });
+    server.once("error", () => resolve(freePort()));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(port)));
   });
 }
