@@ -218,7 +218,7 @@ test("kill -9 in mid-stream, again and again, leaves no message unfinished", asy
     for (const socket of sockets) await socket.until(() => socket.closed, "the crash");
   });
   expect(cut).toBeGreaterThanOrEqual(100);
-}, 90_000);
+});
 
 test("an orderly stop in mid-stream leaves no message unfinished either", async () => {
   await rounds(3, async (server, sockets) => {
@@ -228,4 +228,4 @@ test("an orderly stop in mid-stream leaves no message unfinished either", async 
       expect(socket.closed?.code).toBe(closeCodes.goingAway);
     }
   });
-}, 30_000);
+});

@@ -290,7 +290,7 @@ describe("in the course of time", () => {
     expect(await statusOf(await rotating.token(freshName()), own.url)).toBe(200);
     await rotating.rotate();
     await eventually(200, await rotating.token(freshName()), own.url);
-  }, 30_000);
+  });
 
   test.concurrent("an issuer that is away is 503 with retry_after for keys that are not known, and only for them", async () => {
     using failing = new Issuer();
@@ -314,7 +314,7 @@ describe("in the course of time", () => {
     expect(socket.answer?.status).toBe(503);
     failing.comeBack();
     await eventually(200, unknown, own.url);
-  }, 40_000);
+  });
 
   test.concurrent("the service starts while the issuer is away, and serves everybody else", async () => {
     using late = new Issuer();
@@ -327,7 +327,7 @@ describe("in the course of time", () => {
     expect(await person.call("getMe")).toEqual(person.account);
     late.comeBack();
     await eventually(200, token, own.url);
-  }, 40_000);
+  });
 
   test.concurrent("another claim may name the account", async () => {
     await using own = await startServer({
@@ -338,5 +338,5 @@ describe("in the course of time", () => {
     const token = await issuer.token("not a username", { nickname });
     const { body } = await post(own.url, "getMe", {}, token);
     expect(body).toMatchObject({ ok: true, result: { username: nickname } });
-  }, 30_000);
+  });
 });

@@ -293,7 +293,7 @@ test("no key, password or token is found on disk, in any output, event, reply or
   // The search was not in vain: what may be seen is there.
   expect(holds(everything, `••••••••${keys.claude.slice(-4)}`)).toBe(true);
   expect(filesHolding(server.dataDir, "All is well.")).not.toEqual([]);
-}, 60_000);
+});
 
 describe("rotation of the master key", () => {
   interface Sealed {
@@ -384,7 +384,7 @@ describe("rotation of the master key", () => {
       expect(filesHolding(server.dataDir, secret)).toEqual([]);
       expect(holds(Buffer.from(printed + server.output()), secret)).toBe(false);
     }
-  }, 30_000);
+  });
 
   test("loses no key that is stored while it is under way", async () => {
     await using stage = await startStage();
@@ -405,7 +405,7 @@ describe("rotation of the master key", () => {
     }
     await rotations;
     expect(stored).toBeGreaterThan(1);
-  }, 30_000);
+  });
 
   test("goes from one configured key to the next without a pause", async () => {
     await using stage = await startStage();
@@ -454,5 +454,5 @@ describe("rotation of the master key", () => {
       }
       expect(filesHolding(PARLEY_DATA, secret)).toEqual([]);
     }
-  }, 30_000);
+  });
 });

@@ -14,7 +14,7 @@ import { type Environment, noRates, startServer, type TestServer } from "../supp
 
 const CHROMIUM = "/usr/bin/chromium";
 /** How long anything may take to be seen, and a test as a whole. */
-const PATIENCE_MS = 25_000;
+const PATIENCE_MS = 60_000;
 const TEST_MS = 120_000;
 
 /** A real server and a real browser. */

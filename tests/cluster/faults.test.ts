@@ -12,7 +12,7 @@ const OPERATIONS = 60;
 let scene: TestScene;
 beforeAll(async () => {
   scene = await startScene();
-}, 120_000);
+});
 afterAll(() => scene[Symbol.asyncDispose]());
 
 async function moreDone(load: Load): Promise<void> {
@@ -57,5 +57,5 @@ const endured: [FaultName[], number][] = [
 for (const [names, holdMs] of endured) {
   test(`${names.join(", ")}: nothing is lost or repeated, and every client is right`, async () => {
     await endure(names, holdMs);
-  }, 120_000);
+  });
 }

@@ -32,7 +32,7 @@ let three: TestNode;
 beforeAll(async () => {
   scene = await startScene();
   [one, two, three] = scene.cluster.nodes as [TestNode, TestNode, TestNode];
-}, 120_000);
+});
 afterAll(() => scene[Symbol.asyncDispose]());
 
 /** A group of alice, bob and carol with alice's two agents, which are answered for by hand. */
@@ -123,7 +123,7 @@ describe("a turn", () => {
     await one.restart();
     const late = await carol.at(one.url).call("getMessage", { message_id: seen.id });
     expect(late).toMatchObject({ content: "Hel", turn: { status: "failed" } });
-  }, 120_000);
+  });
 
   test("that was taken over gets nothing more from a node that stood still", async () => {
     const here = await place();
@@ -149,7 +149,7 @@ describe("a turn", () => {
       expect(grown(socket, { ...message, content: "" })).toBe("One ");
     }
     expect(await alice.call("getMessage", { message_id: message.id })).toEqual(final);
-  }, 120_000);
+  });
 });
 
 describe("an answer", () => {
@@ -168,7 +168,7 @@ describe("an answer", () => {
     const { content } = await ended(newcomer, message);
     expect(content).toBe("Grüße an alle");
     expect(grown(newcomer, partial)).toBe(content);
-  }, 60_000);
+  });
 
   test.each([
     ["whole", "complete", (call: HeldCall) => call.ends()],
@@ -223,7 +223,7 @@ describe("an answer", () => {
       turn: { status: "stopped" },
     });
     await second.request.closed;
-  }, 60_000);
+  });
 });
 
 describe("an owner's limits", () => {
@@ -271,7 +271,7 @@ describe("an owner's limits", () => {
       .filter(({ agent }) => agent === agentOf(alice, "gpt"))
       .reduce((sum, row) => sum + row.input_tokens + row.output_tokens, 0);
     expect(spent).toBeWithin(1, daily_tokens + 1);
-  }, 60_000);
+  });
 });
 
 describe("a session", () => {
@@ -286,7 +286,7 @@ describe("a session", () => {
     for (const { url } of scene.cluster.nodes) {
       expect(await failure(dave.at(url).call("getMe"))).toMatchObject({ code: "unauthorized" });
     }
-  }, 60_000);
+  });
 });
 
 describe("while PostgreSQL is away", () => {
@@ -324,5 +324,5 @@ describe("while PostgreSQL is away", () => {
     expect(turn).toMatchObject({ status: "failed", error: { code: "interrupted" } });
     expect("One two three").toStartWith(content);
     expect(listener.closed).toBeNull();
-  }, 120_000);
+  });
 });

@@ -7,7 +7,7 @@ import { type Environment, onSeveralNodes, spawnMain, startServer } from "../sup
 
 const FRIEND = "https://chat.example.com";
 /** How long a start may take to be refused. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 const STRANGER = "https://evil.example.com";
 const server = await startServer({ PARLEY_ORIGINS: `${FRIEND}, http://localhost:3000` });
 const [alice] = await people(server.url, "alice");

@@ -17,7 +17,7 @@ beforeAll(async () => {
   });
   const errors = await build.stderr.text();
   expect({ code: await build.exited, errors }).toMatchObject({ code: 0 });
-}, 60_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

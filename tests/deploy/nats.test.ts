@@ -111,4 +111,4 @@ test("three servers of NATS find each other, and let in who has the password", a
     expect(await greeting(server.client, secrets.NATS_PASSWORD)).toBe("PONG");
     expect(await greeting(server.client, "another")).toContain("Authorization Violation");
   }
-}, 30_000);
+});

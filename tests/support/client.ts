@@ -15,7 +15,7 @@ import {
 } from "@parley/protocol";
 import { heardFromOthers, nextNode } from "./nodes.ts";
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 60_000;
 
 export interface Answer<Result = unknown> {
   status: number;

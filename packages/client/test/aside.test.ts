@@ -14,7 +14,7 @@ let sent: Message[];
 beforeAll(async () => {
   server = await startServer(noRates);
   [ann, bob] = await people(server.url, "ann", "bob");
-}, 30_000);
+});
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** A conversation of so many messages, opened by Ann, with some from far back shown aside. */
@@ -46,7 +46,7 @@ describe("messages from far back", () => {
     expect(texts(client)).toEqual(numbers(35, 85));
     client.model.closeAside(chat);
     expect(shown(client)).toBeNull();
-  }, 20_000);
+  });
 
   test("change with what happens to them", async () => {
     using client = await aside();
@@ -61,7 +61,7 @@ describe("messages from far back", () => {
     await client.model.remove(chat, [idOf(62)], "me");
     expect(texts(client)).not.toContain("62");
     expect(one()?.reactions).toEqual([{ emoji: "🎉", count: 1, reacted: true }]);
-  }, 20_000);
+  });
 
   test("grow both ways until they meet the latest, which then reach back to them", async () => {
     using client = await aside();
@@ -74,14 +74,14 @@ describe("messages from far back", () => {
     await until(client, `messages:${chat}`, () => contents(client, chat).at(-1) === "new");
     expect(contents(client, chat)).toEqual([...numbers(0, 260), "new"]);
     expect(client.model.get(`messages:${chat}`)).toMatchObject({ hasOlder: false });
-  }, 20_000);
+  });
 
   test("are met by the latest ones, too, when those are loaded back to them", async () => {
     using client = await aside();
     while (shown(client)) await client.model.loadOlder(chat);
     expect(contents(client, chat)).toEqual(numbers(35, 260));
     expect(client.model.get(`messages:${chat}`)).toMatchObject({ hasOlder: true });
-  }, 20_000);
+  });
 
   test("are caught up with after the line was down", async () => {
     await using line = await FaultyLine.to(server.url);
@@ -95,7 +95,7 @@ describe("messages from far back", () => {
     await until(client, `aside:${chat}`, () => texts(client).includes("edited"));
     const expected = numbers(35, 85).filter((text) => text !== "61");
     expect(texts(client)).toEqual(expected.map((text) => (text === "60" ? "edited" : text)));
-  }, 20_000);
+  });
 
   test("that lie next to the latest join them at once", async () => {
     using client = await aside();
@@ -105,7 +105,7 @@ describe("messages from far back", () => {
     expect(contents(client, chat)).toEqual(numbers(175, 260));
     await client.model.showAround(chat, idOf(250));
     expect(contents(client, chat)).toEqual(numbers(175, 260));
-  }, 20_000);
+  });
 
   test("that were deleted are not found", async () => {
     using client = await aside();
@@ -113,5 +113,5 @@ describe("messages from far back", () => {
     const error = await client.model.showAround(chat, idOf(5)).catch((thrown: unknown) => thrown);
     expect(isCallError(error) && error.code).toBe("not_found");
     expect(texts(client)).toEqual(numbers(35, 85));
-  }, 20_000);
+  });
 });

@@ -95,7 +95,7 @@ describe("what was shown the last time", () => {
     expect(client.model.get(`messages:${chat}`).loaded).toBe(false);
     await client.model.openChat(chat);
     expect(contents(client, chat)).toEqual(numbers(1050, 1100));
-  }, 30_000);
+  });
 
   test("is nobody else's", async () => {
     const { storage } = await seen(1);

@@ -11,7 +11,7 @@ let bob: Person;
 beforeAll(async () => {
   server = await startServer(noRates);
   [ann, bob] = await people(server.url, "ann", "bob");
-}, 30_000);
+});
 afterAll(() => server[Symbol.asyncDispose]());
 
 const codeOf = async (call: Promise<unknown>): Promise<string | undefined> => {
@@ -109,7 +109,7 @@ describe("a lost connection", () => {
     expect(contents(client, id).at(-1)).toBe("missed 249");
     expect(client.model.get("chats").slice(0, 2).toSorted()).toEqual([id, elsewhere.id].toSorted());
     expect(client.model.get(`chat:${id}`)?.unread_count).toBe(250);
-  }, 20_000);
+  });
 
   test("that nobody has noticed is found out by a call without an answer", async () => {
     await using proxy = await FaultyLine.to(server.url);
@@ -185,7 +185,7 @@ describe("a lost connection", () => {
       () => client.model.get(`messages:${id}`).items[0]?.delivery === "sent",
     );
     await online(client);
-  }, 30_000);
+  });
 });
 
 test("a client that was closed hears nothing and sends nothing more", async () => {

@@ -11,7 +11,7 @@ const LARGEST = 20_000;
 let server: TestServer;
 beforeAll(async () => {
   server = await startServer();
-}, 30_000);
+});
 afterAll(() => server[Symbol.asyncDispose]());
 
 async function bundle(entry: string): Promise<string> {
@@ -55,7 +55,7 @@ describe("the package", () => {
     const here = quickStart.replace("http://localhost:8080", server.url);
     expect(here).not.toBe(quickStart);
     expect(await run([process.execPath, "-e", here])).toContain("You said:\n\n> Hello!");
-  }, 30_000);
+  });
 });
 
 describe("packed for another project, it", () => {
@@ -75,7 +75,7 @@ describe("packed for another project, it", () => {
       await runHere("tar", "xf", archive, "--strip-components=1", "-C", folder);
     }
     symlinkSync(join(ROOT, "node_modules/zod"), join(project, "node_modules/zod"));
-  }, 60_000);
+  });
 
   const node = Bun.which("node");
   test.skipIf(node === null)(

@@ -57,7 +57,7 @@ test("components read every piece of the model", async () => {
     draft: "the mil",
     client: "online",
   });
-}, 30_000);
+});
 
 test("a component outside the provider says what is missing", () => {
   const lost = createElement(Everything, { id: "" });

@@ -19,7 +19,7 @@ let bob: Person;
 beforeAll(async () => {
   server = await startServer(noRates);
   [ann, bob] = await people(server.url, "ann", "bob");
-}, 30_000);
+});
 afterAll(() => server[Symbol.asyncDispose]());
 
 const newChat = async (): Promise<string> =>
@@ -83,7 +83,7 @@ describe("a message", () => {
       expect(await stored(chat)).toEqual(expected);
       await online(client);
       expect(contents(client, chat)).toEqual(expected);
-    }, 60_000);
+    });
   }
 
   test("written offline leaves when the connection is back, in order per conversation", async () => {
@@ -123,7 +123,7 @@ describe("a message", () => {
     for (const content of expected) client.model.send(id, content);
     await delivered(client, id);
     expect(contents(client, id)).toEqual(expected);
-  }, 30_000);
+  });
 
   test("the service refuses is marked failed, holds up nothing, and can be tried again or dropped", async () => {
     const chat = await newChat();

@@ -23,7 +23,7 @@ beforeAll(async () => {
   const { items = [] } = (await crowd[0]?.call("getChatHistory", history)) ?? {};
   const before = { ...history, before: items[0]?.id ?? "" };
   early = (await crowd[0]?.call("getChatHistory", before))?.items.map(({ id }) => id) ?? [];
-}, 30_000);
+});
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** Somebody's client, behind a line of its own. */
@@ -213,4 +213,4 @@ test("after any storm of actions, cuts and delays every model equals a fresh fet
     // What happens depends on timing too: a run cannot be repeated, so it cannot be made smaller.
     { numRuns: RUNS, endOnFailure: true },
   );
-}, 120_000);
+});

@@ -12,7 +12,7 @@ beforeAll(async () => {
   server = await startServer(noRates);
   [ann] = await people(server.url, "ann");
   await ann.call("setAgentKey", { provider: "claude", api_key: "sandbox-1234567890" });
-}, 30_000);
+});
 afterAll(() => server[Symbol.asyncDispose]());
 
 const agentChat = async (): Promise<string> =>
@@ -59,7 +59,7 @@ describe("an agent's answer", () => {
     for (const each of seen) expect(content.startsWith(each)).toBe(true);
     await until(client, `typing:${chat}`, () => !client.model.get(`typing:${chat}`).actors.length);
     await equalsServer(client, ann);
-  }, 20_000);
+  });
 
   test("goes on over cuts of the line, and comes out byte for byte", async () => {
     const chat = await agentChat();
@@ -81,7 +81,7 @@ describe("an agent's answer", () => {
     await loadAll(client);
     await equalsServer(client, ann);
     expect(proxy.accepted).toBeGreaterThan(5);
-  }, 30_000);
+  });
 
   test("is there so far when a conversation is opened in the middle, and goes on", async () => {
     const chat = await agentChat();
@@ -97,7 +97,7 @@ describe("an agent's answer", () => {
     stop();
     for (const each of seen) expect(content.startsWith(each)).toBe(true);
     expect(seen.length).toBeGreaterThan(1);
-  }, 20_000);
+  });
 
   test("shows in the list of a client that has not opened the conversation", async () => {
     const chat = await agentChat();
@@ -110,7 +110,7 @@ describe("an agent's answer", () => {
     });
     await until(client, `chat:${chat}`, () => last()?.finalized_at);
     expect(last()?.content).toStartWith(partly.content);
-  }, 20_000);
+  });
 
   test("that ended while nobody was connected is whole after the return", async () => {
     const chat = await agentChat();
@@ -129,5 +129,5 @@ describe("an agent's answer", () => {
     await online(client);
     expect(answers(client, chat).at(-1)).toEqual(whole);
     await equalsServer(client, ann);
-  }, 20_000);
+  });
 });

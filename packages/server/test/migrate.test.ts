@@ -32,7 +32,7 @@ import { providersAt, startStage } from "./support/provider-server.ts";
 let postgres: TestPostgres;
 beforeAll(async () => {
   postgres = await startPostgres();
-}, 120_000);
+});
 afterAll(() => postgres[Symbol.asyncDispose]());
 
 const COMMAND = ["migrate", "--from", "sqlite", "--to", "postgres"];
@@ -305,7 +305,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     const frank = await signUp(moved.url, "frank");
     const fresh = await groupOf(aliceThere, bobThere, frank);
     expect(await say(frank, fresh, "hello everybody")).toMatchObject({ seq: 1 });
-  }, 120_000);
+  });
 
   test("goes on where a run was killed, and no server starts before it is done", async () => {
     await using server = await startServer(noRates);
@@ -332,7 +332,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     expect(finished.output).toContain(`messages: 1,100 rows, ${MANY - half} written`);
     await using moved = await startOn(database.url, server);
     expect(await fetchView(ann.at(moved.url))).toEqual(before);
-  }, 60_000);
+  });
 
   test("puts right what was changed in the copy meanwhile", async () => {
     await using server = await startServer(noRates);
@@ -359,7 +359,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     await using moved = await startOn(database.url, server);
     const after = [alice, bob, carol].map((person) => everythingOf(person.at(moved.url)));
     expect(await Promise.all(after)).toEqual(before);
-  }, 60_000);
+  });
 
   test("says which table is not the same, and leaves the copy unfinished", async () => {
     await using server = await startServer(noRates);
@@ -385,7 +385,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     expect(await migrate(server.dataDir, database.url)).toMatchObject({ code: 0, errors: "" });
     await using moved = await startOn(database.url, server);
     expect(await fetchView(alice.at(moved.url))).toEqual(before);
-  }, 60_000);
+  });
 
   test("refuses a database that holds anything else, or is in use", async () => {
     await using server = await startServer();
@@ -412,7 +412,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     expect(await refusal(server.dataDir, foreign.url)).toContain("holds other tables");
     const nowhere = foreign.url.replace(/[^/]+$/, "nowhere");
     expect(await refusal(server.dataDir, nowhere)).toContain("cannot be reached");
-  }, 60_000);
+  });
 
   test("refuses a source that it cannot copy", async () => {
     await using server = await startServer();
@@ -426,7 +426,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     expect(await refusal(dataDir, database.url)).toContain("a newer version of Parley (schema 99)");
     withDatabase(server, (db) => db.run("PRAGMA user_version = 0"));
     expect(await refusal(dataDir, database.url)).toContain("an older version of Parley");
-  }, 60_000);
+  });
 
   test("lets only the latest of two runs write", async () => {
     await using database = await newDatabase();

@@ -26,7 +26,7 @@ let shared: string;
 beforeAll(async () => {
   postgres = await startPostgres();
   shared = (await postgres.database()).url;
-}, 120_000);
+});
 afterAll(() => postgres[Symbol.asyncDispose]());
 
 const open = (url: string) => openPostgresStore({ url, tls: false, keepsEvents: true });
@@ -95,14 +95,14 @@ describe("the schema", () => {
     expect(new Set(cluster.stores.map(({ installation }) => installation)).size).toBe(1);
     const [row] = await execute(cluster.url, "SELECT version FROM schema_version");
     expect(Number(row?.version)).toBe(migrations.length);
-  }, 30_000);
+  });
 
   test("of a newer version is refused", async () => {
     await using cluster = await nodes(1);
     await execute(cluster.url, "UPDATE schema_version SET version = 1000");
     const refusal = await open(cluster.url).catch((error: Error) => error.message);
     expect(refusal).toContain("newer version");
-  }, 30_000);
+  });
 });
 
 describe("the connection", () => {
@@ -125,7 +125,7 @@ describe("the connection", () => {
     expect(await reach("sslmode=require")).toBe(true);
     expect(await reach(`sslmode=verify-full&sslrootcert=${own.cert}`)).toBe(true);
     await expect(reach("sslmode=verify-full")).rejects.toThrow();
-  }, 60_000);
+  });
 });
 
 describe("several nodes", () => {
@@ -150,7 +150,7 @@ describe("several nodes", () => {
       expect(mine.map(({ seq }) => seq).toSorted((one, other) => one - other)).toEqual(all);
       expect(await seqs(url, each)).toEqual(all);
     }
-  }, 60_000);
+  });
 
   test("make one message of one client_msg_id, one conversation of one pair, one account of one name", async () => {
     await using cluster = await nodes(3);
@@ -189,7 +189,7 @@ describe("several nodes", () => {
       ),
     );
     expect(names.filter((account) => account !== null)).toHaveLength(1);
-  }, 60_000);
+  });
 
   test("make one account of an issuer's word that several of them hear at once", async () => {
     await using cluster = await nodes(3);
@@ -202,7 +202,7 @@ describe("several nodes", () => {
     );
     expect(new Set(entered.map((who) => who?.account.id)).size).toBe(1);
     expect(new Set(entered.map((who) => who?.session_id)).size).toBe(24);
-  }, 30_000);
+  });
 
   test("have units that need each other's conversations all come to their end", async () => {
     await using cluster = await nodes(3);
@@ -219,7 +219,7 @@ describe("several nodes", () => {
     );
     expect(await seqs(url, room)).toEqual(times(60).map((n) => n + 1));
     expect(await seqs(url, other)).toEqual(times(60).map((n) => n + 1));
-  }, 60_000);
+  });
 
   test("wait for nobody but those who write in the same conversation", async () => {
     await using cluster = await nodes(1);
@@ -245,7 +245,7 @@ describe("several nodes", () => {
     await holding;
     await Promise.all(waiting);
     expect(await seqs(cluster.url, room)).toEqual([1, 2, 3, 4, 5]);
-  }, 30_000);
+  });
 });
 
 describe("the log of events", () => {
@@ -263,7 +263,7 @@ describe("the log of events", () => {
     await execute(cluster.url, "DELETE FROM events WHERE seq = 2");
     expect(await since(0)).toBeUndefined();
     expect(await since(2)).toEqual(sent.slice(2));
-  }, 30_000);
+  });
 
   test("tells whose conversations have changed, and who has left", async () => {
     await using cluster = await nodes(1);
@@ -285,7 +285,7 @@ describe("the log of events", () => {
       { ...seat, account_id: alice.id, seq: 1 },
       { ...seat, account_id: bob.id, seq: 1, left: true },
     ]);
-  }, 30_000);
+  });
 
   test("has changes that no counter counts", async () => {
     await using cluster = await nodes(2);
@@ -311,7 +311,7 @@ describe("the log of events", () => {
     expect(await there.uncountedSince(began)).toEqual([]);
     expect(await there.uncountedSince(began + 60_000)).toEqual([]);
     expect(await there.uncountedSince(began - 3_600_000)).toBeNull();
-  }, 30_000);
+  });
 });
 
 describe("an answer of which something is lost", () => {
@@ -327,7 +327,7 @@ describe("an answer of which something is lost", () => {
     expect(await append(id, " an alle", 15)).toBe(false);
     const row = (await turn(id))?.message_id ?? 0;
     expect(await store.read((tx) => tx.streamed(row))).toBe("Grü");
-  }, 30_000);
+  });
 });
 
 describe("a database that goes away", () => {
@@ -367,7 +367,7 @@ describe("a database that goes away", () => {
     const texts = await execute(url, "SELECT content FROM messages ORDER BY seq");
     expect(texts.map(({ content }) => content)).toEqual(["before", "meanwhile", "after"]);
     await store.close();
-  }, 60_000);
+  });
 
   test("loses nothing of what was acknowledged, and keeps nothing twice", async () => {
     await using own = await startPostgres();
@@ -403,5 +403,5 @@ describe("a database that goes away", () => {
     expect(new Set(stored).size).toBe(stored.length);
     expect(rows.map(({ seq }) => Number(seq))).toEqual(times(rows.length).map((n) => n + 1));
     await store.close();
-  }, 60_000);
+  });
 });

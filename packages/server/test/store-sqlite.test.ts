@@ -226,7 +226,7 @@ describe("the log", () => {
       const [chat] = await store.read((tx) => tx.chats({ viewerId: place.alice.id, limit: 1 }));
       expect(chat?.seq).toBe(count);
     });
-  }, 60_000);
+  });
 
   test("is moved into the database when the store closes", async () => {
     using files = folder();

@@ -1,7 +1,7 @@
 import type { Person } from "../../../../tests/support/client.ts";
 import { type Client, type ClientOptions, createClient, type PieceName } from "../../src/index.ts";
 
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 60_000;
 
 export type TestClient = Client & Disposable;
 

@@ -5,7 +5,7 @@ import { comparable, fetchView, type View } from "../../../../tests/support/mode
 import { type Client, isCallError } from "../../src/index.ts";
 import { online } from "./clients.ts";
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 60_000;
 
 /** Asks until the model is as the server has it, and shows the difference if it never is. */
 export async function equalsServer(client: Client, person: Person): Promise<void> {

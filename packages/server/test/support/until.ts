@@ -1,4 +1,4 @@
-const PATIENCE_MS = 4500;
+const PATIENCE_MS = 60_000;
 
 /** Waits until something has come about, and says what did not. */
 export async function until(condition: () => unknown, what: string): Promise<void> {

@@ -19,20 +19,13 @@ import { type Check, type OpenedStore, world } from "./world.ts";
 
 export type { OpenedStore };
 
-/** Long stories take their time on a busy machine. */
-const PATIENCE_MS = 60_000;
-
 /** Everything `Store` promises, for whichever backend. */
 export function storeContract(name: string, open: () => Promise<OpenedStore>): void {
   const check: Check = (sentence, run) =>
-    test(
-      sentence,
-      async () => {
-        await using made = await world(open);
-        await run(made);
-      },
-      PATIENCE_MS,
-    );
+    test(sentence, async () => {
+      await using made = await world(open);
+      await run(made);
+    });
   describe(`the store on ${name}`, () => {
     describe("units of work", () => unitsOfWork(check));
     describe("order", () => order(check));
