@@ -20,8 +20,8 @@ export interface Operation<
   readonly errors: readonly ErrorCode[];
   /** Public operations need no access token. */
   readonly access: "public" | "session";
-  /** Which of the caller's two rates it is counted against. */
-  readonly rate: "messages" | "operations";
+  /** Which of the caller's rates it is counted against. */
+  readonly rate: "messages" | "operations" | "key_tests";
 }
 
 export const commonErrors = [
@@ -39,7 +39,7 @@ type Declaration<Name extends string, Input, Output> = {
   output?: Output;
   errors?: readonly ErrorCode[];
   access?: "public";
-  rate?: "messages";
+  rate?: "messages" | "key_tests";
 };
 
 const nothing = z.object({});

@@ -148,6 +148,13 @@ export const AgentProfile = record("AgentProfile", {
 });
 export type AgentProfile = z.infer<typeof AgentProfile>;
 
+export const KeyTest = record("KeyTest", {
+  works: z.boolean(),
+  error: Turn.shape.error.meta({ description: "Why the key does not work." }),
+  model: z.string().meta({ description: "The model that was asked: the agent's own." }),
+});
+export type KeyTest = z.infer<typeof KeyTest>;
+
 export const GroupAgent = record("GroupAgent", { agent: Account, always_on: z.boolean() });
 export type GroupAgent = z.infer<typeof GroupAgent>;
 

@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import type { Server } from "bun";
 import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
+import { keyTester } from "./agents/key-test.ts";
 import { type Config, ConfigError, type Database, readConfig } from "./config.ts";
 import { migrateStore } from "./migrate.ts";
 import { loopLag } from "./observe/lag.ts";
@@ -40,6 +41,9 @@ import { type Connection, socketTransport } from "./transport/socket.ts";
 
 /** How long calls under way may take to finish once the process is told to stop. */
 const STOP_MS = 5000;
+
+/** Ten key tests a minute for each account: enough to correct a key, too few to try keys out. */
+const KEY_TESTS = { perSecond: 1 / 6, burst: 10 };
 
 export interface Running {
   /** Where it listens, such as `http://127.0.0.1:8080`. */
@@ -154,7 +158,9 @@ export async function start(config: Config): Promise<Running> {
         { perSecond: limits.operations_per_second, burst: limits.operation_burst },
         everywhere("operations"),
       ),
+      key_tests: throttle(KEY_TESTS, everywhere("key tests")),
     },
+    keyTester: keyTester({ config, vault, log }),
     signInFailures: {
       byUsername: failureThrottle(5, 300, everywhere("failures by username")),
       byAddress: failureThrottle(100, 60, everywhere("failures by address")),

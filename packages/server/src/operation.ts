@@ -1,5 +1,6 @@
 import type { Operation } from "@parley/protocol";
 import type { z } from "zod";
+import type { KeyTester } from "./agents/key-test.ts";
 import type { Config } from "./config.ts";
 import { badFields, Failure, notFound } from "./failure.ts";
 import type { Logger } from "./observe/log.ts";
@@ -27,7 +28,8 @@ export interface Services {
   passwords: Passwords;
   authenticator: Authenticator;
   vault: Vault;
-  rates: { messages: Throttle; operations: Throttle };
+  rates: Record<Operation["rate"], Throttle>;
+  keyTester: KeyTester;
   signInFailures: { byUsername: FailureThrottle; byAddress: FailureThrottle };
   log: Logger;
   metrics: Metrics;

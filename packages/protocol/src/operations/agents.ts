@@ -1,9 +1,19 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
-import { AgentLimits, AgentProfile, TurnReceipt, UsageRow } from "../records.ts";
+import { AgentLimits, AgentProfile, KeyTest, TurnReceipt, UsageRow } from "../records.ts";
 import { anyText, line, text, timestamp, uuid } from "../text.ts";
 
 const provider = text(1, 32).meta({ description: "The agent provider, such as `claude`." });
+const apiKey = anyText
+  .transform((key) => key.trim())
+  .pipe(
+    z
+      .string()
+      .min(1, "must not be empty")
+      .max(1024, "must have at most 1024 characters")
+      .regex(/^[\x21-\x7e]*$/, "must be one line of printable ASCII characters"),
+  )
+  .meta({ minLength: 1, maxLength: 1024 });
 const message = z.object({ message_id: uuid });
 const tokenLimit = z.int().min(0).nullable().optional();
 
@@ -18,19 +28,7 @@ export const setAgentKey = operation({
   name: "setAgentKey",
   socket: "agents.set_key",
   summary: "Stores or replaces the caller's key for a provider; it is never shown again.",
-  input: z.object({
-    provider,
-    api_key: anyText
-      .transform((key) => key.trim())
-      .pipe(
-        z
-          .string()
-          .min(1, "must not be empty")
-          .max(1024, "must have at most 1024 characters")
-          .regex(/^[\x21-\x7e]*$/, "must be one line of printable ASCII characters"),
-      )
-      .meta({ minLength: 1, maxLength: 1024 }),
-  }),
+  input: z.object({ provider, api_key: apiKey }),
   output: z.object({
     provider: z.string(),
     key_tail: z.string().meta({ description: "A mask and the key's last four characters." }),
@@ -42,6 +40,20 @@ export const removeAgentKey = operation({
   socket: "agents.remove_key",
   summary: "Forgets the caller's key for a provider.",
   input: z.object({ provider }),
+});
+
+export const testAgentKey = operation({
+  name: "testAgentKey",
+  socket: "agents.test_key",
+  summary:
+    "Makes one small call to the provider, with the stored key or with one that is not stored yet.",
+  input: z.object({
+    provider,
+    api_key: apiKey.optional().meta({ description: "Default the stored key. It is not stored." }),
+  }),
+  output: KeyTest,
+  errors: ["not_found"],
+  rate: "key_tests",
 });
 
 export const setAgentProfile = operation({

@@ -10,6 +10,7 @@ import {
   setAgentLimits,
   setAgentProfile,
   stopAgentTurn,
+  testAgentKey,
 } from "./agents.ts";
 import { sendComponentAction } from "./components.ts";
 import {
@@ -78,6 +79,7 @@ export const operations = {
   getMyAgents,
   setAgentKey,
   removeAgentKey,
+  testAgentKey,
   setAgentProfile,
   setAgentLimits,
   getAgentUsage,

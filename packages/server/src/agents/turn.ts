@@ -1,41 +1,27 @@
 import type { Turn } from "@parley/protocol";
-import type { Config, Provider } from "../config.ts";
-import type { Logger } from "../observe/log.ts";
+import type { Provider } from "../config.ts";
 import { grant } from "../rules/budget.ts";
 import { type ModelContext, modelContext } from "../rules/context.ts";
-import { isSandboxKey } from "../rules/sandbox.ts";
-import type { Vault } from "../security/vault.ts";
 import { type AgentRecord, type Store, type TurnRecord, Unavailable } from "../store/store.ts";
 import { type Ending, endTurn } from "../turns.ts";
 import type { Deltas } from "./deltas.ts";
+import { carrierOf, type KeyServices, keyMissing, storedKey } from "./keys.ts";
 import { callModel } from "./providers/call.ts";
 import { adapters } from "./providers/index.ts";
-import { ProviderError, type TurnErrorCode } from "./providers/provider.ts";
-import { sandboxFetch } from "./sandbox/index.ts";
+import { ProviderError } from "./providers/provider.ts";
+import { TurnFailed } from "./turn-failed.ts";
 
-export interface TurnServices {
+export interface TurnServices extends KeyServices {
   /** The name of this process among those that share the store. */
   node: string;
-  config: Config;
   store: Store;
-  vault: Vault;
   deltas: Deltas;
-  log: Logger;
 }
 
 /** How many of the latest messages are looked at; the token budget keeps fewer. */
 const LOOKED_AT = 400;
 /** Between tries to end a turn while the store is away. */
 const PAUSE_MS = 500;
-
-/** A turn that ends here, with a sentence a person can act on. */
-class TurnFailed extends Error {
-  readonly code: TurnErrorCode;
-  constructor(code: TurnErrorCode, message: string) {
-    super(message);
-    this.code = code;
-  }
-}
 
 /** Runs a turn that has its message: asks the model, streams what it says, and ends the turn. */
 export async function runTurn(
@@ -93,7 +79,6 @@ interface Prepared {
   provider: Provider;
   context: ModelContext;
   max_output_tokens: number;
-  sealed_key: string;
 }
 
 /** Everything that is settled before the provider hears of it. Null when the turn has ended meanwhile. */
@@ -114,12 +99,7 @@ async function prepare(
         "This agent's provider is no longer offered here.",
       );
     }
-    if (agent.sealed_key === null) {
-      throw new TurnFailed(
-        "key_missing",
-        `${agent.owner.display_name} has not set an API key for this agent yet.`,
-      );
-    }
+    if (agent.sealed_key === null) throw keyMissing(agent);
     const context = modelContext({
       agent: agent.account,
       owner: agent.owner,
@@ -149,22 +129,19 @@ async function prepare(
       output_tokens: max_output_tokens,
       context_ids: context.ids,
     });
-    return { turn, agent, provider, context, max_output_tokens, sealed_key: agent.sealed_key };
+    return { turn, agent, provider, context, max_output_tokens };
   });
 }
 
 async function answer(
   services: TurnServices,
-  { turn, agent, provider, context, max_output_tokens, sealed_key }: Prepared,
+  { turn, agent, provider, context, max_output_tokens }: Prepared,
   call: AbortController,
   progress: Progress,
 ): Promise<void> {
   const { config, store, deltas, log } = services;
-  const api_key = opened(services, agent, sealed_key);
-  const sandbox = isSandboxKey(api_key);
-  if (sandbox && !config.sandbox) {
-    throw new TurnFailed("key_rejected", "The sandbox is off here. Store a key of the provider's.");
-  }
+  const api_key = storedKey(services, agent);
+  const carrier = carrierOf(api_key, config);
   const stream = deltas.open(turn, call);
   let noted = Promise.resolve();
   const request = {
@@ -177,7 +154,7 @@ async function answer(
     signal: call.signal,
   };
   const events = callModel(adapters[provider.protocol], request, {
-    ...(sandbox && { fetch: sandboxFetch }),
+    ...carrier,
     wanted: stream.wanted,
     onTry: (attempt) => {
       noted = noted
@@ -201,16 +178,6 @@ async function answer(
     await noted;
   }
   await stream.end();
-}
-
-function opened({ vault, log }: TurnServices, agent: AgentRecord, sealed_key: string): string {
-  const { account, owner } = agent;
-  try {
-    return vault.open(sealed_key, { owner_id: owner.id, provider: account.provider ?? "" });
-  } catch (error) {
-    log.error({ err: error, agent: account.username }, "a sealed key does not open");
-    throw new TurnFailed("internal", "The stored API key cannot be opened here. Store it again.");
-  }
 }
 
 function described(error: unknown, { log }: TurnServices, id: number): NonNullable<Turn["error"]> {

@@ -41,6 +41,12 @@ const removeAgentKey = bind(operations.removeAgentKey, async (context, { provide
   await store.write((tx) => tx.removeAgentKey(caller.account.id, provider));
 });
 
+const testAgentKey = bind(operations.testAgentKey, async (context, { provider, api_key }) => {
+  const { store, caller, config, keyTester } = context;
+  const agent = await store.read((tx) => ownAgent(tx, config, caller, provider));
+  return keyTester.test(agent, api_key);
+});
+
 const setAgentProfile = bind(operations.setAgentProfile, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
     const agent = await ownAgent(tx, config, caller, input.provider);
@@ -112,6 +118,7 @@ export const agents = [
   getMyAgents,
   setAgentKey,
   removeAgentKey,
+  testAgentKey,
   setAgentProfile,
   setAgentLimits,
   getAgentUsage,

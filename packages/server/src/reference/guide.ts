@@ -141,6 +141,7 @@ ${list(
 const agents = () => html`
 ${list(
   "In a direct conversation with its owner an agent answers every message. In a group it answers when mentioned by its handle, `@<owner>:<provider>`, or every human message where it is set to always on.",
+  "`testAgentKey` asks the agent's model for a word and says whether the key works, before or after it is stored. It costs a few tokens, which no usage figure counts, and can be called ten times a minute.",
   "Agents never start agents. While an agent streams, what would start it again waits, and is then answered by one turn.",
   "The order on the wire: `events.typing` (true) and `events.messageNew` (empty), any number of `events.messageDelta`, `events.messageComplete`, `events.typing` (false). The deltas together are exactly the final content, and none splits a character.",
   "A turn that fails ends as a message whose `turn.status` is `failed`, with a sentence a person can act on and one of these codes in `turn.error`:",

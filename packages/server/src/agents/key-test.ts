@@ -1,0 +1,51 @@
+import type { KeyTest } from "@parley/protocol";
+import { notFound } from "../failure.ts";
+import type { AgentRecord } from "../store/store.ts";
+import { carrierOf, type KeyServices, storedKey } from "./keys.ts";
+import { callModel } from "./providers/call.ts";
+import { adapters } from "./providers/index.ts";
+import { ProviderError } from "./providers/provider.ts";
+import { TurnFailed } from "./turn-failed.ts";
+
+/** Some models refuse a smaller answer than this. */
+const MAX_OUTPUT_TOKENS = 16;
+/** Somebody waits for the result: one try, and not for long. */
+const PROMPT_LIMITS = {
+  timeouts: { headers: 15_000, firstToken: 15_000, errorBody: 2_000 },
+  retry: { tries: 1 },
+};
+
+export interface KeyTester {
+  /** Asks the agent's model for a word, with the given key or else the stored one. */
+  test(agent: AgentRecord, given?: string): Promise<KeyTest>;
+}
+
+export function keyTester(services: KeyServices): KeyTester {
+  const { config } = services;
+  return {
+    async test(agent, given) {
+      const provider = config.providers.get(agent.account.provider ?? "");
+      if (!provider) throw notFound(`agent ${agent.account.username}`);
+      const model = agent.model ?? provider.model;
+      try {
+        const api_key = given ?? storedKey(services, agent);
+        const request = {
+          system: "",
+          messages: [{ role: "user" as const, content: "Say hi." }],
+          model,
+          max_output_tokens: MAX_OUTPUT_TOKENS,
+          api_key,
+          base_url: provider.base_url,
+          signal: new AbortController().signal,
+        };
+        const options = { ...carrierOf(api_key, config), ...PROMPT_LIMITS };
+        // The first event is proof enough: leaving the loop closes the connection.
+        for await (const _ of callModel(adapters[provider.protocol], request, options)) break;
+        return { works: true, error: null, model };
+      } catch (error) {
+        if (!(error instanceof TurnFailed) && !(error instanceof ProviderError)) throw error;
+        return { works: false, error: { code: error.code, message: error.message }, model };
+      }
+    },
+  };
+}

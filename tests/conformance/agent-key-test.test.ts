@@ -1,0 +1,155 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  answers,
+  fails,
+  providersAt,
+  startStage,
+  thinksThenAnswers,
+} from "../../packages/server/test/support/provider-server.ts";
+import {
+  type Caller,
+  failure,
+  outcome,
+  signUp,
+  transports,
+} from "../support/client.ts";
+import { noRates, startServer } from "../support/server.ts";
+
+const stage = await startStage();
+const server = await startServer({ ...noRates, ...providersAt(stage.url) });
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await stage[Symbol.asyncDispose]();
+});
+
+const newKey = () => `key-${Bun.randomUUIDv7()}`;
+const WORKS = { works: true, error: null };
+
+describe.each(transports)("testAgentKey over %s", (transport) => {
+  async function newcomer() {
+    const person = await signUp(server.url, "newcomer");
+    return { person, caller: (await person.via(transport)) as Caller };
+  }
+
+  test("makes one small call with the stored key, on the agent's own model", async () => {
+    const { person, caller } = await newcomer();
+    await using _ = caller;
+    for (const [provider, model] of [
+      ["claude", "model-a"],
+      ["gpt", "model-o"],
+    ] as const) {
+      const api_key = newKey();
+      stage.play(api_key, answers("Hi."));
+      await person.call("setAgentKey", { provider, api_key });
+      expect(await caller.call("testAgentKey", { provider })).toEqual({ ...WORKS, model });
+      const calls = stage.calls(api_key);
+      expect(calls).toHaveLength(1);
+      const { max_tokens, max_completion_tokens } = calls[0]?.body ?? {};
+      expect(Number(max_tokens ?? max_completion_tokens)).toBeLessThan(100);
+    }
+    await person.call("setAgentProfile", { provider: "claude", model: "model-x" });
+    expect(await caller.call("testAgentKey", { provider: "claude" })).toEqual({
+      ...WORKS,
+      model: "model-x",
+    });
+  });
+
+  test("tests a given key without storing it", async () => {
+    const { person, caller } = await newcomer();
+    await using _ = caller;
+    const api_key = newKey();
+    stage.play(api_key, answers("Hi."));
+    expect(await caller.call("testAgentKey", { provider: "claude", api_key })).toMatchObject(WORKS);
+    const { items } = await person.call("getMyAgents");
+    expect(items.map(({ key_configured }) => key_configured)).toEqual([false, false]);
+    expect(await caller.call("testAgentKey", { provider: "claude" })).toMatchObject({
+      works: false,
+      error: { code: "key_missing" },
+    });
+  });
+
+  test("says why a key does not work, in our words, after one try", async () => {
+    const { caller } = await newcomer();
+    await using _ = caller;
+    const cases = [
+      [401, "key_rejected"],
+      [403, "key_rejected"],
+      [429, "provider_rate_limited"],
+      [402, "provider_refused"],
+      [404, "provider_refused"],
+      [500, "provider_unavailable"],
+    ] as const;
+    for (const [status, code] of cases) {
+      const api_key = newKey();
+      stage.play(api_key, fails(status, { message: `raw words about ${api_key}` }));
+      const result = await caller.call("testAgentKey", { provider: "claude", api_key });
+      expect(result).toMatchObject({ works: false, error: { code } });
+      expect(JSON.stringify(result)).not.toContain("raw words");
+      expect(JSON.stringify(result)).not.toContain(api_key);
+      expect(stage.calls(api_key)).toHaveLength(1);
+    }
+  });
+
+  test("takes a model that only thinks within the few tokens it was given", async () => {
+    const { caller } = await newcomer();
+    await using _ = caller;
+    const api_key = newKey();
+    stage.play(api_key, thinksThenAnswers(3, ""));
+    expect(await caller.call("testAgentKey", { provider: "gpt", api_key })).toMatchObject(WORKS);
+  });
+
+  test("answers for sandbox keys without leaving the process", async () => {
+    const { caller } = await newcomer();
+    await using _ = caller;
+    const before = stage.requests.length;
+    for (const provider of ["claude", "gpt"]) {
+      const tested = await caller.call("testAgentKey", { provider, api_key: "sandbox-1" });
+      expect(tested).toMatchObject(WORKS);
+    }
+    expect(stage.requests.length).toBe(before);
+  });
+
+  test("refuses unknown providers and keys that no header carries", async () => {
+    const { caller } = await newcomer();
+    await using _ = caller;
+    const wrong = [
+      [{ provider: "nobody" }, "provider"],
+      [{ provider: "nobody", api_key: "key-0123456789" }, "provider"],
+      [{ api_key: "key-0123456789" }, "provider"],
+      [{ provider: "claude", api_key: "" }, "api_key"],
+      [{ provider: "claude", api_key: "two words" }, "api_key"],
+    ] as const;
+    for (const [input, field] of wrong) {
+      const { code, parameters } = await failure(caller.call("testAgentKey", input as never));
+      expect(code).toBe("bad_request");
+      expect(Object.keys(parameters?.fields ?? {})).toEqual([field]);
+    }
+  });
+});
+
+test("keys can be tested ten times a minute, whatever the other rates are", async () => {
+  const test = { provider: "claude", api_key: "sandbox" };
+  const curious = await signUp(server.url, "curious");
+  await using socket = await curious.connect();
+  const codes = await Promise.all(
+    Array.from({ length: 12 }, () => outcome(socket.call("testAgentKey", test))),
+  );
+  expect(codes.toSorted()).toEqual([...Array(10).fill("ok"), ...Array(2).fill("rate_limited")]);
+  const other = await signUp(server.url, "other");
+  expect(await outcome(other.call("testAgentKey", test))).toBe("ok");
+});
+
+test("a sandbox key does not work where the sandbox is off", async () => {
+  await using strict = await startServer({ ...noRates, PARLEY_SANDBOX: "off" });
+  const person = await signUp(strict.url);
+  const tested = await person.call("testAgentKey", { provider: "claude", api_key: "sandbox-1" });
+  expect(tested).toMatchObject({ works: false, error: { code: "key_rejected" } });
+});
+
+test("no key that was tested appears in the log", async () => {
+  const person = await signUp(server.url);
+  const api_key = newKey();
+  stage.play(api_key, fails(500, { message: api_key }));
+  await person.call("testAgentKey", { provider: "claude", api_key });
+  expect(server.output()).not.toContain(api_key);
+});
