@@ -6,13 +6,7 @@ import {
   startStage,
   thinksThenAnswers,
 } from "../../packages/server/test/support/provider-server.ts";
-import {
-  type Caller,
-  failure,
-  outcome,
-  signUp,
-  transports,
-} from "../support/client.ts";
+import { type Caller, failure, outcome, signUp, transports } from "../support/client.ts";
 import { noRates, startServer } from "../support/server.ts";
 
 const stage = await startStage();
