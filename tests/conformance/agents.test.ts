@@ -96,12 +96,13 @@ describe.each(transports)("setAgentKey over %s", (transport) => {
     expect((await agentsOf(caller))[1]).toMatchObject({ key_tail: `${MASK}3210` });
   });
 
-  test("shows only the mask of a key shorter than twelve characters", async () => {
+  test("shows the last four characters of any key longer than that", async () => {
     await using caller = await alice.via(transport);
     const tail = async (api_key: string) =>
       (await caller.call("setAgentKey", { provider: "claude", api_key })).key_tail;
-    expect(await tail("elevenchars")).toBe(MASK);
-    expect(await tail("twelve-chars")).toBe(`${MASK}hars`);
+    expect(await tail("elevenchars")).toBe(`${MASK}hars`);
+    expect(await tail("12345")).toBe(`${MASK}2345`);
+    expect(await tail("1234")).toBe(MASK);
     expect(await tail("x")).toBe(MASK);
   });
 

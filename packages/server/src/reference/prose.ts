@@ -129,7 +129,8 @@ export const fieldMeanings: Record<string, string> = {
   input_tokens: "Tokens the model read.",
   is_typing: "Whether the indicator is shown.",
   key_configured: "Whether the caller has stored a key for this agent.",
-  key_tail: "Mask characters and the last four characters of the stored key.",
+  key_tail:
+    "Eight mask characters and the last four of the stored key; the mask alone for a key of four or fewer.",
   last_message: "The latest message; null in an empty conversation.",
   last_read_seq: "The place up to which it is read.",
   last_used_at: "When its token was last used.",

@@ -79,5 +79,8 @@ export const newMasterKey = () => randomBytes(MASTER_BYTES).toString("base64");
 
 const MASK = "••••••••";
 
-/** What may be shown of a key. A short one would be half told by its last four characters. */
-export const keyTail = (key: string) => (key.length < 12 ? MASK : MASK + key.slice(-4));
+const TAIL_LENGTH = 4;
+
+/** What may be shown of a key: never the whole of it. */
+export const keyTail = (key: string) =>
+  key.length <= TAIL_LENGTH ? MASK : MASK + key.slice(-TAIL_LENGTH);
