@@ -42,29 +42,32 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     expect(await outsider.heard("events.typing")).toEqual([]);
   });
 
-  test.each(["cancel", "upload_photo", "", "TYPING"])("clears it with %j", async (action) => {
-    const { id: chat_id } = await groupOf(alice, bob);
-    await using caller = await alice.via(transport);
-    await using own = await alice.connect();
-    await using reader = await bob.connect();
-    await inTurn(
-      reader,
-      () => caller.call("sendChatAction", { chat_id, action: "typing" }),
-      () => caller.call("sendChatAction", { chat_id, action }),
-    );
-    const expected = [event(chat_id, alice, true), event(chat_id, alice, false)];
-    expect(await reader.heard("events.typing")).toEqual(expected);
-    expect(await own.heard("events.typing")).toEqual([]);
-  });
+  test.each(["cancel", "upload_photo", "", "TYPING", "x".repeat(10_000), "nul\0"])(
+    "clears it with %j",
+    async (action) => {
+      const { id: chat_id } = await groupOf(alice, bob);
+      await using caller = await alice.via(transport);
+      await using own = await alice.connect();
+      await using reader = await bob.connect();
+      await inTurn(
+        reader,
+        () => caller.call("sendChatAction", { chat_id, action: "typing" }),
+        () => caller.call("sendChatAction", { chat_id, action }),
+      );
+      const expected = [event(chat_id, alice, true), event(chat_id, alice, false)];
+      expect(await reader.heard("events.typing")).toEqual(expected);
+      expect(await own.heard("events.typing")).toEqual([]);
+    },
+  );
 
-  test("sends nothing when it is repeated while it is on, and shows it again after a pause", async () => {
+  test("broadcasts every call, a repeated one too", async () => {
     const { id: chat_id } = await groupOf(alice, bob);
     await using caller = await alice.via(transport);
     await using reader = await bob.connect();
     const type = (action: string) => () => caller.call("sendChatAction", { chat_id, action });
     await inTurn(reader, ...["typing", "typing", "typing", "stop", "typing"].map(type));
     const shown = (await reader.heard("events.typing")).map(({ params }) => params.is_typing);
-    expect(shown).toEqual([true, false, true]);
+    expect(shown).toEqual([true, true, true, false, true]);
   });
 
   test("takes is_typing in place of an action", async () => {
@@ -118,17 +121,24 @@ describe("typing", () => {
     expect(last).toEqual(event(chat_id, alice, false));
   });
 
-  test.concurrent("goes on for as long as it is renewed", async () => {
+  test.concurrent("goes on for as long as it is renewed, and whoever connects meanwhile learns of it", async () => {
     const { id: chat_id } = await groupOf(alice, bob);
     await using reader = await bob.connect();
+    const type = () => alice.call("sendChatAction", { chat_id, action: "typing" });
     for (let second = 0; second < 7; second++) {
-      await alice.call("sendChatAction", { chat_id, action: "typing" });
+      await type();
       await Bun.sleep(1000);
     }
-    const heard = (await reader.heard("events.typing")).filter(
-      ({ params }) => params.conversation_id === chat_id,
+    await using newcomer = await bob.connect();
+    await type();
+    const here = async (socket: Socket) =>
+      (await socket.heard("events.typing")).filter(
+        ({ params }) => params.conversation_id === chat_id,
+      );
+    expect(await here(newcomer)).toEqual([event(chat_id, alice, true)]);
+    expect(await here(reader)).toEqual(
+      Array.from({ length: 8 }, () => event(chat_id, alice, true)),
     );
-    expect(heard).toEqual([event(chat_id, alice, true)]);
   });
 
   test.concurrent("ends when the sender's last socket closes, and not before", async () => {

@@ -23,7 +23,7 @@ export function createClient(options: ClientOptions = {}): Client {
     },
     onEvent(frame) {
       store.dispatch({ type: "event", frame });
-      parts.sync.heard(frame);
+      parts.heard(frame);
       heard.tell(frame);
     },
     catchUp: () => parts.sync.catchUp(),

@@ -1,3 +1,4 @@
+import type { EventFrame } from "@parley/protocol";
 import { commands } from "./commands.ts";
 import type { Keeper } from "./keep.ts";
 import { outbox } from "./outbox.ts";
@@ -16,6 +17,8 @@ export interface Connectivity extends Patience {
 export interface ModelParts {
   model: LiveModel;
   sync: Sync;
+  /** Takes note of an event that the state has been told of. */
+  heard(frame: EventFrame): void;
   /** A connection was made. */
   opened(): void;
   /** The connection was lost, or is not wanted any more. */
@@ -70,6 +73,10 @@ export function liveModel(
   return {
     model,
     sync,
+    heard(frame) {
+      sync.heard(frame);
+      typing.heard(frame);
+    },
     opened() {
       sending.flush();
       tellRead();

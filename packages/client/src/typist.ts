@@ -1,18 +1,21 @@
+import type { EventFrame } from "@parley/protocol";
 import type { State } from "./state.ts";
 import type { Store } from "./store.ts";
 
 /** The service forgets who types after 6 s: often enough for it not to, and no more. */
 const RENEW_MS = 4000;
 /**
- * The service says when somebody stops, and says nothing while they go on: a short limit would
- * hide whoever writes for long. Only a node that died never says it; then this ends it.
+ * The service repeats that somebody types at least every 6 s and says when they stop. Only a node
+ * that died says neither: then the indicator ends after this time.
  */
-const LONGEST_MS = 120_000;
+const EXPIRES_MS = 30_000;
 
 export interface Typist {
   typing(chatId: string): void;
   /** What was typed has been sent. */
   stop(chatId: string): void;
+  /** Takes note of an event that the model has been told of. */
+  heard(frame: EventFrame): void;
   close(): void;
 }
 
@@ -33,12 +36,14 @@ export function typist(
       clearTimeout(timer);
       timers.delete(key);
     }
-    for (const [key, { chatId, username }] of now) {
-      if (timers.has(key)) continue;
-      const end = () => store.dispatch({ type: "typingEnded", chatId, username });
-      timers.set(key, setTimeout(end, LONGEST_MS));
-    }
+    for (const [key, actor] of now) if (!timers.has(key)) expire(key, actor);
   });
+
+  function expire(key: string, actor: { chatId: string; username: string }): void {
+    clearTimeout(timers.get(key));
+    const end = () => store.dispatch({ type: "typingEnded", ...actor });
+    timers.set(key, setTimeout(end, EXPIRES_MS));
+  }
 
   return {
     typing(chatId) {
@@ -49,6 +54,15 @@ export function typist(
     },
     stop(chatId) {
       if (toldAt.delete(chatId) && isConnected()) tell(chatId, false);
+    },
+    heard(frame) {
+      if (frame.method !== "events.typing" || !frame.params.is_typing) return;
+      const actor = {
+        chatId: frame.params.conversation_id,
+        username: frame.params.actor.username,
+      };
+      const key = keyOf(actor);
+      if (timers.has(key)) expire(key, actor);
     },
     close() {
       for (const timer of timers.values()) clearTimeout(timer);
@@ -63,5 +77,8 @@ function actors({ typing }: State) {
   const found = Object.entries(typing).flatMap(([chatId, { actors: some }]) =>
     some.filter(({ kind }) => kind === "human").map(({ username }) => ({ chatId, username })),
   );
-  return new Map(found.map((each) => [`${each.chatId} ${each.username}`, each]));
+  return new Map(found.map((each) => [keyOf(each), each]));
 }
+
+const keyOf = ({ chatId, username }: { chatId: string; username: string }) =>
+  `${chatId} ${username}`;

@@ -41,8 +41,26 @@ test("people whose end was never told stop at last; agents type as long as they 
   for (const actor of [bob, claude]) {
     store.dispatch(anEvent("events.typing", { conversation_id: CHAT, actor, is_typing: true }));
   }
-  jest.advanceTimersByTime(60_000);
+  jest.advanceTimersByTime(29_000);
   expect(actors()).toEqual(["bob", "ann:claude"]);
-  jest.advanceTimersByTime(60_000);
+  jest.advanceTimersByTime(2000);
   expect(actors()).toEqual(["ann:claude"]);
+});
+
+test("somebody whose typing is renewed is shown for as long as that goes on", () => {
+  const { store, typing } = aTypist();
+  const actors = () => store.get(`typing:${CHAT}`).actors.map(({ username }) => username);
+  const renewal = anEvent("events.typing", {
+    conversation_id: CHAT,
+    actor: bob,
+    is_typing: true,
+  });
+  for (let second = 0; second < 120; second += 5) {
+    store.dispatch(renewal);
+    typing.heard(renewal.frame);
+    jest.advanceTimersByTime(5000);
+    expect(actors()).toEqual(["bob"]);
+  }
+  jest.advanceTimersByTime(25_000);
+  expect(actors()).toEqual([]);
 });

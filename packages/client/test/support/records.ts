@@ -57,7 +57,7 @@ export function anEvent<Name extends EventName>(
   method: Name,
   params: EventFrame<Name>["params"],
   seq?: number,
-): Action {
+): Extract<Action, { type: "event" }> {
   const at = seq === undefined ? undefined : { conversation_id: CHAT, seq };
   return { type: "event", frame: { method, params, ...(at && { at }) } as EventFrame };
 }

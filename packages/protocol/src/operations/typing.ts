@@ -1,15 +1,16 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
-import { text, uuid } from "../text.ts";
+import { uuid } from "../text.ts";
 
 export const sendChatAction = operation({
   name: "sendChatAction",
   socket: "typing.set",
-  summary: "Shows (`typing`) or clears (any other action) the caller's typing indicator.",
+  summary:
+    "Shows or renews (`typing`), or clears (any other action) the caller's typing indicator.",
   input: z
     .object({
       chat_id: uuid,
-      action: text(0, 64).optional(),
+      action: z.string().optional(),
       is_typing: z.boolean().optional().meta({ description: "In place of `action`." }),
     })
     .refine(({ action, is_typing }) => action !== undefined || is_typing !== undefined, {

@@ -132,7 +132,7 @@ export function typing(hub: Hub, expiresMs = EXPIRES_MS, cluster: Cluster = alon
       const stamp = known && isOurs ? known.stamp : later(known);
       const timer = setTimeout(() => end(conversation, actor), expiresMs);
       put(conversation, { actor, holder: cluster.node, stamp, timer });
-      if (!known) show(conversation, actor, true);
+      show(conversation, actor, true);
       if (!isOurs) tell({ conversation, actor: bare(actor), stamp, on: true });
     },
     stop(conversation, actor) {
