@@ -53,7 +53,8 @@ describe("hello", () => {
   test("comes first, once, with the account, and without a place", async () => {
     await using socket = await alice.connect();
     await socket.settled();
-    expect(socket.events).toEqual([{ method: "events.hello", params: alice.account }]);
+    const history_id = expect.stringMatching(/^[0-9a-f-]{36}$/);
+    expect(socket.events).toEqual([{ method: "events.hello", params: alice.account, history_id }]);
   });
 
   test("comes before the reply to what was sent without waiting for it", async () => {

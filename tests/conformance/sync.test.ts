@@ -176,6 +176,24 @@ describe.each(transports)("getUpdates without a conversation over %s", (transpor
     expect(found.gone.toSorted()).toEqual([left.id, invented].toSorted());
   });
 
+  test("names the conversations whose known counter is above the server's", async () => {
+    const chat = await groupOf(alice, bob);
+    await using caller = await bob.via(transport);
+    const found = await overview(caller, { [chat.id]: chat.seq + 7 });
+    expect(found.behind).toEqual([{ conversation_id: chat.id, seq: chat.seq }]);
+    expect(found.ahead).toEqual([]);
+    expect((await overview(caller, { [chat.id]: chat.seq })).behind).toEqual([]);
+  });
+
+  test("names the same history as hello does", async () => {
+    const chat = await groupOf(alice, bob);
+    await using socket = await bob.connect();
+    const { history_id } = await socket.event("events.hello");
+    await using caller = await bob.via(transport);
+    expect(await overview(caller, {})).toMatchObject({ history_id });
+    expect(await updates(caller, chat.id, 0)).toMatchObject({ history_id });
+  });
+
   test("needs what the client knows", async () => {
     await using caller = await bob.via(transport);
     const failed = await failure(caller.call("getUpdates", {}));

@@ -17,6 +17,10 @@ import { fetched } from "./packages.ts";
 export interface TestPostgres extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
+  /** Folder of its programs, such as pg_dump. */
+  readonly bin: string;
+  /** Folder of its data. */
+  readonly data: string;
   /** A new, empty database. */
   database(): Promise<{ url: string; drop(): Promise<void> }>;
   /** Ends it at once, as a power cut would. */
@@ -86,6 +90,8 @@ export async function startPostgres({
   return {
     url,
     port,
+    bin,
+    data,
     get pid() {
       return server.pid;
     },

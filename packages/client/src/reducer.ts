@@ -23,7 +23,7 @@ import {
   withOlder,
 } from "./window.ts";
 
-type UpdatesPage = Extract<OutputOf<"getUpdates">, { messages: unknown }>;
+type UpdatesPage = Omit<Extract<OutputOf<"getUpdates">, { messages: unknown }>, "history_id">;
 
 export type Action =
   | { type: "status"; status: Status }

@@ -84,5 +84,11 @@ export interface EventPlace {
 }
 
 export type EventFrame<Name extends EventName = EventName> = {
-  [Each in Name]: { method: Each; params: EventParams<Each>; at?: EventPlace };
+  [Each in Name]: {
+    method: Each;
+    params: EventParams<Each>;
+    at?: EventPlace;
+    /** In `events.hello` only: names the history that all counters belong to. */
+    history_id?: string;
+  };
 }[Name];

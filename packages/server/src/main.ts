@@ -314,8 +314,17 @@ async function resetPassword(username: string): Promise<void> {
   await store.close();
 }
 
+/** Tells clients to fetch everything anew, after a restore that the store cannot notice by itself. */
+async function renewHistory(): Promise<void> {
+  const store = await openStore(readConfig());
+  await store.write((tx) => tx.renewHistory());
+  print("Clients fetch their conversations anew when they next connect.");
+  await store.close();
+}
+
 const USAGE = `Usage: parley [serve]
        parley ready
+       parley history renew
        parley keys rotate
        parley password reset <username>
        parley migrate --from sqlite --to postgres`;
@@ -325,6 +334,7 @@ async function main(command: string): Promise<void> {
   if (username !== undefined) await resetPassword(username);
   else if (command === "" || command === "serve") await serve();
   else if (command === "ready") await ready();
+  else if (command === "history renew") await renewHistory();
   else if (command === "keys rotate") await rotate();
   else if (command === "migrate --from sqlite --to postgres") await migrate();
   else throw new ConfigError(USAGE);

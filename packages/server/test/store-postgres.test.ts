@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { appendFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { SQL } from "bun";
 import { selfSigned } from "../../../tests/support/certificate.ts";
 import { startPostgres, type TestPostgres } from "../../../tests/support/postgres.ts";
@@ -102,6 +104,67 @@ describe("the schema", () => {
     await execute(cluster.url, "UPDATE schema_version SET version = 1000");
     const refusal = await open(cluster.url).catch((error: Error) => error.message);
     expect(refusal).toContain("newer version");
+  });
+});
+
+describe("a restore from a backup", () => {
+  const historyOf = async (url: string) => {
+    const store = await open(url);
+    const id = await store.read((tx) => tx.historyId());
+    await store.close();
+    return id;
+  };
+  const shell = async (command: string) => {
+    const { exitCode, stderr } = Bun.spawnSync([
+      "sh",
+      "-c",
+      `PATH="$PATH:${postgres.bin}"; ${command}`,
+    ]);
+    if (exitCode !== 0) throw new Error(`${command}: ${stderr}`);
+  };
+
+  test("into the same database or into another begins another history", async () => {
+    await using cluster = await nodes(1);
+    const { url, stores } = cluster;
+    const { alice, room } = await place(stores[0]);
+    const dump = `/tmp/${Bun.randomUUIDv7()}.dump`;
+    await shell(`pg_dump --format=custom --file=${dump} ${url}`);
+    await stores[0].write((tx) => send(tx, room, alice, "lost"));
+    const before = await historyOf(url);
+    await stores[0].close();
+    const other = await postgres.database();
+    await shell(`pg_restore --clean --if-exists --dbname=${url} ${dump}`);
+    await shell(`pg_restore --dbname=${other.url} ${dump}; rm ${dump}`);
+    const after = await historyOf(url);
+    expect(after).not.toBe(before);
+    expect(await historyOf(url)).toBe(after);
+    expect(await historyOf(other.url)).not.toBe(before);
+    await other.drop();
+  });
+
+  test("to a point in time begins another history, and a crash does not", async () => {
+    await using own = await startPostgres();
+    const before = await historyOf(own.url);
+    await own.kill();
+    await own.start();
+    expect(await historyOf(own.url)).toBe(before);
+    await own.kill();
+    appendFileSync(join(own.data, "postgresql.conf"), "restore_command = 'false'\n");
+    writeFileSync(join(own.data, "recovery.signal"), "");
+    await own.start();
+    expect(await historyOf(own.url)).not.toBe(before);
+  });
+
+  test("is noticed by an owner of the database without further rights", async () => {
+    await using cluster = await nodes(1);
+    const role = `r${Bun.hash(cluster.url).toString(36)}`;
+    await execute(postgres.url, `CREATE ROLE ${role} LOGIN`);
+    const database = new URL(cluster.url).pathname.slice(1);
+    await execute(postgres.url, `CREATE DATABASE ${role} OWNER ${role}`);
+    const url = cluster.url.replace("parley@", `${role}@`).replace(database, role);
+    expect(await historyOf(url)).toMatch(/^[0-9a-f-]{36}$/);
+    await execute(postgres.url, `DROP DATABASE ${role}`);
+    await execute(postgres.url, `DROP ROLE ${role}`);
   });
 });
 

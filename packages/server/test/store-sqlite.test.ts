@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import {
   closeSync,
   copyFileSync,
+  cpSync,
   existsSync,
   mkdtempSync,
   openSync,
@@ -371,5 +372,68 @@ describe("the group writer", () => {
     const second = write("two");
     (await syncing(1)).resolve();
     expect(await second).toBe("two");
+  });
+});
+
+describe("a restore from a backup", () => {
+  const historyOf = (path: string) =>
+    withStore(path, (store) => store.read((tx) => tx.historyId()));
+
+  /** A store with a backup of what it was, and how both were called. */
+  async function backedUp(files: ReturnType<typeof folder>) {
+    const backup = `${files.path}-backup`;
+    const place = await withStore(files.database, async (store) => {
+      const made = await conversation(store);
+      await sayAll(store, made, "in the backup");
+      const db = new Database(files.database);
+      db.run(`VACUUM INTO '${backup}.db'`);
+      db.close();
+      return made;
+    });
+    cpSync(files.path, backup, { recursive: true });
+    await withStore(files.database, (store) => sayAll(store, place, "lost"));
+    const history = await historyOf(files.database);
+    return {
+      backup,
+      history,
+      [Symbol.dispose]: () => {
+        rmSync(backup, { recursive: true });
+        rmSync(`${backup}.db`);
+      },
+    };
+  }
+
+  test.each([
+    ["the documented steps", "rm {data}/parley*.db* && cp {backup}.db {data}/parley.db"],
+    ["a copy over the database alone", "cp {backup}.db {data}/parley.db"],
+    ["another folder in its place", "rm -r {data} && cp -a {backup} {data}"],
+    [
+      "files that are moved into its place",
+      "mv {data} {data}-old && cp -a {backup} {data}; rm -r {data}-old",
+    ],
+  ])("by %s begins another history", async (_, steps) => {
+    using files = folder();
+    using before = await backedUp(files);
+    const command = steps.replaceAll("{data}", files.path).replaceAll("{backup}", before.backup);
+    expect(Bun.spawnSync(["sh", "-c", command]).exitCode).toBe(0);
+    const after = await historyOf(files.database);
+    expect(after).not.toBe(before.history);
+    expect(await historyOf(files.database)).toBe(after);
+  });
+
+  test("is not seen in a crash", async () => {
+    using files = folder();
+    const main = join(import.meta.dir, "../src/store/sqlite/index.ts");
+    const script = `
+      const { openSqliteStore } = await import(${JSON.stringify(main)});
+      const store = openSqliteStore(${JSON.stringify(files.database)});
+      console.log(await store.read((tx) => tx.historyId()));
+      process.kill(process.pid, "SIGKILL");
+    `;
+    const crash = () => Bun.spawnSync([process.execPath, "-e", script]).stdout.toString().trim();
+    const first = crash();
+    expect(first).not.toBe("");
+    expect(crash()).toBe(first);
+    expect(await historyOf(files.database)).toBe(first);
   });
 });

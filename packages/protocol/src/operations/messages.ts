@@ -83,6 +83,11 @@ export const deleteMessagesForMe = operation({
   errors: ["forbidden", "not_found"],
 });
 
+const historyId = uuid.meta({
+  description:
+    "Names the history that all counters belong to. It changes when the server is restored from a backup: drop what is known and fetch it anew.",
+});
+
 const Ahead = z.object({ conversation_id: uuid, seq: z.int() });
 
 export const getUpdates = operation({
@@ -115,8 +120,17 @@ export const getUpdates = operation({
       conversation: Conversation,
       seq: z.int().meta({ description: "Where the next call goes on." }),
       has_more: z.boolean(),
+      history_id: historyId,
     }),
-    z.object({ ahead: z.array(Ahead), new: z.array(Ahead), gone: z.array(uuid) }),
+    z.object({
+      ahead: z.array(Ahead),
+      behind: z.array(Ahead).meta({
+        description: "Those whose known counter is above the server's: it is of another history.",
+      }),
+      new: z.array(Ahead),
+      gone: z.array(uuid),
+      history_id: historyId,
+    }),
   ]),
   errors: ["forbidden", "not_found"],
 });

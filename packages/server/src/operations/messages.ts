@@ -134,14 +134,16 @@ const deleteMessagesForMe = bind(operations.deleteMessagesForMe, ({ store, calle
 const getUpdates = bind(operations.getUpdates, ({ store, caller, config }, input) =>
   store.read(async (tx) => {
     const viewerId = caller.account.id;
+    const history_id = await tx.historyId();
     if (input.chat_id === undefined) {
-      return compare(await tx.counters(viewerId), input.known ?? {});
+      return { ...compare(await tx.counters(viewerId), input.known ?? {}), history_id };
     }
     const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
     const limit = pageSize(input.limit ?? config.limits.page_size, config.limits);
     const since = input.since_seq ?? 0;
     const updates = await tx.updates({ conversationId, viewerId, since, limit });
-    return { ...updates, conversation: await tx.conversationView(conversationId, viewerId) };
+    const conversation = await tx.conversationView(conversationId, viewerId);
+    return { ...updates, conversation, history_id };
   }),
 );
 
@@ -239,6 +241,7 @@ function compare(
   const ids = new Set(current.map(({ conversation_id }) => conversation_id));
   return {
     ahead: current.filter(({ conversation_id, seq }) => seq > (known[conversation_id] ?? seq)),
+    behind: current.filter(({ conversation_id, seq }) => seq < (known[conversation_id] ?? seq)),
     new: current.filter(({ conversation_id }) => known[conversation_id] === undefined),
     gone: Object.keys(known).filter((id) => !ids.has(id)),
   };

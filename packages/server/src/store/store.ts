@@ -126,6 +126,9 @@ export interface MessageRecord {
 }
 
 export interface ReadTx {
+  /** Names the history that the data belongs to: another one after every restore from a backup. */
+  historyId(): Awaitable<string>;
+
   account(username: string): Awaitable<AccountRecord | null>;
   accounts(usernames: readonly string[]): Awaitable<AccountRecord[]>;
   /** For sign-in: the account with its password hash (null for agents and OIDC accounts). */
@@ -193,6 +196,9 @@ export interface ReadTx {
 export interface WriteTx extends ReadTx {
   /** Announces a change of this unit, once it is on disk. */
   emit(announcement: Announcement): void;
+
+  /** Begins another history, for restores that the store cannot notice by itself. */
+  renewHistory(): Awaitable<void>;
 
   /** Null when the username is taken. */
   insertAccount(account: NewAccount): Awaitable<AccountRecord | null>;

@@ -119,15 +119,19 @@ class Connection implements Client {
     const { store, hub } = this.shared.services;
     let membership: number;
     let conversations: { uuid: string; seq: number }[];
+    let history_id: string;
     do {
       membership = person.membership;
-      conversations = await store.read((tx) => tx.counters(person.account.id));
+      [conversations, history_id] = await store.read(async (tx) => [
+        await tx.counters(person.account.id),
+        await tx.historyId(),
+      ]);
       await hub.follow(person, conversations);
     } while (this.socket && membership !== person.membership);
     if (!this.socket) return;
     hub.listen(person, this, conversations);
-    const hello: Account = publicAccount(person.account);
-    this.socket.send(JSON.stringify({ method: "events.hello", params: hello }));
+    const params: Account = publicAccount(person.account);
+    this.socket.send(JSON.stringify({ method: "events.hello", params, history_id }));
     this.pump();
   }
 

@@ -14,6 +14,7 @@ import {
   recordEvents,
   uncountedSince,
 } from "./events.ts";
+import { historyReads, historyWrites } from "./history.ts";
 import { type Lane, readLane, writeLane } from "./lanes.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
@@ -35,6 +36,7 @@ const reads: ReadMethods = {
   ...reactionReads,
   ...agentReads,
   ...turnReads,
+  ...historyReads,
 };
 
 const writes: WriteMethods = {
@@ -46,6 +48,7 @@ const writes: WriteMethods = {
   ...reactionWrites,
   ...agentWrites,
   ...turnWrites,
+  ...historyWrites,
 };
 
 const readTx = binder<ReadTx>(reads);

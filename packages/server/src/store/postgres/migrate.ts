@@ -1,5 +1,6 @@
 import type { SQL } from "bun";
 import { stateOf } from "./connection.ts";
+import { followHistory } from "./history.ts";
 import { migrations } from "./migrations.ts";
 
 /** Two that make the same table at the same moment: one of them is told that it exists. */
@@ -7,7 +8,7 @@ const MADE_MEANWHILE = ["23505", "42P07", "42710", "40001"];
 const TRIES = 10;
 
 /**
- * Brings the schema up to date, and returns the id of the installation that it belongs to. Nodes
+ * Brings the schema and the history up to date, and returns the id of the installation that it belongs to. Nodes
  * that start together do it one after another.
  */
 export async function migrate(pool: SQL): Promise<string> {
@@ -20,6 +21,7 @@ export async function migrate(pool: SQL): Promise<string> {
     }
     for (const migration of migrations.slice(version)) await tx.unsafe(migration);
     await tx.unsafe("UPDATE schema_version SET version = $1", [migrations.length]);
+    await followHistory(tx);
     return row.installation as string;
   });
 }

@@ -230,4 +230,9 @@ export const migrations: readonly string[] = [
   );
   CREATE INDEX uncounted_by_age ON uncounted (at);
   `,
+  `
+  -- Which history the data belongs to, and where the database was when a node last
+  -- started; empty if it was copied here from SQLite and no node has started yet.
+  CREATE TABLE history (one bigint PRIMARY KEY, id text NOT NULL, place text NOT NULL);
+  `,
 ];

@@ -222,5 +222,7 @@ async function finish(session: Session, tables: readonly Kept[]): Promise<void> 
       );
     }
   }
+  // The same history goes on in another place.
+  await session.run("UPDATE history SET place = ''");
   await finished(session);
 }

@@ -8,6 +8,7 @@ import { startBackground } from "./background.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
 import { type GroupWriter, groupWriter } from "./group.ts";
+import { followHistory, historyReads, historyWrites } from "./history.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
@@ -25,6 +26,7 @@ const INDEXED_PER_ROUND = 2000;
 export function openSqliteStore(path: string): Store {
   const db = openDatabase(path);
   migrate(db);
+  const saveMark = followHistory(db, path);
   // Readers have a connection of their own, which never sees a transaction half done.
   const readerDb = openDatabase(path);
   const writer = connection(db);
@@ -40,7 +42,7 @@ export function openSqliteStore(path: string): Store {
     committed: (announcements) => listener(announcements),
   });
   const readTx = reads(connection(readerDb));
-  const maintenance = maintain(group, background);
+  const maintenance = maintain(group, background, saveMark);
 
   return {
     async read(unit) {
@@ -62,6 +64,7 @@ export function openSqliteStore(path: string): Store {
       await maintenance.stop();
       await group.close();
       await background.close();
+      saveMark();
       readerDb.close();
       db.close();
       log.close();
@@ -77,6 +80,7 @@ const reads = (db: Connection): ReadTx => ({
   ...reactionReads(db),
   ...agentReads(db),
   ...turnReads(db),
+  ...historyReads(db),
 });
 
 const writes = (db: Connection): Omit<WriteTx, "emit" | keyof ReadTx> => ({
@@ -87,6 +91,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | keyof ReadTx> => ({
   ...reactionWrites(db),
   ...agentWrites(db),
   ...turnWrites(db),
+  ...historyWrites(db),
 });
 
 /** The write-ahead log, which holds every commit until it is synced. */
@@ -105,14 +110,19 @@ function openLog(path: string) {
   };
 }
 
-/** Once a second: search is kept up to date, and the log is kept short. */
-function maintain(group: GroupWriter, background: ReturnType<typeof startBackground>) {
+/** Once a second: saves the mark, indexes new messages for search, and keeps the log short. */
+function maintain(
+  group: GroupWriter,
+  background: ReturnType<typeof startBackground>,
+  saveMark: () => void,
+) {
   let moved = 0;
   let begun = 0;
   let round: Promise<unknown> = Promise.resolve();
   let busy = false;
   const checkpoint = () => background.ask({ kind: "checkpoint" });
   const once = async () => {
+    saveMark();
     await background.ask({ kind: "index", most: INDEXED_PER_ROUND });
     if (group.written() - moved < UNITS_PER_CHECKPOINT) return;
     moved = group.written();

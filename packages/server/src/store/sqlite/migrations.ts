@@ -196,4 +196,12 @@ export const migrations: readonly string[] = [
     message_id INTEGER NOT NULL
   ) STRICT;
   `,
+  `
+  -- Which history the data belongs to, and the file (place) that it was last opened as.
+  CREATE TABLE history (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    id TEXT NOT NULL,
+    place TEXT NOT NULL
+  ) STRICT;
+  `,
 ];

@@ -9,6 +9,7 @@ import { messages } from "./messages.ts";
 import { order } from "./order.ts";
 import { reactions } from "./reactions.ts";
 import { reading } from "./reading.ts";
+import { restoring } from "./restoring.ts";
 import { search } from "./search.ts";
 import { sessions } from "./sessions.ts";
 import { spending } from "./spending.ts";
@@ -43,5 +44,6 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("turns", () => turns(check));
     describe("spending", () => spending(check));
     describe("closing", () => closing(check));
+    describe("restoring", () => restoring(check));
   });
 }

@@ -1,0 +1,37 @@
+import type { TransactionSQL } from "bun";
+import type { Methods } from "./unit.ts";
+
+export const historyReads: Methods<"historyId"> = {
+  historyId: async (unit) => {
+    const row = await unit.get<{ id: string }>("SELECT id FROM history");
+    return row?.id ?? "";
+  },
+};
+
+export const historyWrites: Methods<"renewHistory"> = {
+  renewHistory: async (unit) => {
+    await unit.change("UPDATE history SET id = $1", Bun.randomUUIDv7());
+  },
+};
+
+/** A dump that is loaded makes the tables anew. */
+const TABLES = `SELECT concat_ws('-', 'history'::regclass::oid,
+  (SELECT oid FROM pg_database WHERE datname = current_database())) AS place`;
+
+/** Recovery to a point in time and the promotion of a standby change the timeline. */
+const TIMELINE = `SELECT concat_ws('-', left(pg_walfile_name(pg_current_wal_lsn()), 8),
+  (SELECT system_identifier FROM pg_control_system())) AS place`;
+
+/** Begins another history if the database was restored from a backup since a node last started. */
+export async function followHistory(tx: TransactionSQL): Promise<void> {
+  const [tables] = await tx.unsafe(TABLES);
+  // Some hosted databases refuse these functions: there the tables have to do.
+  const [timeline] = await tx.savepoint((inner) => inner.unsafe(TIMELINE)).catch(() => []);
+  await tx.unsafe(
+    `INSERT INTO history AS h (one, id, place) VALUES (1, $1, $2)
+     ON CONFLICT (one) DO UPDATE SET place = excluded.place,
+       id = CASE WHEN h.place = '' THEN h.id ELSE excluded.id END
+     WHERE h.place <> excluded.place`,
+    [Bun.randomUUIDv7(), `${tables.place} ${timeline?.place ?? ""}`],
+  );
+}
