@@ -1,10 +1,12 @@
 import { useClient } from "@parley/client/react";
 import { type FormEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { complain, useAction, wordsFor } from "../lib/action.ts";
+import { useBackCloses } from "../lib/back.ts";
 import { returnFocus } from "../lib/focus.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
+import { useMedia } from "../lib/screen.ts";
 import { Button, IconButton } from "../ui/Button.tsx";
 import { Confirm } from "../ui/Confirm.tsx";
 import { Field } from "../ui/Field.tsx";
@@ -17,6 +19,7 @@ export function Details({ onClose }: { onClose: () => void }) {
   const { chat } = useTools();
   const group = chat.kind === "group";
   const panel = useRef<HTMLElement>(null);
+  useBackCloses(onClose, useMedia("(max-width: 63.99rem)"));
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       // What floats above it, and what is being written, come first.

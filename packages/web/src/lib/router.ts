@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from "react";
+import { withoutLayers } from "./back.ts";
 
 export type Route =
   | { name: "home" }
@@ -21,6 +22,10 @@ export const chatPath = (id: string, message?: string) =>
 const MOVED = "parley:moved";
 
 export function navigate(path: string, { replace = false } = {}): void {
+  withoutLayers(() => move(path, replace));
+}
+
+function move(path: string, replace: boolean): void {
   const isHere = path === location.pathname + location.hash;
   if (isHere && location.hash === "") return;
   history[replace || isHere ? "replaceState" : "pushState"](null, "", path);

@@ -1,4 +1,5 @@
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, type RefObject, useEffect, useId, useRef } from "react";
+import { useBackCloses } from "../lib/back.ts";
 import { returnFocus } from "../lib/focus.ts";
 import { IconButton } from "./Button.tsx";
 
@@ -13,36 +14,63 @@ interface DialogProps {
 
 /** A modal window: the platform's own, which keeps the focus inside and closes on Escape. */
 export function Dialog({ title, onClose, children, bare, wide }: DialogProps) {
-  const ref = useRef<HTMLDialogElement>(null);
   const heading = useId();
+  const modal = useModal(onClose);
+  return (
+    <dialog
+      {...modal}
+      aria-labelledby={heading}
+      className={`m-auto max-h-[min(44rem,calc(100dvh-2rem))] w-[calc(100vw-2rem)] overflow-hidden rounded-lg bg-raised text-ink shadow-pop open:flex open:animate-in open:flex-col max-sm:mt-4 ${bare ? "mt-[min(12dvh,6rem)]" : ""} ${wide ? "max-w-xl" : "max-w-md"}`}
+    >
+      <header
+        className={bare ? "sr-only" : "flex items-center justify-between gap-2 py-3 pr-3 pl-5"}
+      >
+        <h2 id={heading} className="min-w-0 text-lg font-semibold tracking-tight break-words">
+          {title}
+        </h2>
+        {!bare && (
+          <IconButton icon="close" label="Close" small className="self-start" onClick={onClose} />
+        )}
+      </header>
+      {children}
+    </dialog>
+  );
+}
+
+const FIELDS = "input:not([type=hidden]), textarea, select";
+
+/** Attributes that make a `dialog` modal: focus, Escape, a click beside it, and «back». */
+export function useModal(onClose: () => void) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useBackCloses(onClose);
   useEffect(() => {
-    const dialog = ref.current;
     const opener = document.activeElement;
+    const dialog = ref.current;
     dialog?.showModal();
+    focusFirst(ref);
     return () => {
       dialog?.close();
       returnFocus(opener);
     };
   }, []);
-  return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: a click beside the window; Escape does the same
-    <dialog
-      ref={ref}
-      aria-labelledby={heading}
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose();
-      }}
-      onClick={(event) => event.target === ref.current && onClose()}
-      className={`m-auto max-h-[min(44rem,calc(100dvh-2rem))] w-[calc(100vw-2rem)] overflow-hidden rounded-lg bg-raised text-ink shadow-pop open:flex open:animate-in open:flex-col max-sm:mt-4 ${bare ? "mt-[12dvh]" : ""} ${wide ? "max-w-xl" : "max-w-md"}`}
-    >
-      <header className={bare ? "sr-only" : "flex items-center justify-between py-3 pr-3 pl-5"}>
-        <h2 id={heading} className="text-lg font-semibold tracking-tight">
-          {title}
-        </h2>
-        {!bare && <IconButton icon="close" label="Close" small onClick={onClose} />}
-      </header>
-      {children}
-    </dialog>
-  );
+  return {
+    ref,
+    onCancel: (event: { preventDefault(): void }) => {
+      event.preventDefault();
+      onClose();
+    },
+    onClick: (event: { target: EventTarget }) => {
+      if (event.target === ref.current) onClose();
+    },
+  };
+}
+
+/** The first field, or the first answer: the platform would take «Close», which comes before. */
+function focusFirst(dialog: RefObject<HTMLDialogElement | null>): void {
+  const inside = (selector: string) => dialog.current?.querySelector<HTMLElement>(selector);
+  const first =
+    inside("[data-autofocus]") ??
+    inside(FIELDS) ??
+    inside(":scope > header ~ * button:not(:disabled)");
+  first?.focus({ preventScroll: true });
 }

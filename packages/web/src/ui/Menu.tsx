@@ -1,7 +1,9 @@
 import { type ReactNode, useRef, useState } from "react";
+import { usePhone } from "../lib/screen.ts";
 import { IconButton } from "./Button.tsx";
 import { Icon, type IconName } from "./Icon.tsx";
-import { Popover } from "./Popover.tsx";
+import { moveInMenu, Popover } from "./Popover.tsx";
+import { Sheet, SheetRow } from "./Sheet.tsx";
 
 export interface MenuItem {
   icon: IconName;
@@ -18,10 +20,24 @@ interface MenuProps {
   header?: ReactNode;
 }
 
-/** A button that opens a list of commands. */
+/** A button that opens a list of commands: beside it, or on a phone as a sheet. */
 export function Menu({ label, icon = "more", small, items, header }: MenuProps) {
   const anchor = useRef<HTMLButtonElement>(null);
   const [open, setOpen] = useState(false);
+  const isPhone = usePhone();
+  const close = () => setOpen(false);
+  const Row = isPhone ? SheetRow : MenuRow;
+  const rows = items.map((item) => (
+    <Row
+      key={item.label}
+      {...item}
+      role="menuitem"
+      onSelect={() => {
+        close();
+        item.onSelect();
+      }}
+    />
+  ));
   return (
     <>
       <IconButton
@@ -33,26 +49,25 @@ export function Menu({ label, icon = "more", small, items, header }: MenuProps) 
         aria-expanded={open}
         onClick={() => setOpen(!open)}
       />
-      {open && (
-        <Popover anchor={anchor} label={label} role="menu" onClose={() => setOpen(false)}>
+      {open && isPhone && (
+        <Sheet label={label} onClose={close}>
           {header}
-          {items.map((item) => (
-            <MenuRow
-              key={item.label}
-              {...item}
-              onSelect={() => {
-                setOpen(false);
-                item.onSelect();
-              }}
-            />
-          ))}
+          <div role="menu" aria-label={label} tabIndex={-1} onKeyDown={moveInMenu}>
+            {rows}
+          </div>
+        </Sheet>
+      )}
+      {open && !isPhone && (
+        <Popover anchor={anchor} label={label} role="menu" onClose={close}>
+          {header}
+          {rows}
         </Popover>
       )}
     </>
   );
 }
 
-function MenuRow({ icon, label, danger, onSelect }: MenuItem) {
+function MenuRow({ icon, label, danger, onSelect }: MenuItem & { role: "menuitem" }) {
   return (
     <button
       type="button"

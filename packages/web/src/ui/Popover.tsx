@@ -1,4 +1,5 @@
 import { type KeyboardEvent, type ReactNode, type RefObject, useLayoutEffect, useRef } from "react";
+import { useBackCloses } from "../lib/back.ts";
 import { returnFocus } from "../lib/focus.ts";
 
 interface PopoverProps {
@@ -17,6 +18,7 @@ export function Popover({ anchor, label, role, onClose, children }: PopoverProps
   const ref = useRef<HTMLDivElement>(null);
   const closing = useRef(onClose);
   closing.current = onClose;
+  useBackCloses(onClose);
 
   useLayoutEffect(() => {
     const floating = ref.current;
@@ -30,6 +32,9 @@ export function Popover({ anchor, label, role, onClose, children }: PopoverProps
     (floating.querySelector<HTMLElement>("[data-autofocus]") ?? first)?.focus({
       preventScroll: true,
     });
+    const resized = () => place(floating, beside.getBoundingClientRect());
+    addEventListener("resize", resized);
+    return () => removeEventListener("resize", resized);
   }, [anchor]);
 
   // While it is still in the page: without the focus in it, its anchor may be out of sight.
@@ -55,7 +60,7 @@ export function Popover({ anchor, label, role, onClose, children }: PopoverProps
       aria-label={label}
       tabIndex={-1}
       onKeyDown={role === "menu" ? moveInMenu : undefined}
-      className="fixed inset-auto m-0 animate-fade rounded-lg bg-raised p-1 text-ink shadow-pop"
+      className="fixed inset-auto m-0 max-h-[calc(100dvh-1rem)] animate-fade overflow-y-auto rounded-lg bg-raised p-1 text-ink shadow-pop"
     >
       {children}
     </div>
@@ -71,7 +76,8 @@ function place(floating: HTMLElement, anchor: DOMRect): void {
   floating.style.left = `${Math.max(EDGE, left)}px`;
 }
 
-function moveInMenu(event: KeyboardEvent<HTMLDivElement>): void {
+/** Arrows, Home and End move between the items of a menu. */
+export function moveInMenu(event: KeyboardEvent<HTMLDivElement>): void {
   const items = [...event.currentTarget.querySelectorAll<HTMLElement>("[role^=menuitem]")];
   const at = items.indexOf(document.activeElement as HTMLElement);
   const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
