@@ -2,6 +2,7 @@ import { useClient } from "@parley/client/react";
 import type { AgentProfile, UsageRow } from "@parley/protocol";
 import type { ReactNode } from "react";
 import { complain } from "../lib/action.ts";
+import { nameOf } from "../lib/names.ts";
 import { CopyButton } from "../markdown/CodeBlock.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
@@ -19,17 +20,17 @@ interface AgentCardProps {
 
 export function AgentCard({ agent, usage }: AgentCardProps) {
   const client = useClient();
+  const account = { ...agent, kind: "agent" } as const;
+  const name = nameOf(account);
   return (
     <section
-      aria-label={agent.display_name}
+      aria-label={name}
       className="overflow-hidden rounded-lg border border-line bg-surface shadow-low"
     >
       <header className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-5 py-4">
-        <Avatar account={{ ...agent, kind: "agent" }} size={40} />
+        <Avatar account={account} size={40} />
         <div className="min-w-0 flex-1 basis-44">
-          <h2 className="truncate text-lg leading-6 font-semibold tracking-tight">
-            {agent.display_name}
-          </h2>
+          <h2 className="text-lg leading-6 font-semibold tracking-tight break-words">{name}</h2>
           <p className="flex items-center gap-1 text-sm text-ink-3">
             <span className="truncate">@{agent.username}</span>
             <CopyButton text={`@${agent.username}`} />

@@ -3,10 +3,11 @@ import type { AgentProfile, GroupAgent } from "@parley/protocol";
 import { useCallback, useEffect, useState } from "react";
 import { complain } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
-import { isMyAgent } from "../lib/names.ts";
+import { isMyAgent, nameOf } from "../lib/names.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button, IconButton } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
+import { OwnerChip } from "../ui/OwnerChip.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 import { toast } from "../ui/Toasts.tsx";
 import { useTools } from "./context.ts";
@@ -95,11 +96,11 @@ function AgentEntry({ entry, onChange }: { entry: GroupAgent; onChange: Change }
       <div className="flex items-center gap-3">
         <Avatar account={agent} size={32} />
         <span className="min-w-0 flex-1">
-          <span className="block truncate text-base font-medium">{agent.display_name}</span>
-          <span className="block truncate text-xs text-ink-3">
-            @{agent.username}
-            {mine && " · yours"}
+          <span className="flex flex-wrap items-baseline gap-x-1.5 text-base font-medium">
+            <span className="min-w-0 break-words">{nameOf(agent)}</span>
+            <OwnerChip account={agent} />
           </span>
+          <span className="block text-xs break-all text-ink-3">@{agent.username}</span>
         </span>
         {(mine || chat.admin === me.username) && (
           <IconButton
@@ -138,8 +139,10 @@ function Absent({ agents, onChange }: { agents: AgentProfile[]; onChange: Change
     >
       <Avatar account={{ username, display_name, kind: "agent" }} size={32} />
       <span className="min-w-0 flex-1">
-        <span className="block truncate text-base font-medium">{display_name}</span>
-        <span className="block truncate text-xs text-ink-3">@{username}</span>
+        <span className="block text-base font-medium break-words">
+          {nameOf({ username, display_name, kind: "agent" })}
+        </span>
+        <span className="block text-xs break-all text-ink-3">@{username}</span>
       </span>
       <Button
         size="small"

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { openDirect } from "../agents/sandbox.ts";
 import { complain, useAction, wordsFor } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
+import { nameOf } from "../lib/names.ts";
 import { PeoplePicker } from "../people/PeoplePicker.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
@@ -11,6 +12,7 @@ import { Confirm } from "../ui/Confirm.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { Menu, type MenuItem } from "../ui/Menu.tsx";
 import { Notice } from "../ui/Notice.tsx";
+import { OwnerChip } from "../ui/OwnerChip.tsx";
 import { useTools } from "./context.ts";
 
 export function Members() {
@@ -69,11 +71,12 @@ function Member({ account }: { account: Account }) {
     <li className="flex min-h-12 items-center gap-3">
       <Avatar account={account} size={32} />
       <span className="min-w-0 flex-1">
-        <span className="block truncate text-base font-medium">
-          {account.display_name}
-          {self && <span className="font-normal text-ink-3"> (you)</span>}
+        <span className="flex flex-wrap items-baseline gap-x-1.5 text-base font-medium">
+          <span className="min-w-0 break-words">{nameOf(account)}</span>
+          {self && <span className="font-normal text-ink-3">(you)</span>}
+          <OwnerChip account={account} />
         </span>
-        <span className="block truncate text-xs text-ink-3">
+        <span className="block text-xs break-all text-ink-3">
           @{account.username}
           {chat.admin === account.username && " · admin"}
         </span>

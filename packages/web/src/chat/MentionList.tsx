@@ -1,7 +1,7 @@
 import type { Account } from "@parley/protocol";
-import { useSelf } from "../lib/me.ts";
-import { isMyAgent } from "../lib/names.ts";
+import { nameOf } from "../lib/names.ts";
 import { Avatar } from "../ui/Avatar.tsx";
+import { OwnerChip } from "../ui/OwnerChip.tsx";
 
 interface MentionListProps {
   id: string;
@@ -12,7 +12,6 @@ interface MentionListProps {
 
 /** Whom the handle that is being typed may mean. */
 export function MentionList({ id, accounts, active, onTake }: MentionListProps) {
-  const me = useSelf();
   return (
     <div
       id={`${id}-list`}
@@ -34,13 +33,9 @@ export function MentionList({ id, accounts, active, onTake }: MentionListProps) 
           className={`flex cursor-pointer items-center gap-2.5 rounded-md px-2 py-1.5 hover:bg-hover ${index === active ? "bg-hover" : ""}`}
         >
           <Avatar account={account} size={24} />
-          <span className="truncate text-base font-medium">{account.display_name}</span>
+          <span className="truncate text-base font-medium">{nameOf(account)}</span>
+          <OwnerChip account={account} />
           <span className="flex-auto truncate text-sm text-ink-3">@{account.username}</span>
-          {account.kind === "agent" && (
-            <span className="shrink-0 text-xs text-ink-3">
-              {isMyAgent(account, me) ? "your agent" : "agent"}
-            </span>
-          )}
         </div>
       ))}
     </div>

@@ -9,7 +9,7 @@ export function others(chat: LocalChat, me: Account): Account[] {
 
 export function chatTitle(chat: LocalChat, me: Account): string {
   if (chat.title) return chat.title;
-  const names = others(chat, me).map(({ display_name }) => display_name);
+  const names = others(chat, me).map(nameOf);
   const rest = chat.participant_count - 1 - 3;
   return chat.kind === "direct" || names.length <= 3
     ? names.join(", ")
@@ -20,10 +20,23 @@ export function chatTitle(chat: LocalChat, me: Account): string {
 export const shortened = (text: string, most: number) =>
   text.length <= most ? text : `${text.slice(0, most).trimEnd()}…`;
 
+/**
+ * An account's name as it is shown. The service calls a new agent «Ada's Claude»; beside a chip with
+ * its owner the first half says nothing new, and it would push the second half out of sight.
+ */
+export function nameOf({ kind, username, display_name }: Account): string {
+  if (kind === "human") return display_name;
+  const [, own] = /^.+['’]s (.+)$/u.exec(display_name) ?? [];
+  return own && plain(own).startsWith(plain(providerOf(username))) ? own : display_name;
+}
+
+const plain = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+
 export const firstName = (name: string) => name.split(" ")[0] ?? name;
 
 export const ownerOf = (username: string) => username.split(":")[0] ?? username;
-export const isMyAgent = (account: Account, me: Account) =>
+export const providerOf = (username: string) => username.split(":")[1] ?? "";
+export const isMyAgent = (account: Pick<Account, "kind" | "username">, me: Account) =>
   account.kind === "agent" && ownerOf(account.username) === me.username;
 
 export const count = (number: number, one: string, many = `${one}s`) =>

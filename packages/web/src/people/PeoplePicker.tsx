@@ -2,9 +2,12 @@ import { useClient } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { complain } from "../lib/action.ts";
+import { mistakable } from "../lib/lookalikes.ts";
 import { useSelf } from "../lib/me.ts";
+import { nameOf } from "../lib/names.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
+import { OwnerChip } from "../ui/OwnerChip.tsx";
 
 interface PickerProps {
   chosen: Account[];
@@ -45,6 +48,7 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
   const offered = (found ?? []).filter(
     ({ username, kind }) => !taken.has(username) && (agents || kind === "human"),
   );
+  const twins = mistakable([me, ...chosen, ...(found ?? [])]);
   const active = offered[Math.min(at, offered.length - 1)];
 
   const take = (account: Account) => {
@@ -68,6 +72,7 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
           <Chip
             key={account.username}
             account={account}
+            withUsername={twins.has(account.username)}
             onRemove={() => onChange(chosen.filter((one) => one !== account))}
           />
         ))}
@@ -139,24 +144,31 @@ function PersonOption({ id, account, active, onTake }: OptionProps) {
     >
       <Avatar account={account} size={32} />
       <span className="min-w-0">
-        <span className="block truncate text-base font-medium">{account.display_name}</span>
-        <span className="block truncate text-xs text-ink-3">
-          @{account.username}
-          {account.kind === "agent" && " · your agent"}
+        <span className="flex flex-wrap items-baseline gap-x-1.5 text-base font-medium">
+          <span className="min-w-0 break-words">{nameOf(account)}</span>
+          <OwnerChip account={account} />
         </span>
+        <span className="block text-xs break-all text-ink-3">@{account.username}</span>
       </span>
     </div>
   );
 }
 
-function Chip({ account, onRemove }: { account: Account; onRemove: () => void }) {
+interface ChipProps {
+  account: Account;
+  withUsername: boolean;
+  onRemove: () => void;
+}
+
+function Chip({ account, withUsername, onRemove }: ChipProps) {
   return (
     <span className="inline-flex h-7 max-w-full items-center gap-1.5 rounded-full bg-accent-soft px-1 text-sm font-medium">
       <Avatar account={account} size={20} />
-      <span className="truncate">{account.display_name}</span>
+      <span className="truncate">{nameOf(account)}</span>
+      {withUsername && <span className="truncate font-normal text-ink-2">@{account.username}</span>}
       <button
         type="button"
-        aria-label={`Remove ${account.display_name}`}
+        aria-label={`Remove ${nameOf(account)} (@${account.username})`}
         onClick={onRemove}
         className="inline-flex size-6 shrink-0 items-center justify-center rounded-full text-ink-2 hover:bg-hover hover:text-ink"
       >

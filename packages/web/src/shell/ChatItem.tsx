@@ -1,16 +1,25 @@
 import type { LocalChat } from "@parley/client";
 import { useChat, useDraft, useTyping } from "@parley/client/react";
+import type { Account } from "@parley/protocol";
 import { plainText } from "@parley/protocol/markup";
 import { memo, useEffect, useRef } from "react";
 import { useSelf } from "../lib/me.ts";
-import { chatTitle, count, firstName, others } from "../lib/names.ts";
+import { chatTitle, count, firstName, nameOf, others } from "../lib/names.ts";
 import { chatPath } from "../lib/router.ts";
 import { shortTime } from "../lib/time.ts";
 import { Avatar, GroupAvatar, type GroupSize } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Link } from "../ui/Link.tsx";
+import { OwnerChip } from "../ui/OwnerChip.tsx";
 
-export const ChatItem = memo(function ChatItem({ id, open }: { id: string; open: boolean }) {
+interface ChatItemProps {
+  id: string;
+  open: boolean;
+  /** Others in the list have the same name: the username tells them apart. */
+  withUsername: boolean;
+}
+
+export const ChatItem = memo(function ChatItem({ id, open, withUsername }: ChatItemProps) {
   const chat = useChat(id);
   const me = useSelf();
   const link = useRef<HTMLAnchorElement>(null);
@@ -21,24 +30,36 @@ export const ChatItem = memo(function ChatItem({ id, open }: { id: string; open:
   }, [open, known]);
   if (!chat) return null;
   const unread = chat.unread_count > 0;
+  const [other] = chat.kind === "direct" ? others(chat, me) : [];
   return (
     <Link
       ref={link}
       to={chatPath(id)}
       aria-current={open ? "page" : undefined}
-      className={`flex items-center gap-3 rounded-md px-2.5 py-2 transition-colors focus-visible:outline-offset-[-2px] ${open ? "bg-accent-soft [--ground:var(--color-accent-soft)] forced-colors:outline-2" : "hover:bg-hover hover:[--ground:var(--color-hover)]"}`}
+      className={`flex items-center gap-3 rounded-md px-2.5 py-2 transition-colors focus-visible:outline-offset-[-2px] ${open ? "bg-selected shadow-[inset_3px_0_var(--color-accent)] [--ground:var(--color-selected)] forced-colors:outline-2" : "hover:bg-hover hover:[--ground:var(--color-hover)]"}`}
     >
       <ChatAvatar chat={chat} />
       <span className="min-w-0 flex-1">
-        <span className="flex items-baseline gap-2">
-          <span className={`flex-1 truncate text-base ${unread ? "font-semibold" : "font-medium"}`}>
-            {chatTitle(chat, me)}
+        <span className="flex items-start gap-2">
+          <span className="flex min-w-0 flex-1 flex-wrap items-baseline gap-x-1.5">
+            <span
+              className={`line-clamp-2 min-w-0 text-base leading-5 break-words ${unread || open ? "font-semibold" : "font-medium"}`}
+            >
+              {chatTitle(chat, me)}
+            </span>
+            {other && <OwnerChip account={other} />}
+            {other && withUsername && (
+              <span className="truncate text-xs text-ink-3">@{other.username}</span>
+            )}
           </span>
-          <time className="shrink-0 text-xs text-ink-3" dateTime={chat.updated_at}>
+          <time
+            className={`shrink-0 text-xs leading-5 ${unread ? "text-accent" : "text-ink-3"}`}
+            dateTime={chat.updated_at}
+          >
             {shortTime(chat.last_message?.created_at ?? chat.updated_at)}
           </time>
         </span>
-        <span className="flex items-center gap-1.5">
+        <span className="mt-0.5 flex items-center gap-1.5">
           <Preview chat={chat} open={open} />
           <Badges unread={chat.unread} />
         </span>
@@ -62,9 +83,7 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
   const [typist] = actors;
   const last = chat.last_message;
   if (typist) {
-    return (
-      <span className="flex-1 truncate text-sm text-accent">{typist.display_name} is typing…</span>
-    );
+    return <span className="flex-1 truncate text-sm text-accent">{nameOf(typist)} is typing…</span>;
   }
   if (draft.trim() !== "" && chat.unread_count === 0 && !open) {
     return (
@@ -73,12 +92,7 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
       </span>
     );
   }
-  const mine = last?.sender.username === me.username;
-  const who = mine
-    ? "You: "
-    : last && chat.kind === "group"
-      ? `${firstName(last.sender.display_name)}: `
-      : "";
+  const who = last ? speaker(last.sender, chat, me) : "";
   const text = last ? plainText(last.content, 90) || "…" : "No messages yet";
   return (
     <span className="flex-1 truncate text-sm text-ink-3">
@@ -86,6 +100,13 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
       {text}
     </span>
   );
+}
+
+/** Who said the last thing, where that is not plain from the title. */
+function speaker(sender: Account, chat: LocalChat, me: Account): string {
+  if (sender.username === me.username) return "You: ";
+  if (chat.kind === "direct") return "";
+  return `${sender.kind === "agent" ? nameOf(sender) : firstName(sender.display_name)}: `;
 }
 
 /** People, agents and mentions apart: they do not ask for the same haste. */

@@ -1,7 +1,9 @@
 import { useChatIds, useClient, useStatus } from "@parley/client/react";
 import { type KeyboardEvent, useState } from "react";
 import { keyNames } from "../lib/keys.ts";
+import { mistakable } from "../lib/lookalikes.ts";
 import { useSelf } from "../lib/me.ts";
+import { others } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
 import { setTheme, useTheme } from "../lib/theme.ts";
 import { Avatar } from "../ui/Avatar.tsx";
@@ -61,6 +63,7 @@ function ChatList({ open, onNewChat }: ChatListProps) {
   const ids = useChatIds();
   const status = useStatus();
   const [more, setMore] = useState(true);
+  const twins = useTwins(ids);
   const waiting = ids.length === 0 && status === "connecting";
   const scrolled = (list: HTMLElement) => {
     if (!more || list.scrollTop + list.clientHeight < list.scrollHeight - 200) return;
@@ -76,7 +79,9 @@ function ChatList({ open, onNewChat }: ChatListProps) {
       {waiting ? (
         <ListSkeleton />
       ) : (
-        ids.map((id) => <ChatItem key={id} id={id} open={id === open} />)
+        ids.map((id) => (
+          <ChatItem key={id} id={id} open={id === open} withUsername={twins.has(id)} />
+        ))
       )}
       {!waiting && ids.length === 0 && (
         <>
@@ -90,6 +95,19 @@ function ChatList({ open, onNewChat }: ChatListProps) {
       )}
     </nav>
   );
+}
+
+/** Direct conversations whose title could be taken for another person's, or for one's own name. */
+function useTwins(ids: readonly string[]): Set<string> {
+  const me = useSelf();
+  const { model } = useClient();
+  const people = ids.flatMap((id) => {
+    const chat = model.get(`chat:${id}`);
+    const [other] = chat?.kind === "direct" ? others(chat, me) : [];
+    return other?.kind === "human" ? [{ id, other }] : [];
+  });
+  const names = mistakable([me, ...people.map(({ other }) => other)]);
+  return new Set(people.filter(({ other }) => names.has(other.username)).map(({ id }) => id));
 }
 
 function moveInList(event: KeyboardEvent<HTMLElement>): void {

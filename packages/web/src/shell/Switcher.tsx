@@ -1,9 +1,10 @@
 import { useClient } from "@parley/client/react";
+import type { Account } from "@parley/protocol";
 import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
 import { openDirect } from "../agents/sandbox.ts";
 import { complain } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
-import { chatTitle } from "../lib/names.ts";
+import { chatTitle, nameOf, others } from "../lib/names.ts";
 import { chatPath, navigate } from "../lib/router.ts";
 import { shortTime } from "../lib/time.ts";
 import { useFoundPeople } from "../people/PeoplePicker.tsx";
@@ -11,6 +12,7 @@ import { Avatar } from "../ui/Avatar.tsx";
 import { IconButton } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { Icon, type IconName } from "../ui/Icon.tsx";
+import { OwnerChip } from "../ui/OwnerChip.tsx";
 import { ChatAvatar } from "./ChatItem.tsx";
 import { Snippet, useFoundMessages } from "./search.tsx";
 
@@ -162,7 +164,13 @@ function useEntries(query: string, onNewChat: () => void): Entries {
     .map((chat) => ({
       key: chat.id,
       group: "Conversations",
-      view: <Line icon={<ChatAvatar chat={chat} size={32} />} title={chatTitle(chat, me)} />,
+      view: (
+        <Line
+          icon={<ChatAvatar chat={chat} size={32} />}
+          title={chatTitle(chat, me)}
+          account={chat.kind === "direct" ? others(chat, me)[0] : undefined}
+        />
+      ),
       go: () => navigate(chatPath(chat.id)),
     }));
 
@@ -190,7 +198,7 @@ function useEntries(query: string, onNewChat: () => void): Entries {
       view: (
         <Line
           icon={<Avatar account={account} size={32} />}
-          title={account.display_name}
+          account={account}
           note={`@${account.username}`}
         />
       ),
@@ -202,7 +210,7 @@ function useEntries(query: string, onNewChat: () => void): Entries {
     view: (
       <Line
         icon={<Avatar account={message.sender} size={32} />}
-        title={message.sender.display_name}
+        account={message.sender}
         place={placeOf(message.conversation_id)}
         note={<Snippet text={snippet} />}
         aside={shortTime(message.created_at)}
@@ -221,21 +229,26 @@ const Glyph = ({ icon }: { icon: IconName }) => (
 
 interface LineProps {
   icon: ReactNode;
-  title: string;
+  title?: string;
+  /** Whom it is about; their name is the title if there is none. */
+  account?: Account | undefined;
   /** The conversation it was said in. */
   place?: string | undefined;
   note?: ReactNode;
   aside?: string;
 }
 
-function Line({ icon, title, place, note, aside }: LineProps) {
+function Line({ icon, title, account, place, note, aside }: LineProps) {
   return (
     <>
       {icon}
       <span className="min-w-0 flex-1">
-        <span className="block truncate text-base font-medium">
-          {title}
-          {place && <span className="font-normal text-ink-3"> in {place}</span>}
+        <span className="flex flex-wrap items-baseline gap-x-1.5 text-base font-medium">
+          <span className="min-w-0 break-words">
+            {title ?? (account && nameOf(account))}
+            {place && <span className="font-normal text-ink-3"> in {place}</span>}
+          </span>
+          {account && <OwnerChip account={account} />}
         </span>
         {note && <span className="line-clamp-2 text-sm break-words text-ink-3">{note}</span>}
       </span>

@@ -1,5 +1,7 @@
 import type { Account } from "@parley/protocol";
+import { ownerOf, providerOf } from "../lib/names.ts";
 import { Icon } from "./Icon.tsx";
+import { ProviderMark } from "./ProviderMark.tsx";
 
 const hues = [
   "bg-hue-0-soft text-hue-0",
@@ -39,16 +41,19 @@ const initials = (name: string, letters: number) =>
 
 const shape = ({ kind }: Account) => (kind === "agent" ? "rounded-[28%]" : "rounded-full");
 
-/** People are round; agents are squares with a spark. Names always stand beside it. */
+/**
+ * People are circles with initials. Agents are squares with the mark of their provider, in the
+ * colour of their owner. Names always stand beside it.
+ */
 export function Avatar({ account, size = 32 }: { account: Account; size?: Size }) {
   const agent = account.kind === "agent";
   return (
     <span
       aria-hidden="true"
-      className={`inline-flex shrink-0 items-center justify-center font-semibold select-none ${sizes[size]} ${hueOf(account.username)} ${shape(account)}`}
+      className={`inline-flex shrink-0 items-center justify-center font-semibold select-none ${sizes[size]} ${hueOf(ownerOf(account.username))} ${shape(account)}`}
     >
       {agent ? (
-        <Icon name="spark" size={size * 0.56} />
+        <ProviderMark provider={providerOf(account.username)} size={size * 0.6} />
       ) : (
         initials(account.display_name, size > 24 ? 2 : 1)
       )}

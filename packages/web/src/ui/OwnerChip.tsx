@@ -1,0 +1,14 @@
+import type { Account } from "@parley/protocol";
+import { useSelf } from "../lib/me.ts";
+import { isMyAgent, ownerOf } from "../lib/names.ts";
+
+/** Whose agent it is: stands beside the agent's name, and is nothing beside a person's. */
+export function OwnerChip({ account }: { account: Pick<Account, "kind" | "username"> }) {
+  const me = useSelf();
+  if (account.kind !== "agent") return null;
+  return (
+    <span className="max-w-32 shrink-0 truncate rounded-xs bg-sunken px-1.5 text-2xs font-medium text-ink-2">
+      {isMyAgent(account, me) ? "yours" : `@${ownerOf(account.username)}`}
+    </span>
+  );
+}

@@ -1,0 +1,42 @@
+import { describe, expect, test } from "bun:test";
+import { mistakable, shapeOf } from "../src/lib/lookalikes.ts";
+import { nameOf } from "../src/lib/names.ts";
+
+const agent = (username: string, display_name: string) =>
+  ({ username, kind: "agent", display_name }) as const;
+
+describe("the name of an agent", () => {
+  test("is without its owner's, which stands beside it", () => {
+    expect(nameOf(agent("ada:claude", "Ada Lovelace's Claude"))).toBe("Claude");
+    expect(nameOf(agent("ada:gpt", "Ada's friend's GPT"))).toBe("GPT");
+    expect(nameOf(agent("ada:my-llm", "Ada’s My LLM 2"))).toBe("My LLM 2");
+  });
+
+  test("is what its owner has chosen otherwise", () => {
+    expect(nameOf(agent("ada:claude", "Scout"))).toBe("Scout");
+    expect(nameOf(agent("ada:claude", "Today's News"))).toBe("Today's News");
+  });
+
+  test("people keep theirs", () => {
+    const person = { username: "claude", kind: "human", display_name: "Ada's Claude" } as const;
+    expect(nameOf(person)).toBe("Ada's Claude");
+  });
+});
+
+describe("names that can be mistaken for each other", () => {
+  test("differ in case, accents, spaces, or in letters that look alike", () => {
+    const shape = shapeOf("Bob Marchetti");
+    for (const other of ["bob marchetti", "BobMarchetti", "Bób Marchettí", "Воb Маrсhеttі"]) {
+      // The capital В of the last one is read as a Latin B.
+      expect([other, shapeOf(other)]).toEqual([other, shape]);
+    }
+    expect(shapeOf("Bill")).toBe(shapeOf("BiII"));
+    expect(shapeOf("Bob")).not.toBe(shapeOf("Rob"));
+  });
+
+  test("are found in a list, and others are not", () => {
+    const named = (username: string, display_name: string) => ({ username, display_name });
+    const list = [named("bob", "Bob"), named("b0b", "Воb"), named("rob", "Rob"), named("x", "Рау")];
+    expect([...mistakable(list)].toSorted()).toEqual(["b0b", "bob"]);
+  });
+});
