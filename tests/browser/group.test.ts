@@ -56,8 +56,9 @@ test("a reload in the middle of a stream goes on with it", async () => {
   const answer = message(page, "A long answer from the sandbox");
   await answer.waitFor();
   await page.reload();
-  await answer.getByRole("button", { name: "Stop" }).waitFor();
+  await page.getByRole("button", { name: "Stop agents" }).waitFor();
   await answer.getByText("The connection breaks midway").waitFor();
+  await answer.hover();
   await answer.getByRole("button", { name: "Stop" }).click();
   await answer.getByRole("button", { name: "Try again" }).waitFor();
   expect(visit.problems()).toEqual([]);
@@ -68,7 +69,9 @@ test("one's own answer is stopped and asked for again, in its place", async () =
   await using visit = await house().visit(ada, { path });
   const { page } = visit;
   await write(page, `@${agentOf(ada)} slow`);
-  await message(page, "I am in no").getByRole("button", { name: "Stop" }).click();
+  const answer = message(page, "I am in no");
+  await answer.hover();
+  await answer.getByRole("button", { name: "Stop" }).click();
   await message(page, "Stopped").getByRole("button", { name: "Try again" }).click();
   await message(page, "I am in no").nth(1).waitFor();
   await page.getByRole("button", { name: "Stop agents" }).click();

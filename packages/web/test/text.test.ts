@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Account } from "@parley/protocol";
+import { MAX_CONTENT_BYTES as CONTRACT_BYTES } from "@parley/protocol/operations/messages";
+import { bytesLeft, MAX_CONTENT_BYTES } from "../src/chat/limit.ts";
 import { candidates, complete, mentionAt } from "../src/chat/mention.ts";
 import { settle } from "../src/markdown/settle.ts";
 
@@ -64,5 +66,19 @@ describe("handles that are being typed", () => {
       text: "hello @ada , how are you?",
       caret: 11,
     });
+  });
+});
+
+describe("the length of a message", () => {
+  test("is limited as the contract says", () => {
+    expect(MAX_CONTENT_BYTES).toBe(CONTRACT_BYTES);
+  });
+
+  test("is counted in bytes, from near the limit on", () => {
+    expect(bytesLeft("")).toBeNull();
+    expect(bytesLeft("a".repeat(30_000))).toBeNull();
+    expect(bytesLeft("a".repeat(32_768))).toBe(0);
+    expect(bytesLeft("é".repeat(16_000))).toBe(768);
+    expect(bytesLeft("😀".repeat(8_193))).toBe(-4);
   });
 });

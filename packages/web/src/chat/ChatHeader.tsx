@@ -1,11 +1,8 @@
-import { useClient, useMessages } from "@parley/client/react";
-import { complain } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle, count, isMyAgent, others, ownerOf } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
 import { ChatAvatar } from "../shell/ChatItem.tsx";
-import { Button, IconButton } from "../ui/Button.tsx";
-import { toast } from "../ui/Toasts.tsx";
+import { IconButton } from "../ui/Button.tsx";
 import { useTools } from "./context.ts";
 
 interface HeaderProps {
@@ -30,7 +27,6 @@ export function ChatHeader({ details, onDetails }: HeaderProps) {
           <Subtitle />
         </p>
       </div>
-      <Brake />
       <IconButton
         icon={chat.kind === "group" ? "users" : "info"}
         label={chat.kind === "group" ? "Members and agents" : "Details"}
@@ -55,22 +51,4 @@ function Subtitle() {
   return isMyAgent(other, me)
     ? "Your agent · always answers"
     : `Agent of @${ownerOf(other.username)}`;
-}
-
-/** Stops every agent of the conversation; there while one of them is answering. */
-function Brake() {
-  const { chat } = useTools();
-  const client = useClient();
-  const { items } = useMessages(chat.id);
-  const running = items.slice(-30).filter(({ finalized_at, turn }) => turn && !finalized_at);
-  if (running.length === 0 || chat.kind !== "group") return null;
-  const stop = () =>
-    client
-      .stopChatAgents({ chat_id: chat.id })
-      .then(({ stopped }) => toast(`Stopped ${count(stopped, "answer")}.`), complain);
-  return (
-    <Button look="danger" size="small" icon="stop" onClick={stop}>
-      <span className="max-sm:sr-only">Stop agents</span>
-    </Button>
-  );
 }

@@ -6,10 +6,11 @@ import { navigate, type Route } from "../lib/router.ts";
 import { Button } from "../ui/Button.tsx";
 import { ChatHeader } from "./ChatHeader.tsx";
 import { ChatSkeleton } from "./ChatSkeleton.tsx";
-import { Composer, type Writing } from "./Composer.tsx";
+import { Composer, type ComposerHandle, type Writing } from "./Composer.tsx";
 import { ChatContext } from "./context.ts";
 import { DeleteMessage } from "./DeleteMessage.tsx";
 import { Details } from "./Details.tsx";
+import { loadedMessage } from "./loaded.ts";
 import { MessageList, type MessageListHandle } from "./MessageList.tsx";
 import { Receipt } from "./Receipt.tsx";
 
@@ -20,8 +21,9 @@ interface ChatViewProps {
 export function ChatView({ route }: ChatViewProps) {
   const { id } = route;
   const chat = useChat(id);
-  const client = useClient();
+  const { model } = useClient();
   const list = useRef<MessageListHandle>(null);
+  const composer = useRef<ComposerHandle>(null);
   const [problem, setProblem] = useState<unknown>(null);
   const [writing, setWriting] = useState<Writing>({ kind: "new" });
   const [details, setDetails] = useState(false);
@@ -30,8 +32,8 @@ export function ChatView({ route }: ChatViewProps) {
 
   useEffect(() => {
     setProblem(null);
-    client.model.openChat(id).catch(setProblem);
-  }, [client, id]);
+    model.openChat(id).catch(setProblem);
+  }, [model, id]);
 
   const onJump = useCallback((messageId: string) => list.current?.jumpTo(messageId), []);
   const loaded = chat !== null;
@@ -47,11 +49,17 @@ export function ChatView({ route }: ChatViewProps) {
         chat,
         onReply: (message: LocalMessage) => setWriting({ kind: "reply", message }),
         onEdit: (message: LocalMessage) => setWriting({ kind: "edit", message }),
+        onTakeBack: (message: LocalMessage) => {
+          const replied = message.reply_to_id && loadedMessage(model, id, message.reply_to_id);
+          setWriting(replied ? { kind: "reply", message: replied } : { kind: "new" });
+          composer.current?.takeBack(message.content);
+          if (message.client_msg_id) model.discard(message.client_msg_id);
+        },
         onJump,
         onReceipt: setReceipt,
         onDelete: setDoomed,
       },
-    [chat, onJump],
+    [chat, onJump, model, id],
   );
 
   if (!chat && known.current) return <Missing reason="You are no longer part of it." />;
@@ -64,6 +72,7 @@ export function ChatView({ route }: ChatViewProps) {
           <ChatHeader details={details} onDetails={() => setDetails(!details)} />
           <MessageList ref={list} key={id} />
           <Composer
+            ref={composer}
             writing={writing}
             onWriting={setWriting}
             onSent={() => list.current?.toLatest()}

@@ -1,6 +1,15 @@
-import type { LocalMessage } from "@parley/client";
+import type { Client, LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
-import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type Ref,
+  useEffect,
+  useId,
+  useImperativeHandle,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { EmojiPicker } from "../emoji/EmojiPicker.tsx";
 import { complain } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
@@ -9,8 +18,10 @@ import { useTypingAnywhere } from "../lib/shortcuts.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { ComposerBanner } from "./ComposerBanner.tsx";
 import { useTools } from "./context.ts";
+import { bytesLeft, MAX_CONTENT_BYTES } from "./limit.ts";
 import { MentionList } from "./MentionList.tsx";
-import { candidates, complete, mentionAt } from "./mention.ts";
+import { addressed, candidates, complete, mentionAt, unaddressed } from "./mention.ts";
+import { SendButton } from "./SendButton.tsx";
 
 /** What the composer is for at the moment. */
 export type Writing =
@@ -18,16 +29,23 @@ export type Writing =
   | { kind: "reply"; message: LocalMessage }
   | { kind: "edit"; message: LocalMessage };
 
+export interface ComposerHandle {
+  /** Puts a text in front of what is being written, to be changed and sent again. */
+  takeBack: (text: string) => void;
+}
+
 interface ComposerProps {
+  ref: Ref<ComposerHandle>;
   writing: Writing;
   onWriting: (writing: Writing) => void;
   onSent: () => void;
 }
 
-export function Composer({ writing, onWriting, onSent }: ComposerProps) {
+export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
   const { chat } = useTools();
   const me = useSelf();
-  const { model } = useClient();
+  const client = useClient();
+  const { model } = client;
   const id = useId();
   const area = useRef<HTMLTextAreaElement>(null);
   const emoji = useRef<HTMLButtonElement>(null);
@@ -45,6 +63,7 @@ export function Composer({ writing, onWriting, onSent }: ComposerProps) {
       ? candidates(chat.participants, me.username, mention.query)
       : [];
   const active = Math.min(choice, offered.length - 1);
+  const left = bytesLeft(text.trim());
 
   useEffect(() => {
     if (writing.kind === "edit") setText(writing.message.content);
@@ -82,14 +101,51 @@ export function Composer({ writing, onWriting, onSent }: ComposerProps) {
     change(next, at);
   };
 
+  const latest = useRef({ text, caret, put });
+  latest.current = { text, caret, put };
+  useImperativeHandle(
+    ref,
+    () => ({
+      takeBack(returned) {
+        const draft = model.get(`draft:${chat.id}`);
+        const next = draft === "" ? returned : `${returned}\n\n${draft}`;
+        nextCaret.current = returned.length;
+        setText(next);
+        model.setDraft(chat.id, next);
+      },
+    }),
+    [model, chat.id],
+  );
+
+  // An agent that answers only when it is mentioned would not notice a reply.
+  useEffect(() => {
+    if (writing.kind !== "reply" || chat.kind !== "group") return;
+    const { sender } = writing.message;
+    if (sender.kind !== "agent") return;
+    let cancelled = false;
+    void answersUnasked(client, chat.id, sender.username).then((unasked) => {
+      if (cancelled || unasked) return;
+      const { text: now, caret: at, put: write } = latest.current;
+      const next = addressed(now, sender.username);
+      write(next, at + next.length - now.length);
+    });
+    return () => {
+      cancelled = true;
+    };
+  }, [writing, chat.kind, chat.id, client]);
+
   const leave = () => {
     onWriting({ kind: "new" });
-    setText(writing.kind === "edit" ? model.get(`draft:${chat.id}`) : text);
+    if (writing.kind === "edit") setText(model.get(`draft:${chat.id}`));
+    else if (writing.kind === "reply") {
+      const rest = unaddressed(text, writing.message.sender.username);
+      put(rest, rest.length);
+    }
   };
 
   const submit = () => {
     const content = text.trim();
-    if (content === "") return;
+    if (content === "" || isTooLong(left)) return;
     if (writing.kind === "edit") {
       if (content !== writing.message.content) {
         model.edit(writing.message.id, content).catch(complain);
@@ -183,18 +239,13 @@ export function Composer({ writing, onWriting, onSent }: ComposerProps) {
               className="max-sm:hidden"
               onClick={() => setPicking(!picking)}
             />
-            <button
-              type="submit"
-              aria-label={writing.kind === "edit" ? "Save" : "Send"}
-              title={writing.kind === "edit" ? "Save" : "Send"}
-              disabled={text.trim() === ""}
-              // The field keeps the focus, and a phone its keyboard.
-              onMouseDown={(event) => event.preventDefault()}
-              className="inline-flex size-10 shrink-0 items-center justify-center rounded-md bg-accent-fill text-on-accent transition-colors hover:bg-accent-press disabled:bg-sunken disabled:text-ink-3"
-            >
-              <SendGlyph edit={writing.kind === "edit"} />
-            </button>
+            <SendButton
+              edit={writing.kind === "edit"}
+              empty={text.trim() === ""}
+              disabled={text.trim() === "" || isTooLong(left)}
+            />
           </div>
+          <Counter left={left} />
         </form>
         {picking && (
           <EmojiPicker
@@ -216,20 +267,28 @@ const touches = () => matchMedia("(pointer: coarse)").matches;
 const sends = (event: KeyboardEvent) =>
   event.ctrlKey || event.metaKey || !(event.shiftKey || touches());
 
-function SendGlyph({ edit }: { edit: boolean }) {
+const isTooLong = (left: number | null) => left !== null && left < 0;
+
+/** What is left of the limit, once that begins to matter. */
+function Counter({ left }: { left: number | null }) {
   return (
-    <svg
-      aria-hidden="true"
-      width="19"
-      height="19"
-      viewBox="0 0 24 24"
-      fill="none"
-      stroke="currentColor"
-      strokeWidth="2"
-      strokeLinecap="round"
-      strokeLinejoin="round"
+    <p
+      role="status"
+      className={`px-4 text-xs tabular-nums not-empty:pb-2 ${isTooLong(left) ? "text-danger" : "text-ink-3"}`}
     >
-      <path d={edit ? "M5 12.5l4.5 4.5L19 7.5" : "M12 19V5M6 11l6-6 6 6"} />
-    </svg>
+      {left !== null && leftInWords(left)}
+    </p>
   );
+}
+
+function leftInWords(left: number): string {
+  if (left >= 0) return `${left.toLocaleString()} bytes left`;
+  const most = MAX_CONTENT_BYTES.toLocaleString();
+  return `Too long by ${(-left).toLocaleString()} of ${most} bytes. Shorten it, or send it in parts.`;
+}
+
+/** Whether an agent of a group answers every message; if that cannot be asked, it does not. */
+async function answersUnasked(client: Client, chat_id: string, username: string): Promise<boolean> {
+  const { items } = await client.getGroupAgents({ chat_id }).catch(() => ({ items: [] }));
+  return items.some(({ agent, always_on }) => agent.username === username && always_on);
 }

@@ -1,12 +1,15 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
+import { complain } from "../lib/action.ts";
+import { copyText } from "../lib/copy.ts";
 import { useSelf } from "../lib/me.ts";
 import { count, firstName } from "../lib/names.ts";
 import { clockTime, fullTime } from "../lib/time.ts";
-import { Button } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
-import { Notice } from "../ui/Notice.tsx";
+import { toast } from "../ui/Toasts.tsx";
 import { useTools } from "./context.ts";
+import { bytesLeft } from "./limit.ts";
+import { Problem, ProblemButton } from "./Problem.tsx";
 
 interface DeliveryProps {
   message: LocalMessage;
@@ -17,26 +20,9 @@ interface DeliveryProps {
 
 /** Where one's own message stands: on its way, sent, seen, or in need of help. */
 export function Delivery({ message, last, isLastOwn }: DeliveryProps) {
-  const client = useClient();
   const { delivery, client_msg_id, created_at, edited_at } = message;
   if (delivery === "failed" && client_msg_id) {
-    return (
-      <Notice
-        tone="danger"
-        actions={
-          <>
-            <Button size="small" icon="retry" onClick={() => client.model.retry(client_msg_id)}>
-              Try again
-            </Button>
-            <Button size="small" onClick={() => client.model.discard(client_msg_id)}>
-              Discard
-            </Button>
-          </>
-        }
-      >
-        Not sent. {message.failure}
-      </Notice>
-    );
+    return <NotSent message={message} clientMsgId={client_msg_id} />;
   }
   if (!last && !isLastOwn) return null;
   return (
@@ -53,6 +39,36 @@ export function Delivery({ message, last, isLastOwn }: DeliveryProps) {
         isLastOwn && <Seen message={message} />
       )}
     </p>
+  );
+}
+
+interface NotSentProps {
+  message: LocalMessage;
+  clientMsgId: string;
+}
+
+/** What was written is never lost: it can be sent again, changed first, or copied. */
+function NotSent({ message, clientMsgId }: NotSentProps) {
+  const { onTakeBack } = useTools();
+  const { model } = useClient();
+  const { content, failure } = message;
+  const isTooLong = (bytesLeft(content) ?? 0) < 0;
+  const copy = () => copyText(content).then(() => toast("Copied."), complain);
+  return (
+    <Problem
+      actions={
+        <>
+          {!isTooLong && (
+            <ProblemButton onClick={() => model.retry(clientMsgId)}>Try again</ProblemButton>
+          )}
+          <ProblemButton onClick={() => onTakeBack(message)}>Edit</ProblemButton>
+          <ProblemButton onClick={copy}>Copy</ProblemButton>
+          <ProblemButton onClick={() => model.discard(clientMsgId)}>Discard</ProblemButton>
+        </>
+      }
+    >
+      {isTooLong ? "Not sent: it is too long." : `Not sent. ${failure ?? ""}`}
+    </Problem>
   );
 }
 

@@ -16,7 +16,7 @@ import { useSelf } from "../lib/me.ts";
 import { useTools } from "./context.ts";
 import { MessageRow } from "./MessageRow.tsx";
 import { leaveAt, type Place, placeIn } from "./places.ts";
-import { type Row, rowsOf } from "./rows.ts";
+import { outdatedAnswers, type Row, rowsOf } from "./rows.ts";
 
 /** Where the list begins: where the person was, at the latest message, or at a certain one. */
 export type Start = "left" | "latest" | { message: string };
@@ -102,6 +102,14 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
     if (aim && aimed >= 0) virtual.scrollToIndex(aimed, { align: "center" });
   }, [aim, aimed, virtual]);
 
+  const unsent = rows.at(-1)?.message.delivery === "sending" ? rows.at(-1)?.key : undefined;
+  // What one has just written is in sight, wherever one was reading before.
+  useLayoutEffect(() => {
+    if (unsent === undefined) return;
+    setAim(null);
+    virtual.scrollToEnd();
+  }, [unsent, virtual]);
+
   useStayingAtEnd(
     box,
     useCallback(() => virtual.scrollToEnd(), [virtual]),
@@ -140,6 +148,7 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
     requestAnimationFrame(() => rowElement(box.current, to)?.focus());
   };
 
+  const outdated = useMemo(() => outdatedAnswers(items), [items]);
   const lastOwn = useMemo(() => lastSent(items, me.username), [items, me.username]);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: it only takes note that somebody scrolls
@@ -175,6 +184,7 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
                   tabbable={index === lastShown}
                   flash={aim?.id === row.message.id}
                   isLastOwn={row.message === lastOwn}
+                  outdated={outdated.has(row.message.id)}
                 />
               </div>
             );

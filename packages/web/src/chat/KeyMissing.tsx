@@ -2,8 +2,7 @@ import { useAgents, useClient } from "@parley/client/react";
 import { giveSandboxKey } from "../agents/sandbox.ts";
 import { useAction, wordsFor } from "../lib/action.ts";
 import { navigate } from "../lib/router.ts";
-import { Button } from "../ui/Button.tsx";
-import { Notice } from "../ui/Notice.tsx";
+import { Problem, ProblemButton } from "./Problem.tsx";
 
 interface KeyMissingProps {
   /** The agent, which is one's own. */
@@ -21,23 +20,21 @@ export function KeyMissing({ username, onRetry }: KeyMissingProps) {
     await onRetry();
   };
   const actions = hasKey ? (
-    <Button size="small" icon="retry" busy={busy} onClick={() => run(onRetry)}>
+    <ProblemButton busy={busy} onClick={() => run(onRetry)}>
       Try again
-    </Button>
+    </ProblemButton>
   ) : (
     <>
-      <Button size="small" icon="spark" busy={busy} onClick={() => run(trySandbox)}>
+      <ProblemButton busy={busy} onClick={() => run(trySandbox)}>
         Try the sandbox
-      </Button>
-      <Button size="small" icon="key" onClick={() => navigate("/agents")}>
-        Set a key
-      </Button>
+      </ProblemButton>
+      <ProblemButton onClick={() => navigate("/agents")}>Set a key</ProblemButton>
     </>
   );
-  const what = hasKey ? "It had no API key then." : "It has no API key yet.";
+  if (error !== null) return <Problem actions={actions}>{wordsFor(error)}</Problem>;
   return (
-    <Notice tone={error === null ? "warn" : "danger"} icon="key" actions={actions}>
-      {error === null ? what : wordsFor(error)}
-    </Notice>
+    <Problem tone="quiet" icon="key" actions={actions}>
+      {hasKey ? "It had no API key then." : "It has no API key yet."}
+    </Problem>
   );
 }

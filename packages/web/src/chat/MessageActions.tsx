@@ -23,15 +23,26 @@ export function MessageActions({ message, mine }: ActionsProps) {
 }
 
 function Toolbar({ message, mine }: ActionsProps) {
-  const { onReply } = useTools();
+  const { chat, onReply } = useTools();
+  const me = useSelf();
   const client = useClient();
   const emoji = useRef<HTMLButtonElement>(null);
   const [picking, setPicking] = useState(false);
   const items = useItems(message, mine);
+  const { id, turn, finalized_at } = message;
+  const stoppable = turn && !finalized_at && maySteer(message, chat, me, client.model);
   return (
     <div
       className={`invisible absolute z-10 flex rounded-md bg-raised p-0.5 shadow-pop group-focus-within:visible group-hover:visible has-aria-expanded:visible ${place(mine, message)}`}
     >
+      {stoppable && (
+        <IconButton
+          icon="stop"
+          label="Stop"
+          small
+          onClick={() => client.stopAgentTurn({ message_id: id }).catch(complain)}
+        />
+      )}
       <IconButton
         ref={emoji}
         icon="smile"

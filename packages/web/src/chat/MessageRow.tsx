@@ -16,6 +16,8 @@ interface MessageRowProps extends Omit<Row, "key"> {
   tabbable: boolean;
   flash: boolean;
   isLastOwn: boolean;
+  /** It answers a question that was edited since. */
+  outdated: boolean;
 }
 
 export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
@@ -52,7 +54,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
             </div>
             <MessageActions message={message} mine={mine} />
           </div>
-          <TurnNote message={message} />
+          <TurnNote message={message} outdated={props.outdated} />
           <Reactions message={message} />
           {mine && <Delivery message={message} last={last} isLastOwn={props.isLastOwn} />}
         </div>

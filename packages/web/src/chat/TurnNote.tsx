@@ -4,78 +4,69 @@ import { useAction, wordsFor } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
-import { Button } from "../ui/Button.tsx";
-import { Notice } from "../ui/Notice.tsx";
 import { useTools } from "./context.ts";
 import { KeyMissing } from "./KeyMissing.tsx";
+import { Problem, ProblemButton } from "./Problem.tsx";
 import { maySteer } from "./steer.ts";
 
-/** How an agent's turn stands, and what can be done about it, in its place. */
-export function TurnNote({ message }: { message: LocalMessage }) {
+interface TurnNoteProps {
+  message: LocalMessage;
+  /** The question was edited after this answer began. */
+  outdated: boolean;
+}
+
+/** How an agent's turn ended, and what can be done about it, in its place. */
+export function TurnNote({ message, outdated }: TurnNoteProps) {
   const { chat } = useTools();
   const me = useSelf();
   const client = useClient();
   const { busy, error, run } = useAction();
   const { id, sender, turn, finalized_at } = message;
-  if (!turn || turn.status === "complete") return null;
+  if (!turn || !finalized_at) return null;
   const may = maySteer(message, chat, me, client.model);
-
-  if (!finalized_at) {
-    if (!may) return null;
+  const retry = () => client.retryAgentTurn({ message_id: id });
+  const again = (label: string) =>
+    may && (
+      <ProblemButton busy={busy} onClick={() => run(retry)}>
+        {label}
+      </ProblemButton>
+    );
+  if (error !== null) return <Problem actions={again("Try again")}>{wordsFor(error)}</Problem>;
+  if (outdated && may) {
     return (
-      <Button
-        size="small"
-        look="quiet"
-        icon="stop"
-        busy={busy}
-        className="-ml-2.5 self-start"
-        onClick={() => run(() => client.stopAgentTurn({ message_id: id }))}
-      >
-        Stop
-      </Button>
+      <Problem tone="quiet" icon="edit" actions={again("Answer again")}>
+        The question was edited since.
+      </Problem>
     );
   }
-  const retry = () => client.retryAgentTurn({ message_id: id });
-  const again = may && (
-    <Button size="small" icon="retry" busy={busy} onClick={() => run(retry)}>
-      Try again
-    </Button>
-  );
+  if (turn.status === "complete") return null;
   if (turn.status === "stopped") {
     return (
-      <p className="flex items-center gap-3 text-sm text-ink-3">
-        Stopped {again} {error !== null && wordsFor(error)}
-      </p>
+      <Problem tone="quiet" icon="stop" actions={again("Try again")}>
+        Stopped
+      </Problem>
     );
   }
   const mine = isMyAgent(sender, me);
   if (mine && turn.error?.code === "key_missing")
     return <KeyMissing username={sender.username} onRetry={retry} />;
-  const aboutKey = turn.error?.code === "key_rejected";
-  const aboutBudget = turn.error?.code === "budget_exceeded";
-  const remedy = mine && (aboutKey || aboutBudget) && (
-    <Button
-      size="small"
-      look="primary"
-      icon={aboutKey ? "key" : "settings"}
-      onClick={() => navigate("/agents")}
-    >
-      {aboutKey ? "Set a key" : "Change the limits"}
-    </Button>
-  );
+  const remedy = mine && remedies[turn.error?.code ?? ""];
   return (
-    <Notice
-      tone="danger"
+    <Problem
       actions={
-        (remedy || again) && (
-          <>
-            {remedy}
-            {again}
-          </>
-        )
+        <>
+          {remedy && <ProblemButton onClick={() => navigate("/agents")}>{remedy}</ProblemButton>}
+          {again("Try again")}
+        </>
       }
     >
-      {error !== null ? wordsFor(error) : turn.error?.message}
-    </Notice>
+      {turn.error?.message}
+    </Problem>
   );
 }
+
+/** What the owner of an agent can do about a failure, on the page of the agents. */
+const remedies: Record<string, string> = {
+  key_rejected: "Set a key",
+  budget_exceeded: "Change the limits",
+};

@@ -6,6 +6,8 @@ export interface ChatTools {
   chat: LocalChat;
   onReply: (message: LocalMessage) => void;
   onEdit: (message: LocalMessage) => void;
+  /** Puts a message that could not be sent back into the composer. */
+  onTakeBack: (message: LocalMessage) => void;
   /** Shows a message, wherever in the history it stands. */
   onJump: (messageId: string) => void;
   onReceipt: (messageId: string) => void;

@@ -35,3 +35,11 @@ export function complete(text: string, caret: number, mention: Mention, username
   const before = `${text.slice(0, mention.start)}@${username} `;
   return { text: before + text.slice(caret).replace(/^ /, ""), caret: before.length };
 }
+
+/** The text with an account's handle in front of it, unless it is mentioned already. */
+export const addressed = (text: string, username: string): string =>
+  text.toLowerCase().includes(`@${username}`) ? text : `@${username} ${text}`;
+
+/** The text without the handle that `addressed` has put in. */
+export const unaddressed = (text: string, username: string): string =>
+  text.startsWith(`@${username} `) ? text.slice(username.length + 2) : text;

@@ -71,3 +71,22 @@ const together = (one: LocalMessage | undefined, next: LocalMessage) =>
   one.sender.username === next.sender.username &&
   next.reply_to_id === null &&
   Date.parse(next.created_at) - Date.parse(one.created_at) < TOGETHER_MS;
+
+/** The latest answers to messages that were edited after these answers began. */
+export function outdatedAnswers(messages: readonly LocalMessage[]): ReadonlySet<string> {
+  const editedAt = new Map<string, string>();
+  for (const { id, edited_at } of messages) if (edited_at) editedAt.set(id, edited_at);
+  if (editedAt.size === 0) return NONE;
+  const latest = new Map<string, LocalMessage>();
+  for (const message of messages) {
+    const trigger = message.turn?.triggered_by;
+    if (trigger && editedAt.has(trigger))
+      latest.set(`${trigger} ${message.sender.username}`, message);
+  }
+  const outdated = [...latest.values()].filter(
+    ({ turn, created_at }) => created_at < (editedAt.get(turn?.triggered_by ?? "") ?? ""),
+  );
+  return new Set(outdated.map(({ id }) => id));
+}
+
+const NONE: ReadonlySet<string> = new Set();

@@ -1,0 +1,47 @@
+import type { ReactNode } from "react";
+import { Icon, type IconName } from "../ui/Icon.tsx";
+
+interface ProblemProps {
+  /** `quiet` is for remarks that are no failures. */
+  tone?: "danger" | "quiet";
+  icon?: IconName;
+  children: ReactNode;
+  actions?: ReactNode;
+}
+
+/** One quiet line about a message, with the buttons that help. */
+export function Problem({ tone = "danger", icon = "alert", children, actions }: ProblemProps) {
+  return (
+    <div className="flex max-w-full flex-wrap items-center gap-x-1 text-sm">
+      <p className="flex min-w-0 items-center gap-1.5 py-1 pr-1.5">
+        <span className={tone === "danger" ? "text-danger" : "text-ink-3"}>
+          <Icon name={icon} size={15} />
+        </span>
+        <span className={`min-w-0 ${tone === "danger" ? "text-danger" : "text-ink-2"}`}>
+          {children}
+        </span>
+      </p>
+      {actions}
+    </div>
+  );
+}
+
+interface ProblemButtonProps {
+  onClick: () => void;
+  busy?: boolean;
+  children: ReactNode;
+}
+
+export function ProblemButton({ onClick, busy = false, children }: ProblemButtonProps) {
+  return (
+    <button
+      type="button"
+      disabled={busy}
+      aria-busy={busy || undefined}
+      onClick={onClick}
+      className="inline-flex h-8 items-center rounded-sm px-1.5 font-medium whitespace-nowrap text-accent transition-colors hover:bg-hover disabled:opacity-55 pointer-coarse:h-11"
+    >
+      {children}
+    </button>
+  );
+}

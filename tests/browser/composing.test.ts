@@ -1,0 +1,203 @@
+import { expect } from "bun:test";
+import { agentOf, groupOf, type Person } from "../support/client.ts";
+import {
+  composer,
+  giveSandboxKey,
+  message,
+  prepare,
+  scroller,
+  sharedHouse,
+  test,
+  write,
+} from "./support.ts";
+
+const house = sharedHouse();
+
+async function direct() {
+  const ada = await house().person("ada");
+  await giveSandboxKey(ada);
+  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  return { ada, chat, path: `/c/${chat.id}` };
+}
+
+async function withBob() {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  const chat = await groupOf(ada, bob);
+  return { ada, bob, chat, path: `/c/${chat.id}` };
+}
+
+test("a counter appears near the limit, and too long a message stays in the composer", async () => {
+  const { ada, path } = await withBob();
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  const counter = page.locator("form").getByRole("status");
+  const send = page.getByRole("button", { name: "Send" });
+  await composer(page).fill("a".repeat(20_000));
+  expect(await page.locator("form").getByText("bytes").count()).toBe(0);
+
+  await composer(page).fill("a".repeat(32_000));
+  await counter.getByText("768 bytes left").waitFor();
+  expect(await send.isEnabled()).toBe(true);
+
+  // The limit is in bytes, of which this letter takes two.
+  const tooLong = "é".repeat(16_400);
+  await composer(page).fill(tooLong);
+  await counter.getByText("Too long by 32 of 32,768 bytes").waitFor();
+  expect(await send.isDisabled()).toBe(true);
+  await composer(page).press("Enter");
+  expect(await composer(page).inputValue()).toBe(tooLong);
+
+  await composer(page).press("End");
+  for (let letter = 0; letter < 16; letter++) await composer(page).press("Backspace");
+  await composer(page).press("Enter");
+  await message(page, "éé").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a message that could not be sent is edited or copied back", async () => {
+  const { ada, chat, path } = await withBob();
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await composer(page).waitFor();
+  const content = `Too long ${"a".repeat(33_000)}`;
+  // As an earlier version of the client has left it behind.
+  await page.evaluate(([key, kept]) => localStorage.setItem(key, kept), [
+    `parley:outbox:${ada.username}`,
+    JSON.stringify([
+      {
+        id: crypto.randomUUID(),
+        chat_id: chat.id,
+        content,
+        reply_to_id: null,
+        created_at: new Date().toISOString(),
+        failure: "content must have 1 to 32768 bytes of UTF-8",
+      },
+    ]),
+  ] as const);
+  await page.reload();
+  const failed = message(page, "Too long aaa");
+  await failed.getByText("it is too long").waitFor();
+  await failed.getByRole("button", { name: "Copy" }).click();
+  await page.getByText("Copied.").waitFor();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(content);
+
+  await composer(page).fill("A draft");
+  await failed.getByRole("button", { name: "Edit" }).click();
+  await failed.waitFor({ state: "detached" });
+  expect(await composer(page).inputValue()).toBe(`${content}\n\nA draft`);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("Stop is in the composer while an answer streams, and Send beside it once there is text", async () => {
+  const { ada, path } = await direct();
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await write(page, "slow");
+  await message(page, "I am in no hurry").waitFor();
+  const form = page.locator("form");
+  await form.getByRole("button", { name: "Stop" }).waitFor();
+  expect(await form.getByRole("button", { name: "Send" }).count()).toBe(0);
+  await composer(page).fill("And then?");
+  await form.getByRole("button", { name: "Send" }).waitFor();
+  await form.getByRole("button", { name: "Stop" }).click();
+  await message(page, "Stopped").waitFor();
+  await form.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+  expect(await composer(page).inputValue()).toBe("And then?");
+  expect(visit.problems()).toEqual([]);
+});
+
+test("an answer to a question that was edited offers to answer again, also after a reload", async () => {
+  const { ada, path } = await direct();
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await write(page, "help");
+  const answer = message(page, "I am the built-in sandbox").first();
+  await answer.getByText("store a real API key").waitFor();
+  await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+  await composer(page).press("ArrowUp");
+  await page.getByRole("textbox", { name: "Edit message" }).fill("alert");
+  await page.keyboard.press("Enter");
+  await answer.getByText("The question was edited since.").waitFor();
+  await page.reload();
+  await answer.getByRole("button", { name: "Answer again" }).click();
+  await page.getByRole("region", { name: "AAPL price alert" }).waitFor();
+  await page.getByText("The question was edited since.").waitFor({ state: "detached" });
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a reply to an agent that waits to be mentioned mentions it", async () => {
+  const { ada, chat, path } = await withBob();
+  await giveSandboxKey(ada);
+  const agent = agentOf(ada);
+  await prepare(ada, "addGroupAgent", { chat_id: chat.id, agent_username: agent });
+  await ada.call("sendMessage", { chat_id: chat.id, content: `@${agent} help` });
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  const answer = message(page, "store a real API key");
+  const reply = async () => {
+    await answer.hover();
+    await answer.getByRole("button", { name: "Reply" }).click();
+  };
+  await answer.waitFor();
+  await page.getByRole("button", { name: "Stop agents" }).waitFor({ state: "detached" });
+  await reply();
+  await page.waitForFunction(
+    (handle) => document.querySelector("textarea")?.value === `@${handle} `,
+    agent,
+  );
+  // Who does not reply after all has an empty composer again.
+  await composer(page).press("Escape");
+  expect(await composer(page).inputValue()).toBe("");
+  await reply();
+  await composer(page).press("End");
+  await page.keyboard.type("alert");
+  await page.keyboard.press("Enter");
+  await page.getByRole("region", { name: "AAPL price alert" }).waitFor();
+
+  await prepare(ada, "setGroupAgentMode", {
+    chat_id: chat.id,
+    agent_username: agent,
+    always_on: true,
+  });
+  await reply();
+  await page.keyboard.type("form");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Submit" }).waitFor();
+  const { items } = await ada.call("getChatHistory", { chat_id: chat.id, limit: 2 });
+  expect(items[0]?.content).toBe("form");
+  expect(visit.problems()).toEqual([]);
+});
+
+test("one's own reply is in sight, wherever one was reading", async () => {
+  const { ada, bob, chat, path } = await withBob();
+  for (let number = 1; number <= 90; number++) {
+    await say(bob, chat.id, `Message number ${number}, ${"as it is. ".repeat(number % 7)}`);
+  }
+  await prepare(ada, "readChat", {
+    chat_id: chat.id,
+    seq: (await ada.call("getChat", { chat_id: chat.id })).seq,
+  });
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await message(page, "number 90,").waitFor();
+  const old = message(page, "number 30,");
+  while (!(await old.isVisible())) {
+    await scroller(page).evaluate((box) => box.scrollBy(0, -600));
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+  }
+  await old.hover();
+  await old.getByRole("button", { name: "Reply" }).click();
+  await page.keyboard.type("I have just read this.");
+  await page.keyboard.press("Enter");
+  await message(page, "I have just read this.").waitFor();
+  await page.waitForFunction(() => {
+    const end = [...document.querySelectorAll("article")].at(-1);
+    const bottom = end?.getBoundingClientRect().bottom ?? Number.POSITIVE_INFINITY;
+    const top = document.querySelector("form")?.getBoundingClientRect().top ?? 0;
+    return end?.textContent.includes("I have just read this.") && bottom <= top;
+  });
+  expect(visit.problems()).toEqual([]);
+});
+
+const say = (who: Person, chat_id: string, content: string) =>
+  who.call("sendMessage", { chat_id, content });
