@@ -2,7 +2,16 @@
  * The load, in a process of its own. Each scenario reads its input from a file and prints what it
  * measured as JSON. Counts and times are bounded.
  */
-import { readFileSync } from "node:fs";
+import {
+  closeSync,
+  fdatasync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
 
 const [scenario, file] = process.argv.slice(2);
 const MOST_MS = 120_000;
@@ -11,10 +20,18 @@ setTimeout(() => {
   process.exit(1);
 }, MOST_MS).unref();
 
-/** A process's CPU so far, so that only the load itself is counted, not the connecting. */
+/**
+ * A process's CPU so far, in microseconds, so that only the load itself is counted, not the
+ * connecting. Summed over its threads, because that counter has nanoseconds and the sum that the
+ * kernel keeps for the process has ticks of ten milliseconds.
+ */
 function cpuOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+  let nanoseconds = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const [running] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ");
+    nanoseconds += Number(running);
+  }
+  return nanoseconds / 1000;
 }
 
 /** The same for a process and its children, as PostgreSQL has one for each session. */
@@ -98,6 +115,8 @@ async function load({ url, pid, tokens, senders, warmup, window, receivers, ...p
   let cpu = 0;
   let before = new Map<string, number>();
   const done = Promise.withResolvers<void>();
+  // One server is measured several times: an id that was used before would make no message.
+  const run = crypto.randomUUID().slice(0, 8);
   const content = "as long as the messages that people send each other mostly are, more or less";
   const bySocket = new Map(senders.map((sender) => [sender.place, sender]));
 
@@ -111,7 +130,7 @@ async function load({ url, pid, tokens, senders, warmup, window, receivers, ...p
       if (sender && sent < messages) send(sender);
     } else if (text.startsWith('{"method":"events.messageNew"')) {
       deliveries++;
-      const index = Number(/"client_msg_id":"b(\d+)"/.exec(text)?.[1]);
+      const index = Number(/"client_msg_id":"b[0-9a-f]+-(\d+)"/.exec(text)?.[1]);
       deliveredAt[index] = now - (sentAt[index] as number);
     } else {
       done.reject(new Error(`an unexpected frame: ${text.slice(0, 200)}`));
@@ -128,7 +147,7 @@ async function load({ url, pid, tokens, senders, warmup, window, receivers, ...p
     const index = sent++;
     sentAt[index] = performance.now();
     sockets[place]?.send(
-      `{"id":${index},"method":"messages.send","params":{"conversation_id":"${conversation}","content":"${content}","client_msg_id":"b${index}"}}`,
+      `{"id":${index},"method":"messages.send","params":{"conversation_id":"${conversation}","content":"${content}","client_msg_id":"b${run}-${index}"}}`,
     );
   }
 
@@ -198,6 +217,27 @@ async function calls({ url, pid, token, conversation, count }: Calls) {
       opened.terminate();
     }),
   };
+}
+
+const SYNCS = 300;
+
+/** How long the disk takes to sync one small append: the least that a stored message can take. */
+async function sync({ folder }: { folder: string }) {
+  const path = join(folder, "sync");
+  const descriptor = openSync(path, "w");
+  const page = Buffer.alloc(4096, 1);
+  const times = new Float64Array(SYNCS);
+  for (let round = 0; round < SYNCS; round++) {
+    const started = performance.now();
+    writeSync(descriptor, page);
+    await new Promise<void>((resolve, reject) =>
+      fdatasync(descriptor, (error) => (error ? reject(error) : resolve())),
+    );
+    times[round] = performance.now() - started;
+  }
+  closeSync(descriptor);
+  rmSync(path);
+  return { sync_p50: percentile(times, 0.5) };
 }
 
 interface Streams {
@@ -316,6 +356,7 @@ const scenarios: Record<string, (input: never) => Promise<unknown>> = {
   load,
   idle,
   calls,
+  sync,
   streams,
 };
 const run = scenarios[scenario ?? ""];

@@ -85,3 +85,11 @@ async function firstMatch(stream: ReadableStream<Uint8Array>, pattern: RegExp): 
     }
   }
 }
+
+export async function freePort(): Promise<number> {
+  const probe = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const { port } = probe;
+  await probe.stop(true);
+  if (port === undefined) throw new Error("no port is free");
+  return port;
+}

@@ -1,0 +1,189 @@
+import { FLOOR, LIMITS, MAIN, range, temporaryFolder, WINDOWS } from "./environment.ts";
+import { generate, type Measured, startPinned } from "./process.ts";
+import type { Measurement } from "./report.ts";
+import { type Seed, seed } from "./seed.ts";
+
+/** What the generator reports of one window. */
+interface LoadResult {
+  rate: number;
+  cpu_us: number;
+  messages: number;
+  deliveries: number;
+  ack_p50: number;
+  ack_p99: number;
+  delivered_p50: number;
+  delivered_p99: number;
+}
+
+interface Plan {
+  title: string;
+  people: number;
+  /** Each conversation's members, as places in `people`. */
+  groups: number[][];
+  /** Who writes into which conversation; each keeps `window` messages in flight. */
+  senders: { place: number; group: number }[];
+  window: number;
+  messages: number;
+  /** Sockets that receive each message. */
+  receivers: number;
+  /** What the ratio of CPU is taken of, and the most it should be. */
+  per: "message" | "delivery";
+  goal: number;
+}
+
+/** Conversations of two, with so many messages in flight in all. */
+export function pairs(senders: number, window: number, messages: number, goal: number) {
+  const groups = range(senders).map((pair) => [2 * pair, 2 * pair + 1]);
+  return compare({
+    title: `conversations of two, ${senders * window} in flight`,
+    people: 2 * senders,
+    groups,
+    senders: range(senders).map((pair) => ({ place: 2 * pair, group: pair })),
+    window,
+    messages,
+    receivers: 2,
+    per: "message",
+    goal,
+  });
+}
+
+/** One group in which everybody is connected and some write. */
+export function group(members: number, senders: number, messages: number, goal: number) {
+  return compare({
+    title: `a group of ${members}, ${senders} in flight`,
+    people: members,
+    groups: [range(members)],
+    senders: range(senders).map((place) => ({ place, group: 0 })),
+    window: 1,
+    messages,
+    receivers: members,
+    per: "delivery",
+    goal,
+  });
+}
+
+async function compare(plan: Plan): Promise<Measurement[]> {
+  using folder = temporaryFolder();
+  const made = await seed(folder.path, plan);
+  await using floor = await startPinned(FLOOR, {
+    FLOOR: JSON.stringify({ subscriptions: subscriptions(plan, made) }),
+  });
+  await using parley = await startPinned(MAIN, {
+    PARLEY_DATA: folder.path,
+    PARLEY_LIMITS: LIMITS,
+  });
+  const results = { floor: [] as LoadResult[], parley: [] as LoadResult[] };
+  // The first window of each only warms it up.
+  for (let window = 0; window <= WINDOWS; window++) {
+    for (const [name, server] of Object.entries({ floor, parley })) {
+      const result = await generate<LoadResult>("load", input(plan, made, server));
+      if (window > 0) results[name as "floor" | "parley"].push(result);
+    }
+  }
+  return rows(plan, results.parley, results.floor);
+}
+
+type Shape = Pick<Plan, "senders" | "window" | "messages" | "receivers">;
+
+const input = (plan: Shape, made: Seed, server: Measured) => ({
+  url: server.url,
+  pid: server.pid,
+  tokens: made.tokens,
+  senders: plan.senders.map(({ place, group: index }) => ({
+    place,
+    conversation: made.conversations[index],
+  })),
+  window: plan.window,
+  messages: plan.messages,
+  warmup: Math.ceil(plan.messages / 10),
+  receivers: plan.receivers,
+});
+
+function subscriptions({ groups }: Plan, made: Seed): Record<string, string[]> {
+  const heard: Record<string, string[]> = {};
+  for (const [index, members] of groups.entries()) {
+    for (const place of members) {
+      heard[made.tokens[place] ?? ""] = [made.conversations[index] ?? ""];
+    }
+  }
+  return heard;
+}
+
+function rows(
+  { title: scenario, per, goal }: Plan,
+  parley: readonly LoadResult[],
+  floor: readonly LoadResult[],
+): Measurement[] {
+  const row = (
+    metric: string,
+    unit: string,
+    value: (result: LoadResult) => number,
+  ): Measurement => ({
+    scenario,
+    metric,
+    unit,
+    parley: parley.map(value),
+    floor: floor.map(value),
+  });
+  const units = (result: LoadResult) => (per === "message" ? result.messages : result.deliveries);
+  return [
+    { ...row(`CPU per ${per}`, "µs", (result) => result.cpu_us / units(result)), goal },
+    row("messages a second", "1/s", ({ rate }) => rate),
+    row("acknowledged p50", "ms", ({ ack_p50 }) => ack_p50),
+    row("acknowledged p99", "ms", ({ ack_p99 }) => ack_p99),
+    row("delivered p50", "ms", ({ delivered_p50 }) => delivered_p50),
+    row("delivered p99", "ms", ({ delivered_p99 }) => delivered_p99),
+  ];
+}
+
+/** One message at a time: what it costs, and how long it takes beyond one sync of the same disk. */
+export async function single(): Promise<Measurement[]> {
+  using folder = temporaryFolder();
+  const plan = {
+    people: 2,
+    groups: [[0, 1]],
+    senders: [{ place: 0, group: 0 }],
+    window: 1,
+    messages: 2000,
+    receivers: 2,
+  };
+  const made = await seed(folder.path, plan);
+  await using server = await startPinned(MAIN, {
+    PARLEY_DATA: folder.path,
+    PARLEY_LIMITS: LIMITS,
+  });
+  const results: LoadResult[] = [];
+  const syncs: number[] = [];
+  for (let window = 0; window <= WINDOWS; window++) {
+    const result = await generate<LoadResult>("load", input(plan, made, server));
+    const { sync_p50 } = await generate<{ sync_p50: number }>("sync", { folder: folder.path });
+    if (window === 0) continue;
+    results.push(result);
+    syncs.push(sync_p50);
+  }
+  const row = (metric: string, parley: number[], goal?: number): Measurement => ({
+    scenario: "one message at a time",
+    metric,
+    unit: "µs",
+    parley,
+    ...(goal !== undefined && { goal }),
+  });
+  const toDelivery = (delivered_p50: number, window: number) =>
+    (delivered_p50 - (syncs[window] ?? 0)) * 1000;
+  return [
+    row(
+      "CPU per message",
+      results.map(({ cpu_us, messages }) => cpu_us / messages),
+      150,
+    ),
+    row(
+      "delivered beyond one disk sync, p50",
+      results.map(({ delivered_p50 }, window) => toDelivery(delivered_p50, window)),
+      150,
+    ),
+    row(
+      "one disk sync, p50",
+      syncs.map((ms) => ms * 1000),
+    ),
+  ];
+}

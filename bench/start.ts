@@ -1,0 +1,28 @@
+import { LIMITS, MAIN, temporaryFolder, WINDOWS } from "./environment.ts";
+import { startPinned } from "./process.ts";
+import type { Measurement } from "./report.ts";
+
+/** From starting the process with an empty data folder until `/ready` answers. */
+export async function start(): Promise<Measurement[]> {
+  const times: number[] = [];
+  for (let window = 0; window <= WINDOWS; window++) {
+    using folder = temporaryFolder();
+    const started = performance.now();
+    await using server = await startPinned(MAIN, {
+      PARLEY_DATA: folder.path,
+      PARLEY_LIMITS: LIMITS,
+    });
+    const { ok } = await fetch(`${server.url}/ready`);
+    if (!ok) throw new Error("the server is not ready after it said where it listens");
+    if (window > 0) times.push(performance.now() - started);
+  }
+  return [
+    {
+      scenario: "start",
+      metric: "ready with an empty folder",
+      unit: "ms",
+      parley: times,
+      goal: 300,
+    },
+  ];
+}
