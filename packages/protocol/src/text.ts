@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cleanName, isReservedName } from "./names.ts";
 
 const utf8 = new TextEncoder();
 
@@ -27,15 +28,27 @@ export const text = (min: number, max: number) =>
     })
     .meta({ minLength: min, maxLength: max });
 
-/** Text shown on one line: a name or a title. */
+/** Room for invisible characters that are removed, and a bound for the work of removing them. */
+const RAW_PER_CHARACTER = 32;
+
+/** Text shown on one line: a name or a title, without invisible and direction-changing characters. */
 export const line = (min: number, max: number) =>
   anyText
-    .transform((value) => value.trim())
+    .refine((value) => value.length <= max * RAW_PER_CHARACTER, {
+      message: `must have ${min} to ${max} characters`,
+      abort: true,
+    })
+    .transform(cleanName)
     .pipe(
       text(min, max).refine((value) => !/\p{Cc}/u.test(value), {
         message: "must not contain line breaks or control characters",
       }),
     );
+
+/** The name of a person or an agent. Names of the service itself and its staff are reserved. */
+export const displayName = line(1, 64).refine((value) => !isReservedName(value), {
+  message: "is reserved",
+});
 
 /** Content of a message: Markdown with the component markup. */
 export const content = (maxBytes: number) =>

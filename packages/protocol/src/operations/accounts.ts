@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { cursor, limit, operation, page } from "../operation.ts";
 import { Account } from "../records.ts";
-import { line, text, username } from "../text.ts";
+import { displayName, text, username } from "../text.ts";
 
 export const getMe = operation({
   name: "getMe",
@@ -38,6 +38,6 @@ export const updateMe = operation({
   name: "updateMe",
   socket: "accounts.update",
   summary: "Changes the caller's display name.",
-  input: z.object({ display_name: line(1, 64) }),
+  input: z.object({ display_name: displayName }),
   output: Account,
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
 import { AgentLimits, AgentProfile, KeyTest, TurnReceipt, UsageRow } from "../records.ts";
-import { anyText, line, text, timestamp, uuid } from "../text.ts";
+import { anyText, displayName, line, text, timestamp, uuid } from "../text.ts";
 
 const provider = text(1, 32).meta({ description: "The agent provider, such as `claude`." });
 const apiKey = anyText
@@ -62,7 +62,7 @@ export const setAgentProfile = operation({
   summary: "Changes an agent's name, model or instructions; null returns to the default.",
   input: z.object({
     provider,
-    display_name: line(1, 64).optional(),
+    display_name: displayName.optional(),
     model: line(1, 128).nullable().optional(),
     instructions: text(0, 8000).nullable().optional(),
   }),

@@ -1,9 +1,12 @@
 import { z } from "zod";
+import { isReservedName } from "../names.ts";
 import { operation } from "../operation.ts";
 import { Session, SignedIn } from "../records.ts";
-import { anyText, line, text, username, uuid } from "../text.ts";
+import { anyText, displayName, text, username, uuid } from "../text.ts";
 
-const password = text(8, 1024);
+const password = text(8, 1024).meta({
+  description: "The most common passwords, single patterns and the username are refused.",
+});
 
 export const signUp = operation({
   name: "signUp",
@@ -13,9 +16,10 @@ export const signUp = operation({
   input: z.object({
     username: anyText
       .toLowerCase()
-      .regex(/^[a-z0-9_]{2,32}$/, "must be 2 to 32 letters, digits or underscores"),
+      .regex(/^[a-z0-9_]{2,32}$/, "must be 2 to 32 letters, digits or underscores")
+      .refine((value) => !isReservedName(value), { message: "is reserved" }),
     password,
-    display_name: line(1, 64).optional(),
+    display_name: displayName.optional(),
     invite_code: text(1, 128).optional().meta({ description: "Where sign-up is by invitation." }),
   }),
   output: SignedIn,

@@ -1,0 +1,149 @@
+/**
+ * Names that people choose for themselves and for what they share: what is removed from them, which
+ * ones nobody may take, and which ones can be mistaken for another.
+ */
+
+/** Scripts in which zero-width joiners and non-joiners decide how letters connect. */
+const JOINING =
+  "\\p{scx=Arab}\\p{scx=Syrc}\\p{scx=Nkoo}\\p{scx=Mong}\\p{scx=Deva}\\p{scx=Beng}\\p{scx=Guru}\\p{scx=Gujr}\\p{scx=Orya}\\p{scx=Taml}\\p{scx=Telu}\\p{scx=Knda}\\p{scx=Mlym}\\p{scx=Sinh}\\p{scx=Khmr}";
+
+/** Invisible characters that belong to what stands before them: emoji, joining letters, ideographs. */
+const MEANT = [
+  "\\p{RGI_Emoji}",
+  `(?<=[${JOINING}])[\\u200c\\u200d](?=[${JOINING}])`,
+  "(?<=\\p{scx=Hani})[\\u{fe00}-\\u{fe02}\\u{e0100}-\\u{e01ef}]",
+].join("|");
+
+/** Format and bidirectional controls, zero-width characters, fillers and other blanks. */
+const INVISIBLE = "[\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800]";
+
+const meantOrInvisible = new RegExp(`(${MEANT})|${INVISIBLE}`, "gv");
+
+/**
+ * A name as it is stored: normalized to NFC, without characters that are invisible or change the
+ * direction of the text around them, with single spaces. Control characters are left in place.
+ */
+export const cleanName = (name: string): string =>
+  name
+    .normalize("NFC")
+    .replace(meantOrInvisible, (_, meant: string | undefined) => meant ?? "")
+    .replace(/\p{Zs}+/gu, " ")
+    .trim();
+
+/** Names that sound like the service itself, its staff, or everybody in a conversation. */
+const RESERVED = new Set([
+  "abuse",
+  "admin",
+  "administrator",
+  "admins",
+  "all",
+  "anonymous",
+  "api",
+  "billing",
+  "bot",
+  "bots",
+  "channel",
+  "deleted",
+  "everybody",
+  "everyone",
+  "help",
+  "helpdesk",
+  "here",
+  "hostmaster",
+  "mod",
+  "moderator",
+  "moderators",
+  "mods",
+  "no_reply",
+  "nobody",
+  "noreply",
+  "null",
+  "official",
+  "operator",
+  "operators",
+  "parley",
+  "postmaster",
+  "root",
+  "security",
+  "staff",
+  "superuser",
+  "support",
+  "sysadmin",
+  "system",
+  "undefined",
+  "webhook",
+  "webmaster",
+]);
+
+/** Whether nobody may choose this username or display name, in whatever case or width. */
+export const isReservedName = (name: string): boolean =>
+  RESERVED.has(cleanName(name).normalize("NFKC").toLowerCase());
+
+/** Letters of other scripts, and digits, that look like Latin letters. */
+const LOOKALIKES = new Map(
+  Object.entries({
+    a: "аɑα",
+    b: "ьв",
+    c: "сϲ",
+    d: "ԁ",
+    e: "еєε",
+    g: "ɡ",
+    h: "һнη",
+    i: "іιıl1|!",
+    j: "ј",
+    k: "кκ",
+    m: "м",
+    n: "пո",
+    o: "оοσօ0",
+    p: "рρ",
+    q: "ԛ",
+    r: "г",
+    s: "ѕ5$",
+    t: "тτ",
+    u: "υսц",
+    v: "ѵν",
+    w: "ԝω",
+    x: "хχ",
+    y: "уγ",
+    z: "2",
+  }).flatMap(([letter, others]) => [...others].map((other) => [other, letter] as const)),
+);
+
+/** What two names have in common that a hurried reader could take for each other. */
+export const nameSkeleton = (name: string): string =>
+  [
+    ...cleanName(name)
+      .normalize("NFKD")
+      .toLowerCase()
+      .replace(/[\p{M}\p{Z}\p{P}_]/gu, (each) => (LOOKALIKES.has(each) ? each : "")),
+  ]
+    .map((each) => LOOKALIKES.get(each) ?? each)
+    .join("")
+    .replaceAll("rn", "m");
+
+/**
+ * The usernames of those whose display name alone could deceive: it looks like the display name or
+ * the username of another of these accounts, or like a reserved name. Show their @username beside it.
+ */
+export function deceptiveNames(
+  accounts: Iterable<{ readonly username: string; readonly display_name: string }>,
+): Set<string> {
+  const byLook = new Map<string, Set<string>>();
+  const all = [...accounts];
+  for (const { username, display_name } of all) {
+    for (const look of [nameSkeleton(username), nameSkeleton(display_name)]) {
+      const owners = byLook.get(look) ?? new Set();
+      byLook.set(look, owners.add(username));
+    }
+  }
+  const deceptive = all.filter(({ username, display_name }) => {
+    const look = nameSkeleton(display_name);
+    const owners = byLook.get(look);
+    return (owners !== undefined && owners.size > 1) || isReservedLook(look, username);
+  });
+  return new Set(deceptive.map(({ username }) => username));
+}
+
+const reservedLooks = new Set([...RESERVED].map(nameSkeleton));
+const isReservedLook = (look: string, username: string) =>
+  reservedLooks.has(look) && !RESERVED.has(username);

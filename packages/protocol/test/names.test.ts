@@ -1,0 +1,69 @@
+import { describe, expect, test } from "bun:test";
+import { cleanName, deceptiveNames, isReservedName, operations } from "../src/index.ts";
+
+describe("a name", () => {
+  test.each([
+    ["bidirectional controls", "Ada\u202egnp.exe\u202c", "Adagnp.exe"],
+    ["isolates and marks", "\u2066Ada\u2069\u200f\u061c", "Ada"],
+    ["zero-width characters", "A\u200bd\u200ca\u200d\u2060\ufeff", "Ada"],
+    ["soft hyphens and tags", "A\u00adda\u{e0041}", "Ada"],
+    ["fillers", "\u3164Ada\u115f\uffa0\u2800", "Ada"],
+    ["variation selectors of nothing", "Ada\ufe0f", "Ada"],
+  ])("loses %s", (_, given, stored) => {
+    expect(cleanName(given)).toBe(stored);
+  });
+
+  test.each([
+    ["emoji made of several", "Ada 👩‍💻 ❤️ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 👍🏽 1️⃣"],
+    ["a Persian name with a non-joiner", "علی‌رضا"],
+    ["a Sinhala conjunct", "ක්‍රිස්ටි"],
+    ["an ideograph's variant", "葛\u{e0100}城"],
+  ])("keeps %s", (_, name) => {
+    expect(cleanName(name)).toBe(name);
+  });
+
+  test("is composed, and has single spaces", () => {
+    expect(cleanName(" E\u0301mile \u3000 Zola\u00a0")).toBe("Émile Zola");
+  });
+
+  test("of nothing but invisible characters is empty, and refused", () => {
+    const { success } = operations.updateMe.input.safeParse({ display_name: "\u200b\u202e\u3164" });
+    expect(success).toBe(false);
+  });
+});
+
+describe("reserved names", () => {
+  test.each(["admin", "Admin", " SYSTEM ", "ａｄｍｉｎ", "sup\u200bport", "Parley", "everyone"])(
+    "include %s",
+    (name) => expect(isReservedName(name)).toBe(true),
+  );
+
+  test.each(["ada", "administrators_fan", "Ada Admin", "helpful"])("do not include %s", (name) =>
+    expect(isReservedName(name)).toBe(false),
+  );
+});
+
+describe("names that could deceive", () => {
+  const person = (username: string, display_name = username) => ({ username, display_name });
+
+  test("are those that look like another's display name or username", () => {
+    const people = [
+      person("ada", "Ada Lovelace"),
+      person("mallory", "Аda Lоvelace"),
+      person("bob", "Bob"),
+      person("eve", "b0b"),
+      person("carol", "Carol"),
+    ];
+    expect([...deceptiveNames(people)].sort()).toEqual(["ada", "bob", "eve", "mallory"]);
+  });
+
+  test("are those that look like the service, whatever letters they use", () => {
+    expect([
+      ...deceptiveNames([person("mallory", "Аdmіn"), person("eve", "S u p p o r t")]),
+    ]).toEqual(["mallory", "eve"]);
+  });
+
+  test("are not those of different people, nor of one who is alone", () => {
+    expect(deceptiveNames([person("ada", "Ada"), person("bob", "Bob")]).size).toBe(0);
+  });
+});
