@@ -103,12 +103,35 @@ describe.each(transports)("signUp over %s", (transport) => {
     ["display_name", "of white space", "  "],
     ["display_name", "of 65 characters", "x".repeat(65)],
     ["display_name", "of two lines", "two\nlines"],
+    ["display_name", "of invisible characters", "\u200b\u202e\u3164"],
+    ["display_name", "of the service's staff", "Administrator"],
+    ["username", "that is reserved", "Support"],
+    ["password", "that is among the most common", "Password123"],
+    ["password", "of one pattern", "abcabcabcabc"],
   ])("refuses a %s %s", async (field, _, value) => {
     await using caller = await alice.via(transport);
     const input = { username: freshName(), password: PASSWORD, [field]: value };
     const failed = await failure(caller.call("signUp", input));
     expect(failed.code).toBe("bad_request");
     expect(Object.keys(failed.parameters?.fields ?? {})).toEqual([field]);
+  });
+
+  test("removes invisible and direction-changing characters from a display name", async () => {
+    await using caller = await alice.via(transport);
+    const display_name = " Ada\u202e\u200b\u2066 Lovelace\ufeff ";
+    const { account } = await caller.call("signUp", {
+      username: freshName(),
+      password: PASSWORD,
+      display_name,
+    });
+    expect(account.display_name).toBe("Ada Lovelace");
+  });
+
+  test("refuses the username as the password", async () => {
+    await using caller = await alice.via(transport);
+    const username = freshName();
+    const failed = await failure(caller.call("signUp", { username, password: username }));
+    expect(failed.parameters?.fields).toHaveProperty("password");
   });
 
   test("takes the longest password and name there may be, and the shortest", async () => {
@@ -253,9 +276,9 @@ describe.each(transports)("changePassword over %s", (transport) => {
     expect(await caller.call("getMe")).toEqual(person.account);
   });
 
-  test("is 400 for a new password that is too short", async () => {
+  test.each(["short", "Password1"])("is 400 for %s as a new password", async (new_password) => {
     await using caller = await alice.via(transport);
-    const input = { current_password: PASSWORD, new_password: "short" };
+    const input = { current_password: PASSWORD, new_password };
     const { parameters } = await failure(caller.call("changePassword", input));
     expect(parameters?.fields).toHaveProperty("new_password");
     expect(await again(alice)).toBeDefined();
@@ -306,6 +329,23 @@ describe.each(transports)("getSessions over %s", (transport) => {
     const theirs = (await second.call("getSessions")).items;
     expect(theirs.find(({ current }) => current)?.id).not.toBe(mine);
     expect(theirs.map(({ id }) => id).toSorted()).toEqual(items.map(({ id }) => id).toSorted());
+  });
+
+  test("bounds a user agent, and keeps it on one line", async () => {
+    const owner = await signUp(server.url, "owner");
+    const { username } = owner;
+    const response = await fetch(`${server.url}/api/signIn`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        "user-agent": `Phone\u0085${"x".repeat(4000)}`,
+      },
+      body: JSON.stringify({ username, password: PASSWORD }),
+    });
+    expect((await answer(response)).status).toBe(200);
+    await using caller = await owner.via(transport);
+    const agents = (await caller.call("getSessions")).items.map(({ user_agent }) => user_agent);
+    expect(agents).toContain(`Phone ${"x".repeat(250)}`);
   });
 
   test("shows the user agent that signed in, and no token", async () => {

@@ -183,8 +183,8 @@ export async function start(config: Config): Promise<Running> {
     services,
     invoke: invoker(byName, services),
     pages: pages({ services, bus }),
-    upgrade: (request, address) =>
-      sockets.upgrade(request, address, (upgraded, data) => server.upgrade(upgraded, { data })),
+    upgrade: (request, origin) =>
+      sockets.upgrade(request, origin, (upgraded, data) => server.upgrade(upgraded, { data })),
   });
 
   const server: Server<Connection> = listen(config, {

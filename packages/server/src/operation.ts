@@ -38,6 +38,9 @@ export interface Services {
 /** Where a call comes from. */
 export interface Origin {
   readonly address: string;
+  /** What the address is counted by: an IPv6 client has a whole /64. */
+  readonly network: string;
+  /** Of bounded length. */
   readonly user_agent: string | null;
   /** Set when it came over a socket. */
   readonly socket_id?: string;
@@ -100,7 +103,7 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     if (!bound) throw notFound(`method ${call.name.slice(0, 64)}`);
     const { contract, handle } = bound;
     const caller = contract.access === "public" ? undefined : await call.authenticate();
-    rates[contract.rate].take(caller ? `${caller.account.id}` : call.origin.address);
+    rates[contract.rate].take(caller ? `${caller.account.id}` : call.origin.network);
     const input = parse(contract.input, await call.input(), call.spell);
     const context = { __proto__: services, caller, origin: call.origin } as unknown as Context;
     return handle(context, input);

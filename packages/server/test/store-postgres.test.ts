@@ -256,12 +256,13 @@ describe("several nodes", () => {
 
   test("make one account of an issuer's word that several of them hear at once", async () => {
     await using cluster = await nodes(3);
+    const HERE = { address: "127.0.0.1", network: "127.0.0.1", user_agent: null };
     const expires_at = Date.now() + 60_000;
     const identity = { username: "dora", display_name: "Dora", expires_at };
     const issuer = { recognises: () => true, verify: async () => identity };
     const doors = cluster.stores.map((store) => authenticator(store, issuer, new Map()));
     const entered = await Promise.all(
-      times(24).map((n) => doors[n % 3]?.authenticate(`token ${n}`, null)),
+      times(24).map((n) => doors[n % 3]?.authenticate(`token ${n}`, HERE)),
     );
     expect(new Set(entered.map((who) => who?.account.id)).size).toBe(1);
     expect(new Set(entered.map((who) => who?.session_id)).size).toBe(24);

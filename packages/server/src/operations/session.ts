@@ -1,8 +1,9 @@
 import { operations, type SignedIn } from "@parley/protocol";
 import { publicAccount } from "../account.ts";
-import { Failure, forbidden, notFound, unauthorized } from "../failure.ts";
+import { badField, Failure, forbidden, notFound, unauthorized } from "../failure.ts";
 import { bind, type Context } from "../operation.ts";
 import { makePerson, UsernameTaken } from "../security/authenticate.ts";
+import { passwordWeakness } from "../security/common-passwords.ts";
 import { hashToken, newToken, SESSION_MS } from "../security/tokens.ts";
 import { endSession, replacePassword } from "../sessions.ts";
 import type { AccountRecord, WriteTx } from "../store/store.ts";
@@ -10,6 +11,7 @@ import type { AccountRecord, WriteTx } from "../store/store.ts";
 const signUp = bind(operations.signUp, async (context, input) => {
   const { config, passwords, store, origin } = context;
   checkPolicy(config.signUp, input.invite_code);
+  checkStrength("password", input.password, input.username);
   if (await store.read((tx) => tx.account(input.username))) throw taken();
   const password_hash = await passwords.hash(input.password);
   const { username, display_name = username } = input;
@@ -27,19 +29,20 @@ const signUp = bind(operations.signUp, async (context, input) => {
 const signIn = bind(operations.signIn, async (context, { username, password }) => {
   const { signInFailures, passwords, store, origin } = context;
   signInFailures.byUsername.attempt(username);
-  signInFailures.byAddress.attempt(origin.address);
+  signInFailures.byAddress.attempt(origin.network);
   const found = await store.read((tx) => tx.credentials(username));
   if (!(await passwords.verify(password, found?.password_hash ?? null)) || !found) {
     throw unauthorized("the username or the password is wrong");
   }
   signInFailures.byUsername.forget(username);
-  signInFailures.byAddress.forgive(origin.address);
+  signInFailures.byAddress.forgive(origin.network);
   return store.write((tx) => openSession(tx, found.account, origin));
 });
 
 const changePassword = bind(operations.changePassword, async (context, input) => {
   const { signInFailures, passwords, store, caller } = context;
   const { account, session_id } = caller;
+  checkStrength("new_password", input.new_password, account.username);
   signInFailures.byUsername.attempt(account.username);
   const known = await store.read((tx) => tx.credentials(account.username));
   if (!(await passwords.verify(input.current_password, known?.password_hash ?? null))) {
@@ -69,6 +72,11 @@ export const session = [signUp, signIn, changePassword, signOut, getSessions, re
 
 const taken = () => new Failure("conflict", "conflict: the username is taken");
 
+function checkStrength(field: string, password: string, username: string): void {
+  const weakness = passwordWeakness(password, username);
+  if (weakness) throw badField(field, weakness);
+}
+
 function checkPolicy(policy: Context["config"]["signUp"], inviteCode: string | undefined): void {
   if (policy.kind === "closed") throw forbidden("sign-up is closed");
   if (policy.kind === "invite" && !policy.codes.includes(inviteCode ?? "")) {
@@ -87,7 +95,7 @@ async function openSession(
     id: Bun.randomUUIDv7(),
     token_hash: hashToken(access_token),
     account_id: account.id,
-    user_agent: user_agent?.slice(0, 256) ?? null,
+    user_agent,
     at,
     expires_at: at + SESSION_MS,
   });

@@ -1,5 +1,5 @@
 import { unauthorized } from "../failure.ts";
-import type { Caller } from "../operation.ts";
+import type { Caller, Origin } from "../operation.ts";
 import { agentsOf, type ProviderNames } from "../rules/agents.ts";
 import type { AccountRecord, SessionRecord, Store, WriteTx } from "../store/store.ts";
 import type { Identity, Oidc } from "./oidc.ts";
@@ -16,7 +16,7 @@ export interface Authenticated extends Caller {
 
 export interface Authenticator {
   /** Throws `unauthorized` for a token that is missing, unknown, expired or signed out. */
-  authenticate(token: string | null, userAgent: string | null): Promise<Authenticated>;
+  authenticate(token: string | null, origin: Origin): Promise<Authenticated>;
 }
 
 export function authenticator(
@@ -46,22 +46,22 @@ export function authenticator(
   async function byIdentity(
     token: string,
     issued: Identity,
-    userAgent: string | null,
+    origin: Origin,
   ): Promise<Authenticated> {
     const hash = hashToken(token);
-    const session = (await bySession(hash)) ?? (await remember(hash, issued, userAgent));
+    const session = (await bySession(hash)) ?? (await remember(hash, issued, origin));
     const { id, account, expires_at } = session;
     return { account, session_id: id, expires_at, sliding: false };
   }
 
-  async function remember(hash: string, issued: Identity, userAgent: string | null) {
+  async function remember(hash: string, issued: Identity, origin: Origin) {
     await store.write(async (tx) => {
       const account = await accountOf(tx, issued);
       await tx.insertSession({
         id: Bun.randomUUIDv7(),
         token_hash: hash,
         account_id: account.id,
-        user_agent: userAgent,
+        user_agent: origin.user_agent,
         at: Date.now(),
         expires_at: issued.expires_at,
       });
@@ -88,9 +88,9 @@ export function authenticator(
   }
 
   return {
-    async authenticate(token, userAgent) {
+    async authenticate(token, origin) {
       if (!token) throw unauthorized("an access token is required");
-      if (oidc?.recognises(token)) return byIdentity(token, await oidc.verify(token), userAgent);
+      if (oidc?.recognises(token)) return byIdentity(token, await oidc.verify(token), origin);
       return byOpaqueToken(token);
     },
   };

@@ -1,8 +1,9 @@
 import { errorStatus, type HttpFailure } from "@parley/protocol";
 import type { Config } from "../config.ts";
 import { Failure, notFound } from "../failure.ts";
-import type { Call, Invoke, Services } from "../operation.ts";
+import type { Call, Invoke, Origin, Services } from "../operation.ts";
 import { readJson } from "./body.ts";
+import { originOf } from "./origin.ts";
 
 /** A page or document that is fetched with GET. */
 export type Page = (request: Request) => Promise<Response> | Response;
@@ -13,7 +14,7 @@ export interface Pages {
 }
 
 /** Upgrades a request to a socket: undefined when it did. */
-export type Upgrade = (request: Request, address: string) => Promise<Response | undefined>;
+export type Upgrade = (request: Request, origin: Origin) => Promise<Response | undefined>;
 
 export interface HttpOptions {
   services: Services;
@@ -29,11 +30,11 @@ const SOCKET_PATH = "/api/ws";
 export function httpTransport({ services, invoke, pages, upgrade }: HttpOptions): Fetch {
   const { config, log } = services;
 
-  async function route(request: Request, address: string): Promise<Response | undefined> {
+  async function route(request: Request, origin: Origin): Promise<Response | undefined> {
     const path = pathOf(request.url);
     if (path === SOCKET_PATH) {
       if (request.method !== "GET") return wrongMethod("GET");
-      return upgrade(request, address);
+      return upgrade(request, origin);
     }
     const page = pages.get(path);
     if (page) {
@@ -43,17 +44,16 @@ export function httpTransport({ services, invoke, pages, upgrade }: HttpOptions)
     }
     if (!path.startsWith("/api/")) throw notFound("page");
     if (request.method !== "POST") return wrongMethod("POST");
-    return call(path.slice("/api/".length), request, address);
+    return call(path.slice("/api/".length), request, origin);
   }
 
-  async function call(name: string, request: Request, address: string): Promise<Response> {
+  async function call(name: string, request: Request, origin: Origin): Promise<Response> {
     const request_id = Bun.randomUUIDv7();
-    const user_agent = request.headers.get("user-agent");
     const made: Call = {
       name,
       reference: () => request_id,
-      origin: { address, user_agent },
-      authenticate: () => services.authenticator.authenticate(bearer(request), user_agent),
+      origin,
+      authenticate: () => services.authenticator.authenticate(bearer(request), origin),
       input: () => readJson(request, config.limits.frame_bytes),
     };
     const outcome = await invoke(made);
@@ -63,11 +63,11 @@ export function httpTransport({ services, invoke, pages, upgrade }: HttpOptions)
   }
 
   return async (request, peer) => {
-    const address = clientAddress(request, peer, config.proxies);
+    const origin = originOf(request, peer, config.proxies);
     if (request.method === "OPTIONS")
       return withCors(new Response(null, { status: 204 }), request, config);
     try {
-      const response = await route(request, address);
+      const response = await route(request, origin);
       return response && withCors(response, request, config);
     } catch (error) {
       if (!(error instanceof Failure)) log.error({ err: error }, "request failed");
@@ -75,13 +75,6 @@ export function httpTransport({ services, invoke, pages, upgrade }: HttpOptions)
       return withCors(failureResponse(failure), request, config);
     }
   };
-}
-
-/** Whose request it is: the peer's, or what the trusted proxies in front of us say. */
-function clientAddress(request: Request, peer: string, proxies: number): string {
-  if (proxies === 0) return peer;
-  const told = (request.headers.get("x-forwarded-for") ?? "").split(",").map((one) => one.trim());
-  return told.at(-proxies) || peer;
 }
 
 /** Only what this transport needs of the address, without parsing all of it. */

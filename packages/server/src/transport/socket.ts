@@ -8,7 +8,7 @@ import {
 import type { ServerWebSocket, WebSocketHandler } from "bun";
 import { publicAccount } from "../account.ts";
 import { Failure, forbidden, rateLimited } from "../failure.ts";
-import type { Caller, Invoke, Services } from "../operation.ts";
+import type { Caller, Invoke, Origin, Services } from "../operation.ts";
 import type { Client, Person } from "../realtime/hub.ts";
 import type { Authenticated } from "../security/authenticate.ts";
 import { SESSION_MS } from "../security/tokens.ts";
@@ -23,7 +23,7 @@ type Socket = ServerWebSocket<Connection>;
 
 export interface SocketTransport {
   /** Undefined when the request has become a socket. */
-  upgrade(request: Request, address: string, upgrade: Upgrader): Promise<Response | undefined>;
+  upgrade(request: Request, origin: Origin, upgrade: Upgrader): Promise<Response | undefined>;
   handlers: WebSocketHandler<Connection>;
   /** Tells every client to come back later. */
   stop(): void;
@@ -37,14 +37,13 @@ export function socketTransport(services: Services, invoke: Invoke): SocketTrans
   const sweeper = setInterval(() => sweep(services), SWEEP_MS);
 
   return {
-    async upgrade(request, address, upgrade) {
-      const user_agent = request.headers.get("user-agent");
+    async upgrade(request, origin, upgrade) {
       const token = new URL(request.url).searchParams.get("token") ?? bearer(request);
-      const who = await authenticator.authenticate(token, user_agent);
+      const who = await authenticator.authenticate(token, origin);
       if (!originAllowed(request, config)) throw forbidden("this origin is not allowed");
       const open = hub.sockets(who.account.username);
       if (open >= config.limits.sockets_per_user) throw rateLimited(5, "too many sockets");
-      const connection = new Connection(shared, who, address, user_agent);
+      const connection = new Connection(shared, who, origin);
       if (upgrade(request, connection)) return undefined;
       throw new Failure("bad_request", "bad request: this address is for WebSocket upgrades");
     },
@@ -82,8 +81,7 @@ class Connection implements Client {
   expires_at: number;
   readonly sliding: boolean;
   private readonly shared: Shared;
-  private readonly address: string;
-  private readonly user_agent: string | null;
+  private readonly origin: Origin;
   private readonly account: Authenticated["account"];
   private socket: Socket | null = null;
   private person: Person | null = null;
@@ -95,14 +93,13 @@ class Connection implements Client {
   /** The last call without an id: the next begins when it has its reply. */
   private lane: Promise<void> | null = null;
 
-  constructor(shared: Shared, who: Authenticated, address: string, userAgent: string | null) {
+  constructor(shared: Shared, who: Authenticated, origin: Origin) {
     this.shared = shared;
     this.account = who.account;
     this.session_id = who.session_id;
     this.expires_at = who.expires_at;
     this.sliding = who.sliding;
-    this.address = address;
-    this.user_agent = userAgent;
+    this.origin = { ...origin, socket_id: this.id };
   }
 
   opened(socket: Socket): void {
@@ -215,11 +212,10 @@ class Connection implements Client {
   }
 
   private async call(method: string, params: unknown, id: FrameId | undefined): Promise<void> {
-    const { address, user_agent } = this;
     const outcome = await this.shared.invoke({
       name: method,
       reference: () => Bun.randomUUIDv7(),
-      origin: { address, user_agent, socket_id: this.id },
+      origin: this.origin,
       authenticate: () => this.caller(),
       input: () => withChatId(params ?? {}),
       spell: (field) => (field === "chat_id" ? "conversation_id" : field),

@@ -1,0 +1,46 @@
+import list from "./common-passwords.txt";
+
+/** Made at the first use: most commands of the program never need it. */
+let common: Set<string> | null = null;
+
+const isCommon = (password: string) => {
+  common ??= new Set(list.split("\n").filter((line) => !line.startsWith("#")));
+  return common.has(password);
+};
+
+/** Longer passwords of one pattern are not among those that attackers try first. */
+const PATTERN_LENGTH = 32;
+
+/** Rows of keys and orders that fingers and minds follow; also read from right to left. */
+const RUNS = [
+  "abcdefghijklmnopqrstuvwxyz",
+  "01234567890123456789",
+  "qwertyuiop",
+  "asdfghjkl",
+  "zxcvbnm",
+  "qwertzuiop",
+  "yxcvbnm",
+  "azertyuiop",
+  "qsdfghjklm",
+  "1q2w3e4r5t6y7u8i9o0p",
+  "1qaz2wsx3edc4rfv5tgb6yhn7ujm",
+  "q1w2e3r4t5y6u7i8o9p0",
+].flatMap((run) => [run, [...run].reverse().join("")]);
+
+/** Why a password is easy to guess, as a sentence about the field; null when it is not. */
+export function passwordWeakness(password: string, username: string): string | null {
+  const typed = password.toLowerCase();
+  if (typed === username || typed === [...username].reverse().join("")) {
+    return "must not be the username";
+  }
+  if (isCommon(typed)) return "is one of the most common passwords";
+  if (typed.length <= PATTERN_LENGTH && isPattern(typed)) {
+    return "must not be one pattern, such as a repetition or a row of keys";
+  }
+  return null;
+}
+
+/** One run, or a part of at most four characters over and over. */
+function isPattern(typed: string): boolean {
+  return RUNS.some((run) => run.includes(typed)) || /^(.{1,4}?)\1+$/su.test(typed);
+}

@@ -1,0 +1,19 @@
+import type { Origin } from "../operation.ts";
+import { boundedUserAgent, networkOf } from "../security/address.ts";
+
+/** Where a request comes from; `proxies` is the number of trusted proxies that append to X-Forwarded-For. */
+export function originOf(request: Request, peer: string, proxies: number): Origin {
+  const address = clientAddress(request, peer, proxies);
+  return {
+    address,
+    network: networkOf(address),
+    user_agent: boundedUserAgent(request.headers.get("user-agent")),
+  };
+}
+
+/** The peer's address, or the one that the outermost trusted proxy saw. */
+function clientAddress(request: Request, peer: string, proxies: number): string {
+  if (proxies === 0) return peer;
+  const told = (request.headers.get("x-forwarded-for") ?? "").split(",").map((one) => one.trim());
+  return (told.at(-proxies) || peer).slice(0, 64);
+}
