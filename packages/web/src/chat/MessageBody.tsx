@@ -4,6 +4,7 @@ import { useSelf } from "../lib/me.ts";
 import { Content } from "../markdown/Content.tsx";
 import { ActionTarget } from "../markdown/components.tsx";
 import { MentionContext } from "../markdown/Inline.tsx";
+import { PlainTextFallback } from "./PlainTextFallback.tsx";
 
 /** What the message says; what came of an agent's turn stands below it. */
 export function MessageBody({ message }: { message: LocalMessage }) {
@@ -21,7 +22,9 @@ export function MessageBody({ message }: { message: LocalMessage }) {
   return (
     <ActionTarget value={target}>
       <MentionContext value={named}>
-        <Content text={content} streaming={streaming} />
+        <PlainTextFallback text={content}>
+          <Content text={content} streaming={streaming} />
+        </PlainTextFallback>
       </MentionContext>
     </ActionTarget>
   );

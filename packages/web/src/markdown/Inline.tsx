@@ -1,5 +1,5 @@
-import type { Token, Tokens } from "marked";
 import { createContext, type ReactNode, use } from "react";
+import type { Inline as InlineNode } from "./parse.ts";
 
 /** Usernames that the message mentions; shown as such wherever they stand in its text. */
 export const MentionContext = createContext<{ names: readonly string[]; me: string }>({
@@ -7,59 +7,49 @@ export const MentionContext = createContext<{ names: readonly string[]; me: stri
   me: "",
 });
 
-export function Inline({ tokens }: { tokens: Token[] | undefined }): ReactNode {
-  return tokens?.map((token, index) => (
+export function Inline({ tokens }: { tokens: InlineNode[] }): ReactNode {
+  return tokens.map((token, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: text grows at its end, so places are stable
     <InlineToken key={index} token={token} />
   ));
 }
 
-function InlineToken({ token }: { token: Token }): ReactNode {
+function InlineToken({ token }: { token: InlineNode }): ReactNode {
   switch (token.type) {
-    case "text": {
-      const { tokens, text } = token as Tokens.Text;
-      return tokens ? <Inline tokens={tokens} /> : <Text text={decoded(text)} />;
-    }
-    case "escape":
-      return (token as Tokens.Escape).text;
+    case "text":
+      return <Text text={token.text} />;
     case "strong":
       return (
         <strong className="font-semibold">
-          <Inline tokens={(token as Tokens.Strong).tokens} />
+          <Inline tokens={token.tokens} />
         </strong>
       );
     case "em":
       return (
         <em>
-          <Inline tokens={(token as Tokens.Em).tokens} />
+          <Inline tokens={token.tokens} />
         </em>
       );
     case "del":
       return (
         <del>
-          <Inline tokens={(token as Tokens.Del).tokens} />
+          <Inline tokens={token.tokens} />
         </del>
       );
     case "codespan":
-      return <code>{(token as Tokens.Codespan).text}</code>;
+      return <code>{token.text}</code>;
     case "br":
       return <br />;
     case "link":
-      return <Anchor token={token as Tokens.Link} />;
+      return (
+        <Outside href={token.href}>
+          <Inline tokens={token.tokens} />
+        </Outside>
+      );
     case "image":
       // An image would be loaded from wherever a message says: its address is shown instead.
-      return <Outside href={(token as Tokens.Image).href}>{(token as Tokens.Image).text}</Outside>;
-    default:
-      return token.raw;
+      return <Outside href={token.href}>{token.text}</Outside>;
   }
-}
-
-function Anchor({ token }: { token: Tokens.Link }) {
-  return (
-    <Outside href={token.href}>
-      <Inline tokens={token.tokens} />
-    </Outside>
-  );
 }
 
 const SAFE = /^(https?:\/\/|mailto:)/i;
@@ -70,28 +60,6 @@ function Outside({ href, children }: { href: string; children: ReactNode }) {
     <a href={href} target="_blank" rel="noopener noreferrer nofollow">
       {children || href}
     </a>
-  );
-}
-
-const named: Record<string, string> = {
-  amp: "&",
-  lt: "<",
-  gt: ">",
-  quot: '"',
-  apos: "'",
-  nbsp: "\u00a0",
-};
-
-/** Character references, which the lexer leaves as they are. */
-function decoded(text: string): string {
-  if (!text.includes("&")) return text;
-  return text.replace(
-    /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,6}));/gi,
-    (whole, decimal, hex, name) => {
-      if (name !== undefined) return named[name] ?? whole;
-      const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
-      return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : "\ufffd";
-    },
   );
 }
 

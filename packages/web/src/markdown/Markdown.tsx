@@ -1,7 +1,7 @@
-import { marked, type Token, type Tokens } from "marked";
 import { memo, type ReactNode } from "react";
 import { CodeBlock } from "./CodeBlock.tsx";
 import { Inline } from "./Inline.tsx";
+import { type Block as BlockNode, parseMarkdown } from "./parse.ts";
 import { settle } from "./settle.ts";
 
 interface MarkdownProps {
@@ -12,64 +12,55 @@ interface MarkdownProps {
 
 /** Markdown as elements: what a message brings is only ever text, never HTML. */
 export const Markdown = memo(function Markdown({ text, streaming = false }: MarkdownProps) {
-  const tokens = marked.lexer(streaming ? settle(text) : text, { gfm: true, breaks: true });
-  const shown = tokens.filter(({ type }) => type !== "space" && type !== "def");
+  const blocks = parseMarkdown(streaming ? settle(text) : text);
+  if (blocks === null) return <PlainText text={text} />;
   return (
     <div className={`prose ${streaming ? "streaming" : ""}`}>
-      {shown.map((token, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: text grows at its end, so places are stable
-        <Block key={index} token={token} />
-      ))}
+      <Blocks tokens={blocks} />
     </div>
   );
 });
 
+/** A text as it is, for what cannot be shown as Markdown. */
+export const PlainText = ({ text }: { text: string }) => (
+  <p dir="auto" className="prose whitespace-pre-wrap">
+    {text}
+  </p>
+);
+
 /** A paragraph that has not changed is not rendered again while those after it grow. */
 const Block = memo(BlockView, (before, after) => before.token.raw === after.token.raw);
 
-function BlockView({ token }: { token: Token }): ReactNode {
+function BlockView({ token }: { token: BlockNode }): ReactNode {
   switch (token.type) {
     case "heading":
-      return <Heading token={token as Tokens.Heading} />;
+      return <Heading token={token} />;
     case "paragraph":
       return (
         <p dir="auto">
-          <Inline tokens={(token as Tokens.Paragraph).tokens} />
+          <Inline tokens={token.tokens} />
         </p>
       );
+    case "text":
+      return <Inline tokens={token.tokens} />;
     case "code":
-      return (
-        <CodeBlock code={(token as Tokens.Code).text} language={(token as Tokens.Code).lang} />
-      );
+      return <CodeBlock code={token.text} language={token.lang} />;
     case "blockquote":
       return (
         <blockquote dir="auto">
-          <Blocks tokens={(token as Tokens.Blockquote).tokens} />
+          <Blocks tokens={token.tokens} />
         </blockquote>
       );
     case "list":
-      return <List token={token as Tokens.List} />;
+      return <List token={token} />;
     case "table":
-      return <Table token={token as Tokens.Table} />;
+      return <Table token={token} />;
     case "hr":
       return <hr />;
-    case "text": {
-      const { tokens, text } = token as Tokens.Text;
-      return tokens ? <Inline tokens={tokens} /> : text;
-    }
-    case "space":
-    case "def":
-      return null;
-    default:
-      return (
-        <p dir="auto" className="whitespace-pre-wrap">
-          {token.raw.trimEnd()}
-        </p>
-      );
   }
 }
 
-function Blocks({ tokens }: { tokens: Token[] }) {
+function Blocks({ tokens }: { tokens: BlockNode[] }) {
   return tokens.map((token, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: text grows at its end, so places are stable
     <Block key={index} token={token} />
@@ -79,7 +70,7 @@ function Blocks({ tokens }: { tokens: Token[] }) {
 const headingLooks = ["text-lg", "text-md", "text-base"];
 
 /** Whatever level an author chooses, in the page it is a heading inside of a message. */
-function Heading({ token }: { token: Tokens.Heading }) {
+function Heading({ token }: { token: Extract<BlockNode, { type: "heading" }> }) {
   return (
     <h3 dir="auto" className={headingLooks[token.depth - 1] ?? "text-base"}>
       <Inline tokens={token.tokens} />
@@ -87,25 +78,25 @@ function Heading({ token }: { token: Tokens.Heading }) {
   );
 }
 
-function List({ token }: { token: Tokens.List }) {
+function List({ token }: { token: Extract<BlockNode, { type: "list" }> }) {
   const items = token.items.map((item, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: text grows at its end, so places are stable
     <li key={index}>
       {item.task && (
         <input
           type="checkbox"
-          checked={item.checked === true}
+          checked={item.checked}
           disabled
           aria-label={item.checked ? "Done" : "Not done"}
           className="me-1.5"
         />
       )}
-      <Blocks tokens={item.tokens.filter(({ type }) => type !== "checkbox")} />
+      <Blocks tokens={item.tokens} />
     </li>
   ));
   if (!token.ordered) return <ul dir="auto">{items}</ul>;
   return (
-    <ol dir="auto" start={token.start === "" ? 1 : token.start}>
+    <ol dir="auto" start={token.start}>
       {items}
     </ol>
   );
@@ -113,7 +104,7 @@ function List({ token }: { token: Tokens.List }) {
 
 const columnLooks = { left: "text-left", center: "text-center", right: "text-right" };
 
-function Table({ token }: { token: Tokens.Table }) {
+function Table({ token }: { token: Extract<BlockNode, { type: "table" }> }) {
   const look = (column: number) => {
     const side = token.align[column];
     return side ? columnLooks[side] : undefined;
@@ -132,7 +123,7 @@ function Table({ token }: { token: Tokens.Table }) {
             {token.header.map((cell, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other name
               <th key={index} scope="col" className={look(index)}>
-                <Inline tokens={cell.tokens} />
+                <Inline tokens={cell} />
               </th>
             ))}
           </tr>
@@ -144,7 +135,7 @@ function Table({ token }: { token: Tokens.Table }) {
               {row.map((cell, column) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other name
                 <td key={column} className={look(column)}>
-                  <Inline tokens={cell.tokens} />
+                  <Inline tokens={cell} />
                 </td>
               ))}
             </tr>

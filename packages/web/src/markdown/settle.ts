@@ -6,13 +6,26 @@ export function settle(text: string): string {
   const start = text.lastIndexOf("\n\n") + 1;
   if (insideFence(text)) return text;
   const head = text.slice(0, start);
-  const tail = withoutHalfLink(text.slice(start)).replace(/[*_~`[]+$/, "");
+  const tail = withoutLastMarks(withoutHalfLink(text.slice(start)));
   return head + tail + closers(tail);
 }
 
 const insideFence = (text: string) => (text.match(/^[ \t>]*(?:```|~~~)/gm)?.length ?? 0) % 2 === 1;
 
-const withoutHalfLink = (text: string) => text.replace(/!?\[([^\]\n]*)\]?(?:\([^)\n]*)?$/, "$1");
+/** No link is longer, so that a text of brackets is not searched again from each of them. */
+const MAX_HALF_LINK_LENGTH = 2048;
+
+function withoutHalfLink(text: string): string {
+  const start = Math.max(0, text.length - MAX_HALF_LINK_LENGTH);
+  const end = text.slice(start).replace(/!?\[([^\]\n]*)\]?(?:\([^)\n]*)?$/, "$1");
+  return text.slice(0, start) + end;
+}
+
+function withoutLastMarks(text: string): string {
+  let end = text.length;
+  while (end > 0 && "*_~`[".includes(text.charAt(end - 1))) end--;
+  return text.slice(0, end);
+}
 
 function closers(text: string): string {
   if ((text.match(/`/g)?.length ?? 0) % 2 === 1) return "`";
