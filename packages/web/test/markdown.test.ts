@@ -40,11 +40,10 @@ function inline(nodes: Inlines): string {
   return nodes
     .map((node) => {
       if (node.type === "br") return "↵";
-      if (node.type === "text") return node.text;
-      if (node.type === "codespan") return `code(${node.text})`;
       if (node.type === "image") return `image(${node.text} → ${node.href})`;
       if (node.type === "link") return `link(${inline(node.tokens)} → ${node.href})`;
-      return `${node.type}(${inline(node.tokens)})`;
+      if ("tokens" in node) return `${node.type}(${inline(node.tokens)})`;
+      return node.type === "text" ? node.text : `code(${node.text})`;
     })
     .join("");
 }
