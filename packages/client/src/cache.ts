@@ -7,7 +7,7 @@ import { latestOf } from "./window.ts";
 
 const KEY = "parley:state";
 /** Changes with the shape of what is kept. */
-const VERSION = 1;
+const VERSION = 2;
 /** A change is kept after so long, together with those that follow it meanwhile. */
 const DELAY_MS = 2000;
 const CHATS = 30;
@@ -17,6 +17,7 @@ const MESSAGES = 40;
 const MOST_CHARACTERS = 500_000;
 
 export interface Cached {
+  historyId: string | null;
   me: Account;
   agents: readonly AgentProfile[];
   chats: readonly { chat: LocalChat; window: Window | null }[];
@@ -86,7 +87,7 @@ function unheld(timer: ReturnType<typeof setTimeout>): ReturnType<typeof setTime
 }
 
 /** The first conversations of the list, and the latest messages of some: as much as there is room for. */
-function keptOf({ me, agents, chats, order, reading }: State): string | null {
+function keptOf({ historyId, me, agents, chats, order, reading }: State): string | null {
   if (!me) return null;
   let room = MOST_CHARACTERS;
   let windows = WINDOWS;
@@ -102,7 +103,7 @@ function keptOf({ me, agents, chats, order, reading }: State): string | null {
     room -= part.length;
     parts.push(part);
   }
-  const rest = JSON.stringify({ me, agents, reading }).slice(1, -1);
+  const rest = JSON.stringify({ historyId, me, agents, reading }).slice(1, -1);
   return `${rest},"chats":[${parts}]`;
 }
 

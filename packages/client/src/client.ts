@@ -16,8 +16,9 @@ export function createClient(options: ClientOptions = {}): Client {
   const cached = cache(store, options.storage, () => mine.token);
   const mine = session(options, {
     onStatus: (status) => store.dispatch({ type: "status", status }),
-    onOpen(account) {
+    onOpen(account, historyId) {
       store.dispatch({ type: "me", me: account });
+      if (historyId !== undefined) parts.sync.inHistory(historyId);
       kept.open(account);
       parts.opened();
     },

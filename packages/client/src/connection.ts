@@ -15,7 +15,7 @@ export interface ConnectionOptions {
   token(): string | null;
   /** Whether the service still takes the token, asked when a socket did not even open. */
   tokenRefused(): Promise<boolean>;
-  onOpen(account: Account): void;
+  onOpen(account: Account, historyId: string | undefined): void;
   onEvent(frame: EventFrame): void;
   onLost(): void;
   /** An attempt has failed. */
@@ -30,6 +30,8 @@ export interface Connection {
   isWanted(): boolean;
   start(): void;
   stop(): void;
+  /** Ends the socket and makes another. */
+  renew(): void;
   call(name: string, input: object): Promise<unknown>;
 }
 
@@ -52,10 +54,10 @@ export function keepConnected(options: ConnectionOptions): Connection {
       token,
       timeoutMs: options.timeoutMs,
       WebSocket: implementation(options.WebSocket),
-      onOpen(account) {
+      onOpen(account, historyId) {
         open = true;
         failures = 0;
-        options.onOpen(account);
+        options.onOpen(account, historyId);
       },
       onEvent: options.onEvent,
       onClose(code) {
@@ -84,8 +86,8 @@ export function keepConnected(options: ConnectionOptions): Connection {
     else if (timer !== undefined) dial();
   }
 
-  /** A line without a network says nothing for a long time. */
-  function lose(): void {
+  /** Does not wait for the socket to close: without a network it does not for a long time. */
+  function renew(): void {
     if (!open) return;
     const dead = socket;
     void lost(NO_WORD);
@@ -100,7 +102,7 @@ export function keepConnected(options: ConnectionOptions): Connection {
       if (wanted) return;
       wanted = true;
       failures = 0;
-      stopWaking = onWake(wake, lose);
+      stopWaking = onWake(wake, renew);
       dial();
     },
     stop() {
@@ -112,6 +114,7 @@ export function keepConnected(options: ConnectionOptions): Connection {
       open = false;
       last?.close();
     },
+    renew,
     call(name, input) {
       if (!socket) throw new Error("there is no connection");
       return socket.call(name, input);

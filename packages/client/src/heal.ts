@@ -2,7 +2,7 @@ import type { EventFrame } from "@parley/protocol";
 import { isOutOfReach } from "./errors.ts";
 import { once } from "./once.ts";
 import { pause, pauseBefore } from "./retry.ts";
-import { type ChatState, isBehind, isDoubtful, loadedSeq } from "./state.ts";
+import { type ChatState, isBehind, isDoubtful, loadedSeq, type State } from "./state.ts";
 import type { Store } from "./store.ts";
 import type { Operations } from "./types.ts";
 
@@ -26,6 +26,12 @@ export interface Healer {
   reset(): void;
 }
 
+export interface HealerEvents {
+  onHealed(id: string): void;
+  /** The server's history is another one than that of what was fetched. */
+  onOtherHistory(): void;
+}
+
 /**
  * Brings single conversations to the server's state. A conversation is in need of it when its
  * counter is behind what was heard, when events did not tell enough, or when it is not known.
@@ -33,7 +39,7 @@ export interface Healer {
 export function healer(
   store: Store,
   api: Pick<Operations, "getChat" | "getMessage" | "getUpdates">,
-  onHealed: (id: string) => void,
+  { onHealed, onOtherHistory }: HealerEvents,
 ): Healer {
   /** Changes with every connection: what began in an earlier one stops. */
   let connection = 0;
@@ -84,12 +90,16 @@ export function healer(
     wanted.delete(id);
     const answers = chat?.doubts ?? 0;
     const snapshot = await api.getChat({ chat_id: id });
+    if (snapshot.seq < (chat?.chat.seq ?? 0)) return onOtherHistory();
     store.dispatch({ type: "snapshots", snapshots: [snapshot], answers });
   }
 
   async function fetchUpdates(id: string, since_seq: number): Promise<void> {
     const page = await api.getUpdates({ chat_id: id, since_seq, limit: PAGE });
     if (!("messages" in page)) return;
+    if (page.conversation.seq < since_seq || isOtherHistory(store.state, page)) {
+      return onOtherHistory();
+    }
     if (unchecked.has(id) && page.has_more) unchecked.set(id, page.seq);
     else unchecked.delete(id);
     store.dispatch({ type: "updates", chatId: id, page, since: since_seq });
@@ -167,6 +177,12 @@ export function healer(
     },
   };
 }
+
+/** Whether an answer is of another history than what was fetched. */
+export const isOtherHistory = (
+  { historyId }: Pick<State, "historyId">,
+  { history_id = historyId }: { history_id?: string | null },
+): boolean => historyId !== null && history_id !== historyId;
 
 /** What makes a conversation appear in the list. */
 const isActivity = ({ method }: EventFrame): boolean =>

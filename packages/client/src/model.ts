@@ -12,6 +12,8 @@ import { typist } from "./typist.ts";
 export interface Connectivity extends Patience {
   /** Whether there is a connection on which events come. */
   isConnected(): boolean;
+  /** Ends the connection and makes another. */
+  reconnect(): void;
 }
 
 export interface ModelParts {

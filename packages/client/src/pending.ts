@@ -88,6 +88,14 @@ export function signed(outbox: State["outbox"], sender: Account): State["outbox"
   return share(outbox, Object.fromEntries(signedOnes));
 }
 
+/** The outbox without what the server has accepted. */
+export function unsentOf(outbox: State["outbox"]): State["outbox"] {
+  const unsent = Object.entries(outbox)
+    .map(([id, entries]) => [id, entries.filter(({ delivery }) => delivery !== "sent")] as const)
+    .filter(([, entries]) => entries.length > 0);
+  return Object.fromEntries(unsent);
+}
+
 const arrived = (state: State, chatId: string): State => ({
   ...state,
   outbox: withoutArrived(state, chatId),

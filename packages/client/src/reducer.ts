@@ -5,7 +5,7 @@ import { onChat, onMessage, placed, withoutChat } from "./chats.ts";
 import { afterEvent, identified } from "./events.ts";
 import { later } from "./message.ts";
 import { named, signedAsNow } from "./names.ts";
-import { type OutboxAction, reduceOutbox } from "./pending.ts";
+import { type OutboxAction, reduceOutbox, unsentOf } from "./pending.ts";
 import { put, share } from "./share.ts";
 import { adopted, type Snapshot } from "./snapshot.ts";
 import { initialState, type State } from "./state.ts";
@@ -28,6 +28,10 @@ type UpdatesPage = Omit<Extract<OutputOf<"getUpdates">, { messages: unknown }>, 
 export type Action =
   | { type: "status"; status: Status }
   | { type: "me"; me: Account }
+  /** The server's history; a copy of another one is dropped. */
+  | { type: "historyId"; historyId: string }
+  /** What was fetched is of a history that the server no longer has. */
+  | { type: "copyDropped" }
   | { type: "event"; frame: EventFrame }
   /** Conversations as the server has them; `answers` are the doubts when they were asked for. */
   | { type: "snapshots"; snapshots: readonly Snapshot[]; answers?: number }
@@ -70,6 +74,10 @@ function step(state: State, action: Action): State {
       return { ...state, status: action.status };
     case "me":
       return identified(state, action.me);
+    case "historyId":
+      return inHistory(state, action.historyId);
+    case "copyDropped":
+      return withoutCopy(state);
     case "event":
       return afterEvent(state, action.frame);
     case "snapshots":
@@ -117,7 +125,21 @@ function step(state: State, action: Action): State {
 
 const name = ({ me }: State) => me?.username;
 
-function restored(state: State, { me, agents, chats, reading }: Cached): State {
+function inHistory(state: State, historyId: string): State {
+  const { historyId: known } = state;
+  return { ...(known === null || known === historyId ? state : withoutCopy(state)), historyId };
+}
+
+/** Only what the caller has written and not sent yet stays. */
+const withoutCopy = ({ status, me, agents, drafts, outbox }: State): State => ({
+  ...initialState(status),
+  me,
+  agents,
+  drafts,
+  outbox: unsentOf(outbox),
+});
+
+function restored(state: State, { historyId, me, agents, chats, reading }: Cached): State {
   const next = chats.reduce(
     (each, { chat, window }) => {
       const met = known(each, chat);
@@ -125,7 +147,7 @@ function restored(state: State, { me, agents, chats, reading }: Cached): State {
     },
     identified(state, me),
   );
-  return { ...next, agents, reading };
+  return { ...next, historyId, agents, reading };
 }
 
 function known(state: State, snapshot: Snapshot, answers?: number): State {

@@ -13,7 +13,7 @@ const ENTRANCES = ["signIn", "signUp"];
 
 export interface SessionEvents {
   onStatus(status: Status): void;
-  onOpen(account: Account): void;
+  onOpen(account: Account, historyId: string | undefined): void;
   onEvent(frame: EventFrame): void;
   /** Brings the model up to date; false if the connection was lost again. */
   catchUp(): Promise<boolean>;
@@ -50,8 +50,8 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
     WebSocket: options.WebSocket,
     token: () => token,
     tokenRefused: () => http("getMe", {}).then(() => false, isUnauthorized),
-    onOpen(account) {
-      events.onOpen(account);
+    onOpen(account, historyId) {
+      events.onOpen(account, historyId);
       connected.open();
       void catchUp();
     },
@@ -139,6 +139,7 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
       if (token !== null) events.onStatus("offline");
     },
     isConnected: connection.isOpen,
+    reconnect: connection.renew,
     canCall: () => token !== null && !isClosed && (connection.isOpen() || !connection.isWanted()),
     whenReachable() {
       if (token === null) return Promise.reject(callError("unauthorized", "signed out"));

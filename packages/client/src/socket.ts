@@ -17,7 +17,7 @@ export interface SocketOptions {
   timeoutMs: number;
   WebSocket: typeof WebSocket;
   /** The service has said hello: from here on no event is missed. */
-  onOpen(account: Account): void;
+  onOpen(account: Account, historyId: string | undefined): void;
   onEvent(frame: EventFrame): void;
   /** Called once, also when it never opened. */
   onClose(code: number): void;
@@ -61,7 +61,7 @@ export function openSocket(options: SocketOptions): Socket {
     else if (frame.method !== "events.hello") options.onEvent(frame);
     else {
       clearTimeout(greeting);
-      options.onOpen(frame.params);
+      options.onOpen(frame.params, frame.history_id);
       options.onEvent(frame);
     }
   };

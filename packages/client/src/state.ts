@@ -50,6 +50,8 @@ type ByChat<Value> = Readonly<Record<string, Value>>;
 
 export interface State {
   readonly status: Status;
+  /** Names the server's history that everything here was fetched from; null if it is not known. */
+  readonly historyId: string | null;
   readonly me: Account | null;
   readonly chats: ByChat<ChatState>;
   /** Ids of the conversations, latest activity first. */
@@ -73,6 +75,7 @@ export interface State {
 
 export const initialState = (status: Status): State => ({
   status,
+  historyId: null,
   me: null,
   chats: {},
   order: [],

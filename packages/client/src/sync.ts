@@ -1,8 +1,9 @@
 import type { EventFrame } from "@parley/protocol";
 import { callError, isUnauthorized } from "./errors.ts";
-import { healer, isUncounted } from "./heal.ts";
+import { healer, isOtherHistory, isUncounted } from "./heal.ts";
+import type { Connectivity } from "./model.ts";
 import { once } from "./once.ts";
-import { type Patience, pause, pauseBefore, untilAnswered } from "./retry.ts";
+import { pause, pauseBefore, untilAnswered } from "./retry.ts";
 import { loadedMessage } from "./state.ts";
 import type { Store } from "./store.ts";
 import type { LiveModel, Operations } from "./types.ts";
@@ -25,6 +26,8 @@ type Loading =
   | "refreshAgents";
 
 export interface Sync extends Pick<LiveModel, Loading> {
+  /** Takes note of the history that the server has. */
+  inHistory(historyId: string): void;
   /** Brings everything to the server's state after the connection was made; false if it was lost again. */
   catchUp(): Promise<boolean>;
   /** The connection was lost, or is not wanted any more. */
@@ -36,7 +39,7 @@ export interface Sync extends Pick<LiveModel, Loading> {
 }
 
 /** Fetches what events do not bring: all of it after an absence, and more of it on request. */
-export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sync {
+export function synchronizer(store: Store, api: SyncApi, patience: Connectivity): Sync {
   /** Changes with every connection: what began in an earlier one stops. */
   let connection = 0;
   /** Something that no counter counts has happened while the list was on its way. */
@@ -45,10 +48,13 @@ export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sy
   const opened = new Set<string>();
   const opening = new Map<string, Promise<void>>();
   const loading = new Map<string, Promise<void>>();
-  const healing = healer(store, api, (id) => {
-    const chat = store.state.chats[id];
-    // Back after having been removed from it, and still shown.
-    if (chat && !chat.window && opened.has(id)) openChat(id).catch(() => {});
+  const healing = healer(store, api, {
+    onHealed(id) {
+      const chat = store.state.chats[id];
+      // Back after the caller was removed from it or the copy was dropped, and still shown.
+      if (chat && !chat.window && opened.has(id)) openChat(id).catch(() => {});
+    },
+    onOtherHistory: startOver,
   });
 
   const chatIds = () => Object.keys(store.state.chats);
@@ -70,12 +76,33 @@ export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sy
     return false;
   }
 
+  function inHistory(historyId: string): void {
+    const { historyId: before } = store.state;
+    store.dispatch({ type: "historyId", historyId });
+    if (before !== null && before !== historyId) forget();
+  }
+
+  /** Nothing that was fetched counts any more. */
+  function startOver(): void {
+    store.dispatch({ type: "copyDropped" });
+    forget();
+    patience.reconnect();
+  }
+
+  function forget(): void {
+    nextChats = null;
+    healing.reset();
+    for (const id of opened) healing.want(id);
+  }
+
   async function dropGone(): Promise<void> {
     const chats = Object.entries(store.state.chats);
     if (chats.length === 0) return;
     const known = Object.fromEntries(chats.map(([id, { chat }]) => [id, chat.seq]));
     const compared = await api.getUpdates({ known });
     if (!("gone" in compared)) return;
+    // Servers of an earlier version say nothing of either.
+    if (compared.behind?.length || isOtherHistory(store.state, compared)) return startOver();
     for (const chatId of compared.gone) store.dispatch({ type: "chatGone", chatId });
   }
 
@@ -99,7 +126,9 @@ export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sy
   }
 
   async function readPage(cursor: string | null, limit: number) {
+    const known = store.state.chats;
     const page = await api.getChats({ limit, ...(cursor !== null && { cursor }) });
+    if (page.items.some((item) => item.seq < (known[item.id]?.chat.seq ?? 0))) startOver();
     store.dispatch({ type: "snapshots", snapshots: page.items });
     return page;
   }
@@ -156,6 +185,7 @@ export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sy
   }
 
   return {
+    inHistory,
     catchUp,
     halt() {
       connection++;
@@ -187,8 +217,7 @@ export function synchronizer(store: Store, api: SyncApi, patience: Patience): Sy
     refreshAgents: () => untilAnswered(patience, refreshAgents),
     reset() {
       opened.clear();
-      nextChats = null;
-      healing.reset();
+      forget();
     },
   };
 }

@@ -1,0 +1,211 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { groupOf, people, say } from "../../../tests/support/client.ts";
+import { startPostgres, type TestPostgres } from "../../../tests/support/postgres.ts";
+import {
+  noRates,
+  onSeveralNodes,
+  spawnMain,
+  startServer,
+  type TestServer,
+} from "../../../tests/support/server.ts";
+import { connected, contents, delivered, memoryStorage, until } from "./support/clients.ts";
+import { FaultyLine } from "./support/proxy.ts";
+import { equalsServer, loadAll } from "./support/view.ts";
+
+/** A server that can be set back to a backup, as an operator would do it. */
+interface Restorable {
+  server: TestServer;
+  backUp(): Promise<void>;
+  /** Stops the server, restores the backup, and starts it again. */
+  restore(): Promise<void>;
+}
+
+async function onSqlite(): Promise<Restorable & AsyncDisposable> {
+  const server = await startServer(noRates);
+  const backup = mkdtempSync(join(tmpdir(), "parley-backup-"));
+  return {
+    server,
+    async backUp() {
+      await server.stop();
+      cpSync(server.dataDir, backup, { recursive: true });
+      await server.restart();
+    },
+    async restore() {
+      await server.stop();
+      rmSync(server.dataDir, { recursive: true });
+      cpSync(backup, server.dataDir, { recursive: true });
+      await server.restart();
+    },
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      rmSync(backup, { recursive: true });
+    },
+  };
+}
+
+let postgres: TestPostgres;
+
+async function onPostgres(): Promise<Restorable & AsyncDisposable> {
+  const { url, drop } = await postgres.database();
+  const server = await startServer({ ...noRates, DATABASE_URL: url });
+  const dump = join(server.dataDir, "parley.dump");
+  const run = (program: string, ...rest: string[]) =>
+    expect(Bun.spawnSync([join(postgres.bin, program), ...rest]).exitCode).toBe(0);
+  return {
+    server,
+    backUp: async () => run("pg_dump", "--format=custom", `--file=${dump}`, url),
+    async restore() {
+      await server.stop();
+      run("pg_restore", "--clean", "--if-exists", `--dbname=${url}`, dump);
+      await server.restart();
+    },
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await drop();
+    },
+  };
+}
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+const backends = { SQLite: onSqlite, PostgreSQL: onPostgres };
+
+describe.skipIf(onSeveralNodes).each(Object.keys(backends) as (keyof typeof backends)[])(
+  "after a restore on %s",
+  (backend) => {
+    test("a client becomes what the server has, and sends what it had not sent, once", async () => {
+      await using restorable = await backends[backend]();
+      const { server } = restorable;
+      const [ann, bob] = await people(server.url, "ann", "bob");
+      const chat = await groupOf(ann, bob);
+      await say(bob, chat, "kept");
+      await restorable.backUp();
+      await using line = await FaultyLine.to(server.url);
+      using client = await connected(ann, line.url);
+      const { model } = client;
+      await model.openChat(chat.id);
+      const lost = await groupOf(ann.at(server.url), bob.at(server.url));
+      for (const text of ["lost", "lost too"]) await say(bob.at(server.url), chat, text);
+      model.send(chat.id, "sent and lost");
+      await delivered(client, chat.id);
+      await until(client, "chats", () => model.get("chats").includes(lost.id));
+      expect(contents(client, chat.id)).toHaveLength(4);
+
+      line.refuse(true);
+      line.cut();
+      await until(client, "status", () => client.status === "offline");
+      model.send(chat.id, "unsent");
+      model.setDraft(chat.id, "half a thought");
+      await restorable.restore();
+      line.leadTo(server.url);
+      line.calm();
+
+      await until(client, `messages:${chat.id}`, () => {
+        const { items, loaded } = model.get(`messages:${chat.id}`);
+        return loaded && items.every(({ delivery }) => delivery === "sent");
+      });
+      expect(contents(client, chat.id)).toEqual(["kept", "unsent"]);
+      expect(model.get("chats")).not.toContain(lost.id);
+      expect(model.get(`draft:${chat.id}`)).toBe("half a thought");
+      await say(bob.at(server.url), chat, "after");
+      await until(client, `messages:${chat.id}`, () => contents(client, chat.id).includes("after"));
+      await loadAll(client);
+      await equalsServer(client, ann.at(server.url));
+    });
+
+    test("a cache older than the backup, and one that is newer, become what the server has", async () => {
+      await using restorable = await backends[backend]();
+      const { server } = restorable;
+      const [ann, bob] = await people(server.url, "ann", "bob");
+      const chat = await groupOf(ann, bob);
+      const seen = async () => {
+        const storage = memoryStorage();
+        const client = await connected(ann, server.url, { storage });
+        await client.model.openChat(chat.id);
+        client.close();
+        return storage;
+      };
+      await say(bob, chat, "first");
+      const older = await seen();
+      await say(bob, chat, "second");
+      await restorable.backUp();
+      await say(bob.at(server.url), chat, "lost");
+      const newer = await seen();
+      await restorable.restore();
+      // As many as were lost, so that the counters alone tell nothing.
+      await say(bob.at(server.url), chat, "third");
+      for (const storage of [older, newer]) {
+        using client = await connected(ann, server.url, { storage });
+        await client.model.openChat(chat.id);
+        await loadAll(client);
+        expect(contents(client, chat.id)).toEqual(["first", "second", "third"]);
+        await equalsServer(client, ann.at(server.url));
+      }
+    });
+  },
+);
+
+describe.skipIf(onSeveralNodes)("after a restore that the server did not notice", () => {
+  /** A client of a server that was set back and gives the same history id as before. */
+  async function unnoticed() {
+    const restorable = await onSqlite();
+    const { server } = restorable;
+    const [ann, bob] = await people(server.url, "ann", "bob");
+    const chat = await groupOf(ann, bob);
+    await say(bob, chat, "kept");
+    await restorable.backUp();
+    const line = await FaultyLine.to(server.url);
+    const client = await connected(ann, line.url);
+    await client.model.openChat(chat.id);
+    await say(bob.at(server.url), chat, "lost");
+    await until(client, `messages:${chat.id}`, () => contents(client, chat.id).includes("lost"));
+    const before = historyOf(server);
+    line.refuse(true);
+    line.cut();
+    await restorable.restore();
+    historyOf(server, before);
+    line.leadTo(server.url);
+    return { restorable, server, line, client, chat, ann };
+  }
+
+  function historyOf({ dataDir }: TestServer, set?: string): string {
+    const db = new Database(join(dataDir, "parley.db"));
+    if (set !== undefined) db.query("UPDATE history SET id = ?").run(set);
+    const row = db.query<{ id: string }, []>("SELECT id FROM history").get();
+    db.close();
+    return row?.id ?? "";
+  }
+
+  test("a client with higher counters than the server's fetches anew", async () => {
+    const { restorable, server, line, client, chat, ann } = await unnoticed();
+    line.calm();
+    await until(client, `messages:${chat.id}`, () => contents(client, chat.id).length === 1);
+    expect(contents(client, chat.id)).toEqual(["kept"]);
+    await equalsServer(client, ann.at(server.url));
+    client.close();
+    await line[Symbol.asyncDispose]();
+    await restorable[Symbol.asyncDispose]();
+  });
+
+  test("`parley history renew` has clients fetch anew", async () => {
+    const { restorable, server, line, client } = await unnoticed();
+    const before = historyOf(server);
+    const renewing = spawnMain({ PARLEY_DATA: server.dataDir }, ["history", "renew"]);
+    expect(await renewing.exited).toBe(0);
+    expect(historyOf(server)).not.toBe(before);
+    line.calm();
+    const hello = Promise.withResolvers<string | undefined>();
+    client.on("events.hello", ({ history_id }) => hello.resolve(history_id));
+    expect(await hello.promise).toBe(historyOf(server));
+    client.close();
+    await line[Symbol.asyncDispose]();
+    await restorable[Symbol.asyncDispose]();
+  });
+});
