@@ -29,6 +29,46 @@ test("a newcomer has an agent answering without reading anything", async () => {
   expect(visit.problems().filter((problem) => !problem.includes("401"))).toEqual([]);
 });
 
+test("what is wrong with a new account stands beside its field", async () => {
+  const ada = await house().person("ada");
+  await using visit = await house().visit();
+  const { page } = visit;
+  const create = page.getByRole("button", { name: "Create account" });
+  const username = page.getByLabel("Username");
+  const isInvalid = (label: string) =>
+    page.getByLabel(label).evaluate((field) => field.ariaInvalid === "true");
+  const hasFocus = (element: Element) => element === document.activeElement;
+  await create.click();
+  await page.getByRole("alert").getByText("Please fill this in").first().waitFor();
+  expect([await isInvalid("Username"), await isInvalid("Password")]).toEqual([true, true]);
+  expect(await username.evaluate(hasFocus)).toBe(true);
+
+  await username.fill("Not a name!");
+  await page.getByLabel("Password").fill("short");
+  await create.click();
+  await page.getByText("Letters, digits and underscores only.").waitFor();
+  await page.getByText("At least 8 characters.").waitFor();
+
+  await username.fill(ada.username);
+  await page.getByLabel("Password").fill("correct horse battery");
+  await create.click();
+  await page.getByText("This username is taken").waitFor();
+  expect(await username.evaluate(hasFocus)).toBe(true);
+  expect(await isInvalid("Password")).toBe(false);
+  expect(visit.problems().filter((problem) => !problem.includes("409"))).toEqual([]);
+});
+
+test("each agent of the welcome page can be chosen", async () => {
+  const nora = await house().person("nora");
+  await using visit = await house().visit(nora);
+  const { page } = visit;
+  await page.getByRole("button", { name: /^GPT/ }).click();
+  await page.getByRole("heading", { name: "GPT", level: 1 }).waitFor();
+  await page.getByRole("button", { name: "Say hello" }).click();
+  await message(page, "I am the built-in sandbox").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
 describe("the files of the client", () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(house().url + path, { headers, decompress: false });

@@ -22,7 +22,8 @@ test("a password is changed, and other devices are signed out", async () => {
   };
 
   await change("not this one");
-  await page.getByText("the current password is wrong").waitFor();
+  await page.getByRole("alert").getByText("not your current password").waitFor();
+  expect(await page.getByLabel("Current password").getAttribute("aria-invalid")).toBe("true");
   await change("correct horse battery");
   await page.getByText("Saved").waitFor();
   expect((await post(house().url, "getMe", {}, elsewhere.token)).status).toBe(401);

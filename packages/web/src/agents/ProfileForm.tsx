@@ -1,29 +1,29 @@
 import { useClient } from "@parley/client/react";
 import type { AgentProfile } from "@parley/protocol";
-import type { FormEvent } from "react";
 import { useAction } from "../lib/action.ts";
 import { Field, TextField } from "../ui/Field.tsx";
+import { Form } from "../ui/Form.tsx";
 import { SaveRow } from "./SaveRow.tsx";
 
 export function ProfileForm({ agent }: { agent: AgentProfile }) {
   const client = useClient();
   const action = useAction();
-  const save = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget);
-    const text = (name: string) => String(data.get(name) ?? "").trim();
-    void action.run(async () => {
-      await client.setAgentProfile({
-        provider: agent.provider,
-        display_name: text("display_name"),
-        model: text("model") || null,
-        instructions: text("instructions") || null,
-      });
-      await client.model.refreshAgents();
-    });
-  };
   return (
-    <form onSubmit={save} className="flex flex-col gap-4">
+    <Form
+      error={action.error}
+      className="flex flex-col gap-4"
+      onSubmit={({ text }) =>
+        void action.run(async () => {
+          await client.setAgentProfile({
+            provider: agent.provider,
+            display_name: text("display_name"),
+            model: text("model") || null,
+            instructions: text("instructions") || null,
+          });
+          await client.model.refreshAgents();
+        })
+      }
+    >
       <div className="grid gap-4 sm:grid-cols-2">
         <TextField
           label="Name"
@@ -42,6 +42,7 @@ export function ProfileForm({ agent }: { agent: AgentProfile }) {
       </div>
       <Field
         label="Instructions"
+        name="instructions"
         hint="What it should always keep in mind. Only you see them here."
       >
         {(attributes) => (
@@ -57,6 +58,6 @@ export function ProfileForm({ agent }: { agent: AgentProfile }) {
         )}
       </Field>
       <SaveRow {...action} />
-    </form>
+    </Form>
   );
 }

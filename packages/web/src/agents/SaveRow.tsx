@@ -1,14 +1,14 @@
 import { useEffect, useRef, useState } from "react";
-import { wordsFor } from "../lib/action.ts";
 import { Button } from "../ui/Button.tsx";
+import { FormProblem } from "../ui/Form.tsx";
 import { Icon } from "../ui/Icon.tsx";
 
-/** The button of a form, and what came of pressing it. */
+/** The button of a `Form`, and what came of pressing it. */
 export function SaveRow({ busy, error }: { busy: boolean; error: unknown }) {
   const [saved, setSaved] = useState(false);
   const was = useRef(false);
   useEffect(() => {
-    if (was.current && !busy) setSaved(error === null);
+    setSaved(was.current && !busy && error === null);
     was.current = busy;
   }, [busy, error]);
   return (
@@ -16,9 +16,9 @@ export function SaveRow({ busy, error }: { busy: boolean; error: unknown }) {
       <Button type="submit" busy={busy}>
         Save
       </Button>
-      <p role="status" className={`text-sm ${error === null ? "text-good" : "text-danger"}`}>
-        {error !== null && wordsFor(error)}
-        {error === null && saved && (
+      <FormProblem />
+      <p role="status" className="text-sm text-good">
+        {saved && (
           <span className="inline-flex items-center gap-1">
             <Icon name="check" size={14} /> Saved
           </span>

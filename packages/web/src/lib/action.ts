@@ -1,14 +1,37 @@
 import type { CallError } from "@parley/client";
 import { useCallback, useRef, useState } from "react";
 import { toast } from "../ui/Toasts.tsx";
+import type { FieldErrors } from "./validity.ts";
 
 /** What went wrong, in words a person can read. */
 export function wordsFor(error: unknown): string {
   if (!(error instanceof Error)) return "Something went wrong.";
+  const { code, retryAfter } = error as Partial<CallError>;
+  if (code === "rate_limited") return `That was too often. Try again ${inSeconds(retryAfter)}.`;
+  if (code === "unavailable" && retryAfter === undefined) return noConnection();
   const fields = Object.entries((error as Partial<CallError>).fields ?? {});
   if (fields.length > 0) return fields.map(([name, text]) => `${nice(name)} ${text}`).join("; ");
   return sentence(error.message);
 }
+
+/** What the service says about the fields of a call, by name. */
+export function fieldErrorsOf(error: unknown): FieldErrors {
+  const fields = error instanceof Error ? (error as Partial<CallError>).fields : undefined;
+  return Object.fromEntries(
+    Object.entries(fields ?? {}).map(([name, text]) => [name, `${sentence(text)}.`]),
+  );
+}
+
+/** Two things that look alike and are mended differently. */
+const noConnection = () =>
+  navigator.onLine ? "The server cannot be reached." : "You are offline.";
+
+const inSeconds = (seconds = 0) =>
+  seconds < 2
+    ? "in a moment"
+    : seconds < 90
+      ? `in ${seconds} seconds`
+      : `in ${Math.ceil(seconds / 60)} minutes`;
 
 export const codeOf = (error: unknown) =>
   error instanceof Error ? ((error as Partial<CallError>).code ?? "") : "";

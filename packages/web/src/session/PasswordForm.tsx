@@ -1,27 +1,29 @@
 import { useClient } from "@parley/client/react";
-import type { FormEvent } from "react";
 import { SaveRow } from "../agents/SaveRow.tsx";
-import { useAction } from "../lib/action.ts";
+import { codeOf, useAction } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { TextField } from "../ui/Field.tsx";
+import { Form } from "../ui/Form.tsx";
+
+const WRONG = "This is not your current password.";
 
 export function PasswordForm() {
   const { username } = useSelf();
   const client = useClient();
   const action = useAction();
-  const save = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const form = event.currentTarget;
-    const given = new FormData(form);
-    const text = (name: string) => String(given.get(name) ?? "");
-    const input = {
-      current_password: text("current_password"),
-      new_password: text("new_password"),
-    };
-    if (await action.run(() => client.changePassword(input))) form.reset();
-  };
   return (
-    <form onSubmit={save} className="flex flex-col gap-4">
+    <Form
+      error={action.error}
+      explain={(error) => (codeOf(error) === "forbidden" ? { current_password: WRONG } : {})}
+      className="flex flex-col gap-4"
+      onSubmit={async ({ raw }, form) => {
+        const input = {
+          current_password: raw("current_password"),
+          new_password: raw("new_password"),
+        };
+        if (await action.run(() => client.changePassword(input))) form.reset();
+      }}
+    >
       {/* Tells a password manager whose password it is. */}
       <input type="hidden" name="username" autoComplete="username" value={username} />
       <div className="grid gap-4 sm:grid-cols-2">
@@ -41,10 +43,10 @@ export function PasswordForm() {
           minLength={8}
           maxLength={1024}
           autoComplete="new-password"
-          hint="Your other devices are signed out."
+          hint="At least 8 characters. Your other devices are signed out."
         />
       </div>
       <SaveRow {...action} />
-    </form>
+    </Form>
   );
 }

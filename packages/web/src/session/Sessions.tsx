@@ -2,6 +2,7 @@ import { useClient } from "@parley/client/react";
 import type { Session } from "@parley/protocol";
 import { useCallback, useEffect, useState } from "react";
 import { complain } from "../lib/action.ts";
+import { deviceName } from "../lib/devices.ts";
 import { fullTime } from "../lib/time.ts";
 import { Button } from "../ui/Button.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
@@ -22,7 +23,9 @@ export function Sessions() {
       {sessions.map(({ id, user_agent, last_used_at, current }) => (
         <li key={id} className="flex items-center gap-3 py-2.5 first:pt-0 last:pb-0">
           <span className="min-w-0 flex-1">
-            <span className="block truncate text-base font-medium">{deviceOf(user_agent)}</span>
+            <span className="block text-base font-medium break-words">
+              {deviceName(user_agent)}
+            </span>
             <span className="block text-sm text-ink-3">
               {current ? "This device" : `Last used ${fullTime(last_used_at)}`}
             </span>
@@ -39,13 +42,4 @@ export function Sessions() {
       ))}
     </ul>
   );
-}
-
-/** As much of the browser's long name as people know. */
-function deviceOf(agent: string | null): string {
-  if (!agent) return "Unknown device";
-  const [browser] = /Firefox|Edg|OPR|Chrome|Safari/.exec(agent) ?? [];
-  const [system] = /Android|iPhone|iPad|Windows|Mac OS|Linux/.exec(agent) ?? [];
-  const name = { Edg: "Edge", OPR: "Opera" }[browser ?? ""] ?? browser;
-  return [name ?? agent, system].filter(Boolean).join(" on ");
 }

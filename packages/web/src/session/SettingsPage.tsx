@@ -1,5 +1,5 @@
 import { useClient } from "@parley/client/react";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { SaveRow } from "../agents/SaveRow.tsx";
 import { useAction } from "../lib/action.ts";
 import { notificationsOn, setNotifications } from "../lib/away.ts";
@@ -9,6 +9,7 @@ import { Page, Section } from "../shell/Page.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
 import { TextField } from "../ui/Field.tsx";
+import { Form } from "../ui/Form.tsx";
 import { PasswordForm } from "./PasswordForm.tsx";
 import { Sessions } from "./Sessions.tsx";
 
@@ -57,13 +58,14 @@ function NameForm() {
   const me = useSelf();
   const client = useClient();
   const action = useAction();
-  const save = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const name = String(new FormData(event.currentTarget).get("display_name") ?? "").trim();
-    void action.run(() => client.updateMe({ display_name: name }));
-  };
   return (
-    <form onSubmit={save} className="flex flex-col gap-4">
+    <Form
+      error={action.error}
+      className="flex flex-col gap-4"
+      onSubmit={({ text }) =>
+        void action.run(() => client.updateMe({ display_name: text("display_name") }))
+      }
+    >
       <TextField
         label="Your name"
         name="display_name"
@@ -74,6 +76,6 @@ function NameForm() {
         hint={`Your username is @${me.username}.`}
       />
       <SaveRow {...action} />
-    </form>
+    </Form>
   );
 }

@@ -1,10 +1,11 @@
 import { useClient } from "@parley/client/react";
-import { type FormEvent, useEffect, useState } from "react";
-import { codeOf, useAction, wordsFor } from "../lib/action.ts";
+import { useEffect, useState } from "react";
+import { codeOf, useAction } from "../lib/action.ts";
+import type { FieldErrors } from "../lib/validity.ts";
 import { Button } from "../ui/Button.tsx";
 import { TextField } from "../ui/Field.tsx";
+import { Form, FormProblem } from "../ui/Form.tsx";
 import { Logo } from "../ui/Logo.tsx";
-import { Notice } from "../ui/Notice.tsx";
 import { rememberToken } from "./client.ts";
 
 type How = "signIn" | "signUp";
@@ -63,17 +64,11 @@ function SignInForm({ how }: { how: How }) {
   const client = useClient();
   const { busy, error, run } = useAction();
   const [invited, setInvited] = useState(false);
-  const enter = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget);
-    const text = (name: string) => String(data.get(name) ?? "").trim();
-    const credentials = {
-      username: text("username"),
-      password: String(data.get("password") ?? ""),
-    };
+  const enter = ({ text, raw }: { text(name: string): string; raw(name: string): string }) => {
+    const credentials = { username: text("username"), password: raw("password") };
     const name = text("display_name");
     const code = text("invite_code");
-    await run(async () => {
+    void run(async () => {
       try {
         await client.enter(how, {
           ...credentials,
@@ -83,18 +78,18 @@ function SignInForm({ how }: { how: How }) {
         rememberToken(client);
         localStorage.setItem(VISITED, "1");
       } catch (problem) {
-        if (/invit/i.test(wordsFor(problem))) setInvited(true);
+        if (isAboutInvite(problem)) setInvited(true);
         throw problem;
       }
     });
   };
   return (
-    <form onSubmit={enter} className="flex flex-col gap-4 rounded-lg bg-surface p-5 shadow-pop">
-      {error !== null && (
-        <div role="alert">
-          <Notice tone="danger">{explain(error)}</Notice>
-        </div>
-      )}
+    <Form
+      error={error}
+      explain={explain}
+      onSubmit={enter}
+      className="flex flex-col gap-4 rounded-lg bg-surface p-5 shadow-pop"
+    >
       {how === "signUp" && (
         <TextField
           label="Your name"
@@ -113,7 +108,11 @@ function SignInForm({ how }: { how: How }) {
         autoCapitalize="none"
         spellCheck={false}
         required
-        minLength={2}
+        {...(how === "signUp" && {
+          minLength: 2,
+          pattern: "\\s*[A-Za-z0-9_]+\\s*",
+          title: "Letters, digits and underscores only.",
+        })}
         maxLength={32}
         hint={how === "signUp" && "Letters, digits, underscores. It is your @handle."}
       />
@@ -123,19 +122,28 @@ function SignInForm({ how }: { how: How }) {
         type="password"
         autoComplete={how === "signUp" ? "new-password" : "current-password"}
         required
-        minLength={how === "signUp" ? 8 : 1}
+        minLength={how === "signUp" ? 8 : 0}
+        maxLength={1024}
         hint={how === "signUp" && "At least 8 characters."}
       />
       {invited && how === "signUp" && <TextField label="Invite code" name="invite_code" required />}
+      <FormProblem />
       <Button type="submit" look="primary" busy={busy} className="mt-1">
         {words[how].button}
       </Button>
-    </form>
+    </Form>
   );
 }
 
-function explain(error: unknown): string {
-  if (codeOf(error) === "unauthorized") return "That username and password do not fit together.";
-  if (codeOf(error) === "conflict") return "That username is taken. Please choose another one.";
-  return wordsFor(error);
+const isAboutInvite = (error: unknown) =>
+  codeOf(error) === "forbidden" && /invite/.test(String(error));
+
+function explain(error: unknown): FieldErrors {
+  const code = codeOf(error);
+  if (code === "unauthorized")
+    return { password: "That username and password do not fit together." };
+  if (code === "conflict")
+    return { username: "This username is taken. Please choose another one." };
+  if (isAboutInvite(error)) return { invite_code: "You need an invitation to sign up here." };
+  return {};
 }

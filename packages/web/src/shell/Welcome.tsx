@@ -1,9 +1,10 @@
 import { useAgents, useClient } from "@parley/client/react";
+import type { AgentProfile } from "@parley/protocol";
 import { useEffect } from "react";
 import { trySandbox } from "../agents/sandbox.ts";
 import { useAction, wordsFor } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
-import { firstName } from "../lib/names.ts";
+import { firstName, nameOf } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
@@ -18,6 +19,7 @@ export function Welcome({ onNewChat }: { onNewChat: () => void }) {
   const client = useClient();
   const { busy, error, run } = useAction();
   const [agent] = agents;
+  const open = (chosen: AgentProfile) => trySandbox(client, chosen);
   useEffect(() => {
     void client.model.refreshAgents().catch(() => {});
   }, [client]);
@@ -33,24 +35,20 @@ export function Welcome({ onNewChat }: { onNewChat: () => void }) {
         </p>
       </div>
       <div className="flex flex-col gap-4 rounded-lg bg-surface p-5 shadow-pop">
-        <ul className="flex flex-col gap-3">
+        <ul className="-mx-2 flex flex-col gap-1">
           {agents.map((each) => (
-            <li key={each.username} className="flex items-center gap-3">
-              <Avatar account={{ ...each, kind: "agent" }} size={40} />
-              <span className="min-w-0">
-                <span className="block truncate text-md font-semibold">{each.display_name}</span>
-                <span className="block truncate text-sm text-ink-3">@{each.username}</span>
-              </span>
+            <li key={each.username}>
+              <AgentRow agent={each} disabled={busy} onPress={() => run(() => open(each))} />
             </li>
           ))}
-          {agents.length === 0 && <Skeleton className="h-10" />}
+          {agents.length === 0 && <Skeleton className="mx-2 h-10" />}
         </ul>
         <Button
           look="primary"
           icon="spark"
           busy={busy}
           disabled={!agent}
-          onClick={() => agent && run(() => trySandbox(client, agent))}
+          onClick={() => agent && run(() => open(agent))}
         >
           Try your agent now
         </Button>
@@ -65,6 +63,33 @@ export function Welcome({ onNewChat }: { onNewChat: () => void }) {
         </Way>
       </div>
     </div>
+  );
+}
+
+interface AgentRowProps {
+  agent: AgentProfile;
+  disabled: boolean;
+  onPress: () => void;
+}
+
+function AgentRow({ agent, disabled, onPress }: AgentRowProps) {
+  const account = { ...agent, kind: "agent" } as const;
+  return (
+    <button
+      type="button"
+      disabled={disabled}
+      onClick={onPress}
+      className="group flex w-full items-center gap-3 rounded-md p-2 text-left transition-colors hover:bg-hover"
+    >
+      <Avatar account={account} size={40} />
+      <span className="min-w-0 flex-1">
+        <span className="block text-md font-semibold break-words">{nameOf(account)}</span>
+        <span className="block text-sm break-all text-ink-3">@{agent.username}</span>
+      </span>
+      <span className="text-ink-3 group-hover:text-ink">
+        <Icon name="next" />
+      </span>
+    </button>
   );
 }
 

@@ -1,7 +1,11 @@
-import { type InputHTMLAttributes, type ReactNode, useId } from "react";
+import { type InputHTMLAttributes, type ReactNode, type Ref, useId } from "react";
+import { useFieldError } from "./Form.tsx";
+import { Icon } from "./Icon.tsx";
 
 interface FieldProps {
   label: string;
+  /** Its name in the form around it, whose errors it shows. */
+  name?: string | undefined;
   hint?: ReactNode;
   error?: string | undefined;
   children: (attributes: {
@@ -12,8 +16,10 @@ interface FieldProps {
 }
 
 /** A control with its label, a hint and what is wrong with it, tied together for screen readers. */
-export function Field({ label, hint, error, children }: FieldProps) {
+export function Field({ label, name, hint, error: ownError, children }: FieldProps) {
   const id = useId();
+  const formError = useFieldError(name);
+  const error = ownError ?? formError;
   const note = error ?? hint;
   return (
     <div className="flex flex-col gap-1.5">
@@ -26,8 +32,17 @@ export function Field({ label, hint, error, children }: FieldProps) {
         "aria-invalid": error ? true : undefined,
       })}
       {note && (
-        <p id={`${id}-note`} className={`text-sm ${error ? "text-danger" : "text-ink-3"}`}>
-          {note}
+        <p
+          id={`${id}-note`}
+          role={error ? "alert" : undefined}
+          className={`flex items-start gap-1.5 text-sm ${error ? "text-danger" : "text-ink-3"}`}
+        >
+          {error && (
+            <span className="mt-0.5">
+              <Icon name="alert" size={15} />
+            </span>
+          )}
+          <span className="min-w-0">{note}</span>
         </p>
       )}
     </div>
@@ -38,11 +53,12 @@ interface TextFieldProps extends InputHTMLAttributes<HTMLInputElement> {
   label: string;
   hint?: ReactNode;
   error?: string | undefined;
+  ref?: Ref<HTMLInputElement>;
 }
 
 export function TextField({ label, hint, error, ...input }: TextFieldProps) {
   return (
-    <Field label={label} hint={hint} error={error}>
+    <Field label={label} name={input.name} hint={hint} error={error}>
       {(attributes) => <input {...attributes} {...input} className="field" />}
     </Field>
   );
