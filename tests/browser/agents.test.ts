@@ -9,13 +9,13 @@ test("keys are stored, masked, replaced and removed", async () => {
   await using visit = await house().visit(ada, { path: "/agents" });
   const { page } = visit;
   const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
-  await card.getByLabel("Your API key").fill("sk-test-0123456789abcdef");
+  await card.getByLabel("Your API key").fill("sk-ant-test-0123456789abcdef");
   await card.getByRole("button", { name: "Save" }).first().click();
   await card.getByText("••••••••cdef").waitFor();
   expect(await page.content()).not.toContain("0123456789");
 
   await card.getByRole("button", { name: "Replace" }).click();
-  await card.getByLabel("New API key").fill("sk-test-9876543210fedcba");
+  await card.getByLabel("New API key").fill("sk-ant-test-9876543210fedcba");
   await card.getByRole("button", { name: "Save" }).first().click();
   await card.getByText("••••••••dcba").waitFor();
 
@@ -50,6 +50,92 @@ test("name, model, instructions and limits are kept", async () => {
     instructions: "Be brief.",
     limits: { spenders: "participants", turns_per_minute: 5 },
   });
+  expect(visit.problems()).toEqual([]);
+});
+
+test("what cannot be a key is refused beside its field, and what does not look like one is asked about", async () => {
+  const ada = await house().person("ada");
+  await using visit = await house().visit(ada, { path: "/agents" });
+  const { page } = visit;
+  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
+  const field = card.getByLabel("Your API key");
+  const save = card.getByRole("button", { name: "Save" }).first();
+  await field.fill("two words");
+  await save.click();
+  await card.getByRole("alert").getByText("one line without spaces").waitFor();
+  expect(await field.evaluate((element) => element === document.activeElement)).toBe(true);
+
+  await field.fill("sk-proj-0123456789abcdef");
+  expect(await card.getByRole("alert").count()).toBe(0);
+  await save.click();
+  await card.getByText("usually begin with «sk-ant-»").waitFor();
+  expect((await ada.call("getMyAgents")).items.some(({ key_configured }) => key_configured)).toBe(
+    false,
+  );
+  await card.getByRole("button", { name: "Save anyway" }).click();
+  await card.getByText("••••••••cdef").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a key is tested before and after it is stored", async () => {
+  const ada = await house().person("ada");
+  await using visit = await house().visit(ada, { path: "/agents" });
+  const { page } = visit;
+  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
+  await card.getByLabel("Your API key").fill(' export ANTHROPIC_API_KEY="sandbox-typed" ');
+  await card.getByRole("button", { name: "Test the key" }).click();
+  await card.getByRole("status").getByText("It works").waitFor();
+  await card.getByRole("button", { name: "Save" }).first().click();
+  await card.getByText("••••••••yped").waitFor();
+  await card.getByRole("button", { name: "Test the key" }).click();
+  await card.getByRole("status").getByText("It works").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("remedies lead to the very field", async () => {
+  const ada = await house().person("ada");
+  const focused = (label: string) =>
+    page.waitForFunction(
+      (name) => (document.activeElement as HTMLInputElement)?.labels?.[0]?.textContent === name,
+      label,
+    );
+  const chat = await ada.call("startChat", { usernames: [agentOf(ada, "gpt")] });
+  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  const { page } = visit;
+  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada, "gpt")}` });
+  await write(page, "Are you there?");
+  await page.getByRole("button", { name: "Set a key" }).click();
+  await focused("Your API key");
+  await page.keyboard.type("sandbox-typed");
+  await page.keyboard.press("Enter");
+  await card.getByText("••••••••yped").waitFor();
+
+  await page.goBack();
+  await write(page, "fail key");
+  await page.getByRole("button", { name: "Set a key" }).click();
+  await focused("New API key");
+  expect(
+    await card.getByLabel("New API key").evaluate((field) => field === document.activeElement),
+  ).toBe(true);
+
+  await ada.call("setAgentLimits", { provider: "gpt", turns_per_minute: 0 });
+  await page.goBack();
+  await write(page, "Once more");
+  await page.getByRole("button", { name: "Change the limits" }).click();
+  await focused("Tokens a day");
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a limit that is none is refused beside its field", async () => {
+  const ada = await house().person("ada");
+  await using visit = await house().visit(ada, { path: "/agents#limits-claude" });
+  const { page } = visit;
+  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
+  const field = card.getByLabel("Answers a minute");
+  await field.fill("-3");
+  await card.locator("details").last().getByRole("button", { name: "Save" }).click();
+  await card.getByRole("alert").getByText("At least 0").waitFor();
+  expect(await field.evaluate((element) => element === document.activeElement)).toBe(true);
   expect(visit.problems()).toEqual([]);
 });
 

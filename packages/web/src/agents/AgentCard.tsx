@@ -1,8 +1,10 @@
 import { useClient } from "@parley/client/react";
 import type { AgentProfile, UsageRow } from "@parley/protocol";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { complain } from "../lib/action.ts";
+import { startAt } from "../lib/focus.ts";
 import { nameOf } from "../lib/names.ts";
+import type { AgentPart } from "../lib/router.ts";
 import { CopyButton } from "../markdown/CodeBlock.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
@@ -16,9 +18,11 @@ import { UsageChart } from "./UsageChart.tsx";
 interface AgentCardProps {
   agent: AgentProfile;
   usage: UsageRow[] | null;
+  /** The part of it that was asked for. */
+  part: AgentPart | null;
 }
 
-export function AgentCard({ agent, usage }: AgentCardProps) {
+export function AgentCard({ agent, usage, part }: AgentCardProps) {
   const client = useClient();
   const account = { ...agent, kind: "agent" } as const;
   const name = nameOf(account);
@@ -45,14 +49,14 @@ export function AgentCard({ agent, usage }: AgentCardProps) {
         </Button>
       </header>
       <div className="flex flex-col gap-6 p-5">
-        <KeySection agent={agent} />
+        <KeySection agent={agent} asked={part?.kind === "key" ? part : null} />
         <Part title="Usage">
           <UsageChart rows={usage} />
         </Part>
         <Fold title="Name, model and instructions">
           <ProfileForm agent={agent} />
         </Fold>
-        <Fold title="Limits">
+        <Fold title="Limits" asked={part?.kind === "limits" ? part : null}>
           <LimitsForm agent={agent} />
         </Fold>
       </div>
@@ -69,9 +73,22 @@ export function Part({ title, children }: { title: string; children: ReactNode }
   );
 }
 
-function Fold({ title, children }: { title: string; children: ReactNode }) {
+interface FoldProps {
+  title: string;
+  /** A new object each time it is asked for. */
+  asked?: object | null;
+  children: ReactNode;
+}
+
+function Fold({ title, asked = null, children }: FoldProps) {
+  const fold = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    if (asked === null || !fold.current) return;
+    fold.current.open = true;
+    startAt(fold.current.querySelector("input:not([type=radio])"));
+  }, [asked]);
   return (
-    <details className="group/fold border-t border-line pt-3">
+    <details ref={fold} className="group/fold border-t border-line pt-3">
       <summary className="flex min-h-8 items-center gap-2 rounded-sm text-base font-semibold">
         <span className="text-ink-3 transition-transform group-open/fold:rotate-90">
           <Icon name="next" size={16} />

@@ -2,13 +2,15 @@ import { useAgents, useClient } from "@parley/client/react";
 import type { UsageRow } from "@parley/protocol";
 import { useEffect, useState } from "react";
 import { wordsFor } from "../lib/action.ts";
+import type { AgentPart } from "../lib/router.ts";
 import { Page } from "../shell/Page.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 import { AgentCard } from "./AgentCard.tsx";
 import { DAYS, sinceDays } from "./usage.ts";
 
-export default function AgentsPage() {
+/** With a part of a card to begin at: it is opened, in sight, and has the focus. */
+export default function AgentsPage({ part }: { part: AgentPart | null }) {
   const client = useClient();
   const agents = useAgents();
   const [usage, setUsage] = useState<UsageRow[] | null>(null);
@@ -31,6 +33,7 @@ export default function AgentsPage() {
         <AgentCard
           key={agent.provider}
           agent={agent}
+          part={part?.provider === agent.provider ? part : null}
           usage={usage?.filter((row) => row.agent === agent.username) ?? null}
         />
       ))}

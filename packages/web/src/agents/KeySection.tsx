@@ -1,113 +1,127 @@
 import { useClient } from "@parley/client/react";
 import type { AgentProfile } from "@parley/protocol";
-import { type FormEvent, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useAction, wordsFor } from "../lib/action.ts";
+import { startAt } from "../lib/focus.ts";
+import { nameOf } from "../lib/names.ts";
 import { Button } from "../ui/Button.tsx";
 import { Confirm } from "../ui/Confirm.tsx";
-import { TextField } from "../ui/Field.tsx";
 import { Icon } from "../ui/Icon.tsx";
-import { Notice } from "../ui/Notice.tsx";
 import { Part } from "./AgentCard.tsx";
+import { KeyForm } from "./KeyForm.tsx";
+import { KeyTestResult, useKeyTest } from "./key-test.tsx";
 import { giveSandboxKey } from "./sandbox.ts";
 
-/** A key is put in and can be replaced or removed; it is never shown again. */
-export function KeySection({ agent }: { agent: AgentProfile }) {
-  const client = useClient();
-  const { busy, error, run } = useAction();
+interface KeySectionProps {
+  agent: AgentProfile;
+  /** A new object each time its field is asked for. */
+  asked: object | null;
+}
+
+/** A key is put in, tested, replaced or removed; it is never shown again. */
+export function KeySection({ agent, asked }: KeySectionProps) {
   const [replacing, setReplacing] = useState(false);
-  const [asking, setAsking] = useState(false);
-  const { provider, key_configured, key_tail } = agent;
-  const change = async (work: () => Promise<unknown>) => {
-    const done = await run(async () => {
-      await work();
-      await client.model.refreshAgents();
-    });
-    if (done) setReplacing(false);
-  };
-  const save = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const key = String(new FormData(event.currentTarget).get("api_key") ?? "").trim();
-    void change(() => client.setAgentKey({ provider, api_key: key }));
-  };
-  const remove = () => {
-    setAsking(false);
-    void change(() => client.removeAgentKey({ provider }));
-  };
+  const section = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (asked !== null) setReplacing(true);
+  }, [asked]);
+  const isOpen = replacing || !agent.key_configured;
+  useEffect(() => {
+    if (asked !== null && isOpen) startAt(section.current?.querySelector("input") ?? null);
+  }, [asked, isOpen]);
   return (
     <Part title="API key">
-      {key_configured ? (
-        <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-          <p className="flex min-w-0 flex-1 items-center gap-2 text-base">
-            <span className="text-good">
-              <Icon name="check" size={16} />
-            </span>
-            <code className="truncate font-mono text-sm">{key_tail ?? "••••••••"}</code>
-            <span className="sr-only">A key is stored.</span>
-          </p>
-          <div className="flex gap-2">
-            <Button size="small" onClick={() => setReplacing(!replacing)}>
-              Replace
-            </Button>
-            <Button size="small" look="danger" busy={busy} onClick={() => setAsking(true)}>
-              Remove
-            </Button>
-          </div>
-          {asking && (
-            <Confirm
-              title="Remove this key?"
-              back="Keep"
-              action="Remove key"
-              onBack={() => setAsking(false)}
-              onConfirm={remove}
-            >
-              {agent.display_name} stops answering, everywhere, until you store a key again.
-            </Confirm>
-          )}
-        </div>
-      ) : (
-        <Notice
-          tone="warn"
-          icon="key"
-          actions={
-            <Button
-              size="small"
-              icon="spark"
-              busy={busy}
-              onClick={() => change(() => giveSandboxKey(client, agent.username))}
-            >
-              Try the sandbox
-            </Button>
-          }
-        >
-          Without a key it cannot answer. The sandbox needs none: it is a stand-in that runs on this
-          server.
-        </Notice>
-      )}
-      {(replacing || !key_configured) && (
-        <form onSubmit={save} className="flex items-end gap-2">
-          <div className="flex-1">
-            <TextField
-              label={key_configured ? "New API key" : "Your API key"}
-              name="api_key"
-              type="password"
-              autoComplete="off"
-              required
-              placeholder="Paste the key"
-            />
-          </div>
-          <Button type="submit" look="primary" busy={busy}>
-            Save
-          </Button>
-        </form>
-      )}
-      {error !== null && (
-        <div role="alert">
-          <Notice tone="danger">{wordsFor(error)}</Notice>
-        </div>
-      )}
-      <p className="text-sm text-ink-3">
-        Keys are sealed on the server, opened only while the agent answers, and never shown again.
-      </p>
+      <div ref={section} className="flex flex-col gap-3">
+        {agent.key_configured ? (
+          <StoredKey agent={agent} onReplace={() => setReplacing(!replacing)} />
+        ) : (
+          <NoKey agent={agent} />
+        )}
+        {isOpen && <KeyForm agent={agent} onStored={() => setReplacing(false)} />}
+        <p className="text-sm text-ink-3">
+          Keys are sealed on the server, opened only while the agent answers, and never shown again.
+        </p>
+      </div>
     </Part>
   );
 }
+
+function StoredKey({ agent, onReplace }: { agent: AgentProfile; onReplace: () => void }) {
+  const client = useClient();
+  const { busy, error, run } = useAction();
+  const test = useKeyTest(agent.provider);
+  const [asking, setAsking] = useState(false);
+  const remove = () => {
+    setAsking(false);
+    void run(async () => {
+      await client.removeAgentKey({ provider: agent.provider });
+      await client.model.refreshAgents();
+    });
+  };
+  return (
+    <>
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <p className="flex min-w-0 flex-1 basis-40 items-center gap-2 text-base">
+          <span className="text-good">
+            <Icon name="check" size={16} />
+          </span>
+          <code className="truncate font-mono text-sm">{agent.key_tail ?? "••••••••"}</code>
+          <span className="sr-only">A key is stored.</span>
+        </p>
+        <div className="flex flex-wrap gap-2">
+          <Button size="small" busy={test.busy} onClick={() => test.start()}>
+            Test the key
+          </Button>
+          <Button size="small" onClick={onReplace}>
+            Replace
+          </Button>
+          <Button size="small" look="danger" busy={busy} onClick={() => setAsking(true)}>
+            Remove
+          </Button>
+        </div>
+      </div>
+      <KeyTestResult {...test} />
+      {error !== null && <Problem error={error} />}
+      {asking && (
+        <Confirm
+          title="Remove this key?"
+          back="Keep"
+          action="Remove key"
+          onBack={() => setAsking(false)}
+          onConfirm={remove}
+        >
+          {nameOf({ ...agent, kind: "agent" })} stops answering, everywhere, until you store a key
+          again.
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function NoKey({ agent }: { agent: AgentProfile }) {
+  const client = useClient();
+  const { busy, error, run } = useAction();
+  return (
+    <div className="flex flex-wrap items-center justify-between gap-x-3 gap-y-2">
+      <p className="min-w-0 flex-1 basis-56 text-base text-ink-2">
+        Without a key it cannot answer. The sandbox needs none: it is a stand-in that runs on this
+        server.
+      </p>
+      <Button
+        size="small"
+        icon="spark"
+        busy={busy}
+        onClick={() => run(() => giveSandboxKey(client, agent.username))}
+      >
+        Try the sandbox
+      </Button>
+      {error !== null && <Problem error={error} />}
+    </div>
+  );
+}
+
+const Problem = ({ error }: { error: unknown }) => (
+  <p role="alert" className="w-full text-sm text-danger">
+    {wordsFor(error)}
+  </p>
+);

@@ -1,9 +1,10 @@
 import { useClient } from "@parley/client/react";
 import type { AgentProfile } from "@parley/protocol";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useAction } from "../lib/action.ts";
 import { Choice } from "../ui/Choice.tsx";
 import { TextField } from "../ui/Field.tsx";
+import { Form } from "../ui/Form.tsx";
 import { SaveRow } from "./SaveRow.tsx";
 
 const spenders = [
@@ -30,35 +31,35 @@ export function LimitsForm({ agent }: { agent: AgentProfile }) {
   const client = useClient();
   const action = useAction();
   const [who, setWho] = useState(agent.limits.spenders);
-  const save = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget);
-    const figure = (name: string) => {
-      const text = String(data.get(name) ?? "").trim();
-      return text === "" ? null : Number(text);
-    };
-    void action.run(async () => {
-      await client.setAgentLimits({
-        provider: agent.provider,
-        spenders: who,
-        daily_tokens: figure("daily_tokens"),
-        chat_daily_tokens: figure("chat_daily_tokens"),
-        turns_per_minute: figure("turns_per_minute"),
-      });
-      await client.model.refreshAgents();
-    });
-  };
   return (
-    <form onSubmit={save} className="flex flex-col gap-4">
+    <Form
+      error={action.error}
+      className="flex flex-col gap-4"
+      onSubmit={({ text }) => {
+        const figure = (name: string) => (text(name) === "" ? null : Number(text(name)));
+        void action.run(async () => {
+          await client.setAgentLimits({
+            provider: agent.provider,
+            spenders: who,
+            daily_tokens: figure("daily_tokens"),
+            chat_daily_tokens: figure("chat_daily_tokens"),
+            turns_per_minute: figure("turns_per_minute"),
+          });
+          await client.model.refreshAgents();
+        });
+      }}
+    >
       <Choice label="Who may use it" value={who} options={spenders} onChange={setWho} />
-      <div className="grid items-end gap-4 sm:grid-cols-3">
+      <div className="grid items-start gap-4 sm:grid-cols-2">
         {figures.map(([name, label]) => (
           <TextField
             key={name}
             label={label}
             name={name}
             type="number"
+            inputMode="numeric"
             min={0}
+            max={Number.MAX_SAFE_INTEGER}
             step={1}
             placeholder="No limit"
             defaultValue={agent.limits[name] ?? ""}
@@ -66,6 +67,6 @@ export function LimitsForm({ agent }: { agent: AgentProfile }) {
         ))}
       </div>
       <SaveRow {...action} />
-    </form>
+    </Form>
   );
 }

@@ -5,7 +5,7 @@ import { trySandbox } from "../agents/sandbox.ts";
 import { complain } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle, isMyAgent, others } from "../lib/names.ts";
-import { navigate } from "../lib/router.ts";
+import { agentPath, navigate } from "../lib/router.ts";
 import { ChatAvatar } from "../shell/ChatItem.tsx";
 import { Button } from "../ui/Button.tsx";
 import { useTools } from "./context.ts";
@@ -68,7 +68,7 @@ function Suggestions({ username }: { username: string }) {
           >
             Try the sandbox
           </Button>
-          <Button icon="key" onClick={() => navigate("/agents")}>
+          <Button icon="key" onClick={() => navigate(agentPath(username, "key"))}>
             Add a key
           </Button>
         </div>

@@ -1,7 +1,7 @@
 import { useAgents, useClient } from "@parley/client/react";
 import { giveSandboxKey } from "../agents/sandbox.ts";
 import { useAction, wordsFor } from "../lib/action.ts";
-import { navigate } from "../lib/router.ts";
+import { agentPath, navigate } from "../lib/router.ts";
 import { Problem, ProblemButton } from "./Problem.tsx";
 
 interface KeyMissingProps {
@@ -28,7 +28,7 @@ export function KeyMissing({ username, onRetry }: KeyMissingProps) {
       <ProblemButton busy={busy} onClick={() => run(trySandbox)}>
         Try the sandbox
       </ProblemButton>
-      <ProblemButton onClick={() => navigate("/agents")}>Set a key</ProblemButton>
+      <ProblemButton onClick={() => navigate(agentPath(username, "key"))}>Set a key</ProblemButton>
     </>
   );
   if (error !== null) return <Problem actions={actions}>{wordsFor(error)}</Problem>;

@@ -3,7 +3,7 @@ import { useClient } from "@parley/client/react";
 import { useAction, wordsFor } from "../lib/action.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent } from "../lib/names.ts";
-import { navigate } from "../lib/router.ts";
+import { type AgentPart, agentPath, navigate } from "../lib/router.ts";
 import { useTools } from "./context.ts";
 import { KeyMissing } from "./KeyMissing.tsx";
 import { Problem, ProblemButton } from "./Problem.tsx";
@@ -55,7 +55,11 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
     <Problem
       actions={
         <>
-          {remedy && <ProblemButton onClick={() => navigate("/agents")}>{remedy}</ProblemButton>}
+          {remedy && (
+            <ProblemButton onClick={() => navigate(agentPath(sender.username, remedy.part))}>
+              {remedy.label}
+            </ProblemButton>
+          )}
           {again("Try again")}
         </>
       }
@@ -65,8 +69,8 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
   );
 }
 
-/** What the owner of an agent can do about a failure, on the page of the agents. */
-const remedies: Record<string, string> = {
-  key_rejected: "Set a key",
-  budget_exceeded: "Change the limits",
+/** What the owner of an agent can do about a failure, and where. */
+const remedies: Record<string, { label: string; part: AgentPart["kind"] }> = {
+  key_rejected: { label: "Set a key", part: "key" },
+  budget_exceeded: { label: "Change the limits", part: "limits" },
 };

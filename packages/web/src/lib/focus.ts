@@ -4,3 +4,9 @@ export function returnFocus(to: Element | null): void {
   to.focus({ preventScroll: true });
   if (document.activeElement !== to) to.closest("article")?.focus({ preventScroll: true });
 }
+
+/** Puts somebody who has followed a link right to the field that it is about. */
+export function startAt(field: HTMLElement | null): void {
+  field?.scrollIntoView({ block: "center" });
+  field?.focus({ preventScroll: true });
+}

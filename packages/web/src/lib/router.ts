@@ -1,20 +1,36 @@
 import { useSyncExternalStore } from "react";
 import { withoutLayers } from "./back.ts";
+import { providerOf } from "./names.ts";
 
 export type Route =
   | { name: "home" }
   /** With a message to show, as from a search. */
   | { name: "chat"; id: string; message: string | null }
-  | { name: "agents" }
+  /** With a part of an agent's card to begin at, as from an error that it mends. */
+  | { name: "agents"; part: AgentPart | null }
   | { name: "settings" };
+
+export interface AgentPart {
+  kind: "key" | "limits";
+  provider: string;
+}
 
 function parseRoute(path: string, hash: string): Route {
   const [, chat] = /^\/c\/([\w-]+)$/.exec(path) ?? [];
   if (chat) return { name: "chat", id: chat, message: hash.slice(1) || null };
-  if (path === "/agents") return { name: "agents" };
+  if (path === "/agents") return { name: "agents", part: agentPart(hash) };
   if (path === "/settings") return { name: "settings" };
   return { name: "home" };
 }
+
+function agentPart(hash: string): AgentPart | null {
+  const [, kind, provider] = /^#(key|limits)-(.+)$/.exec(hash) ?? [];
+  return provider && (kind === "key" || kind === "limits") ? { kind, provider } : null;
+}
+
+/** Where an agent's key or its limits are set. */
+export const agentPath = (username: string, kind: AgentPart["kind"]) =>
+  `/agents#${kind}-${providerOf(username)}`;
 
 export const chatPath = (id: string, message?: string) =>
   message === undefined ? `/c/${id}` : `/c/${id}#${message}`;

@@ -44,7 +44,7 @@ export function Shell({ me }: { me: Account }) {
             <Failure key={route.name}>
               <Suspense fallback={<PageSkeleton />}>
                 {route.name === "chat" && <ChatView key={route.id} route={route} />}
-                {route.name === "agents" && <AgentsPage />}
+                {route.name === "agents" && <AgentsPage part={route.part} />}
                 {route.name === "settings" && <SettingsPage />}
                 {route.name === "home" && <Home onNewChat={() => setOverlay("new-chat")} />}
               </Suspense>

@@ -1,0 +1,93 @@
+import { useClient } from "@parley/client/react";
+import type { AgentProfile } from "@parley/protocol";
+import { type FormEvent, useRef, useState } from "react";
+import { fieldErrorsOf, useAction, wordsFor } from "../lib/action.ts";
+import { Button } from "../ui/Button.tsx";
+import { Field } from "../ui/Field.tsx";
+import { KeyTestResult, useKeyTest } from "./key-test.tsx";
+import { cleanKey, doubtAbout, whyNoKey } from "./keys.ts";
+
+interface KeyFormProps {
+  agent: AgentProfile;
+  onStored: () => void;
+}
+
+/** Takes a key. What cannot be one is refused here; what does not look like one is asked about. */
+export function KeyForm({ agent, onStored }: KeyFormProps) {
+  const { provider, key_configured } = agent;
+  const client = useClient();
+  const field = useRef<HTMLInputElement>(null);
+  const saving = useAction();
+  const test = useKeyTest(provider);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [doubt, setDoubt] = useState<string | null>(null);
+
+  /** The key as it is sent, or null if it cannot be one. */
+  const given = (): string | null => {
+    const key = cleanKey(field.current?.value ?? "");
+    const why = whyNoKey(key);
+    setProblem(why);
+    if (why !== null) field.current?.focus();
+    return why === null ? key : null;
+  };
+  const save = async (event: FormEvent) => {
+    event.preventDefault();
+    const key = given();
+    if (key === null) return;
+    const why = doubtAbout(provider, key);
+    if (why !== null && doubt === null) return setDoubt(why);
+    const stored = await saving.run(async () => {
+      await client.setAgentKey({ provider, api_key: key });
+      await client.model.refreshAgents();
+    });
+    if (stored) onStored();
+  };
+  const tryOut = () => {
+    const key = given();
+    if (key !== null) test.start(key);
+  };
+  const changed = () => {
+    setProblem(null);
+    setDoubt(null);
+    test.forget();
+  };
+  const refused =
+    saving.error === null
+      ? undefined
+      : (fieldErrorsOf(saving.error).api_key ?? wordsFor(saving.error));
+  const hint = doubt && (
+    <span className="text-warn">{doubt} Have another look, or save it as it is.</span>
+  );
+  return (
+    <form noValidate onSubmit={save} className="flex flex-col gap-3">
+      <Field
+        label={key_configured ? "New API key" : "Your API key"}
+        hint={hint}
+        error={problem ?? refused}
+      >
+        {(attributes) => (
+          <input
+            {...attributes}
+            ref={field}
+            name="api_key"
+            type="password"
+            autoComplete="off"
+            spellCheck={false}
+            placeholder="Paste the key"
+            className="field"
+            onInput={changed}
+          />
+        )}
+      </Field>
+      <div className="flex flex-wrap items-center gap-2">
+        <Button type="submit" look="primary" busy={saving.busy}>
+          {doubt === null ? "Save" : "Save anyway"}
+        </Button>
+        <Button look="quiet" busy={test.busy} onClick={tryOut}>
+          Test the key
+        </Button>
+      </div>
+      <KeyTestResult {...test} />
+    </form>
+  );
+}

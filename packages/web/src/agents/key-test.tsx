@@ -1,0 +1,47 @@
+import { useClient } from "@parley/client/react";
+import type { OutputOf } from "@parley/protocol";
+import { useState } from "react";
+import { useAction, wordsFor } from "../lib/action.ts";
+import { Icon } from "../ui/Icon.tsx";
+
+interface KeyTest {
+  busy: boolean;
+  error: unknown;
+  result: OutputOf<"testAgentKey"> | null;
+  /** Tests the given key, or the stored one. */
+  start: (key?: string) => void;
+  forget: () => void;
+}
+
+/** One small call to the provider, and what came of it. */
+export function useKeyTest(provider: string): KeyTest {
+  const client = useClient();
+  const { busy, error, run } = useAction();
+  const [result, setResult] = useState<KeyTest["result"]>(null);
+  const start = (key?: string) => {
+    setResult(null);
+    const given = key === undefined ? {} : { api_key: key };
+    void run(async () => setResult(await client.testAgentKey({ provider, ...given })));
+  };
+  return { busy, error, result, start, forget: () => setResult(null) };
+}
+
+export function KeyTestResult({ busy, error, result }: KeyTest) {
+  const bad = error !== null ? wordsFor(error) : result?.error?.message;
+  return (
+    <p
+      role="status"
+      className={`flex items-start gap-1.5 text-sm empty:hidden ${busy ? "text-ink-3" : result?.works ? "text-good" : "text-danger"}`}
+    >
+      {busy && "Asking the provider…"}
+      {!busy && (result || error !== null) && (
+        <>
+          <span className="mt-0.5">
+            <Icon name={result?.works ? "check" : "alert"} size={15} />
+          </span>
+          {result?.works ? `It works: ${result.model} has answered.` : bad}
+        </>
+      )}
+    </p>
+  );
+}
