@@ -2,6 +2,7 @@ import type { LocalMessage } from "@parley/client";
 import { plainText } from "@parley/protocol/markup";
 import { useEffect, useRef, useState } from "react";
 import { useSelf } from "../lib/me.ts";
+import { nameOf } from "../lib/names.ts";
 
 /** Reads messages of others to screen readers, once each and when they are complete. */
 export function Announcer({ items }: { items: readonly LocalMessage[] }) {
@@ -20,7 +21,7 @@ export function Announcer({ items }: { items: readonly LocalMessage[] }) {
     if (fresh.length === 0) return;
     setText(
       fresh
-        .map(({ sender, content }) => `${sender.display_name}: ${plainText(content, 300)}`)
+        .map(({ sender, content }) => `${nameOf(sender)}: ${plainText(content, 300)}`)
         .join(". "),
     );
   }, [items, me.username]);

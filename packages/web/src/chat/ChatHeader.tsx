@@ -14,13 +14,13 @@ export function ChatHeader({ details, onDetails }: HeaderProps) {
   const { chat } = useTools();
   const me = useSelf();
   return (
-    <header className="flex h-15 shrink-0 items-center gap-2 border-b border-line bg-surface px-2 md:px-4">
+    <header className="flex min-h-15 shrink-0 items-center gap-2 border-b border-line bg-surface px-2 md:px-4">
       <div className="md:hidden">
         <IconButton icon="back" label="Back to conversations" onClick={() => navigate("/")} />
       </div>
       <ChatAvatar chat={chat} />
       <div className="min-w-0 flex-1 pl-1">
-        <h1 className="truncate text-md leading-5 font-semibold tracking-tight">
+        <h1 className="line-clamp-2 text-md leading-5 font-semibold tracking-tight break-words">
           {chatTitle(chat, me)}
         </h1>
         <p className="truncate text-sm text-ink-3">

@@ -12,7 +12,9 @@ import { DeleteMessage } from "./DeleteMessage.tsx";
 import { Details } from "./Details.tsx";
 import { loadedMessage } from "./loaded.ts";
 import { MessageList, type MessageListHandle } from "./MessageList.tsx";
+import { MessageSheet } from "./MessageSheet.tsx";
 import { Receipt } from "./Receipt.tsx";
+import { mistakablePeople } from "./speaker.ts";
 
 interface ChatViewProps {
   route: Extract<Route, { name: "chat" }>;
@@ -27,6 +29,7 @@ export function ChatView({ route }: ChatViewProps) {
   const [problem, setProblem] = useState<unknown>(null);
   const [writing, setWriting] = useState<Writing>({ kind: "new" });
   const [details, setDetails] = useState(false);
+  const [acting, setActing] = useState<LocalMessage | null>(null);
   const [receipt, setReceipt] = useState<string | null>(null);
   const [doomed, setDoomed] = useState<string | null>(null);
 
@@ -43,10 +46,13 @@ export function ChatView({ route }: ChatViewProps) {
     if (route.message && loaded) onJump(route.message);
   }, [route, loaded, onJump]);
 
+  const participants = chat?.participants;
+  const mistakable = useMemo(() => mistakablePeople(participants ?? []), [participants]);
   const tools = useMemo(
     () =>
       chat && {
         chat,
+        mistakable,
         onReply: (message: LocalMessage) => setWriting({ kind: "reply", message }),
         onEdit: (message: LocalMessage) => setWriting({ kind: "edit", message }),
         onTakeBack: (message: LocalMessage) => {
@@ -56,10 +62,11 @@ export function ChatView({ route }: ChatViewProps) {
           if (message.client_msg_id) model.discard(message.client_msg_id);
         },
         onJump,
+        onActions: setActing,
         onReceipt: setReceipt,
         onDelete: setDoomed,
       },
-    [chat, onJump, model, id],
+    [chat, mistakable, onJump, model, id],
   );
 
   if (!chat && known.current) return <Missing reason="You are no longer part of it." />;
@@ -80,6 +87,7 @@ export function ChatView({ route }: ChatViewProps) {
         </main>
         {details && <Details onClose={() => setDetails(false)} />}
       </div>
+      {acting && <MessageSheet message={acting} onClose={() => setActing(null)} />}
       {receipt && <Receipt messageId={receipt} onClose={() => setReceipt(null)} />}
       {doomed && <DeleteMessage messageId={doomed} onClose={() => setDoomed(null)} />}
     </ChatContext>

@@ -2,6 +2,7 @@ import { plainText } from "@parley/protocol/markup";
 import { IconButton } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import type { Writing } from "./Composer.tsx";
+import { useSpeaker } from "./speaker.ts";
 
 interface BannerProps {
   writing: Exclude<Writing, { kind: "new" }>;
@@ -10,6 +11,7 @@ interface BannerProps {
 
 /** Which message is being answered or changed. */
 export function ComposerBanner({ writing, onCancel }: BannerProps) {
+  const speaker = useSpeaker();
   const { message } = writing;
   const edit = writing.kind === "edit";
   return (
@@ -18,8 +20,8 @@ export function ComposerBanner({ writing, onCancel }: BannerProps) {
         <Icon name={edit ? "edit" : "reply"} size={15} />
       </span>
       <p className="min-w-0 flex-1">
-        <span className="block font-medium">
-          {edit ? "Editing your message" : `Replying to ${message.sender.display_name}`}
+        <span className="block font-medium break-words">
+          {edit ? "Editing your message" : `Replying to ${speaker(message.sender)}`}
         </span>
         <span dir="auto" className="block truncate text-left text-ink-3">
           {plainText(message.content, 120)}

@@ -10,6 +10,7 @@ import { toast } from "../ui/Toasts.tsx";
 import { useTools } from "./context.ts";
 import { bytesLeft } from "./limit.ts";
 import { Problem, ProblemButton } from "./Problem.tsx";
+import { useNeedsHandle } from "./speaker.ts";
 
 interface DeliveryProps {
   message: LocalMessage;
@@ -74,6 +75,7 @@ function NotSent({ message, clientMsgId }: NotSentProps) {
 
 function Seen({ message }: { message: LocalMessage }) {
   const { chat } = useTools();
+  const needsHandle = useNeedsHandle();
   const me = useSelf();
   const readers = chat.participants.filter(
     ({ kind, username }) =>
@@ -86,7 +88,9 @@ function Seen({ message }: { message: LocalMessage }) {
       </span>
     );
   }
-  const names = readers.map(({ display_name }) => firstName(display_name));
+  const names = readers.map((reader) =>
+    needsHandle(reader) ? `@${reader.username}` : firstName(reader.display_name),
+  );
   if (chat.kind === "direct") return <span>· Seen</span>;
   return (
     <span title={readers.map(({ display_name }) => display_name).join(", ")} className="truncate">

@@ -13,7 +13,10 @@ import {
   useState,
 } from "react";
 import { useSelf } from "../lib/me.ts";
+import { dayLabel } from "../lib/time.ts";
+import { useActiveMessage } from "./active.ts";
 import { useTools } from "./context.ts";
+import { FloatingDate } from "./FloatingDate.tsx";
 import { MessageRow } from "./MessageRow.tsx";
 import { leaveAt, type Place, placeIn } from "./places.ts";
 import { outdatedAnswers, type Row, rowsOf } from "./rows.ts";
@@ -44,6 +47,10 @@ const NEAR_END = 80;
 /** More messages are asked for while so many are still out of sight. */
 const AHEAD = 12;
 const PADDING = 24;
+/** How much of a row the day above its message takes. */
+const DAY_HEIGHT = 48;
+/** The actions of the latest answer have their place below it. */
+const PADDING_END = 36;
 
 /** The messages, of which only those in sight are in the page. */
 export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedProps) {
@@ -77,7 +84,7 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
     scrollEndThreshold: NEAR_END,
     overscan: 8,
     paddingStart: PADDING,
-    paddingEnd: PADDING,
+    paddingEnd: PADDING_END,
     directDomUpdates: true,
     onChange: (instance) => onAtEnd(instance.isAtEnd()),
   });
@@ -149,49 +156,62 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
   };
 
   const outdated = useMemo(() => outdatedAnswers(items), [items]);
+  useActiveMessage(box);
+  const dayInSight = useCallback(() => {
+    const offset = virtual.scrollOffset ?? 0;
+    const top = virtual.getVirtualItemForOffset(offset);
+    const row = latest.current[top?.index ?? -1];
+    // The day that begins with this row is written above it, and still in sight.
+    if (!top || !row || (row.day && offset - top.start < DAY_HEIGHT)) return null;
+    return dayLabel(row.message.created_at);
+  }, [virtual]);
   const lastOwn = useMemo(() => lastSent(items, me.username), [items, me.username]);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: it only takes note that somebody scrolls
-    <div
-      ref={box}
-      onWheel={() => setAim(null)}
-      onPointerDown={() => setAim(null)}
-      onKeyDown={() => setAim(null)}
-      className="@container h-full overflow-x-hidden overflow-y-auto overscroll-contain [overflow-anchor:none]"
-    >
-      {/* A short conversation stands at the foot of the page, where the next message will be. */}
-      <div className="flex min-h-full flex-col justify-end">
-        <div
-          ref={virtual.containerRef}
-          role="feed"
-          onKeyDown={pressed}
-          aria-label="Messages"
-          aria-busy={busy}
-          className="relative w-full"
-        >
-          {inPage.map(({ key, index }) => {
-            const row = rows[index];
-            if (!row) return null;
-            return (
-              <div
-                key={key}
-                data-index={index}
-                ref={virtual.measureElement}
-                className="absolute top-0 left-0 w-full"
-              >
-                <MessageRow
-                  {...row}
-                  tabbable={index === lastShown}
-                  flash={aim?.id === row.message.id}
-                  isLastOwn={row.message === lastOwn}
-                  outdated={outdated.has(row.message.id)}
-                />
-              </div>
-            );
-          })}
+    <>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: it only takes note that somebody scrolls */}
+      <div
+        ref={box}
+        onWheel={() => setAim(null)}
+        onPointerDown={() => setAim(null)}
+        onKeyDown={() => setAim(null)}
+        className="@container h-full overflow-x-hidden overflow-y-auto overscroll-contain [overflow-anchor:none]"
+      >
+        {/* A short conversation stands at the foot of the page, where the next message will be. */}
+        <div className="flex min-h-full flex-col justify-end">
+          <div
+            ref={virtual.containerRef}
+            role="feed"
+            onKeyDown={pressed}
+            aria-label="Messages"
+            aria-busy={busy}
+            className="relative w-full"
+          >
+            {inPage.map(({ key, index }) => {
+              const row = rows[index];
+              if (!row) return null;
+              return (
+                <div
+                  key={key}
+                  data-index={index}
+                  ref={virtual.measureElement}
+                  className="absolute top-0 left-0 w-full"
+                >
+                  <MessageRow
+                    {...row}
+                    tabbable={index === lastShown}
+                    flash={aim?.id === row.message.id}
+                    latest={index === rows.length - 1 && !hasNewer}
+                    isLastOwn={row.message === lastOwn}
+                    outdated={outdated.has(row.message.id)}
+                  />
+                </div>
+              );
+            })}
+          </div>
         </div>
       </div>
-    </div>
+      <FloatingDate box={box} dayInSight={dayInSight} />
+    </>
   );
 }
 

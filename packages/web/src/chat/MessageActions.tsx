@@ -3,46 +3,40 @@ import { useClient } from "@parley/client/react";
 import { useRef, useState } from "react";
 import { EmojiPicker } from "../emoji/EmojiPicker.tsx";
 import { complain } from "../lib/action.ts";
-import { copyText } from "../lib/copy.ts";
-import { useSelf } from "../lib/me.ts";
-import { isMyAgent } from "../lib/names.ts";
 import { IconButton } from "../ui/Button.tsx";
-import { Menu, type MenuItem } from "../ui/Menu.tsx";
-import { toast } from "../ui/Toasts.tsx";
-import { useTools } from "./context.ts";
-import { maySteer } from "./steer.ts";
+import { Menu } from "../ui/Menu.tsx";
+import { type Command, useCommands } from "./commands.ts";
 
 interface ActionsProps {
   message: LocalMessage;
   mine: boolean;
+  /** It is the latest answer: what can be done with it is always in sight. */
+  pinned: boolean;
 }
 
-/** Appears with the pointer or the focus; until then it is in nobody's way, Tab's included. */
-export function MessageActions({ message, mine }: ActionsProps) {
-  return message.delivery === "sent" && <Toolbar message={message} mine={mine} />;
+/**
+ * What can be done with a message. It shows for the one message that is pointed at or has the focus
+ * (see `useActiveMessage`); until then Tab passes it by. On touch screens there is a sheet instead.
+ */
+export function MessageActions({ message, mine, pinned }: ActionsProps) {
+  return message.delivery === "sent" && <Toolbar message={message} mine={mine} pinned={pinned} />;
 }
 
-function Toolbar({ message, mine }: ActionsProps) {
-  const { chat, onReply } = useTools();
-  const me = useSelf();
+function Toolbar({ message, mine, pinned }: ActionsProps) {
   const client = useClient();
   const emoji = useRef<HTMLButtonElement>(null);
   const [picking, setPicking] = useState(false);
-  const items = useItems(message, mine);
-  const { id, turn, finalized_at } = message;
-  const stoppable = turn && !finalized_at && maySteer(message, chat, me, client.model);
+  const commands = useCommands(message);
+  const isQuick = ({ label }: Command) => quick.includes(label);
+  const look = pinned
+    ? "group-data-active:bg-raised group-data-active:shadow-pop"
+    : "invisible bg-raised shadow-pop group-data-active:visible";
   return (
     <div
-      className={`invisible absolute z-10 flex rounded-md bg-raised p-0.5 shadow-pop group-focus-within:visible group-hover:visible has-aria-expanded:visible ${place(mine, message)}`}
+      role="toolbar"
+      aria-label="Message actions"
+      className={`absolute z-10 flex rounded-md pointer-coarse:hidden [&_button]:size-7 ${look} ${place(mine, message)}`}
     >
-      {stoppable && (
-        <IconButton
-          icon="stop"
-          label="Stop"
-          small
-          onClick={() => client.stopAgentTurn({ message_id: id }).catch(complain)}
-        />
-      )}
       <IconButton
         ref={emoji}
         icon="smile"
@@ -52,8 +46,10 @@ function Toolbar({ message, mine }: ActionsProps) {
         aria-expanded={picking}
         onClick={() => setPicking(!picking)}
       />
-      <IconButton icon="reply" label="Reply" small onClick={() => onReply(message)} />
-      <Menu label="More" small items={items} />
+      {commands.filter(isQuick).map(({ icon, label, onSelect }) => (
+        <IconButton key={label} icon={icon} label={label} small onClick={onSelect} />
+      ))}
+      <Menu label="More" small items={commands.filter((command) => !isQuick(command))} />
       {picking && (
         <EmojiPicker
           anchor={emoji}
@@ -68,49 +64,15 @@ function Toolbar({ message, mine }: ActionsProps) {
   );
 }
 
-function useItems(message: LocalMessage, mine: boolean): MenuItem[] {
-  const { chat, onEdit, onReceipt, onDelete } = useTools();
-  const me = useSelf();
-  const client = useClient();
-  const { id, content, turn, finalized_at, sender } = message;
-  const ours = mine || isMyAgent(sender, me);
-  const items: MenuItem[] = [
-    {
-      icon: "copy",
-      label: "Copy text",
-      onSelect: () => void copyText(content).then(() => toast("Copied."), complain),
-    },
-  ];
-  if (mine) items.push({ icon: "edit", label: "Edit", onSelect: () => onEdit(message) });
-  if (turn && finalized_at && maySteer(message, chat, me, client.model)) {
-    items.push({
-      icon: "retry",
-      label: "Answer again",
-      onSelect: () => void client.retryAgentTurn({ message_id: id }).catch(complain),
-    });
-  }
-  if (turn && ours) {
-    items.push({ icon: "receipt", label: "Receipt", onSelect: () => onReceipt(id) });
-  }
-  items.push({
-    icon: "hide",
-    label: "Delete for me",
-    onSelect: () => void client.model.remove(chat.id, [id], "me").catch(complain),
-  });
-  if (ours || chat.admin === me.username) {
-    items.push({
-      icon: "trash",
-      label: "Delete for everyone",
-      danger: true,
-      onSelect: () => onDelete(id),
-    });
-  }
-  return items;
-}
+/** One press away; the rest is in the menu. */
+const quick = ["Stop", "Reply"];
 
-/** Beside a bubble where the conversation has room for it; above otherwise, and above agents. */
+/**
+ * At the end of an agent's message, which may be long; beside a person's where there is room, and
+ * above it otherwise.
+ */
 function place(mine: boolean, { sender }: LocalMessage): string {
-  if (mine) return "-top-9 right-0 @3xl:top-0 @3xl:right-full @3xl:mr-2";
-  if (sender.kind === "agent") return "-top-9 right-0";
-  return "-top-9 left-0 @3xl:top-0 @3xl:left-full @3xl:ml-2";
+  if (sender.kind === "agent") return "top-full -left-1.5 -mt-0.5";
+  if (mine) return "-top-7 right-0 @3xl:top-0 @3xl:right-full @3xl:mr-2";
+  return "-top-7 left-0 @3xl:top-0 @3xl:left-full @3xl:ml-2";
 }

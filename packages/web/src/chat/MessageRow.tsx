@@ -1,38 +1,55 @@
+import type { LocalMessage } from "@parley/client";
 import { memo } from "react";
 import { useSelf } from "../lib/me.ts";
-import { isMyAgent, ownerOf } from "../lib/names.ts";
+import { nameOf } from "../lib/names.ts";
 import { clockTime, fullTime } from "../lib/time.ts";
 import { Avatar } from "../ui/Avatar.tsx";
+import { Icon } from "../ui/Icon.tsx";
+import { OwnerChip } from "../ui/OwnerChip.tsx";
+import { useTools } from "./context.ts";
 import { Delivery } from "./Delivery.tsx";
 import { MessageActions } from "./MessageActions.tsx";
 import { MessageBody } from "./MessageBody.tsx";
 import { Reactions } from "./Reactions.tsx";
 import { ReplyQuote } from "./ReplyQuote.tsx";
 import type { Row } from "./rows.ts";
+import { useNeedsHandle, useSpeaker } from "./speaker.ts";
 import { TurnNote } from "./TurnNote.tsx";
+import { useTouch } from "./touch.ts";
 
 interface MessageRowProps extends Omit<Row, "key"> {
   /** The one of the list that Tab reaches. */
   tabbable: boolean;
   flash: boolean;
+  /** It is the latest message of the conversation. */
+  latest: boolean;
   isLastOwn: boolean;
   /** It answers a question that was edited since. */
   outdated: boolean;
 }
 
 export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
-  const { message, day, fresh, first, last, tabbable, flash } = props;
+  const { message, day, fresh, first, last, tabbable, flash, latest, isLastOwn, outdated } = props;
+  const { onReply, onActions } = useTools();
   const me = useSelf();
+  const speaker = useSpeaker();
+  const touch = useTouch({
+    onLongPress: () => message.delivery === "sent" && onActions(message),
+    onSwipe: () => message.delivery === "sent" && onReply(message),
+  });
   const mine = message.sender.username === me.username;
   const agent = message.sender.kind === "agent";
+  const pinned = latest && agent && message.finalized_at !== null;
+  const actions = <MessageActions message={message} mine={mine} pinned={pinned} />;
   return (
     <div className="mx-auto max-w-208 px-3 md:px-4">
       {day && <DaySeparator label={day} />}
       {fresh && <FreshLine />}
       <article
+        {...touch}
         tabIndex={tabbable ? 0 : -1}
-        aria-label={`${message.sender.display_name}, ${clockTime(message.created_at)}`}
-        className={`group relative flex gap-3 rounded-md focus-visible:outline-offset-2 ${first ? "pt-3" : "pt-1"} ${mine ? "flex-row-reverse" : ""} ${flash ? "animate-flash motion-reduce:bg-accent-soft" : ""}`}
+        aria-label={`${speaker(message.sender)}, ${clockTime(message.created_at)}`}
+        className={`group relative flex touch-pan-y gap-3 rounded-md pointer-coarse:select-none focus-visible:outline-offset-2 ${space(first, agent)} ${mine ? "flex-row-reverse" : ""} ${flash ? "animate-flash motion-reduce:bg-sunken" : ""}`}
       >
         {!mine && (
           <div className="w-8 shrink-0 max-sm:w-7">
@@ -44,29 +61,34 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
           </div>
         )}
         <div
-          className={`flex min-w-0 flex-col gap-1 ${mine ? "max-w-[85%] items-end" : agent ? "flex-1" : "max-w-[85%] items-start"}`}
+          className={`relative flex min-w-0 flex-col gap-1 ${mine ? "max-w-[85%] items-end" : agent ? "flex-1" : "max-w-[85%] items-start"}`}
         >
-          {first && !mine && <Byline {...props} />}
+          {first && !mine && <Byline message={message} />}
           <div className={`relative max-w-full min-w-0 ${agent ? "w-full" : ""}`}>
             <div className={isEmojiAlone(message) ? "text-2xl" : bubble(mine, agent)}>
               {message.reply_to_id && <ReplyQuote id={message.reply_to_id} />}
               <MessageBody message={message} />
             </div>
-            <MessageActions message={message} mine={mine} />
+            {!agent && actions}
           </div>
-          <TurnNote message={message} outdated={props.outdated} />
+          <TurnNote message={message} outdated={outdated} />
           <Reactions message={message} />
-          {mine && <Delivery message={message} last={last} isLastOwn={props.isLastOwn} />}
+          {mine && <Delivery message={message} last={last} isLastOwn={isLastOwn} />}
+          {agent && actions}
         </div>
+        {message.delivery === "sent" && <TouchParts onActions={() => onActions(message)} />}
       </article>
     </div>
   );
 });
 
+/** Between turns there is more room than inside of one; every answer of an agent is a turn. */
+const space = (first: boolean, agent: boolean) => (first || agent ? "pt-5 md:pt-6" : "pt-1");
+
 const FEW_EMOJI = /^\p{RGI_Emoji}{1,3}$/v;
 
 /** A few emoji and nothing else need no bubble: they are seen rather than read. */
-const isEmojiAlone = ({ content, reply_to_id }: Row["message"]) =>
+const isEmojiAlone = ({ content, reply_to_id }: LocalMessage) =>
   reply_to_id === null && FEW_EMOJI.test(content);
 
 /** One's own are tinted and to the right, people's are bubbles, agents' are plain text on the page. */
@@ -77,16 +99,15 @@ function bubble(mine: boolean, agent: boolean): string {
   return "rounded-xl rounded-tl-sm border border-line bg-surface px-3.5 py-2 text-md";
 }
 
-function Byline({ message }: Pick<Row, "message">) {
-  const me = useSelf();
+function Byline({ message }: { message: LocalMessage }) {
+  const needsHandle = useNeedsHandle();
   const { sender, created_at, edited_at } = message;
   return (
-    <p className="flex max-w-full items-baseline gap-2 text-sm">
-      <span className="truncate font-semibold">{sender.display_name}</span>
-      {sender.kind === "agent" && (
-        <span className="truncate rounded-xs bg-sunken px-1.5 text-2xs font-medium text-ink-2">
-          {isMyAgent(sender, me) ? "your agent" : `@${ownerOf(sender.username)}’s agent`}
-        </span>
+    <p className="flex max-w-full flex-wrap items-baseline gap-x-2 text-sm">
+      <span className="min-w-0 font-semibold break-words">{nameOf(sender)}</span>
+      <OwnerChip account={sender} />
+      {needsHandle(sender) && (
+        <span className="min-w-0 text-xs break-all text-ink-3">@{sender.username}</span>
       )}
       <time
         dateTime={created_at}
@@ -113,9 +134,26 @@ function SideTime({ at }: { at: string }) {
   );
 }
 
+/** For fingers: what shows while a message is pulled, and a way to its actions for screen readers. */
+function TouchParts({ onActions }: { onActions: () => void }) {
+  return (
+    <span className="absolute inset-y-0 left-full not-pointer-coarse:hidden">
+      <span
+        aria-hidden="true"
+        className="absolute top-1/2 left-3 -mt-4 hidden size-8 items-center justify-center rounded-full bg-sunken text-ink-3 transition-colors group-data-pulling:inline-flex group-data-pulled:bg-accent-fill group-data-pulled:text-on-accent"
+      >
+        <Icon name="reply" size={16} />
+      </span>
+      <button type="button" tabIndex={-1} className="sr-only" onClick={onActions}>
+        Message actions
+      </button>
+    </span>
+  );
+}
+
 function DaySeparator({ label }: { label: string }) {
   return (
-    <div className="flex justify-center pt-5 pb-1">
+    <div className="flex justify-center pt-6">
       <span className="rounded-full bg-sunken px-3 py-0.5 text-xs font-medium text-ink-2">
         {label}
       </span>
@@ -125,7 +163,7 @@ function DaySeparator({ label }: { label: string }) {
 
 function FreshLine() {
   return (
-    <div className="flex items-center gap-3 pt-4 text-xs font-semibold text-accent">
+    <div className="flex items-center gap-3 pt-6 text-xs font-semibold text-accent">
       <span className="h-px flex-1 bg-accent opacity-40" />
       New messages
       <span className="h-px flex-1 bg-accent opacity-40" />

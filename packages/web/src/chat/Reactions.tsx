@@ -14,7 +14,7 @@ export function Reactions({ message }: { message: LocalMessage }) {
           aria-pressed={reacted}
           aria-label={`${emoji}, ${count}`}
           onClick={() => client.model.react(message.id, emoji).catch(complain)}
-          className={`inline-flex h-7 animate-in items-center gap-1.5 rounded-full border px-2 text-sm tabular-nums transition-colors ${reacted ? "border-accent bg-accent-soft text-accent" : "border-line bg-surface text-ink-2 hover:bg-hover"}`}
+          className={`inline-flex h-7 animate-in items-center gap-1.5 rounded-full border px-2 text-sm tabular-nums transition-colors ${reacted ? "border-accent bg-surface text-accent" : "border-line bg-surface text-ink-2 hover:bg-hover"}`}
         >
           <span aria-hidden="true" className="font-emoji">
             {emoji}

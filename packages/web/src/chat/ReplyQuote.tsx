@@ -4,11 +4,13 @@ import { plainText } from "@parley/protocol/markup";
 import { useEffect, useState } from "react";
 import { useTools } from "./context.ts";
 import { loadedMessage } from "./loaded.ts";
+import { useSpeaker } from "./speaker.ts";
 
 /** What is answered, in a line; a press leads to it. */
 export function ReplyQuote({ id }: { id: string }) {
   const { chat, onJump } = useTools();
   const client = useClient();
+  const speaker = useSpeaker();
   const [quoted, setQuoted] = useState<Message | null | undefined>(() =>
     loadedMessage(client.model, chat.id, id),
   );
@@ -27,9 +29,9 @@ export function ReplyQuote({ id }: { id: string }) {
     <button
       type="button"
       onClick={() => onJump(id)}
-      className="mb-1.5 block w-full min-w-0 border-l-2 border-accent pl-2.5 text-left text-sm text-ink-2 hover:text-ink"
+      className="mb-1.5 block w-full min-w-0 border-l-2 border-edge pl-2.5 text-left text-sm text-ink-2 hover:text-ink"
     >
-      <span className="block truncate font-medium">{quoted.sender.display_name}</span>
+      <span className="block font-medium break-words">{speaker(quoted.sender)}</span>
       <span dir="auto" className="block truncate text-left">
         {plainText(quoted.content, 120)}
       </span>

@@ -1,9 +1,11 @@
 import { useMessages, useTyping } from "@parley/client/react";
 import { useTools } from "./context.ts";
+import { useSpeaker } from "./speaker.ts";
 
 /** Who is writing; it lies over the end of the list, so that nothing moves when it comes. */
 export function TypingLine() {
   const { chat } = useTools();
+  const speaker = useSpeaker();
   const { items } = useMessages(chat.id);
   // Whoever is seen answering need not be announced as well.
   const answering = items.filter(({ finalized_at }) => finalized_at === null);
@@ -11,7 +13,7 @@ export function TypingLine() {
     ({ username }) => !answering.some(({ sender }) => sender.username === username),
   );
   if (actors.length === 0) return null;
-  const names = actors.map(({ display_name }) => display_name);
+  const names = actors.map(speaker);
   const who =
     names.length <= 2 ? names.join(" and ") : `${names[0]} and ${names.length - 1} others`;
   return (

@@ -4,12 +4,16 @@ import { createContext, use } from "react";
 /** What the parts of a conversation share. */
 export interface ChatTools {
   chat: LocalChat;
+  /** Usernames of people whose name alone could be taken for somebody else's here. */
+  mistakable: ReadonlySet<string>;
   onReply: (message: LocalMessage) => void;
   onEdit: (message: LocalMessage) => void;
   /** Puts a message that could not be sent back into the composer. */
   onTakeBack: (message: LocalMessage) => void;
   /** Shows a message, wherever in the history it stands. */
   onJump: (messageId: string) => void;
+  /** Shows what can be done with a message, as a sheet. */
+  onActions: (message: LocalMessage) => void;
   onReceipt: (messageId: string) => void;
   /** Asks first, then deletes it for everyone. */
   onDelete: (messageId: string) => void;

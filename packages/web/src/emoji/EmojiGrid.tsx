@@ -1,6 +1,6 @@
 import { type KeyboardEvent, memo, useId, useMemo, useState } from "react";
 import { allEmojis, type Emoji, type EmojiGroup, emojiGroups, findEmojis } from "./emojis.ts";
-import { recentEmojis } from "./recent.ts";
+import { frequentEmojis } from "./recent.ts";
 
 interface GridProps {
   query: string;
@@ -11,8 +11,8 @@ interface GridProps {
 
 export default function EmojiGrid({ query, onPick, onLeave }: GridProps) {
   const id = useId();
-  const [frequent] = useState(frequentEmojis);
-  const groups = useMemo(() => groupsFor(query.trim(), frequent), [query, frequent]);
+  const [first] = useState(frequent);
+  const groups = useMemo(() => groupsFor(query.trim(), first), [query, first]);
   const picked = (target: EventTarget) => {
     const { emoji } = (target as Element).closest<HTMLElement>("[data-emoji]")?.dataset ?? {};
     if (emoji !== undefined) onPick(emoji);
@@ -87,17 +87,13 @@ const Section = memo(function Section({ id, group, isFirst }: SectionProps) {
   );
 });
 
-/** What people react with, for as long as nothing is known of this person. */
-const usual = "👍 ❤️ 😂 🎉 🙏 👀 🔥 ✅ 👎 😊 🤔 😢 🚀 💯 👏 🙌".split(" ");
-
-function frequentEmojis(): Emoji[] {
+function frequent(): Emoji[] {
   const known = new Map(allEmojis.map((each) => [each.emoji, each]));
-  const picked = new Set([...recentEmojis(), ...usual]);
-  return [...picked].flatMap((emoji) => known.get(emoji) ?? []).slice(0, usual.length);
+  return frequentEmojis().flatMap((emoji) => known.get(emoji) ?? []);
 }
 
-function groupsFor(query: string, frequent: Emoji[]): EmojiGroup[] {
-  if (query === "") return [{ title: "Frequent", sign: "🕘", emojis: frequent }, ...emojiGroups];
+function groupsFor(query: string, first: Emoji[]): EmojiGroup[] {
+  if (query === "") return [{ title: "Frequent", sign: "🕘", emojis: first }, ...emojiGroups];
   const found = findEmojis(query);
   return found.length > 0 ? [{ title: "Found", sign: "", emojis: found }] : [];
 }

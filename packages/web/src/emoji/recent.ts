@@ -1,8 +1,15 @@
 const KEY = "parley.emojis";
 const MOST = 16;
 
+/** What people react with, for as long as nothing is known of this person. */
+const usual = "👍 ❤️ 😂 🎉 🙏 👀 🔥 ✅ 👎 😊 🤔 😢 🚀 💯 👏 🙌".split(" ");
+
+/** The emoji to offer first: those picked last, then the usual ones. */
+export const frequentEmojis = (count = MOST): string[] =>
+  [...new Set([...recentEmojis(), ...usual])].slice(0, count);
+
 /** What was picked on this device, the last one first. */
-export function recentEmojis(): string[] {
+function recentEmojis(): string[] {
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
     return Array.isArray(kept) ? kept.filter((each) => typeof each === "string") : [];

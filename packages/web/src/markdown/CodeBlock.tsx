@@ -38,8 +38,11 @@ export function CodeBlock({ code, language }: CodeBlockProps) {
         {name || "text"}
         <CopyButton text={code} />
       </figcaption>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: wide code is scrolled by keyboard too */}
-      <pre tabIndex={0} className="overflow-x-auto px-3 pb-3 font-mono text-sm">
+      <pre
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: wide code is scrolled by keyboard too
+        tabIndex={0}
+        className="overflow-x-auto rounded-b-md px-3 pb-3 font-mono text-sm focus-visible:outline-offset-[-2px]"
+      >
         <Code code={code} language={name} apply={apply} />
       </pre>
     </figure>
@@ -84,7 +87,7 @@ export function CopyButton({ text }: { text: string }) {
     <button
       type="button"
       onClick={() => copyText(text).then(() => setCopied(true), complain)}
-      className="inline-flex h-7 items-center gap-1.5 rounded-sm px-2 text-xs font-medium text-ink-2 hover:bg-hover hover:text-ink"
+      className="inline-flex h-7 items-center gap-1.5 rounded-sm px-2 text-xs font-medium text-ink-2 hover:bg-hover hover:text-ink focus-visible:outline-offset-[-2px]"
     >
       <Icon name={copied ? "check" : "copy"} size={13} />
       {copied ? "Copied" : "Copy"}

@@ -1,4 +1,5 @@
 import { memo, type ReactNode } from "react";
+import { Icon } from "../ui/Icon.tsx";
 import { CodeBlock } from "./CodeBlock.tsx";
 import { Inline } from "./Inline.tsx";
 import { type Block as BlockNode, parseMarkdown } from "./parse.ts";
@@ -81,16 +82,8 @@ function Heading({ token }: { token: Extract<BlockNode, { type: "heading" }> }) 
 function List({ token }: { token: Extract<BlockNode, { type: "list" }> }) {
   const items = token.items.map((item, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: text grows at its end, so places are stable
-    <li key={index}>
-      {item.task && (
-        <input
-          type="checkbox"
-          checked={item.checked}
-          disabled
-          aria-label={item.checked ? "Done" : "Not done"}
-          className="me-1.5"
-        />
-      )}
+    <li key={index} className={item.task ? "task" : undefined}>
+      {item.task && <TaskBox done={item.checked} />}
       <Blocks tokens={item.tokens} />
     </li>
   ));
@@ -99,6 +92,18 @@ function List({ token }: { token: Extract<BlockNode, { type: "list" }> }) {
     <ol dir="auto" start={token.start}>
       {items}
     </ol>
+  );
+}
+
+function TaskBox({ done }: { done: boolean }) {
+  return (
+    <span
+      role="img"
+      aria-label={done ? "Done" : "Not done"}
+      className={`task-box ${done ? "bg-ink-2 text-canvas" : "border border-edge"}`}
+    >
+      {done && <Icon name="check" size={12} />}
+    </span>
   );
 }
 

@@ -1,0 +1,74 @@
+import type { LocalMessage } from "@parley/client";
+import { useClient } from "@parley/client/react";
+import { plainText } from "@parley/protocol/markup";
+import { useRef, useState } from "react";
+import { EmojiPicker } from "../emoji/EmojiPicker.tsx";
+import { frequentEmojis } from "../emoji/recent.ts";
+import { complain } from "../lib/action.ts";
+import { Icon } from "../ui/Icon.tsx";
+import { Sheet, SheetRow } from "../ui/Sheet.tsx";
+import { useCommands } from "./commands.ts";
+import { useSpeaker } from "./speaker.ts";
+
+interface MessageSheetProps {
+  message: LocalMessage;
+  onClose: () => void;
+}
+
+/** What can be done with a message, for fingers: after a long press. */
+export function MessageSheet({ message, onClose }: MessageSheetProps) {
+  const client = useClient();
+  const speaker = useSpeaker();
+  const commands = useCommands(message);
+  const more = useRef<HTMLButtonElement>(null);
+  const [picking, setPicking] = useState(false);
+  const react = (emoji: string) => {
+    onClose();
+    client.model.react(message.id, emoji).catch(complain);
+  };
+  return (
+    <Sheet label="Message actions" onClose={onClose}>
+      <p className="truncate px-3 pb-1 text-sm text-ink-3">
+        {speaker(message.sender)}: {plainText(message.content, 80)}
+      </p>
+      <div className="flex justify-between px-1 pb-1">
+        {frequentEmojis(QUICK_EMOJIS).map((emoji) => (
+          <button
+            key={emoji}
+            type="button"
+            aria-label={`React with ${emoji}`}
+            onClick={() => react(emoji)}
+            className="inline-flex size-11 items-center justify-center rounded-full font-emoji text-xl active:bg-hover"
+          >
+            {emoji}
+          </button>
+        ))}
+        <button
+          ref={more}
+          type="button"
+          aria-label="React with another emoji"
+          aria-haspopup="dialog"
+          aria-expanded={picking}
+          onClick={() => setPicking(true)}
+          className="inline-flex size-11 items-center justify-center rounded-full bg-sunken text-ink-2 active:bg-hover"
+        >
+          <Icon name="plus" size={20} />
+        </button>
+      </div>
+      {commands.map((command) => (
+        <SheetRow
+          key={command.label}
+          {...command}
+          onSelect={() => {
+            onClose();
+            command.onSelect();
+          }}
+        />
+      ))}
+      {picking && <EmojiPicker anchor={more} onClose={() => setPicking(false)} onPick={react} />}
+    </Sheet>
+  );
+}
+
+/** As many as fit beside «another» at 360 px. */
+const QUICK_EMOJIS = 6;

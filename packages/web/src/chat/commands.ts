@@ -1,0 +1,57 @@
+import type { LocalMessage } from "@parley/client";
+import { useClient } from "@parley/client/react";
+import { complain } from "../lib/action.ts";
+import { copyText } from "../lib/copy.ts";
+import { useSelf } from "../lib/me.ts";
+import { isMyAgent } from "../lib/names.ts";
+import type { MenuItem } from "../ui/Menu.tsx";
+import { toast } from "../ui/Toasts.tsx";
+import { useTools } from "./context.ts";
+import { maySteer } from "./steer.ts";
+
+export type Command = MenuItem;
+
+/** What the person may do with a message, in the order in which it is offered. */
+export function useCommands(message: LocalMessage): Command[] {
+  const { chat, onReply, onEdit, onReceipt, onDelete } = useTools();
+  const me = useSelf();
+  const client = useClient();
+  const { id, content, turn, finalized_at, sender } = message;
+  const mine = sender.username === me.username;
+  const ours = mine || isMyAgent(sender, me);
+  const steers = turn !== null && maySteer(message, chat, me, client.model);
+  const offered: (Command | false)[] = [
+    steers &&
+      !finalized_at && {
+        icon: "stop",
+        label: "Stop",
+        onSelect: () => void client.stopAgentTurn({ message_id: id }).catch(complain),
+      },
+    { icon: "reply", label: "Reply", onSelect: () => onReply(message) },
+    {
+      icon: "copy",
+      label: "Copy text",
+      onSelect: () => void copyText(content).then(() => toast("Copied."), complain),
+    },
+    mine && { icon: "edit", label: "Edit", onSelect: () => onEdit(message) },
+    steers &&
+      finalized_at !== null && {
+        icon: "retry",
+        label: "Answer again",
+        onSelect: () => void client.retryAgentTurn({ message_id: id }).catch(complain),
+      },
+    turn !== null && ours && { icon: "receipt", label: "Receipt", onSelect: () => onReceipt(id) },
+    {
+      icon: "hide",
+      label: "Delete for me",
+      onSelect: () => void client.model.remove(chat.id, [id], "me").catch(complain),
+    },
+    (ours || chat.admin === me.username) && {
+      icon: "trash",
+      label: "Delete for everyone",
+      danger: true,
+      onSelect: () => onDelete(id),
+    },
+  ];
+  return offered.filter((command) => command !== false);
+}

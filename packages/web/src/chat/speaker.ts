@@ -1,0 +1,34 @@
+import type { Account } from "@parley/protocol";
+import { mistakable } from "../lib/lookalikes.ts";
+import { nameOf, ownerOf } from "../lib/names.ts";
+import { useTools } from "./context.ts";
+
+/**
+ * People whose name alone could be taken for somebody else's, a person's or an agent's. Agents are
+ * not among them: the chip with their owner tells them apart.
+ */
+export function mistakablePeople(participants: readonly Account[]): ReadonlySet<string> {
+  const named = participants.map((each) => ({ ...each, display_name: nameOf(each) }));
+  const people = participants.filter(({ kind }) => kind === "human");
+  const confused = mistakable(named);
+  return new Set(people.map(({ username }) => username).filter((name) => confused.has(name)));
+}
+
+/** Whether somebody's @username has to stand beside their name: also for people who have left. */
+export function useNeedsHandle(): (account: Account) => boolean {
+  const { chat, mistakable: confused } = useTools();
+  return ({ kind, username }) =>
+    kind === "human" &&
+    (confused.has(username) || !chat.participants.some((each) => each.username === username));
+}
+
+/** Whose words these are, as text: for screen readers and for lines without room for chips. */
+export function useSpeaker(): (account: Account) => string {
+  const needsHandle = useNeedsHandle();
+  return (account) => {
+    if (account.kind === "agent") return `${nameOf(account)} of @${ownerOf(account.username)}`;
+    return needsHandle(account)
+      ? `${account.display_name} (@${account.username})`
+      : account.display_name;
+  };
+}
