@@ -67,6 +67,19 @@ describe("initial fetch and events equal a fresh fetch", () => {
       await person(0).call("setMessageReaction", { message_id, emoji: "👍" });
       await person(2).call("setMessageReaction", { message_id, emoji: "👍" });
     },
+    "after a component was used": async ({ id }) => {
+      const content = '<button action="dismiss:x">No</button> <button action="go">Go</button>';
+      const message = await person(1).call("sendMessage", { chat_id: id, content });
+      for (const [place, action] of [
+        [0, "dismiss:x"],
+        [2, "go"],
+        [0, "go"],
+      ] as const) {
+        const call = { chat_id: id, message_id: message.id, action };
+        await person(place).call("sendComponentAction", call);
+      }
+      await person(0).call("updateMe", { display_name: `Ann ${Math.random()}` });
+    },
     "after reading": ({ id }) => person(2).call("readChat", { chat_id: id, seq: 2 }),
     "after a new title": ({ id }) =>
       person(1).call("setChatTitle", { chat_id: id, title: "Renamed" }),
@@ -102,7 +115,7 @@ interface Step {
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom(
     ...["send", "send", "send", "mention", "reply", "edit", "delete", "hide", "react", "react"],
-    ...["read", "title", "add", "remove", "leave"],
+    ...["read", "title", "add", "remove", "leave", "button", "press"],
   ),
   actor: fc.nat(3),
   other: fc.nat(3),
@@ -126,6 +139,13 @@ async function perform(chat_id: string, { kind, actor, other, pick, text }: Step
     edit: () => who.call("editMessage", { message_id, content: `${text} @${username}` }),
     delete: () => who.call("deleteMessages", { chat_id, message_ids }),
     hide: () => who.call("deleteMessagesForMe", { chat_id, message_ids }),
+    button: () => who.call("sendMessage", { chat_id, content: '<button action="go">Go</button>' }),
+    press: () =>
+      who.call("sendComponentAction", {
+        chat_id,
+        message_id: items.findLast(({ content }) => content.includes("<button"))?.id ?? message_id,
+        action: ["go", "dismiss:x"][pick % 2] ?? "go",
+      }),
     react: () =>
       who.call("setMessageReaction", { message_id, emoji: ["👍", "🎉", "❤️"][pick % 3] ?? "👍" }),
     read: () => who.call("readChat", { chat_id, seq: pick }),

@@ -37,6 +37,8 @@ describe.each(transports)("sendMessage over %s", (transport) => {
       reactions: [],
       mentions: [],
       turn: null,
+      action: null,
+      uses: [],
     });
   });
 

@@ -92,12 +92,19 @@ function rename({ conversation, messages }: View[string], account: Account): voi
   const named = [
     ...conversation.participants,
     conversation.created_by,
-    ...messages.map(({ sender }) => sender),
+    ...messages.flatMap(namedIn),
   ];
   for (const one of named) {
     if (one.username === account.username) one.display_name = account.display_name;
   }
 }
+
+/** Everybody whose name stands in a message. */
+export const namedIn = ({ sender, action, uses }: Message): Account[] => [
+  sender,
+  ...(action ? [action.by] : []),
+  ...uses.map(({ by }) => by),
+];
 
 /** A view kept up to date by events alone, as a client would. */
 export class LiveView {

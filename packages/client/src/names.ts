@@ -5,24 +5,39 @@ import { onWindows } from "./window.ts";
 
 /** The message under its sender's latest name; an event may have been made just before a change of name. */
 export function signedAsNow<Known extends Message>({ chat }: ChatState, message: Known): Known {
-  const { sender } = message;
-  const now = chat.participants.find(({ username }) => username === sender.username);
-  if (!now || now.display_name === sender.display_name) return message;
-  return { ...message, sender: { ...sender, display_name: now.display_name } };
+  return withNames(message, renaming(chat.participants));
+}
+
+type Rename = <Named extends Account>(account: Named) => Named;
+
+/** Gives accounts their latest names, as far as those are known. */
+function renaming(accounts: readonly Account[]): Rename {
+  const names = new Map(accounts.map(({ username, display_name }) => [username, display_name]));
+  return (account) => {
+    const display_name = names.get(account.username) ?? account.display_name;
+    return display_name === account.display_name ? account : { ...account, display_name };
+  };
+}
+
+/** The message with everybody it names renamed; the very same one when nobody is. */
+function withNames<Known extends Message>(message: Known, rename: Rename): Known {
+  const sender = rename(message.sender);
+  const by = message.action && rename(message.action.by);
+  const uses = message.uses.map((use) => ({ ...use, by: rename(use.by) }));
+  const isSame =
+    sender === message.sender &&
+    by === (message.action?.by ?? null) &&
+    uses.every((use, place) => use.by === message.uses[place]?.by);
+  if (isSame) return message;
+  const action = message.action && by ? { ...message.action, by } : null;
+  return { ...message, sender, action, uses };
 }
 
 /** A name is the account's, wherever it stands. */
 export function named(state: ChatState, accounts: readonly Account[]): ChatState {
-  const names = new Map(accounts.map(({ username, display_name }) => [username, display_name]));
-  const rename = <Named extends Account>(account: Named): Named => {
-    const display_name = names.get(account.username) ?? account.display_name;
-    return display_name === account.display_name ? account : { ...account, display_name };
-  };
+  const rename = renaming(accounts);
   const { chat } = state;
-  const message = <Known extends Message>(one: Known): Known => {
-    const sender = rename(one.sender);
-    return sender === one.sender ? one : { ...one, sender };
-  };
+  const message = <Known extends Message>(one: Known): Known => withNames(one, rename);
   const renamed = share(chat, {
     ...chat,
     participants: chat.participants.map(rename),

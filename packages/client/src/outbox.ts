@@ -165,6 +165,8 @@ export function unsent(written: Written): LocalMessage {
     reactions: [],
     mentions: [],
     turn: null,
+    action: null,
+    uses: [],
     delivery: failure === undefined ? "sending" : "failed",
     ...(failure !== undefined && { failure }),
   };

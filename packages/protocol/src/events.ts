@@ -34,7 +34,11 @@ export const events = {
     "A chunk appended to a streaming message; `offset` is its length in bytes after appending.",
   ),
   "events.messageComplete": event("counted", Message, "A message has finished streaming."),
-  "events.messageEdited": event("counted", Message, "A message has a new content."),
+  "events.messageEdited": event(
+    "counted",
+    Message,
+    "A message has a new content, or somebody used a component of it (`edited_at` stays).",
+  ),
   "events.messageDeleted": event(
     "counted",
     z.object({ conversation_id: uuid, ids: z.array(uuid) }),

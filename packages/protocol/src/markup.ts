@@ -21,7 +21,7 @@ export type {
   MarkdownBlock,
   SelectField,
 } from "./markup/elements.ts";
-export { escapeMarkup } from "./markup/text.ts";
+export { inertText, quotedText } from "./markup/text.ts";
 
 export interface MarkupOptions {
   /** The content is still growing: what is not decided yet is left out instead of shown as text. */
@@ -56,6 +56,15 @@ export function plainText(content: string, maxLength = 200): string {
     if (length > maxLength) break;
   }
   return shorten(parts.join(" · "), maxLength);
+}
+
+/** The button or the form of a message that has an action; null when none has it. */
+export function componentOf(content: string, action: string): { label: string | null } | null {
+  for (const block of everyBlock(parseMarkup(content))) {
+    if (block.type === "button" && block.action === action) return { label: block.label };
+    if (block.type === "form" && action === `form_submit:${block.id}`) return { label: null };
+  }
+  return null;
 }
 
 /** What a message lets people press and submit. */

@@ -48,6 +48,23 @@ export const Turn = record("Turn", {
 });
 export type Turn = z.infer<typeof Turn>;
 
+export const ComponentUse = record("ComponentUse", {
+  token: z.string().meta({ description: "The action of the button, or `form_submit:<id>`." }),
+  by: Account,
+  at: timestamp.meta({ description: "When they last used it." }),
+});
+export type ComponentUse = z.infer<typeof ComponentUse>;
+
+export const ComponentAction = record("ComponentAction", {
+  token: z.string().meta({ description: "The action that was sent." }),
+  label: z
+    .string()
+    .nullable()
+    .meta({ description: "What the button says; null for a form, or where no button has it." }),
+  by: Account.meta({ description: "Who pressed or submitted. Their words stand in the content." }),
+});
+export type ComponentAction = z.infer<typeof ComponentAction>;
+
 export const Message = record("Message", {
   id: uuid,
   conversation_id: uuid,
@@ -65,6 +82,14 @@ export const Message = record("Message", {
   reactions: z.array(ReactionSummary),
   mentions: z.array(z.string()).meta({ description: "Usernames of the participants mentioned." }),
   turn: Turn.nullable().meta({ description: "Null for humans." }),
+  action: ComponentAction.nullable().meta({
+    description:
+      "Set in the reply to a component action; `reply_to_id` is the component's message.",
+  }),
+  uses: z.array(ComponentUse).meta({
+    description:
+      "Who used which of the message's components, the latest last: each person and component once, at most 50. Empty while the message streams.",
+  }),
 });
 export type Message = z.infer<typeof Message>;
 

@@ -4,10 +4,12 @@ import {
   actionTokens,
   type Block,
   type ButtonBlock,
-  escapeMarkup,
+  componentOf,
   type FormBlock,
+  inertText,
   parseMarkup,
   plainText,
+  quotedText,
 } from "../src/markup.ts";
 
 const markdown = (text: string) => ({ type: "markdown" as const, text });
@@ -283,6 +285,15 @@ describe("plainText", () => {
   });
 });
 
+test("componentOf finds the button or the form that has an action", () => {
+  const content = `<card title="t">${BUTTON}<form id="f"></form></card> \`<button action="b">B</button>\``;
+  expect(componentOf(content, "a")).toEqual({ label: "A" });
+  expect(componentOf(content, "form_submit:f")).toEqual({ label: null });
+  for (const action of ["b", "f", "form_submit:g", ""]) {
+    expect(componentOf(content, action)).toBeNull();
+  }
+});
+
 test("actionTokens finds what can be pressed and submitted, at any depth", () => {
   const content =
     `${BUTTON}<card title="t"><button action="b">B</button><form id="f">` +
@@ -386,63 +397,98 @@ describe("well-formed content", () => {
   });
 });
 
-describe("escapeMarkup", () => {
+describe("inert text", () => {
   const tricky = fc.constantFrom(
     ...["<", ">", '"', "'", "`", "*", "_", "[x](y)", "# ", "- ", "1. ", "\n", "    ", "&lt;"],
     ...["</card>", "</button>", BUTTON, "<https://x.y>", "http://x.y", "a@b.cd", "~~", "|", "\\"],
-    ...["![", "---", "===", "www.x.yz", " ", "é", "👍", "limit_price", "10.5", "-3", "&"],
+    ...["![", "---", "===", "www.x.yz", " ", "é", "👍", "limit_price", "10.5", "-3", "&", "|-|"],
+    ...["[a]: b", "~", "**", "__", "> ", "+ ", ":-", "1) ", "\\*", "&amp;lt;"],
   );
   const value = fc
     .oneof(
       fc.array(tricky, { maxLength: 8 }).map((parts) => parts.join("")),
       fc.string({ unit: "binary", maxLength: 40 }),
     )
-    // What no message can hold, and what a parser drops at the beginning of a document.
-    .map((text) => text.replace(/[\0\ufeff]/g, ""));
+    // What the parser of the test drops at the beginning of a document.
+    .map((text) => text.replace(/\ufeff/g, ""));
+  const extensions = { tables: true, strikethrough: true, tasklists: true };
 
-  test("leaves words and numbers as they are", () => {
-    for (const text of ["Buy 10 AAPL", "limit_price", "10.5", "BRK-B", "12:30", "$5, 3% a/b"]) {
-      expect(escapeMarkup(text)).toBe(text);
-    }
-    expect(escapeMarkup('<a href="x">')).toBe("&lt;a href&#61;&quot;x&quot;&gt;");
-    expect(escapeMarkup("\0\ud800")).toBe("\ufffd\ufffd");
+  const entities: Record<string, string> = {
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    '"': "&quot;",
+  };
+  const asHtml = (text: string) => text.replace(/[&<>"]/g, (sign) => entities[sign] ?? "");
+  const onOneLine = (text: string) =>
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what cannot stand in a line
+    text.toWellFormed().replace(/[\0-\x1f\x7f\u2028\u2029]+/g, " ");
+
+  test("reads as it is: only what would become markup is escaped", () => {
+    const same = ["Buy 10 AAPL", "limit_price", "10.5", "BRK-B", "12:30", "$5, 3% a/b", "a & b"];
+    same.push("trade:buy:AAPL:10", "https://a.test/_next?x=1&y=~me", "# x", "- x", "2 * 3", "[x]");
+    for (const text of same) expect(inertText(text)).toBe(text);
+    expect(inertText('<a href="x">*b* _i_ ~~s~~ `c`')).toBe(
+      '\\<a href="x">\\*b\\* \\_i\\_ \\~\\~s\\~\\~ \\`c\\`',
+    );
+    expect(inertText("[x](y) &lt; C:\\dir \\* end\\")).toBe(
+      "[x\\](y) &amp;lt; C:\\dir \\\\\\* end\\\\",
+    );
+    expect(inertText("a\r\nb\0\ud800")).toBe("a b \ufffd");
   });
 
-  test("makes any value inert text, in an attribute, a label and Markdown", () => {
+  test("shows as the same text in a CommonMark parser, wherever it stands in a line", () => {
     fc.assert(
       fc.property(value, (text) => {
-        const safe = escapeMarkup(text);
-        expect(parseMarkup(safe).every(({ type }) => type === "markdown")).toBe(true);
-        const [block, ...others] = parseMarkup(
-          `<card title="${safe}">.${safe}<button action='x${safe}'>.${safe}</button></card>`,
-        );
-        expect(others).toEqual([]);
-        const inside = [markdown(`.${safe}`), button(`x${text}`, `.${text}`)];
-        expect(block).toEqual(card(text, ...inside));
+        const typed = onOneLine(text).trim();
+        fc.pre(typed !== "");
+        for (const before of ["- **a:** ", "a “", "- **"]) {
+          const after = before === "- **a:** " ? "" : before === "a “" ? "”." : ":** z";
+          const html = Bun.markdown.html(`${before}${inertText(typed)}${after}`, extensions);
+          const plain = Bun.markdown.html(`${before}y${after}`, extensions);
+          expect(html).toBe(plain.replace("y", () => asHtml(typed)));
+        }
       }),
       { numRuns: 3000 },
     );
   });
 
-  test("shows as the same text in a CommonMark parser, with every extension on", () => {
+  test("has no element in it, in a line or as a quotation", () => {
     fc.assert(
       fc.property(value, (text) => {
-        fc.pre(text !== "");
-        const extensions = { autolinks: true, tables: true, strikethrough: true, tasklists: true };
-        for (const [before, after] of ["", "- ", "# ", "a ", "[", "*"].map((s) => [s, " z"])) {
-          const html = Bun.markdown.html(`${before}${escapeMarkup(text)}${after}`, extensions);
-          const plain = Bun.markdown.html(`${before}y${after}`, extensions);
-          const entities: Record<string, string> = {
-            "&": "&amp;",
-            "<": "&lt;",
-            ">": "&gt;",
-            '"': "&quot;",
-          };
-          const escaped = text.replace(/[&<>"]/g, (character) => entities[character] ?? "");
-          expect(html).toBe(plain.replace("y", () => escaped));
+        for (const safe of [`a ${inertText(text)}`, quotedText(text).join("\n")]) {
+          const blocks = parseMarkup(`<card title="t">\n\n${safe}\n\n</card>`);
+          expect(blocks).toMatchObject([{ type: "card", children: [{ type: "markdown" }] }]);
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: 3000 },
+    );
+  });
+
+  test("of several lines is a quotation of paragraphs and nothing else", () => {
+    expect(quotedText("# a\n\n- b\n1. c\n===\n> d\n    e")).toEqual([
+      "> \\# a",
+      ">",
+      "> \\- b",
+      "> 1\\. c",
+      "> \\===",
+      "> \\> d",
+      "> e",
+    ]);
+    fc.assert(
+      fc.property(fc.array(value, { minLength: 1, maxLength: 5 }), (lines) => {
+        const html = Bun.markdown.html(quotedText(lines.join("\n")).join("\n"), extensions);
+        const tags = new Set([...html.matchAll(/<\/?(\w+)/g)].map(([, name]) => name));
+        for (const tag of tags) expect(["blockquote", "p", "br"]).toContain(tag ?? "");
+        const words = (text: string) => text.replace(/\s+/g, " ").trim();
+        const typed = lines
+          .join("\n")
+          .split(/\r\n?|\n/)
+          .map(onOneLine)
+          .join(" ");
+        expect(words(html.replace(/<[^>]*>/g, " "))).toBe(words(asHtml(typed)));
+      }),
+      { numRuns: 3000 },
     );
   });
 });
@@ -472,7 +518,8 @@ describe("time grows with the length of", () => {
       parseMarkup(input);
       parseMarkup(input, { streaming: true });
       plainText(input);
-      escapeMarkup(input);
+      inertText(input);
+      quotedText(input);
       expect(performance.now() - started).toBeLessThan(4000);
     });
   }

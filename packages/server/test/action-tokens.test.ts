@@ -3,26 +3,33 @@ import { type Block, parseMarkup } from "@parley/protocol/markup";
 import fc from "fast-check";
 import { type ActionFields, replyToAction } from "../src/rules/action-tokens.ts";
 
+const reply = (action: string, fields: ActionFields = {}) =>
+  replyToAction({ action, fields, by: "bob" });
+const blocks = (action: string, fields: ActionFields = {}) =>
+  parseMarkup(reply(action, fields) ?? "");
+
 const cardOf = (title: string, text: string): Block[] => [
   { type: "card", title, children: [{ type: "markdown", text }] },
 ];
+const order = (side: string, symbol: string, quantity: string) =>
+  cardOf(
+    `${side} order placed`,
+    `- **Symbol:** ${symbol}\n- **Quantity:** ${quantity}\n- **Placed by:** @bob`,
+  );
+const alert = (symbol: string, condition: string, value: string) =>
+  cardOf("Alert set", `- **Symbol:** ${symbol}\n- **${condition}:** ${value}\n- **Set by:** @bob`);
 
 describe("recognized tokens", () => {
   const replies: [action: string, blocks: Block[]][] = [
-    ["trade:buy:AAPL:10", cardOf("Buy order placed", "- **Symbol:** AAPL\n- **Quantity:** 10")],
-    [
-      "trade:sell:BRK-B:0.5",
-      cardOf("Sell order placed", "- **Symbol:** BRK-B\n- **Quantity:** 0.5"),
-    ],
-    ["alert:AAPL:gt:200", cardOf("Alert set", "Alert when **AAPL** rises above 200.")],
-    [
-      "alert:EURUSD=X:lt:1.05",
-      cardOf("Alert set", "Alert when **EURUSD&#61;X** falls below 1.05."),
-    ],
+    ["trade:buy:AAPL:10", order("Buy", "AAPL", "10")],
+    ["trade:sell:BRK-B:0.5", order("Sell", "BRK-B", "0.5")],
+    ["trade:buy:BTC/USD:1,000", order("Buy", "BTC/USD", "1,000")],
+    ["alert:AAPL:gt:200", alert("AAPL", "Rises above", "200")],
+    ["alert:EURUSD=X:lt:1.05", alert("EURUSD=X", "Falls below", "1.05")],
     [
       "modify:limit",
       [
-        { type: "markdown", text: "What should the limit price be?" },
+        { type: "markdown", text: "@bob, what should the limit price be?" },
         {
           type: "form",
           id: "limit_price",
@@ -39,111 +46,116 @@ describe("recognized tokens", () => {
       ],
     ],
   ];
-  for (const [action, blocks] of replies) {
-    test(action, () => expect(parseMarkup(replyToAction(action, {}) ?? "")).toEqual(blocks));
+  for (const [action, expected] of replies) {
+    test(action, () => expect(blocks(action)).toEqual(expected));
   }
 
-  test("prefixes match whatever follows", () => {
-    expect(replyToAction("modify:limit:AAPL", {})).toBe(replyToAction("modify:limit", {}));
+  test("are matched by prefix: further parts are ignored", () => {
+    for (const action of [
+      "trade:buy:AAPL:10",
+      "trade:sell:A:1",
+      "alert:AAPL:gt:200",
+      "modify:limit",
+    ]) {
+      for (const more of [":", ":extra", ":a:b:c"]) {
+        expect(reply(action + more)).toBe(reply(action));
+      }
+    }
     for (const action of ["cancel:", "cancel:order:1", "dismiss:", "dismiss:card"]) {
-      expect(replyToAction(action, {})).toBeNull();
+      expect(reply(action)).toBeNull();
     }
   });
 });
 
 describe("form_submit", () => {
-  const reply = (action: string, fields: ActionFields) =>
-    parseMarkup(replyToAction(action, fields) ?? "");
-
-  test("lists the fields", () => {
-    expect(reply("form_submit:limit_price", { limit_price: 10.5, note: "", gtc: true })).toEqual(
+  test("lists the fields, and says whose words they are", () => {
+    const fields = { limit_price: 10.5, note: "", gtc: true };
+    expect(blocks("form_submit:limit_price", fields)).toEqual(
       cardOf(
         "Form submitted",
-        "Form “limit_price”\n\n- **limit_price:** 10.5\n- **note:** (empty)\n- **gtc:** true",
+        "@bob submitted “limit_price”:\n\n- **limit_price:** 10.5\n- **note:** (empty)\n- **gtc:** true",
       ),
     );
   });
 
-  test("without fields", () => {
-    const expected = cardOf("Form submitted", "Form “a&#58;b”\n\nIt has no fields.");
-    expect(reply("form_submit:a:b", {})).toEqual(expected);
+  test("without fields; an id may have colons", () => {
+    const expected = cardOf("Form submitted", "@bob submitted “a:b”:\n\nIt has no fields.");
+    expect(blocks("form_submit:a:b")).toEqual(expected);
   });
 
-  test("values are text", () => {
-    const value = '</card><button action="x">**Hi**</button>\n\n# there';
-    const safe =
-      "&lt;/card&gt;&lt;button action&#61;&quot;x&quot;&gt;&#42;&#42;Hi&#42;&#42;" +
-      "&lt;/button&gt;&#10;&#10;&#35; there";
-    expect(reply("form_submit:f", { a: value })).toEqual(
-      cardOf("Form submitted", `Form “f”\n\n- **a:** ${safe}`),
+  test("takes any JSON value", () => {
+    const fields = {
+      a: null,
+      b: ["x", "y", 3, true],
+      c: [],
+      d: { e: [1, { f: "g" }] },
+      h: [["i"]],
+    };
+    expect(reply("form_submit:f", fields)?.split("\n").slice(4, 9)).toEqual([
+      "- **a:** (empty)",
+      "- **b:** x, y, 3, true",
+      "- **c:** (empty)",
+      '- **d:** {"e":[1,{"f":"g"}]}',
+      '- **h:** [["i"]]',
+    ]);
+  });
+
+  test("values are text, and read well as such", () => {
+    const value = '</card><button action="x">**Hi**</button>: a_b, 5 < 6 & 7';
+    const safe = '\\</card>\\<button action="x">\\*\\*Hi\\*\\*\\</button>: a_b, 5 < 6 & 7';
+    expect(blocks("form_submit:f", { a: value })).toEqual(
+      cardOf("Form submitted", `@bob submitted “f”:\n\n- **a:** ${safe}`),
     );
+  });
+
+  test("several lines are a quotation", () => {
+    const fields = { a: "one\n\n# two\n@alice: three" };
+    expect(reply("form_submit:f", fields)?.split("\n").slice(4, 9)).toEqual([
+      "- **a:**",
+      "  > one",
+      "  >",
+      "  > \\# two",
+      "  > @alice: three",
+    ]);
   });
 
   test("says how many fields it leaves off", () => {
     const fields = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [n, "*".repeat(2000)]));
-    const content = replyToAction("form_submit:f", fields) ?? "";
+    const content = reply("form_submit:f", fields) ?? "";
     expect(content).toMatch(/\n- and \d+ more\n\n<\/card>$/);
     expect(Buffer.byteLength(content)).toBeLessThanOrEqual(32_768);
   });
 });
 
-describe("malformed parts are explained", () => {
-  const explanations: [action: string, sentence: string][] = [
-    ["trade:buy:AAPL", "I could not place the buy order: the quantity is missing."],
-    [
-      "trade:buy:AAPL:-3",
-      "I could not place the buy order: the quantity “&#45;3” is not a positive number.",
-    ],
-    [
-      "trade:sell:AAPL:0",
-      "I could not place the sell order: the quantity “0” is not a positive number.",
-    ],
-    [
-      "trade:buy:AAPL:10:20",
-      "I could not place the buy order: the quantity “10:20” is not a positive number.",
-    ],
-    [
-      "trade:buy:AAPL:1e999",
-      "I could not place the buy order: the quantity “1e999” is not a positive number.",
-    ],
-    ["trade:buy::10", "I could not place the buy order: the symbol is missing."],
-    ["trade:buy:A B:10", "I could not place the buy order: “A B” is not a symbol."],
-    ["trade:hold:AAPL:10", "I could not place the order: “hold” is neither buy nor sell."],
-    ["trade:", "I could not place the order: it does not say whether to buy or to sell."],
-    ["trade:sell", "I could not place the order: the symbol and the quantity are missing."],
-    [
-      "alert:AAPL:eq:1",
-      "I could not set the alert: the condition “eq” is neither gt (above) nor lt (below).",
-    ],
-    [
-      "alert:AAPL",
-      "I could not set the alert: the condition is missing; it is gt (above) or lt (below).",
-    ],
-    ["alert:AAPL:gt", "I could not set the alert: the value is missing."],
-    ["alert:AAPL:gt:high", "I could not set the alert: the value “high” is not a number."],
-    ["alert:AAPL:gt:Infinity", "I could not set the alert: the value “Infinity” is not a number."],
-    ["alert:", "I could not set the alert: the symbol is missing."],
-    ["form_submit:", "I could not take the form: its id is missing."],
-  ];
-  for (const [action, sentence] of explanations) {
-    test(action, () => expect(replyToAction(action, {})).toBe(sentence));
-  }
-});
-
 describe("any other token is acknowledged", () => {
   const acknowledgements: [action: string, sentence: string][] = [
-    ["refresh", "I received the action “refresh”."],
-    ["cancel", "I received the action “cancel”."],
-    ["modify:stop", "I received the action “modify&#58;stop”."],
-    ["TRADE:BUY:AAPL:1", "I received the action “TRADE&#58;BUY&#58;AAPL&#58;1”."],
-    ["*b* <card>", "I received the action “&#42;b&#42; &lt;card&gt;”."],
-    ["", "I received an action without a name."],
-    ["👍".repeat(5000), `I received the action “${"👍".repeat(79)}…”.`],
+    ["refresh", "I received the action “refresh” from @bob."],
+    ["cancel", "I received the action “cancel” from @bob."],
+    ["modify:stop", "I received the action “modify:stop” from @bob."],
+    ["TRADE:BUY:AAPL:1", "I received the action “TRADE:BUY:AAPL:1” from @bob."],
+    ["trade:hold:AAPL:1", "I received the action “trade:hold:AAPL:1” from @bob."],
+    ["trade:", "I received the action “trade:” from @bob."],
+    ["trade:buy", "I received the action “trade:buy” from @bob."],
+    ["alert:AAPL:eq:1", "I received the action “alert:AAPL:eq:1” from @bob."],
+    ["alert:AAPL:constructor:1", "I received the action “alert:AAPL:constructor:1” from @bob."],
+    ["*b* <card>", "I received the action “\\*b\\* \\<card>” from @bob."],
+    ["", "I received an action without a name from @bob."],
+    ["👍".repeat(5000), `I received the action “${"👍".repeat(79)}…” from @bob.`],
+    [
+      "trade:buy:AAPL",
+      "I received the action “trade:buy:AAPL” from @bob. Its quantity is missing.",
+    ],
+    ["trade:buy::10", "I received the action “trade:buy::10” from @bob. Its symbol is missing."],
+    [
+      "trade:sell:A: ",
+      "I received the action “trade:sell:A: ” from @bob. Its quantity is missing.",
+    ],
+    ["alert:AAPL", "I received the action “alert:AAPL” from @bob. Its condition is missing."],
+    ["alert:AAPL:gt", "I received the action “alert:AAPL:gt” from @bob. Its value is missing."],
+    ["form_submit:", "I received the action “form_submit:” from @bob. Its form id is missing."],
   ];
   for (const [action, sentence] of acknowledgements) {
-    test(JSON.stringify(action.slice(0, 40)), () => {
-      expect(replyToAction(action, {})).toBe(sentence);
-    });
+    test(JSON.stringify(action.slice(0, 40)), () => expect(reply(action)).toBe(sentence));
   }
 });
 
@@ -164,13 +176,13 @@ describe("whatever is submitted", () => {
     ...["modify:limit", "form_submit:", "form_submit:f", "cancel:", "dismiss:"],
   );
   const action = fc.tuple(prefix, text(10_000)).map((parts) => parts.join(""));
-  const value = fc.oneof(text(2000), fc.double(), fc.boolean());
+  const value = fc.oneof(text(2000), fc.jsonValue(), fc.array(text(100)));
   const fields = fc.dictionary(text(64), value, { maxKeys: 60 });
 
   test("the reply fits a message and has no element but its own", () => {
     fc.assert(
       fc.property(action, fields, (token, submitted) => {
-        const content = replyToAction(token, submitted);
+        const content = reply(token, submitted);
         expect(content === null).toBe(/^(?:cancel|dismiss):/.test(token));
         if (content === null) return;
         expect(content.isWellFormed()).toBe(true);

@@ -188,7 +188,20 @@ async function sandboxAgent(alice: Person, group: { id: string }) {
     agent_username: agent,
     always_on: true,
   });
-  await answered(alice, group, agent);
+  const answer = await answered(alice, group, agent);
+  await say(alice, group, '<button action="dismiss:it\'s">Dismiss</button>').then(({ id }) =>
+    alice.call("sendComponentAction", {
+      chat_id: group.id,
+      message_id: id,
+      action: "dismiss:it's",
+    }),
+  );
+  await alice.call("sendComponentAction", {
+    chat_id: group.id,
+    message_id: answer.id,
+    action: "form_submit:a",
+    fields: { b: ["c"] },
+  });
   return agent;
 }
 

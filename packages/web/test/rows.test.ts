@@ -18,6 +18,8 @@ const message = (seq: number, username: string, minute: number, rest = {}): Loca
   reactions: [],
   mentions: [],
   turn: null,
+  action: null,
+  uses: [],
   delivery: "sent",
   ...rest,
 });

@@ -26,6 +26,8 @@ export function aMessage(given: Partial<Message> = {}): Message {
     reactions: [],
     mentions: [],
     turn: null,
+    action: null,
+    uses: [],
     ...given,
   };
 }

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { Account, Message } from "@parley/protocol";
 import type { Person } from "../../../../tests/support/client.ts";
-import { comparable, fetchView, type View } from "../../../../tests/support/model.ts";
+import { comparable, fetchView, namedIn, type View } from "../../../../tests/support/model.ts";
 import { type Client, isCallError } from "../../src/index.ts";
 import { online } from "./clients.ts";
 
@@ -71,7 +71,7 @@ export function tellable(view: View): View {
   for (const { conversation, messages } of Object.values(copy)) {
     const present = new Set(conversation.participants.map(({ username }) => username));
     const last = conversation.last_message ? [conversation.last_message] : [];
-    const named: Account[] = [...messages, ...last].map(({ sender }) => sender);
+    const named: Account[] = [...messages, ...last].flatMap(namedIn);
     for (const account of [...named, conversation.created_by]) {
       if (!present.has(account.username)) account.display_name = account.username;
     }

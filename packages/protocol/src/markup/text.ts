@@ -2,29 +2,47 @@
 
 import type { Block, FormBlock } from "./elements.ts";
 
-/** Makes a value inert in Markdown, in the text of an element and in an attribute: it reads as it is. */
-export function escapeMarkup(value: string): string {
-  return value
-    .toWellFormed()
-    .replace(UNSAFE, (character) => entityOf[character] ?? `&#${character.charCodeAt(0)};`);
+/**
+ * Makes a value inert inside a line of Markdown, where it does not stand first: it reads as it was
+ * typed, rendered or not. Only what would become markup is escaped; line breaks become spaces.
+ */
+export function inertText(value: string): string {
+  const line = singleLine(value);
+  // One that stands alone has nothing to pair with.
+  const single = ["~", "_"].filter((mark) => line.indexOf(mark) === line.lastIndexOf(mark));
+  return escaped(line, (mark) => !single.includes(mark));
 }
 
-/**
- * Character references work alike in Markdown, in labels and in attributes, and Markdown never takes
- * one for syntax; a backslash would show in an attribute. Marks that mean nothing inside a word or
- * a number stay, so that `limit_price` and `10.5` remain readable.
- */
-const UNSAFE =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: line breaks and tabs are syntax too
-  /[\0-\x1f!-#&-+<-@[-^`{-~]|(?<![\da-z])[-_]|[-_](?![\da-z])|(?<!\d)[.:]|[.:](?!\d)|^ | $|(?<=\s) /gi;
+/** Makes a value of several lines inert: each becomes a line of a block quote. */
+export function quotedText(value: string): string[] {
+  return value
+    .split(/\r\n?|\n/)
+    .map((line) => escaped(singleLine(line).trim(), () => true).replace(LINE_START_MARK, "$1\\$2"))
+    .map((line) => (line === "" ? ">" : `> ${line}`));
+}
 
-const entityOf: Record<string, string> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "\0": "\ufffd",
-};
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
+const CONTROL = /[\0-\x1f\x7f\u2028\u2029]+/g;
+const singleLine = (value: string) => value.toWellFormed().replace(CONTROL, " ");
+
+/**
+ * What CommonMark, or this markup, takes for syntax inside a line: a backslash before a sign or at
+ * the end, code, strikethrough, emphasis (a star between spaces and an underscore inside a word are
+ * none), the middle of a link, a tag, a character reference.
+ */
+const INLINE_MARK =
+  /\\(?=[!-/:-@[-`{-~]|$)|[`~]|(?<!\s)\*|\*(?!\s)|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|\](?=\()|<(?=[a-z/!?])|&(?=#?\w+;)/giu;
+
+/** What makes a line a heading, a quote, a list, a table or a link definition when it stands first. */
+const LINE_START_MARK = /^(\d{0,9})([#>+\-=|:[]|(?<=\d)[.)])/;
+
+const escaped = (line: string, isSyntax: (mark: string) => boolean) =>
+  line.replace(INLINE_MARK, (mark) => {
+    if (!isSyntax(mark)) return mark;
+    // A preview undoes backslashes before it undoes character references.
+    return mark === "&" ? "&amp;" : `\\${mark}`;
+  });
+
 const characterOf: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 export function unescapeEntities(text: string): string {

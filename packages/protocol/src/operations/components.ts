@@ -1,27 +1,35 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
-import { anyText, text, uuid } from "../text.ts";
+import { text, uuid } from "../text.ts";
 
 const MAX_FIELDS = 50;
 const MAX_FIELDS_BYTES = 16_384;
-const bytes = new TextEncoder();
+const utf8 = new TextEncoder();
 
 const fields = z
-  .record(
-    text(1, 64),
-    z.union([anyText, z.number(), z.boolean()], "must be text, a number or true or false"),
-  )
+  .record(text(1, 64), z.unknown())
   .refine((given) => Object.keys(given).length <= MAX_FIELDS, {
     message: `must have at most ${MAX_FIELDS} entries`,
   })
-  .refine((given) => bytes.encode(JSON.stringify(given)).length <= MAX_FIELDS_BYTES, {
+  .refine((given) => fitsBytes(given, MAX_FIELDS_BYTES), {
     message: `must have at most ${MAX_FIELDS_BYTES} bytes in all`,
-  });
+  })
+  .meta({ description: "The submitted values by name: at most 50, any JSON, 16 KiB in all." });
+
+function fitsBytes(given: object, most: number): boolean {
+  try {
+    return utf8.encode(JSON.stringify(given)).length <= most;
+  } catch {
+    // Nested too deeply to be written out again, and so far beyond the limit.
+    return false;
+  }
+}
 
 export const sendComponentAction = operation({
   name: "sendComponentAction",
   socket: "components.submit",
-  summary: "Submits a button press or a form of an agent's message.",
+  summary: "Submits a button press or a form of a message; an agent of the conversation replies.",
+  rate: "messages",
   input: z.object({
     chat_id: uuid,
     message_id: uuid,

@@ -1,9 +1,16 @@
 import { operations } from "@parley/protocol";
+import { componentOf } from "@parley/protocol/markup";
 import { counted } from "../announcement.ts";
-import { badField, notFound } from "../failure.ts";
+import { notFound } from "../failure.ts";
 import { joinedConversation, visibleMessage } from "../guards.ts";
-import { bind } from "../operation.ts";
+import { bind, type Caller } from "../operation.ts";
 import { replyToAction } from "../rules/action-tokens.ts";
+import type { AccountRecord, MessageRecord, ReadTx, WriteTx } from "../store/store.ts";
+
+/** Broadcasts show nobody's own reactions. */
+const NOBODY = -1;
+/** A label comes from an agent, and may be as long as a message. */
+const MAX_LABEL_LENGTH = 200;
 
 const sendComponentAction = bind(operations.sendComponentAction, ({ store, caller }, input) =>
   store.write(async (tx) => {
@@ -11,21 +18,28 @@ const sendComponentAction = bind(operations.sendComponentAction, ({ store, calle
     const place = await tx.message(input.message_id);
     if (place?.conversation_id !== conversation.id) throw notFound("message");
     const { message } = await visibleMessage(tx, input.message_id, caller);
-    if (message.sender_kind !== "agent") {
-      throw badField("message_id", "is not an agent's message");
-    }
-    const seats = await tx.conversationAgents(conversation.id);
-    const author = seats.find(({ account }) => account.id === message.sender_id)?.account;
-    if (!author) throw badField("message_id", "is of an agent that has left the conversation");
-    const content = replyToAction(input.action, input.fields ?? {});
+    const [shown] = await tx.messageViews([message.uuid], NOBODY);
+    const component = componentOf(shown?.content ?? "", input.action);
+    if (component) await markUsed(tx, message, input.action, caller.account);
+
+    const { username } = caller.account;
+    const content = replyToAction({
+      action: input.action,
+      fields: input.fields ?? {},
+      by: username,
+    });
     if (content === null) return;
+    const sender = await answeringAgent(tx, message, caller);
+    if (!sender) return;
+    const label = component?.label?.slice(0, MAX_LABEL_LENGTH).toWellFormed() ?? null;
     const reply = await tx.insertMessage({
       conversation,
-      sender: author,
+      sender,
       content,
       client_msg_id: null,
-      reply_to_id: null,
+      reply_to_id: message.uuid,
       mentions: [],
+      action: { token: input.action, label, by: caller.account },
       at: Date.now(),
     });
     if (!reply) return;
@@ -34,3 +48,30 @@ const sendComponentAction = bind(operations.sendComponentAction, ({ store, calle
 );
 
 export const components = [sendComponentAction];
+
+/** A token that no component of the message has marks none of them. */
+async function markUsed(
+  tx: WriteTx,
+  message: MessageRecord,
+  token: string,
+  by: AccountRecord,
+): Promise<void> {
+  const seq = await tx.useComponent(message, { token, by, at: Date.now() });
+  const [changed] = await tx.messageViews([message.uuid], NOBODY);
+  if (seq === null || !changed) return;
+  tx.emit(counted("events.messageEdited", changed, message.conversation_uuid, seq));
+}
+
+/** The agent that wrote the message; otherwise the caller's own, or any of the conversation. */
+async function answeringAgent(
+  tx: ReadTx,
+  { sender_id, conversation_id }: MessageRecord,
+  { account }: Caller,
+): Promise<AccountRecord | undefined> {
+  const agents = (await tx.conversationAgents(conversation_id)).map((seat) => seat.account);
+  return (
+    agents.find(({ id }) => id === sender_id) ??
+    agents.find(({ owner_id }) => owner_id === account.id) ??
+    agents[0]
+  );
+}

@@ -165,7 +165,13 @@ Trading at **$187.20**, up 1.4 %.
 const components = () => html`
 ${paragraph("Content is CommonMark with these elements and no other HTML; anything else is shown as text. Attributes are text, never addresses or script.")}
 ${panel("Message content", markupExample)}
-${paragraph("A press on a button, or a form, is sent with `sendComponentAction`: the button's `action`, or `form_submit:<id>` with the `fields`. The agent that wrote the message answers it.")}
+${list(
+  "A press on a button, or a form, is sent with `sendComponentAction`: the button's `action`, or `form_submit:<id>` with the `fields`.",
+  "The agent that wrote the message replies; where a person wrote it, or the agent has left, another agent of the conversation does, the caller's own first. Where there is none, nothing is posted.",
+  "The reply has the component's message as `reply_to_id` and who pressed in `action`. What they sent is quoted in its content. It starts no agent, and models are told of it as what the person did.",
+  "The component's message lists in `uses` who used which of its components: a counted change, sent as `events.messageEdited` with `edited_at` as it was. A token that no component of the message has is answered and not listed.",
+  "Tokens are matched by prefix. Further parts after a whole one are ignored; where a part is missing it is acknowledged like any other token.",
+)}
 <table class="plain"><thead><tr><th scope="col">Action</th><th scope="col">Answer</th></tr></thead><tbody>
 ${actions.map(([action, answer]) => html`<tr><th scope="row"><code>${action}</code></th><td>${answer}</td></tr>`)}
 </tbody></table>`;
@@ -176,6 +182,6 @@ const actions = [
   ["alert:<symbol>:<gt or lt>:<value>", "A confirmation «Alert set»."],
   ["modify:limit", "A form that asks for a limit price."],
   ["form_submit:<id>", "A card «Form submitted» with the fields."],
-  ["cancel:… or dismiss:…", "None."],
+  ["cancel:… or dismiss:…", "None; its use is shown all the same."],
   ["anything else", "An acknowledgement."],
 ];

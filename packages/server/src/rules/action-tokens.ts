@@ -1,82 +1,80 @@
-import { escapeMarkup } from "@parley/protocol/markup";
+import { inertText, quotedText } from "@parley/protocol/markup";
 
-export type ActionFields = Record<string, string | number | boolean>;
+export type ActionFields = Readonly<Record<string, unknown>>;
+
+/** A pressed button or a submitted form. */
+export interface ComponentInput {
+  action: string;
+  fields: ActionFields;
+  /** Username of the person who pressed or submitted. */
+  by: string;
+}
 
 /**
- * What the agent answers to a pressed button or a submitted form, as Markdown with component
- * markup of at most 32 KiB. Null: it answers nothing.
+ * The reply to a component action, as Markdown with component markup of at most 32 KiB. Null: there
+ * is none. Whatever the person sent is quoted, and the reply names them.
  */
-export function replyToAction(action: string, fields: ActionFields): string | null {
+export function replyToAction(input: ComponentInput): string | null {
+  const { action } = input;
+  if (SILENT.some((prefix) => action.startsWith(prefix))) return null;
   const shape = tokenShapes.find(({ prefix }) => action.startsWith(prefix));
-  if (shape) return shape.reply(action.slice(shape.prefix.length), fields);
-  return action.trim() === ""
-    ? "I received an action without a name."
-    : `I received the action ${quoted(action, 80)}.`;
+  const parts = shape ? action.slice(shape.prefix.length).split(":") : [];
+  const missing = shape?.parts.find((_, place) => isBlank(parts[place]));
+  if (!shape || missing !== undefined) return acknowledge(input, missing);
+  return shape.reply(parts, input) ?? acknowledge(input);
 }
+
+const SILENT = ["cancel:", "dismiss:"];
 
 interface TokenShape {
   prefix: string;
-  /** `rest` is what follows the prefix. */
-  reply: (rest: string, fields: ActionFields) => string | null;
+  /** What follows the prefix, separated by colons. Whatever follows these is ignored. */
+  parts: readonly string[];
+  /** Null when a part has none of the values it may have. */
+  reply: (parts: readonly string[], input: ComponentInput) => string | null;
 }
 
-/** The first whose prefix fits answers, so the longer prefix stands first. */
-const tokenShapes: TokenShape[] = [
-  { prefix: "trade:buy:", reply: (rest) => placeOrder("Buy", rest) },
-  { prefix: "trade:sell:", reply: (rest) => placeOrder("Sell", rest) },
-  { prefix: "trade:", reply: explainSide },
-  { prefix: "alert:", reply: setAlert },
-  { prefix: "modify:limit", reply: askForLimit },
-  { prefix: "form_submit:", reply: confirmForm },
-  { prefix: "cancel:", reply: () => null },
-  { prefix: "dismiss:", reply: () => null },
+const tokenShapes: readonly TokenShape[] = [
+  { prefix: "trade:buy:", parts: ["symbol", "quantity"], reply: placeOrder("Buy") },
+  { prefix: "trade:sell:", parts: ["symbol", "quantity"], reply: placeOrder("Sell") },
+  { prefix: "alert:", parts: ["symbol", "condition", "value"], reply: setAlert },
+  { prefix: "modify:limit", parts: [], reply: askForLimit },
+  { prefix: "form_submit:", parts: ["form id"], reply: confirmForm },
 ];
 
-function placeOrder(side: "Buy" | "Sell", rest: string): string {
-  const [symbol, quantity] = splitOff(rest);
-  const problem =
-    symbolProblem(symbol) ??
-    (quantity === "" ? "the quantity is missing" : null) ??
-    (isPositive(quantity) ? null : `the quantity ${quoted(quantity)} is not a positive number`);
-  if (problem) return `I could not place the ${side.toLowerCase()} order: ${problem}.`;
-  return card(`${side} order placed`, [item("Symbol", symbol), item("Quantity", quantity)]);
+function acknowledge({ action, by }: ComponentInput, missing?: string): string {
+  const name = isBlank(action) ? "an action without a name" : `the action ${quoted(action, 80)}`;
+  const lacks = missing === undefined ? "" : ` Its ${missing} is missing.`;
+  return `I received ${name} from @${by}.${lacks}`;
 }
 
-function explainSide(rest: string): string {
-  const [side] = splitOff(rest);
-  return `I could not place the order: ${sideProblem(side)}.`;
+function placeOrder(side: "Buy" | "Sell"): TokenShape["reply"] {
+  return ([symbol = "", quantity = ""], { by }) =>
+    card(`${side} order placed`, [
+      item("Symbol", symbol),
+      item("Quantity", quantity),
+      item("Placed by", `@${by}`),
+    ]);
 }
 
-function sideProblem(side: string): string {
-  if (side === "") return "it does not say whether to buy or to sell";
-  // With a colon after it, the side would have had a shape of its own.
-  if (side === "buy" || side === "sell") return "the symbol and the quantity are missing";
-  return `${quoted(side)} is neither buy nor sell`;
+const conditions: Readonly<Record<string, string>> = { gt: "Rises above", lt: "Falls below" };
+
+function setAlert(
+  [symbol = "", operator = "", value = ""]: readonly string[],
+  input: ComponentInput,
+) {
+  const condition = Object.hasOwn(conditions, operator) ? conditions[operator] : undefined;
+  if (condition === undefined) return null;
+  return card("Alert set", [
+    item("Symbol", symbol),
+    item(condition, value),
+    item("Set by", `@${input.by}`),
+  ]);
 }
 
-const conditions = new Map([
-  ["gt", "rises above"],
-  ["lt", "falls below"],
-]);
-
-function setAlert(rest: string): string {
-  const [symbol, comparison] = splitOff(rest);
-  const [operator, value] = splitOff(comparison);
-  const condition = conditions.get(operator);
-  const problem =
-    symbolProblem(symbol) ??
-    (operator === "" ? "the condition is missing; it is gt (above) or lt (below)" : null) ??
-    (condition ? null : `the condition ${quoted(operator)} is neither gt (above) nor lt (below)`) ??
-    (value === "" ? "the value is missing" : null) ??
-    (parseNumber(value) === null ? `the value ${quoted(value)} is not a number` : null);
-  if (problem) return `I could not set the alert: ${problem}.`;
-  const sentence = `Alert when **${escapeMarkup(symbol)}** ${condition} ${escapeMarkup(value)}.`;
-  return card("Alert set", [sentence]);
-}
-
-function askForLimit(): string {
+function askForLimit(_: readonly string[], { by }: ComponentInput): string {
   return [
-    "What should the limit price be?",
+    `@${by}, what should the limit price be?`,
     "",
     '<form id="limit_price">',
     '<input name="limit_price" label="Limit price" type="number" required>',
@@ -89,14 +87,14 @@ const MAX_VALUE_LENGTH = 500;
 const MAX_LIST_BYTES = 28_000;
 const utf8 = new TextEncoder();
 
-function confirmForm(id: string, fields: ActionFields): string {
-  if (id.trim() === "") return "I could not take the form: its id is missing.";
+/** A form's id may have colons in it. */
+function confirmForm(parts: readonly string[], { fields, by }: ComponentInput): string {
   const entries = Object.entries(fields);
-  const items = fitting(entries.map(([name, value]) => item(shorten(name, 64), String(value))));
+  const items = fitting(entries.map(([name, value]) => item(name, shown(value))));
   const left = entries.length - items.length;
   if (left > 0) items.push(`- and ${left} more`);
   if (items.length === 0) items.push("It has no fields.");
-  return card("Form submitted", [`Form ${quoted(id, 64)}`, "", ...items]);
+  return card("Form submitted", [`@${by} submitted ${quoted(parts.join(":"), 64)}:`, "", ...items]);
 }
 
 function fitting(items: string[]): string[] {
@@ -108,14 +106,31 @@ function fitting(items: string[]): string[] {
   return tooMany < 0 ? items : items.slice(0, tooMany);
 }
 
-/** Titles are ours; lines have their values escaped. */
+/** A submitted value as text; the choices of a list one after another. */
+function shown(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (Array.isArray(value) && !value.some(isNested)) return value.map(shown).join(", ");
+  return isNested(value) ? JSON.stringify(value) : String(value);
+}
+
+const isNested = (value: unknown) => typeof value === "object" && value !== null;
+
+/** Titles are ours; lines have their values made inert. */
 const card = (title: string, lines: string[]) =>
   [`<card title="${title}">`, "", ...lines, "", "</card>"].join("\n");
 
-const item = (name: string, value: string) =>
-  `- **${escapeMarkup(name)}:** ${escapeMarkup(shorten(value, MAX_VALUE_LENGTH)) || "(empty)"}`;
+/** Several lines are a quotation below the name. */
+function item(name: string, value: string): string {
+  const label = `- **${inertText(shorten(name, 64).trim())}:**`;
+  const text = shorten(value, MAX_VALUE_LENGTH).trim();
+  if (isBlank(text)) return `${label} (empty)`;
+  if (!/[\r\n]/.test(text)) return `${label} ${inertText(text)}`;
+  return [label, ...quotedText(text).map((line) => `  ${line}`)].join("\n");
+}
 
-const quoted = (value: string, maxLength = 32) => `“${escapeMarkup(shorten(value, maxLength))}”`;
+const quoted = (value: string, maxLength: number) => `“${inertText(shorten(value, maxLength))}”`;
+
+const isBlank = (text = "") => text.trim() === "";
 
 function shorten(value: string, maxLength: number): string {
   // No character takes more than two units, so the rest need not be looked at.
@@ -123,22 +138,3 @@ function shorten(value: string, maxLength: number): string {
   if (characters.length <= maxLength) return value;
   return `${characters.slice(0, maxLength - 1).join("")}…`;
 }
-
-function splitOff(text: string): [first: string, rest: string] {
-  const colon = text.indexOf(":");
-  return colon < 0 ? [text, ""] : [text.slice(0, colon), text.slice(colon + 1)];
-}
-
-function symbolProblem(symbol: string): string | null {
-  if (symbol === "") return "the symbol is missing";
-  return /^[A-Za-z0-9.^=-]{1,16}$/.test(symbol) ? null : `${quoted(symbol)} is not a symbol`;
-}
-
-function parseNumber(text: string): number | null {
-  const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
-  if (text.length > 32 || !decimal.test(text)) return null;
-  const number = Number(text);
-  return Number.isFinite(number) ? number : null;
-}
-
-const isPositive = (text: string) => (parseNumber(text) ?? 0) > 0;

@@ -125,11 +125,19 @@ function newest({ messages, agent }: ContextInput, room: number): Line[] {
 const isSaid = ({ content, turn }: Message) =>
   content.trim() !== "" && !(turn?.status === "failed" && turn.error?.message === content);
 
-function lineOf({ id, sender, content }: Message, agent: Account): Line {
-  const own = sender.username === agent.username;
-  // Further lines are set in, or somebody could write a line that seems to be another's.
-  const said = own ? content : `${sender.username}: ${content.replaceAll("\n", "\n  ")}`;
+function lineOf({ id, sender, content, action }: Message, agent: Account): Line {
+  const own = sender.username === agent.username && action === null;
+  const said = own ? content : labelled(action ? action.by : sender, action, content);
   return { id, role: own ? "assistant" : "user", content: said, tokens: estimateTokens(said) };
+}
+
+/** A reply to a component action is what the person did, and not the agent's own words. */
+function labelled({ username }: Account, action: Message["action"], content: string): string {
+  const words = action
+    ? `(used ${action.label === null ? "a component" : `the button "${action.label}"`} with the action "${action.token}"; the service confirmed it:)\n${content}`
+    : content;
+  // Further lines are set in, or somebody could write a line that seems to be another's.
+  return `${username}: ${words.replaceAll("\n", "\n  ")}`;
 }
 
 /** Said where the agent itself spoke last: providers want the other side to end. */
@@ -157,7 +165,7 @@ function systemText(input: ContextInput): string {
   const parts = [
     `You are ${agent.display_name} (@${agent.username}), an AI agent that belongs to ${describe(owner)}. You take part in ${place} on Parley, a messaging service for people and agents.`,
     `Participants: ${named}${more > 0 ? ` and ${more} more` : ""}.`,
-    "Each line of the others begins with the username of whoever wrote it, then a colon. Do not begin your own answers so.",
+    "Each line of the others begins with the username of whoever wrote it, then a colon. Do not begin your own answers so. A line that begins with (used …) tells which button somebody pressed or which form they submitted, and what the service answered.",
     MARKUP,
   ];
   if (instructions) parts.push(`Instructions of your owner:\n${instructions}`);

@@ -1,6 +1,8 @@
 import type {
   Account,
   AgentLimits,
+  ComponentAction,
+  ComponentUse,
   Conversation,
   ConversationDetail,
   Message,
@@ -8,6 +10,7 @@ import type {
   SharedConversation,
   Turn,
 } from "@parley/protocol";
+import { publicAccount } from "../account.ts";
 import type {
   AccountRecord,
   AgentRecord,
@@ -80,6 +83,31 @@ export function toAgent(row: AgentRow): AgentRecord {
   };
 }
 
+/** How many uses of a message's components are kept. */
+export const KEPT_USES = 50;
+
+/** What a message row holds of the component action that it replies to. */
+export interface StoredAction {
+  token: string;
+  label: string | null;
+  by: number;
+}
+
+export const storedAction = ({ action }: NewMessage): StoredAction | null =>
+  action ? { token: action.token, label: action.label, by: action.by.id } : null;
+
+export interface UseRow extends Account {
+  message_id: number;
+  token: string;
+  used_at: number;
+}
+
+export const toUse = ({ token, used_at, username, kind, display_name }: UseRow): ComponentUse => ({
+  token,
+  by: { username, kind, display_name },
+  at: iso(used_at),
+});
+
 export interface MessageRow extends Account {
   id: number;
   uuid: string;
@@ -92,31 +120,39 @@ export interface MessageRow extends Account {
   mentions: string[] | null;
   turn: Turn | null;
   reactions: number;
+  action: StoredAction | null;
+  uses: number;
   created_at: number;
   edited_at: number | null;
   finalized_at: number | null;
   deleted_at: number | null;
 }
 
-export const toMessage = (
-  row: MessageRow,
-  content: string,
-  reactions: ReactionSummary[],
-): Message => ({
+/** What other tables hold of a message. */
+export interface MessageParts {
+  content: string;
+  reactions: ReactionSummary[];
+  action: ComponentAction | null;
+  uses: ComponentUse[];
+}
+
+export const toMessage = (row: MessageRow, parts: MessageParts): Message => ({
   id: row.uuid,
   conversation_id: row.conversation_uuid,
   seq: row.seq,
   version: row.version,
   sender: { username: row.username, kind: row.kind, display_name: row.display_name },
-  content,
+  content: parts.content,
   client_msg_id: row.client_msg_id,
   reply_to_id: row.reply_to_id,
   created_at: iso(row.created_at),
   edited_at: isoOrNull(row.edited_at),
   finalized_at: isoOrNull(row.finalized_at),
-  reactions,
+  reactions: parts.reactions,
   mentions: row.mentions ?? [],
   turn: row.turn,
+  action: parts.action,
+  uses: parts.uses,
 });
 
 /** A message as it has just been inserted. */
@@ -138,6 +174,8 @@ export function newMessage(message: NewMessage, id: string, seq: number): Messag
     reactions: [],
     mentions: [...message.mentions],
     turn: message.turn ?? null,
+    action: message.action ? { ...message.action, by: publicAccount(message.action.by) } : null,
+    uses: [],
   };
 }
 

@@ -236,6 +236,12 @@ export interface WriteTx extends ReadTx {
   deleteMessages(messages: readonly MessageRecord[], at: number): Awaitable<number>;
   addReaction(message: MessageRecord, reaction: NewReaction): Awaitable<number>;
   removeReaction(message: MessageRecord, reactorId: number, emoji: string): Awaitable<number>;
+  /**
+   * Records that somebody used a component of a message, once for each person and component, the
+   * latest 50. Takes the counter one up and returns its new value, unless the message still streams:
+   * its uses are shown once it is final, and this returns null.
+   */
+  useComponent(message: MessageRecord, use: NewUse): Awaitable<number | null>;
   setAgentKey(key: NewKey): Awaitable<void>;
   /** Replaces a key's sealing, unless the key was changed meanwhile. */
   resealKey(key: SealedKey, sealed: string): Awaitable<void>;
@@ -479,6 +485,21 @@ export interface NewMessage {
   mentions: readonly string[];
   /** Set for an agent's placeholder, which is not final yet. */
   turn?: Turn;
+  /** Set for the reply to a component action. */
+  action?: NewAction;
+  at: number;
+}
+
+/** Which component action a message replies to. */
+export interface NewAction {
+  token: string;
+  label: string | null;
+  by: AccountRecord;
+}
+
+export interface NewUse {
+  token: string;
+  by: AccountRecord;
   at: number;
 }
 

@@ -1,12 +1,21 @@
-import type { Message, ReactionSummary, Turn } from "@parley/protocol";
-import { type MessageRow, newMessage, toMessage } from "../rows.ts";
+import type { Account, ComponentUse, Message, ReactionSummary, Turn } from "@parley/protocol";
+import {
+  KEPT_USES,
+  type MessageRow,
+  newMessage,
+  type StoredAction,
+  storedAction,
+  toMessage,
+  toUse,
+  type UseRow,
+} from "../rows.ts";
 import type { HistoryQuery, MessageRecord, Updates, UpdatesQuery } from "../store.ts";
 import { reindex, searchVector } from "./search.ts";
 import { type Batch, list, type Methods, NOW, type Unit } from "./unit.ts";
 
 const VIEW = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq, m.version,
-  m.content, m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.created_at,
-  m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind, a.display_name`;
+  m.content, m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.action, m.uses,
+  m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind, a.display_name`;
 const JOINED = `messages m JOIN accounts a ON a.id = m.sender_id
   JOIN conversations c ON c.id = m.conversation_id`;
 const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = $2
@@ -25,14 +34,51 @@ async function assemble(
 ): Promise<Message[]> {
   const reacted = rows.filter((row) => row.reactions > 0).map((row) => row.id);
   const streaming = rows.filter((row) => row.finalized_at === null).map((row) => row.id);
-  const [summaries, texts] = await Promise.all([
+  const used = rows.filter((row) => row.uses > 0 && row.finalized_at !== null);
+  const actors = rows.flatMap(({ action }) => (action ? [action.by] : []));
+  const [summaries, texts, uses, accounts] = await Promise.all([
     reactionSummaries(unit, reacted, viewerId),
     streamedTexts(unit, streaming),
+    componentUses(
+      unit,
+      used.map((row) => row.id),
+    ),
+    accountsById(unit, actors),
   ]);
   return rows.map((row) => {
-    const content = row.finalized_at === null ? (texts.get(row.id) ?? "") : row.content;
-    return toMessage(row, content, summaries.get(row.id) ?? []);
+    const { id, action } = row;
+    const by = action && accounts.get(action.by);
+    return toMessage(row, {
+      content: row.finalized_at === null ? (texts.get(id) ?? "") : row.content,
+      reactions: summaries.get(id) ?? [],
+      action: action && by ? { ...action, by } : null,
+      uses: uses.get(id) ?? [],
+    });
   });
+}
+
+async function accountsById(unit: Unit, ids: readonly number[]): Promise<Map<number, Account>> {
+  if (ids.length === 0) return new Map();
+  const rows = await unit.all<Account & { id: number }>(
+    "SELECT id, username, kind, display_name FROM accounts WHERE id = ANY($1::bigint[])",
+    list(ids),
+  );
+  return new Map(rows.map(({ id, ...account }) => [id, account]));
+}
+
+async function componentUses(
+  unit: Unit,
+  ids: readonly number[],
+): Promise<Map<number, ComponentUse[]>> {
+  if (ids.length === 0) return new Map();
+  const rows = await unit.all<UseRow>(
+    `SELECT u.message_id, u.token, u.used_at, a.username, a.kind, a.display_name
+     FROM component_uses u JOIN accounts a ON a.id = u.account_id
+     WHERE u.message_id = ANY($1::bigint[]) ORDER BY u.id`,
+    list(ids),
+  );
+  const byMessage = Map.groupBy(rows, (row) => row.message_id);
+  return new Map([...byMessage].map(([id, uses]) => [id, uses.map(toUse)]));
 }
 
 async function reactionSummaries(
@@ -98,7 +144,9 @@ export async function latestMessages(
 type Reads = Methods<
   "message" | "messageViews" | "sentBefore" | "history" | "updates" | "isHidden" | "contextMessages"
 >;
-type Writes = Methods<"insertMessage" | "editMessage" | "deleteMessages" | "hideMessages">;
+type Writes = Methods<
+  "insertMessage" | "editMessage" | "deleteMessages" | "hideMessages" | "useComponent"
+>;
 
 type RecordRow = Omit<MessageRecord, "mentions"> & { mentions: string[] | null };
 
@@ -238,6 +286,7 @@ interface NewRow {
   reply_to_id: string | null;
   mentions: readonly string[] | null;
   turn: Turn | null;
+  action: StoredAction | null;
   at: number;
   words: string | null;
 }
@@ -250,7 +299,7 @@ const INSERT: Batch<NewRow, number | null> = {
   sql: `WITH given AS (
       SELECT * FROM jsonb_to_recordset($1::jsonb) AS g (uuid uuid, conversation_id bigint,
         sender_id bigint, by_agent boolean, content text, client_msg_id text, reply_to_id uuid,
-        mentions jsonb, turn jsonb, at bigint, words text)
+        mentions jsonb, turn jsonb, action jsonb, at bigint, words text)
     ), counted AS (
       UPDATE counters k SET seq = k.seq + 1, updated_at = g.at, changed_at = ${NOW},
         humans = k.humans + CASE WHEN g.by_agent THEN 0 ELSE 1 END,
@@ -261,9 +310,10 @@ const INSERT: Batch<NewRow, number | null> = {
       RETURNING k.conversation_id, k.seq, k.humans, k.agents
     ), inserted AS (
       INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n,
-        agent_n, content, client_msg_id, reply_to_id, mentions, turn, created_at, finalized_at)
+        agent_n, content, client_msg_id, reply_to_id, mentions, turn, action, created_at,
+        finalized_at)
       SELECT g.uuid, g.conversation_id, n.seq, n.seq, g.sender_id, g.by_agent, n.humans, n.agents,
-        g.content, g.client_msg_id, g.reply_to_id, g.mentions, g.turn, g.at,
+        g.content, g.client_msg_id, g.reply_to_id, g.mentions, g.turn, g.action, g.at,
         CASE WHEN g.turn IS NULL THEN g.at END
       FROM given g JOIN counted n ON n.conversation_id = g.conversation_id
       RETURNING id, conversation_id
@@ -301,6 +351,7 @@ export const messageWrites: Writes = {
       reply_to_id: message.reply_to_id,
       mentions: storeMentions(message.mentions),
       turn,
+      action: storedAction(message),
       at,
       words: turn ? null : searchVector(conversation.id, content),
     });
@@ -357,6 +408,36 @@ export const messageWrites: Writes = {
       await mentionWrites.removeOne(unit, accountId, conversation_id, seq);
     }
   },
+  useComponent: async (unit, { id, conversation_id, finalized }, { token, by, at }) => {
+    await unit.own(conversation_id);
+    await unit.change(
+      "DELETE FROM component_uses WHERE message_id = $1 AND account_id = $2 AND token = $3",
+      id,
+      by.id,
+      token,
+    );
+    await unit.change(
+      `INSERT INTO component_uses (message_id, account_id, token, used_at)
+       VALUES ($1, $2, $3, $4)`,
+      id,
+      by.id,
+      token,
+      at,
+    );
+    await unit.change(
+      `DELETE FROM component_uses WHERE message_id = $1 AND id NOT IN (
+         SELECT id FROM component_uses WHERE message_id = $1 ORDER BY id DESC LIMIT ${KEPT_USES})`,
+      id,
+    );
+    const version = finalized ? await counterStep(unit, conversation_id) : null;
+    await unit.change(
+      `UPDATE messages SET version = coalesce($2::bigint, version),
+         uses = (SELECT count(*) FROM component_uses WHERE message_id = $1) WHERE id = $1`,
+      id,
+      version,
+    );
+    return version;
+  },
 };
 
 async function deleteOne(
@@ -382,9 +463,10 @@ async function deleteOne(
       1 - human,
     ),
     unit.change("DELETE FROM reactions WHERE message_id = $1", id),
+    unit.change("DELETE FROM component_uses WHERE message_id = $1", id),
     unit.change(
       `UPDATE messages SET content = '', mentions = NULL, turn = NULL, reactions = 0,
-         deleted_at = $2, version = $3 WHERE id = $1`,
+         action = NULL, uses = 0, deleted_at = $2, version = $3 WHERE id = $1`,
       id,
       at,
       version,

@@ -1,5 +1,14 @@
-import type { Message, ReactionSummary, Turn } from "@parley/protocol";
-import { type MessageRow, newMessage, toMessage } from "../rows.ts";
+import type { Account, Message, ReactionSummary, Turn } from "@parley/protocol";
+import {
+  KEPT_USES,
+  type MessageRow,
+  newMessage,
+  type StoredAction,
+  storedAction,
+  toMessage,
+  toUse,
+  type UseRow,
+} from "../rows.ts";
 import type {
   HistoryQuery,
   MessageRecord,
@@ -14,19 +23,23 @@ type Reads = Pick<
   ReadTx,
   "message" | "messageViews" | "sentBefore" | "history" | "updates" | "isHidden" | "contextMessages"
 >;
-type Writes = Pick<WriteTx, "insertMessage" | "editMessage" | "deleteMessages" | "hideMessages">;
+type Writes = Pick<
+  WriteTx,
+  "insertMessage" | "editMessage" | "deleteMessages" | "hideMessages" | "useComponent"
+>;
 
 const VIEW = `m.id, m.uuid, c.uuid AS conversation_uuid, m.seq, m.version, m.content,
-  m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.created_at, m.edited_at,
-  m.finalized_at, m.deleted_at, a.username, a.kind, a.display_name`;
+  m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.action, m.uses,
+  m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind, a.display_name`;
 const JOINED = `messages m JOIN accounts a ON a.id = m.sender_id
   JOIN conversations c ON c.id = m.conversation_id`;
 const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = ?2
   AND h.conversation_id = m.conversation_id AND h.seq = m.seq)`;
 
-type ViewRow = Omit<MessageRow, "mentions" | "turn"> & {
+type ViewRow = Omit<MessageRow, "mentions" | "turn" | "action"> & {
   mentions: string | null;
   turn: string | null;
+  action: string | null;
 };
 
 /** Turns rows into messages as a viewer sees them. */
@@ -46,6 +59,7 @@ function messageAssembly(db: Connection): Assemble {
       .all(id)
       .map(({ text }) => text)
       .join("");
+  const details = componentDetails(db);
   return (rows, viewerId) => {
     const reacted = rows.filter((row) => row.reactions > 0).map((row) => row.id);
     const summaries = new Map<number, ReactionSummary[]>();
@@ -58,11 +72,35 @@ function messageAssembly(db: Connection): Assemble {
       }
     }
     return rows.map((row) => {
-      const content = row.finalized_at === null ? streamed(row.id) : row.content;
+      const action = row.action === null ? null : (JSON.parse(row.action) as StoredAction);
       const mentions = parseMentions(row.mentions);
       const turn = row.turn === null ? null : (JSON.parse(row.turn) as Turn);
-      return toMessage({ ...row, mentions, turn }, content, summaries.get(row.id) ?? []);
+      const whole = { ...row, mentions, turn, action };
+      return toMessage(whole, {
+        content: row.finalized_at === null ? streamed(row.id) : row.content,
+        reactions: summaries.get(row.id) ?? [],
+        ...details(whole),
+      });
     });
+  };
+}
+
+/** Which action a message replies to, and who used its own components. */
+function componentDetails(db: Connection) {
+  const account = db.query<Account>(
+    "SELECT username, kind, display_name FROM accounts WHERE id = ?",
+  );
+  const uses = db.query<UseRow>(
+    `SELECT u.message_id, u.token, u.used_at, a.username, a.kind, a.display_name
+     FROM component_uses u JOIN accounts a ON a.id = u.account_id
+     WHERE u.message_id = ? ORDER BY u.id`,
+  );
+  return ({ id, action, uses: count, finalized_at }: MessageRow) => {
+    const by = action && account.get(action.by);
+    return {
+      action: action && by ? { ...action, by } : null,
+      uses: count > 0 && finalized_at !== null ? uses.all(id).map(toUse) : [],
+    };
   };
 }
 
@@ -215,8 +253,8 @@ export function messageWrites(db: Connection): Writes {
   );
   const insert = db.change(
     `INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n, agent_n,
-       content, client_msg_id, reply_to_id, mentions, turn, created_at, finalized_at)
-     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+       content, client_msg_id, reply_to_id, mentions, turn, created_at, finalized_at, action)
+     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
      ON CONFLICT (conversation_id, sender_id, client_msg_id) WHERE client_msg_id IS NOT NULL
      DO NOTHING`,
   );
@@ -230,10 +268,11 @@ export function messageWrites(db: Connection): Writes {
   );
   const reindex = db.change("INSERT INTO search_changes (message_id) VALUES (?)");
   const remove = db.change(
-    `UPDATE messages SET content = '', mentions = NULL, turn = NULL, reactions = 0,
-       deleted_at = ?2, version = ?3 WHERE id = ?1`,
+    `UPDATE messages SET content = '', mentions = NULL, turn = NULL, reactions = 0, action = NULL,
+       uses = 0, deleted_at = ?2, version = ?3 WHERE id = ?1`,
   );
   const removeReactions = db.change("DELETE FROM reactions WHERE message_id = ?");
+  const removeUses = db.change("DELETE FROM component_uses WHERE message_id = ?");
   const discount = db.change(
     `UPDATE members SET read_humans = read_humans + ?3, read_agents = read_agents + ?4
      WHERE conversation_id = ?1 AND last_read_seq < ?2 AND NOT EXISTS (
@@ -275,6 +314,7 @@ export function messageWrites(db: Connection): Writes {
         message.turn ? JSON.stringify(message.turn) : null,
         at,
         message.turn ? null : at,
+        message.action ? JSON.stringify(storedAction(message)) : null,
       );
       if (changes === 0) return null;
       count.run(conversation.id, seq, humans, agents, at);
@@ -304,6 +344,7 @@ export function messageWrites(db: Connection): Writes {
           mentions.remove(message.mentions, message.conversation_id, message.seq);
         }
         removeReactions.run(message.id);
+        removeUses.run(message.id);
         remove.run(message.id, at, version);
         reindex.run(message.id);
       }
@@ -317,6 +358,33 @@ export function messageWrites(db: Connection): Writes {
         mentions.removeOne(accountId, conversation_id, seq);
       }
     },
+    useComponent: useComponent(db),
+  };
+}
+
+function useComponent(db: Connection): Writes["useComponent"] {
+  const advance = counterStep(db);
+  const forget = db.change(
+    "DELETE FROM component_uses WHERE message_id = ? AND account_id = ? AND token = ?",
+  );
+  const insert = db.change(
+    "INSERT INTO component_uses (message_id, account_id, token, used_at) VALUES (?, ?, ?, ?)",
+  );
+  const prune = db.change(
+    `DELETE FROM component_uses WHERE message_id = ?1 AND id NOT IN (
+       SELECT id FROM component_uses WHERE message_id = ?1 ORDER BY id DESC LIMIT ${KEPT_USES})`,
+  );
+  const mark = db.change(
+    `UPDATE messages SET version = coalesce(?2, version),
+       uses = (SELECT count(*) FROM component_uses WHERE message_id = ?1) WHERE id = ?1`,
+  );
+  return (message, { token, by, at }) => {
+    forget.run(message.id, by.id, token);
+    insert.run(message.id, by.id, token, at);
+    prune.run(message.id);
+    const version = message.finalized ? advance(message.conversation_id) : null;
+    mark.run(message.id, version);
+    return version;
   };
 }
 

@@ -204,4 +204,18 @@ export const migrations: readonly string[] = [
     place TEXT NOT NULL
   ) STRICT;
   `,
+  `
+  -- Which component action a message replies to, and how many uses its own components have.
+  ALTER TABLE messages ADD COLUMN action TEXT;
+  ALTER TABLE messages ADD COLUMN uses INTEGER NOT NULL DEFAULT 0;
+
+  CREATE TABLE component_uses (
+    id INTEGER PRIMARY KEY,
+    message_id INTEGER NOT NULL REFERENCES messages (id),
+    account_id INTEGER NOT NULL REFERENCES accounts (id),
+    token TEXT NOT NULL,
+    used_at INTEGER NOT NULL,
+    UNIQUE (message_id, account_id, token)
+  ) STRICT;
+  `,
 ];

@@ -2,6 +2,7 @@ import { describe, test } from "bun:test";
 import { accounts } from "./accounts.ts";
 import { agents } from "./agents.ts";
 import { closing } from "./closing.ts";
+import { components } from "./components.ts";
 import { conversations } from "./conversations.ts";
 import { hidingAndDeleting } from "./hiding-and-deleting.ts";
 import { history } from "./history.ts";
@@ -36,6 +37,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("messages", () => messages(check));
     describe("hiding and deleting", () => hidingAndDeleting(check));
     describe("reactions", () => reactions(check));
+    describe("components", () => components(check));
     describe("reading", () => reading(check));
     describe("history", () => history(check));
     describe("updates", () => updates(check));

@@ -44,6 +44,8 @@ export function messages(check: Check) {
       reactions: [],
       mentions: ["bob"],
       turn: null,
+      action: null,
+      uses: [],
     });
     const views = await world.store.read((tx) => tx.messageViews([sent.id], bob.id));
     expect(views).toEqual([sent]);

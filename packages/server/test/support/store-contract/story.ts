@@ -28,6 +28,7 @@ type Step =
   | { do: "hide"; who: number; which: number[] }
   | { do: "edit"; which: number; mentions: number[] }
   | { do: "react"; who: number; which: number }
+  | { do: "use"; who: number; which: number }
   | { do: "answer"; mentions: number[] }
   | { do: "come or go"; who: number }
   | { do: "follow"; limit: number };
@@ -43,6 +44,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant("hide"), who, which: several }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("edit"), which, mentions }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("react"), who, which }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("use"), who, which }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("answer"), mentions }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("come or go"), who }) },
   {
@@ -158,6 +160,14 @@ export async function newStory(tx: WriteTx) {
       const there = await tx.reaction(record, reactor, "👍");
       if (there) counted(await tx.removeReaction(record, reactor.id, "👍"));
       else counted(await tx.addReaction(record, { reactor, emoji: "👍", at: START }));
+    },
+    use: async ({ who: n, which: m }) => {
+      const [message] = chosenOf(alive(), [m]);
+      if (!message) return;
+      const use = { token: "refresh", by: present(n), at: START };
+      const version = await tx.useComponent(await recordOf(tx, message), use);
+      if (message === running?.message) expect(version).toBeNull();
+      else counted(version ?? 0);
     },
     answer: ({ mentions: chosen }) => (running ? endAnswer(names(chosen)) : beginAnswer()),
     "come or go": async ({ who: n }) => {
