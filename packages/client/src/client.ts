@@ -54,6 +54,7 @@ export function createClient(options: ClientOptions = {}): Client {
     },
     enter: mine.enter,
     connect: mine.connect,
+    reconnect: mine.retryNow,
     async leave() {
       await plain.signOut().catch(() => {});
       kept.clear();

@@ -5,6 +5,8 @@ import { onWake } from "./wake.ts";
 /** The service's word that the token is no longer valid. */
 const SIGNED_OUT = 4401;
 const NO_WORD = 1006;
+/** An attempt this old is given up when there is new hope: it may wait for a network that is gone. */
+const STALE_ATTEMPT_MS = 2000;
 
 export interface ConnectionOptions {
   url: string;
@@ -32,6 +34,8 @@ export interface Connection {
   stop(): void;
   /** Ends the socket and makes another. */
   renew(): void;
+  /** Tries now, without waiting for the end of a pause; checks the socket if one is open. */
+  retryNow(): void;
   call(name: string, input: object): Promise<unknown>;
 }
 
@@ -41,6 +45,7 @@ export function keepConnected(options: ConnectionOptions): Connection {
   let socket: Socket | null = null;
   let open = false;
   let failures = 0;
+  let dialledAt = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let stopWaking = () => {};
 
@@ -49,6 +54,7 @@ export function keepConnected(options: ConnectionOptions): Connection {
     timer = undefined;
     const token = options.token();
     if (!wanted || socket || token === null) return;
+    dialledAt = Date.now();
     const made: Socket = openSocket({
       url: options.url,
       token,
@@ -81,9 +87,15 @@ export function keepConnected(options: ConnectionOptions): Connection {
     if ((await options.tokenRefused()) && wanted && !open) options.onSignedOut();
   }
 
-  function wake(): void {
-    if (open) socket?.check();
-    else if (timer !== undefined) dial();
+  function retryNow(): void {
+    if (open) return void socket?.check();
+    failures = 0;
+    if (socket && Date.now() - dialledAt >= STALE_ATTEMPT_MS) {
+      const stale = socket;
+      socket = null;
+      stale.close();
+    }
+    dial();
   }
 
   /** Does not wait for the socket to close: without a network it does not for a long time. */
@@ -102,7 +114,7 @@ export function keepConnected(options: ConnectionOptions): Connection {
       if (wanted) return;
       wanted = true;
       failures = 0;
-      stopWaking = onWake(wake, renew);
+      stopWaking = onWake(retryNow, renew);
       dial();
     },
     stop() {
@@ -115,6 +127,7 @@ export function keepConnected(options: ConnectionOptions): Connection {
       last?.close();
     },
     renew,
+    retryNow,
     call(name, input) {
       if (!socket) throw new Error("there is no connection");
       return socket.call(name, input);

@@ -9,10 +9,12 @@ export interface Patience {
 
 const TRIES = 6;
 const SHORTEST_MS = 500;
+const LONGEST_MS = 4000;
 
 /** How long to wait before the next try, as the service says or longer each time. */
 export const pauseBefore = (tries: number, error: unknown): number =>
-  ((isCallError(error) && error.retryAfter) || 0) * 1000 || SHORTEST_MS * 2 ** Math.min(tries, 6);
+  ((isCallError(error) && error.retryAfter) || 0) * 1000 ||
+  Math.min(LONGEST_MS, SHORTEST_MS * 2 ** tries);
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 

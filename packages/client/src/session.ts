@@ -7,7 +7,8 @@ import type { Connectivity } from "./model.ts";
 import type { ClientOptions, Status } from "./types.ts";
 
 const TIMEOUT_MS = 20_000;
-const PAUSES = { min: 500, max: 30_000 };
+/** The longest is short enough that nobody waits long for a server that is back. */
+const PAUSES = { min: 500, max: 4000 };
 /** Calls that make a session rather than use one. */
 const ENTRANCES = ["signIn", "signUp"];
 
@@ -27,6 +28,8 @@ export interface Session extends Connectivity {
   call(name: string, input: object): Promise<unknown>;
   enter(how: "signIn" | "signUp", input: object): Promise<OutputOf<"signIn">>;
   connect(): Promise<void>;
+  /** Tries to connect now, if a connection is wanted and there is none. */
+  retryNow(): void;
   /** Forgets the token. */
   forget(): void;
   close(): void;
@@ -132,6 +135,7 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
       return entered;
     },
     connect,
+    retryNow: connection.retryNow,
     forget,
     close() {
       isClosed = true;

@@ -5,6 +5,8 @@ import { callError } from "./errors.ts";
 const QUIET_MS = 30_000;
 /** A sign of life needs no work on the other side: it comes soon or not at all. */
 const SIGN_MS = 5000;
+/** An attempt without a hello for so long is given up: the next one may find a server that is back. */
+const GREETING_MS = 8000;
 const TOO_BIG = 1009;
 const ABNORMAL = 1006;
 /** A `readyState`. */
@@ -48,7 +50,7 @@ export function openSocket(options: SocketOptions): Socket {
   const wire = new options.WebSocket(
     `${url.replace(/^http/, "ws")}/api/ws?token=${encodeURIComponent(token)}`,
   );
-  const greeting = setTimeout(() => end(ABNORMAL), timeoutMs);
+  const greeting = setTimeout(() => end(ABNORMAL), Math.min(GREETING_MS, timeoutMs));
   const pulse = setInterval(() => {
     if (Date.now() - heardAt >= QUIET_MS) check();
   }, QUIET_MS / 2);

@@ -29,7 +29,7 @@ export interface ClientOptions {
   storage?: KeyValueStorage;
   /** How long a call may take before it fails; 20 s by default. */
   timeoutMs?: number;
-  /** Shortest and longest pause before a lost connection is made again; 500 ms and 30 s by default. */
+  /** Shortest and longest pause before a lost connection is made again; 500 ms and 4 s by default. */
   reconnectMs?: { min: number; max: number };
   /** Stand-ins for the platform's own, for tests and for odd runtimes. */
   WebSocket?: typeof WebSocket;
@@ -154,6 +154,8 @@ export interface Client extends Operations {
   ): Promise<OutputOf<"signIn">>;
   /** Opens the connection and keeps it open; resolves when the model is up to date for the first time. */
   connect(): Promise<void>;
+  /** Tries to connect now instead of after the pause, as for a «Retry» button; does nothing while connected. */
+  reconnect(): void;
   /** Signs out and forgets everything. */
   leave(): Promise<void>;
   /** Ends the connection for good; what was not sent stays in the storage. */

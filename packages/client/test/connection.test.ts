@@ -111,6 +111,20 @@ describe("a lost connection", () => {
     expect(client.model.get(`chat:${id}`)?.unread_count).toBe(250);
   });
 
+  test("is made again at once on request", async () => {
+    await using proxy = await FaultyLine.to(server.url);
+    const reconnectMs = { min: 600_000, max: 600_000 };
+    using client = await connected(ann, proxy.url, { reconnectMs });
+    proxy.refuse(true);
+    proxy.cut();
+    await status(client, "offline");
+    proxy.calm();
+    client.reconnect();
+    await online(client);
+    client.reconnect();
+    expect((await client.getMe()).username).toBe(ann.username);
+  });
+
   test("that nobody has noticed is found out by a call without an answer", async () => {
     await using proxy = await FaultyLine.to(server.url);
     using client = await connected(ann, proxy.url, { timeoutMs: 150 });
