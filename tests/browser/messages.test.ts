@@ -200,6 +200,61 @@ describe("how messages look", () => {
   });
 });
 
+describe("who reacted", () => {
+  test("is told on hover and focus, and listed by keyboard", async () => {
+    const { ada, bob, chat, path } = await withBob();
+    const { id: message_id } = await say(bob, chat, "Look at this");
+    for (const who of [bob, ada]) await prepare(who, "addReaction", { message_id, emoji: "🎉" });
+    await prepare(bob, "addReaction", { message_id, emoji: "👍" });
+    await using visit = await house().visit(ada, { path });
+    const { page } = visit;
+    const pill = message(page, "Look at this").getByRole("button", { name: "🎉, 2" });
+    await pill.hover();
+    await page.getByRole("tooltip", { name: `${bob.username} and You` }).waitFor();
+    await composer(page).hover();
+    await page.getByRole("tooltip").waitFor({ state: "detached" });
+    await message(page, "Look at this").focus();
+    await page.keyboard.press("Tab");
+    while (!(await pill.evaluate((element) => element === document.activeElement))) {
+      await page.keyboard.press("Tab");
+    }
+    await page.getByRole("tooltip").waitFor();
+    // Reactions that come later are in it too.
+    const carol = await house().person("carol");
+    await prepare(ada, "addChatMembers", { chat_id: chat.id, usernames: [carol.username] });
+    await prepare(carol, "addReaction", { message_id, emoji: "🎉" });
+    await page.getByRole("tooltip").getByText(carol.username).waitFor();
+
+    await message(page, "Look at this").focus();
+    await message(page, "Look at this").getByRole("button", { name: "More" }).press("Enter");
+    await page.getByRole("menuitem", { name: "Who reacted" }).press("Enter");
+    const list = page.getByRole("dialog", { name: "Who reacted" });
+    await list.getByText(`@${carol.username}`).waitFor();
+    expect(await list.getByRole("listitem").count()).toBe(4);
+    await page.keyboard.press("Escape");
+    await list.waitFor({ state: "detached" });
+    expect(visit.problems()).toEqual([]);
+  });
+
+  test("is listed after a long press", async () => {
+    const { ada, bob, chat, path } = await withBob();
+    const { id: message_id } = await say(bob, chat, "Look at this");
+    await prepare(bob, "addReaction", { message_id, emoji: "🎉" });
+    await using visit = await house().visit(ada, { path, ...phone });
+    const { page } = visit;
+    const pill = message(page, "Look at this").getByRole("button", { name: "🎉, 1" });
+    await using finger = await touching(page, pill);
+    const list = page.getByRole("dialog", { name: "Who reacted" });
+    await list.getByText(`@${bob.username}`).waitFor();
+    await finger.lift();
+    // The press has shown the list, and has not reacted.
+    await list.getByRole("button", { name: "Close" }).tap();
+    await list.waitFor({ state: "detached" });
+    await pill.waitFor();
+    expect(visit.problems()).toEqual([]);
+  });
+});
+
 /** What has the focus, and whether something cuts its ring off. */
 function focusRing(): { name: string; clipped: boolean } {
   const element = document.activeElement ?? document.body;

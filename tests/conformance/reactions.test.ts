@@ -3,6 +3,7 @@ import type { EventName } from "@parley/protocol";
 import {
   failure,
   groupOf,
+  pagesOf,
   people,
   type Socket,
   say,
@@ -177,6 +178,44 @@ describe.each(["setMessageReaction", "addReaction", "removeReaction"] as const)(
     });
   },
 );
+
+describe.each(transports)("getMessageReactions over %s", (transport) => {
+  test("tells who reacted with what, page by page, and who is no part of it", async () => {
+    const { chat, message_id } = await written();
+    for (const [who, emoji] of [
+      [alice, "🎉"],
+      [bob, "👍"],
+      [alice, "👍"],
+    ] as const) {
+      await who.call("addReaction", { message_id, emoji });
+    }
+    await using caller = await bob.via(transport);
+    const pages = await pagesOf((cursor) =>
+      caller.call("getMessageReactions", { message_id, limit: 2, ...cursor }),
+    );
+    const pairs = pages.map((page) => page.map(({ reactor, emoji }) => [reactor, emoji]));
+    expect(pairs).toEqual([
+      [
+        [alice.account, "🎉"],
+        [bob.account, "👍"],
+      ],
+      [[alice.account, "👍"]],
+    ]);
+    const { items } = await caller.call("getMessageReactions", { message_id, emoji: "🎉" });
+    expect(items.map(({ reactor }) => reactor)).toEqual([alice.account]);
+
+    await using stranger = await carol.via(transport);
+    const refused = await failure(stranger.call("getMessageReactions", { message_id }));
+    expect(refused.code).toBe("forbidden");
+    const strange = await failure(
+      caller.call("getMessageReactions", { message_id, cursor: "strange" }),
+    );
+    expect(strange.parameters?.fields).toHaveProperty("cursor");
+    await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [message_id] });
+    const gone = await failure(caller.call("getMessageReactions", { message_id }));
+    expect(gone.code).toBe("not_found");
+  });
+});
 
 describe("an emoji", () => {
   test.each(["👍", "❤️", "👍🏽", "👩‍👩‍👧‍👦", "🏳️‍🌈", "🇩🇪", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "1️⃣", "🧑🏿‍🚀", "©️"])(

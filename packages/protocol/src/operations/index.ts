@@ -40,7 +40,12 @@ import {
   searchMessages,
   sendMessage,
 } from "./messages.ts";
-import { addReaction, removeReaction, setMessageReaction } from "./reactions.ts";
+import {
+  addReaction,
+  getMessageReactions,
+  removeReaction,
+  setMessageReaction,
+} from "./reactions.ts";
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./session.ts";
 import { sendChatAction } from "./typing.ts";
 
@@ -75,6 +80,7 @@ export const operations = {
   setMessageReaction,
   addReaction,
   removeReaction,
+  getMessageReactions,
   sendChatAction,
   getMyAgents,
   setAgentKey,

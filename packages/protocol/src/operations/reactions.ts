@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { operation } from "../operation.ts";
+import { cursor, limit, operation, page } from "../operation.ts";
 import { Reaction } from "../records.ts";
 import { emoji, uuid } from "../text.ts";
 
@@ -28,5 +28,19 @@ export const removeReaction = operation({
   socket: "reactions.remove",
   summary: "Removes a reaction if it is there.",
   input: z.object(target),
+  errors: ["forbidden", "not_found"],
+});
+
+export const getMessageReactions = operation({
+  name: "getMessageReactions",
+  socket: "reactions.list",
+  summary: "Lists who reacted to a message, and with what; the oldest reaction first.",
+  input: z.object({
+    message_id: uuid,
+    emoji: emoji.optional().meta({ description: "Only reactions with this emoji." }),
+    cursor,
+    limit,
+  }),
+  output: page(Reaction),
   errors: ["forbidden", "not_found"],
 });

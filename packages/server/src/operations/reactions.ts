@@ -1,8 +1,10 @@
 import { operations, type Reaction } from "@parley/protocol";
+import { z } from "zod";
 import { publicAccount } from "../account.ts";
 import { counted } from "../announcement.ts";
 import { visibleMessage } from "../guards.ts";
 import { bind, type Caller } from "../operation.ts";
+import { cursorOf, pageOf, pageSize } from "../pages.ts";
 import type { MessageRecord, WriteTx } from "../store/store.ts";
 
 interface Target {
@@ -33,7 +35,26 @@ const removeReaction = bind(operations.removeReaction, ({ store, caller }, input
   }),
 );
 
-export const reactions = [setMessageReaction, addReaction, removeReaction];
+const place = cursorOf(z.int());
+
+const getMessageReactions = bind(
+  operations.getMessageReactions,
+  ({ store, caller, config }, input) =>
+    store.read(async (tx) => {
+      const { message } = await visibleMessage(tx, input.message_id, caller);
+      const limit = pageSize(input.limit, config.limits);
+      const found = await tx.reactions({
+        message,
+        emoji: input.emoji,
+        after: place.decode(input.cursor),
+        limit: limit + 1,
+      });
+      const { items, next_cursor } = pageOf(found, limit, (last) => place.encode(last.place));
+      return { items: items.map(({ reaction }) => reaction), next_cursor };
+    }),
+);
+
+export const reactions = [setMessageReaction, addReaction, removeReaction, getMessageReactions];
 
 async function find(tx: WriteTx, { message_id, emoji }: Target, caller: Caller) {
   const { message } = await visibleMessage(tx, message_id, caller);

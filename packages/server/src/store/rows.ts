@@ -17,6 +17,7 @@ import type {
   FinishedTurn,
   MemberRecord,
   NewMessage,
+  PlacedReaction,
   TurnRecord,
 } from "./store.ts";
 
@@ -153,6 +154,23 @@ export const toMessage = (row: MessageRow, parts: MessageParts): Message => ({
   turn: row.turn,
   action: parts.action,
   uses: parts.uses,
+});
+
+/** A reaction as it is stored, with its reactor. */
+export interface ReactionRow extends Account {
+  id: number;
+  emoji: string;
+  created_at: number;
+}
+
+export const placedReaction = (message_id: string, row: ReactionRow): PlacedReaction => ({
+  place: row.id,
+  reaction: {
+    message_id,
+    reactor: { username: row.username, kind: row.kind, display_name: row.display_name },
+    emoji: row.emoji,
+    created_at: iso(row.created_at),
+  },
 });
 
 /** A message as it has just been inserted. */

@@ -191,6 +191,8 @@ export interface ReadTx {
     reactor: AccountRecord,
     emoji: string,
   ): Awaitable<Reaction | null>;
+  /** Reactions to a message, the oldest first. */
+  reactions(query: ReactionsQuery): Awaitable<PlacedReaction[]>;
 }
 
 export interface WriteTx extends ReadTx {
@@ -501,6 +503,20 @@ export interface NewUse {
   token: string;
   by: AccountRecord;
   at: number;
+}
+
+export interface ReactionsQuery {
+  message: MessageRecord;
+  /** Only reactions with this emoji. */
+  emoji: string | undefined;
+  /** Only reactions after this place in the list. */
+  after: number | undefined;
+  limit: number;
+}
+
+export interface PlacedReaction {
+  place: number;
+  reaction: Reaction;
 }
 
 export interface NewReaction {

@@ -13,6 +13,7 @@ import { Details } from "./Details.tsx";
 import { loadedMessage } from "./loaded.ts";
 import { MessageList, type MessageListHandle } from "./MessageList.tsx";
 import { MessageSheet } from "./MessageSheet.tsx";
+import { Reactors } from "./Reactors.tsx";
 import { Receipt } from "./Receipt.tsx";
 import { mistakablePeople } from "./speaker.ts";
 
@@ -30,6 +31,7 @@ export function ChatView({ route }: ChatViewProps) {
   const [writing, setWriting] = useState<Writing>({ kind: "new" });
   const [details, setDetails] = useState(false);
   const [acting, setActing] = useState<LocalMessage | null>(null);
+  const [reactors, setReactors] = useState<string | null>(null);
   const [receipt, setReceipt] = useState<string | null>(null);
   const [doomed, setDoomed] = useState<string | null>(null);
 
@@ -63,6 +65,7 @@ export function ChatView({ route }: ChatViewProps) {
         },
         onJump,
         onActions: setActing,
+        onReactors: setReactors,
         onReceipt: setReceipt,
         onDelete: setDoomed,
       },
@@ -88,6 +91,7 @@ export function ChatView({ route }: ChatViewProps) {
         {details && <Details onClose={() => setDetails(false)} />}
       </div>
       {acting && <MessageSheet message={acting} onClose={() => setActing(null)} />}
+      {reactors && <Reactors messageId={reactors} onClose={() => setReactors(null)} />}
       {receipt && <Receipt messageId={receipt} onClose={() => setReceipt(null)} />}
       {doomed && <DeleteMessage messageId={doomed} onClose={() => setDoomed(null)} />}
     </ChatContext>

@@ -1,8 +1,8 @@
 import type { LocalMessage } from "@parley/client";
 import { useMemo } from "react";
 import { useSelf } from "../lib/me.ts";
+import { ActionTarget } from "../markdown/action-target.ts";
 import { Content } from "../markdown/Content.tsx";
-import { ActionTarget } from "../markdown/components.tsx";
 import { MentionContext } from "../markdown/Inline.tsx";
 import { PlainTextFallback } from "./PlainTextFallback.tsx";
 

@@ -1,27 +1,106 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
+import type { Account } from "@parley/protocol";
+import { useEffect, useId, useState } from "react";
 import { complain } from "../lib/action.ts";
+import { useSelf } from "../lib/me.ts";
+import { useTools } from "./context.ts";
+import { useSpeaker } from "./speaker.ts";
+import { useTouch } from "./touch.ts";
 
 export function Reactions({ message }: { message: LocalMessage }) {
-  const client = useClient();
   if (message.reactions.length === 0) return null;
   return (
     <div className="flex flex-wrap gap-1 pt-0.5">
-      {message.reactions.map(({ emoji, count, reacted }) => (
-        <button
-          key={emoji}
-          type="button"
-          aria-pressed={reacted}
-          aria-label={`${emoji}, ${count}`}
-          onClick={() => client.model.react(message.id, emoji).catch(complain)}
-          className={`inline-flex h-7 animate-in items-center gap-1.5 rounded-full border px-2 text-sm tabular-nums transition-colors ${reacted ? "border-accent bg-surface text-accent" : "border-line bg-surface text-ink-2 hover:bg-hover"}`}
-        >
-          <span aria-hidden="true" className="font-emoji">
-            {emoji}
-          </span>
-          <span className="font-medium">{count}</span>
-        </button>
+      {message.reactions.map((reaction) => (
+        <ReactionButton key={reaction.emoji} message={message} {...reaction} />
       ))}
     </div>
   );
+}
+
+interface ReactionButtonProps {
+  message: LocalMessage;
+  emoji: string;
+  count: number;
+  reacted: boolean;
+}
+
+/** Toggles a reaction. Who gave it is told to whoever points at it or has the focus on it. */
+function ReactionButton({ message, emoji, count, reacted }: ReactionButtonProps) {
+  const client = useClient();
+  const { onReactors } = useTools();
+  const id = useId();
+  const [pointed, setPointed] = useState(false);
+  const who = useWho(message, emoji, pointed);
+  const touch = useTouch({ onLongPress: () => onReactors(message.id), isControl: true });
+  return (
+    <span className="relative inline-flex">
+      <button
+        {...touch}
+        type="button"
+        aria-pressed={reacted}
+        aria-label={`${emoji}, ${count}`}
+        aria-describedby={who === null ? undefined : id}
+        onPointerEnter={({ pointerType }) => pointerType === "mouse" && setPointed(true)}
+        onPointerLeave={() => setPointed(false)}
+        onFocus={({ currentTarget }) => setPointed(currentTarget.matches(":focus-visible"))}
+        onBlur={() => setPointed(false)}
+        onClick={() => client.model.react(message.id, emoji).catch(complain)}
+        className={`inline-flex h-7 animate-in items-center gap-1.5 rounded-full border px-2 text-sm tabular-nums transition-colors pointer-coarse:h-9 pointer-coarse:px-3 ${reacted ? "border-accent bg-surface text-accent" : "border-line bg-surface text-ink-2 hover:bg-hover"}`}
+      >
+        <span aria-hidden="true" className="font-emoji">
+          {emoji}
+        </span>
+        <span className="font-medium">{count}</span>
+      </button>
+      {who !== null && (
+        <span
+          id={id}
+          role="tooltip"
+          className="pointer-events-none absolute bottom-full left-0 z-20 mb-1.5 w-max max-w-64 animate-fade rounded-md bg-ink px-2.5 py-1 text-xs break-words text-canvas"
+        >
+          {who}
+        </span>
+      )}
+    </span>
+  );
+}
+
+/** How many are named in the tooltip; all of them are in the list. */
+const NAMED = 8;
+
+interface Known {
+  /** The message's, when the service was asked. */
+  version: number;
+  reactors: Account[];
+}
+
+/** Who reacted, in words, once that is asked for and known. */
+function useWho(message: LocalMessage, emoji: string, wanted: boolean): string | null {
+  const client = useClient();
+  const me = useSelf();
+  const speaker = useSpeaker();
+  const [known, setKnown] = useState<Known | null>(null);
+  const total = message.reactions.find((each) => each.emoji === emoji)?.count ?? 0;
+  const isKnown = known?.version === message.version;
+  const { id: message_id, version } = message;
+  useEffect(() => {
+    if (!wanted || isKnown) return;
+    client.getMessageReactions({ message_id, emoji, limit: NAMED }).then(
+      ({ items }) => setKnown({ version, reactors: items.map(({ reactor }) => reactor) }),
+      // The tooltip stays away; the number is there in any case.
+      () => {},
+    );
+  }, [client, wanted, isKnown, message_id, version, emoji]);
+  if (!wanted || !known || known.reactors.length === 0) return null;
+  const names = known.reactors.map((reactor) =>
+    reactor.username === me.username ? "You" : speaker(reactor),
+  );
+  return listed(names, Math.max(total - names.length, 0));
+}
+
+function listed(names: readonly string[], more: number): string {
+  const all = more > 0 ? [...names, `${more} more`] : names;
+  return all.length === 1 ? (all[0] ?? "") : `${all.slice(0, -1).join(", ")} and ${all.at(-1)}`;
 }

@@ -13,7 +13,7 @@ export type Command = MenuItem;
 
 /** What the person may do with a message, in the order in which it is offered. */
 export function useCommands(message: LocalMessage): Command[] {
-  const { chat, onReply, onEdit, onReceipt, onDelete } = useTools();
+  const { chat, onReply, onEdit, onReactors, onReceipt, onDelete } = useTools();
   const me = useSelf();
   const client = useClient();
   const { id, content, turn, finalized_at, sender } = message;
@@ -32,6 +32,11 @@ export function useCommands(message: LocalMessage): Command[] {
       icon: "copy",
       label: "Copy text",
       onSelect: () => void copyText(content).then(() => toast("Copied."), complain),
+    },
+    message.reactions.length > 0 && {
+      icon: "smile",
+      label: "Who reacted",
+      onSelect: () => onReactors(id),
     },
     mine && { icon: "edit", label: "Edit", onSelect: () => onEdit(message) },
     steers &&

@@ -14,6 +14,8 @@ export interface ChatTools {
   onJump: (messageId: string) => void;
   /** Shows what can be done with a message, as a sheet. */
   onActions: (message: LocalMessage) => void;
+  /** Shows who reacted to a message. */
+  onReactors: (messageId: string) => void;
   onReceipt: (messageId: string) => void;
   /** Asks first, then deletes it for everyone. */
   onDelete: (messageId: string) => void;

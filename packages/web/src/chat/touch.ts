@@ -2,7 +2,10 @@ import { type MouseEvent, type PointerEvent, useRef } from "react";
 
 interface TouchActions {
   onLongPress: () => void;
-  onSwipe: () => void;
+  /** Without it the element is not pulled. */
+  onSwipe?: () => void;
+  /** The element is itself one of those that handle touches. */
+  isControl?: boolean;
 }
 
 const LONG_PRESS_MS = 450;
@@ -16,12 +19,13 @@ const FURTHEST_PX = 72;
 const OWN_GESTURES = "pre, section[aria-label=Table], a, button, input, select, textarea";
 
 /**
- * Handlers for a message on a touch screen: a long press opens its actions, a pull to the left
- * replies. The element moves with the finger and has `data-pulling` meanwhile, and `data-pulled` once
+ * Handlers for a touch screen: of a long press, and of a pull to the left. The element moves with the finger and has `data-pulling` meanwhile, and `data-pulled` once
  * letting go will reply.
  */
-export function useTouch({ onLongPress, onSwipe }: TouchActions) {
+export function useTouch({ onLongPress, onSwipe, isControl = false }: TouchActions) {
   const touch = useRef<{ x: number; y: number; timer: Timer; pulling: boolean } | null>(null);
+
+  const isTaken = (target: EventTarget) => !isControl && isOwn(target);
 
   const end = (element: HTMLElement) => {
     clearTimeout(touch.current?.timer);
@@ -33,7 +37,9 @@ export function useTouch({ onLongPress, onSwipe }: TouchActions) {
 
   return {
     onPointerDown(event: PointerEvent<HTMLElement>) {
-      if (event.pointerType !== "touch" || !event.isPrimary || isOwn(event.target)) return;
+      if (event.pointerType !== "touch" || !event.isPrimary || isTaken(event.target)) return;
+      // What is inside of something that is pressed long is not pressed itself.
+      event.stopPropagation();
       const element = event.currentTarget;
       const timer = setTimeout(() => {
         end(element);
@@ -49,7 +55,7 @@ export function useTouch({ onLongPress, onSwipe }: TouchActions) {
       const down = Math.abs(event.clientY - from.y);
       if (!from.pulling && Math.max(Math.abs(left), down) < SLOP_PX) return;
       clearTimeout(from.timer);
-      if (!from.pulling && left < down) return end(event.currentTarget);
+      if (!onSwipe || (!from.pulling && left < down)) return end(event.currentTarget);
       from.pulling = true;
       event.currentTarget.setAttribute("data-pulling", "");
       const pulled = Math.min(Math.max(left, 0), FURTHEST_PX);
@@ -59,7 +65,7 @@ export function useTouch({ onLongPress, onSwipe }: TouchActions) {
     onPointerUp(event: PointerEvent<HTMLElement>) {
       const isReply = event.currentTarget.hasAttribute("data-pulled");
       end(event.currentTarget);
-      if (isReply) onSwipe();
+      if (isReply) onSwipe?.();
     },
     onPointerCancel(event: PointerEvent<HTMLElement>) {
       end(event.currentTarget);
@@ -67,7 +73,7 @@ export function useTouch({ onLongPress, onSwipe }: TouchActions) {
     /** The browser's own long press would select a word and show its menu over the sheet. */
     onContextMenu(event: MouseEvent<HTMLElement>) {
       const { pointerType } = event.nativeEvent as Partial<globalThis.PointerEvent>;
-      if (pointerType === "touch" && !isOwn(event.target)) event.preventDefault();
+      if (pointerType === "touch" && !isTaken(event.target)) event.preventDefault();
     },
   };
 }

@@ -1,8 +1,21 @@
-import { iso } from "../rows.ts";
+import { iso, placedReaction, type ReactionRow } from "../rows.ts";
 import { counterStep } from "./messages.ts";
 import type { Methods, Unit } from "./unit.ts";
 
-export const reactionReads: Methods<"reaction"> = {
+export const reactionReads: Methods<"reaction" | "reactions"> = {
+  reactions: async (unit, { message, emoji, after, limit }) => {
+    const rows = await unit.all<ReactionRow>(
+      `SELECT r.id, r.emoji, r.created_at, a.username, a.kind, a.display_name
+       FROM reactions r JOIN accounts a ON a.id = r.account_id
+       WHERE r.message_id = $1 AND r.id > $2 AND ($3::text IS NULL OR r.emoji = $3)
+       ORDER BY r.id LIMIT $4`,
+      message.id,
+      after ?? 0,
+      emoji ?? null,
+      limit,
+    );
+    return rows.map((row) => placedReaction(message.uuid, row));
+  },
   reaction: async (unit, message, reactor, emoji) => {
     const row = await unit.get<{ created_at: number }>(
       "SELECT created_at FROM reactions WHERE message_id = $1 AND account_id = $2 AND emoji = $3",

@@ -1,16 +1,26 @@
-import { iso } from "../rows.ts";
+import { iso, placedReaction, type ReactionRow } from "../rows.ts";
 import type { ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { counterStep } from "./messages.ts";
 
-type Reads = Pick<ReadTx, "reaction">;
+type Reads = Pick<ReadTx, "reaction" | "reactions">;
 type Writes = Pick<WriteTx, "addReaction" | "removeReaction">;
 
 export function reactionReads(db: Connection): Reads {
   const find = db.query<{ created_at: number }>(
     "SELECT created_at FROM reactions WHERE message_id = ? AND account_id = ? AND emoji = ?",
   );
+  const list = db.query<ReactionRow>(
+    `SELECT r.id, r.emoji, r.created_at, a.username, a.kind, a.display_name
+     FROM reactions r JOIN accounts a ON a.id = r.account_id
+     WHERE r.message_id = ?1 AND r.id > ?2 AND (?3 IS NULL OR r.emoji = ?3)
+     ORDER BY r.id LIMIT ?4`,
+  );
   return {
+    reactions: ({ message, emoji, after, limit }) =>
+      list
+        .all(message.id, after ?? 0, emoji ?? null, limit)
+        .map((row) => placedReaction(message.uuid, row)),
     reaction: (message, reactor, emoji) => {
       const row = find.get(message.id, reactor.id, emoji);
       if (!row) return null;

@@ -81,6 +81,41 @@ export function reactions(check: Check) {
     expect(await find(bob, "👍")).toBeNull();
   });
 
+  check("they are listed with their reactors, the oldest first, page by page", async (world) => {
+    const { alice, bob, message, react, unreact } = await talk(world);
+    const list = (query: { emoji?: string; after?: number; limit?: number } = {}) =>
+      world.store.read(async (tx) =>
+        tx.reactions({
+          message: await recordOf(tx, message),
+          emoji: query.emoji,
+          after: query.after,
+          limit: query.limit ?? 10,
+        }),
+      );
+    await react(bob, "🎉");
+    await react(alice, "👍");
+    await react(bob, "👍");
+    const pairs = (found: Awaited<ReturnType<typeof list>>) =>
+      found.map(({ reaction }) => [reaction.reactor.username, reaction.emoji]);
+    const all = await list();
+    expect(pairs(all)).toEqual([
+      ["bob", "🎉"],
+      ["alice", "👍"],
+      ["bob", "👍"],
+    ]);
+    expect(all[0]?.reaction).toEqual({
+      message_id: message.id,
+      reactor: shown(bob),
+      emoji: "🎉",
+      created_at: new Date(START + 3).toISOString(),
+    });
+    expect(pairs(await list({ emoji: "👍" }))).toEqual(pairs(all.slice(1)));
+    const [first] = await list({ limit: 1 });
+    expect(pairs(await list({ after: first?.place ?? 0, limit: 1 }))).toEqual([["alice", "👍"]]);
+    await unreact(bob, "🎉");
+    expect(pairs(await list())).toEqual(pairs(all.slice(1)));
+  });
+
   check("they go with their message", async (world) => {
     const { bob, message, react } = await talk(world);
     await react(bob, "👍");

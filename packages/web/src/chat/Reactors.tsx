@@ -1,0 +1,83 @@
+import { useClient } from "@parley/client/react";
+import type { Reaction } from "@parley/protocol";
+import { useCallback, useEffect, useState } from "react";
+import { wordsFor } from "../lib/action.ts";
+import { useSelf } from "../lib/me.ts";
+import { nameOf } from "../lib/names.ts";
+import { fullTime, shortTime } from "../lib/time.ts";
+import { Avatar } from "../ui/Avatar.tsx";
+import { Button } from "../ui/Button.tsx";
+import { Dialog } from "../ui/Dialog.tsx";
+import { Notice } from "../ui/Notice.tsx";
+import { OwnerChip } from "../ui/OwnerChip.tsx";
+import { Skeleton } from "../ui/Skeleton.tsx";
+
+interface ReactorsProps {
+  messageId: string;
+  onClose: () => void;
+}
+
+/** Everybody who reacted to a message, with what and when. */
+export function Reactors({ messageId, onClose }: ReactorsProps) {
+  const { items, more, problem, loadMore } = useReactors(messageId);
+  return (
+    <Dialog title="Who reacted" onClose={onClose}>
+      <div className="flex min-h-0 flex-col gap-3 overflow-y-auto px-5 pb-5">
+        {!items && problem === null && <Skeleton className="h-24" />}
+        {items?.length === 0 && <p className="text-base text-ink-2">Nobody does any more.</p>}
+        <ul>
+          {items?.map((reaction) => (
+            <Reactor key={reaction.reactor.username + reaction.emoji} reaction={reaction} />
+          ))}
+        </ul>
+        {problem !== null && <Notice tone="danger">{wordsFor(problem)}</Notice>}
+        {more && <Button onClick={loadMore}>Show more</Button>}
+      </div>
+    </Dialog>
+  );
+}
+
+function Reactor({ reaction: { reactor, emoji, created_at } }: { reaction: Reaction }) {
+  const me = useSelf();
+  return (
+    <li className="flex min-h-12 items-center gap-3">
+      <Avatar account={reactor} size={32} />
+      <span className="min-w-0 flex-1">
+        <span className="flex flex-wrap items-baseline gap-x-1.5 text-base font-medium">
+          <span className="min-w-0 break-words">{nameOf(reactor)}</span>
+          {reactor.username === me.username && (
+            <span className="font-normal text-ink-3">(you)</span>
+          )}
+          <OwnerChip account={reactor} />
+        </span>
+        <span className="block text-xs break-all text-ink-3">@{reactor.username}</span>
+      </span>
+      <time dateTime={created_at} title={fullTime(created_at)} className="text-xs text-ink-3">
+        {shortTime(created_at)}
+      </time>
+      <span className="font-emoji text-lg">{emoji}</span>
+    </li>
+  );
+}
+
+function useReactors(message_id: string) {
+  const client = useClient();
+  const [items, setItems] = useState<Reaction[] | null>(null);
+  const [cursor, setCursor] = useState<string | null>(null);
+  const [problem, setProblem] = useState<unknown>(null);
+  const load = useCallback(
+    (from: string | null) =>
+      client.getMessageReactions({ message_id, ...(from !== null && { cursor: from }) }).then(
+        (page) => {
+          setItems((before) => [...(from === null ? [] : (before ?? [])), ...page.items]);
+          setCursor(page.next_cursor);
+        },
+        (error: unknown) => setProblem(error),
+      ),
+    [client, message_id],
+  );
+  useEffect(() => {
+    void load(null);
+  }, [load]);
+  return { items, more: cursor !== null, problem, loadMore: () => void load(cursor) };
+}
