@@ -1,6 +1,15 @@
 import { expect } from "bun:test";
 import { agentOf, groupOf } from "../support/client.ts";
-import { composer, giveSandboxKey, message, sharedHouse, test, write } from "./support.ts";
+import {
+  composer,
+  giveSandboxKey,
+  message,
+  prepare,
+  scroller,
+  sharedHouse,
+  test,
+  write,
+} from "./support.ts";
 
 const house = sharedHouse();
 
@@ -41,6 +50,80 @@ test("a form is filled in and submitted with its values", async () => {
   const result = page.getByRole("region", { name: "Form submitted" });
   await result.getByText("Question").waitFor();
   await result.getByText("9").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("what is typed into a form survives scrolling away and a reload, until it is sent", async () => {
+  const { ada, chat, path } = await direct();
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await write(page, "form");
+  const form = page.getByRole("form");
+  await form.getByRole("button", { name: "Submit" }).waitFor();
+  await form.getByLabel("Your name").fill("Ada");
+  await form.getByLabel("Topic").selectOption("Problem");
+  const typed = async () => [
+    await form.getByLabel("Your name").inputValue(),
+    await form.getByLabel("Topic").inputValue(),
+  ];
+  const bob = await house().person("bob");
+  const other = await groupOf(ada, bob);
+  for (let number = 1; number <= 40; number++) {
+    await bob.call("sendMessage", { chat_id: other.id, content: `Number ${number}` });
+  }
+  // Out of the page and back: first by another conversation, then by a long one.
+  await page.getByRole("link", { name: bob.username }).click();
+  await form.waitFor({ state: "detached" });
+  await page.goBack();
+  await form.waitFor();
+  expect(await typed()).toEqual(["Ada", "Problem"]);
+
+  await prepare(ada, "removeAgentKey", { provider: "claude" });
+  for (let number = 1; number <= 40; number++) {
+    await prepare(ada, "sendMessage", { chat_id: chat.id, content: `Number ${number}` });
+  }
+  await scroller(page).evaluate((box) => box.scrollTo(0, box.scrollHeight));
+  await form.waitFor({ state: "detached" });
+  await scroller(page).evaluate((box) => box.scrollTo(0, 0));
+  await form.waitFor();
+  expect(await typed()).toEqual(["Ada", "Problem"]);
+
+  await page.reload();
+  await composer(page).waitFor();
+  await page.getByRole("feed").waitFor();
+  while (!(await form.isVisible())) {
+    await scroller(page).evaluate((box) => box.scrollTo(0, 0));
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+  }
+  expect(await typed()).toEqual(["Ada", "Problem"]);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a form says what is wrong beside the field it is about", async () => {
+  const { ada, path } = await direct();
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await write(page, "form");
+  const form = page.getByRole("form");
+  await form.getByRole("button", { name: "Submit" }).click();
+  const name = form.getByLabel("Your name");
+  const told = (field: typeof name) =>
+    field.evaluate(
+      (element) =>
+        document.getElementById(element.getAttribute("aria-describedby") ?? "")?.textContent,
+    );
+  await form.getByText("Please fill this in.").first().waitFor();
+  expect(await told(name)).toBe("Please fill this in.");
+  expect(await name.evaluate((element) => element === document.activeElement)).toBe(true);
+  await name.fill("Ada");
+  expect(await told(name)).toBeUndefined();
+  await form.getByLabel("E-mail").fill("nowhere");
+  await form.getByLabel("Rating from 1 to 10").fill("7");
+  await form.getByRole("button", { name: "Submit" }).click();
+  await form.getByRole("alert").filter({ hasText: "@" }).waitFor();
+  await form.getByLabel("E-mail").fill("ada@example.com");
+  await form.getByRole("button", { name: "Submit" }).click();
+  await page.getByRole("region", { name: "Form submitted" }).waitFor();
   expect(visit.problems()).toEqual([]);
 });
 

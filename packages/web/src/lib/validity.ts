@@ -14,7 +14,7 @@ export function complaintAbout(field: FormField): string | null {
   // Browsers mind the length only of what was typed, not of what was filled in for the person.
   if (value !== "" && value.length < minLength) return `At least ${minLength} characters.`;
   if (validity.valid) return null;
-  if (validity.badInput) return "Please enter a number.";
+  if (validity.badInput) return `Please enter a ${field.type === "date" ? "date" : "number"}.`;
   if (validity.patternMismatch) return field.title;
   if (field instanceof HTMLInputElement) {
     if (validity.rangeUnderflow) return `At least ${field.min}.`;

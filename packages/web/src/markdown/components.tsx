@@ -1,14 +1,14 @@
 import { useClient } from "@parley/client/react";
 import type { FormBlock } from "@parley/protocol/markup";
-import { createContext, type FormEvent, use, useState } from "react";
-import { useAction, wordsFor } from "../lib/action.ts";
+import { use, useState } from "react";
+import { fieldErrorsOf, useAction, wordsFor } from "../lib/action.ts";
 import { Button } from "../ui/Button.tsx";
 import { Field, TextField } from "../ui/Field.tsx";
+import { Form, FormProblem } from "../ui/Form.tsx";
 import { Icon } from "../ui/Icon.tsx";
+import { ActionTarget } from "./action-target.ts";
+import { useFormDraft } from "./form-draft.ts";
 import { Markdown } from "./Markdown.tsx";
-
-/** The message whose components are shown; null where they are only to be looked at. */
-export const ActionTarget = createContext<{ chatId: string; messageId: string } | null>(null);
 
 type Values = Record<string, string | number>;
 
@@ -18,10 +18,11 @@ function useComponentAction() {
   const { busy, error, run } = useAction();
   const [done, setDone] = useState<string | null>(null);
   const submit = async (action: string, fields?: Values) => {
-    if (!target) return;
+    if (!target) return false;
     const call = { chat_id: target.chatId, message_id: target.messageId, action };
     const sent = await run(() => client.sendComponentAction(fields ? { ...call, fields } : call));
     if (sent) setDone(action);
+    return sent;
   };
   return { enabled: target !== null, busy, error, done, submit };
 }
@@ -67,24 +68,29 @@ export function ActionButton({ action, label, first }: ActionButtonProps) {
 
 const isSubmit = (action: string) => action === "submit" || action.startsWith("form_submit:");
 
+/** A form to fill in. What was typed stays until it is sent: over scrolling away, and a reload. */
 export function FormView({ form }: { form: FormBlock }) {
   const { enabled, busy, error, done, submit } = useComponentAction();
-  const send = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    submit(`form_submit:${form.id}`, valuesOf(event.currentTarget, form));
+  const draft = useFormDraft(form);
+  const send = async (element: HTMLFormElement) => {
+    if (await submit(`form_submit:${form.id}`, valuesOf(element, form))) draft.clear();
   };
   const submits = form.children.some((child) => child.type === "button" && isSubmit(child.action));
   return (
-    <form
-      onSubmit={send}
+    <Form
+      error={error}
+      explain={fieldsNamed}
+      onSubmit={(_, element) => void send(element)}
+      onChange={(event) => draft.keep(event.currentTarget)}
       aria-label="Form"
       className="w-full max-w-md rounded-lg border border-line bg-surface p-4 text-ink shadow-low"
     >
       <fieldset disabled={!enabled || busy} className="flex min-w-0 flex-col gap-3">
         {form.children.map((child, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a form does not change once it is shown
-          <FormPart key={index} part={child} />
+          <FormPart key={index} part={child} drafted={draft.initial} />
         ))}
+        <FormProblem />
         {!submits && (
           <Button type="submit" look="primary" size="small" busy={busy} className="self-start">
             Submit
@@ -92,13 +98,28 @@ export function FormView({ form }: { form: FormBlock }) {
         )}
       </fieldset>
       <div aria-live="polite" className="mt-1 empty:hidden">
-        <Outcome error={error} done={done} />
+        <Outcome error={null} done={done} />
       </div>
-    </form>
+    </Form>
   );
 }
 
-function FormPart({ part }: { part: FormBlock["children"][number] }) {
+/** The service names a submitted field by its path, `fields.<name>`. */
+const fieldsNamed = (error: unknown) =>
+  Object.fromEntries(
+    Object.entries(fieldErrorsOf(error)).map(([path, text]) => [
+      path.replace(/^fields\./, ""),
+      text,
+    ]),
+  );
+
+interface FormPartProps {
+  part: FormBlock["children"][number];
+  /** What was typed before, by the names of the fields. */
+  drafted: Readonly<Record<string, string>>;
+}
+
+function FormPart({ part, drafted }: FormPartProps) {
   if (part.type === "markdown") return <Markdown text={part.text} />;
   if (part.type === "button")
     return isSubmit(part.action) ? (
@@ -115,15 +136,22 @@ function FormPart({ part }: { part: FormBlock["children"][number] }) {
         name={part.name}
         type={part.input_type}
         required={part.required}
+        defaultValue={drafted[part.name]}
         step={part.input_type === "number" ? "any" : undefined}
         maxLength={1000}
         autoComplete="off"
       />
     );
   return (
-    <Field label={part.required ? `${part.label} *` : part.label}>
+    <Field label={part.required ? `${part.label} *` : part.label} name={part.name}>
       {(attributes) => (
-        <select {...attributes} name={part.name} required={part.required} className="field">
+        <select
+          {...attributes}
+          name={part.name}
+          required={part.required}
+          defaultValue={drafted[part.name]}
+          className="field"
+        >
           {part.options.map((option) => (
             <option key={option}>{option}</option>
           ))}
