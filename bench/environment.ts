@@ -8,6 +8,7 @@ export const FLOOR = new URL("./floor.ts", import.meta.url).pathname;
 /** Rates are lifted: what is measured is what the server can do, not what it allows. */
 export const LIMITS = JSON.stringify({
   messages_per_second: 0,
+  signups_per_hour: 0,
   operations_per_second: 0,
   sockets_per_user: 1000,
 });

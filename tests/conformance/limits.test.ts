@@ -24,6 +24,7 @@ const defaults = {
   message_burst: 100,
   operations_per_second: 100,
   operation_burst: 300,
+  signups_per_hour: 1000,
   backlog_bytes: 4_194_304,
   idle_seconds: 60,
 };

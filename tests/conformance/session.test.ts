@@ -41,6 +41,7 @@ describe.each(transports)("signUp over %s", (transport) => {
       access_token: expect.stringMatching(/^ply_[A-Za-z0-9_-]{43}$/),
       expires_at: expect.stringMatching(TIMESTAMP),
       account: { username, kind: "human", display_name: username },
+      device: expect.any(String),
     });
     const days = (Date.parse(made.expires_at) - Date.now()) / DAY_MS;
     expect(Math.round(days)).toBe(30);

@@ -31,7 +31,11 @@ export const limits = (values: Record<string, number>): Environment => ({
 });
 
 /** For tests that call faster than people do. */
-export const noRates = limits({ messages_per_second: 0, operations_per_second: 0 });
+export const noRates = limits({
+  messages_per_second: 0,
+  operations_per_second: 0,
+  signups_per_hour: 0,
+});
 
 /** Set while tests run on several nodes: the PostgreSQL and the NATS that those use. */
 const services = process.env.PARLEY_TEST_SERVICES

@@ -142,6 +142,10 @@ export const SignedIn = record("SignedIn", {
   access_token: z.string(),
   expires_at: timestamp,
   account: Account,
+  device: z.string().meta({
+    description:
+      "Keep it, also after signing out, and send it with the next `signIn`: failed attempts of others then do not make this client wait.",
+  }),
 });
 export type SignedIn = z.infer<typeof SignedIn>;
 

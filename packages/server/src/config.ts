@@ -16,6 +16,7 @@ const defaultLimits = {
   message_burst: 100,
   operations_per_second: 100,
   operation_burst: 300,
+  signups_per_hour: 1000,
   backlog_bytes: 4_194_304,
   idle_seconds: 60,
 };
@@ -31,6 +32,7 @@ const limitRanges: Record<keyof Limits, readonly [number, number]> = {
   message_burst: [1, 1_000_000],
   operations_per_second: [0, 1_000_000],
   operation_burst: [1, 1_000_000],
+  signups_per_hour: [0, 1_000_000],
   backlog_bytes: [65_536, 1024 * 1024 * 1024],
   idle_seconds: [1, 960],
 };

@@ -25,8 +25,9 @@ import { rotateKeys } from "./rotate.ts";
 import { authenticator } from "./security/authenticate.ts";
 import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
 import { oidc } from "./security/oidc.ts";
-import { passwords } from "./security/passwords.ts";
-import { failureThrottle, throttle } from "./security/throttle.ts";
+import { hashNow, passwords } from "./security/passwords.ts";
+import { signInGuard } from "./security/sign-in-guard.ts";
+import { throttle } from "./security/throttle.ts";
 import { vault as newVault, type Vault } from "./security/vault.ts";
 import { replacePassword } from "./sessions.ts";
 import { openPostgresStore } from "./store/postgres/index.ts";
@@ -161,10 +162,11 @@ export async function start(config: Config): Promise<Running> {
       key_tests: throttle(KEY_TESTS, everywhere("key tests")),
     },
     keyTester: keyTester({ config, vault, log }),
-    signInFailures: {
-      byUsername: failureThrottle(5, 300, everywhere("failures by username")),
-      byAddress: failureThrottle(100, 60, everywhere("failures by address")),
-    },
+    signInGuard: signInGuard(everywhere),
+    signUps: throttle(
+      { perSecond: limits.signups_per_hour / 3600, burst: limits.signups_per_hour },
+      everywhere("sign-ups"),
+    ),
     log,
     metrics,
   };
@@ -308,7 +310,7 @@ async function resetPassword(username: string): Promise<void> {
   const account = await store.read((tx) => tx.account(username));
   if (account?.kind !== "human") throw new ConfigError(`There is no person named ${username}.`);
   const password = randomBytes(12).toString("base64url");
-  const hash = await passwords().hash(password);
+  const hash = await hashNow(password);
   await store.write((tx) => replacePassword(tx, account, hash));
   print(`The password of ${username} is now ${password}`);
   await store.close();

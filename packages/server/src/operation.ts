@@ -9,7 +9,8 @@ import type { Hub } from "./realtime/hub.ts";
 import type { Typing } from "./realtime/typing.ts";
 import type { Authenticator } from "./security/authenticate.ts";
 import type { Passwords } from "./security/passwords.ts";
-import type { FailureThrottle, Throttle } from "./security/throttle.ts";
+import type { SignInGuard } from "./security/sign-in-guard.ts";
+import type { Throttle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
 import type { AccountRecord, Store } from "./store/store.ts";
 
@@ -30,7 +31,9 @@ export interface Services {
   vault: Vault;
   rates: Record<Operation["rate"], Throttle>;
   keyTester: KeyTester;
-  signInFailures: { byUsername: FailureThrottle; byAddress: FailureThrottle };
+  signInGuard: SignInGuard;
+  /** Sign-ups by network. */
+  signUps: Throttle;
   log: Logger;
   metrics: Metrics;
 }
@@ -103,7 +106,9 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     if (!bound) throw notFound(`method ${call.name.slice(0, 64)}`);
     const { contract, handle } = bound;
     const caller = contract.access === "public" ? undefined : await call.authenticate();
-    rates[contract.rate].take(caller ? `${caller.account.id}` : call.origin.network);
+    rates[contract.rate].take(
+      caller ? `${caller.account.id}` : `${contract.name} ${call.origin.network}`,
+    );
     const input = parse(contract.input, await call.input(), call.spell);
     const context = { __proto__: services, caller, origin: call.origin } as unknown as Context;
     return handle(context, input);

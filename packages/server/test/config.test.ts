@@ -64,6 +64,7 @@ test("without any settings the service runs as the contract says", () => {
     message_burst: 100,
     operations_per_second: 100,
     operation_burst: 300,
+    signups_per_hour: 1000,
     backlog_bytes: 4_194_304,
     idle_seconds: 60,
   });

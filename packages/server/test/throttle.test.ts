@@ -119,7 +119,11 @@ describe("failed attempts", () => {
 
   function fresh(longest = LONGEST) {
     const attempts = failureThrottle(FREE, longest);
-    const attempt = (key = "alice") => refused(() => attempts.attempt(key));
+    const attempt = (key = "alice") =>
+      refused(() => {
+        attempts.check(key);
+        attempts.count(key);
+      });
     /** Fails so many times, each as soon as it is let through, and tells how long each had to wait. */
     const fail = (times: number) =>
       Array.from({ length: times }, () => {

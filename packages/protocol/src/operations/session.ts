@@ -31,7 +31,14 @@ export const signIn = operation({
   socket: "auth.login",
   summary: "Exchanges a username and password for an access token.",
   access: "public",
-  input: z.object({ username, password: text(1, 1024) }),
+  input: z.object({
+    username,
+    password: text(1, 1024),
+    device: text(1, 512).optional().meta({
+      description:
+        "From an earlier `signIn` or `signUp` of the account. An unknown one is ignored.",
+    }),
+  }),
   output: SignedIn,
   errors: ["unauthorized"],
 });

@@ -1,55 +1,70 @@
 import { operations, type SignedIn } from "@parley/protocol";
 import { publicAccount } from "../account.ts";
 import { badField, Failure, forbidden, notFound, unauthorized } from "../failure.ts";
-import { bind, type Context } from "../operation.ts";
+import { bind, type Context, type Services } from "../operation.ts";
 import { makePerson, UsernameTaken } from "../security/authenticate.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
+import { deviceId, newDevice } from "../security/devices.ts";
+import type { Settle } from "../security/sign-in-guard.ts";
 import { hashToken, newToken, SESSION_MS } from "../security/tokens.ts";
 import { endSession, replacePassword } from "../sessions.ts";
 import type { AccountRecord, WriteTx } from "../store/store.ts";
 
 const signUp = bind(operations.signUp, async (context, input) => {
-  const { config, passwords, store, origin } = context;
+  const { config, passwords, store, signUps, origin } = context;
   checkPolicy(config.signUp, input.invite_code);
   checkStrength("password", input.password, input.username);
   if (await store.read((tx) => tx.account(input.username))) throw taken();
-  const password_hash = await passwords.hash(input.password);
+  signUps.take(origin.network);
+  const password_hash = await passwords.hash(input.password, origin.network);
   const { username, display_name = username } = input;
   try {
     return await store.write(async (tx) => {
       const person = { username, display_name, password_hash };
       const account = await makePerson(tx, person, config.providers);
-      return openSession(tx, account, origin);
+      return openSession(tx, account, context);
     });
   } catch (error) {
     throw error instanceof UsernameTaken ? taken() : error;
   }
 });
 
-const signIn = bind(operations.signIn, async (context, { username, password }) => {
-  const { signInFailures, passwords, store, origin } = context;
-  signInFailures.byUsername.attempt(username);
-  signInFailures.byAddress.attempt(origin.network);
-  const found = await store.read((tx) => tx.credentials(username));
-  if (!(await passwords.verify(password, found?.password_hash ?? null)) || !found) {
-    throw unauthorized("the username or the password is wrong");
-  }
-  signInFailures.byUsername.forget(username);
-  signInFailures.byAddress.forgive(origin.network);
-  return store.write((tx) => openSession(tx, found.account, origin));
+const signIn = bind(operations.signIn, async (context, { username, password, device }) => {
+  const { passwords, store, vault, signInGuard, origin } = context;
+  const { network } = origin;
+  const { found, isKnownNetwork } = await store.read(async (tx) => {
+    const found = await tx.credentials(username);
+    if (!found) return { found, isKnownNetwork: false };
+    const { account } = found;
+    const from = networkFingerprint(context, account, network);
+    return { found, isKnownNetwork: await tx.signedInFrom(account.id, from) };
+  });
+  const shown = found && device ? deviceId(vault, found.account.id, device) : null;
+  const attempt = signInGuard.attempt({ username, network, isKnownNetwork, device: shown });
+  const isRight = await passwords
+    .verify(password, found?.password_hash ?? null, network)
+    .catch(withdrawing(attempt));
+  if (!isRight || !found) throw unauthorized("the username or the password is wrong");
+  attempt.succeeded();
+  return store.write((tx) => openSession(tx, found.account, context, shown ? device : undefined));
 });
 
 const changePassword = bind(operations.changePassword, async (context, input) => {
-  const { signInFailures, passwords, store, caller } = context;
+  const { passwords, store, signInGuard, caller, origin } = context;
   const { account, session_id } = caller;
-  checkStrength("new_password", input.new_password, account.username);
-  signInFailures.byUsername.attempt(account.username);
-  const known = await store.read((tx) => tx.credentials(account.username));
-  if (!(await passwords.verify(input.current_password, known?.password_hash ?? null))) {
-    throw forbidden("the current password is wrong");
-  }
-  signInFailures.byUsername.forget(account.username);
-  const hash = await passwords.hash(input.new_password);
+  const { network } = origin;
+  const { username } = account;
+  checkStrength("new_password", input.new_password, username);
+  const known = await store.read((tx) => tx.credentials(username));
+  // Failures of others, who have no session of the account, do not count here.
+  const device = `session ${session_id}`;
+  const attempt = signInGuard.attempt({ username, network, isKnownNetwork: true, device });
+  const isRight = await passwords
+    .verify(input.current_password, known?.password_hash ?? null, network)
+    .catch(withdrawing(attempt));
+  if (!isRight) throw forbidden("the current password is wrong");
+  attempt.succeeded();
+  const hash = await passwords.rehash(input.new_password, network);
   await store.write((tx) => replacePassword(tx, account, hash, session_id));
 });
 
@@ -84,11 +99,24 @@ function checkPolicy(policy: Context["config"]["signUp"], inviteCode: string | u
   }
 }
 
+/** An attempt whose password was not looked at, because the queue was full, is no failure. */
+const withdrawing =
+  (attempt: Settle) =>
+  (error: unknown): never => {
+    attempt.withdrawn();
+    throw error;
+  };
+
+const networkFingerprint = ({ vault }: Services, { id }: AccountRecord, network: string) =>
+  vault.fingerprint(`${id} ${network}`);
+
 async function openSession(
   tx: WriteTx,
   account: AccountRecord,
-  { user_agent }: Context["origin"],
+  context: Context<unknown>,
+  device = newDevice(context.vault, account.id),
 ): Promise<SignedIn> {
+  const { user_agent, network } = context.origin;
   const access_token = newToken();
   const at = Date.now();
   await tx.insertSession({
@@ -96,9 +124,10 @@ async function openSession(
     token_hash: hashToken(access_token),
     account_id: account.id,
     user_agent,
+    network: networkFingerprint(context, account, network),
     at,
     expires_at: at + SESSION_MS,
   });
   const expires_at = new Date(at + SESSION_MS).toISOString();
-  return { access_token, expires_at, account: publicAccount(account) };
+  return { access_token, expires_at, account: publicAccount(account), device };
 }

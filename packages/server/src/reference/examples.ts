@@ -19,6 +19,7 @@ const byName: Record<string, unknown> = {
   count: 1,
   current_password: "correct horse battery",
   delta: "Hello",
+  device: "v1.5f2c0a91b7de.Zm9yIGV4YW1wbGUgb25seQ",
   display_name: "Ada Lovelace",
   emoji: "👍",
   expires_at: "2026-12-15T02:10:00.000Z",

@@ -85,6 +85,7 @@ export const limitMeanings: Record<keyof Limits, string> = {
   message_burst: "Messages a user sends at once after a pause.",
   operations_per_second: "Other operations a user calls per second. 0 lifts it.",
   operation_burst: "Other operations a user calls at once after a pause.",
+  signups_per_hour: "Accounts made per hour from one address. 0 lifts it.",
   backlog_bytes: "Bytes a client leaves unread until it is cut off.",
   idle_seconds: "Seconds a socket is kept that does not answer pings.",
 };

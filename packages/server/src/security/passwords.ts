@@ -1,39 +1,41 @@
 import { unavailable } from "../failure.ts";
+import { fairQueue } from "./fair-queue.ts";
 
 const algorithm = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
-/** Hashing takes some 50 ms of a core and 19 MiB: so many at once, the rest in line. */
-const AT_ONCE = 4;
-const IN_LINE = 200;
 
+/** Hashing takes some 50 ms of a core and 19 MiB, so only a few run at once and the rest wait. */
+const SIGN_INS_AT_ONCE = 3;
+const SIGN_UPS_AT_ONCE = 2;
+const WAITING = 200;
+
+/**
+ * Hashes passwords and compares them with hashes. Sign-ups wait in a queue of their own, so that a
+ * flood of them does not keep anybody from signing in; in each queue networks take turns.
+ */
 export interface Passwords {
-  hash(password: string): Promise<string>;
+  /** For a new account. */
+  hash(password: string, network: string): Promise<string>;
+  /** For somebody who is signed in. */
+  rehash(password: string, network: string): Promise<string>;
   /** Takes the same time for an account that is missing or has no password. */
-  verify(password: string, hash: string | null): Promise<boolean>;
+  verify(password: string, hash: string | null, network: string): Promise<boolean>;
 }
 
 export function passwords(): Passwords {
-  const decoy = Bun.password.hash(crypto.randomUUID(), algorithm);
-  const line: (() => void)[] = [];
-  let running = 0;
-
-  async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (line.length >= IN_LINE) throw unavailable("too many people are signing in", 2);
-    if (running >= AT_ONCE) await new Promise<void>((resolve) => line.push(resolve));
-    running++;
-    try {
-      return await work();
-    } finally {
-      running--;
-      line.shift()?.();
-    }
-  }
-
+  const decoy = hashNow(crypto.randomUUID());
+  const full = () => unavailable("too many people are signing in", 2);
+  const signUps = fairQueue({ running: SIGN_UPS_AT_ONCE, waiting: WAITING, full });
+  const signIns = fairQueue({ running: SIGN_INS_AT_ONCE, waiting: WAITING, full });
   return {
-    hash: (password) => inTurn(() => Bun.password.hash(password, algorithm)),
-    verify: (password, hash) =>
-      inTurn(async () => {
+    hash: (password, network) => signUps(network, () => hashNow(password)),
+    rehash: (password, network) => signIns(network, () => hashNow(password)),
+    verify: (password, hash, network) =>
+      signIns(network, async () => {
         const right = await Bun.password.verify(password, hash ?? (await decoy));
         return right && hash !== null;
       }),
   };
 }
+
+export const hashNow = (password: string): Promise<string> =>
+  Bun.password.hash(password, algorithm);

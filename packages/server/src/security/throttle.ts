@@ -98,8 +98,10 @@ function tally(
 }
 
 export interface FailureThrottle {
-  /** Counts an attempt as failed until it succeeds; throws `rate_limited` while the key waits. */
-  attempt(key: string): void;
+  /** Throws `rate_limited` while the key waits. */
+  check(key: string): void;
+  /** Counts an attempt as failed until it succeeds. */
+  count(key: string): void;
   /** Takes one attempt back: it succeeded, which says nothing of the others. */
   forgive(key: string): void;
   /** Takes all of them back. */
@@ -108,7 +110,7 @@ export interface FailureThrottle {
 
 /** What happened to a key, or how it stands, for a node that has just come. */
 const Told = z.union([
-  z.object({ key: z.string(), did: z.enum(["attempt", "forgive", "forget"]) }),
+  z.object({ key: z.string(), did: z.enum(["count", "forgive", "forget"]) }),
   z.object({ key: z.string(), count: z.int(), waits: z.number() }),
 ]);
 type Told = z.infer<typeof Told>;
@@ -127,7 +129,7 @@ export function failureThrottle(
   sweep(failures, (entry, now) => now - entry.until > forgetMs);
 
   const change = {
-    attempt(key: string) {
+    count(key: string) {
       const count = (failures.get(key)?.count ?? 0) + 1;
       const excess = count - free;
       const seconds = excess < 0 ? 0 : Math.min(longestSeconds, 2 ** excess);
@@ -161,13 +163,12 @@ export function failureThrottle(
     change[did](key);
     tell?.({ key, did });
   };
-  const attempt = doAndTell("attempt");
   return {
-    attempt(key) {
+    check(key) {
       const wait = (failures.get(key)?.until ?? 0) - performance.now();
       if (wait > 0) throw rateLimited(Math.ceil(wait / 1000), "too many failed attempts");
-      attempt(key);
     },
+    count: doAndTell("count"),
     forgive: doAndTell("forgive"),
     forget: doAndTell("forget"),
   };

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 
 /** Whose key it is and for what: a sealed key opens only in its own place. */
 export interface Place {
@@ -10,6 +10,8 @@ export interface Vault {
   seal(key: string, place: Place): string;
   /** Throws when it was sealed for another place, by a master key we do not have, or tampered with. */
   open(sealed: string, place: Place): string;
+  /** The same for the same text; says nothing of it to whoever has no master key. */
+  fingerprint(text: string): string;
   /** Whether it was sealed under the newest master key. */
   isCurrent(sealed: string): boolean;
 }
@@ -61,6 +63,11 @@ export function vault(masters: readonly Buffer[], reload?: () => readonly Buffer
         .setAuthTag(bytes.subarray(-TAG_BYTES));
       const text = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
       return Buffer.concat([decipher.update(text), decipher.final()]).toString("utf8");
+    },
+    fingerprint(text) {
+      const [[, newest] = []] = known;
+      if (!newest) throw new Error("there is no master key");
+      return createHmac("sha256", newest).update(text).digest("base64url");
     },
     isCurrent: (sealed) => sealed.split(".")[1] === known.keys().next().value,
   };

@@ -37,6 +37,11 @@ export interface Store {
   search(query: SearchQuery): Promise<SearchHit[]>;
   /** Hands over what was committed, to a listener that does not throw. Set once, before the first write. */
   onCommit(listener: (announcements: readonly Announcement[]) => void): void;
+  /**
+   * Which of these sessions have ended. Finds those that another process has ended; those that this
+   * one has ended were announced, and may be left out.
+   */
+  endedSessions(ids: readonly string[]): Promise<readonly string[]>;
   /** Rejects when the store cannot be reached. */
   ready(): Promise<void>;
   close(): Promise<void>;
@@ -63,8 +68,6 @@ export interface SharedStore extends Store {
    * there are too many or they are no longer kept.
    */
   uncountedSince(since: number): Promise<readonly Announcement[] | null>;
-  /** Which of these sessions have ended. */
-  endedSessions(ids: readonly string[]): Promise<readonly string[]>;
   /** What a new member is told of a conversation. */
   sharedConversation(conversation: string): Promise<SharedConversation | null>;
 }
@@ -86,6 +89,7 @@ export type { AccountRecord };
 export interface SessionRecord {
   readonly id: string;
   readonly account: AccountRecord;
+  readonly created_at: number;
   readonly last_used_at: number;
   readonly expires_at: number;
   /** Set when it was signed out or revoked. */
@@ -139,6 +143,8 @@ export interface ReadTx {
   listAccounts(query: AccountQuery): Awaitable<AccountRecord[]>;
 
   session(tokenHash: string): Awaitable<SessionRecord | null>;
+  /** Whether there is a session of the account, ended or not, that was opened from this network. */
+  signedInFrom(accountId: number, network: string): Awaitable<boolean>;
   /** Sessions that still work, the most recently used first. */
   sessions(accountId: number, now: number): Awaitable<Omit<Session, "current">[]>;
 
@@ -211,6 +217,8 @@ export interface WriteTx extends ReadTx {
   touchSession(id: string, lastUsedAt: number, expiresAt: number): Awaitable<void>;
   /** False when the account has no such session. */
   endSession(id: string, accountId: number, at: number): Awaitable<boolean>;
+  /** Deletes at most so many sessions that expired before then, and returns how many. */
+  purgeSessions(before: number, most: number): Awaitable<number>;
 
   /** Returns its id. */
   insertConversation(conversation: NewConversation): Awaitable<number>;
@@ -464,6 +472,8 @@ export interface NewSession {
   token_hash: string;
   account_id: number;
   user_agent: string | null;
+  /** Fingerprint of the network it was opened from. */
+  network?: string;
   at: number;
   expires_at: number;
 }

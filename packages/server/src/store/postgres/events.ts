@@ -139,7 +139,8 @@ export const changedSince = (unit: Unit, accountIds: readonly number[], since: n
 
 export async function endedSessions(unit: Unit, ids: readonly string[]): Promise<string[]> {
   const rows = await unit.all<{ id: string }>(
-    "SELECT id FROM sessions WHERE id = ANY($1::uuid[]) AND ended_at IS NOT NULL",
+    `SELECT j.id FROM unnest($1::uuid[]) AS j(id) LEFT JOIN sessions s ON s.id = j.id
+     WHERE s.id IS NULL OR s.ended_at IS NOT NULL`,
     list(ids),
   );
   return rows.map((row) => row.id);

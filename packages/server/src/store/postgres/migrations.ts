@@ -249,4 +249,9 @@ export const migrations: readonly string[] = [
     UNIQUE (message_id, account_id, token)
   );
   `,
+  `
+  -- Fingerprint of the network that the session was opened from.
+  ALTER TABLE sessions ADD COLUMN network text COLLATE "C";
+  CREATE INDEX sessions_by_end ON sessions (expires_at);
+  `,
 ];

@@ -10,16 +10,24 @@ type ListedRow = {
   user_agent: string | null;
 };
 
-export const sessionReads: Methods<"session" | "sessions"> = {
+export const sessionReads: Methods<"session" | "sessions" | "signedInFrom"> = {
   session: async (unit, tokenHash) => {
     const row = await unit.get<SessionRow>(
-      `SELECT s.id AS session_id, s.last_used_at, s.expires_at, s.ended_at, ${ACCOUNT}
+      `SELECT s.id AS session_id, s.created_at, s.last_used_at, s.expires_at, s.ended_at, ${ACCOUNT}
        FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_hash = $1`,
       tokenHash,
     );
     if (!row) return null;
-    const { session_id: id, last_used_at, expires_at, ended_at, ...account } = row;
-    return { id, account, last_used_at, expires_at, ended_at };
+    const { session_id: id, created_at, last_used_at, expires_at, ended_at, ...account } = row;
+    return { id, account, created_at, last_used_at, expires_at, ended_at };
+  },
+  signedInFrom: async (unit, accountId, network) => {
+    const row = await unit.get(
+      "SELECT 1 FROM sessions WHERE account_id = $1 AND network = $2 LIMIT 1",
+      accountId,
+      network,
+    );
+    return row !== null;
   },
   sessions: async (unit, accountId, now) => {
     const rows = await unit.all<ListedRow>(
@@ -37,16 +45,19 @@ export const sessionReads: Methods<"session" | "sessions"> = {
   },
 };
 
-export const sessionWrites: Methods<"insertSession" | "touchSession" | "endSession"> = {
+export const sessionWrites: Methods<
+  "insertSession" | "touchSession" | "endSession" | "purgeSessions"
+> = {
   insertSession: async (unit, session) => {
     await unit.change(
       `INSERT INTO sessions
-         (id, token_hash, account_id, user_agent, created_at, last_used_at, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $5, $6) ON CONFLICT (token_hash) DO NOTHING`,
+         (id, token_hash, account_id, user_agent, network, created_at, last_used_at, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $6, $7) ON CONFLICT (token_hash) DO NOTHING`,
       session.id,
       session.token_hash,
       session.account_id,
       session.user_agent,
+      session.network ?? null,
       session.at,
       session.expires_at,
     );
@@ -67,5 +78,13 @@ export const sessionWrites: Methods<"insertSession" | "touchSession" | "endSessi
       at,
     );
     return ended.count > 0;
+  },
+  purgeSessions: async (unit, before, most) => {
+    const purged = await unit.change(
+      "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < $1 LIMIT $2)",
+      before,
+      most,
+    );
+    return purged.count;
   },
 };

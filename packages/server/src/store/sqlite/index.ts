@@ -11,7 +11,7 @@ import { type GroupWriter, groupWriter } from "./group.ts";
 import { followHistory, historyReads, historyWrites } from "./history.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
-import { sessionReads, sessionWrites } from "./sessions.ts";
+import { foreignSessionEnds, sessionReads, sessionWrites } from "./sessions.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 
 const MAINTENANCE_MS = 1000;
@@ -42,6 +42,7 @@ export function openSqliteStore(path: string): Store {
     committed: (announcements) => listener(announcements),
   });
   const readTx = reads(connection(readerDb));
+  const endedElsewhere = foreignSessionEnds(db, readerDb);
   const maintenance = maintain(group, background, saveMark);
 
   return {
@@ -56,6 +57,7 @@ export function openSqliteStore(path: string): Store {
     onCommit: (handler) => {
       listener = handler;
     },
+    endedSessions: async (ids) => endedElsewhere(ids),
     ready: async () => {
       readerDb.query("SELECT 1").get();
       await group.settled();

@@ -218,4 +218,9 @@ export const migrations: readonly string[] = [
     UNIQUE (message_id, account_id, token)
   ) STRICT;
   `,
+  `
+  -- Fingerprint of the network that the session was opened from.
+  ALTER TABLE sessions ADD COLUMN network TEXT;
+  CREATE INDEX sessions_by_end ON sessions (expires_at);
+  `,
 ];

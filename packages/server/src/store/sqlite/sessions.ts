@@ -1,9 +1,10 @@
+import type { Database } from "bun:sqlite";
 import { ACCOUNT, iso } from "../rows.ts";
 import type { AccountRecord, ReadTx, SessionRecord, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
-type Reads = Pick<ReadTx, "session" | "sessions">;
-type Writes = Pick<WriteTx, "insertSession" | "touchSession" | "endSession">;
+type Reads = Pick<ReadTx, "session" | "sessions" | "signedInFrom">;
+type Writes = Pick<WriteTx, "insertSession" | "touchSession" | "endSession" | "purgeSessions">;
 
 type SessionRow = Omit<SessionRecord, "account" | "id"> & AccountRecord & { session_id: string };
 type ListedRow = {
@@ -15,20 +16,24 @@ type ListedRow = {
 
 export function sessionReads(db: Connection): Reads {
   const byHash = db.query<SessionRow>(
-    `SELECT s.id AS session_id, s.last_used_at, s.expires_at, s.ended_at, ${ACCOUNT}
+    `SELECT s.id AS session_id, s.created_at, s.last_used_at, s.expires_at, s.ended_at, ${ACCOUNT}
      FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_hash = ?`,
   );
   const byAccount = db.query<ListedRow>(
     `SELECT id, created_at, last_used_at, user_agent FROM sessions
      WHERE account_id = ? AND expires_at > ? AND ended_at IS NULL ORDER BY last_used_at DESC, id DESC`,
   );
+  const fromNetwork = db.query<object>(
+    "SELECT 1 FROM sessions WHERE account_id = ? AND network = ? LIMIT 1",
+  );
   return {
     session: (tokenHash) => {
       const row = byHash.get(tokenHash);
       if (!row) return null;
-      const { session_id: id, last_used_at, expires_at, ended_at, ...account } = row;
-      return { id, account, last_used_at, expires_at, ended_at };
+      const { session_id: id, created_at, last_used_at, expires_at, ended_at, ...account } = row;
+      return { id, account, created_at, last_used_at, expires_at, ended_at };
     },
+    signedInFrom: (accountId, network) => fromNetwork.get(accountId, network) !== null,
     sessions: (accountId, now) =>
       byAccount.all(accountId, now).map((row) => ({
         ...row,
@@ -40,12 +45,16 @@ export function sessionReads(db: Connection): Reads {
 
 export function sessionWrites(db: Connection): Writes {
   const insert = db.change(
-    `INSERT INTO sessions (id, token_hash, account_id, user_agent, created_at, last_used_at, expires_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6) ON CONFLICT (token_hash) DO NOTHING`,
+    `INSERT INTO sessions
+       (id, token_hash, account_id, user_agent, network, created_at, last_used_at, expires_at)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7) ON CONFLICT (token_hash) DO NOTHING`,
   );
   const touch = db.change("UPDATE sessions SET last_used_at = ?2, expires_at = ?3 WHERE id = ?1");
   const end = db.change(
     "UPDATE sessions SET ended_at = ?3 WHERE id = ?1 AND account_id = ?2 AND ended_at IS NULL",
+  );
+  const purge = db.change(
+    "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < ? LIMIT ?)",
   );
   return {
     insertSession: (session) =>
@@ -54,10 +63,32 @@ export function sessionWrites(db: Connection): Writes {
         session.token_hash,
         session.account_id,
         session.user_agent,
+        session.network ?? null,
         session.at,
         session.expires_at,
       ),
     touchSession: (id, lastUsedAt, expiresAt) => void touch.run(id, lastUsedAt, expiresAt),
     endSession: (id, accountId, at) => end.run(id, accountId, at).changes > 0,
+    purgeSessions: (before, most) => purge.run(before, most).changes,
+  };
+}
+
+/** Finds sessions that other processes have ended, and costs next to nothing while those write nothing. */
+export function foreignSessionEnds(writer: Database, reader: Database) {
+  // Unchanged by what is written over the connection itself.
+  const dataVersion = writer.query<{ data_version: number }, []>("PRAGMA data_version");
+  const ended = reader.query<{ id: string }, [string]>(
+    `SELECT j.value AS id FROM json_each(?) j LEFT JOIN sessions s ON s.id = j.value
+     WHERE s.id IS NULL OR s.ended_at IS NOT NULL`,
+  );
+  let seen = dataVersion.get()?.data_version;
+  let changed = false;
+  return (ids: readonly string[]): string[] => {
+    const version = dataVersion.get()?.data_version;
+    // One look more after a change: a socket may have been opening meanwhile.
+    const looks = changed || version !== seen;
+    changed = version !== seen;
+    seen = version;
+    return looks ? ended.all(JSON.stringify(ids)).map(({ id }) => id) : [];
   };
 }

@@ -32,6 +32,7 @@ export function sessions(check: Check) {
     expect(await find("hash 1")).toEqual({
       id: at(ids, 1),
       account: alice,
+      created_at: START + 1,
       last_used_at: START + 1,
       expires_at: START + HOUR,
       ended_at: null,
@@ -76,6 +77,42 @@ export function sessions(check: Check) {
     expect(await end(alice, at(ids, 1))).toBe(false);
     expect(await end(alice, Bun.randomUUIDv7())).toBe(false);
     expect(await list()).toEqual([2, 0]);
+  });
+
+  check("those that have expired are purged, a few at a time, ended or not", async (world) => {
+    const { alice, ids, find } = await signedIn(world);
+    const purge = (before: number, most = 10) =>
+      world.store.write((tx) => tx.purgeSessions(before, most));
+    await world.store.write((tx) => tx.endSession(at(ids, 0), alice.id, START));
+    await world.store.write((tx) => tx.touchSession(at(ids, 2), START, START + 2 * HOUR));
+    expect(await purge(START + HOUR)).toBe(0);
+    expect(await purge(START + HOUR + 1, 1)).toBe(1);
+    expect(await purge(START + HOUR + 1)).toBe(1);
+    expect(await purge(START + HOUR + 1)).toBe(0);
+    expect(await find("hash 0")).toBeNull();
+    expect(await find("hash 1")).toBeNull();
+    expect(await find("hash 2")).toMatchObject({ id: at(ids, 2) });
+  });
+
+  check("a network is known to the account that signed in from it, to no other", async (world) => {
+    const { alice, bob } = await signedIn(world);
+    const from = (account: AccountRecord, network: string) =>
+      world.store.read((tx) => tx.signedInFrom(account.id, network));
+    expect(await from(alice, "home")).toBe(false);
+    await world.store.write((tx) =>
+      tx.insertSession({
+        id: Bun.randomUUIDv7(),
+        token_hash: "from home",
+        account_id: alice.id,
+        user_agent: null,
+        network: "home",
+        at: START,
+        expires_at: START + HOUR,
+      }),
+    );
+    expect(await from(alice, "home")).toBe(true);
+    expect(await from(alice, "elsewhere")).toBe(false);
+    expect(await from(bob, "home")).toBe(false);
   });
 
   check("a token that is remembered twice at the same time has one session", async (world) => {

@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { fairQueue } from "../src/security/fair-queue.ts";
+
+/** A queue that runs one at a time, and the order in which work began. */
+function counter(waiting = 6) {
+  const enter = fairQueue({ running: 1, waiting, full: () => new Error("full") });
+  const begun: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  const come = (key: string, name = key) =>
+    enter(key, async () => {
+      begun.push(name);
+      await gate.promise;
+      return name;
+    });
+  return { come, begun, open: gate.resolve };
+}
+
+const outcome = (work: Promise<string>) => work.catch((error: Error) => error.message);
+
+test("keys take turns, however many one of them has waiting", async () => {
+  const { come, begun, open } = counter();
+  const all = [come("busy", "1"), come("busy", "2"), come("busy", "3"), come("other", "4")];
+  open();
+  await Promise.all(all);
+  expect(begun).toEqual(["1", "2", "4", "3"]);
+});
+
+test("without room the key that waits most loses its latest to one that waits less", async () => {
+  const { come, begun, open } = counter(3);
+  const busy = ["1", "2", "3", "4"].map((name) => outcome(come("busy", name)));
+  const late = outcome(come("busy", "5"));
+  const other = outcome(come("other", "6"));
+  open();
+  expect(await late).toBe("full");
+  expect(await other).toBe("6");
+  expect(await Promise.all(busy)).toEqual(["1", "2", "3", "full"]);
+  expect(begun).toEqual(["1", "2", "6", "3"]);
+});
+
+test("work that fails makes way for the next", async () => {
+  const enter = fairQueue({ running: 1, waiting: 5, full: () => new Error("full") });
+  const failing = enter("a", () => Promise.reject(new Error("no")));
+  const next = enter("a", async () => "yes");
+  await expect(failing).rejects.toThrow("no");
+  expect(await next).toBe("yes");
+});

@@ -1,0 +1,138 @@
+import { describe, expect, test } from "bun:test";
+import { type Answer, answer, signUp } from "./support/client.ts";
+import { limits, noRates, startServer } from "./support/server.ts";
+
+const PASSWORD = "correct horse battery";
+const BEHIND_PROXY = { PARLEY_PROXIES: "1" };
+
+let count = 0;
+const freshName = () => `abuse_${process.pid}_${++count}`;
+
+/** Calls as if from that address, through the proxy that the server trusts. */
+async function postFrom(
+  url: string,
+  address: string,
+  operation: string,
+  input: object,
+  token?: string,
+): Promise<Answer> {
+  const headers: Record<string, string> = {
+    "content-type": "application/json",
+    "x-forwarded-for": address,
+  };
+  if (token) headers.authorization = `Bearer ${token}`;
+  const body = JSON.stringify(input);
+  return answer(await fetch(`${url}/api/${operation}`, { method: "POST", headers, body }));
+}
+
+/** Makes an account from an address; returns how it signs in from any. */
+async function owner(url: string, address: string) {
+  const username = freshName();
+  const { body } = await postFrom(url, address, "signUp", { username, password: PASSWORD });
+  if (!body.ok) throw new Error(body.description);
+  const { device, access_token } = body.result as { device: string; access_token: string };
+  const enter = async (from: string, password = PASSWORD, shown?: string) =>
+    (await postFrom(url, from, "signIn", { username, password, device: shown })).status;
+  return { username, device, token: access_token, enter };
+}
+type Owner = Awaited<ReturnType<typeof owner>>;
+
+/** Guesses from one address until that one has to wait. */
+async function guess({ enter }: Owner, from: string, device?: string): Promise<void> {
+  for (let tries = 0; tries < 20; tries++) {
+    if ((await enter(from, "wrong password", device)) === 429) return;
+  }
+  throw new Error("nobody slowed it down");
+}
+
+describe("while sign-ups flood in", () => {
+  test("people sign in, from the very address of the flood too", async () => {
+    await using server = await startServer(noRates);
+    const alice = await signUp(server.url, "alice");
+    const saturated = Promise.withResolvers<void>();
+    let isOver = false;
+    const flood = Array.from({ length: 300 }, async () => {
+      while (!isOver) {
+        const input = { username: freshName(), password: PASSWORD };
+        const { status } = await postFrom(server.url, "", "signUp", input);
+        if (status === 503) saturated.resolve();
+      }
+    });
+    await saturated.promise;
+    const { username } = alice;
+    for (let times = 0; times < 5; times++) {
+      const entered = await postFrom(server.url, "", "signIn", { username, password: PASSWORD });
+      expect(entered.status).toBe(200);
+    }
+    isOver = true;
+    await Promise.all(flood);
+  });
+});
+
+describe("sign-ups per hour", () => {
+  test("are limited by address, an IPv6 client's by its /64", async () => {
+    await using server = await startServer({ ...BEHIND_PROXY, ...limits({ signups_per_hour: 2 }) });
+    const join = (address: string) =>
+      postFrom(server.url, address, "signUp", { username: freshName(), password: PASSWORD });
+    const mallory = ["2001:db8:1:2::1", "2001:db8:1:2:ffff::2", "2001:db8:1:2:3:4:5:6"];
+    const answers: Answer[] = [];
+    for (const address of mallory) answers.push(await join(address));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(answers[2]?.body).toMatchObject({
+      code: "rate_limited",
+      parameters: { retry_after: expect.any(Number) },
+    });
+    expect((await join("2001:db8:1:3::1")).status).toBe(200);
+    expect((await join("192.0.2.1")).status).toBe(200);
+    expect((await join("::ffff:192.0.2.1")).status).toBe(200);
+    expect((await join("::ffff:c000:201")).status).toBe(429);
+    const shown = (await (await fetch(`${server.url}/api/limits`)).json()) as object;
+    expect(JSON.stringify(shown)).toContain('"signups_per_hour":2');
+  });
+});
+
+describe("whoever guesses at a password", () => {
+  test("is slowed down, and locks nobody out elsewhere", async () => {
+    await using server = await startServer(BEHIND_PROXY);
+    const alice = await owner(server.url, "192.0.2.1");
+    await guess(alice, "203.0.113.66");
+    expect(await alice.enter("203.0.113.66")).toBe(429);
+    expect(await alice.enter("192.0.2.1")).toBe(200);
+    expect(await alice.enter("198.51.100.7")).toBe(200);
+  });
+
+  test("from many addresses slows down strangers, but neither known addresses nor devices", async () => {
+    await using server = await startServer({ ...BEHIND_PROXY, ...noRates });
+    const alice = await owner(server.url, "192.0.2.1");
+    const strangers = Array.from({ length: 120 }, (_, n) =>
+      alice.enter(`203.0.113.${n}`, "wrong password"),
+    );
+    await Promise.any(strangers.map(async (status) => expect(await status).toBe(429)));
+    expect(await alice.enter("192.0.2.1")).toBe(200);
+    expect(await alice.enter("198.51.100.7", PASSWORD, alice.device)).toBe(200);
+    await Promise.all(strangers);
+  });
+
+  test("from the owner's own address does not lock out the owner's device", async () => {
+    await using server = await startServer(BEHIND_PROXY);
+    const [alice, mallory] = [
+      await owner(server.url, "192.0.2.1"),
+      await owner(server.url, "192.0.2.1"),
+    ];
+    await guess(alice, "192.0.2.1");
+    expect(await alice.enter("192.0.2.1")).toBe(429);
+    expect(await alice.enter("192.0.2.1", PASSWORD, mallory.device)).toBe(429);
+    expect(await alice.enter("192.0.2.1", PASSWORD, "v1.made.up")).toBe(429);
+    expect(await alice.enter("192.0.2.1", PASSWORD, alice.device)).toBe(200);
+    await guess(alice, "192.0.2.1", alice.device);
+  });
+
+  test("does not keep the owner, who is signed in, from changing it", async () => {
+    await using server = await startServer(BEHIND_PROXY);
+    const alice = await owner(server.url, "192.0.2.1");
+    await guess(alice, "192.0.2.1");
+    const change = { current_password: PASSWORD, new_password: "battery staple horse" };
+    const changed = await postFrom(server.url, "192.0.2.1", "changePassword", change, alice.token);
+    expect(changed.status).toBe(200);
+  });
+});
