@@ -1,39 +1,53 @@
 import type { EventFrame, EventName, InputOf, OutputOf } from "@parley/protocol";
 import { cache } from "./cache.ts";
+import { type MessageReader, messageReader } from "./each.ts";
 import { keeper } from "./keep.ts";
 import { liveModel, type ModelParts } from "./model.ts";
 import { operationsOver } from "./operations.ts";
 import { session } from "./session.ts";
 import { createStore, type Store } from "./store.ts";
 import type { Sync } from "./sync.ts";
-import type { Client, ClientOptions, Operations } from "./types.ts";
+import type { Client, ClientOptions, Operations, Status } from "./types.ts";
 
 /** A client of the service: its operations, its events, and a live model of what its user sees. */
 export function createClient(options: ClientOptions = {}): Client {
-  const store = createStore(options.token === undefined ? "signed_out" : "offline");
+  const hasToken = options.token !== undefined || options.getToken !== undefined;
+  const store = createStore(hasToken ? "offline" : "signed_out");
   const kept = keeper(store, options.storage);
   const heard = listeners();
+  const readers = new Set<MessageReader>();
   const cached = cache(store, options.storage, () => mine.token);
   const mine = session(options, {
     onStatus: (status) => store.dispatch({ type: "status", status }),
     onOpen(account, historyId) {
+      const { me } = store.state;
+      // Another token may be another person's.
+      if (me && me.username !== account.username) forget(store.state.status);
       store.dispatch({ type: "me", me: account });
       if (historyId !== undefined) parts.sync.inHistory(historyId);
       kept.open(account);
-      parts.opened();
+      parts.reachable();
+      for (const reader of readers) reader.start(account.username);
     },
     onEvent(frame) {
       store.dispatch({ type: "event", frame });
       parts.heard(frame);
       heard.tell(frame);
+      for (const reader of readers) reader.heard(frame);
     },
     catchUp: () => parts.sync.catchUp(),
-    onLost: () => parts.halted(),
-    onSignedOut() {
-      cached.clear();
-      parts.reset();
-    },
+    onLost: () => halt(),
+    onToken: () => parts.reachable(),
+    onSignedOut: () => forget("signed_out"),
   });
+  function halt(): void {
+    parts.halted();
+    for (const reader of readers) reader.halt();
+  }
+  function forget(status: Status): void {
+    cached.clear();
+    parts.reset(status);
+  }
   if (options.token !== undefined) cached.restore(options.token);
   if (store.state.me) kept.open(store.state.me);
   const plain = operationsOver(mine.call);
@@ -63,9 +77,19 @@ export function createClient(options: ClientOptions = {}): Client {
     close() {
       cached.save();
       mine.close();
-      parts.halted();
+      halt();
     },
     on: heard.on,
+    eachMessage(listener, each = {}) {
+      const { storage } = options;
+      const reader = messageReader(plain, listener, { ...(storage && { storage }), ...each });
+      readers.add(reader);
+      if (mine.isConnected() && store.state.me) reader.start(store.state.me.username);
+      return () => {
+        readers.delete(reader);
+        reader.halt();
+      };
+    },
   };
   return Object.setPrototypeOf(own, api) as Client;
 }

@@ -1,4 +1,5 @@
 import type { Account, EventFrame } from "@parley/protocol";
+import { backoffMs } from "./retry.ts";
 import { openSocket, type Socket } from "./socket.ts";
 import { onWake } from "./wake.ts";
 
@@ -14,15 +15,15 @@ export interface ConnectionOptions {
   /** Shortest and longest pause between attempts. */
   pauses: { min: number; max: number };
   WebSocket: typeof WebSocket | undefined;
+  /** Null while there is none: then no attempt is made. */
   token(): string | null;
-  /** Whether the service still takes the token, asked when a socket did not even open. */
-  tokenRefused(): Promise<boolean>;
   onOpen(account: Account, historyId: string | undefined): void;
   onEvent(frame: EventFrame): void;
   onLost(): void;
-  /** An attempt has failed. */
+  /** An attempt has failed. A refused upgrade looks like any other failure to a browser. */
   onUnreached(): void;
-  onSignedOut(): void;
+  /** The token is no longer valid. No further attempt is made before `renew` or `start`. */
+  onTokenEnded(): void;
 }
 
 export interface Connection {
@@ -32,7 +33,7 @@ export interface Connection {
   isWanted(): boolean;
   start(): void;
   stop(): void;
-  /** Ends the socket and makes another. */
+  /** Ends the socket, if there is one, and makes another at once. */
   renew(): void;
   /** Tries now, without waiting for the end of a pause; checks the socket if one is open. */
   retryNow(): void;
@@ -67,24 +68,25 @@ export function keepConnected(options: ConnectionOptions): Connection {
       },
       onEvent: options.onEvent,
       onClose(code) {
-        if (socket === made) void lost(code);
+        if (socket === made) lost(code);
       },
     });
     socket = made;
   }
 
-  async function lost(code: number): Promise<void> {
+  function lost(code: number): void {
     const wasOpen = open;
     socket = null;
     open = false;
     if (!wanted) return;
-    if (code === SIGNED_OUT) return options.onSignedOut();
+    if (code === SIGNED_OUT) {
+      options.onTokenEnded();
+      return;
+    }
     failures++;
-    timer = setTimeout(dial, pause(failures, options.pauses));
-    if (wasOpen) return options.onLost();
-    options.onUnreached();
-    // A refused upgrade looks like any other failure to a browser.
-    if ((await options.tokenRefused()) && wanted && !open) options.onSignedOut();
+    timer = setTimeout(dial, backoffMs(failures, options.pauses));
+    if (wasOpen) options.onLost();
+    else options.onUnreached();
   }
 
   function retryNow(): void {
@@ -99,11 +101,16 @@ export function keepConnected(options: ConnectionOptions): Connection {
   }
 
   /** Does not wait for the socket to close: without a network it does not for a long time. */
-  function renew(): void {
+  function lose(): void {
     if (!open) return;
     const dead = socket;
-    void lost(NO_WORD);
+    lost(NO_WORD);
     dead?.close();
+  }
+
+  function renew(): void {
+    lose();
+    dial();
   }
 
   return {
@@ -114,7 +121,7 @@ export function keepConnected(options: ConnectionOptions): Connection {
       if (wanted) return;
       wanted = true;
       failures = 0;
-      stopWaking = onWake(retryNow, renew);
+      stopWaking = onWake(retryNow, lose);
       dial();
     },
     stop() {
@@ -134,10 +141,6 @@ export function keepConnected(options: ConnectionOptions): Connection {
     },
   };
 }
-
-/** Doubles from attempt to attempt, and differs from client to client so that they do not come back all at once. */
-const pause = (failures: number, { min, max }: { min: number; max: number }): number =>
-  min + Math.random() * (Math.min(max, min * 2 ** failures) - min);
 
 function implementation(given: typeof WebSocket | undefined): typeof WebSocket {
   const found = given ?? globalThis.WebSocket;

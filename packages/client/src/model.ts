@@ -6,7 +6,7 @@ import type { Patience } from "./retry.ts";
 import { put } from "./share.ts";
 import type { Store } from "./store.ts";
 import { type Sync, synchronizer } from "./sync.ts";
-import type { LiveModel, Operations } from "./types.ts";
+import type { LiveModel, Operations, Status } from "./types.ts";
 import { typist } from "./typist.ts";
 
 export interface Connectivity extends Patience {
@@ -21,12 +21,12 @@ export interface ModelParts {
   sync: Sync;
   /** Takes note of an event that the state has been told of. */
   heard(frame: EventFrame): void;
-  /** A connection was made. */
-  opened(): void;
+  /** Calls that had to wait may be made: there is a connection, or another token. */
+  reachable(): void;
   /** The connection was lost, or is not wanted any more. */
   halted(): void;
-  /** Nobody is signed in any more. */
-  reset(): void;
+  /** Whoever was signed in is not any more. */
+  reset(status: Status): void;
 }
 
 /** The live model, and how it hears of the connection. */
@@ -79,16 +79,16 @@ export function liveModel(
       sync.heard(frame);
       typing.heard(frame);
     },
-    opened() {
+    reachable() {
       sending.flush();
       tellRead();
     },
     halted,
-    reset() {
+    reset(status) {
       halted();
       sync.reset();
       kept.close();
-      store.dispatch({ type: "reset", status: "signed_out" });
+      store.dispatch({ type: "reset", status });
     },
   };
 }

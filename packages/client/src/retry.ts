@@ -16,7 +16,19 @@ export const pauseBefore = (tries: number, error: unknown): number =>
   ((isCallError(error) && error.retryAfter) || 0) * 1000 ||
   Math.min(LONGEST_MS, SHORTEST_MS * 2 ** tries);
 
-export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+/** Resolves after so long, or when the signal comes. */
+export const pause = (ms: number, signal?: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+
+/** Doubles from attempt to attempt, and differs from client to client so that they do not come back all at once. */
+export const backoffMs = (failures: number, { min, max }: { min: number; max: number }): number =>
+  min + Math.random() * (Math.min(max, min * 2 ** failures) - min);
 
 /** Makes a call that may be made again until it is answered: lost connections are waited out. */
 export async function untilAnswered<Result>(

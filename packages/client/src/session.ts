@@ -4,6 +4,8 @@ import { callError, isUnauthorized } from "./errors.ts";
 import { gate } from "./gate.ts";
 import { callHttp } from "./http.ts";
 import type { Connectivity } from "./model.ts";
+import { pause } from "./retry.ts";
+import { type GetToken, requestToken } from "./token.ts";
 import type { ClientOptions, Status } from "./types.ts";
 
 const TIMEOUT_MS = 20_000;
@@ -19,6 +21,8 @@ export interface SessionEvents {
   /** Brings the model up to date; false if the connection was lost again. */
   catchUp(): Promise<boolean>;
   onLost(): void;
+  /** There is another token: what had to wait may be called. */
+  onToken(): void;
   onSignedOut(): void;
 }
 
@@ -39,20 +43,25 @@ export interface Session extends Connectivity {
 export function session(options: ClientOptions, events: SessionEvents): Session {
   const url = (options.url ?? pageOrigin()).replace(/\/+$/, "");
   const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+  const pauses = options.reconnectMs ?? PAUSES;
+  const { getToken } = options;
   const fetch: typeof globalThis.fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
   const connected = gate();
   const upToDate = gate();
   let token = options.token ?? null;
+  /** While another token is asked for. */
+  let renewal: { done: Promise<void>; stop: AbortController } | null = null;
+  /** Changes when the token is forgotten: what one person asked for is not for the next. */
+  let visit = 0;
   let wasUpToDate = false;
   let isClosed = false;
 
   const connection = keepConnected({
     url,
     timeoutMs,
-    pauses: options.reconnectMs ?? PAUSES,
+    pauses,
     WebSocket: options.WebSocket,
-    token: () => token,
-    tokenRefused: () => http("getMe", {}).then(() => false, isUnauthorized),
+    token: () => (renewal ? null : token),
     onOpen(account, historyId) {
       events.onOpen(account, historyId);
       connected.open();
@@ -60,14 +69,21 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
     },
     onEvent: events.onEvent,
     onLost() {
-      connected.close();
-      upToDate.close();
-      events.onLost();
+      halt();
       if (wasUpToDate) events.onStatus("offline");
     },
-    onUnreached: () => events.onStatus("offline"),
-    onSignedOut: forget,
+    onUnreached() {
+      events.onStatus("offline");
+      void checkToken(token);
+    },
+    onTokenEnded: () => tokenEnded(token),
   });
+
+  function halt(): void {
+    connected.close();
+    upToDate.close();
+    events.onLost();
+  }
 
   async function catchUp(): Promise<void> {
     if (!(await events.catchUp())) return;
@@ -80,21 +96,79 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
     callHttp({ url, timeoutMs, fetch }, name, input, token);
 
   async function call(name: string, input: object): Promise<unknown> {
-    const isEntrance = ENTRANCES.includes(name);
-    const used = token;
+    if (ENTRANCES.includes(name)) return http(name, input);
+    const mine = visit;
+    const mayRenew = getToken !== undefined && name !== "signOut";
+    for (let isRetry = false; ; isRetry = true) {
+      if (mayRenew && (token === null || renewal)) await renewed();
+      const used = token;
+      try {
+        const isSocket = connection.isOpen();
+        const result = await (isSocket ? connection.call(name, input) : http(name, input));
+        if (mine !== visit) throw callError("unauthorized", "signed out");
+        return result;
+      } catch (error) {
+        if (!isUnauthorized(error) || mine !== visit || used === null) throw error;
+        tokenEnded(used);
+        if (!mayRenew || isRetry) throw error;
+      }
+    }
+  }
+
+  async function checkToken(used: string | null): Promise<void> {
     try {
-      const isSocket = connection.isOpen() && !isEntrance;
-      const result = await (isSocket ? connection.call(name, input) : http(name, input));
-      // What one person has asked for is not for whoever has come after them.
-      if (used !== token && !isEntrance) throw callError("unauthorized", "signed out");
-      return result;
+      await http("getMe", {});
     } catch (error) {
-      if (isUnauthorized(error) && !isEntrance && used !== null && used === token) forget();
-      throw error;
+      if (isUnauthorized(error) && connection.isWanted()) tokenEnded(used);
+    }
+  }
+
+  /** The service no longer takes a token that was used. */
+  function tokenEnded(used: string | null): void {
+    if (used !== token) return;
+    if (getToken) void renew(getToken);
+    else forget();
+  }
+
+  /** Asks for another token and goes on with it; resolves when it is there. */
+  function renew(ask: GetToken): Promise<void> {
+    if (renewal) return renewal.done;
+    const stop = new AbortController();
+    const { signal } = stop;
+    const request = { getToken: ask, ended: token, timeoutMs, pauses, signal };
+    const done = requestToken(request).then(adopt);
+    // Nobody has to wait for it.
+    done.catch(() => {});
+    renewal = { done, stop };
+    halt();
+    events.onStatus("authorizing");
+    return done;
+  }
+
+  function adopt(given: string): void {
+    token = given;
+    renewal = null;
+    events.onStatus(connection.isWanted() && !wasUpToDate ? "connecting" : "offline");
+    connection.renew();
+    events.onToken();
+  }
+
+  /** A call does not wait for a token longer than for an answer. */
+  async function renewed(): Promise<void> {
+    if (!getToken) return;
+    const waiting = new AbortController();
+    const isLate = pause(timeoutMs, waiting.signal).then(() => false);
+    try {
+      const isThere = await Promise.race([renew(getToken).then(() => true), isLate]);
+      if (!isThere) throw callError("unauthorized", "there is no access token");
+    } finally {
+      waiting.abort();
     }
   }
 
   function end(reason: Error): void {
+    renewal?.stop.abort(reason);
+    renewal = null;
     connection.stop();
     connected.refuse(reason);
     upToDate.refuse(reason);
@@ -102,18 +176,22 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
   }
 
   function forget(): void {
+    visit++;
     token = null;
     end(callError("unauthorized", "signed out"));
     events.onSignedOut();
   }
 
   function connect(): Promise<void> {
-    if (token === null) return Promise.reject(callError("unauthorized", "sign in first"));
+    if (token === null && !getToken) {
+      return Promise.reject(callError("unauthorized", "sign in first"));
+    }
     isClosed = false;
     try {
       if (!connection.isWanted()) {
         connection.start();
         events.onStatus("connecting");
+        if (token === null && getToken) void renew(getToken);
       }
       return upToDate.passed();
     } catch (error) {
@@ -128,7 +206,7 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
     call,
     async enter(how, input) {
       const entered = (await call(how, input)) as OutputOf<"signIn">;
-      if (token !== null) forget();
+      if (token !== null || renewal) forget();
       token = entered.access_token;
       events.onStatus("offline");
       await connect();
@@ -144,9 +222,15 @@ export function session(options: ClientOptions, events: SessionEvents): Session 
     },
     isConnected: connection.isOpen,
     reconnect: connection.renew,
-    canCall: () => token !== null && !isClosed && (connection.isOpen() || !connection.isWanted()),
+    canCall: () =>
+      (token !== null || getToken !== undefined) &&
+      !renewal &&
+      !isClosed &&
+      (connection.isOpen() || !connection.isWanted()),
     whenReachable() {
-      if (token === null) return Promise.reject(callError("unauthorized", "signed out"));
+      if (token === null && !getToken) {
+        return Promise.reject(callError("unauthorized", "signed out"));
+      }
       if (isClosed) return Promise.reject(closed());
       return connection.isWanted() ? connected.passed() : Promise.resolve();
     },

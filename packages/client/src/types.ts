@@ -9,6 +9,7 @@ import type {
   OperationName,
   OutputOf,
 } from "@parley/protocol";
+import type { GetToken } from "./token.ts";
 
 /** Every operation of the service as a method: `client.sendMessage({ … })`. */
 export type Operations = {
@@ -22,6 +23,12 @@ export interface ClientOptions {
   url?: string;
   /** An access token from an earlier sign-in. */
   token?: string;
+  /**
+   * Gives an access token: called at the start if there is no `token`, and whenever one has ended.
+   * What is shown and what was not sent stay meanwhile. One that rejects, does not answer within
+   * `timeoutMs` or gives the same token again is called again, after a pause that grows.
+   */
+  getToken?: GetToken;
   /**
    * Where unsent messages, drafts and the latest of what was shown survive a reload; nowhere by
    * default. Signing out forgets what was shown.
@@ -44,10 +51,11 @@ export interface KeyValueStorage {
 }
 
 /**
- * `signed_out`: there is no valid token. `connecting`: the first connection is being made.
- * `online`: connected and up to date. `offline`: no connection; it comes by itself.
+ * `signed_out`: there is no valid token. `authorizing`: `getToken` was called and has not given one
+ * yet. `connecting`: the first connection is being made. `online`: connected and up to date.
+ * `offline`: no connection; it comes by itself.
  */
-export type Status = "signed_out" | "connecting" | "online" | "offline";
+export type Status = "signed_out" | "authorizing" | "connecting" | "online" | "offline";
 
 /** Where a message of our own stands. Messages of others are always `sent`. */
 export type Delivery = "sending" | "sent" | "failed";
@@ -160,7 +168,31 @@ export interface Client extends Operations {
   leave(): Promise<void>;
   /** Ends the connection for good; what was not sent stays in the storage. */
   close(): void;
+  /**
+   * Calls the listener for every event that comes while there is a connection, and for none that was
+   * missed; returns how to stop.
+   */
   on<Name extends EventName>(name: Name, listener: (frame: EventFrame<Name>) => void): () => void;
+  /**
+   * Calls the listener for every message from now on, the caller's own too, exactly once and in the
+   * order of its conversation, also for those that came while there was no connection; returns how
+   * to stop. The next message of a conversation waits until the listener is done. With a `storage`
+   * it goes on where an earlier process ended: one that was killed while its listener was working
+   * gets that message again.
+   */
+  eachMessage(listener: MessageListener, options?: EachOptions): () => void;
+}
+
+/** An answer of an agent may still be streaming: `finalized_at` is then null. */
+export type MessageListener = (message: Message) => void | Promise<void>;
+
+export interface EachOptions {
+  /** Where positions are kept; the client's own `storage` by default. */
+  storage?: KeyValueStorage;
+  /** Tells positions apart where several listeners share a storage; `messages` by default. */
+  name?: string;
+  /** Called when the listener fails, which is not called again for that message; an unhandled rejection by default. */
+  onError?(error: unknown, message: Message): void;
 }
 
 /** A call that the service refused, or that never got through (`code` is then `unavailable`). */

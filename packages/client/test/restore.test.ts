@@ -12,7 +12,14 @@ import {
   startServer,
   type TestServer,
 } from "../../../tests/support/server.ts";
-import { connected, contents, delivered, memoryStorage, until } from "./support/clients.ts";
+import {
+  clientOf,
+  connected,
+  contents,
+  delivered,
+  memoryStorage,
+  until,
+} from "./support/clients.ts";
 import { FaultyLine } from "./support/proxy.ts";
 import { equalsServer, loadAll } from "./support/view.ts";
 
@@ -148,6 +155,35 @@ describe.skipIf(onSeveralNodes).each(Object.keys(backends) as (keyof typeof back
         expect(contents(client, chat.id)).toEqual(["first", "second", "third"]);
         await equalsServer(client, ann.at(server.url));
       }
+    });
+
+    test("eachMessage delivers what is new, and nothing twice", async () => {
+      await using restorable = await backends[backend]();
+      const { server } = restorable;
+      const [bot, bob] = await people(server.url, "bot", "bob");
+      const chat = await groupOf(bob, bot);
+      const storage = memoryStorage();
+      const got: string[] = [];
+      const follow = async (last: string) => {
+        const done = Promise.withResolvers<void>();
+        using client = clientOf(bot, server.url, { storage });
+        client.eachMessage(({ content }) => {
+          got.push(content);
+          if (content === last) done.resolve();
+        });
+        await client.connect();
+        await say(bob.at(server.url), chat, last);
+        await done.promise;
+        await client.getMe();
+      };
+      await follow("one");
+      await restorable.backUp();
+      await follow("lost");
+      await restorable.restore();
+      // The same place as the lost one had.
+      await say(bob.at(server.url), chat, "two");
+      await follow("three");
+      expect(got).toEqual(["one", "lost", "two", "three"]);
     });
   },
 );

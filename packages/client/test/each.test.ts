@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { groupOf, people, say } from "../../../tests/support/client.ts";
+import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
+import type { EachOptions } from "../src/index.ts";
+import { connected, memoryStorage, online, type TestClient } from "./support/clients.ts";
+import { FaultyLine } from "./support/proxy.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer(noRates);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** What a listener was given, by conversation, and a way to wait for some of it. */
+function collector(client: TestClient, options: EachOptions = {}, work = async () => {}) {
+  const got: Record<string, string[]> = {};
+  let told = () => {};
+  const stop = client.eachMessage(async ({ conversation_id, content }) => {
+    got[conversation_id] = [...(got[conversation_id] ?? []), content];
+    told();
+    await work();
+  }, options);
+  const until = (chatId: string, content: string) =>
+    new Promise<string[]>((resolve) => {
+      told = () => {
+        const contents = got[chatId] ?? [];
+        if (contents.includes(content)) resolve(contents);
+      };
+      told();
+    });
+  return { got, until, stop };
+}
+
+const numbers = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => `${from + index}`);
+
+test("every message comes once and in order, however often the line is cut", async () => {
+  const [bot, ann, bob] = await people(server.url, "bot", "ann", "bob");
+  const chats = await Promise.all([groupOf(ann, bob, bot), groupOf(bob, bot)]);
+  await say(bob, chats[0], "before");
+  await using line = await FaultyLine.to(server.url);
+  using client = await connected(bot, line.url);
+  const { got, until } = collector(client, {}, () => Bun.sleep(Math.random() * 3));
+  await client.getMe();
+  for (const n of numbers(0, 120)) {
+    await Promise.all(chats.map((chat) => say(bob, chat, n)));
+    const { id } = await say(bob, chats[0], `${n} edited`);
+    await bob.call("editMessage", { message_id: id, content: `${n} and more` });
+    if (Number(n) % 10 === 3) line.cut();
+    if (Number(n) % 10 === 7) line.cutAfter(1500, "toClient");
+  }
+  line.calm();
+  for (const chat of chats) await say(bob, chat, "end");
+  for (const chat of chats) await until(chat.id, "end");
+  expect(got[chats[1].id]).toEqual([...numbers(0, 120), "end"]);
+  const first = got[chats[0].id] ?? [];
+  expect(first.filter((content) => /^\d+$/.test(content))).toEqual(numbers(0, 120));
+  expect(first).toHaveLength(241);
+});
+
+test("a conversation that began while there was no connection is delivered whole", async () => {
+  const [bot, ann] = await people(server.url, "bot", "ann");
+  await using line = await FaultyLine.to(server.url);
+  using client = await connected(bot, line.url);
+  const { until } = collector(client);
+  const old = await groupOf(ann, bot);
+  await say(ann, old, "known");
+  await until(old.id, "known");
+  line.refuse(true);
+  line.cut();
+  const chat = await groupOf(ann, bot);
+  for (const content of ["one", "two", "three"]) await say(ann, chat, content);
+  line.calm();
+  await online(client);
+  expect(await until(chat.id, "three")).toEqual(["one", "two", "three"]);
+});
+
+test("with a storage a later process goes on where the earlier one ended", async () => {
+  const [bot, ann] = await people(server.url, "bot", "ann");
+  const chat = await groupOf(ann, bot);
+  const storage = memoryStorage();
+  const first = await connected(bot, server.url);
+  const earlier = collector(first, { storage });
+  await first.getMe();
+  for (const n of numbers(0, 3)) await say(ann, chat, n);
+  await earlier.until(chat.id, "2");
+  await first.getMe();
+  first.close();
+  for (const n of numbers(3, 250)) await say(ann, chat, n);
+  using second = await connected(bot, server.url);
+  const { until } = collector(second, { storage });
+  expect(await until(chat.id, "249")).toEqual(numbers(3, 250));
+  // Another name has positions of its own, and begins with what comes from now on.
+  const other = collector(second, { storage, name: "other" });
+  await second.getMe();
+  await say(ann, chat, "250");
+  expect(await other.until(chat.id, "250")).toEqual(["250"]);
+});
+
+test("a listener that fails is told of, and gets the next message", async () => {
+  const [bot, ann] = await people(server.url, "bot", "ann");
+  const chat = await groupOf(ann, bot);
+  using client = await connected(bot, server.url);
+  const failures: string[] = [];
+  const done = Promise.withResolvers<void>();
+  client.eachMessage(
+    async ({ content }) => {
+      if (content === "last") done.resolve();
+      else throw new Error(`cannot handle ${content}`);
+    },
+    { onError: (error, { content }) => failures.push(`${content}: ${error}`) },
+  );
+  await client.getMe();
+  for (const content of ["bad", "last"]) await say(ann, chat, content);
+  await done.promise;
+  expect(failures).toEqual(["bad: Error: cannot handle bad"]);
+});

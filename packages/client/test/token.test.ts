@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { groupOf, type Person, people, say } from "../../../tests/support/client.ts";
+import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
+import { type Client, type ClientOptions, createClient, isCallError } from "../src/index.ts";
+import { contents, delivered, online, type TestClient, until } from "./support/clients.ts";
+import { FaultyLine } from "./support/proxy.ts";
+import { equalsServer, loadAll } from "./support/view.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer(noRates);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+function clientWith(options: ClientOptions): TestClient {
+  const pauses = { min: 2, max: 20 };
+  const client = createClient({ url: server.url, reconnectMs: pauses, ...options });
+  return Object.assign(client, { [Symbol.dispose]: () => client.close() });
+}
+
+/** The tokens of somebody, each from a sign-in of its own, and how to end one as its expiry would. */
+function tokensOf(person: Person) {
+  const given: string[] = [];
+  const plain = createClient({ url: server.url });
+  const { username } = person;
+  const password = "correct horse battery";
+  return {
+    given,
+    async next() {
+      const { access_token } = await plain.signIn({ username, password });
+      given.push(access_token);
+      return access_token;
+    },
+    async end() {
+      const last = createClient({ url: server.url, token: given.at(-1) ?? "" });
+      await last.signOut();
+    },
+  };
+}
+
+/** Ann with one message of Bob's on the screen. */
+async function atWork(person: Person, other: Person, options: ClientOptions) {
+  const chat = await groupOf(person, other);
+  await say(other, chat, "first");
+  const client = clientWith(options);
+  await client.connect();
+  await client.model.openChat(chat.id);
+  return { client, chat };
+}
+
+/** Every status and every first message shown from now on. */
+function watched(client: Client, chatId: string) {
+  const statuses = new Set<string>();
+  const firsts = new Set<string | undefined>();
+  client.model.watch("status", () => statuses.add(client.status));
+  client.model.watch(`messages:${chatId}`, () => firsts.add(contents(client, chatId)[0]));
+  return { statuses, firsts };
+}
+
+describe("with getToken", () => {
+  test("another token is asked for when one has ended; the model stays and the outbox waits", async () => {
+    const [ann, bob] = await people(server.url, "ann", "bob");
+    const tokens = tokensOf(ann);
+    const held = Promise.withResolvers<void>();
+    const getToken = async () => {
+      if (tokens.given.length > 0) await held.promise;
+      return tokens.next();
+    };
+    const { client, chat } = await atWork(ann, bob, { getToken });
+    expect(client.token).toBe(tokens.given[0] ?? "");
+    const { statuses, firsts } = watched(client, chat.id);
+
+    await tokens.end();
+    await until(client, "status", () => client.status === "authorizing");
+    client.model.send(chat.id, "written without a token");
+    expect(contents(client, chat.id)).toEqual(["first", "written without a token"]);
+    await say(bob, chat, "second");
+    held.resolve();
+    await delivered(client, chat.id);
+    await online(client);
+    expect(client.token).toBe(tokens.given[1] ?? "");
+    expect(statuses).not.toContain("signed_out");
+    expect([...firsts]).toEqual(["first"]);
+    await loadAll(client);
+    await equalsServer(client, ann);
+    client.close();
+  });
+
+  test("one that rejects, hangs or repeats itself is called again until there is a token", async () => {
+    const [ann, bob] = await people(server.url, "ann", "bob");
+    const tokens = tokensOf(ann);
+    const answers: (() => Promise<string>)[] = [
+      () => Promise.reject(new Error("the sign-on service is down")),
+      () => new Promise(() => {}),
+      async () => tokens.given[0] ?? "",
+    ];
+    let calls = 0;
+    const getToken = () => {
+      const answer = calls++ > 0 && answers.shift();
+      return answer ? answer() : tokens.next();
+    };
+    const { client, chat } = await atWork(ann, bob, { getToken, timeoutMs: 1000 });
+    await tokens.end();
+    await until(client, "status", () => client.status === "authorizing");
+    client.model.send(chat.id, "sent in the end");
+    await delivered(client, chat.id);
+    await online(client);
+    expect(answers).toEqual([]);
+    client.close();
+  });
+
+  test("a token that ends while the line is cut loses nothing", async () => {
+    const [ann, bob] = await people(server.url, "ann", "bob");
+    const tokens = tokensOf(ann);
+    await using line = await FaultyLine.to(server.url);
+    const { client, chat } = await atWork(ann, bob, { url: line.url, getToken: tokens.next });
+    const { statuses } = watched(client, chat.id);
+    for (let round = 0; round < 5; round++) {
+      line.refuse(true);
+      line.cut();
+      await until(client, "status", () => client.status === "offline");
+      client.model.send(chat.id, `mine ${round}`);
+      await say(bob, chat, `theirs ${round}`);
+      await tokens.end();
+      line.calm();
+      await delivered(client, chat.id);
+      await online(client);
+    }
+    expect(contents(client, chat.id)).toHaveLength(11);
+    expect(statuses).not.toContain("signed_out");
+    await loadAll(client);
+    await equalsServer(client, ann);
+    client.close();
+  });
+
+  test("calls over HTTP alone work from the first, and again after an end", async () => {
+    const [ann, bob] = await people(server.url, "ann", "bob");
+    const chat = await groupOf(ann, bob);
+    const tokens = tokensOf(ann);
+    using client = clientWith({ getToken: tokens.next });
+    expect(await client.getMe()).toEqual(ann.account);
+    await tokens.end();
+    client.model.send(chat.id, "sent");
+    expect(await client.getMe()).toEqual(ann.account);
+    const isSent = () => client.model.get(`messages:${chat.id}`).items.length === 0;
+    await until(client, `messages:${chat.id}`, isSent);
+    const { items } = await bob.call("getChatHistory", { chat_id: chat.id });
+    expect(items.map(({ content }) => content)).toEqual(["sent"]);
+    expect(tokens.given).toHaveLength(2);
+  });
+
+  test("a call does not wait for a token for ever, and a closed client asks no more", async () => {
+    let calls = 0;
+    const client = clientWith({
+      timeoutMs: 50,
+      getToken: () => {
+        calls++;
+        return Promise.reject(new Error("no"));
+      },
+    });
+    const failed = await client.getMe().catch((error: unknown) => error);
+    expect(isCallError(failed) && failed.code).toBe("unauthorized");
+    expect(client.status).toBe("authorizing");
+    const connecting = client.connect().catch((error: Error) => error.message);
+    client.close();
+    expect(await connecting).toBe("the client was closed");
+    const before = calls;
+    // Time enough to have asked again.
+    await people(server.url, "ann");
+    expect(calls).toBe(before);
+  });
+
+  test("a token of another account brings that account's model", async () => {
+    const [ann, bob] = await people(server.url, "ann", "bob");
+    const tokens = [tokensOf(ann), tokensOf(bob)] as const;
+    let calls = 0;
+    const getToken = () => (calls++ === 0 ? tokens[0].next() : tokens[1].next());
+    const { client } = await atWork(ann, bob, { getToken });
+    const alone = await groupOf(ann);
+    await until(client, "chats", () => client.model.get("chats").includes(alone.id));
+    await tokens[0].end();
+    await until(client, "me", () => client.model.get("me")?.username === bob.username);
+    await online(client);
+    expect(client.model.get("chats")).not.toContain(alone.id);
+    client.close();
+  });
+});
