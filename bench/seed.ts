@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
 import { masterKeyFile } from "../packages/server/src/security/master-keys.ts";
 import { hashToken, SESSION_MS } from "../packages/server/src/security/tokens.ts";
 import { vault } from "../packages/server/src/security/vault.ts";
@@ -115,6 +116,8 @@ async function addAgents(
       if (!agent) throw new Error("the agent is there already");
       const key = { owner_id: owner.id, provider };
       await tx.setAgentKey({ ...key, sealed: sealing.seal("bench-key", key), tail: "", at });
+      const unlimited = { daily_tokens: null, turns_per_minute: null };
+      await tx.setAgentLimits(agent.id, { ...DEFAULT_LIMITS, ...unlimited });
       await tx.insertMembers(conversation.id, [agent.id], at);
       await tx.setAlwaysOn(conversation.id, agent.id, true);
     });

@@ -11,6 +11,7 @@ import {
   answerTo,
   groupOf,
   grown,
+  liftLimits,
   type Person,
   replyTo,
   type Socket,
@@ -206,6 +207,7 @@ async function rounds(times: number, end: End): Promise<number> {
   const api_key = "key-of-the-owner";
   actor.play(api_key, actor.act);
   await owner.call("setAgentKey", { provider: "claude", api_key });
+  await liftLimits(owner);
   let cut = 0;
   for (let place = 0; place < times; place++) cut += await round(server, actor, owner, place, end);
   await expectNothingReserved(owner.at(server.url));

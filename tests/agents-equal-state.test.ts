@@ -14,6 +14,7 @@ import {
   agentOf,
   answerTo,
   CallFailed,
+  liftLimits,
   type Person,
   people,
   replyTo,
@@ -36,6 +37,7 @@ const [claude, gpt] = [agentOf(ann), agentOf(bob, "gpt")] as const;
 const keys = { claude: "key-of-ann", gpt: "key-of-bob" };
 await ann.call("setAgentKey", { provider: "claude", api_key: keys.claude });
 await bob.call("setAgentKey", { provider: "gpt", api_key: keys.gpt });
+for (const owner of [ann, bob]) await liftLimits(owner);
 
 interface Place {
   chat: Conversation;

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readConfig } from "../packages/server/src/config.ts";
+import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
 import { startServer } from "./support/server.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -51,10 +52,22 @@ test("every setting is documented, and no other", () => {
   expect(settings(read("README.md") + operating)).toEqual(known);
 });
 
+/** The rows of the table under a heading: names and defaults. */
+function documentedDefaults(heading: string): Record<string, unknown> {
+  const [, section = ""] = operating.split(`### ${heading}\n`);
+  const [table = ""] = section.split(/^#/m);
+  const rows = [...table.matchAll(/^\| `(\w+)` +\| `?([^|`]+?)`? +\|/gm)];
+  return Object.fromEntries(
+    rows.map(([, name, value = ""]) => {
+      const figure = value.replaceAll(",", "");
+      return [name, value === "null" ? null : /^\d+$/.test(figure) ? Number(figure) : value];
+    }),
+  );
+}
+
 test("every limit is documented with its default, and no other", () => {
-  const rows = [...operating.matchAll(/^\| `(\w+)` +\| ([\d,]+) +\|/gm)];
-  const documented = rows.map(([, name, value = ""]) => [name, Number(value.replaceAll(",", ""))]);
-  expect(Object.fromEntries(documented)).toEqual(readConfig({}).limits);
+  expect(documentedDefaults("Limits")).toEqual({ ...readConfig({}).limits });
+  expect(documentedDefaults("Limits of agents")).toEqual({ ...DEFAULT_LIMITS });
 });
 
 test("every metric is documented, and no other", async () => {

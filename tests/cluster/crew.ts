@@ -4,7 +4,7 @@ import {
   type Scene,
   startStage,
 } from "../../packages/server/test/support/provider-server.ts";
-import { agentOf, type Person, type Socket, signUp } from "../support/client.ts";
+import { agentOf, liftLimits, type Person, type Socket, signUp } from "../support/client.ts";
 import { type Cluster, startCluster } from "../support/cluster.ts";
 import { noRates } from "../support/server.ts";
 import { History } from "./history.ts";
@@ -79,8 +79,8 @@ export async function gatherCrew(
     const api_key = `key-${Bun.randomUUIDv7()}`;
     stage.play(api_key, slowly(chances(seed)));
     await keeper.person.call("setAgentKey", { provider, api_key });
-    await keeper.person.call("setAgentLimits", { provider, spenders: "participants" });
   }
+  await liftLimits(keeper.person);
   const agents = PROVIDERS.map((provider) => agentOf(keeper.person, provider));
   const usernames = [...persons.slice(1).map(({ username }) => username), ...agents];
   const chats: string[] = [];

@@ -29,11 +29,12 @@ afterAll(async () => {
 });
 
 const MASK = "••••••••";
-const NO_LIMITS = {
+const DEFAULT_LIMITS = {
   spenders: "participants",
-  daily_tokens: null,
+  daily_tokens: 2_000_000,
   chat_daily_tokens: null,
-  turns_per_minute: null,
+  turns_per_minute: 60,
+  waiting_turns: 16,
 } as const;
 
 const agentsOf = async (caller: Pick<Person, "call">) => (await caller.call("getMyAgents")).items;
@@ -60,7 +61,7 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
         key_tail: null,
         model: "model-a",
         instructions: null,
-        limits: NO_LIMITS,
+        limits: DEFAULT_LIMITS,
       },
       {
         provider: "gpt",
@@ -70,7 +71,7 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
         key_tail: null,
         model: "model-o",
         instructions: null,
-        limits: NO_LIMITS,
+        limits: DEFAULT_LIMITS,
       },
     ]);
   });
@@ -234,7 +235,7 @@ describe.each(transports)("setAgentProfile over %s", (transport) => {
       username: agentOf(person),
       key_configured: false,
       key_tail: null,
-      limits: NO_LIMITS,
+      limits: DEFAULT_LIMITS,
       ...given,
     };
     const set = (changes: object) =>
@@ -309,26 +310,39 @@ describe.each(transports)("setAgentLimits over %s", (transport) => {
     await using _ = caller;
     const set = (changes: object) =>
       caller.call("setAgentLimits", { provider: "claude", ...changes });
-    expect(await set({})).toEqual(NO_LIMITS);
+    expect(await set({})).toEqual(DEFAULT_LIMITS);
     expect(await set({ spenders: "owner", daily_tokens: 5000 })).toEqual({
-      ...NO_LIMITS,
+      ...DEFAULT_LIMITS,
       spenders: "owner",
       daily_tokens: 5000,
     });
-    expect(await set({ chat_daily_tokens: 0, turns_per_minute: 3 })).toEqual({
+    expect(await set({ chat_daily_tokens: 0, turns_per_minute: 3, waiting_turns: 1 })).toEqual({
       spenders: "owner",
       daily_tokens: 5000,
       chat_daily_tokens: 0,
       turns_per_minute: 3,
+      waiting_turns: 1,
     });
     expect(await set({ daily_tokens: null, spenders: "participants" })).toEqual({
       spenders: "participants",
       daily_tokens: null,
       chat_daily_tokens: 0,
       turns_per_minute: 3,
+      waiting_turns: 1,
     });
     expect((await claudeOf(caller))?.limits).toEqual(await set({}));
-    expect((await agentsOf(caller))[1]?.limits).toEqual(NO_LIMITS);
+    expect((await agentsOf(caller))[1]?.limits).toEqual(DEFAULT_LIMITS);
+  });
+
+  test("tells limits that were lifted from limits that were never set", async () => {
+    const { caller } = await newcomer(transport);
+    await using _ = caller;
+    const lifted = { daily_tokens: null, turns_per_minute: null };
+    await caller.call("setAgentProfile", { provider: "claude", instructions: "Be kind." });
+    expect((await claudeOf(caller))?.limits).toEqual(DEFAULT_LIMITS);
+    await caller.call("setAgentLimits", { provider: "claude", ...lifted });
+    await caller.call("setAgentProfile", { provider: "claude", instructions: null });
+    expect((await claudeOf(caller))?.limits).toEqual({ ...DEFAULT_LIMITS, ...lifted });
   });
 
   test("leaves name, model and instructions, as they leave the limits", async () => {
@@ -340,7 +354,7 @@ describe.each(transports)("setAgentLimits over %s", (transport) => {
     await caller.call("setAgentLimits", { provider: "claude", turns_per_minute: 2 });
     expect(await claudeOf(caller)).toMatchObject({
       ...given,
-      limits: { ...NO_LIMITS, daily_tokens: 7, turns_per_minute: 2 },
+      limits: { ...DEFAULT_LIMITS, daily_tokens: 7, turns_per_minute: 2 },
     });
   });
 
@@ -351,6 +365,7 @@ describe.each(transports)("setAgentLimits over %s", (transport) => {
       ...numbers.flatMap((field) =>
         [-1, 1.5, "5", true, 2 ** 53, {}].map((value): [string, unknown] => [field, value]),
       ),
+      ...[0, 101, 1.5, "5", true].map((value): [string, unknown] => ["waiting_turns", value]),
       ...["everyone", "", null, 5].map((value): [string, unknown] => ["spenders", value]),
     ];
     for (const [field, value] of wrong) {
@@ -359,7 +374,7 @@ describe.each(transports)("setAgentLimits over %s", (transport) => {
       expect([field, value, failed.code]).toEqual([field, value, "bad_request"]);
       expect(Object.keys(failed.parameters?.fields ?? {})).toEqual([field]);
     }
-    expect((await claudeOf(caller))?.limits).toEqual(NO_LIMITS);
+    expect((await claudeOf(caller))?.limits).toEqual(DEFAULT_LIMITS);
   });
 });
 

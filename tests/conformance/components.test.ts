@@ -12,6 +12,7 @@ import {
   type Caller,
   failure,
   groupOf,
+  liftLimits,
   outcome,
   people,
   replyTo,
@@ -32,6 +33,7 @@ afterAll(async () => {
 const KEY = "key-of-alice";
 stage.play(KEY, answers('<button action="refresh">Refresh</button>'));
 await alice.call("setAgentKey", { provider: "claude", api_key: KEY });
+await liftLimits(alice);
 
 /** A group of alice and bob with a message of alice's agent in it. */
 async function component() {

@@ -290,29 +290,6 @@ describe("who answers what", () => {
 });
 
 describe("turns of one agent", () => {
-  test("come one at a time in a conversation, and one answers all that waited", async () => {
-    await using here = await place();
-    const { chat, key, reader, ask } = here;
-    const { trigger, call } = await begun(here);
-    const waiting: Message[] = [];
-    for (const words of ["one", "two", "three"]) waiting.push(await ask(words));
-    await say(carol, chat, "by the way");
-    expect(stage.calls(key)).toHaveLength(1);
-    await finish(call, "lo");
-    await answerTo(reader, trigger);
-    const next = await stage.next(key);
-    for (const words of ["Hel", "one", "two", "three", "by the way"]) {
-      expect(JSON.stringify(bodyOf(next).messages)).toContain(words);
-    }
-    await finish(next, "To all three.");
-    const answer = await answerTo(reader, waiting[2] as Message);
-    expect(answer.content).toBe("To all three.");
-    await expectQuiet(chat);
-    expect(stage.calls(key)).toHaveLength(2);
-    const { items } = await bob.call("getChatHistory", { chat_id: chat.id });
-    expect(items.filter(({ turn }) => turn !== null)).toHaveLength(2);
-  });
-
   test("run side by side in different conversations", async () => {
     await using one = await place();
     const other = await groupOf(alice, bob, { username: one.agent });

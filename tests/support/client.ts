@@ -187,6 +187,13 @@ export const groupOf = (creator: Person, ...others: { username: string }[]) =>
 export const say = (person: Pick<Person, "call">, chat: { id: string }, content: string) =>
   person.call("sendMessage", { chat_id: chat.id, content });
 
+/** For agents that answer more often than new ones may. */
+export async function liftLimits(person: Pick<Person, "call">): Promise<void> {
+  for (const provider of ["claude", "gpt"]) {
+    await person.call("setAgentLimits", { provider, daily_tokens: null, turns_per_minute: null });
+  }
+}
+
 /** The username of somebody's agent. */
 export const agentOf = ({ username }: { username: string }, provider = "claude") =>
   `${username}:${provider}`;

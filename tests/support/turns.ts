@@ -5,7 +5,16 @@ import {
   providersAt,
   startStage,
 } from "../../packages/server/test/support/provider-server.ts";
-import { agentOf, groupOf, type Person, people, replyTo, type Socket, say } from "./client.ts";
+import {
+  agentOf,
+  groupOf,
+  liftLimits,
+  type Person,
+  people,
+  replyTo,
+  type Socket,
+  say,
+} from "./client.ts";
 import { noRates, startServer } from "./server.ts";
 
 type Stage = Awaited<ReturnType<typeof startStage>>;
@@ -29,6 +38,7 @@ export async function startTurns() {
   });
   const [alice, bob, carol, dave] = await people(server.url, "alice", "bob", "carol", "dave");
   const cast: Cast = { alice, bob, carol, dave };
+  for (const person of Object.values(cast)) await liftLimits(person);
   return {
     stage,
     server,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Person, people } from "../../../tests/support/client.ts";
+import { liftLimits, type Person, people } from "../../../tests/support/client.ts";
 import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
 import type { Client } from "../src/index.ts";
 import { clientOf, connected, memoryStorage, online, type TestClient } from "./support/clients.ts";
@@ -18,6 +18,7 @@ beforeAll(async () => {
   server = await startServer(noRates);
   crowd = await people(server.url, "ann", "bob", "cat");
   await crowd[0]?.call("setAgentKey", { provider: "claude", api_key: "sandbox-1234567890" });
+  if (crowd[0]) await liftLimits(crowd[0]);
   longChat = await startChat("Long", 240);
   const history = { chat_id: longChat, limit: 100 };
   const { items = [] } = (await crowd[0]?.call("getChatHistory", history)) ?? {};

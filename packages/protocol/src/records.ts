@@ -164,6 +164,10 @@ export const AgentLimits = record("AgentLimits", {
   daily_tokens: z.int().nullable(),
   chat_daily_tokens: z.int().nullable().meta({ description: "In each conversation." }),
   turns_per_minute: z.int().nullable(),
+  waiting_turns: z.int().meta({
+    description:
+      "How many turns may wait in each conversation; a further trigger is folded into the last of them.",
+  }),
 });
 export type AgentLimits = z.infer<typeof AgentLimits>;
 

@@ -23,17 +23,32 @@ export async function queueTurns(
   if (conversation.agent_count === 0) return;
   const agents = await tx.conversationAgents(conversation.id);
   const answering = dispatch({ sender, mentions: message.mentions }, conversation, agents);
-  for (const { agent_id, refusal } of answering) {
+  for (const { agent_id, refusal, waiting_turns } of answering) {
     await tx.queueTurn({
       agent_id,
       conversation_id: conversation.id,
       trigger_uuid: message.id,
       open_ended: true,
       refusal,
+      most_waiting: waiting_turns,
       at: Date.now(),
     });
   }
   if (answering.length > 0) tx.emit({ queuedTurns: true });
+}
+
+/** Drops the waiting turns of messages that were deleted, all but those that answer others too. */
+export async function dropTurnsOf(
+  tx: WriteTx,
+  conversation: ConversationRecord,
+  messageIds: readonly string[],
+): Promise<void> {
+  if (conversation.agent_count === 0) return;
+  const unasked = (await tx.openTurns(conversation.id)).filter(
+    ({ status, folded, trigger_uuid }) =>
+      status === "waiting" && !folded && messageIds.includes(trigger_uuid),
+  );
+  await tx.dropTurns(unasked.map(({ id }) => id));
 }
 
 /** Gives a claimed turn its place in the conversation: an empty message, to be filled. */

@@ -18,6 +18,7 @@ const agent = (
   },
   always_on: false,
   spenders: "participants",
+  waiting_turns: 16,
   ...changes,
 });
 

@@ -6,6 +6,7 @@ import { selfSigned } from "../../../tests/support/certificate.ts";
 import { startPostgres, type TestPostgres } from "../../../tests/support/postgres.ts";
 import { type Announcement, uncounted } from "../src/announcement.ts";
 import { readConfig } from "../src/config.ts";
+import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import { authenticator } from "../src/security/authenticate.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
@@ -97,6 +98,32 @@ describe("the schema", () => {
     expect(new Set(cluster.stores.map(({ installation }) => installation)).size).toBe(1);
     const [row] = await execute(cluster.url, "SELECT version FROM schema_version");
     expect(Number(row?.version)).toBe(migrations.length);
+  });
+
+  test("keeps the limits of agents that had any, and gives the others the defaults", async () => {
+    const database = await postgres.database();
+    const before = migrations.findIndex((migration) => migration.includes("limits_set"));
+    for (const migration of migrations.slice(0, before)) await execute(database.url, migration);
+    await execute(
+      database.url,
+      `CREATE TABLE schema_version (one boolean PRIMARY KEY, version bigint NOT NULL,
+         installation uuid NOT NULL);
+       INSERT INTO schema_version VALUES (true, ${before}, '${Bun.randomUUIDv7()}');
+       INSERT INTO accounts (id, username, kind, display_name, owner_id, provider, created_at)
+         VALUES (1, 'alice', 'human', 'Alice', NULL, NULL, 0),
+           (2, 'alice:claude', 'agent', 'Claude', 1, 'claude', 0),
+           (3, 'alice:gpt', 'agent', 'GPT', 1, 'gpt', 0);
+       INSERT INTO agents (account_id, model, turns_per_minute)
+         VALUES (2, NULL, 5), (3, 'large', NULL)`,
+    );
+    const store = await open(database.url);
+    const agents = await store.read((tx) => tx.agents(1));
+    expect(agents.map(({ limits }) => limits)).toEqual([
+      { ...DEFAULT_LIMITS, daily_tokens: null, turns_per_minute: 5 },
+      DEFAULT_LIMITS,
+    ]);
+    await store.close();
+    await database.drop();
   });
 
   test("of a newer version is refused", async () => {

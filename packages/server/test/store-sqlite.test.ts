@@ -15,6 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Announcement } from "../src/announcement.ts";
+import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import { connection } from "../src/store/sqlite/connection.ts";
 import { groupWriter } from "../src/store/sqlite/group.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
@@ -127,6 +128,27 @@ describe("the schema", () => {
     const place = await withStore(files.database, conversation);
     await withStore(files.database, (store) => sayAll(store, place, "hello"));
     expect(versionOf(files.database)).toBe(migrations.length);
+  });
+
+  test("keeps the limits of agents that had any, and gives the others the defaults", async () => {
+    using files = folder();
+    const before = migrations.findIndex((migration) => migration.includes("limits_set"));
+    const db = new Database(files.database);
+    for (const migration of migrations.slice(0, before)) db.run(migration);
+    db.run(`INSERT INTO accounts (id, username, kind, display_name, created_at)
+      VALUES (1, 'alice', 'human', 'Alice', 0)`);
+    db.run(`INSERT INTO accounts (id, username, kind, display_name, owner_id, provider, created_at)
+      VALUES (2, 'alice:claude', 'agent', 'Claude', 1, 'claude', 0),
+        (3, 'alice:gpt', 'agent', 'GPT', 1, 'gpt', 0)`);
+    db.run("INSERT INTO agents (account_id, model, turns_per_minute) VALUES (2, NULL, 5)");
+    db.run("INSERT INTO agents (account_id, model) VALUES (3, 'large')");
+    db.run(`PRAGMA user_version = ${before}`);
+    db.close();
+    const agents = await withStore(files.database, (store) => store.read((tx) => tx.agents(1)));
+    expect(agents.map(({ limits }) => limits)).toEqual([
+      { ...DEFAULT_LIMITS, daily_tokens: null, turns_per_minute: 5 },
+      DEFAULT_LIMITS,
+    ]);
   });
 
   test("of a newer version is refused, and the file is left alone", async () => {

@@ -72,13 +72,15 @@ export const setAgentProfile = operation({
 export const setAgentLimits = operation({
   name: "setAgentLimits",
   socket: "agents.set_limits",
-  summary: "Decides who may spend the key and how much; null lifts a limit.",
+  summary:
+    "Decides who may spend the key and how much; null lifts a limit, all but `waiting_turns`.",
   input: z.object({
     provider,
     spenders: z.enum(["owner", "participants"]).optional(),
     daily_tokens: tokenLimit,
     chat_daily_tokens: tokenLimit,
     turns_per_minute: tokenLimit,
+    waiting_turns: z.int().min(1).max(100).optional(),
   }),
   output: AgentLimits,
 });

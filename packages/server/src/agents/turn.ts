@@ -2,7 +2,14 @@ import type { Turn } from "@parley/protocol";
 import type { Provider } from "../config.ts";
 import { grant } from "../rules/budget.ts";
 import { type ModelContext, modelContext } from "../rules/context.ts";
-import { type AgentRecord, type Store, type TurnRecord, Unavailable } from "../store/store.ts";
+import {
+  type AgentRecord,
+  type ConversationRecord,
+  type ReadTx,
+  type Store,
+  type TurnRecord,
+  Unavailable,
+} from "../store/store.ts";
 import { type Ending, endTurn } from "../turns.ts";
 import type { Deltas } from "./deltas.ts";
 import { carrierOf, type KeyServices, keyMissing, storedKey } from "./keys.ts";
@@ -20,6 +27,8 @@ export interface TurnServices extends KeyServices {
 
 /** How many of the latest messages are looked at; the token budget keeps fewer. */
 const LOOKED_AT = 400;
+/** How far beyond a message the answers to earlier ones are looked for. */
+const LATER_ANSWERS = 1000;
 /** Between tries to end a turn while the store is away. */
 const PAUSE_MS = 500;
 
@@ -100,6 +109,7 @@ async function prepare(
       );
     }
     if (agent.sealed_key === null) throw keyMissing(agent);
+    const upTo = await endOfContext(tx, turn, conversation);
     const context = modelContext({
       agent: agent.account,
       owner: agent.owner,
@@ -109,7 +119,12 @@ async function prepare(
       messages: await tx.contextMessages({
         conversationId: conversation.id,
         viewerId: agent.owner.id,
-        upTo: turn.open_ended ? conversation.seq : turn.trigger_seq,
+        upTo,
+        answers: {
+          agentId: turn.agent.id,
+          upTo: upTo + LATER_ANSWERS,
+          toBefore: turn.trigger_seq,
+        },
         limit: LOOKED_AT,
       }),
       context_tokens: provider.context_tokens,
@@ -131,6 +146,23 @@ async function prepare(
     });
     return { turn, agent, provider, context, max_output_tokens };
   });
+}
+
+/** A turn is asked with everything up to the next message that has a turn of its own. */
+async function endOfContext(
+  tx: ReadTx,
+  turn: TurnRecord,
+  conversation: ConversationRecord,
+): Promise<number> {
+  if (!turn.open_ended) return turn.trigger_seq;
+  const later = (await tx.openTurns(conversation.id)).filter(
+    ({ agent, status, open_ended, trigger_seq }) =>
+      agent.id === turn.agent.id &&
+      status === "waiting" &&
+      open_ended &&
+      trigger_seq > turn.trigger_seq,
+  );
+  return Math.min(conversation.seq, ...later.map(({ trigger_seq }) => trigger_seq - 1));
 }
 
 async function answer(

@@ -93,12 +93,23 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
     const seats = await tx.conversationAgents(turn.conversation_id);
     const seat = seats.find(({ account }) => account.id === turn.agent.id);
     if (!seat) throw conflict("the agent is no longer in this conversation");
+    const open = await tx.openTurns(turn.conversation_id);
+    const waiting = open.filter(
+      ({ agent, status }) => agent.id === turn.agent.id && status === "waiting",
+    );
+    if (waiting.some((each) => !each.open_ended && each.trigger_uuid === turn.trigger_uuid)) {
+      throw conflict("the answer is about to be repeated already");
+    }
+    if (waiting.length >= seat.waiting_turns) {
+      throw conflict("too many answers of this agent wait in this conversation");
+    }
     await tx.queueTurn({
       agent_id: turn.agent.id,
       conversation_id: turn.conversation_id,
       trigger_uuid: turn.trigger_uuid,
       open_ended: false,
       refusal: spendingRefusal(seat, caller.account),
+      most_waiting: seat.waiting_turns,
       at: Date.now(),
     });
     tx.emit({ queuedTurns: true });

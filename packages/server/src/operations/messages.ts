@@ -15,7 +15,7 @@ import type {
   ReadTx,
   TurnRecord,
 } from "../store/store.ts";
-import { queueTurns, stopTurns } from "../turns.ts";
+import { dropTurnsOf, queueTurns, stopTurns } from "../turns.ts";
 
 const searchCursor = cursorOf(z.int());
 /** Broadcasts show nobody's own reactions. */
@@ -107,6 +107,7 @@ const deleteMessages = bind(operations.deleteMessages, ({ store, caller }, input
     if (messages.length === 0) return;
     const seq = await tx.deleteMessages(messages, Date.now());
     const ids = messages.map(({ uuid }) => uuid);
+    await dropTurnsOf(tx, conversation, ids);
     tx.emit(
       counted(
         "events.messageDeleted",

@@ -145,7 +145,9 @@ const agents = () => html`
 ${list(
   "In a direct conversation with its owner an agent answers every message. In a group it answers when mentioned by its handle, `@<owner>:<provider>`, or every human message where it is set to always on.",
   "`testAgentKey` asks the agent's model for a word and says whether the key works, before or after it is stored. It costs a few tokens, which no usage figure counts, and can be called ten times a minute.",
-  "Agents never start agents. While an agent streams, what would start it again waits, and is then answered by one turn.",
+  "Agents never start agents. Every message that triggers an agent gets an answer of its own, one at a time in each conversation and in order, each answer knowing those before it. At most `waiting_turns` of them wait (see `setAgentLimits`); beyond that the last one answers the further messages too.",
+  "A new agent may use 2,000,000 tokens a day and answer 60 times a minute, and up to 16 of its turns wait in each conversation. `setAgentLimits` changes or lifts these limits.",
+  "`retryAgentTurn` answers the same message once more, as it reads by then. One such turn may wait for each message; a second one is a `conflict`.",
   "The order on the wire: `events.typing` (true) and `events.messageNew` (empty), any number of `events.messageDelta`, `events.messageComplete`, `events.typing` (false). The deltas together are exactly the final content, and none splits a character.",
   "A turn that fails ends as a message whose `turn.status` is `failed`, with a sentence a person can act on and one of these codes in `turn.error`:",
 )}

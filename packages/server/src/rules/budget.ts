@@ -1,3 +1,14 @@
+import type { AgentLimits } from "@parley/protocol";
+
+/** The limits of an agent whose owner has set none: generous for people, finite for accidents. */
+export const DEFAULT_LIMITS: AgentLimits = {
+  spenders: "participants",
+  daily_tokens: 2_000_000,
+  chat_daily_tokens: null,
+  turns_per_minute: 60,
+  waiting_turns: 16,
+};
+
 export interface BudgetLimits {
   readonly daily_tokens: number | null;
   readonly chat_daily_tokens: number | null;

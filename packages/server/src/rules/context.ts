@@ -107,10 +107,11 @@ interface Line {
 }
 
 /** As many of the latest messages as fit, and the very latest in any case, oldest first. */
-function newest({ messages, agent }: ContextInput, room: number): Line[] {
+function newest(input: ContextInput, room: number): Line[] {
+  const { agent } = input;
   const kept: Line[] = [];
   let left = room;
-  for (const message of messages) {
+  for (const message of asDialogue(input).toReversed()) {
     if (!isSaid(message)) continue;
     const line = lineOf(message, agent);
     left -= line.tokens;
@@ -119,6 +120,23 @@ function newest({ messages, agent }: ContextInput, room: number): Line[] {
   }
   const first = kept.findIndex(({ role }) => role === "user");
   return first < 0 ? [] : kept.slice(first);
+}
+
+/**
+ * Oldest first, each of the agent's answers right after the message that it answers: it was given
+ * without knowledge of what others had written meanwhile.
+ */
+function asDialogue({ messages, agent }: ContextInput): Message[] {
+  const inOrder = messages.toReversed();
+  const known = new Set(inOrder.map(({ id }) => id));
+  const triggerOf = ({ sender, turn }: Message) =>
+    sender.username === agent.username && turn && known.has(turn.triggered_by)
+      ? turn.triggered_by
+      : null;
+  const answers = Map.groupBy(inOrder, triggerOf);
+  return inOrder
+    .filter((message) => triggerOf(message) === null)
+    .flatMap((message) => [message, ...(answers.get(message.id) ?? [])]);
 }
 
 /** A turn that failed before it said anything left only our own words about it. */

@@ -7,12 +7,15 @@ export interface Candidate {
   };
   readonly always_on: boolean;
   readonly spenders: "owner" | "participants";
+  readonly waiting_turns: number;
 }
 
 export interface Dispatched {
   readonly agent_id: number;
   /** Why it must not call its provider, if it must not. */
   readonly refusal: string | null;
+  /** How many of its turns may wait in the conversation. */
+  readonly waiting_turns: number;
 }
 
 /**
@@ -29,12 +32,12 @@ export function dispatch(
   agents: readonly Candidate[],
 ): Dispatched[] {
   if (message.sender.kind !== "human") return [];
-  return agents.flatMap<Dispatched>(({ account, always_on, spenders }) => {
+  return agents.flatMap<Dispatched>(({ account, always_on, spenders, waiting_turns }) => {
     const asked = conversation.kind === "direct" || message.mentions.includes(account.username);
     if (!asked && !always_on) return [];
     const refusal = spendingRefusal({ account, spenders }, message.sender);
     // Somebody who asked is told why not; somebody who only talked is not bothered.
-    return asked || refusal === null ? [{ agent_id: account.id, refusal }] : [];
+    return asked || refusal === null ? [{ agent_id: account.id, refusal, waiting_turns }] : [];
   });
 }
 

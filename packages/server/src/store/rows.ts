@@ -11,6 +11,7 @@ import type {
   Turn,
 } from "@parley/protocol";
 import { publicAccount } from "../account.ts";
+import { DEFAULT_LIMITS } from "../rules/budget.ts";
 import type {
   AccountRecord,
   AgentRecord,
@@ -31,11 +32,15 @@ export const NOBODY = -1;
 /** The columns of an account, under the name `a`. */
 export const ACCOUNT = "a.id, a.username, a.kind, a.display_name, a.owner_id, a.provider";
 
+/** What a conversation needs to know of an agent's limits, under the name `g`. */
+export const SEAT_LIMITS = `coalesce(g.spenders, '${DEFAULT_LIMITS.spenders}') AS spenders,
+  coalesce(g.waiting_turns, ${DEFAULT_LIMITS.waiting_turns}) AS waiting_turns`;
+
 /** An agent with its owner, what the owner has set, and its key. */
 export const AGENT = `SELECT ${ACCOUNT}, o.username AS owner_username,
     o.display_name AS owner_display_name, g.model, g.instructions,
-    coalesce(g.spenders, 'participants') AS spenders, g.daily_tokens, g.chat_daily_tokens,
-    g.turns_per_minute, k.sealed AS sealed_key, k.tail AS key_tail
+    g.limits_set, g.spenders, g.daily_tokens, g.chat_daily_tokens, g.turns_per_minute,
+    g.waiting_turns, k.sealed AS sealed_key, k.tail AS key_tail
   FROM accounts a
   JOIN accounts o ON o.id = a.owner_id
   LEFT JOIN agents g ON g.account_id = a.id
@@ -51,6 +56,8 @@ export const pairKey = ([one, other]: readonly [number, number]) =>
 
 export type AgentRow = AccountRecord &
   AgentLimits & {
+    /** Null for an agent that was never touched. */
+    limits_set: boolean | number | null;
     model: string | null;
     instructions: string | null;
     sealed_key: string | null;
@@ -73,12 +80,15 @@ export function toAgent(row: AgentRow): AgentRecord {
     },
     model: row.model,
     instructions: row.instructions,
-    limits: {
-      spenders: row.spenders,
-      daily_tokens: row.daily_tokens,
-      chat_daily_tokens: row.chat_daily_tokens,
-      turns_per_minute: row.turns_per_minute,
-    },
+    limits: row.limits_set
+      ? {
+          spenders: row.spenders,
+          daily_tokens: row.daily_tokens,
+          chat_daily_tokens: row.chat_daily_tokens,
+          turns_per_minute: row.turns_per_minute,
+          waiting_turns: row.waiting_turns,
+        }
+      : DEFAULT_LIMITS,
     sealed_key: row.sealed_key,
     key_tail: row.key_tail,
   };

@@ -188,7 +188,10 @@ export interface ReadTx {
   openTurns(conversationId: number): Awaitable<TurnRecord[]>;
   /** What a streaming message has so far. */
   streamed(messageId: number): Awaitable<string>;
-  /** Finalized messages that an agent's owner can see, the newest first. */
+  /**
+   * Finalized messages that an agent's owner can see, the newest first: those up to a place, and
+   * the agent's later answers to messages before the one that it is about to answer.
+   */
   contextMessages(query: ContextQuery): Awaitable<Message[]>;
   spending(agentId: number, conversationId: number, now: number): Awaitable<Spending>;
   usage(ownerId: number, since: number | null, until: number | null): Awaitable<UsageRow[]>;
@@ -263,7 +266,10 @@ export interface WriteTx extends ReadTx {
   setAgentLimits(accountId: number, limits: AgentLimits): Awaitable<void>;
   setAlwaysOn(conversationId: number, accountId: number, alwaysOn: boolean): Awaitable<void>;
 
-  /** Records that an agent is to answer. An open-ended turn that still waits takes the new trigger. */
+  /**
+   * Records that an agent is to answer. Once `most_waiting` turns of the agent wait in the
+   * conversation, the last of them that is open-ended, and refused alike, takes the new trigger.
+   */
   queueTurn(turn: NewTurn): Awaitable<void>;
   /** Drops turns that wait. */
   dropTurns(ids: readonly number[]): Awaitable<void>;
@@ -312,6 +318,7 @@ export interface AgentSeat {
   readonly account: AccountRecord;
   readonly always_on: boolean;
   readonly spenders: AgentLimits["spenders"];
+  readonly waiting_turns: number;
 }
 
 export interface SealedKey {
@@ -331,6 +338,8 @@ export interface TurnRecord {
   readonly trigger_deleted: boolean;
   /** Answers whatever has been said when it begins; one that is not answers its trigger again. */
   readonly open_ended: boolean;
+  /** Whether it took the place of earlier triggers, which it answers too. */
+  readonly folded: boolean;
   readonly refusal: string | null;
   readonly status: "waiting" | "running" | FinishedTurn["status"];
   /** Which node runs it. */
@@ -369,6 +378,7 @@ export interface NewTurn {
   trigger_uuid: string;
   open_ended: boolean;
   refusal: string | null;
+  most_waiting: number;
   at: number;
 }
 
@@ -401,6 +411,8 @@ export interface ContextQuery {
   viewerId: number;
   /** Messages up to this place. */
   upTo: number;
+  /** Answers that come later, up to this place, to messages before that one. */
+  answers: { agentId: number; upTo: number; toBefore: number };
   limit: number;
 }
 

@@ -44,6 +44,7 @@ export function LimitsForm({ agent }: { agent: AgentProfile }) {
             daily_tokens: figure("daily_tokens"),
             chat_daily_tokens: figure("chat_daily_tokens"),
             turns_per_minute: figure("turns_per_minute"),
+            waiting_turns: Number(text("waiting_turns")),
           });
           await client.model.refreshAgents();
         });
@@ -65,6 +66,18 @@ export function LimitsForm({ agent }: { agent: AgentProfile }) {
             defaultValue={agent.limits[name] ?? ""}
           />
         ))}
+        <TextField
+          label="Messages that may wait for an answer"
+          hint="Beyond this many, the last ones share an answer."
+          name="waiting_turns"
+          type="number"
+          inputMode="numeric"
+          min={1}
+          max={100}
+          step={1}
+          required
+          defaultValue={agent.limits.waiting_turns}
+        />
       </div>
       <SaveRow {...action} />
     </Form>

@@ -1,9 +1,9 @@
-import type { AgentLimits, UsageRow } from "@parley/protocol";
-import { ACCOUNT, AGENT, type AgentRow, dayOf, toAgent } from "../rows.ts";
-import type { AccountRecord, SealedKey } from "../store.ts";
+import type { UsageRow } from "@parley/protocol";
+import { ACCOUNT, AGENT, type AgentRow, dayOf, SEAT_LIMITS, toAgent } from "../rows.ts";
+import type { AccountRecord, AgentSeat, SealedKey } from "../store.ts";
 import type { Methods } from "./unit.ts";
 
-type SeatRow = AccountRecord & { always_on: boolean; spenders: AgentLimits["spenders"] };
+type SeatRow = AccountRecord & Omit<AgentSeat, "account">;
 
 export const agentReads: Methods<
   "agents" | "agent" | "conversationAgents" | "sealedKeys" | "spending" | "usage"
@@ -21,13 +21,18 @@ export const agentReads: Methods<
   },
   conversationAgents: async (unit, conversationId) => {
     const rows = await unit.all<SeatRow>(
-      `SELECT ${ACCOUNT}, m.always_on, coalesce(g.spenders, 'participants') AS spenders
+      `SELECT ${ACCOUNT}, m.always_on, ${SEAT_LIMITS}
        FROM members m JOIN accounts a ON a.id = m.account_id AND a.kind = 'agent'
        LEFT JOIN agents g ON g.account_id = a.id
        WHERE m.conversation_id = $1 ORDER BY m.position`,
       conversationId,
     );
-    return rows.map(({ always_on, spenders, ...account }) => ({ account, always_on, spenders }));
+    return rows.map(({ always_on, spenders, waiting_turns, ...account }) => ({
+      account,
+      always_on,
+      spenders,
+      waiting_turns,
+    }));
   },
   sealedKeys: (unit) => unit.all<SealedKey>("SELECT owner_id, provider, sealed FROM agent_keys"),
   spending: async (unit, agentId, conversationId, now) => {
@@ -117,16 +122,17 @@ export const agentWrites: Methods<
   },
   setAgentLimits: async (unit, accountId, limits) => {
     await unit.change(
-      `INSERT INTO agents (account_id, spenders, daily_tokens, chat_daily_tokens, turns_per_minute)
-       VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT (account_id) DO UPDATE SET spenders = excluded.spenders,
+      `INSERT INTO agents (account_id, limits_set, spenders, daily_tokens, chat_daily_tokens,
+         turns_per_minute, waiting_turns) VALUES ($1, true, $2, $3, $4, $5, $6)
+       ON CONFLICT (account_id) DO UPDATE SET limits_set = true, spenders = excluded.spenders,
          daily_tokens = excluded.daily_tokens, chat_daily_tokens = excluded.chat_daily_tokens,
-         turns_per_minute = excluded.turns_per_minute`,
+         turns_per_minute = excluded.turns_per_minute, waiting_turns = excluded.waiting_turns`,
       accountId,
       limits.spenders,
       limits.daily_tokens,
       limits.chat_daily_tokens,
       limits.turns_per_minute,
+      limits.waiting_turns,
     );
   },
   setAlwaysOn: async (unit, conversationId, accountId, alwaysOn) => {

@@ -213,15 +213,28 @@ export const messageReads: Reads = {
     return { items: await assemble(unit, items, viewerId), has_more: rows.length > limit };
   },
   updates,
-  contextMessages: async (unit, { conversationId, viewerId, upTo, limit }) => {
-    const rows = await unit.all<ViewRow>(
-      `${LIVE} AND m.seq <= $3 AND m.finalized_at IS NOT NULL ORDER BY m.seq DESC LIMIT $4`,
-      conversationId,
-      viewerId,
-      upTo,
-      limit,
-    );
-    return assemble(unit, rows, viewerId);
+  contextMessages: async (unit, { conversationId, viewerId, upTo, answers, limit }) => {
+    const [later, rows] = await Promise.all([
+      unit.all<ViewRow>(
+        `${LIVE} AND m.seq > $3 AND m.seq <= $4 AND m.finalized_at IS NOT NULL AND m.sender_id = $5
+         AND EXISTS (SELECT 1 FROM turns t JOIN messages g ON g.id = t.trigger_id
+           WHERE t.message_id = m.id AND g.seq < $6) ORDER BY m.seq DESC`,
+        conversationId,
+        viewerId,
+        upTo,
+        answers.upTo,
+        answers.agentId,
+        answers.toBefore,
+      ),
+      unit.all<ViewRow>(
+        `${LIVE} AND m.seq <= $3 AND m.finalized_at IS NOT NULL ORDER BY m.seq DESC LIMIT $4`,
+        conversationId,
+        viewerId,
+        upTo,
+        limit,
+      ),
+    ]);
+    return assemble(unit, [...later, ...rows], viewerId);
   },
 };
 

@@ -254,4 +254,14 @@ export const migrations: readonly string[] = [
   ALTER TABLE sessions ADD COLUMN network text COLLATE "C";
   CREATE INDEX sessions_by_end ON sessions (expires_at);
   `,
+  `
+  -- Whether the limits were set, or are the defaults. Limits of an earlier version that were set to
+  -- nothing at all cannot be told from limits that were never set.
+  ALTER TABLE agents ADD COLUMN limits_set boolean NOT NULL DEFAULT false;
+  UPDATE agents SET limits_set = true WHERE spenders <> 'participants'
+    OR daily_tokens IS NOT NULL OR chat_daily_tokens IS NOT NULL OR turns_per_minute IS NOT NULL;
+  ALTER TABLE agents ADD COLUMN waiting_turns bigint NOT NULL DEFAULT 16;
+  -- Whether it took the place of earlier triggers, which it answers too.
+  ALTER TABLE turns ADD COLUMN folded boolean NOT NULL DEFAULT false;
+  `,
 ];

@@ -7,7 +7,7 @@ import { list, type Methods, NOW, type Unit } from "./unit.ts";
 
 const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation_uuid,
     g.uuid AS trigger_uuid, g.seq AS trigger_seq, g.sender_id AS trigger_sender_id,
-    g.deleted_at IS NOT NULL AS trigger_deleted, t.open_ended, t.refusal, t.status, t.node,
+    g.deleted_at IS NOT NULL AS trigger_deleted, t.open_ended, t.folded, t.refusal, t.status, t.node,
     t.message_id, m.uuid AS message_uuid, t.model, t.error, t.context_ids, t.reserved,
     t.estimated_input, t.tries, t.started_at, t.first_token_at, t.finished_at, t.input_tokens,
     t.output_tokens, ${ACCOUNT}
@@ -78,16 +78,21 @@ type Writes = Methods<
 >;
 
 export const turnWrites: Writes = {
-  queueTurn: async (unit, { agent_id, conversation_id, trigger_uuid, open_ended, refusal, at }) => {
+  queueTurn: async (unit, turn) => {
+    const { agent_id, conversation_id, trigger_uuid, open_ended, refusal, at } = turn;
     await unit.own(conversation_id);
-    if (open_ended && refusal === null) {
+    if (open_ended) {
       const { count } = await unit.change(
-        `UPDATE turns SET trigger_id = (SELECT id FROM messages WHERE uuid = $3)
-         WHERE agent_id = $1 AND conversation_id = $2 AND status = 'waiting' AND open_ended
-           AND refusal IS NULL AND message_id IS NULL`,
+        `UPDATE turns SET folded = true, trigger_id = (SELECT id FROM messages WHERE uuid = $3)
+         WHERE id = (SELECT max(id) FROM turns WHERE agent_id = $1 AND conversation_id = $2
+             AND status = 'waiting' AND open_ended AND refusal IS NOT DISTINCT FROM $4)
+           AND (SELECT count(*) FROM turns WHERE agent_id = $1 AND conversation_id = $2
+             AND status = 'waiting') >= $5`,
         agent_id,
         conversation_id,
         trigger_uuid,
+        refusal,
+        turn.most_waiting,
       );
       if (count > 0) return;
     }

@@ -1,6 +1,6 @@
-import type { AgentLimits, UsageRow } from "@parley/protocol";
-import { ACCOUNT, AGENT, type AgentRow, dayOf, toAgent } from "../rows.ts";
-import type { AccountRecord, ReadTx, SealedKey, WriteTx } from "../store.ts";
+import type { UsageRow } from "@parley/protocol";
+import { ACCOUNT, AGENT, type AgentRow, dayOf, SEAT_LIMITS, toAgent } from "../rows.ts";
+import type { AccountRecord, AgentSeat, ReadTx, SealedKey, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
 type Reads = Pick<
@@ -17,11 +17,16 @@ type Writes = Pick<
   | "setAlwaysOn"
 >;
 
+type SeatRow = AccountRecord & { always_on: number } & Pick<
+    AgentSeat,
+    "spenders" | "waiting_turns"
+  >;
+
 export function agentReads(db: Connection): Reads {
   const byOwner = db.query<AgentRow>(`${AGENT} WHERE a.owner_id = ? ORDER BY a.provider`);
   const byId = db.query<AgentRow>(`${AGENT} WHERE a.id = ?`);
-  const seats = db.query<AccountRecord & { always_on: number; spenders: AgentLimits["spenders"] }>(
-    `SELECT ${ACCOUNT}, m.always_on, coalesce(g.spenders, 'participants') AS spenders
+  const seats = db.query<SeatRow>(
+    `SELECT ${ACCOUNT}, m.always_on, ${SEAT_LIMITS}
      FROM members m JOIN accounts a ON a.id = m.account_id AND a.kind = 'agent'
      LEFT JOIN agents g ON g.account_id = a.id
      WHERE m.conversation_id = ? ORDER BY m.position`,
@@ -53,10 +58,11 @@ export function agentReads(db: Connection): Reads {
       return row && toAgent(row);
     },
     conversationAgents: (conversationId) =>
-      seats.all(conversationId).map(({ always_on, spenders, ...account }) => ({
+      seats.all(conversationId).map(({ always_on, spenders, waiting_turns, ...account }) => ({
         account,
         always_on: always_on === 1,
         spenders,
+        waiting_turns,
       })),
     sealedKeys: () => keys.all(),
     spending: (agentId, conversationId, now) => {
@@ -92,11 +98,11 @@ export function agentWrites(db: Connection): Writes {
      SET model = excluded.model, instructions = excluded.instructions`,
   );
   const setLimits = db.change(
-    `INSERT INTO agents (account_id, spenders, daily_tokens, chat_daily_tokens, turns_per_minute)
-     VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (account_id) DO UPDATE SET spenders = excluded.spenders,
+    `INSERT INTO agents (account_id, limits_set, spenders, daily_tokens, chat_daily_tokens,
+       turns_per_minute, waiting_turns) VALUES (?, 1, ?, ?, ?, ?, ?)
+     ON CONFLICT (account_id) DO UPDATE SET limits_set = 1, spenders = excluded.spenders,
        daily_tokens = excluded.daily_tokens, chat_daily_tokens = excluded.chat_daily_tokens,
-       turns_per_minute = excluded.turns_per_minute`,
+       turns_per_minute = excluded.turns_per_minute, waiting_turns = excluded.waiting_turns`,
   );
   const setMode = db.change(
     "UPDATE members SET always_on = ?3 WHERE conversation_id = ?1 AND account_id = ?2",
@@ -115,6 +121,7 @@ export function agentWrites(db: Connection): Writes {
         limits.daily_tokens,
         limits.chat_daily_tokens,
         limits.turns_per_minute,
+        limits.waiting_turns,
       ),
     setAlwaysOn: (conversationId, accountId, alwaysOn) =>
       void setMode.run(conversationId, accountId, alwaysOn ? 1 : 0),

@@ -149,6 +149,11 @@ export function messageReads(db: Connection): Reads {
   const context = db.query<ViewRow>(
     `${live} AND m.seq <= ?3 AND m.finalized_at IS NOT NULL ORDER BY m.seq DESC LIMIT ?4`,
   );
+  const answers = db.query<ViewRow>(
+    `${live} AND m.seq > ?3 AND m.seq <= ?4 AND m.finalized_at IS NOT NULL AND m.sender_id = ?5
+     AND EXISTS (SELECT 1 FROM turns t JOIN messages g ON g.id = t.trigger_id
+       WHERE t.message_id = m.id AND g.seq < ?6) ORDER BY m.seq DESC`,
+  );
   const older = db.query<ViewRow>(`${live} AND m.seq < ?3 ORDER BY m.seq DESC LIMIT ?4`);
   const newer = db.query<ViewRow>(`${live} AND m.seq > ?3 ORDER BY m.seq LIMIT ?4`);
 
@@ -179,8 +184,14 @@ export function messageReads(db: Connection): Reads {
       return { items: assemble(items, viewerId), has_more: rows.length > limit };
     },
     updates: updatesQuery(db, assemble),
-    contextMessages: ({ conversationId, viewerId, upTo, limit }) =>
-      assemble(context.all(conversationId, viewerId, upTo, limit), viewerId),
+    contextMessages: ({ conversationId, viewerId, upTo, answers: later, limit }) => {
+      const { agentId, upTo: end, toBefore } = later;
+      const rows = [
+        ...answers.all(conversationId, viewerId, upTo, end, agentId, toBefore),
+        ...context.all(conversationId, viewerId, upTo, limit),
+      ];
+      return assemble(rows, viewerId);
+    },
   };
 }
 

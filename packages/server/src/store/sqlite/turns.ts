@@ -22,7 +22,7 @@ type Writes = Pick<
 
 const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation_uuid,
     g.uuid AS trigger_uuid, g.seq AS trigger_seq, g.sender_id AS trigger_sender_id, g.deleted_at AS trigger_deleted_at,
-    t.open_ended, t.refusal, t.status, t.node, t.message_id, m.uuid AS message_uuid, t.model, t.error, t.context_ids,
+    t.open_ended, t.folded, t.refusal, t.status, t.node, t.message_id, m.uuid AS message_uuid, t.model, t.error, t.context_ids,
     t.reserved, t.estimated_input, t.tries, t.started_at, t.first_token_at, t.finished_at, t.input_tokens,
     t.output_tokens, ${ACCOUNT}
   FROM turns t
@@ -40,6 +40,7 @@ interface TurnRow extends AccountRecord {
   trigger_sender_id: number;
   trigger_deleted_at: number | null;
   open_ended: number;
+  folded: number;
   refusal: string | null;
   status: TurnRecord["status"];
   node: string | null;
@@ -70,6 +71,7 @@ function toTurn(row: TurnRow): TurnRecord {
     trigger_sender_id: row.trigger_sender_id,
     trigger_deleted: row.trigger_deleted_at !== null,
     open_ended: row.open_ended === 1,
+    folded: row.folded === 1,
     refusal: row.refusal,
     status: row.status,
     node: row.node,
@@ -114,10 +116,14 @@ export function turnReads(db: Connection): Reads {
 }
 
 export function turnWrites(db: Connection): Writes {
-  const replaceTrigger = db.change(
-    `UPDATE turns SET trigger_id = (SELECT id FROM messages WHERE uuid = ?3)
-     WHERE agent_id = ?1 AND conversation_id = ?2 AND status = 'waiting' AND open_ended = 1
-       AND refusal IS NULL AND message_id IS NULL`,
+  const waiting = db.query<{ count: number }>(
+    `SELECT count(*) AS count FROM turns
+     WHERE agent_id = ? AND conversation_id = ? AND status = 'waiting'`,
+  );
+  const fold = db.change(
+    `UPDATE turns SET folded = 1, trigger_id = (SELECT id FROM messages WHERE uuid = ?3)
+     WHERE id = (SELECT max(id) FROM turns WHERE agent_id = ?1 AND conversation_id = ?2
+       AND status = 'waiting' AND open_ended = 1 AND refusal IS ?4)`,
   );
   const insert = db.change(
     `INSERT INTO turns (agent_id, conversation_id, trigger_id, open_ended, refusal, status, created_at)
@@ -160,13 +166,14 @@ export function turnWrites(db: Connection): Writes {
   const usage = usageWrites(db);
 
   return {
-    queueTurn: ({ agent_id, conversation_id, trigger_uuid, open_ended, refusal, at }) => {
-      const merged =
+    queueTurn: ({ agent_id, conversation_id, trigger_uuid, open_ended, refusal, ...rest }) => {
+      const count = waiting.get(agent_id, conversation_id)?.count ?? 0;
+      const folded =
         open_ended &&
-        refusal === null &&
-        replaceTrigger.run(agent_id, conversation_id, trigger_uuid).changes > 0;
-      if (merged) return;
-      insert.run(agent_id, conversation_id, trigger_uuid, open_ended ? 1 : 0, refusal, at);
+        count >= rest.most_waiting &&
+        fold.run(agent_id, conversation_id, trigger_uuid, refusal).changes > 0;
+      if (folded) return;
+      insert.run(agent_id, conversation_id, trigger_uuid, open_ended ? 1 : 0, refusal, rest.at);
     },
     dropTurns: (ids) => {
       for (const id of ids) drop.run(id);

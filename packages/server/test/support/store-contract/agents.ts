@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import { DEFAULT_LIMITS } from "../../../src/rules/budget.ts";
 import type { AccountRecord } from "../../../src/store/store.ts";
 import { type Check, conversationOf, inTurn, newAgent, START, type World } from "./world.ts";
 
@@ -8,6 +9,7 @@ export function agents(check: Check) {
     daily_tokens: null,
     chat_daily_tokens: null,
     turns_per_minute: null,
+    waiting_turns: 16,
   } as const;
 
   async function owned({ store, people }: World) {
@@ -30,14 +32,14 @@ export function agents(check: Check) {
     return { alice, bob, gpt, claude, his, agent, setKey };
   }
 
-  check("one that was never touched has no settings, and its owner", async (world) => {
+  check("one that was never touched has the default settings, and its owner", async (world) => {
     const { alice, claude, agent } = await owned(world);
     expect(await agent(claude)).toEqual({
       account: claude,
       owner: alice,
       model: null,
       instructions: null,
-      limits: UNLIMITED,
+      limits: DEFAULT_LIMITS,
       sealed_key: null,
       key_tail: null,
     });
@@ -90,15 +92,20 @@ export function agents(check: Check) {
   check("profile and limits are set apart from each other", async (world) => {
     const { claude, gpt, agent } = await owned(world);
     const { store } = world;
-    const limits = { ...UNLIMITED, spenders: "owner", daily_tokens: 1000 } as const;
+    const limits = {
+      ...UNLIMITED,
+      spenders: "owner",
+      daily_tokens: 1000,
+      waiting_turns: 3,
+    } as const;
     const profile = { model: "large", instructions: "Be brief." };
     await store.write((tx) => tx.setAgentProfile(claude.id, profile));
-    expect(await agent(claude)).toMatchObject({ ...profile, limits: UNLIMITED });
+    expect(await agent(claude)).toMatchObject({ ...profile, limits: DEFAULT_LIMITS });
     await store.write((tx) => tx.setAgentLimits(claude.id, limits));
     expect(await agent(claude)).toMatchObject({ ...profile, limits });
     await store.write((tx) => tx.setAgentProfile(claude.id, { model: null, instructions: null }));
     expect(await agent(claude)).toMatchObject({ model: null, instructions: null, limits });
-    expect(await agent(gpt)).toMatchObject({ model: null, limits: UNLIMITED });
+    expect(await agent(gpt)).toMatchObject({ model: null, limits: DEFAULT_LIMITS });
     await store.write((tx) => tx.setAgentLimits(claude.id, UNLIMITED));
     expect(await agent(claude)).toMatchObject({ limits: UNLIMITED });
   });
@@ -114,6 +121,7 @@ export function agents(check: Check) {
       account,
       always_on,
       spenders: "participants" as const,
+      waiting_turns: 16,
     });
     await store.write(async (tx) => {
       await tx.insertMembers(room.id, [claude.id], START);

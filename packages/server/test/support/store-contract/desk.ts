@@ -15,6 +15,7 @@ export async function desk({ store, people, group, send: say }: World) {
         trigger_uuid: trigger.id,
         open_ended: true,
         refusal: null,
+        most_waiting: 16,
         at: START,
         ...rest,
       }),

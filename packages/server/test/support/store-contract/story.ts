@@ -108,7 +108,8 @@ export async function newStory(tx: WriteTx) {
     const trigger = told.at(-1);
     if (!trigger || !places.has(agent)) return;
     const asked = { agent_id: agent.id, conversation_id: room.id, trigger_uuid: trigger.id };
-    await tx.queueTurn({ ...asked, open_ended: true, refusal: null, at: START });
+    const fresh = { open_ended: true, refusal: null, most_waiting: 16, at: START };
+    await tx.queueTurn({ ...asked, ...fresh });
     const { turns: claimed } = await tx.claimTurns("here", 10_000, 100);
     const turn = claimed.find(({ conversation_id }) => conversation_id === room.id) as TurnRecord;
     running = { turn: turn.id, message: tell(await placeholder(tx, room, turn), agent) };

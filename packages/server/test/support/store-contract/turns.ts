@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { Message } from "@parley/protocol";
 import type { TurnRecord } from "../../../src/store/store.ts";
-import { desk, placeholder } from "./desk.ts";
+import { desk, finishTurn, placeholder } from "./desk.ts";
 import { at, type Check, inTurn, recordOf, START, times } from "./world.ts";
 
 export function turns(check: Check) {
@@ -19,6 +19,7 @@ export function turns(check: Check) {
       trigger_sender_id: alice.id,
       trigger_deleted: false,
       open_ended: true,
+      folded: false,
       refusal: null,
       status: "waiting",
       message_id: null,
@@ -33,36 +34,57 @@ export function turns(check: Check) {
   });
 
   check(
-    "one that waits and is open-ended takes the new trigger, any other stays",
+    "turns wait in line, and beyond the bound the last takes the new trigger",
     async (world) => {
       const { alice, room, queue, claim, open } = await desk(world);
-      const asked = await inTurn(times(7), (n) => world.send(room, alice, `${n}`));
+      const asked = await inTurn(times(9), (n) => world.send(room, alice, `${n}`));
+      const most_waiting = 2;
       const waiting = async () =>
-        (await open()).map(({ trigger_uuid, status }) => [
+        (await open()).map(({ trigger_uuid, status, folded }) => [
           asked.findIndex(({ id }) => id === trigger_uuid),
           status,
+          folded,
         ]);
-      await queue(at(asked, 0));
-      await queue(at(asked, 1));
-      expect(await waiting()).toEqual([[1, "waiting"]]);
-      await claim();
-      await queue(at(asked, 2));
-      await queue(at(asked, 3));
+      for (const n of [0, 1, 2]) await queue(at(asked, n), { most_waiting });
       expect(await waiting()).toEqual([
-        [1, "running"],
-        [3, "waiting"],
+        [0, "waiting", false],
+        [2, "waiting", true],
       ]);
-      await queue(at(asked, 4), { open_ended: false });
-      await queue(at(asked, 5), { refusal: "No." });
-      await queue(at(asked, 6));
+      await claim();
+      for (const n of [3, 4, 5]) await queue(at(asked, n), { most_waiting: 3 });
       expect(await waiting()).toEqual([
-        [1, "running"],
-        [6, "waiting"],
-        [4, "waiting"],
-        [5, "waiting"],
+        [0, "running", false],
+        [2, "waiting", true],
+        [3, "waiting", false],
+        [5, "waiting", true],
+      ]);
+      // Neither a repetition nor a refusal takes the place of a question, nor a question theirs.
+      await queue(at(asked, 6), { most_waiting, open_ended: false });
+      await queue(at(asked, 7), { most_waiting, refusal: "No." });
+      await queue(at(asked, 8), { most_waiting });
+      await queue(at(asked, 8), { most_waiting, refusal: "No." });
+      expect(await waiting()).toEqual([
+        [0, "running", false],
+        [2, "waiting", true],
+        [3, "waiting", false],
+        [8, "waiting", true],
+        [6, "waiting", false],
+        [8, "waiting", true],
       ]);
     },
   );
+
+  check("turns of other agents and conversations are not counted", async (world) => {
+    const { alice, agent, room, queue, open } = await desk(world);
+    const other = await world.group(alice, agent);
+    const elsewhere = await world.send(other, alice, "elsewhere");
+    await queue(elsewhere, { conversation_id: other.id });
+    await queue(await world.send(room, alice, "here"), { most_waiting: 1 });
+    expect(await open()).toHaveLength(1);
+    expect(await world.store.read((tx) => tx.openTurns(other.id))).toMatchObject([
+      { trigger_uuid: elsewhere.id, folded: false },
+    ]);
+  });
 
   check(
     "turns are taken one at a time for each agent and conversation, oldest first",
@@ -237,14 +259,15 @@ export function turns(check: Check) {
   check(
     "an agent's context is what its owner can see of what is final, newest first",
     async (world) => {
-      const { alice, bob, room, begin } = await desk(world);
+      const { alice, bob, agent, room, begin } = await desk(world);
       const sent = await inTurn(times(6), (n) => world.send(room, bob, `${n}`));
       await world.remove(at(sent, 1));
       await world.hide(alice, at(sent, 2));
       await world.hide(bob, at(sent, 3));
       await begin();
       const context = async (upTo: number, limit: number) => {
-        const query = { conversationId: room.id, viewerId: alice.id, upTo, limit };
+        const answers = { agentId: agent.id, upTo: 100, toBefore: 0 };
+        const query = { conversationId: room.id, viewerId: alice.id, upTo, answers, limit };
         return (await world.store.read((tx) => tx.contextMessages(query))).map(
           (one) => one.content,
         );
@@ -254,4 +277,41 @@ export function turns(check: Check) {
       expect(await context(at(sent, 4).seq, 2)).toEqual(["4", "3"]);
     },
   );
+
+  check("and its later answers to what was written before", async (world) => {
+    const { alice, bob, agent, room, queue, claim } = await desk(world);
+    const asked = await inTurn(times(3), (n) => world.send(room, alice, `question ${n}`));
+    for (const one of asked) await queue(one);
+    for (const n of times(3)) {
+      const [turn] = (await claim()) as [TurnRecord];
+      await world.store.write(async (tx) => {
+        await placeholder(tx, room, turn);
+        await finishTurn(tx, turn.id, { content: `answer ${n}` });
+      });
+    }
+    await world.send(room, bob, "talk");
+    const context = async (trigger: Message, upTo = 100) => {
+      const answers = { agentId: agent.id, upTo, toBefore: trigger.seq };
+      const query = { conversationId: room.id, viewerId: alice.id, answers, limit: 100 };
+      const found = await world.store.read((tx) =>
+        tx.contextMessages({ ...query, upTo: trigger.seq }),
+      );
+      return found.map(({ content }) => content);
+    };
+    expect(await context(at(asked, 0))).toEqual(["question 0"]);
+    expect(await context(at(asked, 1))).toEqual(["answer 0", "question 1", "question 0"]);
+    expect(await context(at(asked, 2))).toEqual([
+      "answer 1",
+      "answer 0",
+      "question 2",
+      "question 1",
+      "question 0",
+    ]);
+    expect(await context(at(asked, 2), at(asked, 2).seq + 1)).toEqual([
+      "answer 0",
+      "question 2",
+      "question 1",
+      "question 0",
+    ]);
+  });
 }
