@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
 import { masterKeyFile } from "../packages/server/src/security/master-keys.ts";
-import { hashToken, SESSION_MS } from "../packages/server/src/security/tokens.ts";
+import { hashToken, sessionEnd } from "../packages/server/src/security/tokens.ts";
 import { vault } from "../packages/server/src/security/vault.ts";
 import { openSqliteStore } from "../packages/server/src/store/sqlite/index.ts";
 import type {
@@ -64,7 +64,7 @@ async function addPerson(store: Store, username: string, token: string): Promise
       account_id: account.id,
       user_agent: null,
       at,
-      expires_at: at + SESSION_MS,
+      expires_at: sessionEnd(at, at, { session_days: 90 }),
     });
     return account;
   });

@@ -27,6 +27,7 @@ const defaults = {
   signups_per_hour: 1000,
   backlog_bytes: 4_194_304,
   idle_seconds: 60,
+  session_days: 90,
 };
 
 const small = {

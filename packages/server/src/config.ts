@@ -19,6 +19,7 @@ const defaultLimits = {
   signups_per_hour: 1000,
   backlog_bytes: 4_194_304,
   idle_seconds: 60,
+  session_days: 90,
 };
 export type Limits = typeof defaultLimits;
 
@@ -35,6 +36,7 @@ const limitRanges: Record<keyof Limits, readonly [number, number]> = {
   signups_per_hour: [0, 1_000_000],
   backlog_bytes: [65_536, 1024 * 1024 * 1024],
   idle_seconds: [1, 960],
+  session_days: [1, 3650],
 };
 
 const Provider = z.object({

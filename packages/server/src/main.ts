@@ -26,6 +26,7 @@ import { authenticator } from "./security/authenticate.ts";
 import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
 import { oidc } from "./security/oidc.ts";
 import { hashNow, passwords } from "./security/passwords.ts";
+import { sessionUpkeep } from "./security/session-upkeep.ts";
 import { signInGuard } from "./security/sign-in-guard.ts";
 import { throttle } from "./security/throttle.ts";
 import { vault as newVault, type Vault } from "./security/vault.ts";
@@ -149,7 +150,12 @@ export async function start(config: Config): Promise<Running> {
     typing: typing(hub, undefined, cluster),
     passwords: passwords(),
     vault,
-    authenticator: authenticator(store, config.oidc && oidc(config.oidc), config.providers),
+    authenticator: authenticator({
+      store,
+      oidc: config.oidc && oidc(config.oidc),
+      providers: config.providers,
+      limits,
+    }),
     rates: {
       messages: throttle(
         { perSecond: limits.messages_per_second, burst: limits.message_burst },
@@ -203,6 +209,7 @@ export async function start(config: Config): Promise<Running> {
     },
   });
 
+  const upkeep = sessionUpkeep({ store, hub, log, watchMs: watchMs(config) });
   const begun = agents.start();
   return {
     url: urlOf(config.host, server.port),
@@ -212,12 +219,19 @@ export async function start(config: Config): Promise<Running> {
       sockets.stop();
       await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
       await server.stop(true);
+      await upkeep.stop();
       healing.stop();
       cluster.stop();
       await bus.close();
       await store.close();
     },
   };
+}
+
+/** SQLite tells for next to nothing whether another process has written. Nodes with NATS tell each other. */
+function watchMs({ database, nats }: Config): number | null {
+  if (nats) return null;
+  return database ? 3000 : 1000;
 }
 
 /** Invitation by a code of the installation's own, made once. */

@@ -67,6 +67,7 @@ test("without any settings the service runs as the contract says", () => {
     signups_per_hour: 1000,
     backlog_bytes: 4_194_304,
     idle_seconds: 60,
+    session_days: 90,
   });
 });
 

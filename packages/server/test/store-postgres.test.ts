@@ -287,7 +287,9 @@ describe("several nodes", () => {
     const expires_at = Date.now() + 60_000;
     const identity = { username: "dora", display_name: "Dora", expires_at };
     const issuer = { recognises: () => true, verify: async () => identity };
-    const doors = cluster.stores.map((store) => authenticator(store, issuer, new Map()));
+    const doors = cluster.stores.map((store) =>
+      authenticator({ store, oidc: issuer, providers: new Map(), limits: { session_days: 90 } }),
+    );
     const entered = await Promise.all(
       times(24).map((n) => doors[n % 3]?.authenticate(`token ${n}`, HERE)),
     );

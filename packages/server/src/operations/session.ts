@@ -6,7 +6,7 @@ import { makePerson, UsernameTaken } from "../security/authenticate.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId, newDevice } from "../security/devices.ts";
 import type { Settle } from "../security/sign-in-guard.ts";
-import { hashToken, newToken, SESSION_MS } from "../security/tokens.ts";
+import { hashToken, newToken, sessionEnd } from "../security/tokens.ts";
 import { endSession, replacePassword } from "../sessions.ts";
 import type { AccountRecord, WriteTx } from "../store/store.ts";
 
@@ -119,6 +119,7 @@ async function openSession(
   const { user_agent, network } = context.origin;
   const access_token = newToken();
   const at = Date.now();
+  const expires_at = sessionEnd(at, at, context.config.limits);
   await tx.insertSession({
     id: Bun.randomUUIDv7(),
     token_hash: hashToken(access_token),
@@ -126,8 +127,12 @@ async function openSession(
     user_agent,
     network: networkFingerprint(context, account, network),
     at,
-    expires_at: at + SESSION_MS,
+    expires_at,
   });
-  const expires_at = new Date(at + SESSION_MS).toISOString();
-  return { access_token, expires_at, account: publicAccount(account), device };
+  return {
+    access_token,
+    expires_at: new Date(expires_at).toISOString(),
+    account: publicAccount(account),
+    device,
+  };
 }

@@ -122,7 +122,7 @@ const authentication = () => html`
 ${list(
   "`signUp` and `signIn` return an access token. Send it as `authorization: Bearer <token>` with every other call.",
   "The socket takes the same header, or the token as the query parameter `token` where a client cannot set headers, as in browsers. A bad one is a 401 before the upgrade.",
-  "A token is opaque. It lasts 30 days from its last use by default, until `signOut`, or until `revokeSession` ends it from elsewhere; sockets opened with it then close with code 4401.",
+  "A token is opaque. It lasts 30 days from its last use and `session_days` from the sign-in at the most, until `signOut`, or until `revokeSession` ends it from elsewhere; sockets opened with it then close with code 4401.",
   "Repeated failures of `signIn` are slowed down with a 429. A client that sends the `device` of an earlier `signIn` or `signUp` of the account is slowed down by its own failures alone.",
   "Names lose invisible and direction-changing characters. Names of the service and its staff, such as `admin` or `support`, are reserved: a 400 that names the field. So are the most common passwords.",
   "Where an OIDC issuer is configured, its JWTs are accepted as bearer tokens too. The account they name is made at first sight.",

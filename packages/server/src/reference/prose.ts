@@ -88,6 +88,7 @@ export const limitMeanings: Record<keyof Limits, string> = {
   signups_per_hour: "Accounts made per hour from one address. 0 lifts it.",
   backlog_bytes: "Bytes a client leaves unread until it is cut off.",
   idle_seconds: "Seconds a socket is kept that does not answer pings.",
+  session_days: "Days after which a session ends, however much it is used.",
 };
 
 /** Titles of the resources: the part of a socket name before the dot. */

@@ -3,15 +3,15 @@ import type { Caller, Origin } from "../operation.ts";
 import { agentsOf, type ProviderNames } from "../rules/agents.ts";
 import type { AccountRecord, SessionRecord, Store, WriteTx } from "../store/store.ts";
 import type { Identity, Oidc } from "./oidc.ts";
-import { hashToken, SESSION_MS } from "./tokens.ts";
+import { hashToken, type SessionLimits, sessionEnd } from "./tokens.ts";
 
 /** How stale `last_used_at` may become before a call writes it again. */
 const TOUCH_MS = 60_000;
 
 export interface Authenticated extends Caller {
   readonly expires_at: number;
-  /** Whether using the session prolongs it; an issuer's token ends when it says. */
-  readonly sliding: boolean;
+  /** When the session began, if using it prolongs it; null for an issuer's token, which ends when it says. */
+  readonly renewable_since: number | null;
 }
 
 export interface Authenticator {
@@ -19,11 +19,19 @@ export interface Authenticator {
   authenticate(token: string | null, origin: Origin): Promise<Authenticated>;
 }
 
-export function authenticator(
-  store: Store,
-  oidc: Oidc | null,
-  providers: ProviderNames,
-): Authenticator {
+export interface AuthenticatorOptions {
+  readonly store: Store;
+  readonly oidc: Oidc | null;
+  readonly providers: ProviderNames;
+  readonly limits: SessionLimits;
+}
+
+export function authenticator({
+  store,
+  oidc,
+  providers,
+  limits,
+}: AuthenticatorOptions): Authenticator {
   async function bySession(hash: string): Promise<SessionRecord | null> {
     const session = await store.read((tx) => tx.session(hash));
     if (session && (session.ended_at !== null || session.expires_at <= Date.now())) throw expired();
@@ -34,12 +42,14 @@ export function authenticator(
   async function byOpaqueToken(token: string): Promise<Authenticated> {
     const session = await bySession(hashToken(token));
     if (!session) throw expired();
-    const { id, account, last_used_at } = session;
+    const { id, account, created_at, last_used_at } = session;
     const now = Date.now();
+    const end = sessionEnd(created_at, now, limits);
+    if (end <= now) throw expired();
     const stale = now - last_used_at >= TOUCH_MS;
-    const expires_at = stale ? now + SESSION_MS : session.expires_at;
-    if (stale) await store.write((tx) => tx.touchSession(id, now, expires_at));
-    return { account, session_id: id, expires_at, sliding: true };
+    if (stale) await store.write((tx) => tx.touchSession(id, now, end));
+    const expires_at = stale ? end : Math.min(end, session.expires_at);
+    return { account, session_id: id, expires_at, renewable_since: created_at };
   }
 
   /** The issuer's word is checked on every call; the session kept beside it can be revoked here. */
@@ -51,7 +61,7 @@ export function authenticator(
     const hash = hashToken(token);
     const session = (await bySession(hash)) ?? (await remember(hash, issued, origin));
     const { id, account, expires_at } = session;
-    return { account, session_id: id, expires_at, sliding: false };
+    return { account, session_id: id, expires_at, renewable_since: null };
   }
 
   async function remember(hash: string, issued: Identity, origin: Origin) {

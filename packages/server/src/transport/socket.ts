@@ -11,13 +11,15 @@ import { Failure, forbidden, rateLimited } from "../failure.ts";
 import type { Caller, Invoke, Origin, Services } from "../operation.ts";
 import type { Client, Person } from "../realtime/hub.ts";
 import type { Authenticated } from "../security/authenticate.ts";
-import { SESSION_MS } from "../security/tokens.ts";
+import { sessionEnd } from "../security/tokens.ts";
 import { bearer, originAllowed } from "./http.ts";
 
 /** Calls of one socket that may be under way at once, and replies that may wait to be read. */
 const CALLS_AT_ONCE = 64;
 const REPLY_BACKLOG = 256 * 1024;
 const SWEEP_MS = 5000;
+/** By how much an open socket prolongs its session at a time. */
+const RENEW_MS = 12 * 60 * 60 * 1000;
 
 type Socket = ServerWebSocket<Connection>;
 
@@ -79,7 +81,7 @@ class Connection implements Client {
   readonly id: string = Bun.randomUUIDv7();
   readonly session_id: string;
   expires_at: number;
-  readonly sliding: boolean;
+  readonly renewable_since: number | null;
   private readonly shared: Shared;
   private readonly origin: Origin;
   private readonly account: Authenticated["account"];
@@ -98,7 +100,7 @@ class Connection implements Client {
     this.account = who.account;
     this.session_id = who.session_id;
     this.expires_at = who.expires_at;
-    this.sliding = who.sliding;
+    this.renewable_since = who.renewable_since;
     this.origin = { ...origin, socket_id: this.id };
   }
 
@@ -297,22 +299,25 @@ function envelope(
   return { ok: false, error: { code, message, ...(parameters && { parameters }) }, ...echoed };
 }
 
-/** An open socket keeps its session alive; one whose issuer's token has run out is closed. */
-function sweep({ hub, store, log }: Services): void {
+/** An open socket keeps its session alive; one whose session or issuer's token has run out is closed. */
+function sweep({ hub, store, log, config }: Services): void {
   const now = Date.now();
-  const touched = new Set<string>();
+  const renewed = new Map<string, number>();
   for (const client of hub.clients()) {
     const connection = client as Connection;
-    if (connection.sliding && connection.expires_at - now < SESSION_MS / 2) {
-      connection.expires_at = now + SESSION_MS;
-      touched.add(connection.session_id);
-    } else if (connection.expires_at <= now) {
-      connection.close(closeCodes.signedOut, "the access token has expired");
+    const { renewable_since, session_id } = connection;
+    if (connection.expires_at <= now) {
+      connection.close(closeCodes.signedOut, "the session has expired");
+    } else if (renewable_since !== null) {
+      const end = sessionEnd(renewable_since, now, config.limits);
+      if (end - connection.expires_at < RENEW_MS) continue;
+      connection.expires_at = end;
+      renewed.set(session_id, end);
     }
   }
-  for (const id of touched) {
+  for (const [id, end] of renewed) {
     store
-      .write((tx) => tx.touchSession(id, now, now + SESSION_MS))
+      .write((tx) => tx.touchSession(id, now, end))
       .catch((error) => log.error({ err: error }, "a session could not be prolonged"));
   }
 }

@@ -1,0 +1,102 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { post, signUp } from "./support/client.ts";
+import { startNats } from "./support/nats.ts";
+import { startPostgres } from "./support/postgres.ts";
+import { type Environment, spawnMain, startServer, type TestServer } from "./support/server.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Resets a password in a process of its own, beside the server. */
+async function resetPassword(env: Environment, username: string): Promise<void> {
+  const child = spawnMain(env, ["password", "reset", username]);
+  expect(await child.exited).toBe(0);
+}
+
+/** Looks at, or changes, the database of a server on SQLite. */
+function onDatabase<Result>({ dataDir }: TestServer, work: (db: Database) => Result): Result {
+  using db = new Database(join(dataDir, "parley.db"), { readwrite: true });
+  db.run("PRAGMA busy_timeout = 5000");
+  return work(db);
+}
+
+const sessionCount = (server: TestServer) =>
+  onDatabase(server, (db) =>
+    db.query<{ n: number }, []>("SELECT count(*) AS n FROM sessions").get(),
+  )?.n;
+
+describe("a password that an operator resets closes the person's sockets, and nobody else's", () => {
+  async function closes(server: TestServer, env: Environment): Promise<void> {
+    const [alice, bob] = [await signUp(server.url, "alice"), await signUp(server.url, "bob")];
+    await using socket = await alice.connect();
+    await using other = await bob.connect();
+    await resetPassword(env, alice.username);
+    await socket.until(() => socket.closed, "close");
+    expect(socket.closed?.code).toBe(4401);
+    expect((await post(server.url, "getMe", {}, alice.token)).status).toBe(401);
+    expect(await other.call("getMe")).toEqual(bob.account);
+  }
+
+  test("on SQLite", async () => {
+    await using server = await startServer();
+    await closes(server, { PARLEY_DATA: server.dataDir });
+  });
+
+  test("on PostgreSQL, one node or several", async () => {
+    await using postgres = await startPostgres();
+    await using nats = await startNats();
+    const env = {
+      DATABASE_URL: postgres.url,
+      PARLEY_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+    };
+    await using alone = await startServer(env);
+    await closes(alone, env);
+    await alone.stop();
+    await using node = await startServer({ ...env, NATS_URL: nats.url });
+    await closes(node, env);
+  });
+});
+
+describe("a session", () => {
+  test("ends 90 days after it began, however much it is used", async () => {
+    await using server = await startServer();
+    const [alice, bob] = [await signUp(server.url, "alice"), await signUp(server.url, "bob")];
+    await server.stop();
+    onDatabase(server, (db) => {
+      const age = db.query(
+        `UPDATE sessions SET created_at = created_at - ?, last_used_at = last_used_at - ${DAY_MS}
+         WHERE account_id = (SELECT id FROM accounts WHERE username = ?)`,
+      );
+      age.run(90 * DAY_MS, alice.username);
+      age.run(89 * DAY_MS, bob.username);
+    });
+    await server.restart();
+    expect((await post(server.url, "getMe", {}, alice.token)).status).toBe(401);
+    expect((await post(server.url, "getMe", {}, bob.token)).status).toBe(200);
+    const end = onDatabase(server, (db) =>
+      db
+        .query<{ created_at: number; expires_at: number }, [string]>(
+          `SELECT created_at, expires_at FROM sessions
+           WHERE account_id = (SELECT id FROM accounts WHERE username = ?)`,
+        )
+        .get(bob.username),
+    );
+    expect((end?.expires_at ?? 0) - (end?.created_at ?? 0)).toBe(90 * DAY_MS);
+  });
+
+  test("that was ended is deleted from the store when its token has expired", async () => {
+    await using server = await startServer();
+    const alice = await signUp(server.url, "alice");
+    await signUp(server.url, "bob");
+    await alice.call("signOut");
+    await server.stop();
+    expect(sessionCount(server)).toBe(2);
+    onDatabase(server, (db) =>
+      db.run(`UPDATE sessions SET expires_at = ${Date.now() - 1} WHERE ended_at IS NOT NULL`),
+    );
+    await server.restart();
+    while (sessionCount(server) !== 1) await Bun.sleep(50);
+    expect((await post(server.url, "getMe", {}, alice.token)).status).toBe(401);
+  });
+});
