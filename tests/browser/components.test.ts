@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import type { Page } from "playwright-core";
 import { agentOf, groupOf } from "../support/client.ts";
 import {
   composer,
@@ -20,36 +21,87 @@ async function direct() {
   return { ada, chat, path: `/c/${chat.id}` };
 }
 
-test("a card's button is pressed, and its result comes into the conversation", async () => {
+test("a card's button is pressed, its result comes, and the card shows its outcome", async () => {
   const { ada, path } = await direct();
   await using visit = await house().visit(ada, { path });
   const { page } = visit;
   await write(page, "buy");
   const card = page.getByRole("region", { name: "Buy 10 AAPL" });
   await card.getByRole("button", { name: "Buy 10 AAPL" }).click();
-  await card.getByText("Sent").waitFor();
-  await page.getByRole("region", { name: "Buy order placed" }).getByText("AAPL").waitFor();
+  const outcome = card.getByRole("button", { name: /Buy 10 AAPL · You · / });
+  await outcome.waitFor();
+  // The focus is on what has taken the place of the button.
+  expect(await outcome.evaluate((element) => element === document.activeElement)).toBe(true);
+  const reply = message(page, "Buy order placed");
+  await reply.getByText("AAPL", { exact: false }).first().waitFor();
+  await reply.getByText("You pressed «Buy 10 AAPL»").waitFor();
 
+  expect(await card.getByRole("button", { name: "Cancel" }).count()).toBe(0);
+  await outcome.press("Enter");
   await card.getByRole("button", { name: "Cancel" }).click();
-  await card.getByText("Dismissed").waitFor();
+  await card.getByRole("button", { name: /Cancel · You · / }).waitFor();
   expect(visit.problems()).toEqual([]);
 });
 
-test("a form is filled in and submitted with its values", async () => {
+test("everybody sees who used a component, also after a reload, and using it again asks first", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  await giveSandboxKey(ada);
+  const chat = await groupOf(ada, bob);
+  await prepare(ada, "addGroupAgent", { chat_id: chat.id, agent_username: agentOf(ada) });
+  await using first = await house().visit(ada, { path: `/c/${chat.id}` });
+  await using second = await house().visit(bob, { path: `/c/${chat.id}` });
+  await write(first.page, `@${agentOf(ada)} buy`);
+  const card = (page: Page) => page.getByRole("region", { name: "Buy 10 AAPL" });
+  const outcome = (page: Page, who: string) =>
+    card(page).getByRole("button", { name: new RegExp(`Buy 10 AAPL · ${who} · `) });
+  await card(second.page).getByRole("button", { name: "Buy 10 AAPL" }).click();
+  await outcome(second.page, "You").waitFor();
+  await outcome(first.page, bob.username).waitFor();
+  await message(first.page, `${bob.username} pressed «Buy 10 AAPL»`).waitFor();
+  await first.page.reload();
+  await outcome(first.page, bob.username).click();
+
+  const pressed = card(first.page).getByRole("button", { name: "Buy 10 AAPL", exact: true });
+  await pressed.click();
+  const asked = first.page.getByRole("dialog", { name: "«Buy 10 AAPL» again?" });
+  await asked.getByText(`${bob.username} did that already`).waitFor();
+  await asked.getByRole("button", { name: "Leave it" }).click();
+  await asked.waitFor({ state: "detached" });
+  expect(await message(first.page, "Buy order placed").count()).toBe(1);
+  await pressed.click();
+  await asked.getByRole("button", { name: "Press again" }).click();
+  await message(first.page, "Buy order placed").nth(1).waitFor();
+  await outcome(second.page, ada.username).waitFor();
+  expect([...first.problems(), ...second.problems()]).toEqual([]);
+});
+
+test("a form is filled in and submitted with its values, once without being asked", async () => {
   const { ada, path } = await direct();
   await using visit = await house().visit(ada, { path });
   const { page } = visit;
   await write(page, "form");
   const form = page.getByRole("form");
+  const fill = async () => {
+    await form.getByLabel("Your name").fill("Ada");
+    await form.getByLabel("Rating from 1 to 10").fill("9");
+    await form.getByLabel("Topic").selectOption("Question");
+    await form.getByRole("button", { name: "Submit" }).click();
+  };
   await form.getByRole("button", { name: "Submit" }).waitFor();
-  await form.getByLabel("Your name").fill("Ada");
-  await form.getByLabel("Rating from 1 to 10").fill("9");
-  await form.getByLabel("Topic").selectOption("Question");
-  await form.getByRole("button", { name: "Submit" }).click();
-  await form.getByText("Sent").waitFor();
+  await fill();
+  const outcome = page.getByRole("button", { name: /Submitted · You · / });
+  await outcome.waitFor();
+  expect(await form.count()).toBe(0);
   const result = page.getByRole("region", { name: "Form submitted" });
   await result.getByText("Question").waitFor();
   await result.getByText("9").waitFor();
+  await message(page, "You submitted the form").waitFor();
+
+  await outcome.click();
+  expect(await form.getByLabel("Your name").inputValue()).toBe("");
+  await fill();
+  await page.getByRole("dialog").getByRole("button", { name: "Submit again" }).click();
+  await result.nth(1).waitFor();
   expect(visit.problems()).toEqual([]);
 });
 

@@ -6,6 +6,7 @@ import { clockTime, fullTime } from "../lib/time.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { OwnerChip } from "../ui/OwnerChip.tsx";
+import { ActionNote } from "./ActionNote.tsx";
 import { useTools } from "./context.ts";
 import { Delivery } from "./Delivery.tsx";
 import { MessageActions } from "./MessageActions.tsx";
@@ -66,7 +67,11 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
           {first && !mine && <Byline message={message} />}
           <div className={`relative max-w-full min-w-0 ${agent ? "w-full" : ""}`}>
             <div className={isEmojiAlone(message) ? "text-2xl" : bubble(mine, agent)}>
-              {message.reply_to_id && <ReplyQuote id={message.reply_to_id} />}
+              {message.action ? (
+                <ActionNote action={message.action} messageId={message.reply_to_id} />
+              ) : (
+                message.reply_to_id && <ReplyQuote id={message.reply_to_id} />
+              )}
               <MessageBody message={message} />
             </div>
             {!agent && actions}

@@ -1,4 +1,5 @@
 import type { Account } from "@parley/protocol";
+import { useCallback } from "react";
 import { mistakable } from "../lib/lookalikes.ts";
 import { nameOf, ownerOf } from "../lib/names.ts";
 import { useTools } from "./context.ts";
@@ -17,18 +18,25 @@ export function mistakablePeople(participants: readonly Account[]): ReadonlySet<
 /** Whether somebody's @username has to stand beside their name: also for people who have left. */
 export function useNeedsHandle(): (account: Account) => boolean {
   const { chat, mistakable: confused } = useTools();
-  return ({ kind, username }) =>
-    kind === "human" &&
-    (confused.has(username) || !chat.participants.some((each) => each.username === username));
+  const { participants } = chat;
+  return useCallback(
+    ({ kind, username }: Account) =>
+      kind === "human" &&
+      (confused.has(username) || !participants.some((each) => each.username === username)),
+    [participants, confused],
+  );
 }
 
 /** Whose words these are, as text: for screen readers and for lines without room for chips. */
 export function useSpeaker(): (account: Account) => string {
   const needsHandle = useNeedsHandle();
-  return (account) => {
-    if (account.kind === "agent") return `${nameOf(account)} of @${ownerOf(account.username)}`;
-    return needsHandle(account)
-      ? `${account.display_name} (@${account.username})`
-      : account.display_name;
-  };
+  return useCallback(
+    (account: Account) => {
+      if (account.kind === "agent") return `${nameOf(account)} of @${ownerOf(account.username)}`;
+      return needsHandle(account)
+        ? `${account.display_name} (@${account.username})`
+        : account.display_name;
+    },
+    [needsHandle],
+  );
 }

@@ -1,8 +1,10 @@
 import type { Block } from "@parley/protocol/markup";
 import { parseMarkup } from "@parley/protocol/markup";
 import { memo } from "react";
+import { useUses } from "./action-target.ts";
 import { ActionButton, FormView } from "./components.tsx";
 import { Markdown } from "./Markdown.tsx";
+import { Collapsible, type Labels, UseList } from "./Uses.tsx";
 
 interface ContentProps {
   text: string;
@@ -20,12 +22,19 @@ export const Content = memo(function Content({ text, streaming }: ContentProps) 
   );
 });
 
-function BlockList({ blocks, streaming }: { blocks: Block[]; streaming: boolean }) {
+interface BlockListProps {
+  blocks: Block[];
+  streaming: boolean;
+  /** The card tells who used its buttons. */
+  inCard?: boolean;
+}
+
+function BlockList({ blocks, streaming, inCard = false }: BlockListProps) {
   const groups = grouped(blocks);
   return groups.map((group, index) => {
     const last = index === groups.length - 1;
     const key = `${index}`;
-    if (Array.isArray(group)) return <ButtonRow key={key} buttons={group} />;
+    if (Array.isArray(group)) return <ButtonRow key={key} buttons={group} bare={!inCard} />;
     if (group.type === "markdown")
       return <Markdown key={key} text={group.text} streaming={streaming && last} />;
     if (group.type === "form") return <FormView key={key} form={group} />;
@@ -48,35 +57,44 @@ function grouped(blocks: Block[]): (Exclude<Block, ButtonBlock> | ButtonBlock[])
   return groups;
 }
 
-function ButtonRow({ buttons }: { buttons: ButtonBlock[] }) {
+function ButtonRow({ buttons, bare }: { buttons: ButtonBlock[]; bare: boolean }) {
+  const labels = new Map(buttons.map(({ action, label }) => [action, label]));
+  const uses = useUses([...labels.keys()]);
   return (
-    <div className="flex flex-wrap items-start gap-2">
-      {buttons.map(({ action, label }, index) => (
-        <ActionButton
-          key={`${action}-${label}`}
-          action={action}
-          label={label}
-          first={index === 0}
-        />
-      ))}
+    <div className="flex flex-col gap-2">
+      <div className="flex flex-wrap items-start gap-2">
+        {buttons.map(({ action, label }, index) => (
+          <ActionButton
+            key={`${action}-${label}`}
+            action={action}
+            label={label}
+            first={index === 0}
+          />
+        ))}
+      </div>
+      {bare && <UseList uses={uses} labels={labels} />}
     </div>
   );
 }
 
-function Card({ card }: { card: Extract<Block, { type: "card" }> }) {
+function Card({ card }: { card: CardBlock }) {
+  const labels = labelsOf(card.children);
+  const uses = useUses([...labels.keys()]);
   return (
-    <section
-      aria-label={card.title || "Card"}
-      className="w-full max-w-md overflow-hidden rounded-lg border border-line bg-surface text-ink shadow-low"
-    >
-      {card.title && (
-        <h3 className="border-b border-line px-4 py-2.5 text-md font-semibold tracking-tight">
-          {card.title}
-        </h3>
-      )}
-      <div className="flex flex-col gap-3 px-4 py-3">
-        <BlockList blocks={card.children} streaming={false} />
-      </div>
-    </section>
+    <Collapsible label={card.title || "Card"} title={card.title} uses={uses} labels={labels}>
+      <BlockList blocks={card.children} streaming={false} inCard />
+    </Collapsible>
   );
+}
+
+type CardBlock = Extract<Block, { type: "card" }>;
+
+/** What the components inside of a card say, by their tokens. */
+function labelsOf(blocks: Block[]): Labels {
+  const labels = new Map<string, string>();
+  for (const block of blocks) {
+    if (block.type === "button") labels.set(block.action, block.label);
+    if (block.type === "form") labels.set(`form_submit:${block.id}`, "Submitted");
+  }
+  return labels;
 }

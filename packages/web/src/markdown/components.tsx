@@ -5,10 +5,10 @@ import { fieldErrorsOf, useAction, wordsFor } from "../lib/action.ts";
 import { Button } from "../ui/Button.tsx";
 import { Field, TextField } from "../ui/Field.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
-import { Icon } from "../ui/Icon.tsx";
-import { ActionTarget } from "./action-target.ts";
+import { ActionTarget, useUses } from "./action-target.ts";
 import { useFormDraft } from "./form-draft.ts";
 import { Markdown } from "./Markdown.tsx";
+import { Again, Collapsible, UseList } from "./Uses.tsx";
 
 type Values = Record<string, string | number>;
 
@@ -16,26 +16,12 @@ function useComponentAction() {
   const client = useClient();
   const target = use(ActionTarget);
   const { busy, error, run } = useAction();
-  const [done, setDone] = useState<string | null>(null);
   const submit = async (action: string, fields?: Values) => {
     if (!target) return false;
     const call = { chat_id: target.chatId, message_id: target.messageId, action };
-    const sent = await run(() => client.sendComponentAction(fields ? { ...call, fields } : call));
-    if (sent) setDone(action);
-    return sent;
+    return run(() => client.sendComponentAction(fields ? { ...call, fields } : call));
   };
-  return { enabled: target !== null, busy, error, done, submit };
-}
-
-function Outcome({ error, done }: { error: unknown; done: string | null }) {
-  if (error) return <p className="mt-1 text-sm text-danger">{wordsFor(error)}</p>;
-  if (done === null) return null;
-  return (
-    <p className="mt-1 flex items-center gap-1 text-sm text-good">
-      <Icon name="check" size={14} />
-      {/^(cancel|dismiss):/.test(done) ? "Dismissed" : "Sent"}
-    </p>
-  );
+  return { enabled: target !== null, busy, error, submit };
 }
 
 interface ActionButtonProps {
@@ -44,48 +30,89 @@ interface ActionButtonProps {
   first: boolean;
 }
 
-/** The first of a row is what the author proposes. */
+/** The first of a row is what the author proposes. One that was pressed asks before it is again. */
 export function ActionButton({ action, label, first }: ActionButtonProps) {
-  const { enabled, busy, error, done, submit } = useComponentAction();
+  const { enabled, busy, error, submit } = useComponentAction();
+  const [asking, setAsking] = useState(false);
+  const last = useUses([action]).at(-1);
   return (
     <span className="inline-flex max-w-full flex-col">
       <Button
         size="small"
-        look={first ? "primary" : "secondary"}
+        look={first && !last ? "primary" : "secondary"}
+        {...(last && { icon: "check" as const })}
         busy={busy}
         disabled={!enabled}
-        onClick={() => submit(action)}
-        className="max-w-full"
+        onClick={() => (last ? setAsking(true) : submit(action))}
+        className="max-w-full pointer-coarse:h-11"
       >
         <span className="truncate">{label}</span>
       </Button>
-      <span aria-live="polite">
-        <Outcome error={error} done={done} />
+      <span role="alert" className="text-sm text-danger not-empty:mt-1">
+        {error !== null && wordsFor(error)}
       </span>
+      {asking && last && (
+        <Again
+          last={last}
+          label={label}
+          onBack={() => setAsking(false)}
+          onConfirm={() => {
+            setAsking(false);
+            void submit(action);
+          }}
+        />
+      )}
     </span>
   );
 }
 
 const isSubmit = (action: string) => action === "submit" || action.startsWith("form_submit:");
 
-/** A form to fill in. What was typed stays until it is sent: over scrolling away, and a reload. */
+/** A form to fill in. Whoever has sent it sees that it is sent, and fills in another on demand. */
 export function FormView({ form }: { form: FormBlock }) {
-  const { enabled, busy, error, done, submit } = useComponentAction();
+  const token = `form_submit:${form.id}`;
+  const target = use(ActionTarget);
+  const uses = useUses([token]);
+  const isSent = uses.some(({ by }) => target?.isMe(by));
+  return (
+    <Collapsible label="Form" title="" uses={isSent ? uses : []} labels={NO_LABELS}>
+      <FormFields form={form} token={token} />
+      {!isSent && <UseList uses={uses} labels={NO_LABELS} />}
+    </Collapsible>
+  );
+}
+
+const NO_LABELS = new Map<string, string>();
+
+/** What was typed stays until it is sent: over scrolling away, and a reload. */
+function FormFields({ form, token }: { form: FormBlock; token: string }) {
+  const { enabled, busy, error, submit } = useComponentAction();
+  const target = use(ActionTarget);
+  const last = useUses([token]).findLast(({ by }) => target?.isMe(by));
+  const [asking, setAsking] = useState<Values | null>(null);
   const draft = useFormDraft(form);
-  const send = async (element: HTMLFormElement) => {
-    if (await submit(`form_submit:${form.id}`, valuesOf(element, form))) draft.clear();
+  const send = async (values: Values) => {
+    setAsking(null);
+    if (await submit(token, values)) draft.clear();
   };
   const submits = form.children.some((child) => child.type === "button" && isSubmit(child.action));
   return (
     <Form
       error={error}
       explain={fieldsNamed}
-      onSubmit={(_, element) => void send(element)}
+      onSubmit={(_, element) => {
+        const values = valuesOf(element, form);
+        if (last) setAsking(values);
+        else void send(values);
+      }}
       onChange={(event) => draft.keep(event.currentTarget)}
       aria-label="Form"
-      className="w-full max-w-md rounded-lg border border-line bg-surface p-4 text-ink shadow-low"
     >
-      <fieldset disabled={!enabled || busy} className="flex min-w-0 flex-col gap-3">
+      <fieldset
+        disabled={!enabled || busy}
+        // The place for what is wrong with the form takes none while nothing is.
+        className="flex min-w-0 flex-col gap-3 [&>[role=alert]:empty]:-mt-3"
+      >
         {form.children.map((child, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a form does not change once it is shown
           <FormPart key={index} part={child} drafted={draft.initial} />
@@ -97,9 +124,14 @@ export function FormView({ form }: { form: FormBlock }) {
           </Button>
         )}
       </fieldset>
-      <div aria-live="polite" className="mt-1 empty:hidden">
-        <Outcome error={null} done={done} />
-      </div>
+      {asking && last && (
+        <Again
+          last={last}
+          label={null}
+          onBack={() => setAsking(null)}
+          onConfirm={() => void send(asking)}
+        />
+      )}
     </Form>
   );
 }

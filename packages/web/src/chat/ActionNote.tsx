@@ -1,0 +1,38 @@
+import type { ComponentAction } from "@parley/protocol";
+import { useSelf } from "../lib/me.ts";
+import { Avatar } from "../ui/Avatar.tsx";
+import { useTools } from "./context.ts";
+import { useSpeaker } from "./speaker.ts";
+
+interface ActionNoteProps {
+  action: ComponentAction;
+  /** The message whose component was used. */
+  messageId: string | null;
+}
+
+/** Above the reply to a button or a form: who pressed what. A press leads to it. */
+export function ActionNote({ action, messageId }: ActionNoteProps) {
+  const { onJump } = useTools();
+  const me = useSelf();
+  const speaker = useSpeaker();
+  const { by, label, token } = action;
+  const who = by.username === me.username ? "You" : speaker(by);
+  return (
+    <button
+      type="button"
+      disabled={messageId === null}
+      onClick={() => messageId !== null && onJump(messageId)}
+      className="mb-1.5 -ml-1 flex min-h-7 max-w-full items-center gap-2 rounded-md px-1 text-left text-sm text-ink-2 enabled:hover:bg-hover"
+    >
+      <Avatar account={by} size={20} />
+      <span className="min-w-0 break-words">
+        <span className="font-medium text-ink">{who}</span> {whatTheyDid(token, label)}
+      </span>
+    </button>
+  );
+}
+
+function whatTheyDid(token: string, label: string | null): string {
+  if (label !== null) return `pressed «${label}»`;
+  return token.startsWith("form_submit:") ? "submitted the form" : "used a component";
+}
