@@ -1,20 +1,25 @@
 import { useEffect, useRef } from "react";
 
-// The browser's «back» closes what lies on top of a page before it leaves the page. Every open layer
-// (dialog, sheet, menu, details) has a history entry of its own, at the page's address; the entry's
-// state says how many layers are open there.
+// The browser's «back» closes what lies on top of a page before it leaves the page. A layer (dialog,
+// sheet, menu, details) that opens adds a history entry at the page's address. A layer that is closed
+// in another way leaves its entry behind: the next layer, or the next page, takes its place, and
+// «back» passes over it. So nothing here goes back by itself while the person does something else.
+
+interface Place {
+  /** Grows from entry to entry, which tells back from forward. */
+  at: number;
+  /** How many layers were open when the entry was made. */
+  layers: number;
+}
 
 interface Layer {
   close: () => void;
 }
 
 const open: Layer[] = [];
-/** A step back that this file has asked for and that has not happened yet. */
-let isStepping = false;
 let isScheduled = false;
-let afterStep: (() => void)[] = [];
-
-const entries = (): number => history.state?.layers ?? 0;
+const place = (): Place => history.state ?? { at: 0, layers: 0 };
+let last = place();
 
 /** Calls `close` when the person goes back while the layer is open. */
 export function useBackCloses(close: () => void, isOpen = true): void {
@@ -26,58 +31,47 @@ export function useBackCloses(close: () => void, isOpen = true): void {
     open.push(layer);
     schedule();
     return () => {
-      const at = open.indexOf(layer);
-      if (at !== -1) open.splice(at, 1);
-      schedule();
+      const index = open.indexOf(layer);
+      if (index !== -1) open.splice(index, 1);
     };
   }, [isOpen]);
 }
 
-/** Runs once no entry of a layer is on top, so that a page never follows one in the history. */
-export function withoutLayers(run: () => void): void {
-  if (entries() === 0 && !isStepping) {
-    run();
-  } else {
-    afterStep.push(run);
-    step(-entries());
-  }
-}
-
-/** Layers that close and open in the same moment need no step. */
-function schedule(): void {
-  if (isScheduled) return;
-  isScheduled = true;
-  queueMicrotask(() => {
-    isScheduled = false;
-    settle();
-  });
-}
-
-/** Gives the history as many entries as there are layers. */
-function settle(): void {
-  if (isStepping) return;
-  if (entries() > open.length) step(open.length - entries());
-  while (entries() < open.length) history.pushState({ layers: entries() + 1 }, "");
-}
-
-function step(by: number): void {
-  if (isStepping) return;
-  isStepping = true;
-  history.go(by);
-}
-
-function moved(): void {
-  if (isStepping) {
-    isStepping = false;
-    const waiting = afterStep;
-    afterStep = [];
-    for (const run of waiting) run();
-  } else {
-    while (open.length > entries()) open.pop()?.close();
-  }
+/** Goes to another address; over the entries of layers, which belong to the page that is left. */
+export function goTo(path: string, { replace }: { replace: boolean }): void {
+  const { at, layers } = place();
+  if (replace || layers > 0) history.replaceState({ at, layers: 0 }, "", path);
+  else history.pushState({ at: at + 1, layers: 0 }, "", path);
+  last = place();
   schedule();
 }
 
+/** Later, when layers that close have closed: those which open in their place share their entry. */
+function schedule(): void {
+  if (isScheduled) return;
+  isScheduled = true;
+  setTimeout(() => {
+    isScheduled = false;
+    addEntries();
+  });
+}
+
+function addEntries(): void {
+  for (let { at, layers } = place(); layers < open.length; ) {
+    history.pushState({ at: ++at, layers: ++layers }, "");
+  }
+  last = place();
+}
+
+function moved(): void {
+  const from = last;
+  last = place();
+  const isBack = history.state !== null && last.at < from.at;
+  if (open.length > last.layers) {
+    while (open.length > last.layers) open.pop()?.close();
+  } else if (isBack && from.layers > 0) {
+    history.back();
+  }
+}
+
 addEventListener("popstate", moved);
-// The layers of the page before a reload are gone, and their entries go too.
-schedule();

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { withoutLayers } from "./back.ts";
+import { goTo } from "./back.ts";
 import { providerOf } from "./names.ts";
 
 export type Route =
@@ -8,19 +8,22 @@ export type Route =
   | { name: "chat"; id: string; message: string | null }
   /** With a part of an agent's card to begin at, as from an error that it mends. */
   | { name: "agents"; part: AgentPart | null }
-  | { name: "settings" };
+  | { name: "settings" }
+  /** Nothing is at that address. */
+  | { name: "missing" };
 
 export interface AgentPart {
   kind: "key" | "limits";
   provider: string;
 }
 
-function parseRoute(path: string, hash: string): Route {
+function parseRoute(address: string, hash: string): Route {
+  const path = address.replace(/\/+$/, "");
   const [, chat] = /^\/c\/([\w-]+)$/.exec(path) ?? [];
   if (chat) return { name: "chat", id: chat, message: hash.slice(1) || null };
   if (path === "/agents") return { name: "agents", part: agentPart(hash) };
   if (path === "/settings") return { name: "settings" };
-  return { name: "home" };
+  return { name: path === "" ? "home" : "missing" };
 }
 
 function agentPart(hash: string): AgentPart | null {
@@ -38,13 +41,9 @@ export const chatPath = (id: string, message?: string) =>
 const MOVED = "parley:moved";
 
 export function navigate(path: string, { replace = false } = {}): void {
-  withoutLayers(() => move(path, replace));
-}
-
-function move(path: string, replace: boolean): void {
   const isHere = path === location.pathname + location.hash;
   if (isHere && location.hash === "") return;
-  history[replace || isHere ? "replaceState" : "pushState"](null, "", path);
+  goTo(path, { replace: replace || isHere });
   // A message that is asked for again is shown again.
   if (isHere) current.key = "";
   dispatchEvent(new Event(MOVED));
