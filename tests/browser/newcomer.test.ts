@@ -69,6 +69,21 @@ test("each agent of the welcome page can be chosen", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
+test("an address where nothing is shows the client's own page, with a way back", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  await ada.call("startChat", { usernames: [bob.username], title: "Somewhere" });
+  await using visit = await house().visit(ada, { path: "/nowhere/at/all" });
+  const { page } = visit;
+  await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
+  await page.getByText("/nowhere/at/all").waitFor();
+  await page.getByRole("link", { name: /Somewhere/ }).waitFor();
+  await page.getByRole("button", { name: "Back to conversations" }).click();
+  await page.getByRole("heading", { name: "Choose a conversation" }).waitFor();
+  expect(new URL(page.url()).pathname).toBe("/");
+  // The browser itself tells of the status.
+  expect(visit.problems().filter((problem) => !problem.includes("404"))).toEqual([]);
+});
+
 describe("the files of the client", () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(house().url + path, { headers, decompress: false });
@@ -86,6 +101,16 @@ describe("the files of the client", () => {
       expect(text).not.toMatch(/<script(?![^>]*src=)|<style|style=|https?:\/\//);
     }
     expect((await get("/nowhere")).status).toBe(404);
+    expect((await get("/nowhere")).headers.get("content-type")).toContain("json");
+    const html = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+    const missing = await get("/nowhere", html);
+    expect([missing.status, missing.headers.get("content-type")]).toEqual([
+      404,
+      "text/html; charset=utf-8",
+    ]);
+    expect(missing.headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect((await get("/picture.png", html)).headers.get("content-type")).toContain("json");
+    expect((await get("/api/nothing", html)).status).toBe(405);
     expect((await get("/assets/nothing.js")).status).toBe(404);
   });
 

@@ -40,8 +40,8 @@ const worker = globalThis as unknown as Worker;
 
 const CACHE = `parley-${BUILD}`;
 const PAGE = "/";
-/** All views of the client are the one page. */
-const VIEWS = /^\/(?:c\/[\w-]+|agents|settings)?$/;
+/** Addresses of the service that are not the client's; at all others the one page is shown. */
+const NOT_OURS = /^\/(?:api\/|docs$|health$|ready$|metrics$)|\.\w+$/;
 /** A connection that takes longer is as good as none. */
 const PATIENCE_MS = 4000;
 
@@ -51,7 +51,7 @@ worker.addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET" || origin !== location.origin) return;
-  if (request.mode === "navigate" && VIEWS.test(pathname)) event.respondWith(page(request));
+  if (request.mode === "navigate" && !NOT_OURS.test(pathname)) event.respondWith(page(request));
   else if (pathname.startsWith("/assets/")) event.respondWith(asset(request));
 });
 worker.addEventListener("notificationclick", (event) => event.waitUntil(openFrom(event)));

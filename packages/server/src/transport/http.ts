@@ -8,9 +8,11 @@ import { originOf } from "./origin.ts";
 /** A page or document that is fetched with GET. */
 export type Page = (request: Request) => Promise<Response> | Response;
 
-/** The pages by their path; undefined where there is none. */
 export interface Pages {
+  /** The page at a path; undefined where there is none. */
   get(path: string): Page | undefined;
+  /** What somebody sees who visits an address where nothing is; undefined for other requests. */
+  missing(path: string, request: Request): Promise<Response> | undefined;
 }
 
 /** Upgrades a request to a socket: undefined when it did. */
@@ -42,6 +44,8 @@ export function httpTransport({ services, invoke, pages, upgrade }: HttpOptions)
         ? page(request)
         : wrongMethod("GET");
     }
+    const missing = pages.missing(path, request);
+    if (missing) return missing;
     if (!path.startsWith("/api/")) throw notFound("page");
     if (request.method !== "POST") return wrongMethod("POST");
     return call(path.slice("/api/".length), request, origin);

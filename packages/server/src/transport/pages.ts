@@ -26,7 +26,7 @@ export function pages({ services, bus }: { services: Services; bus: Bus }): Page
     ["/asyncapi.json", json(asyncApi())],
     ["/docs", () => html(docs, referencePolicy)],
   ]);
-  return { get: (path) => own.get(path) ?? web(path) };
+  return { get: (path) => own.get(path) ?? web.get(path), missing: web.missing };
 }
 
 const plain = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };

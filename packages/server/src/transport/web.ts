@@ -22,7 +22,7 @@ const webPolicy = [
 ].join("; ");
 
 /** Addresses of the client's own views: all of them are the one page. */
-const VIEWS = /^\/(?:c\/[\w-]+|agents|settings)?$/;
+const VIEWS = /^\/(?:(?:c\/[\w-]+|agents|settings)\/?)?$/;
 
 type Encoding = "br" | "gzip" | "identity";
 interface Served {
@@ -31,10 +31,16 @@ interface Served {
   bodies: Record<Encoding, Uint8Array<ArrayBuffer>>;
 }
 
-/** The web client by path; undefined for paths that are not its own. */
-export function webClient(): (path: string) => Page | undefined {
+export interface WebClient {
+  /** Its file or view at a path; undefined for paths that are not its own. */
+  get(path: string): Page | undefined;
+  /** Its page for an address where nothing is, with status 404; undefined where no page is expected. */
+  missing(path: string, request: Request): Promise<Response> | undefined;
+}
+
+export function webClient(): WebClient {
   let loading: Promise<Map<string, Served>> | undefined;
-  const serve = async (path: string, request: Request) => {
+  const serve = async (path: string, request: Request, status = 200) => {
     // Built for the first visitor, so that a service which has none does not pay for it.
     loading ??= load().catch((error) => {
       loading = undefined;
@@ -43,16 +49,34 @@ export function webClient(): (path: string) => Page | undefined {
     const files = await loading;
     const file = files.get(path);
     if (!file) throw notFound("page");
-    return respond(request, path, file);
+    return respond(request, path, file, status);
   };
-  return (path) => {
-    if (VIEWS.test(path)) return (request) => serve("/index.html", request);
-    const isOwn = path.startsWith("/assets/") || path === "/service-worker.js";
-    return isOwn ? (request) => serve(path, request) : undefined;
+  return {
+    get(path) {
+      if (VIEWS.test(path)) return (request) => serve("/index.html", request);
+      const isOwn = path.startsWith("/assets/") || path === "/service-worker.js";
+      return isOwn ? (request) => serve(path, request) : undefined;
+    },
+    missing: (path, request) =>
+      isVisit(path, request) ? serve("/index.html", request, 404) : undefined,
   };
 }
 
-function respond(request: Request, path: string, { type, etag, bodies }: Served): Response {
+/** Whether somebody follows a link, rather than a program asking for a file or an operation. */
+function isVisit(path: string, request: Request): boolean {
+  const { method, headers } = request;
+  const isRead = method === "GET" || method === "HEAD";
+  const isFile = /\.\w+$/.test(path);
+  const wantsPage = headers.get("accept")?.includes("text/html") ?? false;
+  return isRead && wantsPage && !isFile && !path.startsWith("/api/");
+}
+
+function respond(
+  request: Request,
+  path: string,
+  { type, etag, bodies }: Served,
+  status: number,
+): Response {
   const page = !path.startsWith("/assets/");
   const headers = new Headers({
     "content-type": type,
@@ -65,11 +89,11 @@ function respond(request: Request, path: string, { type, etag, bodies }: Served)
     headers.set("referrer-policy", "no-referrer");
     headers.set("cross-origin-opener-policy", "same-origin");
   }
-  if (request.headers.get("if-none-match")?.includes(etag))
+  if (status === 200 && request.headers.get("if-none-match")?.includes(etag))
     return new Response(null, { status: 304, headers });
   const encoding = accepted(request.headers.get("accept-encoding") ?? "");
   if (encoding !== "identity") headers.set("content-encoding", encoding);
-  return new Response(bodies[encoding], { headers });
+  return new Response(bodies[encoding], { status, headers });
 }
 
 function accepted(offer: string): Encoding {

@@ -4,7 +4,7 @@ import { useSelf } from "../lib/me.ts";
 import { chatTitle } from "../lib/names.ts";
 import type { Route } from "../lib/router.ts";
 
-const pages = { home: null, agents: "My agents", settings: "Settings" };
+const pages = { home: null, agents: "My agents", settings: "Settings", missing: "Not found" };
 
 /** What the browser calls the page: how much is unread, and where the person is. */
 export function PageTitle({ route }: { route: Route }) {
