@@ -152,3 +152,34 @@ test("a conversation far down is in sight in the list, and a search that finds n
   await page.getByRole("dialog").waitFor({ state: "detached" });
   expect(visit.problems()).toEqual([]);
 });
+
+test("what fits best stands first, commands among the rest", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  for (const title of ["The reset of Settlers", "Offset printing"]) {
+    const { id: chat_id } = await ada.call("startChat", { usernames: [bob.username], title });
+    await ada.call("sendMessage", { chat_id, content: "Settings are fine" });
+  }
+  await using visit = await house().visit(ada);
+  const { page } = visit;
+  await page.getByRole("link", { name: /Offset/ }).waitFor();
+  await page.keyboard.press("Control+k");
+  const options = page.getByRole("option");
+  const first = (name: string) => options.first().and(page.getByRole("option", { name })).waitFor();
+  await page.keyboard.type("set");
+  await first("Settings");
+  // It stays chosen when the server's finds come in.
+  await page
+    .getByRole("option", { name: /Settings are fine/ })
+    .first()
+    .waitFor();
+  await first("Settings");
+  await page.getByRole("combobox").fill("pass");
+  await first("Settings");
+  await page.getByRole("combobox").fill("offs");
+  await first("Offset printing");
+  await page.getByRole("combobox").fill("dark");
+  await first("Dark theme");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
+  expect(visit.problems()).toEqual([]);
+});

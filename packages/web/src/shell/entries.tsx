@@ -1,0 +1,222 @@
+import type { LocalChat } from "@parley/client";
+import { useClient } from "@parley/client/react";
+import type { Account } from "@parley/protocol";
+import type { ReactNode } from "react";
+import { openDirect } from "../agents/sandbox.ts";
+import { complain } from "../lib/action.ts";
+import { useSelf } from "../lib/me.ts";
+import { chatTitle, nameOf, others } from "../lib/names.ts";
+import { chatPath, navigate } from "../lib/router.ts";
+import { setTheme } from "../lib/theme.ts";
+import { shortTime } from "../lib/time.ts";
+import { useFoundPeople } from "../people/PeoplePicker.tsx";
+import { Avatar } from "../ui/Avatar.tsx";
+import { Icon, type IconName } from "../ui/Icon.tsx";
+import { OwnerChip } from "../ui/OwnerChip.tsx";
+import { ChatAvatar } from "./ChatItem.tsx";
+import { rank, ranked } from "./rank.ts";
+import { Snippet, useFoundMessages } from "./search.tsx";
+
+/** Something to go to or to do. */
+export interface Entry {
+  key: string;
+  group: string;
+  view: ReactNode;
+  go: () => void;
+}
+
+interface Entries {
+  entries: Entry[];
+  /** Why messages could not be searched. */
+  problem: string | null;
+  /** The server has answered what is asked now. */
+  settled: boolean;
+}
+
+/** Everything that fits what is typed: the group with the best match first, messages last. */
+export function useEntries(query: string, onNewChat: () => void): Entries {
+  const client = useClient();
+  const me = useSelf();
+  const people = useFoundPeople(query).found ?? [];
+  const { found: messages, problem, settled } = useFoundMessages(query);
+  const { model } = client;
+  const allChats = model
+    .get("chats")
+    .map((id) => model.get(`chat:${id}`))
+    .filter((chat) => chat !== null);
+  const commands = commandsFor({ onNewChat, onLeave: () => void client.leave() });
+  if (query === "") {
+    const recent = allChats.slice(0, 8).map((chat) => chatEntry(chat, me));
+    return { entries: [...recent, ...commands.slice(0, 3).map(commandEntry)], problem, settled };
+  }
+
+  const chats = ranked(allChats, (chat) => rankOfChat(query, chat, me)).slice(0, 5);
+  const shown = new Set(chats.flatMap(({ item }) => directWith(item, me)?.username ?? []));
+  const strangers = people.filter(
+    ({ username }) => username !== me.username && !shown.has(username),
+  );
+  const groups = [
+    toGroup(chats, (chat) => chatEntry(chat, me)),
+    toGroup(
+      ranked(commands, ({ title, keywords }) => rank(query, title, keywords)),
+      commandEntry,
+    ),
+    // The server has found them; by what, it does not say.
+    toGroup(
+      strangers.slice(0, 5).map((item) => ({ item, rank: Math.max(rankOfPerson(query, item), 1) })),
+      (account) =>
+        personEntry(account, () => void openDirect(client, account.username).catch(complain)),
+    ),
+  ].toSorted((one, other) => other.best - one.best);
+  const said = messages.map(({ message, snippet }) => ({
+    key: message.id,
+    group: "Messages",
+    view: (
+      <Line
+        icon={<Avatar account={message.sender} size={32} />}
+        account={message.sender}
+        place={placeOf(model.get(`chat:${message.conversation_id}`), me)}
+        note={<Snippet text={snippet} />}
+        aside={shortTime(message.created_at)}
+      />
+    ),
+    go: () => navigate(chatPath(message.conversation_id, message.id)),
+  }));
+  return { entries: [...groups.flatMap(({ entries }) => entries), ...said], problem, settled };
+}
+
+const toGroup = <Item,>(found: { item: Item; rank: number }[], entryOf: (item: Item) => Entry) => ({
+  best: found[0]?.rank ?? 0,
+  entries: found.map(({ item }) => entryOf(item)),
+});
+
+const directWith = (chat: LocalChat, me: Account) =>
+  chat.kind === "direct" ? others(chat, me)[0] : undefined;
+
+const rankOfPerson = (query: string, account: Account) =>
+  rank(query.replace(/^@/, ""), nameOf(account), [account.username]);
+
+function rankOfChat(query: string, chat: LocalChat, me: Account): number {
+  const other = directWith(chat, me);
+  return other ? rankOfPerson(query, other) : rank(query, chatTitle(chat, me));
+}
+
+const placeOf = (chat: LocalChat | null, me: Account) =>
+  chat?.kind === "group" ? chatTitle(chat, me) : undefined;
+
+const chatEntry = (chat: LocalChat, me: Account): Entry => ({
+  key: chat.id,
+  group: "Conversations",
+  view: (
+    <Line
+      icon={<ChatAvatar chat={chat} size={32} />}
+      title={chatTitle(chat, me)}
+      account={directWith(chat, me)}
+    />
+  ),
+  go: () => navigate(chatPath(chat.id)),
+});
+
+const personEntry = (account: Account, go: () => void): Entry => ({
+  key: account.username,
+  group: "People and agents",
+  view: (
+    <Line
+      icon={<Avatar account={account} size={32} />}
+      account={account}
+      note={`@${account.username}`}
+    />
+  ),
+  go,
+});
+
+interface Command {
+  title: string;
+  icon: IconName;
+  /** Other words for it, in small letters. */
+  keywords: string[];
+  go: () => void;
+}
+
+const commandsFor = (on: { onNewChat: () => void; onLeave: () => void }): Command[] => [
+  {
+    title: "New conversation",
+    icon: "compose",
+    keywords: ["start", "group", "chat", "compose", "create", "message"],
+    go: on.onNewChat,
+  },
+  {
+    title: "My agents",
+    icon: "spark",
+    keywords: ["api", "key", "keys", "limits", "usage", "model", "instructions"],
+    go: () => navigate("/agents"),
+  },
+  {
+    title: "Settings",
+    icon: "settings",
+    keywords: ["preferences", "name", "password", "notifications", "sessions", "devices"],
+    go: () => navigate("/settings"),
+  },
+  {
+    title: "Dark theme",
+    icon: "moon",
+    keywords: ["night", "mode", "appearance", "colours", "colors"],
+    go: () => setTheme("dark"),
+  },
+  {
+    title: "Light theme",
+    icon: "sun",
+    keywords: ["day", "mode", "appearance", "colours", "colors"],
+    go: () => setTheme("light"),
+  },
+  {
+    title: "Theme of the system",
+    icon: "system",
+    keywords: ["mode", "appearance", "automatic"],
+    go: () => setTheme("system"),
+  },
+  { title: "Sign out", icon: "leave", keywords: ["log out", "logout", "leave"], go: on.onLeave },
+];
+
+const commandEntry = ({ title, icon, go }: Command): Entry => ({
+  key: title,
+  group: "Commands",
+  view: <Line icon={<Glyph icon={icon} />} title={title} />,
+  go,
+});
+
+const Glyph = ({ icon }: { icon: IconName }) => (
+  <span className="inline-flex size-8 items-center justify-center rounded-md bg-sunken text-ink-2">
+    <Icon name={icon} size={16} />
+  </span>
+);
+
+interface LineProps {
+  icon: ReactNode;
+  title?: string;
+  /** Whom it is about; their name is the title if there is none. */
+  account?: Account | undefined;
+  /** The conversation it was said in. */
+  place?: string | undefined;
+  note?: ReactNode;
+  aside?: string;
+}
+
+function Line({ icon, title, account, place, note, aside }: LineProps) {
+  return (
+    <>
+      {icon}
+      <span className="min-w-0 flex-1">
+        <span className="flex flex-wrap items-baseline gap-x-1.5 text-base font-medium">
+          <span className="min-w-0 break-words">
+            {title ?? (account && nameOf(account))}
+            {place && <span className="font-normal text-ink-3"> in {place}</span>}
+          </span>
+          {account && <OwnerChip account={account} />}
+        </span>
+        {note && <span className="line-clamp-2 text-sm break-words text-ink-3">{note}</span>}
+      </span>
+      {aside && <span className="shrink-0 text-xs text-ink-3">{aside}</span>}
+    </>
+  );
+}
