@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
-import { groupOf } from "../support/client.ts";
+import { agentOf, groupOf } from "../support/client.ts";
 import { wireTo } from "./proxy.ts";
-import { composer, message, sharedHouse, test, write } from "./support.ts";
+import { composer, giveSandboxKey, message, sharedHouse, test, write } from "./support.ts";
 
 const house = sharedHouse();
 
@@ -17,13 +17,13 @@ test("what is written offline is kept, sent once when the connection is back, an
   await page.getByText("Sent").waitFor();
 
   wire.cut();
-  await page.getByText("You are offline").waitFor();
+  await page.getByText("The server cannot be reached").waitFor();
   await write(page, "Written without a connection");
   await message(page, "Written without a connection").getByText("Sending").waitFor();
   await bob.call("sendMessage", { chat_id: chat.id, content: "Said in the meantime" });
 
   wire.mend();
-  await page.getByText("You are offline").waitFor({ state: "detached" });
+  await page.getByText("The server cannot be reached").waitFor({ state: "detached" });
   await message(page, "Said in the meantime").waitFor();
   await message(page, "Written without a connection").getByText("Sent").waitFor();
   const { items } = await bob.call("getChatHistory", { chat_id: chat.id });
@@ -33,6 +33,70 @@ test("what is written offline is kept, sent once when the connection is back, an
     "Written without a connection",
   ]);
   expect(await page.getByRole("article").count()).toBe(3);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a server that does not answer is not called a missing network, and Retry brings it back", async () => {
+  const ada = await house().person("ada");
+  using wire = wireTo(house().url);
+  await using visit = await house().visit(ada, { url: wire.url, networkFails: true });
+  const { page } = visit;
+  await page.getByRole("heading", { name: /^Hello/ }).waitFor();
+  wire.cut();
+  await page.getByRole("button", { name: "Retry" }).waitFor();
+  await page.getByText("The server cannot be reached").waitFor();
+  expect(await page.getByText("You are offline").count()).toBe(0);
+  wire.mend();
+  await page.getByRole("button", { name: "Retry" }).press("Enter");
+  await page.getByText("The server cannot be reached").waitFor({ state: "detached" });
+
+  await page.context().setOffline(true);
+  await page.getByText("You are offline").waitFor();
+  expect(await page.getByRole("button", { name: "Retry" }).count()).toBe(0);
+  await page.context().setOffline(false);
+  await page.getByText("You are offline").waitFor({ state: "detached" });
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a search without a connection says so, still finds conversations, and goes on when it is back", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  const chat = await groupOf(ada, bob);
+  await ada.call("setChatTitle", { chat_id: chat.id, title: "Umbrellas" });
+  await bob.call("sendMessage", { chat_id: chat.id, content: "Take an umbrella along" });
+  await using visit = await house().visit(ada, { networkFails: true });
+  const { page } = visit;
+  await page.getByRole("link", { name: /Umbrellas/ }).waitFor();
+  await page.context().setOffline(true);
+  await page.getByText("You are offline").waitFor();
+  await page.keyboard.press("Control+k");
+  const dialog = page.getByRole("dialog");
+  await page.keyboard.type("umbr");
+  await dialog.getByRole("status").getByText("You are offline").waitFor();
+  await dialog.getByRole("option", { name: "Umbrellas" }).waitFor();
+  expect(await dialog.getByText("Nothing found").count()).toBe(0);
+  await page.context().setOffline(false);
+  await dialog.getByRole("option", { name: /Take an umbrella/ }).waitFor();
+  await dialog.getByText("You are offline").waitFor({ state: "detached" });
+  expect(visit.problems()).toEqual([]);
+});
+
+test("an answer that stands still for want of a connection says so, and goes on afterwards", async () => {
+  const ada = await house().person("ada");
+  await giveSandboxKey(ada);
+  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  using wire = wireTo(house().url);
+  const options = { path: `/c/${chat.id}`, url: wire.url, networkFails: true };
+  await using visit = await house().visit(ada, options);
+  const { page } = visit;
+  await composer(page).waitFor();
+  await write(page, "slow");
+  await page.getByRole("button", { name: "Stop" }).waitFor();
+  wire.cut();
+  await page.getByText("The answer goes on when the connection is back").waitFor();
+  wire.mend();
+  await page
+    .getByText("The answer goes on when the connection is back")
+    .waitFor({ state: "detached" });
   expect(visit.problems()).toEqual([]);
 });
 
@@ -70,7 +134,7 @@ test("a start without a connection shows what was there, and sends what is writt
   const headers = (await response?.allHeaders()) ?? {};
   expect(headers["content-security-policy"]).toContain("script-src 'self'");
   await message(page, "Before the tunnel").waitFor();
-  await page.getByText("You are offline").waitFor();
+  await page.getByText("The server cannot be reached").waitFor();
   await write(page, "Inside the tunnel");
   await message(page, "Inside the tunnel").getByText("Sending").waitFor();
   await page.getByRole("button", { name: "Insert an emoji" }).click();
@@ -83,7 +147,7 @@ test("a start without a connection shows what was there, and sends what is writt
   wire.mend();
   await message(page, "Beyond the tunnel").waitFor();
   await message(page, "Inside the tunnel").getByText("Sent").waitFor();
-  await page.getByText("You are offline").waitFor({ state: "detached" });
+  await page.getByText("The server cannot be reached").waitFor({ state: "detached" });
   const { items } = await bob.call("getChatHistory", { chat_id: chat.id });
   expect(items.map(({ content }) => content).toSorted()).toEqual([
     "Before the tunnel",

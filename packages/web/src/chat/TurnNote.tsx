@@ -1,6 +1,7 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import { useAction, wordsFor } from "../lib/action.ts";
+import { connectionWords, useConnection } from "../lib/connection.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent } from "../lib/names.ts";
 import { type AgentPart, agentPath, navigate } from "../lib/router.ts";
@@ -20,9 +21,11 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
   const { chat } = useTools();
   const me = useSelf();
   const client = useClient();
+  const connection = useConnection();
   const { busy, error, run } = useAction();
   const { id, sender, turn, finalized_at } = message;
-  if (!turn || !finalized_at) return null;
+  if (!turn) return null;
+  if (!finalized_at) return connection === "up" ? null : <Interrupted connection={connection} />;
   const may = maySteer(message, chat, me, client.model);
   const retry = () => client.retryAgentTurn({ message_id: id });
   const again = (label: string) =>
@@ -68,6 +71,13 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
     </Problem>
   );
 }
+
+/** The words stand still because none arrive, not because the agent thinks. */
+const Interrupted = ({ connection }: { connection: "offline" | "unreachable" }) => (
+  <Problem tone="quiet" icon="offline">
+    {connectionWords[connection]} The answer goes on when the connection is back.
+  </Problem>
+);
 
 /** What the owner of an agent can do about a failure, and where. */
 const remedies: Record<string, { label: string; part: AgentPart["kind"] }> = {

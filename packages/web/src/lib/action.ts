@@ -1,6 +1,7 @@
 import type { CallError } from "@parley/client";
 import { useCallback, useRef, useState } from "react";
 import { toast } from "../ui/Toasts.tsx";
+import { connectionWords } from "./connection.ts";
 import type { FieldErrors } from "./validity.ts";
 
 /** What went wrong, in words a person can read. */
@@ -22,9 +23,7 @@ export function fieldErrorsOf(error: unknown): FieldErrors {
   );
 }
 
-/** Two things that look alike and are mended differently. */
-const noConnection = () =>
-  navigator.onLine ? "The server cannot be reached." : "You are offline.";
+const noConnection = () => connectionWords[navigator.onLine ? "unreachable" : "offline"];
 
 const inSeconds = (seconds = 0) =>
   seconds < 2

@@ -1,7 +1,8 @@
 import { useClient } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
-import { complain } from "../lib/action.ts";
+import { wordsFor } from "../lib/action.ts";
+import { connectionWords, useConnection } from "../lib/connection.ts";
 import { mistakable } from "../lib/lookalikes.ts";
 import { useSelf } from "../lib/me.ts";
 import { nameOf } from "../lib/names.ts";
@@ -18,23 +19,34 @@ interface PickerProps {
   agents?: boolean;
 }
 
-export function useFoundPeople(query: string): Account[] | null {
+interface FoundPeople {
+  /** Null until there is an answer. */
+  found: Account[] | null;
+  /** Why nobody could be found. */
+  problem: string | null;
+}
+
+export function useFoundPeople(query: string): FoundPeople {
   const client = useClient();
-  const [found, setFound] = useState<Account[] | null>(null);
+  const connection = useConnection();
+  const [people, setPeople] = useState<FoundPeople>({ found: null, problem: null });
   useEffect(() => {
+    if (connection !== "up") {
+      return setPeople({ found: [], problem: connectionWords[connection] });
+    }
     let left = false;
     const timer = setTimeout(() => {
       client.getUsers({ query: query.trim().replace(/^@/, ""), limit: 30 }).then(
-        ({ items }) => !left && setFound(items),
-        (error: unknown) => !left && complain(error),
+        ({ items }) => !left && setPeople({ found: items, problem: null }),
+        (error: unknown) => !left && setPeople({ found: [], problem: wordsFor(error) }),
       );
     }, 120);
     return () => {
       left = true;
       clearTimeout(timer);
     };
-  }, [client, query]);
-  return found;
+  }, [client, query, connection]);
+  return people;
 }
 
 /** Finds people by name and collects them; arrows move, Enter takes, Backspace gives back. */
@@ -43,7 +55,7 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
   const id = useId();
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
-  const found = useFoundPeople(query);
+  const { found, problem } = useFoundPeople(query);
   const taken = new Set([me.username, ...without, ...chosen.map(({ username }) => username)]);
   const offered = (found ?? []).filter(
     ({ username, kind }) => !taken.has(username) && (agents || kind === "human"),
@@ -113,8 +125,11 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
         ))}
       </div>
       {found && offered.length === 0 && (
-        <p className="-mt-24 flex h-24 items-center justify-center text-sm text-ink-3">
-          {query ? `Nobody is called «${query}».` : "Nobody else is here yet."}
+        <p
+          role="status"
+          className="-mt-24 flex h-24 items-center justify-center text-sm text-ink-3"
+        >
+          {problem ?? (query ? `Nobody is called «${query}».` : "Nobody else is here yet.")}
         </p>
       )}
     </div>

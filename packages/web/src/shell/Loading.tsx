@@ -1,18 +1,26 @@
-import { useStatus } from "@parley/client/react";
+import { useClient } from "@parley/client/react";
+import { connectionWords, useConnection } from "../lib/connection.ts";
+import { Button } from "../ui/Button.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 
 /** The frame of the page, before it is known what goes into it. */
 export function Loading() {
-  const offline = useStatus() === "offline";
+  const client = useClient();
+  const connection = useConnection();
   return (
     <main className="flex h-full" aria-busy="true">
       <h1 className="sr-only">Parley</h1>
       <div className="flex w-full flex-col gap-4 border-r border-line bg-surface p-4 md:w-80">
         <Skeleton className="h-9" />
         <ListSkeleton />
-        <p role="status" className="text-center text-sm text-ink-3">
-          {offline ? "Waiting for the connection…" : ""}
-        </p>
+        <div role="status" className="flex flex-col items-center gap-2 text-sm text-ink-3">
+          {connection !== "up" && connectionWords[connection]}
+          {connection === "unreachable" && (
+            <Button size="small" icon="retry" onClick={() => client.reconnect()}>
+              Retry
+            </Button>
+          )}
+        </div>
       </div>
       <div className="hidden flex-1 bg-canvas md:block" />
     </main>

@@ -7,8 +7,9 @@ import { useRoute } from "../lib/router.ts";
 import { useShortcuts } from "../lib/shortcuts.ts";
 import { NewChat } from "../people/NewChat.tsx";
 import { Failure } from "../ui/Failure.tsx";
+import { ConnectionBanner } from "./ConnectionBanner.tsx";
 import { Home } from "./Home.tsx";
-import { OfflineBanner } from "./OfflineBanner.tsx";
+import { NotFound } from "./NotFound.tsx";
 import { PageSkeleton } from "./Page.tsx";
 import { PageTitle } from "./PageTitle.tsx";
 import { Sidebar } from "./Sidebar.tsx";
@@ -33,7 +34,7 @@ export function Shell({ me }: { me: Account }) {
       <div className="flex h-full flex-col">
         <PageTitle route={route} />
         <Skip onSkip={() => content.current?.focus()} />
-        <OfflineBanner />
+        <ConnectionBanner />
         <div className="flex min-h-0 flex-1">
           <Sidebar open={open} onOverlay={setOverlay} hidden={!atList} />
           <div
@@ -46,6 +47,7 @@ export function Shell({ me }: { me: Account }) {
                 {route.name === "chat" && <ChatView key={route.id} route={route} />}
                 {route.name === "agents" && <AgentsPage part={route.part} />}
                 {route.name === "settings" && <SettingsPage />}
+                {route.name === "missing" && <NotFound />}
                 {route.name === "home" && <Home onNewChat={() => setOverlay("new-chat")} />}
               </Suspense>
             </Failure>

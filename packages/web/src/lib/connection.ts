@@ -1,0 +1,25 @@
+import { useStatus } from "@parley/client/react";
+import { useSyncExternalStore } from "react";
+
+/** `offline`: this device has no network. `unreachable`: it has one, and the server does not answer. */
+export type Connection = "up" | "offline" | "unreachable";
+
+export function useConnection(): Connection {
+  const isDown = useStatus() === "offline";
+  const hasNetwork = useSyncExternalStore(subscribe, () => navigator.onLine);
+  if (!isDown) return "up";
+  return hasNetwork ? "unreachable" : "offline";
+}
+
+function subscribe(listener: () => void): () => void {
+  for (const event of ["online", "offline"]) addEventListener(event, listener);
+  return () => {
+    for (const event of ["online", "offline"]) removeEventListener(event, listener);
+  };
+}
+
+/** The two look alike and are mended differently. */
+export const connectionWords = {
+  offline: "You are offline.",
+  unreachable: "The server cannot be reached.",
+} as const;

@@ -1,0 +1,40 @@
+import { useClient } from "@parley/client/react";
+import { useEffect, useState } from "react";
+import { connectionWords, useConnection } from "../lib/connection.ts";
+import { Icon } from "../ui/Icon.tsx";
+
+/** A hiccup of the connection is not worth a word. */
+const PATIENCE_MS = 1200;
+
+/** One calm line while there is no connection: whose fault it is, and how to hurry it. */
+export function ConnectionBanner() {
+  const client = useClient();
+  const connection = useConnection();
+  const isDown = connection !== "up";
+  const [shown, setShown] = useState(false);
+  useEffect(() => {
+    if (!isDown) return setShown(false);
+    const timer = setTimeout(() => setShown(true), PATIENCE_MS);
+    return () => clearTimeout(timer);
+  }, [isDown]);
+  return (
+    <div role="status">
+      {shown && connection !== "up" && (
+        <p className="flex animate-fade flex-wrap items-center justify-center gap-x-2 gap-y-0.5 bg-warn-soft px-4 py-1.5 text-sm text-warn">
+          <Icon name={connection === "offline" ? "offline" : "alert"} size={15} />
+          <span className="font-medium">{connectionWords[connection]}</span>
+          <span>What you write is kept, and sent later.</span>
+          {connection === "unreachable" && (
+            <button
+              type="button"
+              className="min-h-6 rounded-sm px-1 font-semibold underline underline-offset-2"
+              onClick={() => client.reconnect()}
+            >
+              Retry
+            </button>
+          )}
+        </p>
+      )}
+    </div>
+  );
+}
