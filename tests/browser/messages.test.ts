@@ -49,6 +49,32 @@ describe("toolbars of messages", () => {
     expect(visit.problems()).toEqual([]);
   });
 
+  test("that of the latest answer makes room for another", async () => {
+    const ada = await house().person("ada");
+    await giveSandboxKey(ada);
+    const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
+    await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+    const { page } = visit;
+    await write(page, "alert");
+    const answer = message(page, "I can pretend to watch");
+    await answer.getByRole("button", { name: "Reply" }).waitFor();
+    expect(await toolbars(page).count()).toBe(1);
+    const question = page.getByRole("article").first();
+    await question.hover();
+    await question.getByRole("button", { name: "Reply" }).waitFor();
+    expect(await toolbars(page).count()).toBe(1);
+    await answer.hover();
+    await answer.getByRole("button", { name: "Reply" }).waitFor();
+    expect(await toolbars(page).count()).toBe(1);
+
+    await write(page, "Thank you");
+    await message(page, "I am the built-in sandbox").waitFor();
+    await answer.hover();
+    await answer.getByRole("button", { name: "Reply" }).click();
+    await page.getByText("Replying to Claude").waitFor();
+    expect(visit.problems()).toEqual([]);
+  });
+
   test("what can be done with a long answer is at its end", async () => {
     const ada = await house().person("ada");
     await giveSandboxKey(ada);

@@ -194,7 +194,8 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
                   key={key}
                   data-index={index}
                   ref={virtual.measureElement}
-                  className="absolute top-0 left-0 w-full"
+                  // The toolbar of a message reaches into the row below it.
+                  className="absolute top-0 left-0 w-full has-[article[data-active]]:z-10"
                 >
                   <MessageRow
                     {...row}

@@ -29,12 +29,13 @@ function Toolbar({ message, mine, pinned }: ActionsProps) {
   const commands = useCommands(message);
   const isQuick = ({ label }: Command) => quick.includes(label);
   const look = pinned
-    ? "group-data-active:bg-raised group-data-active:shadow-pop"
+    ? "group-data-active:bg-raised group-data-active:shadow-pop in-data-elsewhere:invisible"
     : "invisible bg-raised shadow-pop group-data-active:visible";
   return (
     <div
       role="toolbar"
       aria-label="Message actions"
+      data-pinned={pinned || undefined}
       className={`absolute z-10 flex rounded-md pointer-coarse:hidden [&_button]:size-7 ${look} ${place(mine, message)}`}
     >
       <IconButton
@@ -72,7 +73,7 @@ const quick = ["Stop", "Reply"];
  * above it otherwise.
  */
 function place(mine: boolean, { sender }: LocalMessage): string {
-  if (sender.kind === "agent") return "top-full -left-1.5 -mt-0.5";
+  if (sender.kind === "agent") return "top-full -left-1.5";
   if (mine) return "-top-7 right-0 @3xl:top-0 @3xl:right-full @3xl:mr-2";
   return "-top-7 left-0 @3xl:top-0 @3xl:left-full @3xl:ml-2";
 }

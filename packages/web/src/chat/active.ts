@@ -15,6 +15,9 @@ export function useActiveMessage(feed: RefObject<HTMLElement | null>): void {
       if (before === next) return;
       before?.removeAttribute("data-active");
       next?.setAttribute("data-active", "");
+      // The toolbar that is always in sight makes room for another.
+      const isElsewhere = next !== null && !next.querySelector("[data-pinned]");
+      box.toggleAttribute("data-elsewhere", isElsewhere);
     };
     const enter = ({ target }: Event) => activate(articleOf(target));
     const leave = () => activate(articleOf(document.activeElement));
