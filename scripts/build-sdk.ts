@@ -1,38 +1,53 @@
 #!/usr/bin/env bun
 /**
- * Packs the SDK, and the contract that it is typed by, as plain JavaScript with types, to be
- * installed anywhere: `bun scripts/build-sdk.ts [dist/sdk]`.
+ * Packs the SDK as plain JavaScript with types, to be installed anywhere:
+ * `bun scripts/build-sdk.ts [dist/sdk]`. The contract that it is typed by becomes a part of it.
  */
 import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { $ } from "bun";
+import { $, Glob } from "bun";
+import protocol from "../packages/protocol/package.json" with { type: "json" };
 
 const ROOT = join(import.meta.dir, "..");
-/** In the order in which they depend on each other. */
-const PACKAGES = ["protocol", "client"];
+const CLIENT = join(ROOT, "packages/client");
+const CONTRACT = "@parley/protocol";
 
 interface Manifest {
   private?: boolean;
   exports: Record<string, string>;
+  dependencies: Record<string, string>;
 }
 
-/** What is imported is what was built; everything else stays. */
-function published({ private: _, exports, ...manifest }: Manifest): object {
+/** What is imported is what was built. */
+function published({ private: _, exports, dependencies, ...manifest }: Manifest): object {
   const built = (source: string, ending: string) =>
     source.replace("./src/", "./").replace(/ts$/, ending);
   const entries = Object.entries(exports).map(([name, source]) => [
     name,
     { types: built(source, "d.ts"), default: built(source, "js") },
   ]);
-  return { ...manifest, exports: Object.fromEntries(entries) };
+  const { [CONTRACT]: _contract, ...others } = dependencies;
+  return {
+    ...manifest,
+    sideEffects: false,
+    exports: { ...Object.fromEntries(entries), "./package.json": "./package.json" },
+    // Types alone come from it: nothing of it is loaded.
+    dependencies: { ...others, ...protocol.dependencies },
+  };
 }
 
-/** Compiles a package into `node_modules` of the folder, where the next one finds it. */
-async function build(name: string, folder: string): Promise<string> {
-  const source = join(ROOT, "packages", name);
-  const built = join(folder, "node_modules/@parley", name);
-  await cp(join(source, "src"), join(folder, name), { recursive: true });
+/** The sources of the client, with those of the contract in a folder among them. */
+async function gather(folder: string): Promise<void> {
+  await cp(join(CLIENT, "src"), folder, { recursive: true });
+  await cp(join(ROOT, "packages/protocol/src"), join(folder, "protocol"), { recursive: true });
+  for await (const file of new Glob("*.ts").scan({ cwd: folder, absolute: true })) {
+    const source = await Bun.file(file).text();
+    await Bun.write(file, source.replaceAll(`"${CONTRACT}"`, '"./protocol/index.ts"'));
+  }
+}
+
+async function compile(folder: string, built: string): Promise<void> {
   const config = {
     extends: join(ROOT, "tsconfig.json"),
     compilerOptions: {
@@ -43,35 +58,42 @@ async function build(name: string, folder: string): Promise<string> {
       declaration: true,
       allowImportingTsExtensions: false,
       rewriteRelativeImportExtensions: true,
-      rootDir: name,
+      rootDir: "source",
       outDir: built,
     },
-    include: [name],
+    include: ["source"],
     exclude: [],
   };
   await Bun.write(join(folder, "tsconfig.json"), JSON.stringify(config));
   await $`${join(ROOT, "node_modules/.bin/tsc")} -p ${folder}`;
-  const manifest = (await Bun.file(join(source, "package.json")).json()) as Manifest;
-  await Bun.write(join(built, "package.json"), JSON.stringify(published(manifest), null, 2));
-  for (const page of ["README.md", "../../LICENSE"]) {
-    const file = Bun.file(join(source, page));
-    if (await file.exists()) await Bun.write(join(built, page.replace("../../", "")), file);
+  for await (const file of new Glob("**/*").scan({ cwd: built })) {
+    const path = join(built, file);
+    // Only types are taken from the contract.
+    if (/^protocol\/.*\.js$/.test(file)) await rm(path);
+    if (file.endsWith(".d.ts")) await Bun.write(path, withoutTs(await Bun.file(path).text()));
   }
-  return built;
 }
+
+/** The compiler rewrites extensions in what it emits, but not in declarations. */
+const withoutTs = (declarations: string) =>
+  declarations.replaceAll(/"(\.{1,2}\/[^"]+)\.ts"/g, '"$1.js"');
 
 const out = resolve(process.argv[2] ?? "dist/sdk");
 await mkdir(out, { recursive: true });
 const folder = await mkdtemp(join(tmpdir(), "parley-sdk-"));
 try {
-  await mkdir(join(folder, "node_modules/@parley"), { recursive: true });
+  const built = join(folder, "built");
   for (const dependency of ["zod", "react", "@types"]) {
+    await mkdir(join(folder, "node_modules"), { recursive: true });
     await symlink(join(ROOT, "node_modules", dependency), join(folder, "node_modules", dependency));
   }
-  for (const name of PACKAGES) {
-    const built = await build(name, folder);
-    await $`npm pack ${built} --pack-destination ${out}`.quiet();
-  }
+  await gather(join(folder, "source"));
+  await compile(folder, built);
+  const manifest = (await Bun.file(join(CLIENT, "package.json")).json()) as Manifest;
+  await Bun.write(join(built, "package.json"), JSON.stringify(published(manifest), null, 2));
+  await Bun.write(join(built, "README.md"), Bun.file(join(CLIENT, "README.md")));
+  await Bun.write(join(built, "LICENSE"), Bun.file(join(ROOT, "LICENSE")));
+  await $`npm pack ${built} --pack-destination ${out}`.quiet();
 } finally {
   await rm(folder, { recursive: true, force: true });
 }

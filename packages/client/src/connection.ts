@@ -1,6 +1,7 @@
 import type { Account, EventFrame } from "@parley/protocol";
 import { backoffMs } from "./retry.ts";
 import { openSocket, type Socket } from "./socket.ts";
+import type { WebSocketClass } from "./types.ts";
 import { onWake } from "./wake.ts";
 
 /** The service's word that the token is no longer valid. */
@@ -14,7 +15,7 @@ export interface ConnectionOptions {
   timeoutMs: number;
   /** Shortest and longest pause between attempts. */
   pauses: { min: number; max: number };
-  WebSocket: typeof WebSocket | undefined;
+  WebSocket: WebSocketClass | undefined;
   /** Null while there is none: then no attempt is made. */
   token(): string | null;
   onOpen(account: Account, historyId: string | undefined): void;
@@ -142,11 +143,11 @@ export function keepConnected(options: ConnectionOptions): Connection {
   };
 }
 
-function implementation(given: typeof WebSocket | undefined): typeof WebSocket {
+function implementation(given: WebSocketClass | undefined): WebSocketClass {
   const found = given ?? globalThis.WebSocket;
   if (!found) {
     throw new Error(
-      "There is no WebSocket here (Node before 22 has none): pass one as `WebSocket` to createClient, or use the operations without connect().",
+      "There is no WebSocket here (Node before 22 has none): pass one as `WebSocket` to createClient, such as that of the package `ws`, or use the operations without connect().",
     );
   }
   return found;

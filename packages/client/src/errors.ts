@@ -7,19 +7,20 @@ class FailedCall extends Error implements CallError {
   readonly retryAfter: number | undefined;
   readonly fields: Readonly<Record<string, string>> | undefined;
 
-  constructor(code: ErrorCode, message: string, parameters: ErrorParameters = {}) {
-    super(message);
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, "cause" in details ? { cause: details.cause } : undefined);
     this.code = code;
-    this.retryAfter = parameters.retry_after;
-    this.fields = parameters.fields;
+    this.retryAfter = details.retry_after;
+    this.fields = details.fields;
   }
 }
 
-export const callError = (
-  code: ErrorCode,
-  message: string,
-  parameters?: ErrorParameters,
-): CallError => new FailedCall(code, message, parameters);
+interface ErrorDetails extends ErrorParameters {
+  cause?: unknown;
+}
+
+export const callError = (code: ErrorCode, message: string, details?: ErrorDetails): CallError =>
+  new FailedCall(code, message, details);
 
 export const isCallError = (error: unknown): error is CallError => error instanceof FailedCall;
 

@@ -32,9 +32,17 @@ export async function callHttp(
 async function post(send: typeof fetch, url: string, request: RequestInit): Promise<Body> {
   try {
     const response = await send(url, request);
-    return (await response.json()) as Body;
-  } catch {
-    // No network, a time-out, or something in between that does not speak for the service.
-    throw callError("unavailable", "the service could not be reached");
+    const body: unknown = await response.json().catch(() => null);
+    if (isBody(body)) return body;
+    // Something in between, such as a proxy, that does not speak for the service.
+    throw new Error(`an answer that is not the service's, with status ${response.status}`);
+  } catch (cause) {
+    throw callError("unavailable", "the service could not be reached", { cause });
   }
 }
+
+const isBody = (body: unknown): body is Body =>
+  typeof body === "object" &&
+  body !== null &&
+  "ok" in body &&
+  (body.ok === true || (body.ok === false && "code" in body));

@@ -1,3 +1,32 @@
+export type {
+  Account,
+  AgentLimits,
+  AgentProfile,
+  AgentSummary,
+  ComponentAction,
+  ComponentUse,
+  Conversation,
+  ConversationDetail,
+  ErrorCode,
+  EventFrame,
+  EventName,
+  EventParams,
+  EventPlace,
+  GroupAgent,
+  InputOf,
+  KeyTest,
+  Message,
+  OperationName,
+  OutputOf,
+  Reaction,
+  ReactionSummary,
+  Session,
+  SharedConversation,
+  SignedIn,
+  Turn,
+  TurnReceipt,
+  UsageRow,
+} from "@parley/protocol";
 export { createClient } from "./client.ts";
 export { isCallError } from "./errors.ts";
 export type * from "./types.ts";

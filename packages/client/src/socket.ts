@@ -1,5 +1,6 @@
 import type { Account, EventFrame, SocketReply } from "@parley/protocol";
 import { callError } from "./errors.ts";
+import type { WebSocketClass } from "./types.ts";
 
 /** A connection on which nothing was heard for so long is asked whether it is still there. */
 const QUIET_MS = 30_000;
@@ -17,7 +18,7 @@ export interface SocketOptions {
   url: string;
   token: string;
   timeoutMs: number;
-  WebSocket: typeof WebSocket;
+  WebSocket: WebSocketClass;
   /** The service has said hello: from here on no event is missed. */
   onOpen(account: Account, historyId: string | undefined): void;
   onEvent(frame: EventFrame): void;
@@ -46,6 +47,8 @@ export function openSocket(options: SocketOptions): Socket {
   let calls = 0;
   let heardAt = Date.now();
   let ended = false;
+  /** What a WebSocket outside of browsers says of its failure. */
+  let failure: unknown;
 
   const wire = new options.WebSocket(
     `${url.replace(/^http/, "ws")}/api/ws?token=${encodeURIComponent(token)}`,
@@ -55,7 +58,7 @@ export function openSocket(options: SocketOptions): Socket {
     if (Date.now() - heardAt >= QUIET_MS) check();
   }, QUIET_MS / 2);
 
-  wire.onmessage = ({ data }) => {
+  wire.addEventListener("message", ({ data }) => {
     if (ended) return;
     heardAt = Date.now();
     const frame = JSON.parse(String(data)) as EventFrame | SocketReply;
@@ -66,9 +69,11 @@ export function openSocket(options: SocketOptions): Socket {
       options.onOpen(frame.params, frame.history_id);
       options.onEvent(frame);
     }
-  };
-  wire.onclose = ({ code }) => end(code);
-  wire.onerror = () => {};
+  });
+  wire.addEventListener("close", ({ code }) => end(code));
+  wire.addEventListener("error", (event) => {
+    failure = "error" in event ? event.error : undefined;
+  });
 
   function settle(reply: SocketReply): void {
     const call = pending.get(Number(reply.id));
@@ -89,12 +94,13 @@ export function openSocket(options: SocketOptions): Socket {
     clearTimeout(greeting);
     clearInterval(pulse);
     const largest = code === TOO_BIG ? Math.max(...[...pending.values()].map(sizeOf)) : undefined;
+    const cause = failure ?? new Error(`the socket closed with code ${code}`);
     for (const { size, timer, reject } of pending.values()) {
       clearTimeout(timer);
       reject(
         size === largest
           ? callError("payload_too_large", "the call is larger than the service takes")
-          : callError("unavailable", "the connection was lost"),
+          : callError("unavailable", "the connection was lost", { cause }),
       );
     }
     pending.clear();

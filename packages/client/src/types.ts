@@ -2,6 +2,7 @@ import type {
   Account,
   AgentProfile,
   Conversation,
+  ErrorCode,
   EventFrame,
   EventName,
   InputOf,
@@ -38,10 +39,22 @@ export interface ClientOptions {
   timeoutMs?: number;
   /** Shortest and longest pause before a lost connection is made again; 500 ms and 4 s by default. */
   reconnectMs?: { min: number; max: number };
-  /** Stand-ins for the platform's own, for tests and for odd runtimes. */
-  WebSocket?: typeof WebSocket;
+  /** Stand-ins for the platform's own: Node before 22 has no WebSocket. */
+  WebSocket?: WebSocketClass;
   fetch?: typeof fetch;
 }
+
+/** The part of a WebSocket that is needed. The platform's own, `ws` and undici's have it. */
+export interface WebSocketLike {
+  readonly readyState: number;
+  addEventListener(type: "message", listener: (event: { data: unknown }) => void): void;
+  addEventListener(type: "close", listener: (event: { code: number }) => void): void;
+  addEventListener(type: "error", listener: (event: object) => void): void;
+  send(data: string): void;
+  close(): void;
+}
+
+export type WebSocketClass = new (url: string) => WebSocketLike;
 
 /** The part of `localStorage` that is needed. */
 export interface KeyValueStorage {
@@ -197,7 +210,9 @@ export interface EachOptions {
 
 /** A call that the service refused, or that never got through (`code` is then `unavailable`). */
 export interface CallError extends Error {
-  readonly code: string;
+  readonly code: ErrorCode;
+  /** What kept the call from getting through, if that is known. */
+  readonly cause?: unknown;
   readonly retryAfter: number | undefined;
   readonly fields: Readonly<Record<string, string>> | undefined;
 }

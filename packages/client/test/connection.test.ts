@@ -226,6 +226,25 @@ test("errors of the service carry its code and what is wrong with which field", 
   }
 });
 
+test("a call that never got through says why", async () => {
+  await using proxy = await FaultyLine.to(server.url);
+  using client = await connected(ann, proxy.url, { reconnectMs: { min: 60_000, max: 60_000 } });
+  const caught = (call: Promise<unknown>) => call.catch((error: unknown) => error);
+  proxy.stall("toClient");
+  const lost = caught(client.getMe());
+  proxy.refuse(true);
+  proxy.cut();
+  expect(await lost).toMatchObject({ code: "unavailable", cause: expect.any(Error) });
+  expect(await caught(client.getMe())).toMatchObject({
+    code: "unavailable",
+    cause: expect.any(Error),
+  });
+  using gateway = Bun.serve({ port: 0, fetch: () => new Response("<html>", { status: 502 }) });
+  using other = clientOf(ann, gateway.url.origin);
+  const refused = (await caught(other.getMe())) as Error;
+  expect(String(refused.cause)).toContain("502");
+});
+
 test("events can be listened to by name", async () => {
   const { id } = await ann.call("startChat", { usernames: [bob.username], kind: "group" });
   using client = await connected(ann, server.url);

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startServer, type TestServer } from "../../../tests/support/server.ts";
+import { tool, toolsFolder } from "../../../tests/support/tools.ts";
 
 const HERE = join(import.meta.dir, "..");
 const ROOT = join(HERE, "../..");
@@ -46,75 +47,106 @@ describe("the package", () => {
     const code = await bundle("src/index.ts");
     expect(code).not.toMatch(/\bimport\s*[{"'*(]|\brequire\(|ZodError/);
   });
-
-  test("has a quick start that runs as it stands", async () => {
-    const readme = await Bun.file(join(HERE, "README.md")).text();
-    const [, quickStart = ""] = /^```ts\n(.*?)^```$/ms.exec(readme) ?? [];
-    const here = quickStart.replace("http://localhost:8080", server.url);
-    expect(here).not.toBe(quickStart);
-    expect(await run([process.execPath, "-e", here])).toContain("You said:\n\n> Hello!");
-  });
 });
 
-describe("packed for another project, it", () => {
+/** The first example of the README, at the server of this test. */
+async function quickStart(): Promise<string> {
+  const readme = await Bun.file(join(HERE, "README.md")).text();
+  const [, code = ""] = /^```ts\n(.*?)^```$/ms.exec(readme) ?? [];
+  const here = code.replace("http://localhost:8080", server.url);
+  expect(here).not.toBe(code);
+  return here;
+}
+
+const WEB_SOCKET = ["ws@8.22.2", "@types/ws@8.18.2"];
+const node = Bun.which("node");
+
+describe("packed and installed in an empty project, it", () => {
   const project = mkdtempSync(join(tmpdir(), "parley-project-"));
   afterAll(() => rmSync(project, { recursive: true }));
   const runHere = (...command: string[]) => run(command, project);
+  let archive: string;
 
   beforeAll(async () => {
-    await runHere(process.execPath, join(ROOT, "scripts/build-sdk.ts"), project);
-    for (const archive of new Bun.Glob("*.tgz").scanSync(project)) {
-      const folder = join(
-        project,
-        "node_modules",
-        archive.replace(/^(parley)-([a-z]+).*/, "@$1/$2"),
-      );
-      mkdirSync(folder, { recursive: true });
-      await runHere("tar", "xf", archive, "--strip-components=1", "-C", folder);
-    }
-    symlinkSync(join(ROOT, "node_modules/zod"), join(project, "node_modules/zod"));
+    const out = join(project, "dist");
+    await runHere(process.execPath, join(ROOT, "scripts/build-sdk.ts"), out);
+    const archives = [...new Bun.Glob("*.tgz").scanSync({ cwd: out, absolute: true })];
+    expect(archives).toHaveLength(1);
+    archive = archives[0] ?? "";
+    await Bun.write(join(project, "package.json"), JSON.stringify({ type: "module" }));
+    await runHere("npm", "install", "--no-audit", "--no-fund", archive, ...WEB_SOCKET);
   });
 
-  const node = Bun.which("node");
-  test.skipIf(node === null)(
-    "runs under Node, over HTTP where there is no WebSocket",
-    async () => {
-      const script = nodeScript(server.url);
-      const told = JSON.parse(await runHere(node ?? "", "--input-type=module", "-e", script));
-      expect(told.sent).toEqual(["hello from Node"]);
-      expect(told.connecting).toMatch(/^(online|There is no WebSocket here.*)$/);
-    },
-    30_000,
-  );
+  test.skipIf(node === null)("runs the quick start as it stands, under Node", async () => {
+    await Bun.write(join(project, "hello.mjs"), await quickStart());
+    expect(await runHere(node ?? "", "hello.mjs")).toContain("You said:\n\n> Hello!");
+  });
+
+  test.skipIf(node === null)("calls over HTTP where there is no WebSocket", async () => {
+    const script = nodeScript(server.url);
+    const told = JSON.parse(await runHere(node ?? "", "--input-type=module", "-e", script));
+    expect(told.sent).toEqual(["hello from Node"]);
+    expect(told.connecting).toMatch(/^(online|There is no WebSocket here.*)$/);
+  });
 
   test.each([
     ["preserve", "bundler"],
     ["nodenext", "nodenext"],
-  ])(
-    "has types for the module system %s",
-    async (module, moduleResolution) => {
-      const options = { strict: true, noEmit: true, target: "es2022", module, moduleResolution };
-      const compilerOptions = { ...options, lib: ["esnext", "dom"], types: [] };
-      const config = { compilerOptions, files: ["index.ts"] };
-      await Bun.write(join(project, "package.json"), JSON.stringify({ type: "module" }));
-      await Bun.write(join(project, "index.ts"), typedScript);
-      await Bun.write(join(project, "tsconfig.json"), JSON.stringify(config));
-      await runHere(join(ROOT, "node_modules/.bin/tsc"), "-p", project);
-    },
-    30_000,
-  );
+  ])("has types for the module system %s", async (module, moduleResolution) => {
+    const options = { strict: true, noEmit: true, target: "es2022", module, moduleResolution };
+    const compilerOptions = { ...options, lib: ["esnext", "dom"], types: ["node"] };
+    const config = { compilerOptions, files: ["index.ts", "hello.ts"] };
+    await Bun.write(join(project, "index.ts"), typedScript);
+    await Bun.write(join(project, "hello.ts"), await quickStart());
+    await Bun.write(join(project, "tsconfig.json"), JSON.stringify(config));
+    await runHere(join(ROOT, "node_modules/.bin/tsc"), "-p", project);
+  });
+
+  test("is in order for publint and for Are The Types Wrong", async () => {
+    expect(await runHere(tool("publint"), "--strict", archive)).toContain("All good");
+    await runHere(tool("attw"), archive, "--profile", "esm-only");
+  });
+
+  test("renders with React 18", async () => {
+    for (const name of ["react", "react-dom", "scheduler", "loose-envify", "js-tokens"]) {
+      symlinkSync(join(toolsFolder(), name), join(project, "node_modules", name));
+    }
+    const script = reactScript(server.url);
+    const rendered = await runHere(node ?? process.execPath, "--input-type=module", "-e", script);
+    expect(rendered.trim()).toBe("18: offline");
+  });
 });
 
 /** Wrong use must be an error: otherwise everything is `any`, and nothing is checked. */
 const typedScript = `
-  import { createClient } from "@parley/client";
-  import type { Message } from "@parley/protocol";
+  import { type Account, createClient, type ErrorCode, isCallError, type Message } from "@parley/client";
+  import { WebSocket as Ws } from "ws";
 
-  const client = createClient({ url: "http://localhost:8080" });
+  const url = "http://localhost:8080";
+  const client = createClient({ url, WebSocket: Ws });
+  createClient({ url, WebSocket: globalThis.WebSocket });
   export const sent: Promise<Message> = client.sendMessage({ chat_id: "a", content: "b" });
+  export const me: Account | null = client.model.get("me");
   client.on("events.messageNew", ({ params }) => params.content.trim());
+  client.eachMessage(({ content }) => void content.trim());
   // @ts-expect-error
   client.sendMessage({ chat_id: 1 });
+  export function codeOf(error: unknown): ErrorCode | null {
+    // @ts-expect-error: there is no such code
+    if (isCallError(error) && error.code === "no_such_code") return null;
+    return isCallError(error) ? error.code : null;
+  }
+`;
+
+const reactScript = (url: string) => `
+  import { createClient } from "@parley/client";
+  import { ParleyProvider, useStatus } from "@parley/client/react";
+  import { createElement, version } from "react";
+  import { renderToStaticMarkup } from "react-dom/server";
+
+  const client = createClient({ url: ${JSON.stringify(url)}, token: "any" });
+  const Status = () => version.split(".")[0] + ": " + useStatus();
+  console.log(renderToStaticMarkup(createElement(ParleyProvider, { client }, createElement(Status))));
 `;
 
 const nodeScript = (url: string) => `
