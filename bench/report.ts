@@ -106,6 +106,7 @@ export function chart(rows: readonly Row[]): string {
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${CHART_WIDTH}" height="${height}" font-family="system-ui, sans-serif" font-size="12" fill="#111827">`,
+    "<title>What Parley costs beside the floor</title>",
     `<rect width="100%" height="100%" fill="#ffffff"/>`,
     `<text x="${LABEL_WIDTH}" y="16">CPU as a ratio to the floor of the same run (line at 1); ticks are goals</text>`,
     `<line x1="${x(1)}" x2="${x(1)}" y1="24" y2="${height - 8}" stroke="#9ca3af" stroke-dasharray="3 3"/>`,
