@@ -50,8 +50,10 @@ const folder = await mkdtemp(join(tmpdir(), "parley-web-"));
 try {
   const files = await buildWeb(folder);
   const { outputs } = await Bun.build({
-    // The background thread of the store is looked for beside the program.
-    entrypoints: [join(SERVER, "main.ts"), join(SERVER, "store/sqlite/worker.ts")],
+    // The background threads of the store are looked for beside the program.
+    entrypoints: ["main.ts", "store/sqlite/worker.ts", "store/sqlite/search-worker.ts"].map(
+      (file) => join(SERVER, file),
+    ),
     naming: { entry: "[name].[ext]" },
     plugins: [embedded(files, folder)],
     target: "bun",

@@ -25,6 +25,8 @@ const defaults = {
   operations_per_second: 100,
   operation_burst: 300,
   signups_per_hour: 1000,
+  searches_per_second: 10,
+  search_burst: 30,
   backlog_bytes: 4_194_304,
   idle_seconds: 60,
   session_days: 90,
@@ -182,6 +184,15 @@ describe.concurrent("in the course of time", () => {
     },
     30_000,
   );
+
+  test("so are searches, which have a rate of their own", async () => {
+    await using server = await startServer(limits({ searches_per_second: 1, search_burst: 2 }));
+    const person = await signUp(server.url);
+    const { failed } = await exhaust(() => person.call("searchMessages", { query: "word" }));
+    expect(failed).toMatchObject({ code: "rate_limited", status: 429 });
+    expect(failed.parameters?.retry_after).toBeGreaterThanOrEqual(1);
+    expect(await person.call("getMe")).toEqual(person.account);
+  });
 
   test("other operations are counted apart, for both transports together", async () => {
     await using server = await startServer(rates);

@@ -35,6 +35,7 @@ export const noRates = limits({
   messages_per_second: 0,
   operations_per_second: 0,
   signups_per_hour: 0,
+  searches_per_second: 0,
 });
 
 /** Set while tests run on several nodes: the PostgreSQL and the NATS that those use. */

@@ -165,6 +165,10 @@ export async function start(config: Config): Promise<Running> {
         { perSecond: limits.operations_per_second, burst: limits.operation_burst },
         everywhere("operations"),
       ),
+      searches: throttle(
+        { perSecond: limits.searches_per_second, burst: limits.search_burst },
+        everywhere("searches"),
+      ),
       key_tests: throttle(KEY_TESTS, everywhere("key tests")),
     },
     keyTester: keyTester({ config, vault, log }),

@@ -65,6 +65,8 @@ test("without any settings the service runs as the contract says", () => {
     operations_per_second: 100,
     operation_burst: 300,
     signups_per_hour: 1000,
+    searches_per_second: 10,
+    search_burst: 30,
     backlog_bytes: 4_194_304,
     idle_seconds: 60,
     session_days: 90,

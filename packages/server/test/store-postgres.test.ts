@@ -134,6 +134,26 @@ describe("the schema", () => {
   });
 });
 
+describe("a search", () => {
+  test("that takes too long is given up, and nothing else waits for it", async () => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const { alice, room } = await place(store);
+    await store.write((tx) => send(tx, room, alice, "needle"));
+    const find = () => store.search({ words: ["needle"], viewerId: alice.id, limit: 10 });
+    await using blocker = new SQL({ url: cluster.url, max: 1 });
+    await blocker.begin(async (sql) => {
+      await sql.unsafe("LOCK TABLE search IN ACCESS EXCLUSIVE MODE");
+      const searches = Promise.allSettled([find(), find(), find()]);
+      expect(await store.read((tx) => tx.account("alice"))).toMatchObject({ id: alice.id });
+      for (const outcome of await searches) {
+        expect(outcome).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
+      }
+    });
+    expect(await find()).toHaveLength(1);
+  });
+});
+
 describe("a restore from a backup", () => {
   const historyOf = async (url: string) => {
     const store = await open(url);

@@ -397,6 +397,29 @@ describe("the group writer", () => {
   });
 });
 
+describe("a search", () => {
+  test("that takes too long is given up, and nothing else waits for it", async () => {
+    using files = folder();
+    await withStore(files.database, async (store) => {
+      const place = await conversation(store);
+      const find = () => store.search({ words: ["needle"], viewerId: place.alice.id, limit: 10 });
+      await sayAll(store, place, "needle");
+      expect(await find()).toHaveLength(1);
+      // Somebody else holds the index, so that it cannot catch up.
+      const holder = new Database(files.index);
+      holder.run("BEGIN IMMEDIATE");
+      const searches = Promise.allSettled([find(), find(), find()]);
+      await sayAll(store, place, "needle again");
+      for (const outcome of await searches) {
+        expect(outcome).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
+      }
+      holder.run("ROLLBACK");
+      holder.close();
+      expect(await find()).toHaveLength(2);
+    });
+  });
+});
+
 describe("a restore from a backup", () => {
   const historyOf = (path: string) =>
     withStore(path, (store) => store.read((tx) => tx.historyId()));

@@ -139,6 +139,7 @@ export const searchMessages = operation({
   name: "searchMessages",
   socket: "messages.search",
   summary: "Searches the text of the caller's conversations, newest first.",
+  rate: "searches",
   input: z.object({ query: text(1, 256), chat_id: uuid.optional(), cursor, limit }),
   output: page(
     z.object({

@@ -86,6 +86,8 @@ export const limitMeanings: Record<keyof Limits, string> = {
   operations_per_second: "Other operations a user calls per second. 0 lifts it.",
   operation_burst: "Other operations a user calls at once after a pause.",
   signups_per_hour: "Accounts made per hour from one address. 0 lifts it.",
+  searches_per_second: "Searches a user makes per second. 0 lifts it.",
+  search_burst: "Searches a user makes at once after a pause.",
   backlog_bytes: "Bytes a client leaves unread until it is cut off.",
   idle_seconds: "Seconds a socket is kept that does not answer pings.",
   session_days: "Days after which a session ends, however much it is used.",

@@ -16,7 +16,11 @@ const IDLE_IN_TRANSACTION_MS = 5000;
 const LOCK_MS = 8000;
 const CONNECT_S = 5;
 
-export function openPool({ url, tls }: PostgresOptions, connections: number): SQL {
+export function openPool(
+  { url, tls }: PostgresOptions,
+  connections: number,
+  settings: Record<string, string> = {},
+): SQL {
   return new SQL({
     adapter: "postgres",
     url,
@@ -34,6 +38,7 @@ export function openPool({ url, tls }: PostgresOptions, connections: number): SQ
       enable_seqscan: "off",
       // Statements are short; compiling them costs more than it saves.
       jit: "off",
+      ...settings,
     },
   });
 }
@@ -83,6 +88,7 @@ export function sessions(pool: SQL, most: number): Sessions {
           const rows = await reserved.unsafe(sql, values as unknown[]);
           return numbered(rows) as unknown as Rows<Row>;
         } catch (error) {
+          if (timedOut(error)) throw new Unavailable("the database took too long");
           if (!lost(error)) throw error;
           broken = true;
           throw new Unavailable("the database cannot be reached");
@@ -126,6 +132,9 @@ export function lost(error: unknown): boolean {
   if (state !== undefined) return /^(08|57P|53|25P03|28|3D)/.test(state);
   return error instanceof SQL.SQLError;
 }
+
+/** Whether the server cancelled a statement that took too long. */
+const timedOut = (error: unknown) => stateOf(error) === "57014";
 
 /** Two units got into each other's way; whichever was undone may run again. */
 export const conflicting = (error: unknown) =>

@@ -1,5 +1,6 @@
 import type { SQL } from "bun";
 import type { Announcement } from "../../announcement.ts";
+import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
@@ -25,7 +26,7 @@ import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
 
 /** Sessions with the server, by what they are for. */
-const SESSIONS = { read: 4, search: 1, write: 3, patient: 4, note: 1, patientNote: 1 };
+const SESSIONS = { read: 4, write: 3, patient: 4, note: 1, patientNote: 1 };
 const FORGET_MS = 60_000;
 
 const reads: ReadMethods = {
@@ -76,7 +77,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   };
 
   const reading = readLane(sessions(pool, SESSIONS.read));
-  const searching = readLane(sessions(pool, SESSIONS.search));
+  // The server itself ends a search that takes too long: nobody else waits for it.
+  const searchPool = openPool(options, SEARCH_SLOTS, {
+    statement_timeout: `${SEARCH_DEADLINE_MS}`,
+  });
+  const searchSessions = sessions(searchPool, SEARCH_SLOTS);
   const writing = writeLane({
     sessions: sessions(pool, SESSIONS.write),
     patientSessions: sessions(pool, SESSIONS.patient),
@@ -99,15 +104,16 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     read: (unit) => on(reading, (run) => unit(readTx(run))),
     write: (unit) => on(writing, (run) => unit(writeTx(run))),
     note: (unit) => on(noting, (run) => unit(writeTx(run))),
-    search: (query) => on(searching, (run) => search(run, query)),
+    search: searchQueue((query) => searchSessions.use((session) => search(session, query))),
     onCommit: (handler) => {
       listener = handler;
     },
     ready: () => on(reading, async (run) => void (await run.get("SELECT 1"))),
     close: async () => {
       if (forgetting) clearInterval(forgetting);
-      await Promise.all([noting, writing, reading, searching].map((lane) => lane.close()));
-      await pool.close();
+      await Promise.all([noting, writing, reading].map((lane) => lane.close()));
+      await searchSessions.close();
+      await Promise.all([pool.close(), searchPool.close()]);
     },
     eventsSince: (uuid, seq) => on(reading, (run) => eventsSince(run, uuid, seq)),
     changedSince: (ids, since) => on(reading, (run) => changedSince(run, ids, since)),

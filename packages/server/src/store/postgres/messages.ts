@@ -336,8 +336,8 @@ const INSERT: Batch<NewRow, number | null> = {
       FROM given g JOIN counted n ON n.conversation_id = g.conversation_id
       WHERE b.conversation_id = g.conversation_id AND b.account_id = g.sender_id
     ), indexed AS (
-      INSERT INTO search (message_id, words)
-      SELECT i.id, g.words::tsvector FROM inserted i
+      INSERT INTO search (message_id, conversation_id, words)
+      SELECT i.id, i.conversation_id, g.words::tsvector FROM inserted i
       JOIN given g ON g.conversation_id = i.conversation_id WHERE g.words IS NOT NULL
     )
     SELECT conversation_id, seq FROM counted`,

@@ -264,4 +264,9 @@ export const migrations: readonly string[] = [
   -- Whether it took the place of earlier triggers, which it answers too.
   ALTER TABLE turns ADD COLUMN folded boolean NOT NULL DEFAULT false;
   `,
+  `
+  -- Saves a search reading the messages of others. Rows of before have none: filling them in would
+  -- index all of them anew.
+  ALTER TABLE search ADD COLUMN conversation_id bigint;
+  `,
 ];

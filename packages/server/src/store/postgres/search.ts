@@ -1,9 +1,10 @@
 import { foldedWords } from "../../rules/search.ts";
 import type { SearchHit, SearchQuery } from "../store.ts";
+import type { Session } from "./connection.ts";
 import type { Unit } from "./unit.ts";
 
-/** Above this many conversations they are checked hit by hit, not named in the query. */
-const NAMED_CONVERSATIONS = 400;
+/** Up to so many conversations the index itself is scoped; it looks at all of them for each candidate. */
+const INDEXED_SCOPE = 10;
 /** What of a message is indexed: the server refuses words of 2 kB, and 1 MB of them in all. */
 const WORD_LENGTH = 200;
 const MOST_WORDS = 10_000;
@@ -39,44 +40,47 @@ export async function reindex(
     return;
   }
   await unit.change(
-    `INSERT INTO search (message_id, words) VALUES ($1, $2::tsvector)
-     ON CONFLICT (message_id) DO UPDATE SET words = excluded.words`,
+    `INSERT INTO search (message_id, conversation_id, words) VALUES ($1, $2, $3::tsvector)
+     ON CONFLICT (message_id) DO UPDATE
+       SET conversation_id = excluded.conversation_id, words = excluded.words`,
     messageId,
+    conversationId,
     searchVector(conversationId, content),
   );
 }
 
 /**
- * The index is asked first and by itself, then what it found is gone through from the newest until
- * there is enough. `+ 0` and `OFFSET 0` keep the server to that: it cannot know how rare a word is,
- * and would now and then read all messages of a viewer, or of everybody, instead.
+ * The index is asked first and by itself, and what it found is scoped to the viewer's conversations.
+ * Then that is gone through from the newest until there is enough. `+ 0` and `OFFSET 0` keep the
+ * server to that: it cannot know how rare a word is, and would now and then read all messages of a
+ * viewer, or of everybody, instead.
  */
 const FIND = `SELECT seen.uuid, found.id AS position
-  FROM (SELECT message_id + 0 AS id FROM search
-    WHERE message_id < $4 AND words @@ (
-      SELECT CASE WHEN count(*) > ${NAMED_CONVERSATIONS} THEN ''
-        ELSE '(' || string_agg('''#' || conversation_id::text || '''', ' | ') || ') & ' END
-        || $2::text
-      FROM members WHERE account_id = $1 AND ($3::bigint IS NULL OR conversation_id = $3)
-    )::tsquery ORDER BY 1 DESC OFFSET 0) found
+  FROM (SELECT s.message_id + 0 AS id FROM search s
+    JOIN members b ON b.account_id = $1 AND ($3::bigint IS NULL OR b.conversation_id = $3)
+      AND b.conversation_id = coalesce(s.conversation_id,
+        (SELECT m.conversation_id FROM messages m WHERE m.id = s.message_id))
+    WHERE s.message_id + 0 < $4 AND s.words @@ (
+        SELECT CASE WHEN count(*) > ${INDEXED_SCOPE} THEN ''
+          ELSE '(' || string_agg('''#' || conversation_id::text || '''', ' | ') || ') & ' END
+          || $2::text
+        FROM members WHERE account_id = $1 AND ($3::bigint IS NULL OR conversation_id = $3))::tsquery ORDER BY 1 DESC OFFSET 0) found
   CROSS JOIN LATERAL (SELECT m.uuid FROM messages m
-    JOIN members b ON b.conversation_id = m.conversation_id AND b.account_id = $1
     WHERE m.id = found.id AND m.deleted_at IS NULL
       AND NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = $1
         AND h.conversation_id = m.conversation_id AND h.seq = m.seq) OFFSET 0) seen
   ORDER BY found.id DESC LIMIT $5`;
 
-export async function search(unit: Unit, query: SearchQuery): Promise<SearchHit[]> {
+export async function search(connection: Session, query: SearchQuery): Promise<SearchHit[]> {
   const words = query.words.flatMap(foldedWords).map(shortened);
   if (words.length === 0) return [];
-  return unit.all<SearchHit>(
-    FIND,
+  return connection.run<SearchHit>(FIND, [
     query.viewerId,
     `${words.map(quoted).join(" & ")}:*`,
     query.conversationId ?? null,
     query.before ?? Number.MAX_SAFE_INTEGER,
     query.limit,
-  );
+  ]);
 }
 
 /** Never ends between the halves of a surrogate pair. */

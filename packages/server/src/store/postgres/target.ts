@@ -202,8 +202,9 @@ async function insert(session: Session, table: Kept, rows: readonly Row[]): Prom
   );
   if (isIndexed(table)) {
     await session.run(
-      `INSERT INTO search (message_id, words) SELECT id, words::tsvector
-       FROM jsonb_to_recordset($1::jsonb) AS g (id bigint, words text) WHERE words IS NOT NULL
+      `INSERT INTO search (message_id, conversation_id, words) SELECT id, conversation_id, words::tsvector
+       FROM jsonb_to_recordset($1::jsonb) AS g (id bigint, conversation_id bigint, words text)
+       WHERE words IS NOT NULL
        ON CONFLICT (message_id) DO UPDATE SET words = excluded.words
        WHERE search.words IS DISTINCT FROM excluded.words`,
       [rows],

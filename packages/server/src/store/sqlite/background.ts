@@ -1,32 +1,44 @@
 import type { SearchHit, SearchQuery } from "../store.ts";
 
-/** Work that would hold up the event loop, done by a thread of its own. */
+/** Work that would block the event loop, done by a thread of its own. */
 export type Task =
-  | { kind: "search"; query: SearchQuery }
   /** Indexes for search what has been written since; at most so many messages. */
   | { kind: "index"; most: number }
   /** Moves what the log holds into the database file. */
   | { kind: "checkpoint" }
+  | { kind: "search"; query: SearchQuery }
   | { kind: "close" };
 
-export type Answer<Kind extends Task["kind"]> = Kind extends "search" ? SearchHit[] : undefined;
+interface Results {
+  /** Whether there is more to index. */
+  index: boolean;
+  checkpoint: undefined;
+  search: SearchHit[];
+  close: undefined;
+}
 
-export interface Background {
-  ask<Kind extends Task["kind"]>(task: Extract<Task, { kind: Kind }>): Promise<Answer<Kind>>;
+export interface Background<Kind extends Task["kind"]> {
+  ask<Asked extends Kind>(task: Extract<Task, { kind: Asked }>): Promise<Results[Asked]>;
   close(): Promise<void>;
 }
 
-export interface WorkerRequest {
+interface WorkerRequest {
   id: number;
   task: Task;
 }
 
-export type WorkerReply = { id: number; result: unknown } | { id: number; error: string };
+type WorkerReply = { id: number; result: unknown } | { id: number; error: string };
 
-export function startBackground(path: string): Background {
-  const worker = new Worker(new URL("./worker.ts", import.meta.url).href, {
-    argv: [path],
-  });
+/** The thread that owns the search index and does the checkpoints. */
+export const startIndexer = (path: string): Background<"index" | "checkpoint"> =>
+  start(new URL("./worker.ts", import.meta.url), path);
+
+/** A thread that searches. It waits for nothing that the indexer does. */
+export const startSearcher = (path: string): Background<"search"> =>
+  start(new URL("./search-worker.ts", import.meta.url), path);
+
+function start<Kind extends Task["kind"]>(script: URL, path: string): Background<Kind> {
+  const worker = new Worker(script.href, { argv: [path] });
   const open = new Map<number, PromiseWithResolvers<unknown>>();
   let last = 0;
   let broken: Error | null = null;
@@ -43,7 +55,7 @@ export function startBackground(path: string): Background {
     open.clear();
   });
 
-  const ask: Background["ask"] = (task) => {
+  const ask = (task: Task) => {
     if (broken) return Promise.reject(broken);
     const asked = Promise.withResolvers<unknown>();
     open.set(++last, asked);
@@ -57,4 +69,17 @@ export function startBackground(path: string): Background {
       worker.terminate();
     },
   };
+}
+
+/** The other end: what a thread does with each task. */
+export function serve(self: DedicatedWorkerGlobalScope, perform: (task: Task) => unknown): void {
+  self.addEventListener("message", ({ data: { id, task } }: MessageEvent<WorkerRequest>) => {
+    let reply: WorkerReply;
+    try {
+      reply = { id, result: perform(task) };
+    } catch (error) {
+      reply = { id, error: String(error) };
+    }
+    self.postMessage(reply);
+  });
 }

@@ -1,10 +1,11 @@
 import { closeSync, fdatasync, fsyncSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Announcement } from "../../announcement.ts";
-import type { ReadTx, Store, WriteTx } from "../store.ts";
+import { SEARCH_DEADLINE_MS, searchQueue } from "../search-queue.ts";
+import type { ReadTx, SearchHit, SearchQuery, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
-import { startBackground } from "./background.ts";
+import { type Background, startIndexer, startSearcher } from "./background.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
 import { type GroupWriter, groupWriter } from "./group.ts";
@@ -19,8 +20,9 @@ const MAINTENANCE_MS = 1000;
 const UNITS_PER_CHECKPOINT = 8000;
 /** After this many the log is made to begin anew, which holds up writers; it then has some 300 MB. */
 const UNITS_PER_LOG = 100_000;
-/** How many messages are indexed for search a second while nobody searches. */
-const INDEXED_PER_ROUND = 2000;
+/** How many messages are indexed for search at a time, and how many times a second at most. */
+const INDEXED_AT_ONCE = 2000;
+const INDEXED_PER_SECOND = 10 * INDEXED_AT_ONCE;
 
 /** The embedded store: one SQLite file, owned by one process. */
 export function openSqliteStore(path: string): Store {
@@ -31,7 +33,8 @@ export function openSqliteStore(path: string): Store {
   const readerDb = openDatabase(path);
   const writer = connection(db);
   const log = openLog(path);
-  const background = startBackground(path);
+  const indexer = startIndexer(path);
+  const searching = startSearching(path, indexer);
   let listener: (announcements: readonly Announcement[]) => void = () => {};
 
   const group = groupWriter({
@@ -43,7 +46,7 @@ export function openSqliteStore(path: string): Store {
   });
   const readTx = reads(connection(readerDb));
   const endedElsewhere = foreignSessionEnds(db, readerDb);
-  const maintenance = maintain(group, background, saveMark);
+  const maintenance = maintain(group, indexer, saveMark);
 
   return {
     async read(unit) {
@@ -53,7 +56,7 @@ export function openSqliteStore(path: string): Store {
     },
     write: (unit) => group.write(unit) as Promise<never>,
     note: (unit) => group.note(unit) as Promise<never>,
-    search: (query) => background.ask({ kind: "search", query }),
+    search: searching.search,
     onCommit: (handler) => {
       listener = handler;
     },
@@ -65,7 +68,8 @@ export function openSqliteStore(path: string): Store {
     close: async () => {
       await maintenance.stop();
       await group.close();
-      await background.close();
+      await searching.close();
+      await indexer.close();
       saveMark();
       readerDb.close();
       db.close();
@@ -112,20 +116,42 @@ function openLog(path: string) {
   };
 }
 
+/** Searches find everything that was acknowledged before: the index catches up first. */
+function startSearching(path: string, indexer: Background<"index">) {
+  const searchers: Background<"search">[] = [];
+
+  async function run(query: SearchQuery, slot: number): Promise<SearchHit[]> {
+    const deadline = performance.now() + SEARCH_DEADLINE_MS;
+    while (await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE })) {
+      // Answered already.
+      if (performance.now() > deadline) return [];
+    }
+    searchers[slot] ??= startSearcher(path);
+    return searchers[slot].ask({ kind: "search", query });
+  }
+
+  return {
+    search: searchQueue(run),
+    close: () => Promise.all(searchers.map((searcher) => searcher.close())),
+  };
+}
+
 /** Once a second: saves the mark, indexes new messages for search, and keeps the log short. */
 function maintain(
   group: GroupWriter,
-  background: ReturnType<typeof startBackground>,
+  indexer: Background<"index" | "checkpoint">,
   saveMark: () => void,
 ) {
   let moved = 0;
   let begun = 0;
   let round: Promise<unknown> = Promise.resolve();
   let busy = false;
-  const checkpoint = () => background.ask({ kind: "checkpoint" });
+  const checkpoint = () => indexer.ask({ kind: "checkpoint" });
   const once = async () => {
     saveMark();
-    await background.ask({ kind: "index", most: INDEXED_PER_ROUND });
+    for (let indexed = 0; indexed < INDEXED_PER_SECOND; indexed += INDEXED_AT_ONCE) {
+      if (!(await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE }))) break;
+    }
     if (group.written() - moved < UNITS_PER_CHECKPOINT) return;
     moved = group.written();
     await checkpoint();

@@ -2,25 +2,27 @@ import { Database } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import type { SearchHit, SearchQuery } from "../store.ts";
 
-/** Above this many conversations they are checked hit by hit, not named in the query. */
-const NAMED_CONVERSATIONS = 400;
 const VERSION = 2;
 
-export interface SearchIndex {
+/** Writes the index. One thread owns it. */
+export interface SearchIndexer {
+  /** Indexes what came since, oldest first, at most so many messages. Returns whether there is more. */
+  catchUp(most: number): boolean;
+  close(): void;
+}
+
+/** Reads the index. There may be several, on threads of their own. */
+export interface Searcher {
   find(query: SearchQuery): SearchHit[];
-  /** Indexes what came since, oldest first; at most so many messages. */
-  catchUp(most: number): void;
   close(): void;
 }
 
 /**
- * The full-text index: a file of its own beside the database, made from it and made anew when it
- * is missing or unreadable. It belongs to the background thread alone, so neither indexing nor
- * searching ever waits for, or holds up, a send.
+ * The full-text index is a file of its own beside the database, made from it and made anew when it
+ * is missing or unreadable.
  */
-export function openSearch(path: string, messages: Database): SearchIndex {
-  const file = `${path.replace(/\.db$/, "")}-search.db`;
-  const index = openIndex(file, messages);
+export function openIndexer(path: string, messages: Database): SearchIndexer {
+  const index = openIndex(indexFile(path), messages);
   const place = index.query<{ message_id: number; change_id: number }, []>(
     "SELECT message_id, change_id FROM progress",
   );
@@ -29,25 +31,12 @@ export function openSearch(path: string, messages: Database): SearchIndex {
   );
   const add = index.query("INSERT INTO entries (rowid, chat, content) VALUES (?, ?, ?)");
   const drop = index.query("DELETE FROM entries WHERE rowid = ?");
-  const match = index.query<{ id: number }, [string, number, number]>(
-    "SELECT rowid AS id FROM entries WHERE entries MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC LIMIT ?3",
-  );
   const created = messages.query<Row & { uuid: string }, [number, number]>(
     `SELECT id, uuid, conversation_id, content, deleted_at FROM messages WHERE id > ? ORDER BY id LIMIT ?`,
   );
   const changed = messages.query<Row & { change_id: number }, [number, number]>(
     `SELECT s.id AS change_id, m.id, m.conversation_id, m.content, m.deleted_at
      FROM search_changes s JOIN messages m ON m.id = s.message_id WHERE s.id > ? ORDER BY s.id LIMIT ?`,
-  );
-  const seats = messages.query<{ conversation_id: number }, [number]>(
-    "SELECT conversation_id FROM members WHERE account_id = ?",
-  );
-  const visible = messages.query<{ uuid: string; position: number }, [string, number]>(
-    `SELECT m.uuid, m.id AS position FROM json_each(?1) j JOIN messages m ON m.id = j.value
-     JOIN members b ON b.conversation_id = m.conversation_id AND b.account_id = ?2
-     WHERE m.deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = ?2
-       AND h.conversation_id = m.conversation_id AND h.seq = m.seq)
-     ORDER BY j.key`,
   );
 
   const indexSome = index.transaction((most: number): boolean => {
@@ -69,32 +58,43 @@ export function openSearch(path: string, messages: Database): SearchIndex {
     return fresh.length === most || edits.length === most;
   });
 
-  function find({ words, viewerId, conversationId, before, limit }: SearchQuery): SearchHit[] {
-    while (indexSome(2000));
-    const scope =
-      conversationId === undefined
-        ? seats.all(viewerId).map((row) => row.conversation_id)
-        : [conversationId];
-    const expression = matchExpression(words, scope);
-    if (expression === null) return [];
-    const hits: SearchHit[] = [];
-    let from = before ?? Number.MAX_SAFE_INTEGER;
-    while (hits.length < limit) {
-      const found = match.all(expression, from, 200);
-      const last = found.at(-1);
-      if (!last) break;
-      hits.push(...visible.all(JSON.stringify(found.map((row) => row.id)), viewerId));
-      from = last.id;
-    }
-    return hits.slice(0, limit);
-  }
+  return { catchUp: indexSome.immediate, close: () => index.close() };
+}
 
+/** The index must exist: an indexer has opened it before. */
+export function openSearcher(path: string): Searcher {
+  const db = new Database(indexFile(path), { readonly: true, strict: true });
+  db.run("PRAGMA busy_timeout = 1000");
+  db.query("ATTACH ? AS parley").run(path);
+  const seats = db.query<{ conversation_id: number }, [number]>(
+    "SELECT conversation_id FROM parley.members WHERE account_id = ?",
+  );
+  // The index is scoped to the viewer's conversations and read from its newest entry on. The joins
+  // drop what it does not know: who has left, what is deleted or hidden.
+  const match = db.query<SearchHit, [string, number, number, number]>(
+    `SELECT m.uuid, m.id AS position FROM entries
+     CROSS JOIN parley.messages m ON m.id = entries.rowid
+     CROSS JOIN parley.members b ON b.conversation_id = m.conversation_id AND b.account_id = ?2
+     WHERE entries MATCH ?1 AND entries.rowid < ?3 AND m.deleted_at IS NULL
+       AND NOT EXISTS (SELECT 1 FROM parley.hidden h WHERE h.account_id = ?2
+         AND h.conversation_id = m.conversation_id AND h.seq = m.seq)
+     ORDER BY entries.rowid DESC LIMIT ?4`,
+  );
   return {
-    find,
-    catchUp: (most) => void indexSome(most),
-    close: () => index.close(),
+    find({ words, viewerId, conversationId, before, limit }) {
+      const scope =
+        conversationId === undefined
+          ? seats.all(viewerId).map((row) => row.conversation_id)
+          : [conversationId];
+      if (words.length === 0 || scope.length === 0) return [];
+      const expression = matchExpression(words, scope);
+      return match.all(expression, viewerId, before ?? Number.MAX_SAFE_INTEGER, limit);
+    },
+    close: () => db.close(),
   };
 }
+
+const indexFile = (path: string) => `${path.replace(/\.db$/, "")}-search.db`;
 
 interface Row {
   id: number;
@@ -103,12 +103,10 @@ interface Row {
   deleted_at: number | null;
 }
 
-function matchExpression(words: readonly string[], scope: readonly number[]): string | null {
-  if (words.length === 0 || scope.length === 0) return null;
+function matchExpression(words: readonly string[], scope: readonly number[]): string {
   const quoted = words.map((word) => `"${word.replaceAll('"', '""')}"`);
-  const content = `content : (${quoted.join(" AND ")}*)`;
-  if (scope.length > NAMED_CONVERSATIONS) return content;
-  return `(chat : (${scope.map((id) => `c${id}`).join(" OR ")})) AND ${content}`;
+  const chats = scope.map((id) => `c${id}`).join(" OR ");
+  return `(chat : (${chats})) AND content : (${quoted.join(" AND ")}*)`;
 }
 
 function openIndex(file: string, messages: Database): Database {
@@ -145,6 +143,7 @@ function prepareIndex(file: string): Database {
   const index = new Database(file, { create: true, strict: true });
   index.run("PRAGMA journal_mode = WAL");
   index.run("PRAGMA synchronous = OFF");
+  index.run("PRAGMA busy_timeout = 5000");
   const found = index.query<{ user_version: number }, []>("PRAGMA user_version").get();
   if (found?.user_version === VERSION) return index;
   if (found?.user_version !== 0) {

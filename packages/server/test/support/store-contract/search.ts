@@ -135,6 +135,35 @@ export function search(check: Check) {
     expect(await world.find(bob, ["needle"])).toEqual([400, 200, 100].map((n) => `needle ${n}`));
   });
 
+  check("what belongs to others neither shows nor takes a place on a page", async (world) => {
+    const { alice, bob } = await library(world);
+    const rooms = await world.store.write((tx) => inTurn(times(450), () => newGroup(tx, [bob])));
+    const mine = rooms.filter((_, n) => n % 90 === 0);
+    const foreign = await world.group(alice);
+    await world.store.write(async (tx) => {
+      for (const [n, room] of mine.entries()) {
+        await inTurn(times(50), (m) => send(tx, foreign, alice, `needle ${m}`));
+        await send(tx, room, bob, `needle mine ${n}`);
+      }
+    });
+    const found: string[] = [];
+    for (let before: number | undefined; ; ) {
+      const page = await world.store.search({
+        words: ["need"],
+        viewerId: bob.id,
+        limit: 2,
+        before,
+      });
+      found.push(...page.map(({ uuid }) => uuid));
+      before = page.at(-1)?.position;
+      if (before === undefined) break;
+    }
+    const views = await world.store.read((tx) => tx.messageViews(found, bob.id));
+    expect(views.map(({ content }) => content)).toEqual(
+      [4, 3, 2, 1, 0].map((n) => `needle mine ${n}`),
+    );
+  });
+
   check("characters with a meaning to search engines have none here", async (world) => {
     const { bob, room, write } = await library(world);
     await write("plain words", "and or not near", "a-b a:b", "50% off_it");

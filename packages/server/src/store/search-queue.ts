@@ -1,0 +1,54 @@
+import { type SearchHit, type SearchQuery, Unavailable } from "./store.ts";
+
+/** A search that takes longer is answered with `unavailable`. */
+export const SEARCH_DEADLINE_MS = 3000;
+/** How many searches run at once. */
+export const SEARCH_SLOTS = 2;
+
+interface Job extends PromiseWithResolvers<SearchHit[]> {
+  readonly query: SearchQuery;
+}
+
+/**
+ * Runs searches in the slots there are, one at a time for each viewer, so that nobody occupies all of
+ * them. A search that is still waiting or running at its deadline is answered; one that runs keeps
+ * its slot until it ends.
+ */
+export function searchQueue(
+  run: (query: SearchQuery, slot: number) => Promise<SearchHit[]>,
+): (query: SearchQuery) => Promise<SearchHit[]> {
+  const free = Array.from({ length: SEARCH_SLOTS }, (_, slot) => slot);
+  const viewers = new Set<number>();
+  const waiting: Job[] = [];
+
+  function startNext(): void {
+    const slot = free[0];
+    const next = waiting.findIndex(({ query }) => !viewers.has(query.viewerId));
+    const job = waiting[next];
+    if (slot === undefined || job === undefined) return;
+    free.shift();
+    waiting.splice(next, 1);
+    void occupy(slot, job);
+    startNext();
+  }
+
+  async function occupy(slot: number, { query, resolve, reject }: Job): Promise<void> {
+    viewers.add(query.viewerId);
+    await run(query, slot).then(resolve, reject);
+    viewers.delete(query.viewerId);
+    free.unshift(slot);
+    startNext();
+  }
+
+  return (query) => {
+    const job = { query, ...Promise.withResolvers<SearchHit[]>() };
+    const timer = setTimeout(() => {
+      const index = waiting.indexOf(job);
+      if (index >= 0) waiting.splice(index, 1);
+      job.reject(new Unavailable("the search took too long"));
+    }, SEARCH_DEADLINE_MS);
+    waiting.push(job);
+    startNext();
+    return job.promise.finally(() => clearTimeout(timer));
+  };
+}
