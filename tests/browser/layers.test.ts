@@ -96,11 +96,16 @@ test("a layer that is closed by itself, or left by a choice, leaves no step behi
   await page.getByRole("option", { name: bob.username }).first().tap();
   await composer(page).waitFor();
   expect(new URL(page.url()).pathname).toBe(`/c/${chat.id}`);
-  for (const panel of ["Members and agents", "Insert an emoji"]) {
-    await page.getByRole("button", { name: panel }).tap();
-    await page.keyboard.press("Escape");
+  const details = page.getByRole("complementary", { name: "Details" });
+  for (const close of [
+    () => page.keyboard.press("Escape"),
+    () => page.getByRole("button", { name: "Close details" }).tap(),
+  ]) {
+    await page.getByRole("button", { name: "Members and agents" }).tap();
+    await details.waitFor();
+    await close();
+    await details.waitFor({ state: "detached" });
   }
-  await page.getByRole("complementary", { name: "Details" }).waitFor({ state: "detached" });
   await page.reload();
   await composer(page).waitFor();
   await page.goBack();
