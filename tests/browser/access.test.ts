@@ -2,7 +2,7 @@ import { describe, expect } from "bun:test";
 import type { AxeResults, RunOptions } from "axe-core";
 import type { Page } from "playwright-core";
 import { agentOf, type Person } from "../support/client.ts";
-import { giveSandboxKey, message, scroller, sharedHouse, test } from "./support.ts";
+import { giveSandboxKey, message, prepare, scroller, sharedHouse, test } from "./support.ts";
 
 const AXE = await Bun.file(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir)).text();
 
@@ -24,15 +24,18 @@ const house = sharedHouse(async ({ person }) => {
   await say(bob, "```ts\nconst answer = 42; // a comment\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |");
   for (const word of ["buy", "form", "fail key"]) {
     await say(ada, `@${agentOf(ada)} ${word}`);
-    await settled(chat_id);
+    const message_id = await settled(chat_id);
+    if (word !== "buy") continue;
+    await prepare(bob, "sendComponentAction", { chat_id, message_id, action: "cancel:order" });
   }
+  await prepare(ada, "setChatTitle", { chat_id, title: "Room" });
 });
 
-/** Waits until the agent has answered everything. */
-async function settled(chat_id: string): Promise<void> {
+/** Waits until the agent has answered everything; returns the id of its last answer. */
+async function settled(chat_id: string): Promise<string> {
   for (;;) {
     const { items } = await ada.call("getChatHistory", { chat_id, limit: 1 });
-    if (items[0]?.turn && items[0].finalized_at) return;
+    if (items[0]?.turn && items[0].finalized_at) return items[0].id;
   }
 }
 
@@ -114,6 +117,18 @@ const screens: Record<string, Screen> = {
       await page.getByRole("option", { name: /code/ }).first().waitFor();
     },
   },
+  "who reacted": {
+    path: () => path,
+    ready: async (page) => {
+      await page.getByRole("button", { name: "Submit" }).waitFor();
+      await scroller(page).evaluate((box) => box.scrollTo(0, 0));
+      const first = message(page, "Some code");
+      await first.focus();
+      await first.getByRole("button", { name: "More" }).click();
+      await page.getByRole("menuitem", { name: "Who reacted" }).click();
+      await page.getByRole("dialog").getByRole("listitem").waitFor();
+    },
+  },
   "before a message is deleted": {
     path: () => path,
     ready: async (page) => {
@@ -179,6 +194,20 @@ describe("on a phone of 360 pixels", () => {
       expect(visit.problems()).toEqual([]);
     });
   }
+
+  test("axe finds nothing in the sheet of a message", async () => {
+    await using visit = await house().visit(ada, { path, ...phone });
+    const { page } = visit;
+    await screens.conversation?.ready(page);
+    // As a screen reader reaches it, without a long press.
+    const last = page.getByRole("article").last();
+    await last.getByRole("button", { name: "Message actions" }).dispatchEvent("click");
+    await page.getByRole("dialog", { name: "Message actions" }).waitFor();
+    for (const colorScheme of ["light", "dark"] as const) {
+      expect([colorScheme, ...(await violations(page, colorScheme))]).toEqual([colorScheme]);
+    }
+    expect(visit.problems()).toEqual([]);
+  });
 
   test("one goes from the list into a conversation and back", async () => {
     await using visit = await house().visit(ada, phone);

@@ -26,6 +26,7 @@ export function MentionList({ id, accounts, active, onTake }: MentionListProps) 
           id={`${id}-${index}`}
           role="option"
           aria-selected={index === active}
+          ref={index === active ? intoView : undefined}
           onPointerDown={(event) => {
             event.preventDefault();
             onTake(index);
@@ -33,11 +34,15 @@ export function MentionList({ id, accounts, active, onTake }: MentionListProps) 
           className={`flex cursor-pointer items-center gap-2.5 rounded-md px-2 py-1.5 hover:bg-hover ${index === active ? "bg-hover" : ""}`}
         >
           <Avatar account={account} size={24} />
-          <span className="truncate text-base font-medium">{nameOf(account)}</span>
-          <OwnerChip account={account} />
-          <span className="flex-auto truncate text-sm text-ink-3">@{account.username}</span>
+          <span className="flex min-w-0 flex-1 flex-wrap items-baseline gap-x-2">
+            <span className="min-w-0 text-base font-medium break-words">{nameOf(account)}</span>
+            <OwnerChip account={account} />
+            <span className="min-w-0 text-sm break-all text-ink-3">@{account.username}</span>
+          </span>
         </div>
       ))}
     </div>
   );
 }
+
+const intoView = (element: HTMLElement | null) => element?.scrollIntoView({ block: "nearest" });
