@@ -134,6 +134,17 @@ describe("the schema", () => {
   });
 });
 
+test("people of a version that did not index their names are found after the start", async () => {
+  await using cluster = await nodes(1);
+  const { alice } = await place(cluster.stores[0]);
+  await execute(cluster.url, "DELETE FROM account_names");
+  const store = await open(cluster.url);
+  const query = { viewerId: alice.id, query: "ali", limit: 10 };
+  const found = await store.read((tx) => tx.findAccounts(query));
+  await store.close();
+  expect(found.map(({ username }) => username)).toEqual(["alice"]);
+});
+
 describe("a search", () => {
   test("that takes too long is given up, and nothing else waits for it", async () => {
     await using cluster = await nodes(1);

@@ -397,6 +397,19 @@ describe("the group writer", () => {
   });
 });
 
+test("people of a version that did not index their names are found after the start", async () => {
+  using files = folder();
+  const { alice } = await withStore(files.database, conversation);
+  const db = new Database(files.database);
+  db.run("DELETE FROM account_names");
+  db.close();
+  const query = { viewerId: alice.id, query: "ali", limit: 10 };
+  const found = await withStore(files.database, (store) =>
+    store.read((tx) => tx.findAccounts(query)),
+  );
+  expect(found.map(({ username }) => username)).toEqual(["alice"]);
+});
+
 describe("a search", () => {
   test("that takes too long is given up, and nothing else waits for it", async () => {
     using files = folder();

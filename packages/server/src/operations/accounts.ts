@@ -6,7 +6,8 @@ import { rename } from "../membership.ts";
 import { bind } from "../operation.ts";
 import { cursorOf, pageOf, pageSize } from "../pages.ts";
 
-const cursor = cursorOf(z.string());
+const listCursor = cursorOf(z.string());
+const findCursor = cursorOf(z.object({ name: z.string(), username: z.string() }));
 
 const getMe = bind(operations.getMe, async ({ caller }) => publicAccount(caller.account));
 
@@ -18,16 +19,20 @@ const getUser = bind(operations.getUser, async ({ store }, { username }) => {
 
 const getUsers = bind(operations.getUsers, async ({ store, caller, config }, input) => {
   const limit = pageSize(input.limit, config.limits);
-  const found = await store.read((tx) =>
-    tx.listAccounts({
-      viewerId: caller.account.id,
-      query: input.query?.trim(),
-      usernames: input.usernames,
-      after: cursor.decode(input.cursor),
-      limit: limit + 1,
-    }),
-  );
-  return pageOf(found.map(publicAccount), limit, (last) => cursor.encode(last.username));
+  const asked = { viewerId: caller.account.id, limit: limit + 1 };
+  const query = input.query?.trim();
+  if (query && !input.usernames) {
+    const after = findCursor.decode(input.cursor);
+    const found = await store.read((tx) => tx.findAccounts({ ...asked, query, after }));
+    const { items, next_cursor } = pageOf(found, limit, ({ name, username }) =>
+      findCursor.encode({ name, username }),
+    );
+    return { items: items.map(publicAccount), next_cursor };
+  }
+  const { usernames } = input;
+  const after = listCursor.decode(input.cursor);
+  const found = await store.read((tx) => tx.listAccounts({ ...asked, usernames, after }));
+  return pageOf(found.map(publicAccount), limit, (last) => listCursor.encode(last.username));
 });
 
 const updateMe = bind(operations.updateMe, ({ store, caller }, { display_name }) =>

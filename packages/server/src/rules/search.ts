@@ -7,7 +7,7 @@ export const searchWords = (query: string): string[] =>
   (query.toLowerCase().match(WORD) ?? []).slice(0, 16);
 
 /** Without case and accents, as the store compares. */
-const fold = (word: string) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+export const fold = (word: string) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
 /** All words of a text, as they are compared. */
 export const foldedWords = (text: string): string[] => fold(text).match(WORD) ?? [];

@@ -141,6 +141,11 @@ export interface ReadTx {
   ): Awaitable<{ account: AccountRecord; password_hash: string | null } | null>;
   /** Humans, and agents owned by the viewer, by username. */
   listAccounts(query: AccountQuery): Awaitable<AccountRecord[]>;
+  /**
+   * Those of them whose username, or display name from one of its words on, begins with the query,
+   * case and accents aside; by the name that matched, so that the whole word comes first.
+   */
+  findAccounts(query: FindQuery): Awaitable<FoundAccount[]>;
 
   session(tokenHash: string): Awaitable<SessionRecord | null>;
   /** Whether there is a session of the account, ended or not, that was opened from this network. */
@@ -416,9 +421,21 @@ export interface ContextQuery {
   limit: number;
 }
 
+export interface FindQuery {
+  viewerId: number;
+  query: string;
+  /** The place in the list to go on after. */
+  after?: { name: string; username: string } | undefined;
+  limit: number;
+}
+
+export interface FoundAccount extends AccountRecord {
+  /** The name that matched, without case and accents. */
+  name: string;
+}
+
 export interface AccountQuery {
   viewerId: number;
-  query?: string | undefined;
   usernames?: readonly string[] | undefined;
   after?: string | undefined;
   limit: number;

@@ -1,10 +1,14 @@
+import type { SQL } from "bun";
+import { accountNames, afterPrefix, foldName, withAgents } from "../account-names.ts";
 import { ACCOUNT } from "../rows.ts";
-import type { AccountRecord } from "../store.ts";
-import type { Methods } from "./unit.ts";
+import type { AccountRecord, FoundAccount } from "../store.ts";
+import type { Methods, Unit } from "./unit.ts";
 
 const VISIBLE = "(a.kind = 'human' OR a.owner_id = $1) AND a.username > $2";
 
-export const accountReads: Methods<"account" | "accounts" | "credentials" | "listAccounts"> = {
+export const accountReads: Methods<
+  "account" | "accounts" | "credentials" | "listAccounts" | "findAccounts"
+> = {
   account: (unit, username) =>
     unit.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.username = $1`, username),
   accounts: (unit, usernames) =>
@@ -22,7 +26,7 @@ export const accountReads: Methods<"account" | "accounts" | "credentials" | "lis
     const { password_hash, ...account } = row;
     return { account, password_hash };
   },
-  listAccounts: (unit, { viewerId, after = "", usernames, query, limit }) => {
+  listAccounts: (unit, { viewerId, after = "", usernames, limit }) => {
     if (usernames) {
       return unit.all<AccountRecord>(
         `SELECT ${ACCOUNT} FROM accounts a
@@ -34,17 +38,35 @@ export const accountReads: Methods<"account" | "accounts" | "credentials" | "lis
         limit,
       );
     }
-    const prefix = query ? `${query.replace(/[\\%_]/g, "\\$&")}%` : null;
     return unit.all<AccountRecord>(
-      `SELECT ${ACCOUNT} FROM accounts a WHERE ${VISIBLE}
-         AND ($3::text IS NULL OR a.username ILIKE $3 OR a.display_name ILIKE $3
-              OR a.display_name ILIKE '% ' || $3)
-       ORDER BY a.username LIMIT $4`,
+      `SELECT ${ACCOUNT} FROM accounts a WHERE ${VISIBLE} ORDER BY a.username LIMIT $3`,
       viewerId,
       after,
+      limit,
+    );
+  },
+  findAccounts: async (unit, { viewerId, query, after: place, limit }) => {
+    const prefix = foldName(query);
+    if (prefix === "") return [];
+    const after = place ?? { name: prefix, username: "" };
+    // An account is listed under the first of its names that match.
+    const found = await unit.all<FoundAccount>(
+      `SELECT ${ACCOUNT}, n.name FROM account_names n JOIN accounts a ON a.id = n.account_id
+       WHERE (n.name, n.username) > ($1, $2) AND n.name < $3
+         AND NOT EXISTS (SELECT 1 FROM account_names o
+           WHERE o.account_id = n.account_id AND o.name >= $4 AND o.name < n.name)
+       ORDER BY n.name, n.username LIMIT $5`,
+      after.name,
+      after.username,
+      afterPrefix(prefix),
       prefix,
       limit,
     );
+    const agents = await unit.all<AccountRecord>(
+      `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = $1`,
+      viewerId,
+    );
+    return withAgents(found, agents, { prefix, after, limit });
   },
 };
 
@@ -62,12 +84,48 @@ export const accountWrites: Methods<"insertAccount" | "setDisplayName" | "setPas
       account.provider ?? null,
       account.at,
     );
+    if (row) await index(unit, row);
     return row ?? null;
   },
   setDisplayName: async (unit, id, displayName) => {
-    await unit.change("UPDATE accounts SET display_name = $2 WHERE id = $1", id, displayName);
+    const [renamed] = await unit.change<AccountRecord>(
+      `UPDATE accounts a SET display_name = $2 WHERE id = $1 RETURNING ${ACCOUNT}`,
+      id,
+      displayName,
+    );
+    await unit.change("DELETE FROM account_names WHERE account_id = $1", id);
+    if (renamed) await index(unit, renamed);
   },
   setPassword: async (unit, id, hash) => {
     await unit.change("UPDATE accounts SET password_hash = $2 WHERE id = $1", id, hash);
   },
 };
+
+const ADD_NAMES = `INSERT INTO account_names (name, username, account_id)
+  SELECT g.name, g.username, g.account_id
+  FROM jsonb_to_recordset($1::jsonb) AS g (name text, username text, account_id bigint)
+  ON CONFLICT DO NOTHING`;
+
+async function index(unit: Unit, account: AccountRecord): Promise<void> {
+  if (account.kind === "human") await unit.change(ADD_NAMES, namesOf(account));
+}
+
+const namesOf = ({ id, username, display_name }: Indexed) =>
+  accountNames(username, display_name).map((name) => ({ name, username, account_id: id }));
+
+type Indexed = Pick<AccountRecord, "id" | "username" | "display_name">;
+
+const INDEXED_AT_ONCE = 1000;
+
+/** Indexes the accounts of a version, or of a node, that did not. */
+export async function indexAccounts(tx: SQL): Promise<void> {
+  for (let missing: Indexed[] = []; ; ) {
+    missing = await tx.unsafe(
+      `SELECT a.id, a.username, a.display_name FROM accounts a WHERE a.kind = 'human'
+         AND NOT EXISTS (SELECT 1 FROM account_names n WHERE n.account_id = a.id)
+       ORDER BY a.id LIMIT ${INDEXED_AT_ONCE}`,
+    );
+    if (missing.length === 0) return;
+    await tx.unsafe(ADD_NAMES, [missing.flatMap((row) => namesOf({ ...row, id: Number(row.id) }))]);
+  }
+}

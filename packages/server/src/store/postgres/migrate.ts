@@ -1,4 +1,5 @@
 import type { SQL } from "bun";
+import { indexAccounts } from "./accounts.ts";
 import { stateOf } from "./connection.ts";
 import { followHistory } from "./history.ts";
 import { migrations } from "./migrations.ts";
@@ -21,6 +22,7 @@ export async function migrate(pool: SQL): Promise<string> {
     }
     for (const migration of migrations.slice(version)) await tx.unsafe(migration);
     await tx.unsafe("UPDATE schema_version SET version = $1", [migrations.length]);
+    await indexAccounts(tx);
     await followHistory(tx);
     return row.installation as string;
   });

@@ -269,4 +269,14 @@ export const migrations: readonly string[] = [
   -- index all of them anew.
   ALTER TABLE search ADD COLUMN conversation_id bigint;
   `,
+  `
+  -- By what people are found: their usernames, and their display names from each word on.
+  CREATE TABLE account_names (
+    name text COLLATE "C" NOT NULL,
+    username text COLLATE "C" NOT NULL,
+    account_id bigint NOT NULL,
+    PRIMARY KEY (name, username)
+  );
+  CREATE INDEX account_names_by_account ON account_names (account_id, name);
+  `,
 ];

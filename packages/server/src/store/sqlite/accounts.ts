@@ -1,8 +1,10 @@
+import type { Database } from "bun:sqlite";
+import { accountNames, afterPrefix, foldName, withAgents } from "../account-names.ts";
 import { ACCOUNT } from "../rows.ts";
-import type { AccountQuery, AccountRecord, ReadTx, WriteTx } from "../store.ts";
+import type { AccountQuery, AccountRecord, FoundAccount, ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
-type Reads = Pick<ReadTx, "account" | "accounts" | "credentials" | "listAccounts">;
+type Reads = Pick<ReadTx, "account" | "accounts" | "credentials" | "listAccounts" | "findAccounts">;
 type Writes = Pick<WriteTx, "insertAccount" | "setDisplayName" | "setPassword">;
 
 export function accountReads(db: Connection): Reads {
@@ -17,15 +19,21 @@ export function accountReads(db: Connection): Reads {
   );
   const VISIBLE = "(a.kind = 'human' OR a.owner_id = ?1) AND a.username > ?2";
   const list = db.query<AccountRecord>(
-    `SELECT ${ACCOUNT} FROM accounts a WHERE ${VISIBLE}
-       AND (?3 IS NULL OR a.username LIKE ?3 ESCAPE '\\' OR a.display_name LIKE ?3 ESCAPE '\\'
-            OR a.display_name LIKE '% ' || ?3 ESCAPE '\\')
-     ORDER BY a.username LIMIT ?4`,
+    `SELECT ${ACCOUNT} FROM accounts a WHERE ${VISIBLE} ORDER BY a.username LIMIT ?3`,
   );
   const listNamed = db.query<AccountRecord>(
     `SELECT ${ACCOUNT} FROM json_each(?3) j JOIN accounts a ON a.username = j.value
      WHERE ${VISIBLE} GROUP BY a.id ORDER BY a.username LIMIT ?4`,
   );
+  // An account is listed under the first of its names that match.
+  const find = db.query<FoundAccount>(
+    `SELECT ${ACCOUNT}, n.name FROM account_names n CROSS JOIN accounts a ON a.id = n.account_id
+     WHERE (n.name, n.username) > (?1, ?2) AND n.name < ?3
+       AND NOT EXISTS (SELECT 1 FROM account_names o
+         WHERE o.account_id = n.account_id AND o.name >= ?4 AND o.name < n.name)
+     ORDER BY n.name, n.username LIMIT ?5`,
+  );
+  const owned = db.query<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = ?`);
   return {
     account: (username) => byUsername.get(username),
     accounts: (usernames) => byUsernames.all(JSON.stringify(usernames)),
@@ -35,10 +43,16 @@ export function accountReads(db: Connection): Reads {
       const { password_hash, ...account } = row;
       return { account, password_hash };
     },
-    listAccounts: ({ viewerId, after = "", usernames, query, limit }: AccountQuery) => {
-      if (usernames) return listNamed.all(viewerId, after, JSON.stringify(usernames), limit);
-      const prefix = query ? `${query.replace(/[\\%_]/g, "\\$&")}%` : null;
-      return list.all(viewerId, after, prefix, limit);
+    listAccounts: ({ viewerId, after = "", usernames, limit }: AccountQuery) =>
+      usernames
+        ? listNamed.all(viewerId, after, JSON.stringify(usernames), limit)
+        : list.all(viewerId, after, limit),
+    findAccounts: ({ viewerId, query, after: place, limit }) => {
+      const prefix = foldName(query);
+      if (prefix === "") return [];
+      const after = place ?? { name: prefix, username: "" };
+      const found = find.all(after.name, after.username, afterPrefix(prefix), prefix, limit);
+      return withAgents(found, owned.all(viewerId), { prefix, after, limit });
     },
   };
 }
@@ -50,10 +64,16 @@ export function accountWrites(db: Connection): Writes {
      RETURNING id, username, kind, display_name, owner_id, provider`,
   );
   const rename = db.change("UPDATE accounts SET display_name = ?2 WHERE id = ?1");
+  const dropNames = db.change("DELETE FROM account_names WHERE account_id = ?");
+  const addNames = db.change(ADD_NAMES);
+  const byId = db.query<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.id = ?`);
+  const index = ({ id, kind, username, display_name }: AccountRecord) => {
+    if (kind === "human") addNames.run(id, JSON.stringify(accountNames(username, display_name)));
+  };
   const password = db.change("UPDATE accounts SET password_hash = ?2 WHERE id = ?1");
   return {
-    insertAccount: (account) =>
-      insert.get(
+    insertAccount: (account) => {
+      const made = insert.get(
         account.username,
         account.kind,
         account.display_name,
@@ -61,8 +81,33 @@ export function accountWrites(db: Connection): Writes {
         account.owner_id ?? null,
         account.provider ?? null,
         account.at,
-      ),
-    setDisplayName: (id, displayName) => void rename.run(id, displayName),
+      );
+      if (made) index(made);
+      return made;
+    },
+    setDisplayName: (id, displayName) => {
+      rename.run(id, displayName);
+      dropNames.run(id);
+      const renamed = byId.get(id);
+      if (renamed) index(renamed);
+    },
     setPassword: (id, hash) => void password.run(id, hash),
   };
+}
+
+const ADD_NAMES = `INSERT OR IGNORE INTO account_names (name, username, account_id)
+  SELECT j.value, a.username, a.id FROM accounts a, json_each(?2) j WHERE a.id = ?1`;
+
+/** Indexes the accounts of a version that did not. */
+export function indexAccounts(db: Database): void {
+  const missing = db.query<AccountRecord, []>(
+    `SELECT ${ACCOUNT} FROM accounts a WHERE a.kind = 'human'
+       AND NOT EXISTS (SELECT 1 FROM account_names n WHERE n.account_id = a.id)`,
+  );
+  const add = db.query(ADD_NAMES);
+  db.transaction(() => {
+    for (const { id, username, display_name } of missing.iterate()) {
+      add.run(id, JSON.stringify(accountNames(username, display_name)));
+    }
+  })();
 }

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type { Announcement } from "../../announcement.ts";
 import { SEARCH_DEADLINE_MS, searchQueue } from "../search-queue.ts";
 import type { ReadTx, SearchHit, SearchQuery, Store, WriteTx } from "../store.ts";
-import { accountReads, accountWrites } from "./accounts.ts";
+import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { type Background, startIndexer, startSearcher } from "./background.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
@@ -28,6 +28,7 @@ const INDEXED_PER_SECOND = 10 * INDEXED_AT_ONCE;
 export function openSqliteStore(path: string): Store {
   const db = openDatabase(path);
   migrate(db);
+  indexAccounts(db);
   const saveMark = followHistory(db, path);
   // Readers have a connection of their own, which never sees a transaction half done.
   const readerDb = openDatabase(path);

@@ -233,4 +233,14 @@ export const migrations: readonly string[] = [
   -- Whether it took the place of earlier triggers, which it answers too.
   ALTER TABLE turns ADD COLUMN folded INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  -- By what people are found: their usernames, and their display names from each word on.
+  CREATE TABLE account_names (
+    name TEXT NOT NULL,
+    username TEXT NOT NULL,
+    account_id INTEGER NOT NULL,
+    PRIMARY KEY (name, username)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX account_names_by_account ON account_names (account_id, name);
+  `,
 ];

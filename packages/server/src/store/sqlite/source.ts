@@ -7,8 +7,8 @@ import type { Binding } from "./connection.ts";
 import { lockFile } from "./lock.ts";
 import { migrations } from "./migrations.ts";
 
-/** The search index has its own file and is made anew elsewhere; this is what it follows. */
-const LEFT_OUT = "search_changes";
+/** What the search index follows, and what is made anew elsewhere from the accounts. */
+const LEFT_OUT = ["search_changes", "account_names"];
 
 /** The data of an installation, to be copied elsewhere. Only reads it, beside a server or alone. */
 export function openSqliteSource(path: string): TransferSource {
@@ -52,13 +52,13 @@ function installation(db: Database): string {
 
 function tablesOf(db: Database): Table[] {
   const named = db.query<{ name: string }, [string]>(
-    `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> ?
-     ORDER BY name`,
+    `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'
+       AND name NOT IN (SELECT value FROM json_each(?)) ORDER BY name`,
   );
   const columnsOf = db.query<{ name: string; pk: number }, [string]>(
     "SELECT name, pk FROM pragma_table_info(?)",
   );
-  return named.all(LEFT_OUT).map(({ name }) => {
+  return named.all(JSON.stringify(LEFT_OUT)).map(({ name }) => {
     const columns = columnsOf.all(name);
     const key = columns.filter(({ pk }) => pk > 0).sort((one, other) => one.pk - other.pk);
     return {

@@ -106,11 +106,14 @@ export function accounts(check: Check) {
     expect(pages).toEqual(whole);
   });
 
+  const found = async (world: World, query: Parameters<ReadTx["findAccounts"]>[0]) =>
+    (await world.store.read((tx) => tx.findAccounts(query))).map(({ username }) => username);
+
   check(
-    "the list can be asked for the beginning of a username or of a word of the name",
+    "people are found by the beginning of a username or of a word of the name",
     async (world) => {
       const { zoe } = await crowd(world);
-      const query = (text: string) => listed(world, { viewerId: zoe.id, query: text, limit: 100 });
+      const query = (text: string) => found(world, { viewerId: zoe.id, query: text, limit: 100 });
       expect(await query("al")).toEqual(["al", "al1", "al_b", "alb", "zoe"]);
       expect(await query("ALP")).toEqual(["zoe"]);
       expect(await query("phen")).toEqual([]);
@@ -119,9 +122,59 @@ export function accounts(check: Check) {
       expect(await query("100%")).toEqual(["bea"]);
       expect(await query("%")).toEqual([]);
       expect(await query("\\")).toEqual([]);
-      expect(await query("")).toHaveLength(7);
+      expect(await query("zoe van")).toEqual(["zoe"]);
+      expect(await query("ZOË  VAN alph")).toEqual(["zoe"]);
+      expect(await query("van zoe")).toEqual([]);
+      expect(await query("\u0301")).toEqual([]);
     },
   );
+
+  check("case and accents do not matter, in any alphabet", async (world) => {
+    const [alice, bob, carol] = await world.people("alice", "bob", "carol");
+    await world.store.write(async (tx) => {
+      await tx.setDisplayName(alice.id, "Élodie D'Étampes");
+      await tx.setDisplayName(bob.id, "Иван ПЕТРОВ-Ёлкин");
+      await tx.setDisplayName(carol.id, "Cafe\u0301 東京");
+    });
+    const query = (text: string) => found(world, { viewerId: alice.id, query: text, limit: 100 });
+    expect(await query("elodie")).toEqual(["alice"]);
+    expect(await query("ÉTAMP")).toEqual(["alice"]);
+    expect(await query("петров")).toEqual(["bob"]);
+    expect(await query("ёлк")).toEqual(["bob"]);
+    expect(await query("café")).toEqual(["carol"]);
+    expect(await query("東")).toEqual(["carol"]);
+  });
+
+  check("a new name is found, the one before is not, and the username stays", async (world) => {
+    const [alice] = await world.people("alice");
+    await world.store.write((tx) => tx.setDisplayName(alice.id, "Grace Hopper"));
+    await world.store.write((tx) => tx.setDisplayName(alice.id, "Ada Lovelace"));
+    const query = (text: string) => found(world, { viewerId: alice.id, query: text, limit: 100 });
+    expect(await query("hopper")).toEqual([]);
+    expect(await query("love")).toEqual(["alice"]);
+    expect(await query("alice")).toEqual(["alice"]);
+  });
+
+  check("whoever is found is listed once, page by page, agents among them", async (world) => {
+    const people = await world.people("anna", "ann", "an_other", "bert", "berta");
+    const [anna] = people;
+    await world.store.write(async (tx) => {
+      await tx.setDisplayName(anna.id, "Anna Andersson an Anna");
+      await tx.setDisplayName(at(people, 3).id, "Andy Ångström");
+      await newAgent(tx, anna, "claude");
+      await newAgent(tx, at(people, 3), "claude");
+    });
+    const pages: string[] = [];
+    for (let after: { name: string; username: string } | undefined; ; ) {
+      const query = { viewerId: anna.id, query: "an", after, limit: 2 };
+      const page = await world.store.read((tx) => tx.findAccounts(query));
+      pages.push(...page.map(({ username }) => username));
+      after = page.at(-1);
+      if (!after) break;
+    }
+    expect(pages).toEqual(["anna", "an_other", "bert", "ann", "anna:claude"]);
+    expect(await found(world, { viewerId: anna.id, query: "an", limit: 100 })).toEqual(pages);
+  });
 
   check("the list can be asked for certain usernames", async (world) => {
     const { zoe } = await crowd(world);
