@@ -87,6 +87,13 @@ describe("initial fetch and events equal a fresh fetch", () => {
       person(1).call("addChatMembers", { chat_id: id, usernames: [person(3).username] }),
     "after somebody was removed": ({ id }) =>
       person(0).call("removeChatMember", { chat_id: id, username: person(2).username }),
+    "after an agent came, changed its mode and went": async ({ id }) => {
+      const agent = { chat_id: id, agent_username: `${person(1).username}:claude` };
+      await person(1).call("addGroupAgent", { ...agent, always_on: true });
+      await person(1).call("setGroupAgentMode", { ...agent, always_on: false });
+      await person(1).call("removeGroupAgent", agent);
+      await person(1).call("updateMe", { display_name: `Bob ${Math.random()}` });
+    },
     "after the admin left": ({ id }) => person(0).call("leaveChat", { chat_id: id }),
     "after somebody left and came back": async ({ id }) => {
       await person(1).call("leaveChat", { chat_id: id });
@@ -115,7 +122,7 @@ interface Step {
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom(
     ...["send", "send", "send", "mention", "reply", "edit", "delete", "hide", "react", "react"],
-    ...["read", "title", "add", "remove", "leave", "button", "press"],
+    ...["read", "title", "add", "remove", "leave", "button", "press", "mode"],
   ),
   actor: fc.nat(3),
   other: fc.nat(3),
@@ -153,6 +160,11 @@ async function perform(chat_id: string, { kind, actor, other, pick, text }: Step
     add: () => who.call("addChatMembers", { chat_id, usernames: [username] }),
     remove: () => who.call("removeChatMember", { chat_id, username }),
     leave: () => who.call("leaveChat", { chat_id }),
+    mode: async () => {
+      const agent = { chat_id, agent_username: `${who.username}:claude` };
+      await who.call("addGroupAgent", { ...agent, always_on: true });
+      await who.call("setGroupAgentMode", { ...agent, always_on: false });
+    },
   };
   await steps[kind]?.();
 }

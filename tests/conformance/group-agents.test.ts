@@ -95,16 +95,29 @@ describe.each(transports)("addGroupAgent over %s", (transport) => {
     await caller.call("addGroupAgent", target);
     const before = await bob.call("getChat", { chat_id: chat.id });
     await using reader = await bob.connect();
-    for (const always_on of [true, true, false]) {
+    for (const always_on of [true, true, false, true]) {
       await caller.call("addGroupAgent", { ...target, always_on });
       expect(await agentsIn(caller, chat)).toEqual([{ agent: accountOf(alice), always_on }]);
     }
+    const heard = await reader.heard("events.conversationUpdated");
+    expect(heard.map(({ params }) => params.changes.map((each) => each.always_on))).toEqual([
+      [true],
+      [false],
+      [true],
+    ]);
+    const after = await bob.call("getChat", { chat_id: chat.id });
+    expect(after).toMatchObject({ participants: before.participants, seq: before.seq + 3 });
+  });
+
+  test("of one that is there without a mode leaves its mode as it is", async () => {
+    await using place = await group(transport);
+    const { chat, caller, target } = place;
     await caller.call("addGroupAgent", { ...target, always_on: true });
+    await using reader = await bob.connect();
     await caller.call("addGroupAgent", target);
-    expect(await agentsIn(caller, chat)).toEqual([{ agent: accountOf(alice), always_on: false }]);
+    expect(await agentsIn(caller, chat)).toEqual([{ agent: accountOf(alice), always_on: true }]);
     await reader.settled();
     expect(reader.events).toHaveLength(1);
-    expect(await bob.call("getChat", { chat_id: chat.id })).toEqual(before);
   });
 
   test("knows the agent in any case", async () => {
@@ -159,7 +172,7 @@ describe.each(transports)("removeGroupAgent over %s", (transport) => {
 });
 
 describe.each(transports)("setGroupAgentMode over %s", (transport) => {
-  test("sets when the agent answers, and counts as no change of the group", async () => {
+  test("sets when the agent answers, and tells everybody of a change", async () => {
     await using place = await group(transport);
     const { chat, caller, target } = place;
     await caller.call("addGroupAgent", target);
@@ -168,8 +181,18 @@ describe.each(transports)("setGroupAgentMode over %s", (transport) => {
       expect(await caller.call("setGroupAgentMode", { ...target, always_on })).toBeUndefined();
       expect(await agentsIn(bob, chat)).toEqual([{ agent: accountOf(alice), always_on }]);
     }
-    await reader.settled();
-    expect(reader.events).toHaveLength(1);
+    const heard = await reader.heard("events.conversationUpdated");
+    expect(heard.map(({ params }) => params.changes)).toMatchObject([
+      [
+        {
+          kind: "mode_changed",
+          actor: alice.account,
+          subjects: [accountOf(alice)],
+          always_on: true,
+        },
+      ],
+      [{ kind: "mode_changed", always_on: false }],
+    ]);
   });
 });
 

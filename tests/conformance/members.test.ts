@@ -62,7 +62,9 @@ describe.each(transports)("addChatMembers over %s", (transport) => {
     expect(updated.params).toMatchObject({ participant_count: 3, seq: at.seq });
     const joined = await fresh.event("events.conversationNew");
     expect(joined.at).toEqual(at);
-    expect(joined.params).toEqual(updated.params);
+    const { changes, ...shared } = updated.params;
+    expect(joined.params).toEqual(shared);
+    expect(changes).toMatchObject([{ kind: "added", seq: at.seq, subjects: [carol.account] }]);
     const { id } = await say(bob, chat, "welcome");
     expect((await fresh.event("events.messageNew")).params.id).toBe(id);
     expect(await old.heard("events.conversationNew")).toEqual([]);

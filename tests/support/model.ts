@@ -1,19 +1,24 @@
 import { expect } from "bun:test";
 import type {
   Account,
+  ConversationChange,
   ConversationDetail,
+  ConversationUpdate,
   EventFrame,
   EventName,
   EventParams,
   Message,
-  SharedConversation,
 } from "@parley/protocol";
 import { CallFailed, type Person, type Socket } from "./client.ts";
 import { onSeveralNodes } from "./server.ts";
 
 /** Everything one person can see: what a client that has loaded all of it would hold. */
 export interface View {
-  [conversationId: string]: { conversation: ConversationDetail; messages: Message[] };
+  [conversationId: string]: {
+    conversation: ConversationDetail;
+    messages: Message[];
+    changes: ConversationChange[];
+  };
 }
 
 /** With small pages, so that there are several; a test with much to fetch asks for larger ones. */
@@ -35,6 +40,7 @@ async function fetchConversation(
 ): Promise<View[string]> {
   const conversation = await person.call("getChat", { chat_id });
   const messages: Message[] = [];
+  const changes: ConversationChange[] = [];
   let before: string | undefined;
   for (;;) {
     const page = await person.call("getChatHistory", {
@@ -43,8 +49,9 @@ async function fetchConversation(
       ...(before && { before }),
     });
     messages.unshift(...page.items);
+    changes.unshift(...page.changes);
     before = page.items[0]?.id;
-    if (!page.has_more) return { conversation, messages };
+    if (!page.has_more) return { conversation, messages, changes };
   }
 }
 
@@ -74,6 +81,7 @@ async function applyUpdates(person: Person, chat_id: string, state: View[string]
     if (!("messages" in page)) throw new Error("updates of one conversation were asked for");
     const changed = new Set([...page.messages.map(({ id }) => id), ...page.deleted_ids]);
     state.messages = [...state.messages.filter(({ id }) => !changed.has(id)), ...page.messages];
+    state.changes.push(...page.changes);
     since_seq = page.seq;
     if (!page.has_more) break;
   }
@@ -88,11 +96,12 @@ const caughtUp = (person: Person, message: Message): Message | Promise<Message> 
   message.finalized_at === null ? person.call("getMessage", { message_id: message.id }) : message;
 
 /** A name is the account's, wherever it stands: the participants' names are the latest. */
-function rename({ conversation, messages }: View[string], account: Account): void {
+function rename({ conversation, messages, changes }: View[string], account: Account): void {
   const named = [
     ...conversation.participants,
     conversation.created_by,
     ...messages.flatMap(namedIn),
+    ...changes.flatMap(({ actor, subjects }) => [actor, ...subjects]),
   ];
   for (const one of named) {
     if (one.username === account.username) one.display_name = account.display_name;
@@ -191,7 +200,7 @@ export class LiveView {
 
   private isMe = (username: string) => username === this.person.username;
 
-  private conversationUpdated(shared: SharedConversation): void {
+  private conversationUpdated(shared: ConversationUpdate): void {
     const state = this.view[shared.id];
     if (!state) return;
     const names = shared.participants.map(({ username }) => username);
@@ -200,8 +209,9 @@ export class LiveView {
       this.counters.delete(shared.id);
       return;
     }
-    const { last_message: _, ...rest } = shared;
+    const { last_message: _, changes, ...rest } = shared;
     Object.assign(state.conversation, rest);
+    state.changes.push(...changes);
     const { reads } = state.conversation;
     for (const name of Object.keys(reads)) if (!names.includes(name)) delete reads[name];
     // Whoever has just come has read up to where they came in.

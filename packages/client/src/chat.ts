@@ -1,6 +1,7 @@
 import type {
   Account,
   Conversation,
+  ConversationUpdate,
   EventFrame,
   Message,
   SharedConversation,
@@ -158,8 +159,8 @@ function lastWithout(state: ChatState, ids: readonly string[]): ChatState {
   return isSure && window.seq >= chat.seq ? next : doubtful(next);
 }
 
-function withMembers(state: ChatState, shared: SharedConversation): ChatState {
-  const { last_message: _, ...rest } = shared;
+function withMembers(state: ChatState, shared: ConversationUpdate): ChatState {
+  const { last_message: _, changes: __, ...rest } = shared;
   const before = state.chat;
   const isWhole = shared.participants.length === shared.participant_count;
   const reads = isWhole ? readsAmong(before, shared) : before.reads;

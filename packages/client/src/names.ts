@@ -1,4 +1,4 @@
-import type { Account, Message } from "@parley/protocol";
+import type { Account, ConversationChange, Message } from "@parley/protocol";
 import { share } from "./share.ts";
 import type { ChatState } from "./state.ts";
 import { onWindows } from "./window.ts";
@@ -23,11 +23,12 @@ function renaming(accounts: readonly Account[]): Rename {
 function withNames<Known extends Message>(message: Known, rename: Rename): Known {
   const sender = rename(message.sender);
   const by = message.action && rename(message.action.by);
-  const uses = message.uses.map((use) => ({ ...use, by: rename(use.by) }));
+  const uses = mapped(message.uses, (use) => {
+    const user = rename(use.by);
+    return user === use.by ? use : { ...use, by: user };
+  });
   const isSame =
-    sender === message.sender &&
-    by === (message.action?.by ?? null) &&
-    uses.every((use, place) => use.by === message.uses[place]?.by);
+    sender === message.sender && by === (message.action?.by ?? null) && uses === message.uses;
   if (isSame) return message;
   const action = message.action && by ? { ...message.action, by } : null;
   return { ...message, sender, action, uses };
@@ -45,8 +46,25 @@ export function named(state: ChatState, accounts: readonly Account[]): ChatState
     last_message: chat.last_message && message(chat.last_message),
   });
   return onWindows({ ...state, chat: renamed }, (window) => {
-    const items = window.items.map(message);
-    const isSame = items.every((item, place) => item === window.items[place]);
-    return isSame ? window : { ...window, items };
+    const items = mapped(window.items, message);
+    const changes = mapped(window.changes, (change) => changeWithNames(change, rename));
+    return items === window.items && changes === window.changes
+      ? window
+      : { ...window, items, changes };
   });
+}
+
+function changeWithNames(change: ConversationChange, rename: Rename): ConversationChange {
+  const actor = rename(change.actor);
+  const subjects = mapped(change.subjects, rename);
+  const isSame = actor === change.actor && subjects === change.subjects;
+  return isSame ? change : { ...change, actor, subjects };
+}
+
+/** The very same list when nothing in it changes. */
+function mapped<Item>(list: Item[], change: (item: Item) => Item): Item[];
+function mapped<Item>(list: readonly Item[], change: (item: Item) => Item): readonly Item[];
+function mapped<Item>(list: readonly Item[], change: (item: Item) => Item): readonly Item[] {
+  const changed = list.map(change);
+  return changed.every((item, place) => item === list[place]) ? list : changed;
 }

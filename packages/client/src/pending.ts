@@ -118,7 +118,13 @@ export function withoutArrived(state: State, chatId: string): State["outbox"] {
   return put(state.outbox, chatId, left.length > 0 ? left : undefined);
 }
 
-const NOT_LOADED: MessageWindow = { items: [], hasOlder: false, hasNewer: false, loaded: false };
+const NOT_LOADED: MessageWindow = {
+  items: [],
+  changes: [],
+  hasOlder: false,
+  hasNewer: false,
+  loaded: false,
+};
 
 /** A conversation's messages as they are shown: with what is still on its way. */
 export function shownMessages(
@@ -130,6 +136,7 @@ export function shownMessages(
   const items = window?.items ?? [];
   return {
     items: changes.reduce(withChange, outbox.length > 0 ? [...items, ...outbox] : items),
+    changes: window?.changes ?? NOT_LOADED.changes,
     hasOlder: window?.floor != null,
     hasNewer: window?.ceiling != null,
     loaded: window !== null,

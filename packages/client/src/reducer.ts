@@ -18,6 +18,7 @@ import {
   onWindows,
   openedWindow,
   windowAround,
+  withChanges,
   withMessages,
   withNewer,
   withOlder,
@@ -167,7 +168,7 @@ function updated(
     if (!chat.window) return chat;
     const kept = forgotten(chat, page.deleted_ids);
     return onWindows(kept, (window) => {
-      const after = withMessages(window, page.messages, kept.gone);
+      const after = withChanges(withMessages(window, page.messages, kept.gone), page.changes);
       // What was loaded meanwhile may lack changes from before those that were asked for.
       return after.seq < since ? after : { ...after, seq: Math.max(after.seq, page.seq) };
     });

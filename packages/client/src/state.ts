@@ -1,4 +1,4 @@
-import type { Account, AgentProfile } from "@parley/protocol";
+import type { Account, AgentProfile, ConversationChange } from "@parley/protocol";
 import type { Delta } from "./stream.ts";
 import type { LocalChat, LocalMessage, Pieces, Status, TypingState } from "./types.ts";
 
@@ -26,6 +26,8 @@ export interface ChatState {
 /** The messages from some place up to another, without gaps. */
 export interface Window {
   readonly items: readonly LocalMessage[];
+  /** What changed of the group itself between them, by `seq`. */
+  readonly changes: readonly ConversationChange[];
   /** The oldest message loaded, if there may be older ones; it may have been deleted since. */
   readonly floor: Place | null;
   /** The newest message loaded, if there are newer ones; null when the window goes up to the latest. */

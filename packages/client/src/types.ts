@@ -3,6 +3,7 @@ import type {
   AgentProfile,
   Conversation,
   ErrorCode,
+  ConversationChange,
   EventFrame,
   EventName,
   InputOf,
@@ -89,6 +90,11 @@ export interface LocalChat extends Conversation {
 /** A window on a conversation's messages, oldest first and without gaps. */
 export interface MessageWindow {
   readonly items: readonly LocalMessage[];
+  /**
+   * What changed of the group itself, oldest first: members, title, admin, modes of agents. Each
+   * stands before the first message with a higher `seq`.
+   */
+  readonly changes: readonly ConversationChange[];
   /** Whether older ones can be loaded. */
   readonly hasOlder: boolean;
   /** Whether newer ones can be loaded; never of the latest ones, which come by themselves. */

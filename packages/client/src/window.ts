@@ -1,4 +1,4 @@
-import type { EventFrame, Message } from "@parley/protocol";
+import type { ConversationChange, EventFrame, Message } from "@parley/protocol";
 import { asSent, changed, changedId, later } from "./message.ts";
 import type { ChatState, Place, Window } from "./state.ts";
 import type { LocalMessage } from "./types.ts";
@@ -6,23 +6,24 @@ import type { LocalMessage } from "./types.ts";
 export interface HistoryPage {
   items: readonly Message[];
   has_more: boolean;
+  /** A server of an earlier version sends none. */
+  changes?: readonly ConversationChange[];
 }
 
 /** The latest page, as the server had it at `seq` or later. */
 export function openedWindow(page: HistoryPage, gone: ReadonlySet<string>, seq: number): Window {
-  const window = { items: [], floor: floorOf(page), ceiling: null, seq };
-  return withMessages(window, page.items, gone);
+  const window = { items: [], changes: [], floor: floorOf(page), ceiling: null, seq };
+  return withPage(window, page, gone);
 }
 
 /** A page from the middle, which does not say on which side of it there is more. */
-export function windowAround(
-  { items }: HistoryPage,
-  gone: ReadonlySet<string>,
-  seq: number,
-): Window {
-  const window = { items: [], floor: placeAt(items[0]), ceiling: placeAt(items.at(-1)), seq };
-  return withMessages(window, items, gone);
+export function windowAround(page: HistoryPage, gone: ReadonlySet<string>, seq: number): Window {
+  const [floor, ceiling] = [placeAt(page.items[0]), placeAt(page.items.at(-1))];
+  return withPage({ items: [], changes: [], floor, ceiling, seq }, page, gone);
 }
+
+const withPage = (window: Window, { items, changes }: HistoryPage, gone: ReadonlySet<string>) =>
+  withChanges(withMessages(window, items, gone), changes);
 
 /** The window with the page before it; back to `seq`, since when changes of these messages were not heard. */
 export function withOlder(
@@ -32,18 +33,18 @@ export function withOlder(
   seq: number,
 ): Window {
   const floor = floorOf(page);
-  return withMessages({ ...window, floor, seq: Math.min(window.seq, seq) }, page.items, gone);
+  return withPage({ ...window, floor, seq: Math.min(window.seq, seq) }, page, gone);
 }
 
 /** The same with the page after it. */
 export function withNewer(
   window: Window,
-  { items, has_more }: HistoryPage,
+  page: HistoryPage,
   gone: ReadonlySet<string>,
   seq: number,
 ): Window {
-  const ceiling = has_more ? placeAt(items.at(-1)) : null;
-  return withMessages({ ...window, ceiling, seq: Math.min(window.seq, seq) }, items, gone);
+  const ceiling = page.has_more ? placeAt(page.items.at(-1)) : null;
+  return withPage({ ...window, ceiling, seq: Math.min(window.seq, seq) }, page, gone);
 }
 
 const floorOf = ({ items, has_more }: HistoryPage): Place | null =>
@@ -59,23 +60,23 @@ export function joined(state: ChatState): ChatState {
   const from = window.floor?.seq ?? 0;
   if (aside.ceiling && aside.ceiling.seq < from) return state;
   const older = aside.items.filter(({ seq }) => seq < from);
-  return {
-    ...state,
-    aside: null,
-    window: {
-      items: [...older, ...window.items],
-      floor: (aside.floor?.seq ?? 0) < from ? aside.floor : window.floor,
-      ceiling: null,
-      seq: Math.min(window.seq, aside.seq),
-    },
+  const whole = {
+    items: [...older, ...window.items],
+    changes: window.changes,
+    floor: (aside.floor?.seq ?? 0) < from ? aside.floor : window.floor,
+    ceiling: null,
+    seq: Math.min(window.seq, aside.seq),
   };
+  return { ...state, aside: null, window: withChanges(whole, aside.changes) };
 }
 
 /** The window without all but its latest messages. */
 export function latestOf(window: Window, most: number): Window {
   const items = window.items.slice(-most);
-  const isWhole = items.length === window.items.length;
-  return { ...window, items, floor: isWhole ? window.floor : placeAt(items[0]) };
+  if (items.length === window.items.length) return window;
+  const floor = placeAt(items[0]);
+  const changes = window.changes.filter(({ seq }) => seq > (floor?.seq ?? 0));
+  return { ...window, items, changes, floor };
 }
 
 /** The conversation with both of its windows changed. */
@@ -102,6 +103,15 @@ export function withMessages(
     items.splice(place, known?.id === message.id ? 1 : 0, next);
   }
   return isSame ? window : { ...window, items };
+}
+
+/** The window with changes of the group that were fetched or heard; they stay as they are for good. */
+export function withChanges(window: Window, fetched: readonly ConversationChange[] = []): Window {
+  const known = new Set(window.changes.map(({ seq }) => seq));
+  const news = fetched.filter(({ seq }) => !known.has(seq) && isWithin(window, seq));
+  if (news.length === 0) return window;
+  const changes = [...window.changes, ...news].toSorted((one, other) => one.seq - other.seq);
+  return { ...window, changes };
 }
 
 const isWithin = ({ floor, ceiling }: Window, seq: number): boolean =>
@@ -165,6 +175,8 @@ function withEvent(
       return mapMessage(window, changedId(frame), (message) => changed(message, frame, me));
     case "events.messageDeleted":
       return withoutMessages(window, new Set(frame.params.ids));
+    case "events.conversationUpdated":
+      return withChanges(window, frame.params.changes);
     default:
       return window;
   }

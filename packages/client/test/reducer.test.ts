@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import type { ConversationChange } from "@parley/protocol";
 import { unsent } from "../src/outbox.ts";
 import { initialState, isBehind, isDoubtful, type State } from "../src/state.ts";
 import type { LocalMessage } from "../src/types.ts";
 import {
+  aChange,
   aChat,
   aMessage,
   anEvent,
@@ -31,6 +33,7 @@ const updates = (seq: number, messages = [aMessage()], deleted_ids: string[] = [
   page: {
     messages,
     deleted_ids,
+    changes: [] as ConversationChange[],
     conversation: aChat({ seq, last_message: messages.at(-1) ?? null }),
     seq,
     has_more: false,
@@ -279,7 +282,7 @@ describe("unread figures", () => {
 describe("the place up to which one has read", () => {
   test("of somebody who has left is not shown, even if it is told late", () => {
     const shared = aChat({ participants: [ann], seq: 1, participant_count: 1 });
-    const left = anEvent("events.conversationUpdated", shared, 1);
+    const left = anEvent("events.conversationUpdated", { ...shared, changes: [] }, 1);
     const params = { conversation_id: CHAT, reader: bob, last_read_seq: 1 };
     const late = anEvent("events.chatRead", params);
     expect(chatOf(run(annsState(), late)).chat.reads).toEqual({ bob: 1 });
@@ -378,10 +381,88 @@ describe("the outbox", () => {
   });
 });
 
+describe("changes of the group", () => {
+  const changes = (state: State) => chatOf(state).window?.changes.map(({ seq }) => seq);
+  const updated = (seq: number) =>
+    anEvent("events.conversationUpdated", { ...aChat({ seq }), changes: [aChange(seq)] }, seq);
+  const page = (seq: number, ...places: number[]) => {
+    const { page: found, ...rest } = updates(seq, []);
+    return { ...rest, page: { ...found, changes: places.map((place) => aChange(place)) } };
+  };
+
+  test("come with events, with updates and with the history, each once and in order", () => {
+    const heard = run(annsState(2), updated(3), updated(4));
+    expect(changes(heard)).toEqual([3, 4]);
+    expect(changes(run(heard, page(5, 3, 4, 5)))).toEqual([3, 4, 5]);
+    expect(changes(run(annsState(2), page(4, 3, 4), updated(4)))).toEqual([3, 4]);
+    const opened = run(
+      initialState("online"),
+      { type: "me", me: ann },
+      { type: "snapshots", snapshots: [aChat({ seq: 5 })] },
+      {
+        type: "history",
+        chatId: CHAT,
+        page: { items: [aMessage({ seq: 4 })], has_more: true, changes: [aChange(5)] },
+        since: 5,
+      },
+      {
+        type: "history",
+        chatId: CHAT,
+        page: {
+          items: [aMessage({ seq: 1 })],
+          has_more: false,
+          changes: [2, 3].map((n) => aChange(n)),
+        },
+        since: 5,
+        before: "m4",
+      },
+    );
+    expect(changes(opened)).toEqual([2, 3, 5]);
+  });
+
+  test("from further back join those of the window", () => {
+    const aside = (items: number[], places: number[], has_more: boolean) => ({
+      items: items.map((seq) => aMessage({ seq })),
+      has_more,
+      changes: places.map((place) => aChange(place)),
+    });
+    const state = run(
+      initialState("online"),
+      { type: "me", me: ann },
+      { type: "snapshots", snapshots: [aChat({ seq: 9 })] },
+      { type: "history", chatId: CHAT, page: aside([8], [9], true), since: 9 },
+      { type: "aside", chatId: CHAT, page: aside([2, 4], [3, 5], true), since: 9 },
+    );
+    // What lies beyond the last message of the page comes with the next one.
+    expect(chatOf(state).aside?.changes.map(({ seq }) => seq)).toEqual([3]);
+    const joined = run(state, {
+      type: "aside",
+      chatId: CHAT,
+      page: aside([6, 8], [5, 7, 9], false),
+      since: 9,
+      from: { id: "m4", direction: "newer" },
+    });
+    expect(chatOf(joined).aside).toBeNull();
+    expect(changes(joined)).toEqual([3, 5, 7, 9]);
+  });
+
+  test("of a server that tells none are none", () => {
+    const { changes: _, ...shared } = { ...aChat({ seq: 3 }), changes: [] };
+    const old = anEvent("events.conversationUpdated", shared as never, 3);
+    expect(changes(run(annsState(2), old))).toEqual([]);
+  });
+
+  test("name people by their latest names", () => {
+    const robert = { ...bob, display_name: "Robert" };
+    const state = run(annsState(2), updated(3), anEvent("events.accountUpdated", robert));
+    expect(chatOf(state).window?.changes[0]?.actor).toEqual(robert);
+  });
+});
+
 describe("removal from a conversation", () => {
   const removed = anEvent(
     "events.conversationUpdated",
-    aChat({ seq: 3, participants: [bob], participant_count: 1 }),
+    { ...aChat({ seq: 3, participants: [bob], participant_count: 1 }), changes: [] },
     3,
   );
 

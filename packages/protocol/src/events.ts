@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Account, Message, Reaction, SharedConversation } from "./records.ts";
+import { Account, ConversationUpdate, Message, Reaction, SharedConversation } from "./records.ts";
 import { uuid } from "./text.ts";
 
 /**
@@ -62,8 +62,8 @@ export const events = {
   ),
   "events.conversationUpdated": event(
     "counted",
-    SharedConversation,
-    "Title or members of a group changed.",
+    ConversationUpdate,
+    "Title, members, admin or the mode of an agent of a group changed.",
   ),
   "events.chatRead": event(
     "passing",

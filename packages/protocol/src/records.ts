@@ -109,9 +109,36 @@ const conversationShape = {
   participant_count: z.int(),
 };
 
+export const ConversationChange = record("ConversationChange", {
+  seq: z.int().meta({
+    description: "Its place among the messages. Changes that one call made share it.",
+  }),
+  at: timestamp,
+  actor: Account.meta({ description: "Who made it." }),
+  kind: z
+    .enum(["added", "left", "removed", "renamed", "admin_changed", "mode_changed"])
+    .meta({ description: "`mode_changed`: an agent was set to always on, or to mentions only." }),
+  subjects: z.array(Account).meta({
+    description:
+      "Who was added, left or was removed, with their agents; the new admin; the agent. At most 50.",
+  }),
+  subject_count: z
+    .int()
+    .meta({ description: "How many there were, also where not all are listed." }),
+  title: z.string().nullable().meta({ description: "The new title, where it was `renamed`." }),
+  always_on: z.boolean().nullable().meta({ description: "The new mode, where it `mode_changed`." }),
+});
+export type ConversationChange = z.infer<typeof ConversationChange>;
+
 /** A conversation as events carry it: without what is the caller's own. */
 export const SharedConversation = record("SharedConversation", conversationShape);
 export type SharedConversation = z.infer<typeof SharedConversation>;
+
+export const ConversationUpdate = record("ConversationUpdate", {
+  ...conversationShape,
+  changes: z.array(ConversationChange).meta({ description: "What changed." }),
+});
+export type ConversationUpdate = z.infer<typeof ConversationUpdate>;
 
 export const Conversation = record("Conversation", {
   ...conversationShape,

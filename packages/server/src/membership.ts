@@ -1,7 +1,13 @@
 import { publicAccount } from "./account.ts";
 import { counted, uncounted } from "./announcement.ts";
 import { badField } from "./failure.ts";
-import type { AccountRecord, ConversationRecord, MemberRecord, WriteTx } from "./store/store.ts";
+import type {
+  AccountRecord,
+  ConversationRecord,
+  MemberRecord,
+  NewChange,
+  WriteTx,
+} from "./store/store.ts";
 import { stopTurns } from "./turns.ts";
 
 export function checkSize(
@@ -39,16 +45,22 @@ export async function announceNew(
   });
 }
 
-/** Counts a change of the group itself and tells those who heard the group before it. */
-export async function announceChange(
+/** Stores changes of the group itself and tells those who heard the group before them. */
+export async function announceChanges(
   tx: WriteTx,
   { id, uuid }: ConversationRecord,
+  actor: AccountRecord,
+  changes: readonly NewChange[],
   leaving: readonly string[] = [],
 ): Promise<void> {
-  const seq = await tx.advance(id, Date.now());
-  const shared = await tx.sharedConversation(id);
+  const seq = await tx.changeGroup(id, { actor, changes, at: Date.now() });
+  const query = { conversationId: id, after: seq - 1, before: seq + 1, limit: 1 };
+  const params = {
+    ...(await tx.sharedConversation(id)),
+    changes: await tx.conversationChanges(query),
+  };
   tx.emit({
-    ...counted("events.conversationUpdated", shared, uuid, seq),
+    ...counted("events.conversationUpdated", params, uuid, seq),
     ...(leaving.length > 0 && { leaves: { conversation: uuid, users: leaving } }),
   });
 }
@@ -57,10 +69,12 @@ export async function join(
   tx: WriteTx,
   group: ConversationRecord,
   added: readonly AccountRecord[],
+  actor: AccountRecord,
+  further: readonly NewChange[] = [],
 ): Promise<void> {
   const ids = added.map(({ id }) => id);
   await tx.insertMembers(group.id, ids, Date.now());
-  await announceChange(tx, group);
+  await announceChanges(tx, group, actor, [{ kind: "added", subjects: added }, ...further]);
   await announceNew(tx, group.id, group.uuid, added, undefined);
 }
 
@@ -70,6 +84,7 @@ export async function part(
   group: ConversationRecord,
   members: readonly MemberRecord[],
   { id }: AccountRecord,
+  actor: AccountRecord,
 ): Promise<void> {
   const accounts = members.map(({ account }) => account);
   const going = accounts.filter((account) => account.id === id || account.owner_id === id);
@@ -83,11 +98,13 @@ export async function part(
     tx,
     turns.filter(({ agent }) => gone.has(agent.id)),
   );
+  const changes: NewChange[] = [{ kind: actor.id === id ? "left" : "removed", subjects: going }];
   if (group.admin_id === id) {
     const heir = accounts.find((account) => account.kind === "human" && account.id !== id);
     await tx.setAdmin(group.id, heir?.id ?? null);
+    if (heir) changes.push({ kind: "admin_changed", subjects: [heir] });
   }
-  await announceChange(tx, group, humansAmong(going));
+  await announceChanges(tx, group, actor, changes, humansAmong(going));
 }
 
 /** A new display name is the account's wherever it stands. */

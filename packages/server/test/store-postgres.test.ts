@@ -403,7 +403,8 @@ describe("the log of events", () => {
     ]);
     await store.write(async (tx) => {
       await tx.deleteMembers(room.id, [bob.id]);
-      await tx.advance(room.id, Date.now());
+      const changes = [{ kind: "left", subjects: [bob] }] as const;
+      await tx.changeGroup(room.id, { actor: bob, changes, at: Date.now() });
     });
     expect(await changed(began - 1)).toEqual([
       { ...seat, account_id: alice.id, seq: 1 },

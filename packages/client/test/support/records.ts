@@ -1,4 +1,11 @@
-import type { Account, Conversation, EventFrame, EventName, Message } from "@parley/protocol";
+import type {
+  Account,
+  Conversation,
+  ConversationChange,
+  EventFrame,
+  EventName,
+  Message,
+} from "@parley/protocol";
 import { type Action, reduce } from "../../src/reducer.ts";
 import { initialState, type State } from "../../src/state.ts";
 
@@ -51,6 +58,17 @@ export function aChat(given: Partial<Conversation> = {}): Conversation {
     ...given,
   };
 }
+
+export const aChange = (seq: number, title = `title ${seq}`): ConversationChange => ({
+  seq,
+  at: AT,
+  actor: bob,
+  kind: "renamed",
+  subjects: [],
+  subject_count: 0,
+  title,
+  always_on: null,
+});
 
 export const run = (state: State, ...actions: Action[]): State => actions.reduce(reduce, state);
 

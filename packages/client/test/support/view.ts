@@ -41,6 +41,7 @@ export function viewOf({ model }: Client): View {
         .get(`messages:${id}`)
         .items.filter(({ delivery }) => delivery !== "failed")
         .map(plain),
+      changes: model.get(`messages:${id}`).changes.map((change) => ({ ...change })),
     };
   }
   return view;
@@ -68,10 +69,11 @@ export async function loadAll({ model }: Client): Promise<void> {
  */
 export function tellable(view: View): View {
   const copy = comparable(view);
-  for (const { conversation, messages } of Object.values(copy)) {
+  for (const { conversation, messages, changes } of Object.values(copy)) {
     const present = new Set(conversation.participants.map(({ username }) => username));
     const last = conversation.last_message ? [conversation.last_message] : [];
     const named: Account[] = [...messages, ...last].flatMap(namedIn);
+    named.push(...changes.flatMap(({ actor, subjects }) => [actor, ...subjects]));
     for (const account of [...named, conversation.created_by]) {
       if (!present.has(account.username)) account.display_name = account.username;
     }

@@ -19,7 +19,13 @@ export const addGroupAgent = operation({
   name: "addGroupAgent",
   socket: "groups.add_agent",
   summary: "Adds an agent of the caller to a group, or changes the mode of one that is there.",
-  input: z.object({ ...target, always_on: z.boolean().default(false) }),
+  input: z.object({
+    ...target,
+    always_on: z.boolean().optional().meta({
+      description:
+        "Whether it answers every human message. By default a new one answers mentions only, and one that is there keeps its mode.",
+    }),
+  }),
   errors,
 });
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { cursor, limit, operation, page } from "../operation.ts";
-import { Conversation, Message } from "../records.ts";
+import { Conversation, ConversationChange, Message } from "../records.ts";
 import { content, text, uuid } from "../text.ts";
 
 export const MAX_CONTENT_BYTES = 32_768;
@@ -44,6 +44,10 @@ export const getChatHistory = operation({
     items: z.array(Message),
     has_more: z.boolean().meta({
       description: "Whether more lie beyond the page in the direction asked for.",
+    }),
+    changes: z.array(ConversationChange).meta({
+      description:
+        "Changes of the group between these messages, and beyond them where the page ends the history; the latest 500 of them. Pages next to each other leave none out.",
     }),
   }),
   errors: ["forbidden", "not_found"],
@@ -117,6 +121,7 @@ export const getUpdates = operation({
     z.object({
       messages: z.array(Message),
       deleted_ids: z.array(uuid),
+      changes: z.array(ConversationChange).meta({ description: "Changes of the group since." }),
       conversation: Conversation,
       seq: z.int().meta({ description: "Where the next call goes on." }),
       has_more: z.boolean(),

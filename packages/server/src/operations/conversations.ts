@@ -4,7 +4,7 @@ import { publicAccount } from "../account.ts";
 import { uncounted } from "../announcement.ts";
 import { badField, forbidden, notFound } from "../failure.ts";
 import { joinedConversation, joinedGroup } from "../guards.ts";
-import { announceChange, announceNew, checkSize, join, part } from "../membership.ts";
+import { announceChanges, announceNew, checkSize, join, part } from "../membership.ts";
 import { bind, type Caller } from "../operation.ts";
 import { cursorOf, pageOf, pageSize } from "../pages.ts";
 import { mayInvite, mayRemove } from "../rules/permissions.ts";
@@ -64,7 +64,7 @@ const setChatTitle = bind(operations.setChatTitle, ({ store, caller }, { chat_id
     const group = await joinedGroup(tx, chat_id, caller);
     if (group.title !== title) {
       await tx.setTitle(group.id, title);
-      await announceChange(tx, group);
+      await announceChanges(tx, group, caller.account, [{ kind: "renamed", title }]);
     }
     return tx.conversationView(group.id, caller.account.id);
   }),
@@ -83,7 +83,7 @@ const addChatMembers = bind(operations.addChatMembers, (context, { chat_id, user
     );
     const added = invited.filter(({ username }) => !present.has(username));
     checkSize(group.participant_count + added.length, config.limits);
-    if (added.length > 0) await join(tx, group, added);
+    if (added.length > 0) await join(tx, group, added, caller.account);
     return tx.conversationView(group.id, caller.account.id);
   });
 });
@@ -99,14 +99,14 @@ const removeChatMember = bind(
       if (!mayRemove(caller.account, member.account, group)) {
         throw forbidden("only the group's admin may remove other people");
       }
-      await part(tx, group, members, member.account);
+      await part(tx, group, members, member.account, caller.account);
     }),
 );
 
 const leaveChat = bind(operations.leaveChat, ({ store, caller }, { chat_id }) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, chat_id, caller);
-    await part(tx, group, await tx.members(group.id), caller.account);
+    await part(tx, group, await tx.members(group.id), caller.account, caller.account);
   }),
 );
 

@@ -2,9 +2,16 @@ import { operations } from "@parley/protocol";
 import { publicAccount } from "../account.ts";
 import { badField, forbidden, notFound } from "../failure.ts";
 import { joinedConversation, joinedGroup } from "../guards.ts";
-import { checkSize, join, part } from "../membership.ts";
+import { announceChanges, checkSize, join, part } from "../membership.ts";
 import { bind, type Caller } from "../operation.ts";
-import type { AccountRecord, AgentSeat, ReadTx } from "../store/store.ts";
+import type {
+  AccountRecord,
+  AgentSeat,
+  ConversationRecord,
+  NewChange,
+  ReadTx,
+  WriteTx,
+} from "../store/store.ts";
 import { stopTurns } from "../turns.ts";
 
 const getGroupAgents = bind(operations.getGroupAgents, ({ store, caller }, { chat_id }) =>
@@ -21,27 +28,29 @@ const addGroupAgent = bind(operations.addGroupAgent, ({ store, caller, config },
   store.write(async (tx) => {
     const group = await joinedGroup(tx, input.chat_id, caller);
     const agent = await ownAgent(tx, input.agent_username, caller);
-    if (!(await seatOf(tx, group.id, agent))) {
-      checkSize(group.participant_count + 1, config.limits, "agent_username");
-      await join(tx, group, [agent]);
-    }
-    await tx.setAlwaysOn(group.id, agent.id, input.always_on);
+    const { always_on } = input;
+    const seat = await seatOf(tx, group.id, agent);
+    if (seat) return setMode(tx, group, seat, always_on ?? seat.always_on, caller);
+    checkSize(group.participant_count + 1, config.limits, "agent_username");
+    const mode = always_on ? [modeChange(agent, true)] : [];
+    await join(tx, group, [agent], caller.account, mode);
+    if (always_on) await tx.setAlwaysOn(group.id, agent.id, true);
   }),
 );
 
 const removeGroupAgent = bind(operations.removeGroupAgent, ({ store, caller }, input) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, input.chat_id, caller);
-    const agent = await seatedAgent(tx, group.id, input.agent_username, caller);
-    await part(tx, group, await tx.members(group.id), agent);
+    const { account } = await agentSeat(tx, group.id, input.agent_username, caller);
+    await part(tx, group, await tx.members(group.id), account, caller.account);
   }),
 );
 
 const setGroupAgentMode = bind(operations.setGroupAgentMode, ({ store, caller }, input) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, input.chat_id, caller);
-    const agent = await seatedAgent(tx, group.id, input.agent_username, caller);
-    await tx.setAlwaysOn(group.id, agent.id, input.always_on);
+    const seat = await agentSeat(tx, group.id, input.agent_username, caller);
+    await setMode(tx, group, seat, input.always_on, caller);
   }),
 );
 
@@ -78,9 +87,32 @@ async function seatOf(
   return seats.find(({ account }) => account.id === agent.id);
 }
 
-/** The same, if it is in the group (404). */
-async function seatedAgent(tx: ReadTx, groupId: number, username: string, caller: Caller) {
-  const agent = await ownAgent(tx, username, caller);
-  if (!(await seatOf(tx, groupId, agent))) throw notFound(`agent ${username} in this group`);
-  return agent;
+/** The seat of an agent of the caller, if it is in the group (404). */
+async function agentSeat(
+  tx: ReadTx,
+  groupId: number,
+  username: string,
+  caller: Caller,
+): Promise<AgentSeat> {
+  const seat = await seatOf(tx, groupId, await ownAgent(tx, username, caller));
+  if (!seat) throw notFound(`agent ${username} in this group`);
+  return seat;
 }
+
+async function setMode(
+  tx: WriteTx,
+  group: ConversationRecord,
+  { account, always_on: before }: AgentSeat,
+  always_on: boolean,
+  caller: Caller,
+): Promise<void> {
+  if (always_on === before) return;
+  await tx.setAlwaysOn(group.id, account.id, always_on);
+  await announceChanges(tx, group, caller.account, [modeChange(account, always_on)]);
+}
+
+const modeChange = (agent: AccountRecord, always_on: boolean): NewChange => ({
+  kind: "mode_changed",
+  subjects: [agent],
+  always_on,
+});

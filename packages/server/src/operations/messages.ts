@@ -20,6 +20,10 @@ import { dropTurnsOf, queueTurns, stopTurns } from "../turns.ts";
 const searchCursor = cursorOf(z.int());
 /** Broadcasts show nobody's own reactions. */
 const NOBODY = -1;
+/** Beyond every place in a conversation. */
+const LATEST = Number.MAX_SAFE_INTEGER;
+/** A page of messages spans any number of changes of the group; this bounds what it returns of them. */
+const CHANGES_PER_PAGE = 500;
 
 const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
   store.write(async (tx) => {
@@ -50,15 +54,31 @@ const getChatHistory = bind(operations.getChatHistory, ({ store, caller, config 
     const anchor = input.before ?? input.after ?? input.around;
     const page = (from: HistoryQuery["from"], most: number) =>
       tx.history({ conversationId, viewerId, from, limit: most });
-    if (anchor === undefined) return page(undefined, limit);
-    const { seq } = await messageIn(tx, anchor, conversationId);
-    if (input.before) return page({ seq, direction: "older" }, limit);
-    if (input.after) return page({ seq, direction: "newer" }, limit);
-    const older = await page({ seq, direction: "older" }, Math.floor(limit / 2));
-    const newer = await page({ seq: seq - 1, direction: "newer" }, limit - older.items.length);
+    const changes = (after: number, before: number) =>
+      tx.conversationChanges({ conversationId, after, before, limit: CHANGES_PER_PAGE });
+    const older = async (before: number, most: number) => {
+      const { items, has_more } = await page({ seq: before, direction: "older" }, most);
+      return { items, has_more, from: has_more ? (items[0]?.seq ?? 0) : 0 };
+    };
+    const newer = async (after: number, most: number) => {
+      const { items, has_more } = await page({ seq: after, direction: "newer" }, most);
+      return { items, has_more, to: has_more ? (items.at(-1)?.seq ?? LATEST) : LATEST };
+    };
+    const seq = anchor === undefined ? LATEST : (await messageIn(tx, anchor, conversationId)).seq;
+    if (input.after) {
+      const { to, ...found } = await newer(seq, limit);
+      return { ...found, changes: await changes(seq, to) };
+    }
+    if (!input.around) {
+      const { from, ...found } = await older(seq, limit);
+      return { ...found, changes: await changes(from, seq) };
+    }
+    const before = await older(seq, Math.floor(limit / 2));
+    const after = await newer(seq - 1, limit - before.items.length);
     return {
-      items: [...older.items, ...newer.items],
-      has_more: older.has_more || newer.has_more,
+      items: [...before.items, ...after.items],
+      has_more: before.has_more || after.has_more,
+      changes: await changes(before.from, after.to),
     };
   }),
 );

@@ -115,7 +115,8 @@ ${panel("Failure", json({ ok: false, error_code: 404, code: "not_found", descrip
 </div>
 ${paragraph("`error_code` is the HTTP status and `code` the symbol that the socket uses too. `parameters.retry_after` (seconds) comes with 429 and 503, `parameters.fields` (what is wrong with which field) with a 400.")}
 <h3>The change counter</h3>
-${paragraph("Every conversation counts the changes that all participants see: a message created, completed, edited or deleted, a reaction, a new title or member. The events of those changes carry the counter's new value in `at`, in order and without gaps. A client that sees a jump, or was away, calls `getUpdates` with the last value it knows and is then like one that stayed.")}
+${paragraph("Every conversation counts the changes that all participants see: a message created, completed, edited or deleted, a component used, a reaction, a new title, member, admin or mode of an agent. The events of those changes carry the counter's new value in `at`, in order and without gaps. A client that sees a jump, or was away, calls `getUpdates` with the last value it knows and is then like one that stayed.")}
+${paragraph("What changed of a group itself is kept: `events.conversationUpdated`, `getChatHistory` and `getUpdates` carry it as `changes`, each with its place (`seq`) among the messages.")}
 ${paragraph("Counters belong to a history, named by `history_id` in the frame of `events.hello` and in the results of `getUpdates`. It changes when the server is restored from a backup: a client then drops what it has and fetches it anew. The same goes for a client that has a counter above the server's.")}`;
 
 const authentication = () => html`

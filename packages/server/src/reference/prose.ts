@@ -111,6 +111,7 @@ export const fieldMeanings: Record<string, string> = {
   api_key: "The provider's API key. It is sealed, and never returned.",
   around: "A message; the page surrounds it.",
   before: "A message; the page ends before it.",
+  changes: "What changed of the group itself.",
   chat_id: "The conversation.",
   client_msg_id: "The client's own identifier of the message, echoed in its event.",
   content: "Markdown with the component markup. Its length counts in bytes of UTF-8.",

@@ -4,6 +4,7 @@ import type {
   ComponentAction,
   ComponentUse,
   Conversation,
+  ConversationChange,
   ConversationDetail,
   Message,
   ReactionSummary,
@@ -17,6 +18,7 @@ import type {
   AgentRecord,
   FinishedTurn,
   MemberRecord,
+  NewChanges,
   NewMessage,
   PlacedReaction,
   TurnRecord,
@@ -207,11 +209,78 @@ export function newMessage(message: NewMessage, id: string, seq: number): Messag
   };
 }
 
+/** Where a page of updates ends, if there is more than fits: messages and changes of the group. */
+export function pageEnd(
+  messages: readonly { version: number }[],
+  changes: readonly { seq: number }[],
+  limit: number,
+): { seq?: number; has_more: boolean } {
+  const places = [...messages.map(({ version }) => version), ...changes.map(({ seq }) => seq)];
+  const end = places.sort((one, other) => one - other)[limit - 1];
+  const has_more = places.length > limit;
+  return has_more && end !== undefined ? { seq: end, has_more } : { has_more };
+}
+
 /** What a finished turn's message shows of it. */
 export const turnShown = (
   { trigger_uuid, model }: TurnRecord,
   { status, error, usage }: FinishedTurn,
 ): Turn => ({ status, triggered_by: trigger_uuid, model, error, usage });
+
+/** What a row holds of a group's changes that one call made. */
+export interface ChangeRow {
+  seq: number;
+  at: number;
+  actor_id: number;
+  changes: StoredChange[];
+}
+
+interface StoredChange {
+  kind: ConversationChange["kind"];
+  subjects: number[];
+  subject_count: number;
+  title: string | null;
+  always_on: boolean | null;
+}
+
+export const storedChanges = ({ changes }: NewChanges): StoredChange[] =>
+  changes.map(({ kind, subjects = [], title = null, always_on = null }) => ({
+    kind,
+    subjects: subjects.slice(0, SHOWN_PARTICIPANTS).map(({ id }) => id),
+    subject_count: subjects.length,
+    title,
+    always_on,
+  }));
+
+/** The accounts that changes name. */
+export const accountsIn = (rows: readonly ChangeRow[]): number[] => [
+  ...new Set(
+    rows.flatMap(({ actor_id, changes }) => [
+      actor_id,
+      ...changes.flatMap(({ subjects }) => subjects),
+    ]),
+  ),
+];
+
+export function toChanges(
+  rows: readonly ChangeRow[],
+  accounts: ReadonlyMap<number, Account>,
+): ConversationChange[] {
+  const account = (id: number) => {
+    const found = accounts.get(id);
+    if (!found) throw new Error(`account ${id} is missing`);
+    return found;
+  };
+  return rows.flatMap(({ seq, at, actor_id, changes }) =>
+    changes.map(({ subjects, ...change }) => ({
+      seq,
+      at: iso(at),
+      actor: account(actor_id),
+      ...change,
+      subjects: subjects.map(account),
+    })),
+  );
+}
 
 export interface ConversationRow {
   id: number;

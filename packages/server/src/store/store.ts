@@ -1,6 +1,7 @@
 import type {
   AgentLimits,
   Conversation,
+  ConversationChange,
   ConversationDetail,
   Message,
   Reaction,
@@ -167,6 +168,8 @@ export interface ReadTx {
   sharedConversation(conversationId: number): Awaitable<SharedConversation>;
   chats(query: ChatsQuery): Awaitable<Conversation[]>;
   unreadCount(conversationId: number, accountId: number): Awaitable<number>;
+  /** Changes of the group itself between two values of its counter, oldest first. */
+  conversationChanges(query: ChangesQuery): Awaitable<ConversationChange[]>;
 
   message(uuid: string): Awaitable<MessageRecord | null>;
   /** The messages of these ids that the viewer can see, in the order asked for. */
@@ -234,8 +237,8 @@ export interface WriteTx extends ReadTx {
   deleteMembers(conversationId: number, accountIds: readonly number[]): Awaitable<void>;
   setAdmin(conversationId: number, accountId: number | null): Awaitable<void>;
   setTitle(conversationId: number, title: string): Awaitable<void>;
-  /** Takes the counter one up for a change of the group itself, and returns its new value. */
-  advance(conversationId: number, at: number): Awaitable<number>;
+  /** Stores what one call changed of the group itself; takes the counter one up and returns its new value. */
+  changeGroup(conversationId: number, changes: NewChanges): Awaitable<number>;
   /** Moves a member's place forward; false when it was there or further already. */
   markRead(conversationId: number, accountId: number, seq: number): Awaitable<boolean>;
 
@@ -456,6 +459,15 @@ export interface HistoryQuery {
   limit: number;
 }
 
+export interface ChangesQuery {
+  conversationId: number;
+  /** Both exclusive. */
+  after: number;
+  before: number;
+  /** Of at most so many calls, the latest. */
+  limit: number;
+}
+
 export interface UpdatesQuery {
   conversationId: number;
   viewerId: number;
@@ -466,6 +478,7 @@ export interface UpdatesQuery {
 export interface Updates {
   messages: Message[];
   deleted_ids: string[];
+  changes: ConversationChange[];
   seq: number;
   has_more: boolean;
 }
@@ -515,6 +528,20 @@ export interface NewConversation {
   /** The two of a direct conversation: there is one for each pair. */
   direct?: readonly [number, number];
   at: number;
+}
+
+/** What one call changed of a group. */
+export interface NewChanges {
+  actor: AccountRecord;
+  changes: readonly NewChange[];
+  at: number;
+}
+
+export interface NewChange {
+  kind: ConversationChange["kind"];
+  subjects?: readonly AccountRecord[];
+  title?: string;
+  always_on?: boolean;
 }
 
 export interface NewMessage {

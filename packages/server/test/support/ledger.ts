@@ -63,7 +63,7 @@ export class Ledger implements EventLog {
     members.add(username);
     left.delete(username);
     const changed = this.commit(conversation, (seq) =>
-      counted("events.conversationUpdated", this.shared(conversation), conversation, seq),
+      counted("events.conversationUpdated", this.updated(conversation), conversation, seq),
     );
     const shared = this.shared(conversation);
     const users = [username];
@@ -78,12 +78,16 @@ export class Ledger implements EventLog {
     ];
   }
 
+  private updated(conversation: string) {
+    return { ...this.shared(conversation), changes: [] };
+  }
+
   leave(conversation: string, username: string): Announcement {
     const { members, left, seq: before } = this.find(conversation);
     members.delete(username);
     left.set(username, before + 1);
     return this.commit(conversation, (seq) => ({
-      ...counted("events.conversationUpdated", this.shared(conversation), conversation, seq),
+      ...counted("events.conversationUpdated", this.updated(conversation), conversation, seq),
       leaves: { conversation, users: [username] },
     }));
   }

@@ -1,8 +1,9 @@
+import type { Account } from "@parley/protocol";
 import type { SQL } from "bun";
 import { accountNames, afterPrefix, foldName, withAgents } from "../account-names.ts";
 import { ACCOUNT } from "../rows.ts";
 import type { AccountRecord, FoundAccount } from "../store.ts";
-import type { Methods, Unit } from "./unit.ts";
+import { list, type Methods, type Unit } from "./unit.ts";
 
 const VISIBLE = "(a.kind = 'human' OR a.owner_id = $1) AND a.username > $2";
 
@@ -128,4 +129,16 @@ export async function indexAccounts(tx: SQL): Promise<void> {
     if (missing.length === 0) return;
     await tx.unsafe(ADD_NAMES, [missing.flatMap((row) => namesOf({ ...row, id: Number(row.id) }))]);
   }
+}
+
+export async function accountsById(
+  unit: Unit,
+  ids: readonly number[],
+): Promise<Map<number, Account>> {
+  if (ids.length === 0) return new Map();
+  const rows = await unit.all<Account & { id: number }>(
+    "SELECT id, username, kind, display_name FROM accounts WHERE id = ANY($1::bigint[])",
+    list(ids),
+  );
+  return new Map(rows.map(({ id, ...account }) => [id, account]));
 }

@@ -194,13 +194,7 @@ async function shownParticipants(
 }
 
 export const conversationWrites: Methods<
-  | "insertConversation"
-  | "insertMembers"
-  | "deleteMembers"
-  | "setAdmin"
-  | "setTitle"
-  | "advance"
-  | "markRead"
+  "insertConversation" | "insertMembers" | "deleteMembers" | "setAdmin" | "setTitle" | "markRead"
 > = {
   insertConversation: async (unit, { uuid, kind, title, created_by, direct, at }) => {
     const [row] = await unit.change<{ id: number }>(
@@ -259,16 +253,6 @@ export const conversationWrites: Methods<
   setTitle: async (unit, id, title) => {
     await unit.own(id);
     await unit.change("UPDATE conversations SET title = $2 WHERE id = $1", id, title);
-  },
-  advance: async (unit, id, at) => {
-    await unit.own(id);
-    const [row] = await unit.change<{ seq: number }>(
-      `UPDATE counters SET seq = seq + 1, updated_at = $2, changed_at = ${NOW}
-       WHERE conversation_id = $1 RETURNING seq`,
-      id,
-      at,
-    );
-    return row?.seq ?? 0;
   },
   markRead: async (unit, id, accountId, seq) => {
     await unit.own(id);

@@ -4,6 +4,7 @@ import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.t
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
+import { changeReads, changeWrites } from "./changes.ts";
 import { refuseUnfinished } from "./claim.ts";
 import { openPool, type PostgresOptions, sessions } from "./connection.ts";
 import { conversationId, conversationReads, conversationWrites } from "./conversations.ts";
@@ -33,6 +34,7 @@ const reads: ReadMethods = {
   ...accountReads,
   ...sessionReads,
   ...conversationReads,
+  ...changeReads,
   ...messageReads,
   ...reactionReads,
   ...agentReads,
@@ -45,6 +47,7 @@ const writes: WriteMethods = {
   ...accountWrites,
   ...sessionWrites,
   ...conversationWrites,
+  ...changeWrites,
   ...messageWrites,
   ...reactionWrites,
   ...agentWrites,

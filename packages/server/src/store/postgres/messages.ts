@@ -1,8 +1,9 @@
-import type { Account, ComponentUse, Message, ReactionSummary, Turn } from "@parley/protocol";
+import type { ComponentUse, Message, ReactionSummary, Turn } from "@parley/protocol";
 import {
   KEPT_USES,
   type MessageRow,
   newMessage,
+  pageEnd,
   type StoredAction,
   storedAction,
   toMessage,
@@ -10,6 +11,8 @@ import {
   type UseRow,
 } from "../rows.ts";
 import type { HistoryQuery, MessageRecord, Updates, UpdatesQuery } from "../store.ts";
+import { accountsById } from "./accounts.ts";
+import { changesSince, shownChanges } from "./changes.ts";
 import { reindex, searchVector } from "./search.ts";
 import { type Batch, list, type Methods, NOW, type Unit } from "./unit.ts";
 
@@ -55,15 +58,6 @@ async function assemble(
       uses: uses.get(id) ?? [],
     });
   });
-}
-
-async function accountsById(unit: Unit, ids: readonly number[]): Promise<Map<number, Account>> {
-  if (ids.length === 0) return new Map();
-  const rows = await unit.all<Account & { id: number }>(
-    "SELECT id, username, kind, display_name FROM accounts WHERE id = ANY($1::bigint[])",
-    list(ids),
-  );
-  return new Map(rows.map(({ id, ...account }) => [id, account]));
 }
 
 async function componentUses(
@@ -255,19 +249,21 @@ async function updates(
   unit: Unit,
   { conversationId, viewerId, since, limit }: UpdatesQuery,
 ): Promise<Updates> {
-  const [counter, created, changed] = await Promise.all([
+  const [counter, created, changed, groupChanges] = await Promise.all([
     unit.get<{ seq: number }>(
       "SELECT seq FROM counters WHERE conversation_id = $1",
       conversationId,
     ),
     unit.all<ViewRow>(CREATED, conversationId, viewerId, since, limit + 1),
     unit.all<ViewRow>(CHANGED, conversationId, viewerId, since, limit + 1, LAST),
+    changesSince(unit, conversationId, since, limit + 1),
   ]);
-  const rows = [...created, ...changed].sort((one, other) => one.version - other.version);
-  const has_more = rows.length > limit;
-  const seq = has_more ? (rows[limit - 1] as ViewRow).version : (counter?.seq ?? 0);
-  const page = rows.slice(0, limit);
-  if (rows[limit]?.version === seq) {
+  const rows = [...created, ...changed];
+  const { seq = counter?.seq ?? 0, has_more } = pageEnd(rows, groupChanges, limit);
+  const page = rows
+    .filter((row) => row.version <= seq)
+    .sort((one, other) => one.version - other.version);
+  if (has_more) {
     // One deletion of many messages is one change: a page never ends inside it.
     const taken = new Set(page.map((row) => row.id));
     const group = await unit.all<ViewRow>(CHANGED, conversationId, viewerId, seq - 1, null, seq);
@@ -284,6 +280,10 @@ async function updates(
   return {
     messages: await assemble(unit, live, viewerId),
     deleted_ids: [...gone, ...hidden.map((row) => row.uuid)],
+    changes: await shownChanges(
+      unit,
+      groupChanges.filter((change) => change.seq <= seq),
+    ),
     seq,
     has_more,
   };

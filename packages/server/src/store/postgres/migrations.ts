@@ -279,4 +279,15 @@ export const migrations: readonly string[] = [
   );
   CREATE INDEX account_names_by_account ON account_names (account_id, name);
   `,
+  `
+  -- What calls changed of a group itself: members, title, admin, modes of agents.
+  CREATE TABLE conversation_changes (
+    conversation_id bigint NOT NULL,
+    seq bigint NOT NULL,
+    at bigint NOT NULL,
+    actor_id bigint NOT NULL,
+    changes jsonb NOT NULL,
+    PRIMARY KEY (conversation_id, seq)
+  );
+  `,
 ];

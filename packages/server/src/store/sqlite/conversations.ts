@@ -35,13 +35,7 @@ type Reads = Pick<
 >;
 type Writes = Pick<
   WriteTx,
-  | "insertConversation"
-  | "insertMembers"
-  | "deleteMembers"
-  | "setAdmin"
-  | "setTitle"
-  | "advance"
-  | "markRead"
+  "insertConversation" | "insertMembers" | "deleteMembers" | "setAdmin" | "setTitle" | "markRead"
 >;
 
 const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updated_at,
@@ -160,9 +154,6 @@ export function conversationWrites(db: Connection): Writes {
   );
   const admin = db.change("UPDATE conversations SET admin_id = ?2 WHERE id = ?1");
   const title = db.change("UPDATE conversations SET title = ?2 WHERE id = ?1");
-  const advance = db.change<{ seq: number }>(
-    `UPDATE counters SET seq = seq + 1, updated_at = ?2 WHERE conversation_id = ?1 RETURNING seq`,
-  );
 
   return {
     insertConversation: (conversation) => {
@@ -185,7 +176,6 @@ export function conversationWrites(db: Connection): Writes {
     },
     setAdmin: (conversationId, accountId) => void admin.run(conversationId, accountId),
     setTitle: (conversationId, name) => void title.run(conversationId, name),
-    advance: (conversationId, at) => advance.get(conversationId, at)?.seq ?? 0,
     markRead: markRead(db),
   };
 }

@@ -6,6 +6,7 @@ import type { ReadTx, SearchHit, SearchQuery, Store, WriteTx } from "../store.ts
 import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { type Background, startIndexer, startSearcher } from "./background.ts";
+import { changeReads, changeWrites } from "./changes.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
 import { type GroupWriter, groupWriter } from "./group.ts";
@@ -83,6 +84,7 @@ const reads = (db: Connection): ReadTx => ({
   ...accountReads(db),
   ...sessionReads(db),
   ...conversationReads(db),
+  ...changeReads(db),
   ...messageReads(db),
   ...reactionReads(db),
   ...agentReads(db),
@@ -94,6 +96,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | keyof ReadTx> => ({
   ...accountWrites(db),
   ...sessionWrites(db),
   ...conversationWrites(db),
+  ...changeWrites(db),
   ...messageWrites(db),
   ...reactionWrites(db),
   ...agentWrites(db),

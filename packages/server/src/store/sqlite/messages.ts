@@ -3,6 +3,7 @@ import {
   KEPT_USES,
   type MessageRow,
   newMessage,
+  pageEnd,
   type StoredAction,
   storedAction,
   toMessage,
@@ -17,6 +18,7 @@ import type {
   UpdatesQuery,
   WriteTx,
 } from "../store.ts";
+import { changesSince, changeViews } from "./changes.ts";
 import type { Connection } from "./connection.ts";
 
 type Reads = Pick<
@@ -222,17 +224,21 @@ function updatesQuery(db: Connection, assemble: Assemble) {
   );
   const counter = db.query<{ seq: number }>("SELECT seq FROM counters WHERE conversation_id = ?");
   const last = Number.MAX_SAFE_INTEGER;
+  const groupChanges = changesSince(db);
+  const shownChanges = changeViews(db);
 
   return ({ conversationId, viewerId, since, limit }: UpdatesQuery): Updates => {
     const now = counter.get(conversationId)?.seq ?? 0;
     const rows = [
       ...created.all(conversationId, viewerId, since, limit + 1),
       ...changed.all(conversationId, viewerId, since, limit + 1, last),
-    ].sort((one, other) => one.version - other.version);
-    const has_more = rows.length > limit;
-    const seq = has_more ? (rows[limit - 1] as ViewRow).version : now;
-    const page = rows.slice(0, limit);
-    if (rows[limit]?.version === seq) {
+    ];
+    const changes = groupChanges(conversationId, since, limit + 1);
+    const { seq = now, has_more } = pageEnd(rows, changes, limit);
+    const page = rows
+      .filter((row) => row.version <= seq)
+      .sort((one, other) => one.version - other.version);
+    if (has_more) {
       // One deletion of many messages is one change: a page never ends inside it.
       const taken = new Set(page.map((row) => row.id));
       const group = changed.all(conversationId, viewerId, seq - 1, -1, seq);
@@ -248,6 +254,7 @@ function updatesQuery(db: Connection, assemble: Assemble) {
         viewerId,
       ),
       deleted_ids: [...gone, ...hiddenNow.map((row) => row.uuid)],
+      changes: shownChanges(changes.filter((change) => change.seq <= seq)),
       seq,
       has_more,
     };

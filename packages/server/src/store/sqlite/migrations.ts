@@ -243,4 +243,15 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX account_names_by_account ON account_names (account_id, name);
   `,
+  `
+  -- What calls changed of a group itself: members, title, admin, modes of agents.
+  CREATE TABLE conversation_changes (
+    conversation_id INTEGER NOT NULL REFERENCES conversations (id),
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    actor_id INTEGER NOT NULL REFERENCES accounts (id),
+    changes TEXT NOT NULL,
+    PRIMARY KEY (conversation_id, seq)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

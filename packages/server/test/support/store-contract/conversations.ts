@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
-import type { Conversation, SharedConversation } from "@parley/protocol";
-import type { AccountRecord } from "../../../src/store/store.ts";
+import type { Conversation, ConversationChange, SharedConversation } from "@parley/protocol";
+import type { AccountRecord, NewChange } from "../../../src/store/store.ts";
 import {
   at,
   type Check,
@@ -164,6 +164,61 @@ export function conversations(check: Check) {
     expect(reads).toEqual({ alice: 4, bob: 2 });
   });
 
+  check("changes of the group are told with who made them and whom they concern", async (world) => {
+    const [alice, bob, carol] = await trio(world);
+    const room = await world.group(alice, bob);
+    const change = (actor: AccountRecord, at: number, ...changes: NewChange[]) =>
+      world.store.write((tx) => tx.changeGroup(room.id, { actor, changes, at }));
+    await change(alice, START + 1, { kind: "added", subjects: [bob, carol] });
+    await change(
+      bob,
+      START + 2,
+      { kind: "left", subjects: [bob] },
+      { kind: "admin_changed", subjects: [carol] },
+    );
+    await change(carol, START + 3, { kind: "renamed", title: "New" });
+    await change(carol, START + 4, { kind: "mode_changed", subjects: [alice], always_on: false });
+    const between = (after: number, before: number, limit = 100) =>
+      world.store.read((tx) =>
+        tx.conversationChanges({ conversationId: room.id, after, before, limit }),
+      );
+    const base = { subjects: [], subject_count: 0, title: null, always_on: null };
+    const concerning = (...accounts: AccountRecord[]) => ({
+      ...base,
+      subjects: accounts.map(shown),
+      subject_count: accounts.length,
+    });
+    const made = (seq: number, actor: AccountRecord) => ({
+      seq,
+      at: new Date(START + seq).toISOString(),
+      actor: shown(actor),
+    });
+    const all = [
+      { ...made(1, alice), kind: "added", ...concerning(bob, carol) },
+      { ...made(2, bob), kind: "left", ...concerning(bob) },
+      { ...made(2, bob), kind: "admin_changed", ...concerning(carol) },
+      { ...made(3, carol), kind: "renamed", ...base, title: "New" },
+      { ...made(4, carol), kind: "mode_changed", ...concerning(alice), always_on: false },
+    ] as ConversationChange[];
+    expect(await between(0, 5)).toEqual(all);
+    expect(await between(1, 4)).toEqual(all.slice(1, 4));
+    expect(await between(0, 5, 2)).toEqual(all.slice(3));
+    await world.store.write((tx) => tx.setDisplayName(bob.id, "Robert"));
+    expect((await between(1, 3))[0]?.actor.display_name).toBe("Robert");
+  });
+
+  check("a change of very many people lists the first fifty", async (world) => {
+    const [alice] = await trio(world);
+    const crowd = await world.people(...times(60).map((n) => `crowd${n}`));
+    const room = await world.group(alice);
+    const changes = [{ kind: "added", subjects: crowd }] as const;
+    await world.store.write((tx) => tx.changeGroup(room.id, { actor: alice, changes, at: START }));
+    const query = { conversationId: room.id, after: 0, before: 9, limit: 9 };
+    const [change] = await world.store.read((tx) => tx.conversationChanges(query));
+    expect(change?.subject_count).toBe(60);
+    expect(change?.subjects).toEqual(crowd.slice(0, 50).map(shown));
+  });
+
   check(
     "a change of the group itself takes the counter one up and makes it the latest",
     async (world) => {
@@ -172,7 +227,8 @@ export function conversations(check: Check) {
       const seq = await world.store.write(async (tx) => {
         await tx.setTitle(room.id, "New name");
         await tx.setAdmin(room.id, bob.id);
-        return tx.advance(room.id, START + 60_000);
+        const changes = [{ kind: "renamed", title: "New name" }] as const;
+        return tx.changeGroup(room.id, { actor: alice, changes, at: START + 60_000 });
       });
       expect(seq).toBe(1);
       expect(await world.view(room, alice)).toMatchObject({

@@ -78,6 +78,8 @@ export async function newStory(tx: WriteTx) {
   const room = await newGroup(tx, everybody.slice(0, 3));
   const places = new Map(everybody.slice(0, 3).map((account) => [account, 0]));
   const told: Told[] = [];
+  /** Places of the changes of the group. */
+  const changed: number[] = [];
   const client = follower(room, reader);
   let counter = 0;
   let running: { turn: number; message: Told } | null = null;
@@ -178,7 +180,9 @@ export async function newStory(tx: WriteTx) {
       if (places.has(account)) await tx.deleteMembers(room.id, [account.id]);
       else await tx.insertMembers(room.id, [account.id], START);
       if (!places.delete(account)) places.set(account, counter);
-      counted(await tx.advance(room.id, START));
+      const changes = [{ kind: "added", subjects: [account] }] as const;
+      counted(await tx.changeGroup(room.id, { actor: reader, changes, at: START }));
+      changed.push(counter);
     },
     follow: ({ limit }) => client.follow(tx, limit),
   };
@@ -189,6 +193,7 @@ export async function newStory(tx: WriteTx) {
       await endAnswer([]);
       await client.follow(tx, limit);
       await client.check(tx);
+      expect(client.changes).toEqual(changed);
     },
     /** What the store says is unread must be what counting messages says. */
     async checkFigures() {
@@ -215,14 +220,17 @@ export async function newStory(tx: WriteTx) {
 /** A client that knows of a room only what updates tell it. */
 export function follower(room: Room, viewer: AccountRecord) {
   const known = new Map<string, Message>();
+  const changes: number[] = [];
   let since = 0;
   return {
+    changes,
     async follow(tx: ReadTx, limit: number): Promise<void> {
       for (let more = true; more; ) {
         const query = { conversationId: room.id, viewerId: viewer.id, since, limit };
         const page = await tx.updates(query);
         for (const message of page.messages) known.set(message.id, message);
         for (const id of page.deleted_ids) known.delete(id);
+        changes.push(...page.changes.map(({ seq }) => seq));
         if (page.has_more) expect(page.seq).toBeGreaterThan(since);
         since = page.seq;
         more = page.has_more;

@@ -15,13 +15,23 @@ export function updates(check: Check) {
       const {
         messages: found,
         deleted_ids,
+        changes,
         ...rest
       } = await world.store.read((tx) => tx.updates(query));
       const texts = found.map(({ content }) => content);
       const gone = deleted_ids.map((id) => sent.findIndex((message) => message.id === id));
-      return { texts, gone: gone.toSorted((one, other) => one - other), ...rest };
+      return {
+        texts,
+        gone: gone.toSorted((one, other) => one - other),
+        ...(changes.length > 0 && { changed: changes.map(({ seq: place }) => place) }),
+        ...rest,
+      };
     };
-    return { alice, bob, room, sent, since };
+    const change = (title: string) =>
+      world.store.write((tx) =>
+        tx.changeGroup(room.id, { actor: alice, changes: [{ kind: "renamed", title }], at: START }),
+      );
+    return { alice, bob, room, sent, since, change };
   }
 
   check("there is nothing new since the latest change", async (world) => {
@@ -39,9 +49,22 @@ export function updates(check: Check) {
   });
 
   check("a change of the group itself moves the counter and brings no message", async (world) => {
-    const { room, since } = await talk(world, 2);
-    await world.store.write((tx) => tx.advance(room.id, START));
-    expect(await since(2)).toEqual({ texts: [], gone: [], seq: 3, has_more: false });
+    const { since, change } = await talk(world, 2);
+    await change("one");
+    expect(await since(2)).toEqual({ texts: [], gone: [], changed: [3], seq: 3, has_more: false });
+    expect(await since(3)).toEqual({ texts: [], gone: [], seq: 3, has_more: false });
+  });
+
+  check("changes of the group come in pages with the messages, in order", async (world) => {
+    const { alice, room, since, change } = await talk(world, 2);
+    for (const title of ["three", "four", "five"]) await change(title);
+    await world.send(room, alice, "six");
+    await change("seven");
+    const page = { texts: [], gone: [], has_more: true };
+    expect(await since(0, 3)).toEqual({ ...page, texts: ["0", "1"], changed: [3], seq: 3 });
+    expect(await since(3, 2)).toEqual({ ...page, changed: [4, 5], seq: 5 });
+    expect(await since(5, 1)).toEqual({ ...page, texts: ["six"], seq: 6 });
+    expect(await since(6, 1)).toEqual({ ...page, changed: [7], seq: 7, has_more: false });
   });
 
   check("a page never ends inside one change", async (world) => {
