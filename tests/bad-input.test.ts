@@ -1,6 +1,7 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { type OperationName, operations, type SocketFailure } from "@parley/protocol";
 import fc from "fast-check";
+import type { z } from "zod";
 import {
   answer,
   groupOf,
@@ -31,6 +32,13 @@ const names = (Object.keys(operations) as OperationName[]).filter((name) => name
 
 const fieldsOf = (name: OperationName) =>
   Object.keys((operations[name].input as unknown as { shape: object }).shape);
+
+/** Whether a field may be left out, and null means nothing else. */
+function isOmittable(name: OperationName, field: string): boolean {
+  const { shape } = operations[name].input as unknown as { shape: Record<string, z.ZodType> };
+  const takes = (value: unknown) => shape[field]?.safeParse(value).success === true;
+  return takes(undefined) && !takes(null);
+}
 
 /** What makes a call valid, as far as it is known here; the username is taken. */
 const valid: Record<string, unknown> = {
@@ -145,6 +153,30 @@ describe.each(transports)("over %s", (transport) => {
         }
       }
     });
+
+    const omittable = fields.filter((field) => isOmittable(name, field));
+    test.if(omittable.length > 0)(
+      "takes null for an optional field as leaving it out",
+      async () => {
+        const input = (names: string[]) =>
+          `{${names
+            .map((field) => [spelled(field, transport), valid[field] ?? null])
+            .map(([key, value]) => `${JSON.stringify(key)}: ${JSON.stringify(value)}`)
+            .join()}}`;
+        const given = fields.filter((field) => valid[field] !== undefined);
+        const without = await call(name, input(given));
+        const nulls = await call(name, input([...given, ...omittable]));
+        expect([nulls?.code, nulls?.parameters?.fields]).toEqual([
+          without?.code,
+          without?.parameters?.fields,
+        ]);
+        for (const field of omittable) {
+          const failed = await call(name, spoiled(name, field, "null", transport));
+          const wrong = failed?.parameters?.fields?.[spelled(field, transport)];
+          expect(wrong ?? "is required").toStartWith("is required");
+        }
+      },
+    );
 
     test("takes no input but an object", async () => {
       // Sockets take null for params that are missing.

@@ -1,6 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { actionTokens, parseMarkup, plainText } from "../packages/protocol/src/markup.ts";
-import { mentionedHandles } from "../packages/server/src/rules/mentions.ts";
+import {
+  actionTokens,
+  mentionedHandles,
+  parseMarkup,
+  plainText,
+} from "../packages/protocol/src/markup.ts";
 import { MAX_NESTING, MAX_NODES, parseMarkdown } from "../packages/web/src/markdown/parse.ts";
 import { settle } from "../packages/web/src/markdown/settle.ts";
 import { hostileMarkdown } from "./support/hostile-markdown.ts";

@@ -228,7 +228,33 @@ describe("an emoji", () => {
   );
 
   test.each([
+    ["❤", "❤️"],
+    ["☺", "☺️"],
+    ["©", "©️"],
+    ["1⃣", "1️⃣"],
+    ["❤‍🔥", "❤️‍🔥"],
+    ["🏳‍🌈", "🏳️‍🌈"],
+    ["👁️‍🗨", "👁️‍🗨️"],
+    ["🕵🏽‍♂", "🕵🏽‍♂️"],
+    ["☝🏿", "☝🏿"],
+  ])("without its variation selector, %s, is the one with it", async (bare, whole) => {
+    const { message_id } = await written();
+    const added = await bob.call("addReaction", { message_id, emoji: bare });
+    expect(added.emoji).toBe(whole);
+    expect(await bob.call("addReaction", { message_id, emoji: whole })).toEqual(added);
+    await alice.call("setMessageReaction", { message_id, emoji: whole });
+    const { reactions } = await bob.call("getMessage", { message_id });
+    expect(reactions).toEqual([{ emoji: whole, count: 2, reacted: true }]);
+    await bob.call("removeReaction", { message_id, emoji: bare });
+    expect(await alice.call("setMessageReaction", { message_id, emoji: bare })).toBeUndefined();
+    expect((await bob.call("getMessage", { message_id })).reactions).toEqual([]);
+  });
+
+  test.each([
     "",
+    "❤\ufe0e",
+    "👍\ufe0f",
+    "❤❤",
     "a",
     "+1",
     ":thumbsup:",

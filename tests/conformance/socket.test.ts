@@ -245,6 +245,19 @@ describe("calls", () => {
 
 const typing = (conversation_id: string) => ({ conversation_id, action: "typing" });
 
+test("a frame whose id is null has none", async () => {
+  await using socket = await alice.connect();
+  socket.send({ method: "getMe", params: null, id: null });
+  socket.send({ method: "no.such", id: null });
+  socket.send({ method: 5, id: null });
+  await socket.until(() => socket.replies.length >= 3, "a reply to each");
+  expect(socket.replies.map((reply) => (reply.ok ? reply : reply.error.code))).toEqual([
+    { ok: true, result: alice.account },
+    "not_found",
+    "bad_request",
+  ]);
+});
+
 describe("frames without an id", () => {
   /** What the frames are answered with, in order; each a code or "ok". */
   async function answers(person: Person, frames: unknown[]) {

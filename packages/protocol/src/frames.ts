@@ -5,7 +5,7 @@ import type { SocketFailure } from "./errors.ts";
 export const RequestFrame = z.object({
   method: z.string(),
   params: z.unknown().optional(),
-  id: z.union([z.string().max(128), z.int()]).optional(),
+  id: z.union([z.string().max(128), z.int()]).nullish(),
 });
 
 export type FrameId = string | number;

@@ -6,6 +6,7 @@
  * and tags, paired, give the tree. Whatever is not an element stays in the text around it.
  */
 
+import { handlesIn } from "./handles.ts";
 import { scanBlocks } from "./markup/blocks.ts";
 import type { Block } from "./markup/elements.ts";
 import { describe, shorten } from "./markup/text.ts";
@@ -43,6 +44,12 @@ export function parseMarkup(content: string, { streaming = false }: MarkupOption
 /** The text outside of code, as CommonMark sees it; where code stood its pieces stay apart. */
 export function withoutCode(content: string): string {
   return scanBlocks(`${content.replace(/\r\n?/g, "\n")}\n`, false).prose.join(" ");
+}
+
+/** The usernames that a message's handles name, in lowercase and in order; not those in code. */
+export function mentionedHandles(content: string): string[] {
+  if (!content.includes("@")) return [];
+  return [...new Set(handlesIn(withoutCode(content)).map(({ username }) => username))];
 }
 
 /** One line that says what a message is about: text without its markers, elements as their labels. */

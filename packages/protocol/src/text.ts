@@ -77,6 +77,14 @@ export const username = anyText
   .toLowerCase()
   .meta({ minLength: 1, maxLength: 80 });
 
+/** Characters that are shown as text unless a variation selector follows: `❤`, `1` before a keycap. */
+const UNQUALIFIED = /(?!\p{Emoji_Presentation})\p{Emoji}(?!\p{Emoji_Modifier}|[\ufe0e\ufe0f])/gu;
+/** An emoji with the variation selectors that its RGI sequence has. */
+const qualified = (value: string) =>
+  isEmoji(value) ? value : value.replace(UNQUALIFIED, "$&\ufe0f");
+const isEmoji = (value: string) => /^\p{RGI_Emoji}$/v.test(value);
+
 export const emoji = anyText
-  .refine((value) => /^\p{RGI_Emoji}$/v.test(value), { message: "must be exactly one emoji" })
+  .transform(qualified)
+  .refine(isEmoji, { message: "must be exactly one emoji" })
   .meta({ examples: ["👍"] });

@@ -1,4 +1,4 @@
-import { mentioned, mentionedHandles } from "./rules/mentions.ts";
+import { mentionedHandles } from "@parley/protocol/markup";
 import type { ReadTx } from "./store/store.ts";
 
 /** The participants of a conversation whom a message's content mentions. */
@@ -8,7 +8,5 @@ export async function mentionsIn(
   conversationId: number,
 ): Promise<string[]> {
   const handles = mentionedHandles(content);
-  if (handles.length === 0) return [];
-  const present = await tx.participantsAmong(conversationId, [...new Set(handles.flat())]);
-  return mentioned(handles, new Set(present));
+  return handles.length > 0 ? tx.participantsAmong(conversationId, handles) : [];
 }

@@ -60,6 +60,8 @@ export type Handler = (context: Context, input: unknown) => Promise<unknown>;
 export interface Bound {
   readonly contract: Operation;
   readonly handle: Handler;
+  /** Optional fields for which `null` is the same as leaving them out. */
+  readonly omittable: readonly string[];
 }
 
 type CallerOf<Contract extends Operation> = Contract["access"] extends "public"
@@ -76,7 +78,16 @@ export function bind<Contract extends Operation>(
     input: z.output<Contract["input"]>,
   ) => ResultOf<Contract>,
 ): Bound {
-  return { contract, handle: handle as Handler };
+  return { contract, handle: handle as Handler, omittable: omittableFields(contract.input) };
+}
+
+/** The optional fields of an input, but for those to which the contract gives `null` a meaning. */
+function omittableFields(input: z.ZodType): string[] {
+  const { shape = {} } = input as { shape?: Record<string, z.ZodType> };
+  const takes = (field: z.ZodType, value: unknown) => field.safeParse(value).success;
+  return Object.entries(shape)
+    .filter(([, field]) => takes(field, undefined) && !takes(field, null))
+    .map(([name]) => name);
 }
 
 /** One call, from whichever transport. */
@@ -104,12 +115,12 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
   async function perform(call: Call): Promise<unknown> {
     const bound = registry.get(call.name);
     if (!bound) throw notFound(`method ${call.name.slice(0, 64)}`);
-    const { contract, handle } = bound;
+    const { contract, handle, omittable } = bound;
     const caller = contract.access === "public" ? undefined : await call.authenticate();
     rates[contract.rate].take(
       caller ? `${caller.account.id}` : `${contract.name} ${call.origin.network}`,
     );
-    const input = parse(contract.input, await call.input(), call.spell);
+    const input = parse(contract.input, omittable, await call.input(), call.spell);
     const context = { __proto__: services, caller, origin: call.origin } as unknown as Context;
     return handle(context, input);
   }
@@ -136,11 +147,16 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
   }
 }
 
-function parse(schema: z.ZodType, raw: unknown, spell = (field: string) => field): unknown {
+function parse(
+  schema: z.ZodType,
+  omittable: readonly string[],
+  raw: unknown,
+  spell = (field: string) => field,
+): unknown {
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
     throw new Failure("bad_request", "bad request: the input must be a JSON object");
   }
-  const parsed = schema.safeParse(raw);
+  const parsed = schema.safeParse(withoutNulls(raw as Record<string, unknown>, omittable));
   if (parsed.success) return parsed.data;
   const fields: Record<string, string> = {};
   for (const issue of parsed.error.issues) {
@@ -148,6 +164,15 @@ function parse(schema: z.ZodType, raw: unknown, spell = (field: string) => field
     fields[path.slice(0, 128)] ??= describe(issue);
   }
   throw badFields(fields);
+}
+
+function withoutNulls(
+  raw: Record<string, unknown>,
+  omittable: readonly string[],
+): Record<string, unknown> {
+  const nulls = omittable.filter((name) => raw[name] === null);
+  if (nulls.length === 0) return raw;
+  return Object.fromEntries(Object.entries(raw).filter(([name]) => !nulls.includes(name)));
 }
 
 function describe(issue: z.core.$ZodIssue): string {

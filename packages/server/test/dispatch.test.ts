@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { mentionedHandles } from "@parley/protocol/markup";
 import fc from "fast-check";
 import { type Candidate, type Dispatched, dispatch } from "../src/rules/dispatch.ts";
-import { mentioned, mentionedHandles } from "../src/rules/mentions.ts";
 
 const alice = { id: 1, username: "alice" };
 const bob = { id: 2, username: "bob" };
@@ -47,7 +47,7 @@ function answering({ in: kind = "group", agents, from = alice, fromAgent, says }
   const sender = fromAgent
     ? { id: fromAgent.account.id, kind: "agent" as const }
     : { id: from.id, kind: "human" as const };
-  const mentions = mentioned(mentionedHandles(says), present);
+  const mentions = mentionedHandles(says).filter((username) => present.has(username));
   return dispatch({ sender, mentions }, { kind }, agents).map(({ agent_id, refusal }) => {
     const found = agents.find(({ account }) => account.id === agent_id);
     return `${refusal === null ? "" : "!"}${found?.account.username}`;

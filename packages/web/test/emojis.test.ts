@@ -1,13 +1,21 @@
 import { describe, expect, test } from "bun:test";
+import { emoji as Emoji } from "@parley/protocol/text";
 import { allEmojis, findEmojis } from "../src/emoji/emojis.ts";
 
 describe("emojis", () => {
   test("are each one that the service takes, with a name of its own", () => {
-    const refused = allEmojis.filter(({ emoji }) => !/^\p{RGI_Emoji}$/v.test(emoji));
+    const refused = allEmojis.filter(({ emoji }) => Emoji.safeParse(emoji).data !== emoji);
     expect(refused).toEqual([]);
     expect(new Set(allEmojis.map(({ emoji }) => emoji)).size).toBe(allEmojis.length);
     expect(new Set(allEmojis.map(({ name }) => name)).size).toBe(allEmojis.length);
     expect(allEmojis.every(({ name }) => name !== "")).toBe(true);
+  });
+
+  test("are taken without their variation selectors too, as what they are", () => {
+    const bare = (emoji: string) => emoji.replaceAll("\ufe0f", "");
+    const wrong = allEmojis.filter(({ emoji }) => Emoji.safeParse(bare(emoji)).data !== emoji);
+    expect(wrong).toEqual([]);
+    expect(allEmojis.some(({ emoji }) => bare(emoji) !== emoji)).toBe(true);
   });
 
   test("are found by their names first, then by other words", () => {

@@ -105,7 +105,7 @@ const turnFrames = () => {
 const conventions = () => html`
 ${list(
   "Every operation is `POST /api/<operation>` with JSON in and out. A missing body is an empty object; a body that is not sent as JSON is a 415.",
-  "Field names are in snake_case. Unknown fields are ignored; a wrong type or value is a 400 that names the field.",
+  "Field names are in snake_case. Unknown fields are ignored, and `null` for an optional field is the same as leaving it out, unless its table says what null means; a wrong type or value is a 400 that names the field.",
   "Ids are UUIDs (version 7) in lowercase. Timestamps are ISO 8601 in UTC with milliseconds: `2026-11-15T02:10:00.000Z`.",
   "What does not exist is a 404; what exists and is not the caller's to see is a 403.",
 )}
@@ -144,7 +144,7 @@ ${list(
 
 const agents = () => html`
 ${list(
-  "In a direct conversation with its owner an agent answers every message. In a group it answers when mentioned by its handle, `@<owner>:<provider>`, or every human message where it is set to always on.",
+  "In a direct conversation with its owner an agent answers every message. In a group it answers when mentioned by its handle, `@<owner>:<provider>` (in any case, not in code or after a backslash; it ends where no character of a handle follows, and a Latin letter, a digit, `_` or `@` before it makes it part of a word), or every human message where it is set to always on.",
   "`testAgentKey` asks the agent's model for a word and says whether the key works, before or after it is stored. It costs a few tokens, which no usage figure counts, and can be called ten times a minute.",
   "Agents never start agents. Every message that triggers an agent gets an answer of its own, one at a time in each conversation and in order, each answer knowing those before it. At most `waiting_turns` of them wait (see `setAgentLimits`); beyond that the last one answers the further messages too.",
   "A new agent may use 2,000,000 tokens a day and answer 60 times a minute, and up to 16 of its turns wait in each conversation. `setAgentLimits` changes or lifts these limits.",

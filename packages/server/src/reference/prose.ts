@@ -125,7 +125,8 @@ export const fieldMeanings: Record<string, string> = {
   delta: "The text to append.",
   display_name: "The name shown to people.",
   edited_at: "When the content last changed; null if it never did.",
-  emoji: "Exactly one emoji, skin tones and flags included.",
+  emoji:
+    "Exactly one emoji, skin tones and flags included. One without its variation selector counts as the one with it.",
   expires_at: "When the token ends unless it is used.",
   gone: "Conversations the caller no longer takes part in.",
   has_more: "Whether another call would return more.",

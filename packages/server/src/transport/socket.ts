@@ -269,14 +269,20 @@ function parseFrame(data: string | Buffer): Parsed {
     return { failure: new Failure("bad_request", "bad request: the frame is not JSON") };
   }
   const parsed = RequestFrame.safeParse(json);
-  if (parsed.success) return parsed.data as Parsed;
+  if (parsed.success) {
+    const { id: given, ...frame } = parsed.data;
+    return { ...frame, ...withId(given) };
+  }
   const failure = new Failure(
     "bad_request",
     'bad request: a frame is {"method": string, "params": object}',
   );
   const id = RequestFrame.shape.id.safeParse((json as { id?: unknown } | null)?.id);
-  return id.success && id.data !== undefined ? { failure, id: id.data } : { failure };
+  return { failure, ...withId(id.data) };
 }
+
+/** Null is the same as no id. */
+const withId = (id: FrameId | null | undefined) => (id === null || id === undefined ? {} : { id });
 
 /** On the socket the conversation goes by its full name. */
 function withChatId(params: unknown): unknown {

@@ -1,4 +1,6 @@
 import type { Account } from "@parley/protocol";
+import { handleAtEnd } from "@parley/protocol/handles";
+import { mentionedHandles } from "@parley/protocol/markup";
 
 /** A handle that is being typed: where it begins, and what of it is there. */
 export interface Mention {
@@ -7,10 +9,8 @@ export interface Mention {
 }
 
 export function mentionAt(text: string, caret: number): Mention | null {
-  const match = /(?:^|[\s(])@([a-z0-9_]*(?::[a-z0-9_-]*)?)$/i.exec(text.slice(0, caret));
-  if (!match) return null;
-  const query = match[1] ?? "";
-  return { start: caret - query.length - 1, query: query.toLowerCase() };
+  const handle = handleAtEnd(text.slice(0, caret));
+  return handle && { start: handle.start, query: handle.username };
 }
 
 const MOST = 8;
@@ -38,7 +38,7 @@ export function complete(text: string, caret: number, mention: Mention, username
 
 /** The text with an account's handle in front of it, unless it is mentioned already. */
 export const addressed = (text: string, username: string): string =>
-  text.toLowerCase().includes(`@${username}`) ? text : `@${username} ${text}`;
+  mentionedHandles(text).includes(username) ? text : `@${username} ${text}`;
 
 /** The text without the handle that `addressed` has put in. */
 export const unaddressed = (text: string, username: string): string =>

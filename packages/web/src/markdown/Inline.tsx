@@ -1,3 +1,4 @@
+import { handlesIn } from "@parley/protocol/handles";
 import { createContext, type ReactNode, use } from "react";
 import type { Inline as InlineNode } from "./parse.ts";
 
@@ -63,20 +64,21 @@ function Outside({ href, children }: { href: string; children: ReactNode }) {
   );
 }
 
-const HANDLE = /(@[a-z0-9_]+(?::[a-z][a-z0-9_-]*)?)/gi;
-
 function Text({ text }: { text: string }): ReactNode {
   const { names, me } = use(MentionContext);
-  if (names.length === 0 || !text.includes("@")) return text;
-  return text.split(HANDLE).map((part, index) => {
-    const name = part.slice(1).toLowerCase();
-    if (index % 2 === 0 || !names.includes(name)) return part;
-    const look = name === me ? "rounded-xs bg-warn-soft text-warn" : "text-accent";
-    return (
-      // biome-ignore lint/suspicious/noArrayIndexKey: pieces of one text have no other name
-      <span key={index} dir="ltr" className={`font-medium ${look}`}>
-        {part}
-      </span>
+  const handles = handlesIn(text).filter(({ username }) => names.includes(username));
+  if (handles.length === 0) return text;
+  const parts: ReactNode[] = [];
+  let read = 0;
+  for (const { start, end, username } of handles) {
+    const look = username === me ? "rounded-xs bg-warn-soft text-warn" : "text-accent";
+    parts.push(
+      text.slice(read, start),
+      <span key={start} dir="ltr" className={`font-medium ${look}`}>
+        {text.slice(start, end)}
+      </span>,
     );
-  });
+    read = end;
+  }
+  return [...parts, text.slice(read)];
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { withoutCode } from "@parley/protocol/markup";
 import fc from "fast-check";
-import { mentioned, mentionedHandles } from "../src/rules/mentions.ts";
+import { handleAtEnd, handlesIn } from "../src/handles.ts";
+import { mentionedHandles, withoutCode } from "../src/markup.ts";
 
 const PARTICIPANTS = new Set([
   "alice",
@@ -16,7 +16,8 @@ const PARTICIPANTS = new Set([
   "x".repeat(32),
 ]);
 
-const named = (content: string) => mentioned(mentionedHandles(content), PARTICIPANTS);
+const named = (content: string) =>
+  mentionedHandles(content).filter((username) => PARTICIPANTS.has(username));
 
 function examples(table: Record<string, [content: string, names: string[]]>) {
   for (const [name, [content, names]] of Object.entries(table)) {
@@ -50,11 +51,24 @@ describe("boundaries", () => {
     "an e-mail address is no mention": ["write to joe@alice.com or joe.x@bob", []],
     "an e-mail address with digits before the sign is no mention": ["joe1@alice", []],
     "an underscore before the sign makes it part of a word": ["joe_@alice", []],
-    "a letter of another alphabet before the sign makes it part of a word": ["é@alice ж@bob", []],
+    "a Latin letter with an accent before the sign makes it part of a word": [
+      "é@alice e\u0301@bob ø@al",
+      [],
+    ],
+    "a letter of another script may stand before the sign": ["ж@bob", ["bob"]],
+    "scripts without spaces need none around a handle": [
+      "请@alice看看，@bob你好。お願い@al:さん ช่วย@a_bหน่อย",
+      ["alice", "bob", "al", "a_b"],
+    ],
+    "a backslash before the sign makes it text": ["\\@alice \\\\\\@bob", []],
+    "a backslash that is escaped itself does not": ["\\\\@alice", ["alice"]],
     "two at signs are no mention": ["@@alice", []],
     "a longer word is somebody else": ["@alicea @alice1 @alice_", []],
-    "a letter of another alphabet continues the word": ["@aliceé @bobж", []],
-    "a combining mark continues the word": ["@alice\u0301", []],
+    "what no handle can have ends it": ["@aliceé @bobж @al\u0301", ["alice", "bob", "al"]],
+    "letters that only look like one in another case do not count": [
+      "@alice\u212a @\u017fam",
+      ["alice"],
+    ],
     "punctuation ends a handle": [
       "(@alice) @bob! @al? @a_b… «@user_2»",
       ["alice", "bob", "al", "a_b", "user_2"],
@@ -78,17 +92,18 @@ describe("agents", () => {
     "a full stop after an agent's handle ends it": ["Ask @alice:claude.", ["alice:claude"]],
     "a colon after an agent's handle ends it": ["@alice:claude: hello", ["alice:claude"]],
     "a provider may have a hyphen": ["@bob:my-model", ["bob:my-model"]],
-    "a hyphen at the end belongs to the sentence": ["@alice:claude- hello", ["alice:claude"]],
-    "several hyphens after it belong to the sentence": ["@alice:claude--so", ["alice:claude"]],
-    "a word joined on by a hyphen belongs to the sentence": [
-      "@alice:claude-like @bob:my-model-x",
-      ["alice:claude", "bob:my-model"],
+    "with more characters of a handle it is another one": [
+      "@alice:claude-x @alice:claude- @alice:claude_ @alice:claude2 @bob:my-model-x",
+      [],
+    ],
+    "what is written without a space after it ends it": [
+      "@alice:claude你好 @bob:claudeさん @alice:gpt…",
+      ["alice:claude", "bob:claude", "alice:gpt"],
     ],
     "a colon that begins no agent's name follows the person": ["@alice: hello", ["alice"]],
-    "a colon and a word that is no agent follow the person": ["@alice:thanks", ["alice"]],
-    "an agent that takes no part falls back on its owner": ["@bob:gpt", ["bob"]],
+    "a colon and a word make another handle": ["@alice:thanks", []],
+    "an agent that takes no part is not its owner": ["@bob:gpt", []],
     "an agent of a stranger mentions nobody": ["@carol:claude", []],
-    "a provider followed by another letter falls back on the person": ["@alice:claudeé", ["alice"]],
     "a time after a name is no agent": ["@alice:30", ["alice"]],
   });
 });
@@ -181,8 +196,40 @@ describe("whatever is written", () => {
   });
 
   test("the longest content is read in a moment, however it is made up", () => {
-    for (const part of ["`", "``` ", "@alice:", "@", "` ``", "~~~\n", "\\`"]) {
+    for (const part of ["`", "``` ", "@alice:", "@", "` ``", "~~~\n", "\\`", "\\@", "\u0301@"]) {
       expect(named(part.repeat(Math.floor(32_768 / part.length)))).toBeArray();
     }
+  });
+});
+
+describe("handles in text", () => {
+  test("are found where they stand", () => {
+    const text = "hi @Alice, 请@bob:my-model看";
+    expect(handlesIn(text).map(({ start, end }) => text.slice(start, end))).toEqual([
+      "@Alice",
+      "@bob:my-model",
+    ]);
+  });
+
+  test("that are being typed follow the same rule", () => {
+    const typed = (text: string) => handleAtEnd(text)?.username ?? null;
+    expect(["@", "hi @al", "(@Alice:cl", "请@al", "\\\\@al", "@alice:"].map(typed)).toEqual([
+      ...["", "al", "alice:cl", "al", "al", "alice:"],
+    ]);
+    expect(["joe@al", "é@al", "@@al", "\\@al", "@al ", "1@al"].map(typed)).toEqual(
+      Array(6).fill(null),
+    );
+  });
+
+  test("of any text are the ones that typing it up to their end would complete", () => {
+    const part = fc.constantFrom(..."@ \\ a é 漢 1 _ : - @al @al:gpt 👍 e\u0301".split(" "), " ");
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 20 }), (parts) => {
+        const text = parts.join("");
+        for (const { start, end, username } of handlesIn(text)) {
+          expect(handleAtEnd(text.slice(0, end))).toEqual({ start, end, username });
+        }
+      }),
+    );
   });
 });
