@@ -293,9 +293,9 @@ describe.each(transports)("errors over %s", (transport) => {
         [name, { agent_username: "x".repeat(81) }, "agent_username"],
       ]),
       ["addGroupAgent", { always_on: "yes" }, "always_on"],
-      ["addGroupAgent", { always_on: null }, "always_on"],
       ["setGroupAgentMode", { always_on: undefined }, "always_on"],
       ["setGroupAgentMode", { always_on: 1 }, "always_on"],
+      ["setGroupAgentMode", { always_on: null }, "always_on"],
     ];
     for (const [name, changes, field] of wrong) {
       const failed = await failure(caller.call(name, { ...good, ...changes } as never));
