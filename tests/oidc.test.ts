@@ -1,8 +1,11 @@
+import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+import { until } from "../packages/server/test/support/until.ts";
 import { failure, Person, post, RawSocket, Socket, signUp } from "./support/client.ts";
 import { nodesOf } from "./support/nodes.ts";
-import { startServer } from "./support/server.ts";
+import { onSeveralNodes, startServer } from "./support/server.ts";
 
 const AUDIENCE = "parley";
 
@@ -12,13 +15,20 @@ class Issuer implements Disposable {
   private http = this.listen(0);
   private readonly port = this.http.port ?? 0;
 
+  /** What it says of itself; what it is, unless a test has it lie. */
+  description: { issuer?: string; jwks_uri?: string } = {};
+
   private listen(port: number) {
     return Bun.serve({
       port,
       hostname: "127.0.0.1",
       routes: {
         "/.well-known/openid-configuration": () =>
-          Response.json({ issuer: this.url, jwks_uri: `${this.url}/keys` }),
+          Response.json({
+            issuer: this.url,
+            jwks_uri: `${this.url}/keys`,
+            ...this.description,
+          }),
         "/keys": async () => Response.json({ keys: await this.publicKeys() }),
       },
     });
@@ -51,12 +61,13 @@ class Issuer implements Disposable {
     return current;
   }
 
-  /** A token for somebody, valid unless claims say otherwise. */
+  /** A token for somebody whom the issuer knows by that name, valid unless claims say otherwise. */
   token(username: string, claims: JWTPayload = {}, signedWith = this.key()): Promise<string> {
     const [kid, { privateKey }] = signedWith;
     return new SignJWT({ preferred_username: username, ...claims })
       .setProtectedHeader({ alg: "ES256", kid })
       .setIssuer(claims.iss ?? this.url)
+      .setSubject(claims.sub ?? `subject of ${username}`)
       .setAudience(claims.aud ?? AUDIENCE)
       .setIssuedAt()
       .setExpirationTime(claims.exp ?? "5 minutes")
@@ -121,14 +132,15 @@ describe("a token of the issuer", () => {
   test("gives a name that fits on one line, whatever the issuer has", async () => {
     const username = freshName();
     const person = as(username, await issuer.token(username, { name: " Ada\u0000\nLovelace \t" }));
-    expect(await person.call("getMe")).toEqual(human(username, "Ada  Lovelace"));
+    expect(await person.call("getMe")).toEqual(human(username, "Ada Lovelace"));
   });
 
-  test("means the same account as every other token with that name, in whatever case", async () => {
+  test("means the same account as every other token with that subject, whatever it is called", async () => {
     const username = freshName();
-    const first = as(username, await issuer.token(username));
+    const sub = `subject of ${username}`;
+    const first = as(username, await issuer.token(username.toUpperCase(), { sub }));
     await first.call("updateMe", { display_name: "Ada" });
-    const second = as(username, await issuer.token(username.toUpperCase(), { jti: "2" }));
+    const second = as(username, await issuer.token(freshName(), { sub, jti: "2" }));
     expect(await second.call("getMe")).toEqual(human(username, "Ada"));
     expect((await second.call("getSessions")).items).toHaveLength(2);
   });
@@ -224,18 +236,15 @@ describe("a token is refused with 401", () => {
     await refused(await new SignJWT(claims).setProtectedHeader({ alg: "HS256", kid }).sign(secret));
   });
 
-  test.each([
-    undefined,
-    "",
-    "x",
-    "with space",
-    "owner:claude",
-    true,
-    null,
-    [["ada"]],
-    "a".repeat(33),
-  ])("whose claim %j is no username", async (preferred_username) => {
-    await refused(await issuer.token("", { preferred_username }));
+  test.each([undefined, "", "  ", true, null, [["ada"]]])(
+    "whose claim %j is no name",
+    async (preferred_username) => {
+      await refused(await issuer.token("", { preferred_username }));
+    },
+  );
+
+  test.each(["", "x".repeat(256), "a\u0000b"])("whose subject is %j", async (sub) => {
+    await refused(await issuer.token(freshName(), { sub }));
   });
 
   test("that is no JWT at all", async () => {
@@ -249,6 +258,91 @@ describe("a token is refused with 401", () => {
     await refused(await issuer.token(username, { aud: "another-service" }));
     const person = await signUp(server.url, "own");
     expect((await failure(person.call("getUser", { username }))).code).toBe("not_found");
+  });
+});
+
+describe("the account of a subject", () => {
+  const nameOf = async (token: string, url = server.url) => {
+    const { body } = await post(url, "getMe", {}, token);
+    if (!body.ok) throw new Error(body.description);
+    return (body.result as { username: string }).username;
+  };
+
+  test("is never one that has a password, however the issuer names them", async () => {
+    const owner = await signUp(server.url, "owner");
+    const token = await issuer.token(owner.username);
+    expect(await nameOf(token)).toBe(`${owner.username}_2`);
+    expect(await owner.call("getMe")).toEqual(owner.account);
+    expect((await owner.call("getSessions")).items).toHaveLength(1);
+  });
+
+  test("is another for another subject of the same name", async () => {
+    const username = freshName();
+    const tokens = await Promise.all(
+      ["one", "two", "three"].map((sub) => issuer.token(username, { sub: `${sub} ${username}` })),
+    );
+    const names: string[] = [];
+    for (const token of tokens) names.push(await nameOf(token));
+    expect(names).toEqual([username, `${username}_2`, `${username}_3`]);
+  });
+
+  test.each([
+    ["Zoë.Ångström@example.com", "zoe_angstrom"],
+    ["owner:claude", "owner_claude"],
+    ["x", "user"],
+    ["💬", "user_2"],
+    ["admin", "admin_2"],
+    ["a".repeat(40), "a".repeat(32)],
+  ])("has a username near to %s", async (wish, username) => {
+    expect(await nameOf(await issuer.token(wish))).toBe(username);
+  });
+
+  test("has the display name that the issuer gives it, when that changes too", async () => {
+    const username = freshName();
+    const first = as(username, await issuer.token(username, { name: "Ada Byron" }));
+    const friend = await signUp(server.url, "friend");
+    await friend.call("startChat", { usernames: [(await first.call("getMe")).username] });
+    await using socket = await friend.connect();
+    const second = as(
+      username,
+      await issuer.token(username, { name: "Ada\u202e Lovelace", jti: "2" }),
+    );
+    expect(await second.call("getMe")).toEqual(human(username, "Ada Lovelace"));
+    const { params } = await socket.event("events.accountUpdated");
+    expect(params).toEqual(human(username, "Ada Lovelace"));
+    const third = as(username, await issuer.token(username, { name: "Administrator", jti: "3" }));
+    expect(await third.call("getMe")).toEqual(human(username, "Ada Lovelace"));
+  });
+
+  // What several nodes write, PostgreSQL has.
+  test.skipIf(onSeveralNodes)("of an earlier version is found by its name, once", async () => {
+    await using own = await startServer({ ...environment, PARLEY_LOG: "info" });
+    const username = freshName();
+    const person = new Person(own.url, await issuer.token(username), human(username));
+    await person.call("updateMe", { display_name: "From earlier" });
+    await own.stop();
+    using db = new Database(join(own.dataDir, "parley.db"));
+    db.run("DELETE FROM identities");
+    db.run("DELETE FROM sessions");
+    await own.restart();
+    expect(await nameOf(await issuer.token(username, { jti: "2" }), own.url)).toBe(username);
+    await until(() => own.output().includes('"event":"oidc_account_linked"'), "logged");
+    const other = await issuer.token(username, { sub: "somebody else" });
+    expect(await nameOf(other, own.url)).toBe(`${username}_2`);
+  });
+});
+
+describe("an issuer that cannot be trusted is not used", () => {
+  test.each([
+    ["calls itself by another name", { issuer: "https://id.example.com" }],
+    ["has its keys where anybody could change them", { jwks_uri: "http://id.example.com/keys" }],
+  ])("because it %s", async (_, description) => {
+    using lying = new Issuer();
+    await lying.rotate();
+    lying.description = description;
+    await using own = await startServer({ ...environment, PARLEY_OIDC_ISSUER: lying.url });
+    expect(await statusOf(await lying.token(freshName()), own.url)).toBe(503);
+    expect(own.output()).toContain("OIDC discovery failed");
   });
 });
 

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { z } from "zod";
+import { isSafeAddress } from "./security/safe-address.ts";
 import { parseMasterKeys } from "./security/vault.ts";
 
 /** A setting that cannot be used; its message is the one sentence the operator sees. */
@@ -230,8 +231,10 @@ function readSignUp(value = "open"): SignUpPolicy {
 function readOidc(env: Environment): Config["oidc"] {
   const issuer = env.PARLEY_OIDC_ISSUER;
   if (!issuer) return null;
-  if (!URL.canParse(issuer)) {
-    throw new ConfigError(`PARLEY_OIDC_ISSUER must be a URL, not "${issuer}".`);
+  if (!isSafeAddress(issuer)) {
+    throw new ConfigError(
+      `PARLEY_OIDC_ISSUER must be an https address (http only on this machine), not "${issuer}".`,
+    );
   }
   const audience = env.PARLEY_OIDC_AUDIENCE;
   if (!audience) {

@@ -11,6 +11,7 @@ import { migrateStore } from "./migrate.ts";
 import { loopLag } from "./observe/lag.ts";
 import { type Logger, logger } from "./observe/log.ts";
 import { metrics as newMetrics } from "./observe/metrics.ts";
+import { securityLog } from "./observe/security-log.ts";
 import { type Bound, invoker, type Services } from "./operation.ts";
 import { handlers } from "./operations/index.ts";
 import type { Bus } from "./realtime/bus.ts";
@@ -127,6 +128,7 @@ export async function start(config: Config): Promise<Running> {
   const hub = newHub(bus, (topic, data) => server.publish(topic, data), socketCounts);
   const healing = heal(hub);
   const metrics = newMetrics();
+  const security = securityLog(log);
   const everywhere = (name: string) => ({ cluster, name });
   store.onCommit((announcements) => {
     try {
@@ -152,9 +154,10 @@ export async function start(config: Config): Promise<Running> {
     vault,
     authenticator: authenticator({
       store,
-      oidc: config.oidc && oidc(config.oidc),
+      oidc: config.oidc && oidc(config.oidc, log),
       providers: config.providers,
       limits,
+      security,
     }),
     rates: {
       messages: throttle(
@@ -178,6 +181,7 @@ export async function start(config: Config): Promise<Running> {
       everywhere("sign-ups"),
     ),
     log,
+    security,
     metrics,
   };
 
@@ -294,12 +298,16 @@ async function serve(): Promise<void> {
   }
 }
 
+/** What commands do is logged on standard error: standard output has their answer. */
+const commandLog = ({ logLevel }: Config) => securityLog(logger(logLevel, 2));
+
 /** A file of the installation's own gets a new key first; configured keys are rotated as given. */
 async function rotate(): Promise<void> {
   const config = readConfig();
   const store = await openStore(config);
   if (!config.masterKeys) keyFile(config).add();
   const { resealed, kept } = await rotateKeys(store, openVault(config));
+  commandLog(config).record("master_key_rotated", { keys_resealed: resealed });
   print(`Sealed ${resealed} keys under the newest master key; ${kept} were so already.`);
   await store.close();
 }
@@ -324,12 +332,14 @@ async function ready(): Promise<void> {
 
 /** For those who have forgotten theirs: a new one, which they are told by whoever runs this. */
 async function resetPassword(username: string): Promise<void> {
-  const store = await openStore(readConfig());
+  const config = readConfig();
+  const store = await openStore(config);
   const account = await store.read((tx) => tx.account(username));
   if (account?.kind !== "human") throw new ConfigError(`There is no person named ${username}.`);
   const password = randomBytes(12).toString("base64url");
   const hash = await hashNow(password);
-  await store.write((tx) => replacePassword(tx, account, hash));
+  const sessions_ended = await store.write((tx) => replacePassword(tx, account, hash));
+  commandLog(config).record("password_reset", { account: username, sessions_ended });
   print(`The password of ${username} is now ${password}`);
   await store.close();
 }

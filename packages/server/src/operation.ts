@@ -5,6 +5,7 @@ import type { Config } from "./config.ts";
 import { badFields, Failure, notFound } from "./failure.ts";
 import type { Logger } from "./observe/log.ts";
 import type { Metrics } from "./observe/metrics.ts";
+import type { SecurityLog } from "./observe/security-log.ts";
 import type { Hub } from "./realtime/hub.ts";
 import type { Typing } from "./realtime/typing.ts";
 import type { Authenticator } from "./security/authenticate.ts";
@@ -35,6 +36,7 @@ export interface Services {
   /** Sign-ups by network. */
   signUps: Throttle;
   log: Logger;
+  security: SecurityLog;
   metrics: Metrics;
 }
 
@@ -110,13 +112,14 @@ export type Invoke = (call: Call) => Promise<Outcome>;
 
 /** The one path of every call: find, authenticate, throttle, parse, handle, shape the error. */
 export function invoker(registry: ReadonlyMap<string, Bound>, services: Services): Invoke {
-  const { rates, log, metrics } = services;
+  const { rates, log, security, metrics } = services;
 
-  async function perform(call: Call): Promise<unknown> {
+  async function perform(call: Call, recognised: (caller: Caller) => void): Promise<unknown> {
     const bound = registry.get(call.name);
     if (!bound) throw notFound(`method ${call.name.slice(0, 64)}`);
     const { contract, handle, omittable } = bound;
     const caller = contract.access === "public" ? undefined : await call.authenticate();
+    if (caller) recognised(caller);
     rates[contract.rate].take(
       caller ? `${caller.account.id}` : `${contract.name} ${call.origin.network}`,
     );
@@ -127,16 +130,25 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
 
   return async (call) => {
     const started = performance.now();
+    const operation = registry.get(call.name)?.contract.name ?? "unknown";
     let code: string = "ok";
+    let account: string | undefined;
     try {
-      return { ok: true, result: await perform(call) };
+      const result = await perform(call, (caller) => {
+        account = caller.account.username;
+      });
+      return { ok: true, result };
     } catch (error) {
       const failure = error instanceof Failure ? error : unexpected(error, call);
       code = failure.code;
+      if (code === "rate_limited") {
+        const { origin } = call;
+        const key = `${operation} ${account ?? origin.network}`;
+        security.recordOnce("throttled", key, { account: account ?? null, operation, origin });
+      }
       return { ok: false, failure };
     } finally {
-      const name = registry.get(call.name)?.contract.name ?? "unknown";
-      metrics.called(name, code, performance.now() - started);
+      metrics.called(operation, code, performance.now() - started);
     }
   };
 

@@ -11,15 +11,16 @@ export async function endSession(
   return ended;
 }
 
-/** Whoever knew the old one is out, except for the session that is kept. */
+/** Whoever knew the old one is out, except for the session that is kept. Returns how many sessions ended. */
 export async function replacePassword(
   tx: WriteTx,
   account: AccountRecord,
   hash: string,
   keptSession?: string,
-): Promise<void> {
+): Promise<number> {
   await tx.setPassword(account.id, hash);
-  for (const { id } of await tx.sessions(account.id, Date.now())) {
-    if (id !== keptSession) await endSession(tx, id, account);
-  }
+  const sessions = await tx.sessions(account.id, Date.now());
+  const others = sessions.filter(({ id }) => id !== keptSession);
+  for (const { id } of others) await endSession(tx, id, account);
+  return others.length;
 }

@@ -181,7 +181,15 @@ describe("an issuer of tokens", () => {
     ],
     "an empty issuer is none": [{ ...issuer, PARLEY_OIDC_ISSUER: "" }, read, null],
   });
-  refuses("PARLEY_OIDC_ISSUER", ["id.example.com", "not a url"], issuer);
+  refuses(
+    "PARLEY_OIDC_ISSUER",
+    ["id.example.com", "not a url", "http://id.example.com", "ftp://id.example.com"],
+    issuer,
+  );
+  test.each(["http://127.0.0.1:9000", "http://localhost/realm", "http://[::1]:9000"])(
+    "may be %s, which is this machine",
+    (url) => expect(read(readConfig({ ...issuer, PARLEY_OIDC_ISSUER: url }))?.issuer).toBe(url),
+  );
   refuses("PARLEY_OIDC_AUDIENCE", [""], issuer);
 });
 

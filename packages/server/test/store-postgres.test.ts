@@ -6,6 +6,8 @@ import { selfSigned } from "../../../tests/support/certificate.ts";
 import { startPostgres, type TestPostgres } from "../../../tests/support/postgres.ts";
 import { type Announcement, uncounted } from "../src/announcement.ts";
 import { readConfig } from "../src/config.ts";
+import { logger } from "../src/observe/log.ts";
+import { securityLog } from "../src/observe/security-log.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import { authenticator } from "../src/security/authenticate.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
@@ -316,10 +318,22 @@ describe("several nodes", () => {
     await using cluster = await nodes(3);
     const HERE = { address: "127.0.0.1", network: "127.0.0.1", user_agent: null };
     const expires_at = Date.now() + 60_000;
-    const identity = { username: "dora", display_name: "Dora", expires_at };
+    const identity = {
+      issuer: "https://id.example.com",
+      subject: "dora-1",
+      wish: "dora",
+      display_name: "Dora",
+      expires_at,
+    };
     const issuer = { recognises: () => true, verify: async () => identity };
     const doors = cluster.stores.map((store) =>
-      authenticator({ store, oidc: issuer, providers: new Map(), limits: { session_days: 90 } }),
+      authenticator({
+        store,
+        oidc: issuer,
+        providers: new Map(),
+        limits: { session_days: 90 },
+        security: securityLog(logger("silent")),
+      }),
     );
     const entered = await Promise.all(
       times(24).map((n) => doors[n % 3]?.authenticate(`token ${n}`, HERE)),

@@ -32,6 +32,7 @@ const setAgentKey = bind(operations.setAgentKey, async (context, { provider, api
   const sealed = vault.seal(api_key, place);
   const tail = keyTail(api_key);
   await store.write((tx) => tx.setAgentKey({ ...place, sealed, tail, at: Date.now() }));
+  recordKey(context, "agent_key_set", { provider });
   return { provider, key_tail: tail };
 });
 
@@ -39,12 +40,15 @@ const removeAgentKey = bind(operations.removeAgentKey, async (context, { provide
   const { store, caller, config } = context;
   checkProvider(config, provider);
   await store.write((tx) => tx.removeAgentKey(caller.account.id, provider));
+  recordKey(context, "agent_key_removed", { provider });
 });
 
 const testAgentKey = bind(operations.testAgentKey, async (context, { provider, api_key }) => {
   const { store, caller, config, keyTester } = context;
   const agent = await store.read((tx) => ownAgent(tx, config, caller, provider));
-  return keyTester.test(agent, api_key);
+  const tested = await keyTester.test(agent, api_key);
+  recordKey(context, "agent_key_tested", { provider, works: tested.works });
+  return tested;
 });
 
 const setAgentProfile = bind(operations.setAgentProfile, ({ store, caller, config }, input) =>
@@ -207,4 +211,12 @@ function receiptOf(turn: TurnRecord, message_id: string, { account }: Caller): T
     duration_ms: since(finished_at),
     usage: turn.agent.owner_id === account.id ? turn.usage : null,
   };
+}
+
+function recordKey(
+  { security, caller, origin }: Context,
+  event: "agent_key_set" | "agent_key_removed" | "agent_key_tested",
+  details: { provider: string; works?: boolean },
+): void {
+  security.record(event, { account: caller.account.username, origin, ...details });
 }

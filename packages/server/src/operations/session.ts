@@ -11,7 +11,7 @@ import { endSession, replacePassword } from "../sessions.ts";
 import type { AccountRecord, WriteTx } from "../store/store.ts";
 
 const signUp = bind(operations.signUp, async (context, input) => {
-  const { config, passwords, store, signUps, origin } = context;
+  const { config, passwords, store, signUps, security, origin } = context;
   checkPolicy(config.signUp, input.invite_code);
   checkStrength("password", input.password, input.username);
   if (await store.read((tx) => tx.account(input.username))) throw taken();
@@ -19,18 +19,20 @@ const signUp = bind(operations.signUp, async (context, input) => {
   const password_hash = await passwords.hash(input.password, origin.network);
   const { username, display_name = username } = input;
   try {
-    return await store.write(async (tx) => {
+    const { signedIn, session_id } = await store.write(async (tx) => {
       const person = { username, display_name, password_hash };
       const account = await makePerson(tx, person, config.providers);
       return openSession(tx, account, context);
     });
+    security.record("sign_up", { account: username, origin, session_id });
+    return signedIn;
   } catch (error) {
     throw error instanceof UsernameTaken ? taken() : error;
   }
 });
 
 const signIn = bind(operations.signIn, async (context, { username, password, device }) => {
-  const { passwords, store, vault, signInGuard, origin } = context;
+  const { passwords, store, vault, signInGuard, security, origin } = context;
   const { network } = origin;
   const { found, isKnownNetwork } = await store.read(async (tx) => {
     const found = await tx.credentials(username);
@@ -44,13 +46,22 @@ const signIn = bind(operations.signIn, async (context, { username, password, dev
   const isRight = await passwords
     .verify(password, found?.password_hash ?? null, network)
     .catch(withdrawing(attempt));
-  if (!isRight || !found) throw unauthorized("the username or the password is wrong");
+  if (!isRight || !found) {
+    // A name that is nobody's may be a password that was typed into the wrong field.
+    security.record("sign_in_failed", { account: found?.account.username ?? null, origin });
+    throw unauthorized("the username or the password is wrong");
+  }
   attempt.succeeded();
-  return store.write((tx) => openSession(tx, found.account, context, shown ? device : undefined));
+  const { signedIn, session_id } = await store.write((tx) =>
+    openSession(tx, found.account, context, shown ? device : undefined),
+  );
+  const { account } = signedIn;
+  security.record("sign_in", { account: account.username, origin, session_id, method: "password" });
+  return signedIn;
 });
 
 const changePassword = bind(operations.changePassword, async (context, input) => {
-  const { passwords, store, signInGuard, caller, origin } = context;
+  const { passwords, store, signInGuard, security, caller, origin } = context;
   const { account, session_id } = caller;
   const { network } = origin;
   const { username } = account;
@@ -62,14 +73,21 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
   const isRight = await passwords
     .verify(input.current_password, known?.password_hash ?? null, network)
     .catch(withdrawing(attempt));
-  if (!isRight) throw forbidden("the current password is wrong");
+  if (!isRight) {
+    security.record("password_change_failed", { account: username, origin, session_id });
+    throw forbidden("the current password is wrong");
+  }
   attempt.succeeded();
   const hash = await passwords.rehash(input.new_password, network);
-  await store.write((tx) => replacePassword(tx, account, hash, session_id));
+  const sessions_ended = await store.write((tx) => replacePassword(tx, account, hash, session_id));
+  security.record("password_changed", { account: username, origin, session_id, sessions_ended });
 });
 
-const signOut = bind(operations.signOut, async ({ store, caller }) => {
-  await store.write((tx) => endSession(tx, caller.session_id, caller.account));
+const signOut = bind(operations.signOut, async ({ store, security, caller, origin }) => {
+  const { account, session_id } = caller;
+  await store.write((tx) => endSession(tx, session_id, account));
+  const reason = "signed_out";
+  security.record("session_ended", { account: account.username, origin, session_id, reason });
 });
 
 const getSessions = bind(operations.getSessions, async ({ store, caller }) => {
@@ -77,10 +95,14 @@ const getSessions = bind(operations.getSessions, async ({ store, caller }) => {
   return { items: sessions.map((each) => ({ ...each, current: each.id === caller.session_id })) };
 });
 
-const revokeSession = bind(operations.revokeSession, async ({ store, caller }, { session_id }) => {
+const revokeSession = bind(operations.revokeSession, async (context, { session_id }) => {
+  const { store, security, caller, origin } = context;
+  const { account } = caller;
   await store.write(async (tx) => {
-    if (!(await endSession(tx, session_id, caller.account))) throw notFound("session");
+    if (!(await endSession(tx, session_id, account))) throw notFound("session");
   });
+  const reason = "revoked";
+  security.record("session_ended", { account: account.username, origin, session_id, reason });
 });
 
 export const session = [signUp, signIn, changePassword, signOut, getSessions, revokeSession];
@@ -115,13 +137,14 @@ async function openSession(
   account: AccountRecord,
   context: Context<unknown>,
   device = newDevice(context.vault, account.id),
-): Promise<SignedIn> {
+): Promise<{ signedIn: SignedIn; session_id: string }> {
+  const session_id = Bun.randomUUIDv7();
   const { user_agent, network } = context.origin;
   const access_token = newToken();
   const at = Date.now();
   const expires_at = sessionEnd(at, at, context.config.limits);
   await tx.insertSession({
-    id: Bun.randomUUIDv7(),
+    id: session_id,
     token_hash: hashToken(access_token),
     account_id: account.id,
     user_agent,
@@ -129,10 +152,11 @@ async function openSession(
     at,
     expires_at,
   });
-  return {
+  const signedIn = {
     access_token,
     expires_at: new Date(expires_at).toISOString(),
     account: publicAccount(account),
     device,
   };
+  return { signedIn, session_id };
 }

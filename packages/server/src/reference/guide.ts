@@ -126,7 +126,7 @@ ${list(
   "A token is opaque. It lasts 30 days from its last use and `session_days` from the sign-in at the most, until `signOut`, or until `revokeSession` ends it from elsewhere; sockets opened with it then close with code 4401.",
   "Repeated failures of `signIn` are slowed down with a 429. A client that sends the `device` of an earlier `signIn` or `signUp` of the account is slowed down by its own failures alone.",
   "Names lose invisible and direction-changing characters. Names of the service and its staff, such as `admin` or `support`, are reserved: a 400 that names the field. So are the most common passwords.",
-  "Where an OIDC issuer is configured, its JWTs are accepted as bearer tokens too. The account they name is made at first sight.",
+  "Where an OIDC issuer is configured, its JWTs are accepted as bearer tokens too. Whoever their `iss` and `sub` mean gets an account at first sight, with a username near to the one that the issuer has for them.",
 )}`;
 
 const socket = () => html`

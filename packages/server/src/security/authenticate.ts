@@ -1,6 +1,9 @@
-import { unauthorized } from "../failure.ts";
+import { Failure, unauthorized } from "../failure.ts";
+import { rename } from "../membership.ts";
+import type { SecurityLog } from "../observe/security-log.ts";
 import type { Caller, Origin } from "../operation.ts";
 import { agentsOf, type ProviderNames } from "../rules/agents.ts";
+import { usernameCandidates, usernameFrom } from "../rules/usernames.ts";
 import type { AccountRecord, SessionRecord, Store, WriteTx } from "../store/store.ts";
 import type { Identity, Oidc } from "./oidc.ts";
 import { hashToken, type SessionLimits, sessionEnd } from "./tokens.ts";
@@ -24,6 +27,7 @@ export interface AuthenticatorOptions {
   readonly oidc: Oidc | null;
   readonly providers: ProviderNames;
   readonly limits: SessionLimits;
+  readonly security: SecurityLog;
 }
 
 export function authenticator({
@@ -31,6 +35,7 @@ export function authenticator({
   oidc,
   providers,
   limits,
+  security,
 }: AuthenticatorOptions): Authenticator {
   async function bySession(hash: string): Promise<SessionRecord | null> {
     const session = await store.read((tx) => tx.session(hash));
@@ -65,8 +70,29 @@ export function authenticator({
   }
 
   async function remember(hash: string, issued: Identity, origin: Origin) {
-    await store.write(async (tx) => {
-      const account = await accountOf(tx, issued);
+    const entered = await enter(hash, issued, origin).catch((error) => {
+      // Another call was quicker to make the account: the second time it is found.
+      if (error instanceof IdentityTaken) return enter(hash, issued, origin);
+      throw error;
+    });
+    const { account, isNew, isLinked } = entered;
+    const about = { account: account.username, origin, issuer: issued.issuer };
+    if (isNew) security.record("oidc_account_created", about);
+    if (isLinked) security.record("oidc_account_linked", about);
+    const made = await bySession(hash);
+    if (!made) throw expired();
+    security.record("sign_in", { ...about, session_id: made.id, method: "oidc" });
+    return made;
+  }
+
+  const enter = (hash: string, issued: Identity, origin: Origin) =>
+    store.write(async (tx) => {
+      const found = await accountOf(tx, issued);
+      const { account } = found;
+      const { display_name } = issued;
+      if (display_name !== null && display_name !== account.display_name) {
+        await rename(tx, account, display_name);
+      }
       await tx.insertSession({
         id: Bun.randomUUIDv7(),
         token_hash: hash,
@@ -75,32 +101,52 @@ export function authenticator({
         at: Date.now(),
         expires_at: issued.expires_at,
       });
+      return found;
     });
-    const made = await bySession(hash);
-    if (!made) throw expired();
-    return made;
+
+  /** The account of an identity. A new identity gets a new account, and never one with a password. */
+  async function accountOf(tx: WriteTx, issued: Identity): Promise<Found> {
+    const { issuer, subject, wish } = issued;
+    const known = await tx.identity(issuer, subject);
+    if (known) return { account: known, isNew: false, isLinked: false };
+    const username = usernameFrom(wish);
+    const earlier = username === wish ? await tx.unlinkedAccount(username) : null;
+    const account = earlier ?? (await makeNamed(tx, issued, username));
+    const identity = { issuer, subject, account_id: account.id, at: Date.now() };
+    if (!(await tx.insertIdentity(identity))) throw new IdentityTaken();
+    return { account, isNew: earlier === null, isLinked: earlier !== null };
   }
 
-  async function accountOf(
-    tx: WriteTx,
-    { username, display_name }: Identity,
-  ): Promise<AccountRecord> {
-    const known = await tx.account(username);
-    if (known) return known;
-    try {
-      return await makePerson(tx, { username, display_name }, providers);
-    } catch (error) {
-      // Another call with the same name was quicker: its account is the one.
-      const made = error instanceof UsernameTaken && (await tx.account(username));
-      if (made) return made;
-      throw error;
+  async function makeNamed(tx: WriteTx, issued: Identity, wish: string): Promise<AccountRecord> {
+    for (const username of usernameCandidates(wish)) {
+      if (await tx.account(username)) continue;
+      const display_name = issued.display_name ?? username;
+      const made = await tx.insertAccount({
+        username,
+        display_name,
+        kind: "human",
+        at: Date.now(),
+      });
+      if (made) return giveAgents(tx, made, providers);
+      // Whoever has just taken the name may be the same person on another node.
+      if (await tx.identity(issued.issuer, issued.subject)) throw new IdentityTaken();
     }
+    throw new Error("there is no username left");
   }
+
+  const verified = (issuer: Oidc, token: string, origin: Origin) =>
+    issuer.verify(token).catch((error) => {
+      if (error instanceof Failure && error.code === "unauthorized") {
+        security.recordOnce("oidc_token_refused", origin.network, { origin });
+      }
+      throw error;
+    });
 
   return {
     async authenticate(token, origin) {
       if (!token) throw unauthorized("an access token is required");
-      if (oidc?.recognises(token)) return byIdentity(token, await oidc.verify(token), origin);
+      if (oidc?.recognises(token))
+        return byIdentity(token, await verified(oidc, token, origin), origin);
       return byOpaqueToken(token);
     },
   };
@@ -120,11 +166,25 @@ export async function makePerson(
   person: NewPerson,
   providers: ProviderNames,
 ): Promise<AccountRecord> {
-  const at = Date.now();
-  const account = await tx.insertAccount({ ...person, kind: "human", at });
+  const account = await tx.insertAccount({ ...person, kind: "human", at: Date.now() });
   if (!account) throw new UsernameTaken();
-  for (const agent of agentsOf(account, providers)) await tx.insertAccount({ ...agent, at });
-  return account;
+  return giveAgents(tx, account, providers);
+}
+
+async function giveAgents(tx: WriteTx, owner: AccountRecord, providers: ProviderNames) {
+  const at = Date.now();
+  for (const agent of agentsOf(owner, providers)) await tx.insertAccount({ ...agent, at });
+  return owner;
 }
 
 export class UsernameTaken extends Error {}
+
+/** An identity was given its account by another call at the same moment. */
+class IdentityTaken extends Error {}
+
+interface Found {
+  readonly account: AccountRecord;
+  readonly isNew: boolean;
+  /** Whether it was made by an earlier version, which knew it by its name alone. */
+  readonly isLinked: boolean;
+}

@@ -1,11 +1,20 @@
+import { cleanName, isReservedName } from "@parley/protocol";
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
+import { z } from "zod";
 import type { Config } from "../config.ts";
 import { unauthorized, unavailable } from "../failure.ts";
+import type { Logger } from "../observe/log.ts";
+import { isSafeAddress } from "./safe-address.ts";
 
+/** Whom the issuer vouches for. `issuer` and `subject` together say who it is, for good. */
 export interface Identity {
-  username: string;
-  display_name: string;
-  expires_at: number;
+  readonly issuer: string;
+  readonly subject: string;
+  /** What the issuer calls them, in lowercase: a wish for their username. */
+  readonly wish: string;
+  /** Null when the issuer names none that can be shown. */
+  readonly display_name: string | null;
+  readonly expires_at: number;
 }
 
 export interface Oidc {
@@ -15,13 +24,23 @@ export interface Oidc {
   verify(token: string): Promise<Identity>;
 }
 
-export function oidc(config: NonNullable<Config["oidc"]>): Oidc {
+const ALGORITHMS = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA".split(" ");
+
+/** By OpenID Connect a subject has at most 255 characters. */
+const Subject = z
+  .string()
+  .min(1)
+  .max(255)
+  .refine((value) => value.isWellFormed() && !value.includes("\0"));
+
+export function oidc(config: NonNullable<Config["oidc"]>, log: Logger): Oidc {
   let keys: Promise<JWTVerifyGetKey> | null = null;
   /** Found on first use, so that the service starts while the issuer is away. */
   const keySet = () => {
     keys ??= discover(config.issuer).catch((error) => {
       keys = null;
-      throw error;
+      log.error({ err: error, issuer: config.issuer }, "OIDC discovery failed");
+      throw unreachable();
     });
     return keys;
   };
@@ -33,65 +52,60 @@ export function oidc(config: NonNullable<Config["oidc"]>): Oidc {
         issuer: config.issuer,
         audience: config.audience,
         requiredClaims: ["exp"],
-        algorithms: [
-          "RS256",
-          "RS384",
-          "RS512",
-          "PS256",
-          "PS384",
-          "PS512",
-          "ES256",
-          "ES384",
-          "ES512",
-          "EdDSA",
-        ],
+        algorithms: ALGORITHMS,
       }).catch(rejected);
-      const claim = payload[config.usernameClaim];
-      const username = typeof claim === "string" ? claim.toLowerCase() : "";
-      if (!/^[a-z0-9_]{2,32}$/.test(username)) {
-        throw unauthorized(`the token's ${config.usernameClaim} is not a username`);
+      const subject = Subject.safeParse(payload.sub);
+      if (!subject.success) throw unauthorized("the token's sub names nobody");
+      const wish = payload[config.usernameClaim];
+      if (typeof wish !== "string" || wish.trim() === "") {
+        throw unauthorized(`the token has no ${config.usernameClaim}`);
       }
-      const name = typeof payload.name === "string" ? oneLine(payload.name) : "";
       return {
-        username,
-        display_name: name || username,
+        issuer: config.issuer,
+        subject: subject.data,
+        wish: wish.toLowerCase(),
+        display_name: shownName(payload.name),
         expires_at: (payload.exp ?? 0) * 1000,
       };
     },
   };
 }
 
+/** What of the issuer's own description of itself is used. */
+const Discovery = z.object({ issuer: z.string(), jwks_uri: z.string() });
+
 async function discover(issuer: string): Promise<JWTVerifyGetKey> {
   const address = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  try {
-    const response = await fetch(address, { signal: AbortSignal.timeout(5000) });
-    const document = (await response.json()) as { jwks_uri?: unknown };
-    return createRemoteJWKSet(new URL(String(document.jwks_uri)), {
-      // A rotated key is looked for at once, but an unknown one cannot make us hammer the issuer.
-      cooldownDuration: 2000,
-    });
-  } catch {
-    throw unavailable("the sign-in service cannot be reached", 5);
-  }
+  const response = await fetch(address, { signal: AbortSignal.timeout(5000), redirect: "error" });
+  const found = Discovery.parse(await response.json());
+  if (found.issuer !== issuer) throw new Error("the issuer calls itself by another name");
+  if (!isSafeAddress(found.jwks_uri)) throw new Error("jwks_uri is not an https address");
+  return createRemoteJWKSet(new URL(found.jwks_uri), {
+    // A rotated key is looked for at once, but an unknown one cannot make us hammer the issuer.
+    cooldownDuration: 2000,
+  });
 }
+
+const unreachable = () => unavailable("the sign-in service cannot be reached", 5);
 
 function rejected(error: unknown): never {
   const reachable =
     error instanceof errors.JOSEError &&
     !(error instanceof errors.JWKSTimeout) &&
     error.code !== "ERR_JOSE_GENERIC";
-  if (!reachable) throw unavailable("the sign-in service cannot be reached", 5);
+  if (!reachable) throw unreachable();
   throw unauthorized("the access token is not valid");
 }
 
-/** A name as `updateMe` would take it, whatever the issuer has. */
-const oneLine = (name: string) =>
-  [
-    ...name
-      .toWellFormed()
-      .replace(/\p{Cc}/gu, " ")
-      .trim(),
-  ]
-    .slice(0, 64)
-    .join("")
-    .trim();
+const NAME_CHARACTERS = 64;
+
+/** The name as `updateMe` would take it, whatever the issuer has. */
+function shownName(claim: unknown): string | null {
+  if (typeof claim !== "string") return null;
+  const line = claim
+    .slice(0, 32 * NAME_CHARACTERS)
+    .toWellFormed()
+    .replace(/\p{Cc}/gu, " ");
+  const name = [...cleanName(line)].slice(0, NAME_CHARACTERS).join("").trim();
+  return name === "" || isReservedName(name) ? null : name;
+}

@@ -140,6 +140,13 @@ export interface ReadTx {
   credentials(
     username: string,
   ): Awaitable<{ account: AccountRecord; password_hash: string | null } | null>;
+  /** The account of somebody whom an OIDC issuer vouches for. */
+  identity(issuer: string, subject: string): Awaitable<AccountRecord | null>;
+  /**
+   * The person of that name if they have neither a password nor an identity: earlier versions knew
+   * those whom an issuer vouched for by their names alone.
+   */
+  unlinkedAccount(username: string): Awaitable<AccountRecord | null>;
   /** Humans, and agents owned by the viewer, by username. */
   listAccounts(query: AccountQuery): Awaitable<AccountRecord[]>;
   /**
@@ -221,6 +228,8 @@ export interface WriteTx extends ReadTx {
 
   /** Null when the username is taken. */
   insertAccount(account: NewAccount): Awaitable<AccountRecord | null>;
+  /** False when the identity has an account already. */
+  insertIdentity(identity: NewIdentity): Awaitable<boolean>;
   setDisplayName(accountId: number, displayName: string): Awaitable<void>;
   setPassword(accountId: number, passwordHash: string): Awaitable<void>;
 
@@ -506,6 +515,13 @@ export interface NewAccount {
   password_hash?: string;
   owner_id?: number;
   provider?: string;
+  at: number;
+}
+
+export interface NewIdentity {
+  issuer: string;
+  subject: string;
+  account_id: number;
   at: number;
 }
 

@@ -17,6 +17,7 @@ import {
   uncountedSince,
 } from "./events.ts";
 import { historyReads, historyWrites } from "./history.ts";
+import { identityReads, identityWrites } from "./identities.ts";
 import { type Lane, readLane, writeLane } from "./lanes.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
@@ -32,6 +33,7 @@ const FORGET_MS = 60_000;
 
 const reads: ReadMethods = {
   ...accountReads,
+  ...identityReads,
   ...sessionReads,
   ...conversationReads,
   ...changeReads,
@@ -45,6 +47,7 @@ const reads: ReadMethods = {
 const writes: WriteMethods = {
   ...reads,
   ...accountWrites,
+  ...identityWrites,
   ...sessionWrites,
   ...conversationWrites,
   ...changeWrites,

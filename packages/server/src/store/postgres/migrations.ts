@@ -290,4 +290,15 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (conversation_id, seq)
   );
   `,
+  `
+  -- Who an OIDC issuer (iss) means by a subject (sub).
+  CREATE TABLE identities (
+    issuer text COLLATE "C" NOT NULL,
+    subject text COLLATE "C" NOT NULL,
+    account_id bigint NOT NULL,
+    created_at bigint NOT NULL,
+    PRIMARY KEY (issuer, subject)
+  );
+  CREATE INDEX identities_by_account ON identities (account_id);
+  `,
 ];

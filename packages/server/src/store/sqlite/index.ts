@@ -11,6 +11,7 @@ import { type Connection, connection, migrate, openDatabase } from "./connection
 import { conversationReads, conversationWrites } from "./conversations.ts";
 import { type GroupWriter, groupWriter } from "./group.ts";
 import { followHistory, historyReads, historyWrites } from "./history.ts";
+import { identityReads, identityWrites } from "./identities.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { foreignSessionEnds, sessionReads, sessionWrites } from "./sessions.ts";
@@ -82,6 +83,7 @@ export function openSqliteStore(path: string): Store {
 
 const reads = (db: Connection): ReadTx => ({
   ...accountReads(db),
+  ...identityReads(db),
   ...sessionReads(db),
   ...conversationReads(db),
   ...changeReads(db),
@@ -94,6 +96,7 @@ const reads = (db: Connection): ReadTx => ({
 
 const writes = (db: Connection): Omit<WriteTx, "emit" | keyof ReadTx> => ({
   ...accountWrites(db),
+  ...identityWrites(db),
   ...sessionWrites(db),
   ...conversationWrites(db),
   ...changeWrites(db),

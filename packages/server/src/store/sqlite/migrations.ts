@@ -254,4 +254,15 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (conversation_id, seq)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- Who an OIDC issuer (iss) means by a subject (sub).
+  CREATE TABLE identities (
+    issuer TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    account_id INTEGER NOT NULL REFERENCES accounts (id),
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (issuer, subject)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX identities_by_account ON identities (account_id);
+  `,
 ];

@@ -6,6 +6,7 @@ import { components } from "./components.ts";
 import { conversations } from "./conversations.ts";
 import { hidingAndDeleting } from "./hiding-and-deleting.ts";
 import { history } from "./history.ts";
+import { identities } from "./identities.ts";
 import { messages } from "./messages.ts";
 import { order } from "./order.ts";
 import { reactions } from "./reactions.ts";
@@ -32,6 +33,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("units of work", () => unitsOfWork(check));
     describe("order", () => order(check));
     describe("accounts", () => accounts(check));
+    describe("identities", () => identities(check));
     describe("sessions", () => sessions(check));
     describe("conversations", () => conversations(check));
     describe("messages", () => messages(check));
