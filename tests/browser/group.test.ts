@@ -52,14 +52,12 @@ test("a reload in the middle of a stream goes on with it", async () => {
   const { ada, path } = await room();
   await using visit = await house().visit(ada, { path });
   const { page } = visit;
-  await write(page, `@${agentOf(ada)} long`);
-  const answer = message(page, "A long answer from the sandbox");
+  await write(page, `@${agentOf(ada)} slow`);
+  const answer = message(page, "I am in no hurry");
   await answer.waitFor();
   await page.reload();
-  await page.getByRole("button", { name: "Stop agents" }).waitFor();
-  await answer.getByText("The connection breaks midway").waitFor();
-  await answer.hover();
-  await answer.getByRole("button", { name: "Stop" }).click();
+  await answer.getByText("about three of them").waitFor();
+  await page.getByRole("button", { name: "Stop agents" }).click();
   await answer.getByRole("button", { name: "Try again" }).waitFor();
   expect(visit.problems()).toEqual([]);
 });
@@ -151,4 +149,56 @@ test("members, agents and the title are changed in the details", async () => {
   await second.page.getByRole("button", { name: "Leave", exact: true }).click();
   await page.getByText("1 person, 1 agent").waitFor();
   expect([...first.problems(), ...second.problems()]).toEqual([]);
+});
+
+test("joins, leaves, titles and modes stand in the timeline, also after a reload", async () => {
+  const { ada, bob, chat, path } = await room();
+  const carol = await house().person("carol");
+  await ada.call("sendMessage", { chat_id: chat.id, content: "Before" });
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await message(page, "Before").waitFor();
+  await prepare(ada, "addChatMembers", { chat_id: chat.id, usernames: [carol.username] });
+  await page.getByText(`You added ${carol.username}`).waitFor();
+  await prepare(bob, "setChatTitle", { chat_id: chat.id, title: "Tea room" });
+  await page.getByText(`${bob.username} named the group «Tea room»`).waitFor();
+  await bob.call("sendMessage", { chat_id: chat.id, content: "Between" });
+  await prepare(bob, "setGroupAgentMode", {
+    chat_id: chat.id,
+    agent_username: agentOf(bob),
+    always_on: true,
+  });
+  const mode = `set Claude of @${bob.username} to answer every message`;
+  await page.getByText(`${bob.username} ${mode}`).waitFor();
+  await prepare(carol, "leaveChat", { chat_id: chat.id });
+  await page.getByText(`${carol.username} (@${carol.username}) left`).waitFor();
+  await page.reload();
+  await page.getByText(`${carol.username} (@${carol.username}) left`).waitFor();
+  const order = await page.getByRole("feed").innerText();
+  const places = ["Before", "You added", "Tea room", "Between", mode, ") left"].map((text) =>
+    order.indexOf(text),
+  );
+  expect(places).not.toContain(-1);
+  expect(places).toEqual(places.toSorted((one, other) => one - other));
+  expect(visit.problems()).toEqual([]);
+});
+
+test("nobody has seen what was written before they joined", async () => {
+  const { ada, bob, chat, path } = await room();
+  const { seq } = await ada.call("sendMessage", { chat_id: chat.id, content: "Who sees this?" });
+  await prepare(bob, "readChat", { chat_id: chat.id, seq });
+  const carol = await house().person("carol");
+  await prepare(ada, "addChatMembers", { chat_id: chat.id, usernames: [carol.username] });
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await page.getByText(`Seen by ${bob.username}`, { exact: false }).waitFor();
+  const seen = page.locator("span", { hasText: /^· Seen by/ });
+  expect(await seen.textContent()).not.toContain(carol.username);
+  await write(page, "And this?");
+  await prepare(carol, "readChat", {
+    chat_id: chat.id,
+    seq: (await carol.call("getChat", { chat_id: chat.id })).seq,
+  });
+  await page.getByText(`Seen by ${carol.username}`).waitFor();
+  expect(visit.problems()).toEqual([]);
 });

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { LocalMessage } from "@parley/client";
+import type { ConversationChange } from "@parley/protocol";
 import { byDay, DAYS, sinceDays } from "../src/agents/usage.ts";
-import { rowsOf } from "../src/chat/rows.ts";
+import { changeInWords, joinedAt } from "../src/chat/group-changes.ts";
+import { outdatedAnswers, type Row, rowsOf as rowsOfWindow } from "../src/chat/rows.ts";
 
 const message = (seq: number, username: string, minute: number, rest = {}): LocalMessage => ({
   id: `id-${seq}`,
@@ -23,6 +25,32 @@ const message = (seq: number, username: string, minute: number, rest = {}): Loca
   delivery: "sent",
   ...rest,
 });
+
+const account = (username: string) => ({
+  username,
+  kind: username.includes(":") ? ("agent" as const) : ("human" as const),
+  display_name: username,
+});
+
+const change = (seq: number, rest: Partial<ConversationChange> = {}): ConversationChange => ({
+  seq,
+  at: new Date(2026, 10, 15, 12).toISOString(),
+  actor: account("ada"),
+  kind: "added",
+  subjects: [account("bob")],
+  subject_count: 1,
+  title: null,
+  always_on: null,
+  ...rest,
+});
+
+const rowsOf = (
+  items: LocalMessage[],
+  me: string,
+  readUpTo: number | null,
+  made: Row[] = [],
+  changes: ConversationChange[] = [],
+) => rowsOfWindow({ items, changes }, me, readUpTo, made);
 
 describe("rows", () => {
   test("messages of one sender within minutes are one run", () => {
@@ -112,5 +140,64 @@ describe("usage", () => {
     expect(days.at(-1)).toEqual({ day: "2026-11-15", tokens: 20, turns: 2, failures: 0 });
     expect(days[0]).toMatchObject({ day: "2026-11-02", tokens: 0 });
     expect(sinceDays(DAYS, now)).toBe("2026-11-02T00:00:00.000Z");
+  });
+});
+
+describe("changes of the group", () => {
+  test("stand between the messages where they happened, and begin a run", () => {
+    const items = [message(2, "ada", 0), message(4, "ada", 1), message(0, "ada", 2)];
+    const changes = [change(1), change(3), change(5), change(6)];
+    const rows = rowsOf(items, "ada", null, [], changes);
+    expect(rows.map((row) => row.changes.map(({ seq }) => seq))).toEqual([[1], [3], [5, 6]]);
+    expect(rows.map(({ first }) => first)).toEqual([true, true, true]);
+    const [only] = rowsOf(items.slice(0, 1), "ada", null, [], changes);
+    expect(only?.changesAfter.map(({ seq }) => seq)).toEqual([3, 5, 6]);
+  });
+
+  test("are told in a sentence", () => {
+    const name = ({ username }: { username: string }, isFirst: boolean) =>
+      username === "ada" ? (isFirst ? "You" : "you") : username;
+    const words = (rest: Partial<ConversationChange>) => changeInWords(change(1, rest), name);
+    const [ada, bob, carol] = ["ada", "bob", "carol"].map(account);
+    if (!ada || !bob || !carol) throw new Error("they are there");
+    expect(words({})).toBe("You added bob");
+    expect(words({ actor: bob, subjects: [ada, carol], subject_count: 60 })).toBe(
+      "bob added you, carol and 58 more",
+    );
+    expect(words({ kind: "removed", actor: bob, subjects: [ada] })).toBe("bob removed you");
+    expect(words({ kind: "left", actor: bob, subjects: [bob, account("bob:gpt")] })).toBe(
+      "bob and bob:gpt left",
+    );
+    expect(words({ kind: "renamed", title: "Tea" })).toBe("You named the group «Tea»");
+    expect(words({ kind: "renamed", title: null })).toBe("You took the title away");
+    expect(words({ kind: "admin_changed" })).toBe("bob is the admin now");
+    expect(words({ kind: "admin_changed", subjects: [ada] })).toBe("You are the admin now");
+    const agent = { kind: "mode_changed" as const, subjects: [account("ada:gpt")] };
+    expect(words({ ...agent, always_on: true })).toBe("You set ada:gpt to answer every message");
+    expect(words({ ...agent, always_on: false })).toBe("You set ada:gpt to answer when mentioned");
+  });
+
+  test("tell when somebody came for the last time", () => {
+    const changes = [change(1), change(4, { kind: "removed" }), change(7)];
+    expect(joinedAt(changes, "bob")).toBe(7);
+    expect(joinedAt(changes, "ada")).toBe(0);
+  });
+});
+
+describe("answers to a question that was edited", () => {
+  const turn = (triggered_by: string) => ({
+    turn: { status: "complete", triggered_by, model: "m", error: null, usage: null },
+  });
+  const edited = { edited_at: new Date(2026, 10, 15, 12, 5).toISOString() };
+
+  test("are outdated until there is a newer one by the same agent", () => {
+    const question = message(1, "ada", 0, edited);
+    const [first, other] = [message(2, "ada:gpt", 1, turn("id-1")), message(3, "bob", 2)];
+    expect(outdatedAnswers([message(1, "ada", 0), first]).size).toBe(0);
+    expect([...outdatedAnswers([question, first, other])]).toEqual(["id-2"]);
+    const second = message(4, "ada:gpt", 6, turn("id-1"));
+    expect(outdatedAnswers([question, first, other, second]).size).toBe(0);
+    const anothers = message(5, "bob:gpt", 1, turn("id-1"));
+    expect([...outdatedAnswers([question, first, second, anothers])]).toEqual(["id-5"]);
   });
 });

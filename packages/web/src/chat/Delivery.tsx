@@ -1,5 +1,5 @@
 import type { LocalMessage } from "@parley/client";
-import { useClient } from "@parley/client/react";
+import { useClient, useMessages } from "@parley/client/react";
 import { complain } from "../lib/action.ts";
 import { copyText } from "../lib/copy.ts";
 import { useSelf } from "../lib/me.ts";
@@ -8,6 +8,7 @@ import { clockTime, fullTime } from "../lib/time.ts";
 import { Icon } from "../ui/Icon.tsx";
 import { toast } from "../ui/Toasts.tsx";
 import { useTools } from "./context.ts";
+import { joinedAt } from "./group-changes.ts";
 import { bytesLeft } from "./limit.ts";
 import { Problem, ProblemButton } from "./Problem.tsx";
 import { useNeedsHandle } from "./speaker.ts";
@@ -77,9 +78,14 @@ function Seen({ message }: { message: LocalMessage }) {
   const { chat } = useTools();
   const needsHandle = useNeedsHandle();
   const me = useSelf();
+  const { changes } = useMessages(chat.id);
   const readers = chat.participants.filter(
     ({ kind, username }) =>
-      kind === "human" && username !== me.username && (chat.reads[username] ?? 0) >= message.seq,
+      kind === "human" &&
+      username !== me.username &&
+      (chat.reads[username] ?? 0) >= message.seq &&
+      // Whoever comes later counts as having read what was there: they may never have looked.
+      joinedAt(changes, username) < message.seq,
   );
   if (readers.length === 0) {
     return (

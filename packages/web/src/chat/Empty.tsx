@@ -1,5 +1,5 @@
 import type { LocalChat } from "@parley/client";
-import { useAgents, useClient } from "@parley/client/react";
+import { useAgents, useClient, useMessages } from "@parley/client/react";
 import { useEffect } from "react";
 import { trySandbox } from "../agents/sandbox.ts";
 import { complain } from "../lib/action.ts";
@@ -8,12 +8,14 @@ import { chatTitle, isMyAgent, others } from "../lib/names.ts";
 import { agentPath, navigate } from "../lib/router.ts";
 import { ChatAvatar } from "../shell/ChatItem.tsx";
 import { Button } from "../ui/Button.tsx";
+import { Changes } from "./Changes.tsx";
 import { useTools } from "./context.ts";
 
 /** What to say first; to one's own agent by one press. */
 export function Empty() {
   const { chat } = useTools();
   const me = useSelf();
+  const { changes } = useMessages(chat.id);
   const [other] = others(chat, me);
   if (!other) return null;
   const mine = chat.kind === "direct" && isMyAgent(other, me);
@@ -27,6 +29,7 @@ export function Empty() {
         <p className="mt-1 text-md text-balance text-ink-2">{invitation(chat, mine)}</p>
       </div>
       {mine && <Suggestions username={other.username} />}
+      {changes.length > 0 && <Changes changes={changes} />}
     </div>
   );
 }

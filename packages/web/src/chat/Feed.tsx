@@ -62,7 +62,7 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
   // Before the list of the library, which forgets where it was when it goes.
   useLayoutEffect(() => () => leave.current(), []);
 
-  const rows = useRows(items, me.username, line);
+  const rows = useRows(window, me.username, line);
   const latest = useRef(rows);
   latest.current = rows;
   const follows = useFollowing(!hasNewer);
@@ -217,15 +217,18 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
 }
 
 /** The rows of the messages; those of messages that have not changed are not made again. */
-function useRows(items: readonly LocalMessage[], me: string, line: number | null): Row[] {
-  const made = useRef<{ rows: Row[]; me: string; line: number | null }>(null);
+function useRows(window: MessageWindow, me: string, line: number | null): Row[] {
+  const made = useRef<{ rows: Row[]; window: MessageWindow; me: string; line: number | null }>(
+    null,
+  );
   return useMemo(() => {
     const before = made.current;
-    const fits = before?.me === me && before.line === line;
-    const rows = rowsOf(items, me, line, fits ? before.rows : []);
-    made.current = { rows, me, line };
+    const fits =
+      before?.me === me && before.line === line && before.window.changes === window.changes;
+    const rows = rowsOf(window, me, line, fits ? before.rows : []);
+    made.current = { rows, window, me, line };
     return rows;
-  }, [items, me, line]);
+  }, [window, me, line]);
 }
 
 /** Whether the list goes along with what is appended; not with what closes a gap behind it. */

@@ -1,4 +1,4 @@
-import { useAgents, useClient } from "@parley/client/react";
+import { useAgents, useClient, useMessages } from "@parley/client/react";
 import type { AgentProfile, GroupAgent } from "@parley/protocol";
 import { useCallback, useEffect, useState } from "react";
 import { complain } from "../lib/action.ts";
@@ -24,10 +24,12 @@ export function GroupAgents() {
     [client, chat.id],
   );
   const members = chat.participants.map(({ username }) => username).join();
+  const { changes } = useMessages(chat.id);
+  const modesSet = changes.findLast(({ kind }) => kind === "mode_changed")?.seq;
   // biome-ignore lint/correctness/useExhaustiveDependencies: members who come bring agents along
   useEffect(() => {
     void load();
-  }, [load, members]);
+  }, [load, members, modesSet]);
   useEffect(() => {
     void client.model.refreshAgents().catch(() => {});
   }, [client]);

@@ -7,6 +7,7 @@ import { Avatar } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { OwnerChip } from "../ui/OwnerChip.tsx";
 import { ActionNote } from "./ActionNote.tsx";
+import { Changes } from "./Changes.tsx";
 import { useTools } from "./context.ts";
 import { Delivery } from "./Delivery.tsx";
 import { MessageActions } from "./MessageActions.tsx";
@@ -30,7 +31,20 @@ interface MessageRowProps extends Omit<Row, "key"> {
 }
 
 export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
-  const { message, day, fresh, first, last, tabbable, flash, latest, isLastOwn, outdated } = props;
+  const {
+    message,
+    day,
+    changes,
+    changesAfter,
+    fresh,
+    first,
+    last,
+    tabbable,
+    flash,
+    latest,
+    isLastOwn,
+    outdated,
+  } = props;
   const { onReply, onActions } = useTools();
   const me = useSelf();
   const speaker = useSpeaker();
@@ -45,6 +59,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
   return (
     <div className="mx-auto max-w-208 px-3 md:px-4">
       {day && <DaySeparator label={day} />}
+      {changes.length > 0 && <Changes changes={changes} />}
       {fresh && <FreshLine />}
       <article
         {...touch}
@@ -83,6 +98,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
         </div>
         {message.delivery === "sent" && <TouchParts onActions={() => onActions(message)} />}
       </article>
+      {changesAfter.length > 0 && <Changes changes={changesAfter} />}
     </div>
   );
 });

@@ -1,4 +1,5 @@
-import type { LocalMessage } from "@parley/client";
+import type { LocalMessage, MessageWindow } from "@parley/client";
+import type { ConversationChange } from "@parley/protocol";
 import { type Day, dayAround, dayLabel } from "../lib/time.ts";
 
 /** A message and what stands above it, in the order of the conversation. */
@@ -7,6 +8,10 @@ export interface Row {
   message: LocalMessage;
   /** The day that begins with it. */
   day: string | null;
+  /** What changed of the group between the message before and this one. */
+  changes: readonly ConversationChange[];
+  /** What changed since; only below the latest message. */
+  changesAfter: readonly ConversationChange[];
   /** The line above the first message that had not been read. */
   fresh: boolean;
   /** Whether it begins and ends a run of messages by one sender. */
@@ -21,7 +26,7 @@ const TOGETHER_MS = 5 * 60_000;
  * that were made before, of the same messages up to some place, are taken over.
  */
 export function rowsOf(
-  messages: readonly LocalMessage[],
+  { items: messages, changes }: Pick<MessageWindow, "items" | "changes">,
   me: string,
   readUpTo: number | null,
   made: readonly Row[] = [],
@@ -36,20 +41,36 @@ export function rowsOf(
     if (day) today = dayAround(at);
     const begins = !fresh && isUnread(message, me, readUpTo ?? 0);
     fresh ||= begins;
-    const first = day || begins || !together(previous, message);
+    const above = between(changes, placeOf(previous), placeOf(message));
+    const first = day || begins || above.length > 0 || !together(previous, message);
     const before = rows.at(-1);
     if (before) before.last = first;
     rows.push({
       key: keyOf(message, me),
       message,
       day: day ? dayLabel(message.created_at) : null,
+      changes: above,
+      changesAfter: NO_CHANGES,
       fresh: begins,
       first,
       last: true,
     });
     previous = message;
   }
+  const latest = rows.at(-1);
+  if (latest) latest.changesAfter = between(changes, placeOf(previous), Number.POSITIVE_INFINITY);
   return rows;
+}
+
+const NO_CHANGES: readonly ConversationChange[] = [];
+
+/** What is not sent yet comes after everything that has a place. */
+const placeOf = (message: LocalMessage | undefined) =>
+  message === undefined ? 0 : message.seq || Number.POSITIVE_INFINITY;
+
+function between(changes: readonly ConversationChange[], after: number, before: number) {
+  const found = changes.filter(({ seq }) => seq > after && seq < before);
+  return found.length > 0 ? found : NO_CHANGES;
 }
 
 /** How many rows stand as they are: the last of those that are the same may have ended a run. */

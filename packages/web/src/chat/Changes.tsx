@@ -1,0 +1,30 @@
+import type { Account, ConversationChange } from "@parley/protocol";
+import { useSelf } from "../lib/me.ts";
+import { fullTime, shortTime } from "../lib/time.ts";
+import { changeInWords } from "./group-changes.ts";
+import { useSpeaker } from "./speaker.ts";
+
+/** What changed of the group itself, where it happened among the messages. */
+export function Changes({ changes }: { changes: readonly ConversationChange[] }) {
+  const me = useSelf();
+  const speaker = useSpeaker();
+  const name = (account: Account, isFirst: boolean) => {
+    if (account.username !== me.username) return speaker(account);
+    return isFirst ? "You" : "you";
+  };
+  return (
+    <ul aria-label="Changes of the group" className="flex flex-col items-center gap-1 pt-5 md:pt-6">
+      {changes.map((change) => (
+        <li
+          key={`${change.seq} ${change.kind}`}
+          className="max-w-full px-3 text-center text-xs text-balance break-words text-ink-3"
+        >
+          {changeInWords(change, name)} ·{" "}
+          <time dateTime={change.at} title={fullTime(change.at)} className="whitespace-nowrap">
+            {shortTime(change.at)}
+          </time>
+        </li>
+      ))}
+    </ul>
+  );
+}
