@@ -28,6 +28,7 @@ const defaults = {
   searches_per_second: 10,
   search_burst: 30,
   backlog_bytes: 4_194_304,
+  backlog_total_bytes: 268_435_456,
   idle_seconds: 60,
   session_days: 90,
 };
@@ -261,6 +262,30 @@ describe.concurrent("a client that does not read", () => {
     const since_seq = seen.at(-1) ?? chat.seq;
     const missed = await bob.call("getUpdates", { chat_id: chat.id, since_seq, limit: 1 });
     expect(missed).toMatchObject({ messages: [{ seq: since_seq + 1 }] });
+  });
+
+  test("is cut off first when it is furthest behind and all together have too much", async () => {
+    await using server = await startServer(
+      limits({ messages_per_second: 0, backlog_total_bytes: 2_097_152 }),
+    );
+    const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
+    const [busy, quiet] = [await groupOf(alice, bob), await groupOf(alice, carol)];
+    // Both are on one node, whose memory it is about.
+    const node = nodesOf(server.url)[0] as string;
+    await using slowest = await RawSocket.connect({ url: node, token: bob.token });
+    await using slow = await RawSocket.connect({ url: node, token: carol.token });
+    for (const { tcp } of [slowest, slow]) tcp.pause();
+    await say(alice, quiet, LARGE);
+    for (let round = 0; (await openSockets(server.url)) > 1 && round < 60; round++) {
+      await Promise.all(Array.from({ length: 10 }, () => say(alice, busy, LARGE)));
+    }
+    for (const { tcp } of [slowest, slow]) tcp.resume();
+    await slowest.until(() => slowest.closed, "close");
+    await slow.until(() => slow.texts.length > 1, "what was sent meanwhile");
+    expect(slow.closed).toBeNull();
+    expect(server.output()).toContain("backlog_total_bytes exceeded");
+    const metrics = await (await fetch(`${node}/metrics`)).text();
+    expect(metrics).toMatch(/^parley_backlog_bytes \d+$/m);
   });
 
   test("is slowed down, not cut off, while it calls and does not read its replies", async () => {

@@ -437,7 +437,7 @@ export class RawSocket extends Listener implements AsyncDisposable {
   }
 
   /** Opens with a token, as clients do. */
-  static async connect({ url, token }: Person): Promise<RawSocket> {
+  static async connect({ url, token }: Pick<Person, "url" | "token">): Promise<RawSocket> {
     const self = await RawSocket.open(url, `/api/ws?token=${token}`);
     await self.until(() => self.texts.length > 0, "hello");
     return self;

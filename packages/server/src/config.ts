@@ -21,6 +21,7 @@ const defaultLimits = {
   searches_per_second: 10,
   search_burst: 30,
   backlog_bytes: 4_194_304,
+  backlog_total_bytes: 268_435_456,
   idle_seconds: 60,
   session_days: 90,
 };
@@ -40,6 +41,7 @@ const limitRanges: Record<keyof Limits, readonly [number, number]> = {
   searches_per_second: [0, 1_000_000],
   search_burst: [1, 1_000_000],
   backlog_bytes: [65_536, 1024 * 1024 * 1024],
+  backlog_total_bytes: [65_536, 1024 * 1024 * 1024 * 1024],
   idle_seconds: [1, 960],
   session_days: [1, 3650],
 };

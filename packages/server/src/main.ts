@@ -14,6 +14,7 @@ import { metrics as newMetrics } from "./observe/metrics.ts";
 import { securityLog } from "./observe/security-log.ts";
 import { type Bound, invoker, type Services } from "./operation.ts";
 import { handlers } from "./operations/index.ts";
+import { backlog } from "./realtime/backlog.ts";
 import type { Bus } from "./realtime/bus.ts";
 import { memoryBus } from "./realtime/bus-memory.ts";
 import { natsBus } from "./realtime/bus-nats.ts";
@@ -125,7 +126,16 @@ export async function start(config: Config): Promise<Running> {
   const vault = openVault(config);
   const { limits } = config;
   const socketCounts = newSocketCounts(cluster, limits.sockets_per_user);
-  const hub = newHub(bus, (topic, data) => server.publish(topic, data), socketCounts);
+  const unsent = backlog(
+    limits.backlog_total_bytes,
+    () => hub.clients(),
+    (bytes) => log.warn({ bytes }, "slow socket closed: backlog_total_bytes exceeded"),
+  );
+  const publish = (topic: string, data: string) => {
+    unsent.sent(data.length * server.subscriberCount(topic));
+    server.publish(topic, data);
+  };
+  const hub = newHub(bus, publish, socketCounts);
   const healing = heal(hub);
   const metrics = newMetrics();
   const security = securityLog(log);
@@ -144,6 +154,12 @@ export async function start(config: Config): Promise<Running> {
     loopLag(),
   );
   metrics.watch("parley_sockets", "gauge", "Open sockets.", hub.size);
+  metrics.watch(
+    "parley_backlog_bytes",
+    "gauge",
+    "Bytes sent to sockets that their clients have not read.",
+    unsent.total,
+  );
 
   const services: Services = {
     config,
@@ -194,7 +210,7 @@ export async function start(config: Config): Promise<Running> {
     ...byName,
     ...handlers.map((bound) => [bound.contract.socket, bound] as const),
   ]);
-  const sockets = socketTransport(services, invoker(byEitherName, services));
+  const sockets = socketTransport(services, invoker(byEitherName, services), unsent);
   const http = httpTransport({
     services,
     invoke: invoker(byName, services),

@@ -68,6 +68,7 @@ test("without any settings the service runs as the contract says", () => {
     searches_per_second: 10,
     search_burst: 30,
     backlog_bytes: 4_194_304,
+    backlog_total_bytes: 268_435_456,
     idle_seconds: 60,
     session_days: 90,
   });

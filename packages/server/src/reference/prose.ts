@@ -89,6 +89,8 @@ export const limitMeanings: Record<keyof Limits, string> = {
   searches_per_second: "Searches a user makes per second. 0 lifts it.",
   search_burst: "Searches a user makes at once after a pause.",
   backlog_bytes: "Bytes a client leaves unread until it is cut off.",
+  backlog_total_bytes:
+    "Bytes all clients of a node leave unread until those furthest behind are cut off.",
   idle_seconds: "Seconds a socket is kept that does not answer pings.",
   session_days: "Days after which a session ends, however much it is used.",
 };

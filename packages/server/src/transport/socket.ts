@@ -9,6 +9,7 @@ import type { ServerWebSocket, WebSocketHandler } from "bun";
 import { publicAccount } from "../account.ts";
 import { Failure, forbidden, rateLimited } from "../failure.ts";
 import type { Caller, Invoke, Origin, Services } from "../operation.ts";
+import type { Backlog } from "../realtime/backlog.ts";
 import type { Client, Person } from "../realtime/hub.ts";
 import type { Authenticated } from "../security/authenticate.ts";
 import { sessionEnd } from "../security/tokens.ts";
@@ -33,9 +34,13 @@ export interface SocketTransport {
 
 type Upgrader = (request: Request, data: Connection) => boolean;
 
-export function socketTransport(services: Services, invoke: Invoke): SocketTransport {
+export function socketTransport(
+  services: Services,
+  invoke: Invoke,
+  backlog: Backlog,
+): SocketTransport {
   const { config, authenticator, hub } = services;
-  const shared: Shared = { services, invoke };
+  const shared: Shared = { services, invoke, backlog };
   const sweeper = setInterval(() => sweep(services), SWEEP_MS);
 
   return {
@@ -74,6 +79,7 @@ export function socketTransport(services: Services, invoke: Invoke): SocketTrans
 interface Shared {
   services: Services;
   invoke: Invoke;
+  backlog: Backlog;
 }
 
 /** One client's socket: its place in the hub, its calls, its replies. */
@@ -91,6 +97,7 @@ class Connection implements Client {
   private waiting: (string | Buffer)[] | null = [];
   private calls = 0;
   private outbox: string[] = [];
+  private outboxBytes = 0;
   private ended = false;
   /** The last call without an id: the next begins when it has its reply. */
   private lane: Promise<void> | null = null;
@@ -155,8 +162,19 @@ class Connection implements Client {
     });
   }
 
+  backlog(): number {
+    return (this.socket?.getBufferedAmount() ?? 0) + this.outboxBytes;
+  }
+
+  cutOff(): void {
+    this.ended = true;
+    this.socket?.terminate();
+  }
+
   closed(): void {
     this.socket = null;
+    this.outbox = [];
+    this.outboxBytes = 0;
     this.waiting = null;
     if (this.person) this.shared.services.hub.leave(this.person, this);
   }
@@ -238,14 +256,20 @@ class Connection implements Client {
 
   /** Replies that come in the same turn leave together, and no faster than the client reads. */
   private reply(id: FrameId | undefined, failure: Failure | undefined, result?: unknown): void {
-    this.outbox.push(JSON.stringify(envelope(id, failure, result)));
+    if (!this.socket) return;
+    const text = JSON.stringify(envelope(id, failure, result));
+    this.outbox.push(text);
+    this.outboxBytes += text.length;
+    this.shared.backlog.sent(text.length);
     if (this.outbox.length === 1) queueMicrotask(() => this.flush());
   }
 
   private flush(most = REPLY_BACKLOG): void {
     this.socket?.cork((socket) => {
       while (this.outbox.length > 0 && socket.getBufferedAmount() <= most) {
-        socket.send(this.outbox.shift() as string);
+        const text = this.outbox.shift() as string;
+        this.outboxBytes -= text.length;
+        socket.send(text);
       }
     });
     if (this.waiting) this.pump();

@@ -27,6 +27,12 @@ export class FakeClient implements Client {
   subscribe = (topic: string) => void this.topics.add(topic);
   unsubscribe = (topic: string) => void this.topics.delete(topic);
   isSubscribed = (topic: string) => this.topics.has(topic);
+  backlog(): number {
+    return 0;
+  }
+
+  cutOff(): void {}
+
   close(code: number, reason: string) {
     this.closed.push({ code, reason });
     this.onClose();
