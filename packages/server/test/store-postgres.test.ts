@@ -212,6 +212,9 @@ describe("a restore from a backup", () => {
     appendFileSync(join(own.data, "postgresql.conf"), "restore_command = 'false'\n");
     writeFileSync(join(own.data, "recovery.signal"), "");
     await own.start();
+    // It answers before the recovery has ended, and is read-only until then.
+    const recovering = "SELECT pg_is_in_recovery() AS yes";
+    while ((await execute(own.url, recovering))[0]?.yes) await Bun.sleep(50);
     expect(await historyOf(own.url)).not.toBe(before);
   });
 
