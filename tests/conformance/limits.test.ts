@@ -186,6 +186,19 @@ describe.concurrent("in the course of time", () => {
     30_000,
   );
 
+  test("component actions count as messages", async () => {
+    await using server = await startServer(rates);
+    const node = nodesOf(server.url).at(-1) as string;
+    const [alice, bob] = await people(node, "alice", "bob");
+    const chat = await groupOf(alice, bob);
+    const { id } = await say(bob, chat, "hello");
+    const press = { chat_id: chat.id, message_id: id, action: "refresh" };
+    const { failed } = await exhaust(() => alice.call("sendComponentAction", press));
+    expect(failed.code).toBe("rate_limited");
+    expect((await failure(say(alice, chat, "hello"))).code).toBe("rate_limited");
+    expect(await alice.call("getMe")).toEqual(alice.account);
+  });
+
   test("so are searches, which have a rate of their own", async () => {
     await using server = await startServer(limits({ searches_per_second: 1, search_burst: 2 }));
     const person = await signUp(server.url);

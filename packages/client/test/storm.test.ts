@@ -73,7 +73,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     ...["read", "title", "add", "remove", "leave", "name", "open", "older", "typing"],
     ...["around", "around", "aside", "aside", "closeAside"],
     ...["away", "awayEdit", "awayRead", "awayHide", "awayReact", "awayDelete"],
-    ...["ask", "ask", "brake"],
+    ...["ask", "ask", "brake", "press", "mode"],
     ...["cut", "cut", "cutLater", "cutLater", "refuse", "allow", "delay", "breathe", "breathe"],
     ...["restart", "restart"],
   ),
@@ -110,6 +110,17 @@ function perform(chats: string[], seats: Seat[], step: Step): unknown {
     read: () => model.markRead(chat_id),
     ask: () => model.send(chat_id, `buy @${crowd[0]?.username}:claude`),
     brake: () => client.stopChatAgents({ chat_id }),
+    press: () => {
+      const component = items.findLast(({ content }) => content.includes("<button"));
+      const action = /<button action="([^"]+)"/.exec(component?.content ?? "")?.[1] ?? "refresh";
+      const id = component?.id ?? message_id;
+      return client.sendComponentAction({ chat_id, message_id: id, action });
+    },
+    mode: async () => {
+      const agent = { chat_id, agent_username: `${person.username}:gpt` };
+      await client.addGroupAgent({ ...agent, always_on: true });
+      await client.setGroupAgentMode({ ...agent, always_on: false });
+    },
     title: () => client.setChatTitle({ chat_id, title: text }),
     add: () => client.addChatMembers({ chat_id, usernames: [username] }),
     remove: () => client.removeChatMember({ chat_id, username }),
