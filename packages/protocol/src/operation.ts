@@ -21,7 +21,7 @@ export interface Operation<
   /** Public operations need no access token. */
   readonly access: "public" | "session";
   /** Which of the caller's rates it is counted against. */
-  readonly rate: "messages" | "operations" | "searches" | "key_tests";
+  readonly rate: "messages" | "operations" | "searches";
 }
 
 export const commonErrors = [
@@ -39,7 +39,7 @@ type Declaration<Name extends string, Input, Output> = {
   output?: Output;
   errors?: readonly ErrorCode[];
   access?: "public";
-  rate?: "messages" | "searches" | "key_tests";
+  rate?: "messages" | "searches";
 };
 
 const nothing = z.object({});

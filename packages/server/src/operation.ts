@@ -32,6 +32,8 @@ export interface Services {
   vault: Vault;
   rates: Record<Operation["rate"], Throttle>;
   keyTester: KeyTester;
+  /** Calls to providers that test a key, by account. */
+  keyTests: Throttle;
   signInGuard: SignInGuard;
   /** Sign-ups by network. */
   signUps: Throttle;

@@ -53,7 +53,6 @@ export const testAgentKey = operation({
   }),
   output: KeyTest,
   errors: ["not_found"],
-  rate: "key_tests",
 });
 
 export const setAgentProfile = operation({

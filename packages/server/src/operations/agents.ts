@@ -44,8 +44,9 @@ const removeAgentKey = bind(operations.removeAgentKey, async (context, { provide
 });
 
 const testAgentKey = bind(operations.testAgentKey, async (context, { provider, api_key }) => {
-  const { store, caller, config, keyTester } = context;
+  const { store, caller, config, keyTester, keyTests } = context;
   const agent = await store.read((tx) => ownAgent(tx, config, caller, provider));
+  keyTests.take(`${caller.account.id}`);
   const tested = await keyTester.test(agent, api_key);
   recordKey(context, "agent_key_tested", { provider, works: tested.works });
   return tested;
