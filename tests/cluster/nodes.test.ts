@@ -298,8 +298,6 @@ describe("while PostgreSQL is away", () => {
     const call = await scene.stage.next(keys.claude);
     await call.says("One ");
     await heard(listener, message, 4);
-    // What is streamed does not wait for the disk; what comes after it and does takes it along.
-    await say(bob, chat, "Go on.");
     await postgres.kill();
     await call.says("two ");
     const send = { chat_id: chat.id, content: "anybody there?", client_msg_id: "only" };

@@ -252,7 +252,9 @@ describe("a turn that cannot succeed", () => {
       expect(final.content).toBe(final.turn?.error?.message ?? "");
       expect(stage.calls(key)).toHaveLength(calls);
       expect(receipt.tries).toBe(calls);
-      expect(socket.eventsNamed("events.messageDelta")).toEqual([]);
+      expect(socket.eventsNamed("events.messageDelta").map(({ params }) => params)).toEqual([
+        { id: final.id, delta: final.content, offset: Buffer.byteLength(final.content) },
+      ]);
       expect(JSON.stringify(socket.events)).not.toContain(raw);
       expect(JSON.stringify(socket.events)).not.toContain(key);
     });

@@ -51,6 +51,8 @@ describe.each(["claude", "gpt"])("a turn of %s on the wire", (provider) => {
       finalized_at: null,
       reactions: [],
       mentions: [],
+      action: null,
+      uses: [],
       turn: {
         status: "streaming",
         triggered_by: trigger.id,

@@ -291,6 +291,7 @@ export class Socket extends Listener implements AsyncDisposable {
   readonly replies: Reply[] = [];
   closed: { code: number; reason: string } | null = null;
   private calls = 0;
+  private readonly answers = new AnswerCheck();
   /** The server, and which of its nodes this leads to. */
   private readonly place: { url: string; node: string };
 
@@ -318,6 +319,7 @@ export class Socket extends Listener implements AsyncDisposable {
     if ("method" in frame) {
       exactly(events[frame.method].params, frame.params);
       this.events.push(frame);
+      this.answers.see(frame);
     } else {
       this.replies.push(frame);
     }
@@ -393,6 +395,50 @@ export class Socket extends Listener implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.closed) await this.close();
+    this.answers.verify();
+  }
+}
+
+/**
+ * Checks what the contract promises of every turn, whatever the test is about: the deltas that a
+ * client hears, put together as they come, are byte for byte the final content.
+ */
+class AnswerCheck {
+  /** By message: what its deltas make up so far. Null once it is final. */
+  private readonly known = new Map<string, { text: string; bytes: number } | null>();
+  private readonly faults: string[] = [];
+
+  see(frame: EventFrame): void {
+    if (frame.method === "events.messageNew" && frame.params.finalized_at === null) {
+      const { id, content } = frame.params;
+      this.known.set(id, { text: content, bytes: Buffer.byteLength(content) });
+    } else if (frame.method === "events.messageDelta") this.append(frame.params);
+    else if (frame.method === "events.messageComplete") this.complete(frame.params);
+  }
+
+  private append({ id, delta, offset }: EventFrame<"events.messageDelta">["params"]): void {
+    const answer = this.known.get(id);
+    // Of an answer that was under way before this socket opened only the rest is heard.
+    if (answer === undefined) return;
+    if (answer === null) {
+      this.faults.push(`${id} is final, and a delta up to ${offset} follows`);
+      return;
+    }
+    answer.text += delta;
+    answer.bytes += Buffer.byteLength(delta);
+    if (answer.bytes === offset) return;
+    this.faults.push(`${id} has ${answer.bytes} bytes with a delta that says ${offset}`);
+  }
+
+  private complete({ id, content }: Message): void {
+    const answer = this.known.get(id);
+    this.known.set(id, null);
+    if (!answer || answer.text === content) return;
+    this.faults.push(`the deltas of ${id} are «${answer.text}», and its content is «${content}»`);
+  }
+
+  verify(): void {
+    if (this.faults.length > 0) throw new Error(this.faults.join("; "));
   }
 }
 

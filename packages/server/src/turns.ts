@@ -1,5 +1,5 @@
 import type { EventFrame, Message, Turn } from "@parley/protocol";
-import { counted } from "./announcement.ts";
+import { type Announcement, counted } from "./announcement.ts";
 import { mentionsIn } from "./mentions.ts";
 import { estimateTokens } from "./rules/context.ts";
 import { dispatch } from "./rules/dispatch.ts";
@@ -89,7 +89,7 @@ export async function beginTurn(
 
 export interface Ending {
   status: FinishedTurn["status"];
-  /** All that was streamed, from whoever knows; otherwise what is stored of it. */
+  /** The full streamed text if the caller has it; otherwise it is read from the stored chunks. */
   content?: string;
   error?: Turn["error"];
   usage?: Turn["usage"];
@@ -109,10 +109,13 @@ export async function endTurn(
   if (turn?.status !== "running" || turn.message_id === null || turn.message_uuid === null) return;
   if (runner !== undefined && turn.node !== runner) return;
   const { status, error = null } = ending;
-  const streamed = ending.content ?? (await tx.streamed(turn.message_id));
+  const stored = await tx.streamed(turn.message_id);
+  const streamed = ending.content ?? stored;
   const usage = ending.usage ?? estimatedUsage(turn, streamed, status);
   const content = streamed === "" && error ? error.message : streamed;
   const mentions = streamed === "" ? [] : await mentionsIn(tx, streamed, turn.conversation_id);
+  const unsent = content.startsWith(stored) ? content.slice(stored.length) : "";
+  if (unsent !== "") tx.emit(deltaOf(turn, unsent, Buffer.byteLength(content)));
   const at = Date.now();
   const seq = await tx.finishTurn(turn, { status, content, mentions, error, usage, at });
   const [message] = await tx.messageViews([turn.message_uuid], NOBODY);
@@ -146,6 +149,16 @@ export async function stopTurns(
   await tx.dropTurns(waiting.map(({ id }) => id));
   return { stopped: running.length, cancelled: waiting.length };
 }
+
+/** A piece of an answer; `offset` is the length of the message in bytes with it. */
+export const deltaOf = (
+  { message_uuid, conversation_uuid }: TurnRecord,
+  delta: string,
+  offset: number,
+): Announcement => ({
+  frame: { method: "events.messageDelta", params: { id: message_uuid ?? "", delta, offset } },
+  to: { conversation: conversation_uuid },
+});
 
 /** Broadcasts show nobody's own reactions. */
 const NOBODY = -1;

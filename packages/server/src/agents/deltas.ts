@@ -1,4 +1,5 @@
-import type { NewChunk, Store, TurnRecord, WriteTx } from "../store/store.ts";
+import type { NewChunk, Store, TurnRecord } from "../store/store.ts";
+import { deltaOf } from "../turns.ts";
 
 /** What streams fast is gathered for so long before it is stored and sent. */
 const GATHER_MS = 25;
@@ -171,20 +172,11 @@ async function keep(store: Store, node: string, taken: readonly Taken[]): Promis
   const ended = await store.note(async (tx) => {
     const gone = new Set(await tx.appendChunks(node, chunks));
     for (const [place, { stream }] of taken.entries()) {
-      if (!gone.has(stream.turn.id)) announce(tx, stream.turn, chunks[place] as NewChunk);
+      const { text, offset } = chunks[place] as NewChunk;
+      if (!gone.has(stream.turn.id)) tx.emit(deltaOf(stream.turn, text, offset));
     }
     return taken.filter(({ stream }) => gone.has(stream.turn.id));
   });
   // Somebody has ended these turns: their providers need not go on.
   for (const { stream } of ended) stream.call.abort();
-}
-
-function announce(tx: WriteTx, turn: TurnRecord, { text, offset }: NewChunk): void {
-  tx.emit({
-    frame: {
-      method: "events.messageDelta",
-      params: { id: turn.message_uuid ?? "", delta: text, offset },
-    },
-    to: { conversation: turn.conversation_uuid },
-  });
 }

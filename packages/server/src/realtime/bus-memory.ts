@@ -1,10 +1,12 @@
 import type { Bus, Interest, Packet } from "./bus.ts";
+import { streams } from "./streams.ts";
 
 /** One node alone: what is published is delivered here, at once, and nothing is missed. */
 export function memoryBus(): Bus {
   let listener: (packet: Packet) => void = () => {};
+  const answers = streams({ deliver: (packet) => listener(packet) });
   return {
-    publish: (packet) => listener(packet),
+    publish: (packet) => (packet.kind === "event" ? answers.receive(packet) : listener(packet)),
     onPacket: (handler) => {
       listener = handler;
     },

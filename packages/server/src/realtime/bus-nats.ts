@@ -12,6 +12,7 @@ import type {
 } from "./bus.ts";
 import { type NatsOptions, natsLink } from "./nats-link.ts";
 import { type SequencerOptions, sequencer } from "./sequence.ts";
+import { streams } from "./streams.ts";
 import {
   decodeEvent,
   decodeNodeMessage,
@@ -51,8 +52,6 @@ export function natsBus(options: NatsBusOptions): NatsBus {
   const people = new Set<string>();
   /** Which changes that no counter counts were delivered here lately, and to whom. */
   const delivered = new Set<string>();
-  /** Messages that were ended lately. */
-  const ended = new Set<string>();
   /** Such changes that have come since the store is being asked for those that were missed. */
   let meanwhile: EventPacket[] | null = null;
   let hasUnsaid = false;
@@ -68,21 +67,22 @@ export function natsBus(options: NatsBusOptions): NatsBus {
   const order = sequencer({
     ...options,
     deliver(packet) {
-      if (isLate(packet)) return;
       remember(packet);
-      hand(packet);
+      answers.receive(packet);
     },
-    lost: (conversation) => hand({ kind: "events_lost", conversation }),
+    lost(conversation) {
+      answers.forget(conversation);
+      hand({ kind: "events_lost", conversation });
+    },
   });
-
-  /** Another node may have ended a message before this word of it was told: the end has it. */
-  function isLate({ of, at }: EventPacket): boolean {
-    if (of === undefined) return false;
-    if (!at) return ended.has(of);
-    ended.add(of);
-    forgetOldest(ended);
-    return false;
-  }
+  const answers = streams({
+    deliver: hand,
+    read: (message) =>
+      options.events.messageText(message).catch((error) => {
+        log.warn({ err: error, message }, "missing deltas could not be read");
+        return null;
+      }),
+  });
 
   /** Those here who hear of a change that no counter counts, each named with it. */
   function hearers({ id, to }: EventPacket): string[] {
@@ -173,6 +173,7 @@ export function natsBus(options: NatsBusOptions): NatsBus {
     known.end();
     followed.delete(conversation);
     order.close(conversation);
+    answers.forget(conversation);
   }
 
   function interest(username: string): Interest {

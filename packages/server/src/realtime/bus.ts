@@ -11,8 +11,8 @@ export interface EventPacket {
   at?: EventPlace | undefined;
   /** Tells apart changes that no counter counts. */
   id?: string | undefined;
-  /** The message that it adds to or, if it is counted, that it ends. */
-  of?: string | undefined;
+  /** Which bytes of a streaming message it brings, and whether they are the last. */
+  stream?: StreamPart | undefined;
   /** No client of this account gets it. */
   exceptUser?: string | undefined;
   exceptSocket?: string | undefined;
@@ -20,6 +20,14 @@ export interface EventPacket {
   leaves?: Membership | undefined;
   /** An account that goes by a new name from here on. */
   account?: Account | undefined;
+}
+
+/** A part of a streaming message: its placeholder (no bytes), a delta, or its end (all bytes). */
+export interface StreamPart {
+  message: string;
+  from: number;
+  to: number;
+  ends: boolean;
 }
 
 /** What travels between nodes: an event, or a change that concerns live sockets or running turns. */
@@ -127,6 +135,8 @@ export interface EventLog {
   uncountedSince(since: number): Promise<readonly Announcement[] | null>;
   /** Which of these sessions have ended. */
   endedSessions(ids: readonly string[]): Promise<readonly string[]>;
+  /** The text of a message, as far as it has streamed; null when there is no such message. */
+  messageText(message: string): Promise<string | null>;
   /** What a new member is told. */
   sharedConversation(conversation: string): Promise<SharedConversation | null>;
 }

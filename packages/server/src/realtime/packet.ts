@@ -1,5 +1,6 @@
+import type { EventFrame } from "@parley/protocol";
 import type { Announcement } from "../announcement.ts";
-import type { EventPacket, Packet } from "./bus.ts";
+import type { EventPacket, Packet, StreamPart } from "./bus.ts";
 
 type EventAnnouncement = Extract<Announcement, { frame: unknown }>;
 
@@ -7,13 +8,24 @@ export const eventPacket = ({ frame, ...rest }: EventAnnouncement): EventPacket 
   kind: "event",
   data: JSON.stringify(frame),
   at: frame.at,
-  of:
-    frame.method === "events.messageDelta" || frame.method === "events.messageComplete"
-      ? frame.params.id
-      : undefined,
+  stream: streamPart(frame),
   account: frame.method === "events.accountUpdated" ? frame.params : undefined,
   ...rest,
 });
+
+function streamPart({ method, params }: EventFrame): StreamPart | undefined {
+  if (method === "events.messageNew" && params.finalized_at === null) {
+    return { message: params.id, from: 0, to: 0, ends: false };
+  }
+  if (method === "events.messageDelta") {
+    const { id, delta, offset } = params;
+    return { message: id, from: offset - Buffer.byteLength(delta), to: offset, ends: false };
+  }
+  if (method === "events.messageComplete") {
+    return { message: params.id, from: 0, to: Buffer.byteLength(params.content), ends: true };
+  }
+  return undefined;
+}
 
 export function packetOf(announcement: Announcement): Packet {
   if ("endedSession" in announcement) {

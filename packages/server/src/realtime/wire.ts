@@ -8,7 +8,14 @@ const Members = z.object({ conversation: z.string(), users: z.array(z.string()) 
 const Header = z.object({
   at: z.object({ conversation_id: z.string(), seq: z.int().nonnegative() }).optional(),
   id: z.string().optional(),
-  of: z.string().optional(),
+  stream: z
+    .object({
+      message: z.string(),
+      from: z.int().nonnegative(),
+      to: z.int().nonnegative(),
+      ends: z.boolean(),
+    })
+    .optional(),
   exceptUser: z.string().optional(),
   exceptSocket: z.string().optional(),
   joins: Members.optional(),

@@ -30,8 +30,8 @@ export interface Store {
   read<Result>(unit: (tx: ReadTx) => Awaitable<Result>): Promise<Result>;
   write<Result>(unit: (tx: WriteTx) => Awaitable<Result>): Promise<Result>;
   /**
-   * A unit that does not wait for the disk: for what passes by and is stored only in case. What it
-   * did survives the end of the process, but perhaps not a power cut.
+   * A unit that does not wait for the disk of this machine: for what passes by and is stored only in
+   * case. What it did survives the end of this process, and whatever befalls a store elsewhere.
    */
   note<Result>(unit: (tx: WriteTx) => Awaitable<Result>): Promise<Result>;
   /** Messages the viewer can see whose text matches, newest first. */
@@ -69,6 +69,8 @@ export interface SharedStore extends Store {
    * there are too many or they are no longer kept.
    */
   uncountedSince(since: number): Promise<readonly Announcement[] | null>;
+  /** The text of a message, as far as it has streamed; null when there is no such message. */
+  messageText(message: string): Promise<string | null>;
   /** What a new member is told of a conversation. */
   sharedConversation(conversation: string): Promise<SharedConversation | null>;
 }

@@ -50,11 +50,15 @@ export class Ledger implements EventLog {
   }
 
   /** Commits that a message is whole. */
-  complete(conversation: string, id: string): Announcement {
-    const message = { id } as EventParams<"events.messageComplete">;
+  complete(conversation: string, id: string, content = ""): Announcement {
+    const message = { id, content } as EventParams<"events.messageComplete">;
     return this.commit(conversation, (seq) =>
       counted("events.messageComplete", message, conversation, seq),
     );
+  }
+
+  async messageText(): Promise<null> {
+    return null;
   }
 
   /** Commits that somebody joins: the others hear of a change, the newcomer of the conversation. */

@@ -1,5 +1,6 @@
 import type { SQL } from "bun";
 import type { Announcement } from "../../announcement.ts";
+import { NOBODY } from "../rows.ts";
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
@@ -98,7 +99,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const noting = writeLane({
     sessions: sessions(pool, SESSIONS.note),
     patientSessions: sessions(pool, SESSIONS.patientNote),
-    begin: "BEGIN; SET LOCAL synchronous_commit = off",
+    begin: "BEGIN",
     committed,
   });
   const on = <Result>(lane: Lane, work: (unit: Unit) => Result | Promise<Result>) =>
@@ -125,6 +126,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     changedSince: (ids, since) => on(reading, (run) => changedSince(run, ids, since)),
     uncountedSince: (since) => on(reading, (run) => uncountedSince(run, since)),
     endedSessions: (ids) => on(reading, (run) => endedSessions(run, ids)),
+    messageText: (uuid) =>
+      on(reading, async (run) => {
+        const [message] = await messageReads.messageViews(run, [uuid], NOBODY);
+        return message?.content ?? null;
+      }),
     sharedConversation: (uuid) =>
       on(reading, async (run) => {
         const id = await conversationId(run, uuid);
