@@ -189,3 +189,65 @@ test("where a name alone could deceive, the username stands beside it", async ()
   expect(await list.getByText(`@${carol.username}`).count()).toBe(0);
   expect(visit.problems()).toEqual([]);
 });
+
+test("names that differ only at their end can be told apart in the list", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  const region = "Quarterly planning for the whole of the northern region and its neighbours";
+  for (const part of ["design", "engineering"]) {
+    await ada.call("startChat", { usernames: [bob.username], title: `${region}: ${part}` });
+  }
+  await using visit = await house().visit(ada);
+  const { page } = visit;
+  const list = page.getByRole("navigation", { name: "Conversation list" });
+  await list.getByRole("link", { name: `${region}: design` }).waitFor();
+  for (const part of ["design", "engineering"]) {
+    const row = list.getByRole("link", { name: `${region}: ${part}` });
+    const end = row.getByText(new RegExp(`… .*${part}$`));
+    const [outer, inner] = [await row.boundingBox(), await end.boundingBox()];
+    if (!outer || !inner) throw new Error("the row is not in sight");
+    expect(inner.x + inner.width).toBeLessThanOrEqual(outer.x + outer.width);
+    expect(inner.height).toBeLessThanOrEqual(60);
+  }
+  expect(visit.problems()).toEqual([]);
+});
+
+test("in a short window a dialog scrolls, its button stays in sight, and rings are whole", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  const chat = await groupOf(ada, bob);
+  const short = { viewport: { width: 900, height: 320 } };
+  await using visit = await house().visit(ada, { path: `/c/${chat.id}`, ...short });
+  const { page } = visit;
+  await page.getByRole("button", { name: "New conversation" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("option").first().waitFor();
+  const button = await dialog.getByRole("button", { name: "Start conversation" }).boundingBox();
+  expect((button?.y ?? 999) + (button?.height ?? 0)).toBeLessThanOrEqual(320);
+  await dialog.getByLabel("Title").scrollIntoViewIfNeeded();
+  await dialog.getByLabel("Title").fill("It can be reached");
+
+  const clipped = await dialog.getByRole("combobox").evaluate((field) => {
+    const ring = field.parentElement as HTMLElement;
+    field.focus();
+    let box = ring.parentElement;
+    while (box && getComputedStyle(box).overflowY === "visible") box = box.parentElement;
+    const { outlineWidth, outlineOffset } = getComputedStyle(ring);
+    const reach = Number.parseFloat(outlineWidth) + Number.parseFloat(outlineOffset);
+    box?.scrollTo(0, 0);
+    return ring.getBoundingClientRect().top - reach < (box?.getBoundingClientRect().top ?? 0);
+  });
+  expect(clipped).toBe(false);
+  await page.keyboard.press("Escape");
+
+  await page.getByRole("button", { name: "Members and agents" }).click();
+  await page.getByRole("button", { name: "Leave group" }).click();
+  const stay = await page.getByRole("button", { name: "Stay" }).boundingBox();
+  expect((stay?.y ?? 999) + (stay?.height ?? 0)).toBeLessThanOrEqual(320);
+  await page.keyboard.press("Escape");
+  await page.setViewportSize({ width: 900, height: 200 });
+  await page.getByRole("button", { name: "Menu", exact: true }).click();
+  const last = page.getByRole("menuitem", { name: "Sign out" });
+  await last.scrollIntoViewIfNeeded();
+  const box = await last.boundingBox();
+  expect((box?.y ?? 999) + (box?.height ?? 0)).toBeLessThanOrEqual(200);
+  expect(visit.problems()).toEqual([]);
+});

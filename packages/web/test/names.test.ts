@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { mistakable, shapeOf } from "../src/lib/lookalikes.ts";
-import { nameOf } from "../src/lib/names.ts";
+import { bothEnds, nameOf } from "../src/lib/names.ts";
 
 const agent = (username: string, display_name: string) =>
   ({ username, kind: "agent", display_name }) as const;
@@ -21,6 +21,14 @@ describe("the name of an agent", () => {
     const person = { username: "claude", kind: "human", display_name: "Ada's Claude" } as const;
     expect(nameOf(person)).toBe("Ada's Claude");
   });
+});
+
+test("a long name keeps both of its ends", () => {
+  const region = "Quarterly planning for the northern region";
+  expect(bothEnds("Compiler design", 42)).toBe("Compiler design");
+  expect(bothEnds(`${region}: design`, 42)).toBe("Quarterly planning … region: design");
+  expect(bothEnds(`${region}: engineering`, 42)).toBe("Quarterly planning … engineering");
+  expect(bothEnds("x".repeat(100), 42).length).toBeLessThanOrEqual(42);
 });
 
 describe("names that can be mistaken for each other", () => {

@@ -1,6 +1,7 @@
 import { useClient } from "@parley/client/react";
 import type { AgentProfile } from "@parley/protocol";
 import { useAction } from "../lib/action.ts";
+import { nameOf } from "../lib/names.ts";
 import { Field, TextField } from "../ui/Field.tsx";
 import { Form } from "../ui/Form.tsx";
 import { SaveRow } from "./SaveRow.tsx";
@@ -8,6 +9,7 @@ import { SaveRow } from "./SaveRow.tsx";
 export function ProfileForm({ agent }: { agent: AgentProfile }) {
   const client = useClient();
   const action = useAction();
+  const name = nameOf({ ...agent, kind: "agent" });
   return (
     <Form
       error={action.error}
@@ -16,7 +18,7 @@ export function ProfileForm({ agent }: { agent: AgentProfile }) {
         void action.run(async () => {
           await client.setAgentProfile({
             provider: agent.provider,
-            display_name: text("display_name"),
+            ...(text("display_name") !== name && { display_name: text("display_name") }),
             model: text("model") || null,
             instructions: text("instructions") || null,
           });
@@ -25,13 +27,7 @@ export function ProfileForm({ agent }: { agent: AgentProfile }) {
       }
     >
       <div className="grid gap-4 sm:grid-cols-2">
-        <TextField
-          label="Name"
-          name="display_name"
-          defaultValue={agent.display_name}
-          required
-          maxLength={64}
-        />
+        <TextField label="Name" name="display_name" defaultValue={name} required maxLength={64} />
         <TextField
           label="Model"
           name="model"

@@ -9,7 +9,8 @@ export function others(chat: LocalChat, me: Account): Account[] {
 
 export function chatTitle(chat: LocalChat, me: Account): string {
   if (chat.title) return chat.title;
-  const names = others(chat, me).map(nameOf);
+  const all = others(chat, me);
+  const names = all.map(all.length === 1 ? nameOf : shortName);
   const rest = chat.participant_count - 1 - 3;
   return chat.kind === "direct" || names.length <= 3
     ? names.join(", ")
@@ -33,6 +34,26 @@ export function nameOf({ kind, username, display_name }: Account): string {
 const plain = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 
 export const firstName = (name: string) => name.split(" ")[0] ?? name;
+
+/** What people call each other. */
+export const shortName = (account: Account) =>
+  account.kind === "agent" ? nameOf(account) : firstName(account.display_name);
+
+/** Both ends of a long name: what tells similar ones apart is often the last word. */
+export function bothEnds(name: string, most: number): string {
+  const letters = Array.from(name);
+  if (letters.length <= most) return name;
+  const half = Math.floor((most - 3) / 2);
+  const head = letters
+    .slice(0, half)
+    .join("")
+    .replace(/(?<=\S{3})\s+\S*$/u, "");
+  const tail = letters
+    .slice(-half)
+    .join("")
+    .replace(/^\S*\s+(?=\S{3})/u, "");
+  return `${head} … ${tail}`;
+}
 
 export const ownerOf = (username: string) => username.split(":")[0] ?? username;
 export const providerOf = (username: string) => username.split(":")[1] ?? "";

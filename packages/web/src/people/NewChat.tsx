@@ -1,12 +1,12 @@
 import { useClient } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
-import { type FormEvent, useState } from "react";
-import { useAction, wordsFor } from "../lib/action.ts";
+import { useState } from "react";
+import { useAction } from "../lib/action.ts";
 import { chatPath, navigate } from "../lib/router.ts";
 import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { TextField } from "../ui/Field.tsx";
-import { Notice } from "../ui/Notice.tsx";
+import { Form, FormProblem } from "../ui/Form.tsx";
 import { PeoplePicker } from "./PeoplePicker.tsx";
 
 /** One other participant makes a direct conversation, several or a title make a group. */
@@ -16,32 +16,35 @@ export function NewChat({ onClose }: { onClose: () => void }) {
   const [chosen, setChosen] = useState<Account[]>([]);
   const [title, setTitle] = useState("");
   const group = chosen.length > 1 || title.trim() !== "";
-  const start = async (event: FormEvent) => {
-    event.preventDefault();
-    await run(async () => {
+  const start = () =>
+    void run(async () => {
       const usernames = chosen.map(({ username }) => username);
       const named = title.trim() === "" ? {} : { title: title.trim() };
       const chat = await client.startChat({ usernames, ...named });
       onClose();
       navigate(chatPath(chat.id));
     });
-  };
   return (
     <Dialog title="New conversation" onClose={onClose}>
-      <form onSubmit={start} className="flex min-h-0 flex-col gap-4 overflow-y-auto px-5 pb-5">
-        <PeoplePicker chosen={chosen} onChange={setChosen} />
-        <TextField
-          label="Title"
-          hint={group ? "Everyone in the group sees it." : "Optional: a title makes it a group."}
-          value={title}
-          maxLength={128}
-          onChange={(event) => setTitle(event.target.value)}
-        />
-        {error !== null && <Notice tone="danger">{wordsFor(error)}</Notice>}
-        <Button type="submit" look="primary" busy={busy} disabled={chosen.length === 0}>
-          {group ? "Create group" : "Start conversation"}
-        </Button>
-      </form>
+      <Form error={error} onSubmit={start} className="flex min-h-0 flex-col">
+        <div className="flex min-h-0 flex-col gap-4 overflow-y-auto px-5 pb-4">
+          <PeoplePicker chosen={chosen} onChange={setChosen} />
+          <TextField
+            label="Title"
+            name="title"
+            hint={group ? "Everyone in the group sees it." : "Optional: a title makes it a group."}
+            value={title}
+            maxLength={128}
+            onChange={(event) => setTitle(event.target.value)}
+          />
+          <FormProblem />
+        </div>
+        <div className="flex flex-col px-5 pt-1 pb-5">
+          <Button type="submit" look="primary" busy={busy} disabled={chosen.length === 0}>
+            {group ? "Create group" : "Start conversation"}
+          </Button>
+        </div>
+      </Form>
     </Dialog>
   );
 }

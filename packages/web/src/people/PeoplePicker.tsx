@@ -79,7 +79,7 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
 
   return (
     <div className="flex shrink-0 flex-col gap-2">
-      <div className="flex flex-wrap items-center gap-1.5 rounded-md border border-edge bg-surface p-1.5 focus-within:outline-2 focus-within:outline-accent">
+      <div className="flex flex-wrap items-center gap-1.5 rounded-md border border-edge bg-surface p-1.5 focus-within:outline-2 focus-within:outline-offset-[-2px] focus-within:outline-accent">
         {chosen.map((account) => (
           <Chip
             key={account.username}

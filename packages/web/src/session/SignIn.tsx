@@ -88,7 +88,7 @@ function SignInForm({ how }: { how: How }) {
       error={error}
       explain={explain}
       onSubmit={enter}
-      className="flex flex-col gap-4 rounded-lg bg-surface p-5 shadow-pop"
+      className="flex flex-col gap-4 rounded-lg bg-raised p-5 shadow-pop"
     >
       {how === "signUp" && (
         <TextField

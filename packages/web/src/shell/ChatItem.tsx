@@ -4,7 +4,7 @@ import type { Account } from "@parley/protocol";
 import { plainText } from "@parley/protocol/markup";
 import { memo, useEffect, useRef } from "react";
 import { useSelf } from "../lib/me.ts";
-import { chatTitle, count, firstName, nameOf, others } from "../lib/names.ts";
+import { bothEnds, chatTitle, count, nameOf, others, shortName } from "../lib/names.ts";
 import { chatPath } from "../lib/router.ts";
 import { shortTime } from "../lib/time.ts";
 import { Avatar, GroupAvatar, type GroupSize } from "../ui/Avatar.tsx";
@@ -41,15 +41,13 @@ export const ChatItem = memo(function ChatItem({ id, open, withUsername }: ChatI
       <ChatAvatar chat={chat} />
       <span className="min-w-0 flex-1">
         <span className="flex items-start gap-2">
-          <span className="flex min-w-0 flex-1 flex-wrap items-baseline gap-x-1.5">
-            <span
-              className={`line-clamp-2 min-w-0 text-base leading-5 break-words ${unread || open ? "font-semibold" : "font-medium"}`}
-            >
-              {chatTitle(chat, me)}
+          <span className="min-w-0 flex-1 text-base leading-5 break-words">
+            <span className={`mr-1.5 ${unread || open ? "font-semibold" : "font-medium"}`}>
+              <Title text={chatTitle(chat, me)} />
             </span>
             {other && <OwnerChip account={other} />}
             {other && withUsername && (
-              <span className="truncate text-xs text-ink-3">@{other.username}</span>
+              <span className="text-xs break-all text-ink-3">@{other.username}</span>
             )}
           </span>
           <time
@@ -67,6 +65,22 @@ export const ChatItem = memo(function ChatItem({ id, open, withUsername }: ChatI
     </Link>
   );
 });
+
+const LONGEST_TITLE = 42;
+
+/** In at most two lines, without losing its end. */
+function Title({ text }: { text: string }) {
+  const short = bothEnds(text, LONGEST_TITLE);
+  if (short === text) return text;
+  return (
+    <>
+      <span aria-hidden="true" title={text}>
+        {short}
+      </span>
+      <span className="sr-only">{text}</span>
+    </>
+  );
+}
 
 export function ChatAvatar({ chat, size = 40 }: { chat: LocalChat; size?: GroupSize }) {
   const me = useSelf();
@@ -106,7 +120,7 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
 function speaker(sender: Account, chat: LocalChat, me: Account): string {
   if (sender.username === me.username) return "You: ";
   if (chat.kind === "direct") return "";
-  return `${sender.kind === "agent" ? nameOf(sender) : firstName(sender.display_name)}: `;
+  return `${shortName(sender)}: `;
 }
 
 /** People, agents and mentions apart: they do not ask for the same haste. */

@@ -62,7 +62,7 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
         id={`${id}-list`}
         role="listbox"
         aria-label="Results"
-        className="min-h-40 overflow-y-auto p-2"
+        className="min-h-[min(10rem,30dvh)] overflow-y-auto p-2"
       >
         {entries.length === 0 && settled && problem === null && (
           <p

@@ -34,7 +34,7 @@ export function Welcome({ onNewChat }: { onNewChat: () => void }) {
           something to one: no key, no set-up, nothing leaves this server.
         </p>
       </div>
-      <div className="flex flex-col gap-4 rounded-lg bg-surface p-5 shadow-pop">
+      <div className="flex flex-col gap-4 rounded-lg bg-raised p-5 shadow-pop">
         <ul className="-mx-2 flex flex-col gap-1">
           {agents.map((each) => (
             <li key={each.username}>

@@ -9,7 +9,7 @@ const looks = {
 } as const;
 
 const sizes = {
-  small: "h-8 gap-1.5 px-2.5 text-sm",
+  small: "h-8 gap-1.5 px-2.5 text-sm pointer-coarse:h-10",
   medium: "h-10 gap-2 px-4 text-base",
 } as const;
 

@@ -17,9 +17,9 @@ interface ConfirmProps {
 export function Confirm({ title, children, back, action, onBack, onConfirm }: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onBack}>
-      <div className="flex flex-col gap-5 px-5 pb-5">
-        <p className="text-md text-ink-2">{children}</p>
-        <div className="flex justify-end gap-2">
+      <div className="flex min-h-0 flex-col gap-5 overflow-y-auto px-5 pb-5">
+        <p className="text-md break-words text-ink-2">{children}</p>
+        <div className="flex flex-wrap justify-end gap-2">
           <Button onClick={onBack}>{back}</Button>
           <Button look="danger" onClick={onConfirm}>
             {action}

@@ -95,17 +95,14 @@ export function Form({ error, explain, onSubmit, children, ...rest }: FormProps)
 /** What went wrong with the form as a whole, in a line of its own. */
 export function FormProblem() {
   const { problem } = use(FormContext);
+  if (problem === null) return null;
   return (
-    <div role="alert">
-      {problem !== null && (
-        <p className="flex animate-fade items-start gap-1.5 text-sm text-danger">
-          <span className="mt-0.5">
-            <Icon name="alert" size={15} />
-          </span>
-          {problem}
-        </p>
-      )}
-    </div>
+    <p role="alert" className="flex animate-fade items-start gap-1.5 text-sm text-danger">
+      <span className="mt-0.5">
+        <Icon name="alert" size={15} />
+      </span>
+      {problem}
+    </p>
   );
 }
 

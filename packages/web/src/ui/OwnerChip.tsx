@@ -7,7 +7,7 @@ export function OwnerChip({ account }: { account: Pick<Account, "kind" | "userna
   const me = useSelf();
   if (account.kind !== "agent") return null;
   return (
-    <span className="max-w-32 shrink-0 truncate rounded-xs bg-sunken px-1.5 text-2xs font-medium text-ink-2">
+    <span className="inline-block max-w-32 shrink-0 truncate align-[-2px] rounded-xs bg-chip px-1.5 text-2xs font-medium text-ink-2">
       {isMyAgent(account, me) ? "yours" : `@${ownerOf(account.username)}`}
     </span>
   );
