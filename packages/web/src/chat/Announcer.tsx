@@ -2,11 +2,12 @@ import type { LocalMessage } from "@parley/client";
 import { plainText } from "@parley/protocol/markup";
 import { useEffect, useRef, useState } from "react";
 import { useSelf } from "../lib/me.ts";
-import { nameOf } from "../lib/names.ts";
+import { useSpeaker } from "./speaker.ts";
 
 /** Reads messages of others to screen readers, once each and when they are complete. */
 export function Announcer({ items }: { items: readonly LocalMessage[] }) {
   const me = useSelf();
+  const speaker = useSpeaker();
   const [text, setText] = useState("");
   const told = useRef<number | null>(null);
   useEffect(() => {
@@ -21,10 +22,10 @@ export function Announcer({ items }: { items: readonly LocalMessage[] }) {
     if (fresh.length === 0) return;
     setText(
       fresh
-        .map(({ sender, content }) => `${nameOf(sender)}: ${plainText(content, 300)}`)
+        .map(({ sender, content }) => `${speaker(sender)}: ${plainText(content, 300)}`)
         .join(". "),
     );
-  }, [items, me.username]);
+  }, [items, me.username, speaker]);
   return (
     <div aria-live="polite" aria-atomic="true" className="sr-only">
       {text}

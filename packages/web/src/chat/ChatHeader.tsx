@@ -20,7 +20,10 @@ export function ChatHeader({ details, onDetails }: HeaderProps) {
       </div>
       <ChatAvatar chat={chat} />
       <div className="min-w-0 flex-1 pl-1">
-        <h1 className="line-clamp-2 text-md leading-5 font-semibold tracking-tight break-words">
+        <h1
+          title={chatTitle(chat, me)}
+          className="line-clamp-2 text-md leading-5 font-semibold tracking-tight break-words"
+        >
           {chatTitle(chat, me)}
         </h1>
         <p className="truncate text-sm text-ink-3">

@@ -55,6 +55,7 @@ function NotSent({ message, clientMsgId }: NotSentProps) {
   const { model } = useClient();
   const { content, failure } = message;
   const isTooLong = (bytesLeft(content) ?? 0) < 0;
+  const reason = isTooLong ? "it is too long" : failure;
   const copy = () => copyText(content).then(() => toast("Copied."), complain);
   return (
     <Problem
@@ -69,7 +70,7 @@ function NotSent({ message, clientMsgId }: NotSentProps) {
         </>
       }
     >
-      {isTooLong ? "Not sent: it is too long." : `Not sent. ${failure ?? ""}`}
+      {reason === undefined ? "Not sent." : `Not sent: ${reason}.`}
     </Problem>
   );
 }

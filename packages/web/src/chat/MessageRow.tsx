@@ -155,20 +155,24 @@ function SideTime({ at }: { at: string }) {
   );
 }
 
-/** For fingers: what shows while a message is pulled, and a way to its actions for screen readers. */
+/** For touch screens: what shows while a message is pulled, and its actions without a long press. */
 function TouchParts({ onActions }: { onActions: () => void }) {
   return (
-    <span className="absolute inset-y-0 left-full not-pointer-coarse:hidden">
+    <>
       <span
         aria-hidden="true"
-        className="absolute top-1/2 left-3 -mt-4 hidden size-8 items-center justify-center rounded-full bg-sunken text-ink-3 transition-colors group-data-pulling:inline-flex group-data-pulled:bg-accent-fill group-data-pulled:text-on-accent"
+        className="absolute top-1/2 left-full -mt-4 ml-3 hidden size-8 items-center justify-center rounded-full bg-sunken text-ink-3 transition-colors group-data-pulling:inline-flex group-data-pulled:bg-accent-fill group-data-pulled:text-on-accent"
       >
         <Icon name="reply" size={16} />
       </span>
-      <button type="button" tabIndex={-1} className="sr-only" onClick={onActions}>
+      <button
+        type="button"
+        onClick={onActions}
+        className="sr-only not-pointer-coarse:hidden focus-visible:not-sr-only focus-visible:absolute focus-visible:top-0 focus-visible:right-0 focus-visible:rounded-md focus-visible:bg-raised focus-visible:px-3 focus-visible:py-2 focus-visible:shadow-pop"
+      >
         Message actions
       </button>
-    </span>
+    </>
   );
 }
 

@@ -46,6 +46,7 @@ function ReactionButton({ message, emoji, count, reacted }: ReactionButtonProps)
         onPointerLeave={() => setPointed(false)}
         onFocus={({ currentTarget }) => setPointed(currentTarget.matches(":focus-visible"))}
         onBlur={() => setPointed(false)}
+        onKeyDown={({ key }) => key === "Escape" && setPointed(false)}
         onClick={() => client.model.react(message.id, emoji).catch(complain)}
         className={`inline-flex h-7 animate-in items-center gap-1.5 rounded-full border px-2 text-sm tabular-nums transition-colors pointer-coarse:h-9 pointer-coarse:px-3 ${reacted ? "border-accent bg-surface text-accent" : "border-line bg-surface text-ink-2 hover:bg-hover"}`}
       >

@@ -18,12 +18,16 @@ export function mistakablePeople(participants: readonly Account[]): ReadonlySet<
 /** Whether somebody's @username has to stand beside their name: also for people who have left. */
 export function useNeedsHandle(): (account: Account) => boolean {
   const { chat, mistakable: confused } = useTools();
-  const { participants } = chat;
+  const { participants, participant_count } = chat;
   return useCallback(
-    ({ kind, username }: Account) =>
-      kind === "human" &&
-      (confused.has(username) || !participants.some((each) => each.username === username)),
-    [participants, confused],
+    ({ kind, username }: Account) => {
+      if (kind === "agent") return false;
+      // Of a large group not all are known at first.
+      const isWhole = participants.length === participant_count;
+      const isHere = !isWhole || participants.some((each) => each.username === username);
+      return confused.has(username) || !isHere;
+    },
+    [participants, participant_count, confused],
   );
 }
 

@@ -41,7 +41,7 @@ export function CodeBlock({ code, language }: CodeBlockProps) {
       <pre
         // biome-ignore lint/a11y/noNoninteractiveTabindex: wide code is scrolled by keyboard too
         tabIndex={0}
-        className="overflow-x-auto rounded-b-md px-3 pb-3 font-mono text-sm focus-visible:outline-offset-[-2px]"
+        className="overflow-x-auto rounded-b-md px-3 pointer-coarse:select-text pb-3 font-mono text-sm focus-visible:outline-offset-[-2px]"
       >
         <Code code={code} language={name} apply={apply} />
       </pre>

@@ -66,6 +66,8 @@ export function ActionButton({ action, label, first }: ActionButtonProps) {
   );
 }
 
+const SUBMIT_LOOK = "self-start pointer-coarse:h-11 pointer-coarse:px-4";
+
 const isSubmit = (action: string) => action === "submit" || action.startsWith("form_submit:");
 
 /** A form to fill in. Whoever has sent it sees that it is sent, and fills in another on demand. */
@@ -119,7 +121,7 @@ function FormFields({ form, token }: { form: FormBlock; token: string }) {
         ))}
         <FormProblem />
         {!submits && (
-          <Button type="submit" look="primary" size="small" busy={busy} className="self-start">
+          <Button type="submit" look="primary" size="small" busy={busy} className={SUBMIT_LOOK}>
             Submit
           </Button>
         )}
@@ -155,7 +157,7 @@ function FormPart({ part, drafted }: FormPartProps) {
   if (part.type === "markdown") return <Markdown text={part.text} />;
   if (part.type === "button")
     return isSubmit(part.action) ? (
-      <Button type="submit" look="primary" size="small" className="self-start">
+      <Button type="submit" look="primary" size="small" className={SUBMIT_LOOK}>
         {part.label}
       </Button>
     ) : (
