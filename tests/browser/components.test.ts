@@ -94,7 +94,7 @@ test("a form is filled in and submitted with its values, once without being aske
   expect(await form.count()).toBe(0);
   const result = page.getByRole("region", { name: "Form submitted" });
   await result.getByText("Question").waitFor();
-  await result.getByText("9").waitFor();
+  await result.getByText("rating: 9").waitFor();
   await message(page, "You submitted the form").waitFor();
 
   await outcome.click();
