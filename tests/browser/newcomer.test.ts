@@ -1,5 +1,6 @@
 import { describe, expect } from "bun:test";
 import { buildWeb, firstLoad } from "../../packages/web/build.ts";
+import { post } from "../support/client.ts";
 import { message, sharedHouse, test } from "./support.ts";
 
 const house = sharedHouse();
@@ -27,6 +28,26 @@ test("a newcomer has an agent answering without reading anything", async () => {
   await message(page, "Hello! Who are you?").first().waitFor();
   // The browser itself tells of the refused sign-in.
   expect(visit.problems().filter((problem) => !problem.includes("401"))).toEqual([]);
+});
+
+test("somebody who guesses at a password does not lock out the browser that knows it", async () => {
+  await using visit = await house().visit();
+  const { page } = visit;
+  await page.getByLabel("Your name").fill("Gina");
+  await page.getByLabel("Username").fill("gina");
+  await page.getByLabel("Password").fill("correct horse");
+  await page.getByRole("button", { name: "Create account" }).click();
+  await page.getByRole("button", { name: "Menu" }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Welcome back" }).waitFor();
+  const guess = () =>
+    post(house().url, "signIn", { username: "gina", password: "wrong horse battery" });
+  while ((await guess()).status !== 429);
+  await page.getByLabel("Username").fill("Gina");
+  await page.getByLabel("Password").fill("correct horse");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("button", { name: "Menu" }).waitFor();
+  expect(visit.problems()).toEqual([]);
 });
 
 test("what is wrong with a new account stands beside its field", async () => {

@@ -7,6 +7,7 @@ import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
 import { Logo } from "../ui/Logo.tsx";
 import { rememberToken } from "./client.ts";
+import { knownDevice, rememberDevice } from "./device.ts";
 
 type How = "signIn" | "signUp";
 
@@ -70,12 +71,14 @@ function SignInForm({ how }: { how: How }) {
     const code = text("invite_code");
     void run(async () => {
       try {
-        await client.enter(how, {
+        const entered = await client.enter(how, {
           ...credentials,
+          ...(how === "signIn" && knownDevice(credentials.username)),
           ...(name !== "" && { display_name: name }),
           ...(code !== "" && { invite_code: code }),
         });
         rememberToken(client);
+        rememberDevice(entered);
         localStorage.setItem(VISITED, "1");
       } catch (problem) {
         if (isAboutInvite(problem)) setInvited(true);
