@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { mistakable, shapeOf } from "../src/lib/lookalikes.ts";
 import { bothEnds, nameOf } from "../src/lib/names.ts";
 
 const agent = (username: string, display_name: string) =>
@@ -29,22 +28,4 @@ test("a long name keeps both of its ends", () => {
   expect(bothEnds(`${region}: design`, 42)).toBe("Quarterly planning … region: design");
   expect(bothEnds(`${region}: engineering`, 42)).toBe("Quarterly planning … engineering");
   expect(bothEnds("x".repeat(100), 42).length).toBeLessThanOrEqual(42);
-});
-
-describe("names that can be mistaken for each other", () => {
-  test("differ in case, accents, spaces, or in letters that look alike", () => {
-    const shape = shapeOf("Bob Marchetti");
-    for (const other of ["bob marchetti", "BobMarchetti", "Bób Marchettí", "Воb Маrсhеttі"]) {
-      // The capital В of the last one is read as a Latin B.
-      expect([other, shapeOf(other)]).toEqual([other, shape]);
-    }
-    expect(shapeOf("Bill")).toBe(shapeOf("BiII"));
-    expect(shapeOf("Bob")).not.toBe(shapeOf("Rob"));
-  });
-
-  test("are found in a list, and others are not", () => {
-    const named = (username: string, display_name: string) => ({ username, display_name });
-    const list = [named("bob", "Bob"), named("b0b", "Воb"), named("rob", "Rob"), named("x", "Рау")];
-    expect([...mistakable(list)].toSorted()).toEqual(["b0b", "bob"]);
-  });
 });

@@ -1,6 +1,6 @@
 import type { Account } from "@parley/protocol";
+import { deceptiveNames } from "@parley/protocol/names";
 import { useCallback } from "react";
-import { mistakable } from "../lib/lookalikes.ts";
 import { nameOf, ownerOf } from "../lib/names.ts";
 import { useTools } from "./context.ts";
 
@@ -11,7 +11,7 @@ import { useTools } from "./context.ts";
 export function mistakablePeople(participants: readonly Account[]): ReadonlySet<string> {
   const named = participants.map((each) => ({ ...each, display_name: nameOf(each) }));
   const people = participants.filter(({ kind }) => kind === "human");
-  const confused = mistakable(named);
+  const confused = deceptiveNames(named);
   return new Set(people.map(({ username }) => username).filter((name) => confused.has(name)));
 }
 

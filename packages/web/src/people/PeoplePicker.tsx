@@ -1,9 +1,9 @@
 import { useClient } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
+import { deceptiveNames } from "@parley/protocol/names";
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { wordsFor } from "../lib/action.ts";
 import { connectionWords, useConnection } from "../lib/connection.ts";
-import { mistakable } from "../lib/lookalikes.ts";
 import { useSelf } from "../lib/me.ts";
 import { nameOf } from "../lib/names.ts";
 import { Avatar } from "../ui/Avatar.tsx";
@@ -60,7 +60,7 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
   const offered = (found ?? []).filter(
     ({ username, kind }) => !taken.has(username) && (agents || kind === "human"),
   );
-  const twins = mistakable([me, ...chosen, ...(found ?? [])]);
+  const twins = deceptiveNames([me, ...chosen, ...(found ?? [])]);
   const active = offered[Math.min(at, offered.length - 1)];
 
   const take = (account: Account) => {

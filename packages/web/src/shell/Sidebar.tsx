@@ -1,7 +1,7 @@
 import { useChatIds, useClient, useStatus } from "@parley/client/react";
+import { deceptiveNames } from "@parley/protocol/names";
 import { type KeyboardEvent, useState } from "react";
 import { keyNames } from "../lib/keys.ts";
-import { mistakable } from "../lib/lookalikes.ts";
 import { useSelf } from "../lib/me.ts";
 import { others } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
@@ -106,7 +106,7 @@ function useTwins(ids: readonly string[]): Set<string> {
     const [other] = chat?.kind === "direct" ? others(chat, me) : [];
     return other?.kind === "human" ? [{ id, other }] : [];
   });
-  const names = mistakable([me, ...people.map(({ other }) => other)]);
+  const names = deceptiveNames([me, ...people.map(({ other }) => other)]);
   return new Set(people.filter(({ other }) => names.has(other.username)).map(({ id }) => id));
 }
 
