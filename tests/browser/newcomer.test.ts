@@ -1,6 +1,7 @@
 import { describe, expect } from "bun:test";
 import { buildWeb, firstLoad } from "../../packages/web/build.ts";
 import { post } from "../support/client.ts";
+import { limits, startServer } from "../support/server.ts";
 import { message, sharedHouse, test } from "./support.ts";
 
 const house = sharedHouse();
@@ -77,6 +78,32 @@ test("what is wrong with a new account stands beside its field", async () => {
   expect(await username.evaluate(hasFocus)).toBe(true);
   expect(await isInvalid("Password")).toBe(false);
   expect(visit.problems().filter((problem) => !problem.includes("409"))).toEqual([]);
+});
+
+test("what the service refuses in a new account is told where it belongs", async () => {
+  await using server = await startServer(limits({ signups_per_hour: 1 }));
+  await using visit = await house().visit(null, { url: server.url });
+  const { page } = visit;
+  const create = async (username: string, password: string) => {
+    await page.getByLabel("Username").fill(username);
+    await page.getByLabel("Password").fill(password);
+    await page.getByRole("button", { name: "Create account" }).click();
+  };
+  const isInvalid = (label: string) =>
+    page.getByLabel(label).evaluate((field) => field.ariaInvalid === "true");
+  await create("nora", "password1");
+  await page.getByRole("alert").getByText("It is one of the most common passwords").waitFor();
+  expect([await isInvalid("Username"), await isInvalid("Password")]).toEqual([false, true]);
+  await create("admin", "correct horse battery");
+  await page.getByRole("alert").getByText("It is reserved").waitFor();
+  expect([await isInvalid("Username"), await isInvalid("Password")]).toEqual([true, false]);
+
+  const other = { username: "first", password: "correct horse battery" };
+  await post(server.url, "signUp", other);
+  await create("nora", "correct horse battery");
+  await page.getByRole("alert").getByText("Try again in").waitFor();
+  expect([await isInvalid("Username"), await isInvalid("Password")]).toEqual([false, false]);
+  expect(visit.problems().filter((problem) => !/40[0-9]|429/.test(problem))).toEqual([]);
 });
 
 test("each agent of the welcome page can be chosen", async () => {

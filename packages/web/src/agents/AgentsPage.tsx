@@ -27,7 +27,7 @@ export default function AgentsPage({ part }: { part: AgentPart | null }) {
       title="My agents"
       intro="They answer in your name and with your keys, in conversations you bring them to."
     >
-      {problem !== null && <Notice tone="danger">{wordsFor(problem)}</Notice>}
+      {problem !== null && <Notice>{wordsFor(problem)}</Notice>}
       {agents.length === 0 && problem === null && <Skeleton className="h-80" />}
       {agents.map((agent) => (
         <AgentCard

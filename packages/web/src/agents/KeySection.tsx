@@ -7,6 +7,7 @@ import { nameOf } from "../lib/names.ts";
 import { Button } from "../ui/Button.tsx";
 import { Confirm } from "../ui/Confirm.tsx";
 import { Icon } from "../ui/Icon.tsx";
+import { Notice } from "../ui/Notice.tsx";
 import { Part } from "./AgentCard.tsx";
 import { KeyForm } from "./KeyForm.tsx";
 import { KeyTestResult, useKeyTest } from "./key-test.tsx";
@@ -81,7 +82,7 @@ function StoredKey({ agent, onReplace }: { agent: AgentProfile; onReplace: () =>
         </div>
       </div>
       <KeyTestResult {...test} />
-      {error !== null && <Problem error={error} />}
+      {error !== null && <Notice>{wordsFor(error)}</Notice>}
       {asking && (
         <Confirm
           title="Remove this key?"
@@ -115,13 +116,7 @@ function NoKey({ agent }: { agent: AgentProfile }) {
       >
         Try the sandbox
       </Button>
-      {error !== null && <Problem error={error} />}
+      {error !== null && <Notice>{wordsFor(error)}</Notice>}
     </div>
   );
 }
-
-const Problem = ({ error }: { error: unknown }) => (
-  <p role="alert" className="w-full text-sm text-danger">
-    {wordsFor(error)}
-  </p>
-);

@@ -120,7 +120,7 @@ function AddMembers({ onClose }: { onClose: () => void }) {
           without={chat.participants.map(({ username }) => username)}
         />
         <p className="text-sm text-ink-3">They will see the whole history of the group.</p>
-        {error !== null && <Notice tone="danger">{wordsFor(error)}</Notice>}
+        {error !== null && <Notice>{wordsFor(error)}</Notice>}
         <Button look="primary" busy={busy} disabled={chosen.length === 0} onClick={add}>
           Add to group
         </Button>

@@ -30,7 +30,7 @@ export function Reactors({ messageId, onClose }: ReactorsProps) {
             <Reactor key={reaction.reactor.username + reaction.emoji} reaction={reaction} />
           ))}
         </ul>
-        {problem !== null && <Notice tone="danger">{wordsFor(problem)}</Notice>}
+        {problem !== null && <Notice>{wordsFor(problem)}</Notice>}
         {more && <Button onClick={loadMore}>Show more</Button>}
       </div>
     </Dialog>

@@ -19,7 +19,7 @@ export function Receipt({ messageId, onClose }: { messageId: string; onClose: ()
   return (
     <Dialog title="Receipt" onClose={onClose}>
       <div className="px-5 pb-5">
-        {problem !== null && <Notice tone="danger">{wordsFor(problem)}</Notice>}
+        {problem !== null && <Notice>{wordsFor(problem)}</Notice>}
         {!receipt && problem === null && <Skeleton className="h-48" />}
         {receipt && (
           <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-2 text-base">

@@ -8,7 +8,11 @@ import type { FieldErrors } from "./validity.ts";
 export function wordsFor(error: unknown): string {
   if (!(error instanceof Error)) return "Something went wrong.";
   const { code, retryAfter } = error as Partial<CallError>;
-  if (code === "rate_limited") return `That was too often. Try again ${inSeconds(retryAfter)}.`;
+  if (code === "rate_limited") {
+    const [, what = "too many attempts"] =
+      /^rate limited: (.+), try again/.exec(error.message) ?? [];
+    return `${sentence(what)}. Try again ${inSeconds(retryAfter)}.`;
+  }
   if (code === "unavailable" && retryAfter === undefined) return noConnection();
   const fields = Object.entries((error as Partial<CallError>).fields ?? {});
   if (fields.length > 0) return fields.map(([name, text]) => `${nice(name)} ${text}`).join("; ");
@@ -19,7 +23,8 @@ export function wordsFor(error: unknown): string {
 export function fieldErrorsOf(error: unknown): FieldErrors {
   const fields = error instanceof Error ? (error as Partial<CallError>).fields : undefined;
   return Object.fromEntries(
-    Object.entries(fields ?? {}).map(([name, text]) => [name, `${sentence(text)}.`]),
+    // «must have at least 8 characters»: the field is the subject.
+    Object.entries(fields ?? {}).map(([name, text]) => [name, `It ${text}.`]),
   );
 }
 

@@ -52,7 +52,7 @@ export function Welcome({ onNewChat }: { onNewChat: () => void }) {
         >
           Try your agent now
         </Button>
-        {error !== null && <Notice tone="danger">{wordsFor(error)}</Notice>}
+        {error !== null && <Notice>{wordsFor(error)}</Notice>}
       </div>
       <div className="grid gap-3 sm:grid-cols-2">
         <Way icon="users" title="Write to people" onPress={onNewChat}>

@@ -11,7 +11,7 @@ import {
 } from "react";
 import { fieldErrorsOf, wordsFor } from "../lib/action.ts";
 import { complaintAbout, type FieldErrors, isFormField } from "../lib/validity.ts";
-import { Icon } from "./Icon.tsx";
+import { Notice } from "./Notice.tsx";
 
 interface FormState {
   /** What is wrong with each field, by name. */
@@ -95,15 +95,7 @@ export function Form({ error, explain, onSubmit, children, ...rest }: FormProps)
 /** What went wrong with the form as a whole, in a line of its own. */
 export function FormProblem() {
   const { problem } = use(FormContext);
-  if (problem === null) return null;
-  return (
-    <p role="alert" className="flex animate-fade items-start gap-1.5 text-sm text-danger">
-      <span className="mt-0.5">
-        <Icon name="alert" size={15} />
-      </span>
-      {problem}
-    </p>
-  );
+  return problem === null ? null : <Notice>{problem}</Notice>;
 }
 
 function fieldOf(form: HTMLFormElement | null, name: string): HTMLElement | null {
