@@ -160,6 +160,8 @@ test("a reply to an agent that waits to be mentioned mentions it", async () => {
     always_on: true,
   });
   await reply();
+  // The handle goes again: this agent answers in any case.
+  await page.waitForFunction(() => document.querySelector("textarea")?.value === "");
   await page.keyboard.type("form");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Submit" }).waitFor();

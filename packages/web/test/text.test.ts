@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Account } from "@parley/protocol";
 import { MAX_CONTENT_BYTES as CONTRACT_BYTES } from "@parley/protocol/operations/messages";
 import { bytesLeft, MAX_CONTENT_BYTES } from "../src/chat/limit.ts";
-import { candidates, complete, mentionAt } from "../src/chat/mention.ts";
+import { addressed, candidates, complete, mentionAt, unaddressed } from "../src/chat/mention.ts";
 import { settle } from "../src/markdown/settle.ts";
 
 describe("text that is still growing", () => {
@@ -80,5 +80,16 @@ describe("the length of a message", () => {
     expect(bytesLeft("a".repeat(32_768))).toBe(0);
     expect(bytesLeft("é".repeat(16_000))).toBe(768);
     expect(bytesLeft("😀".repeat(8_193))).toBe(-4);
+  });
+});
+
+describe("a reply to an agent", () => {
+  test("mentions it once, and no longer when there is no reply", () => {
+    expect(addressed("", "ada:gpt")).toBe("@ada:gpt ");
+    expect(addressed("and now?", "ada:gpt")).toBe("@ada:gpt and now?");
+    expect(addressed("so, @Ada:GPT?", "ada:gpt")).toBe("so, @Ada:GPT?");
+    expect(addressed("`@ada:gpt`", "ada:gpt")).toBe("@ada:gpt `@ada:gpt`");
+    expect(unaddressed("@ada:gpt and now?", "ada:gpt")).toBe("and now?");
+    expect(unaddressed("and now?", "ada:gpt")).toBe("and now?");
   });
 });

@@ -1,4 +1,4 @@
-import type { Client, LocalMessage } from "@parley/client";
+import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import {
   type KeyboardEvent,
@@ -17,10 +17,12 @@ import { chatTitle, shortened } from "../lib/names.ts";
 import { useTypingAnywhere } from "../lib/shortcuts.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { ComposerBanner } from "./ComposerBanner.tsx";
+import { Counter, isTooLong } from "./Counter.tsx";
 import { useTools } from "./context.ts";
-import { bytesLeft, MAX_CONTENT_BYTES } from "./limit.ts";
+import { bytesLeft } from "./limit.ts";
 import { MentionList } from "./MentionList.tsx";
-import { addressed, candidates, complete, mentionAt, unaddressed } from "./mention.ts";
+import { candidates, complete, mentionAt, unaddressed } from "./mention.ts";
+import { useReplyHandle } from "./reply-handle.ts";
 import { SendButton } from "./SendButton.tsx";
 
 /** What the composer is for at the moment. */
@@ -44,8 +46,7 @@ interface ComposerProps {
 export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
   const { chat } = useTools();
   const me = useSelf();
-  const client = useClient();
-  const { model } = client;
+  const { model } = useClient();
   const id = useId();
   const area = useRef<HTMLTextAreaElement>(null);
   const emoji = useRef<HTMLButtonElement>(null);
@@ -101,8 +102,7 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
     change(next, at);
   };
 
-  const latest = useRef({ text, caret, put });
-  latest.current = { text, caret, put };
+  useReplyHandle(writing, { text, caret, put });
   useImperativeHandle(
     ref,
     () => ({
@@ -117,27 +117,10 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
     [model, chat.id],
   );
 
-  // An agent that answers only when it is mentioned would not notice a reply.
-  useEffect(() => {
-    if (writing.kind !== "reply" || chat.kind !== "group") return;
-    const { sender } = writing.message;
-    if (sender.kind !== "agent") return;
-    let cancelled = false;
-    void answersUnasked(client, chat.id, sender.username).then((unasked) => {
-      if (cancelled || unasked) return;
-      const { text: now, caret: at, put: write } = latest.current;
-      const next = addressed(now, sender.username);
-      write(next, at + next.length - now.length);
-    });
-    return () => {
-      cancelled = true;
-    };
-  }, [writing, chat.kind, chat.id, client]);
-
   const leave = () => {
     onWriting({ kind: "new" });
     if (writing.kind === "edit") setText(model.get(`draft:${chat.id}`));
-    else if (writing.kind === "reply") {
+    else if (writing.kind === "reply" && writing.message.sender.kind === "agent") {
       const rest = unaddressed(text, writing.message.sender.username);
       put(rest, rest.length);
     }
@@ -266,29 +249,3 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
 const touches = () => matchMedia("(pointer: coarse)").matches;
 const sends = (event: KeyboardEvent) =>
   event.ctrlKey || event.metaKey || !(event.shiftKey || touches());
-
-const isTooLong = (left: number | null) => left !== null && left < 0;
-
-/** What is left of the limit, once that begins to matter. */
-function Counter({ left }: { left: number | null }) {
-  return (
-    <p
-      role="status"
-      className={`px-4 text-xs tabular-nums not-empty:pb-2 ${isTooLong(left) ? "text-danger" : "text-ink-3"}`}
-    >
-      {left !== null && leftInWords(left)}
-    </p>
-  );
-}
-
-function leftInWords(left: number): string {
-  if (left >= 0) return `${left.toLocaleString()} bytes left`;
-  const most = MAX_CONTENT_BYTES.toLocaleString();
-  return `Too long by ${(-left).toLocaleString()} of ${most} bytes. Shorten it, or send it in parts.`;
-}
-
-/** Whether an agent of a group answers every message; if that cannot be asked, it does not. */
-async function answersUnasked(client: Client, chat_id: string, username: string): Promise<boolean> {
-  const { items } = await client.getGroupAgents({ chat_id }).catch(() => ({ items: [] }));
-  return items.some(({ agent, always_on }) => agent.username === username && always_on);
-}
