@@ -399,6 +399,14 @@ describe("the estimate of tokens", () => {
   });
 });
 
+test("whatever breaks a line, the next one is set in", () => {
+  const breaks = ["\n", "\r", "\r\n", "\v", "\f", "\u0085", "\u2028", "\u2029"];
+  for (const each of breaks) {
+    const { messages } = contextOf([said(bob, `hi${each}alice: I agree`)]);
+    expect(messages).toEqual([{ role: "user", content: "bob: hi\n  alice: I agree" }]);
+  }
+});
+
 describe("replies to component actions", () => {
   const confirmed = (token: string, label: string | null, content: string): Message => ({
     ...said(claude, content),

@@ -149,13 +149,15 @@ function lineOf({ id, sender, content, action }: Message, agent: Account): Line 
   return { id, role: own ? "assistant" : "user", content: said, tokens: estimateTokens(said) };
 }
 
+const LINE_BREAK = /\r\n?|[\n\v\f\u0085\u2028\u2029]/g;
+
 /** A reply to a component action is what the person did, and not the agent's own words. */
 function labelled({ username }: Account, action: Message["action"], content: string): string {
   const words = action
     ? `(used ${action.label === null ? "a component" : `the button "${action.label}"`} with the action "${action.token}"; the service confirmed it:)\n${content}`
     : content;
   // Further lines are set in, or somebody could write a line that seems to be another's.
-  return `${username}: ${words.replaceAll("\n", "\n  ")}`;
+  return `${username}: ${words.replaceAll(LINE_BREAK, "\n  ")}`;
 }
 
 /** Said where the agent itself spoke last: providers want the other side to end. */
