@@ -27,6 +27,8 @@ const defaults = {
   signups_per_hour: 1000,
   searches_per_second: 10,
   search_burst: 30,
+  reactions_per_message: 50,
+  reactions_per_person: 20,
   backlog_bytes: 4_194_304,
   backlog_total_bytes: 268_435_456,
   idle_seconds: 60,

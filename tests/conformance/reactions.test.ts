@@ -10,7 +10,7 @@ import {
   TIMESTAMP,
   transports,
 } from "../support/client.ts";
-import { noRates, startServer } from "../support/server.ts";
+import { limits, noRates, startServer } from "../support/server.ts";
 
 const server = await startServer(noRates);
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
@@ -274,5 +274,38 @@ describe("an emoji", () => {
       expect(failed.code).toBe("bad_request");
       expect(failed.parameters?.fields).toHaveProperty("emoji");
     }
+  });
+});
+
+describe("too many reactions to one message", () => {
+  const emoji = ["👍", "❤️", "😂", "🎉", "👀", "🚀"];
+
+  test("of one person are a conflict, until one is taken back", async () => {
+    await using server = await startServer(limits({ reactions_per_person: 3 }));
+    const [ada, ben] = await people(server.url, "ada", "ben");
+    const { id: message_id } = await say(ada, await groupOf(ada, ben), "hello");
+    for (const one of emoji.slice(0, 3)) await ben.call("addReaction", { message_id, emoji: one });
+    const fourth = { message_id, emoji: emoji[3] as string };
+    for (const operation of ["addReaction", "setMessageReaction"] as const) {
+      expect(await failure(ben.call(operation, fourth))).toMatchObject({ status: 409 });
+    }
+    await ada.call("addReaction", fourth);
+    await ben.call("removeReaction", { message_id, emoji: emoji[0] as string });
+    expect((await ben.call("addReaction", fourth)).emoji).toBe(fourth.emoji);
+  });
+
+  test("with different emoji are a conflict, while those there are can be joined", async () => {
+    await using server = await startServer(limits({ reactions_per_message: 4 }));
+    const [ada, ben] = await people(server.url, "ada", "ben");
+    const { id: message_id } = await say(ada, await groupOf(ada, ben), "hello");
+    for (const one of emoji.slice(0, 4)) await ben.call("addReaction", { message_id, emoji: one });
+    const fifth = { message_id, emoji: emoji[4] as string };
+    expect(await failure(ada.call("setMessageReaction", fifth))).toMatchObject({
+      status: 409,
+      code: "conflict",
+    });
+    expect(await ada.call("addReaction", { message_id, emoji: "👍" })).toMatchObject({
+      emoji: "👍",
+    });
   });
 });

@@ -20,6 +20,8 @@ const defaultLimits = {
   signups_per_hour: 1000,
   searches_per_second: 10,
   search_burst: 30,
+  reactions_per_message: 50,
+  reactions_per_person: 20,
   backlog_bytes: 4_194_304,
   backlog_total_bytes: 268_435_456,
   idle_seconds: 60,
@@ -40,6 +42,8 @@ const limitRanges: Record<keyof Limits, readonly [number, number]> = {
   signups_per_hour: [0, 1_000_000],
   searches_per_second: [0, 1_000_000],
   search_burst: [1, 1_000_000],
+  reactions_per_message: [1, 10_000],
+  reactions_per_person: [1, 10_000],
   backlog_bytes: [65_536, 1024 * 1024 * 1024],
   backlog_total_bytes: [65_536, 1024 * 1024 * 1024 * 1024],
   idle_seconds: [1, 960],
@@ -99,6 +103,8 @@ interface NatsTls {
 export interface Config {
   host: string;
   port: number;
+  /** Where Prometheus reads, apart from everything else; null: `/metrics` of the service. */
+  metrics: { host: string; port: number } | null;
   dataDir: string;
   /** Null: SQLite, in the data folder. */
   database: Database | null;
@@ -124,7 +130,8 @@ type Environment = Record<string, string | undefined>;
 export function readConfig(env: Environment = process.env): Config {
   const config: Config = {
     host: env.HOST || "127.0.0.1",
-    port: readPort(env.PORT),
+    port: readPort("PORT", env.PORT ?? "8080"),
+    metrics: readMetrics(env),
     dataDir: env.PARLEY_DATA || "./data",
     database: readDatabase(env.DATABASE_URL),
     nats: readNats(env),
@@ -212,12 +219,20 @@ function readNamed(variable: string, file: string): string {
   }
 }
 
-function readPort(value = "8080"): number {
+function readPort(name: string, value: string): number {
   const port = Number(value);
   if (value.trim() === "" || !Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new ConfigError(`PORT must be a number from 0 to 65535, not "${value}".`);
+    throw new ConfigError(`${name} must be a number from 0 to 65535, not "${value}".`);
   }
   return port;
+}
+
+function readMetrics(env: Environment): Config["metrics"] {
+  if (!env.PARLEY_METRICS_PORT) return null;
+  return {
+    host: env.PARLEY_METRICS_HOST || "127.0.0.1",
+    port: readPort("PARLEY_METRICS_PORT", env.PARLEY_METRICS_PORT),
+  };
 }
 
 function readSignUp(value = "open"): SignUpPolicy {

@@ -40,7 +40,7 @@ import { lockFile } from "./store/sqlite/lock.ts";
 import { openSqliteSource } from "./store/sqlite/source.ts";
 import type { SharedStore, Store } from "./store/store.ts";
 import { httpTransport } from "./transport/http.ts";
-import { pages } from "./transport/pages.ts";
+import { metricsPage, pages } from "./transport/pages.ts";
 import { type Connection, socketTransport } from "./transport/socket.ts";
 
 /** How long calls under way may take to finish once the process is told to stop. */
@@ -52,6 +52,8 @@ const KEY_TESTS = { perSecond: 1 / 6, burst: 10 };
 export interface Running {
   /** Where it listens, such as `http://127.0.0.1:8080`. */
   readonly url: string;
+  /** Where Prometheus reads, if that is apart. */
+  readonly metricsUrl: string | null;
   stop(): Promise<void>;
 }
 
@@ -233,11 +235,14 @@ export async function start(config: Config): Promise<Running> {
     },
   });
 
+  const watched = config.metrics && listenForMetrics(config.metrics, services);
   const upkeep = sessionUpkeep({ store, hub, log, watchMs: watchMs(config) });
   const begun = agents.start();
   return {
     url: urlOf(config.host, server.port),
+    metricsUrl: watched && `${urlOf(watched.hostname ?? "", watched.port)}/metrics`,
     async stop() {
+      await watched?.stop(true);
       await begun;
       await agents.stop();
       sockets.stop();
@@ -276,13 +281,29 @@ function listen(config: Config, options: Parameters<typeof Bun.serve<Connection>
   }
 }
 
+/** A listener that answers nobody but Prometheus, and only about figures. */
+function listenForMetrics({ host, port }: { host: string; port: number }, services: Services) {
+  const fetch = (request: Request) =>
+    new URL(request.url).pathname === "/metrics"
+      ? metricsPage(services)
+      : new Response(null, { status: 404 });
+  try {
+    return Bun.serve({ hostname: host, port, fetch });
+  } catch {
+    throw new ConfigError(
+      `PARLEY_METRICS_HOST and PARLEY_METRICS_PORT must name an address that is free, not "${host}:${port}".`,
+    );
+  }
+}
+
 const urlOf = (host: string, port: number | undefined) =>
   `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-function greet({ url }: Running, config: Config): void {
+function greet({ url, metricsUrl }: Running, config: Config): void {
   print(`Parley listens on ${url}`);
+  if (metricsUrl) print(`Metrics are at ${metricsUrl}`);
   print(`Data is kept in ${config.database ? "PostgreSQL" : resolve(config.dataDir)}`);
   const invite_code = config.signUp.kind === "invite" ? config.signUp.codes[0] : undefined;
   if (invite_code !== undefined) print(`Invite code: ${invite_code}`);

@@ -11,7 +11,7 @@ export const setMessageReaction = operation({
   summary: "Toggles a reaction, or removes it; returns the Reaction when it was added.",
   input: z.object({ ...target, remove: z.boolean().optional() }),
   output: Reaction.optional(),
-  errors: ["forbidden", "not_found"],
+  errors: ["forbidden", "not_found", "conflict"],
 });
 
 export const addReaction = operation({
@@ -20,7 +20,7 @@ export const addReaction = operation({
   summary: "Adds a reaction; one that is there already is returned as it is.",
   input: z.object(target),
   output: Reaction,
-  errors: ["forbidden", "not_found"],
+  errors: ["forbidden", "not_found", "conflict"],
 });
 
 export const removeReaction = operation({

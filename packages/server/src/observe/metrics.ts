@@ -53,6 +53,12 @@ export function metrics(): Metrics {
   self.watch("process_resident_memory_bytes", "gauge", "Resident memory.", () =>
     process.memoryUsage.rss(),
   );
+  self.watch(
+    "process_heap_bytes",
+    "gauge",
+    "Memory of JavaScript objects.",
+    () => process.memoryUsage().heapUsed,
+  );
   self.watch("process_cpu_seconds_total", "counter", "CPU time used.", () => {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;

@@ -2,6 +2,8 @@ import { operations, type Reaction } from "@parley/protocol";
 import { z } from "zod";
 import { publicAccount } from "../account.ts";
 import { counted } from "../announcement.ts";
+import type { Limits } from "../config.ts";
+import { Failure } from "../failure.ts";
 import { visibleMessage } from "../guards.ts";
 import { bind, type Caller } from "../operation.ts";
 import { cursorOf, pageOf, pageSize } from "../pages.ts";
@@ -12,19 +14,19 @@ interface Target {
   emoji: string;
 }
 
-const setMessageReaction = bind(operations.setMessageReaction, ({ store, caller }, input) =>
+const setMessageReaction = bind(operations.setMessageReaction, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
     const { message, existing } = await find(tx, input, caller);
     if (existing) await remove(tx, message, input.emoji, caller);
-    else if (!input.remove) return add(tx, message, input.emoji, caller);
+    else if (!input.remove) return add(tx, message, input.emoji, caller, config.limits);
     return undefined;
   }),
 );
 
-const addReaction = bind(operations.addReaction, ({ store, caller }, input) =>
+const addReaction = bind(operations.addReaction, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
     const { message, existing } = await find(tx, input, caller);
-    return existing ?? add(tx, message, input.emoji, caller);
+    return existing ?? add(tx, message, input.emoji, caller, config.limits);
   }),
 );
 
@@ -66,7 +68,15 @@ async function add(
   message: MessageRecord,
   emoji: string,
   { account }: Caller,
+  limits: Limits,
 ): Promise<Reaction> {
+  const counts = await tx.reactionCounts(message, account.id);
+  if (counts.own >= limits.reactions_per_person) {
+    throw new Failure("conflict", "conflict: you have too many reactions to this message");
+  }
+  if (!counts.emoji.includes(emoji) && counts.emoji.length >= limits.reactions_per_message) {
+    throw new Failure("conflict", "conflict: this message has too many different reactions");
+  }
   const at = Date.now();
   const seq = await tx.addReaction(message, { reactor: account, emoji, at });
   const reaction = {

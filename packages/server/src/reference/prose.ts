@@ -88,6 +88,8 @@ export const limitMeanings: Record<keyof Limits, string> = {
   signups_per_hour: "Accounts made per hour from one address. 0 lifts it.",
   searches_per_second: "Searches a user makes per second. 0 lifts it.",
   search_burst: "Searches a user makes at once after a pause.",
+  reactions_per_message: "Different emoji that a message has as reactions.",
+  reactions_per_person: "Reactions of one account to a message.",
   backlog_bytes: "Bytes a client leaves unread until it is cut off.",
   backlog_total_bytes:
     "Bytes all clients of a node leave unread until those furthest behind are cut off.",

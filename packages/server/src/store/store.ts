@@ -212,6 +212,11 @@ export interface ReadTx {
   contextMessages(query: ContextQuery): Awaitable<Message[]>;
   spending(agentId: number, conversationId: number, now: number): Awaitable<Spending>;
   usage(ownerId: number, since: number | null, until: number | null): Awaitable<UsageRow[]>;
+  /** How many different emoji a message has, and how many reactions are this account's. */
+  reactionCounts(
+    message: MessageRecord,
+    accountId: number,
+  ): Awaitable<{ emoji: readonly string[]; own: number }>;
   reaction(
     message: MessageRecord,
     reactor: AccountRecord,

@@ -69,14 +69,14 @@ export function httpTransport({ services, invoke, pages, upgrade }: HttpOptions)
   return async (request, peer) => {
     const origin = originOf(request, peer, config.proxies);
     if (request.method === "OPTIONS")
-      return withCors(new Response(null, { status: 204 }), request, config);
+      return withHeaders(new Response(null, { status: 204 }), request, config);
     try {
       const response = await route(request, origin);
-      return response && withCors(response, request, config);
+      return response && withHeaders(response, request, config);
     } catch (error) {
       if (!(error instanceof Failure)) log.error({ err: error }, "request failed");
       const failure = error instanceof Failure ? error : new Failure("internal", "internal error");
-      return withCors(failureResponse(failure), request, config);
+      return withHeaders(failureResponse(failure), request, config);
     }
   };
 }
@@ -119,9 +119,19 @@ export function originAllowed(request: Request, { origins }: Config): boolean {
   return URL.canParse(origin) && new URL(origin).host === request.headers.get("host");
 }
 
-function withCors(response: Response, request: Request, config: Config): Response {
+/** Behind a trusted proxy that speaks TLS, browsers are told to use nothing else for a year. */
+const STRICT_TRANSPORT = "max-age=31536000";
+
+const isSecure = (request: Request, { proxies }: Config) =>
+  proxies > 0 && request.headers.get("x-forwarded-proto")?.split(",").at(-1)?.trim() === "https";
+
+function withHeaders(response: Response, request: Request, config: Config): Response {
   const origin = request.headers.get("origin");
   response.headers.set("x-content-type-options", "nosniff");
+  if (!response.headers.has("cache-control")) response.headers.set("cache-control", "no-store");
+  if (isSecure(request, config)) {
+    response.headers.set("strict-transport-security", STRICT_TRANSPORT);
+  }
   if (origin === null) return response;
   response.headers.set("vary", "Origin");
   if (!originAllowed(request, config)) return response;

@@ -5,14 +5,15 @@ import { asyncApi } from "../reference/asyncapi.ts";
 import { openApi } from "../reference/openapi.ts";
 import { referencePage, referencePolicy } from "../reference/page.ts";
 import { failureResponse, type Page, type Pages } from "./http.ts";
-import { webClient } from "./web.ts";
+import { permissionsPolicy, webClient } from "./web.ts";
 
 /** What can be fetched with GET: the web client, the reference, and what operators watch. */
 export function pages({ services, bus }: { services: Services; bus: Bus }): Pages {
-  const { config, store, metrics } = services;
+  const { config, store } = services;
   const json = (document: object): Page => {
     const text = JSON.stringify(document);
-    return () => new Response(text, { headers: { "content-type": "application/json" } });
+    const headers = { "content-type": "application/json", "cache-control": "no-cache" };
+    return () => new Response(text, { headers });
   };
   const docs = referencePage();
   const web = webClient();
@@ -20,20 +21,29 @@ export function pages({ services, bus }: { services: Services; bus: Bus }): Page
   const own = new Map<string, Page>([
     ["/health", () => Response.json({ ok: true })],
     ["/ready", () => ready(services, () => Promise.all([store.ready(), bus.ready()]))],
-    ["/metrics", () => new Response(metrics.text(), { headers: plain })],
     ["/api/limits", () => Response.json({ ok: true, result: config.limits })],
     ["/openapi.json", json(openApi())],
     ["/asyncapi.json", json(asyncApi())],
     ["/docs", () => html(docs, referencePolicy)],
   ]);
+  if (!config.metrics) own.set("/metrics", () => metricsPage(services));
   return { get: (path) => own.get(path) ?? web.get(path), missing: web.missing };
 }
 
 const plain = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
 
+/** For Prometheus. */
+export const metricsPage = ({ metrics }: Pick<Services, "metrics">) =>
+  new Response(metrics.text(), { headers: plain });
+
 const html = (text: string, policy: string) =>
   new Response(text, {
-    headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policy },
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-cache",
+      "content-security-policy": policy,
+      "permissions-policy": permissionsPolicy,
+    },
   });
 
 async function ready({ log }: Services, check: () => Promise<unknown>): Promise<Response> {

@@ -21,6 +21,10 @@ const webPolicy = [
   "form-action 'self'",
 ].join("; ");
 
+/** What no page of this service needs. */
+export const permissionsPolicy =
+  "camera=(), microphone=(), geolocation=(), payment=(), usb=(), display-capture=()";
+
 /** Addresses of the client's own views: all of them are the one page. */
 const VIEWS = /^\/(?:(?:c\/[\w-]+|agents|settings)\/?)?$/;
 
@@ -86,6 +90,7 @@ function respond(
   });
   if (page) {
     headers.set("content-security-policy", webPolicy);
+    headers.set("permissions-policy", permissionsPolicy);
     headers.set("referrer-policy", "no-referrer");
     headers.set("cross-origin-opener-policy", "same-origin");
   }

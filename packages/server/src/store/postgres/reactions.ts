@@ -2,7 +2,20 @@ import { iso, placedReaction, type ReactionRow } from "../rows.ts";
 import { counterStep } from "./messages.ts";
 import type { Methods, Unit } from "./unit.ts";
 
-export const reactionReads: Methods<"reaction" | "reactions"> = {
+export const reactionReads: Methods<"reaction" | "reactions" | "reactionCounts"> = {
+  reactionCounts: async (unit, message, accountId) => {
+    await unit.own(message.conversation_id);
+    const rows = await unit.all<{ emoji: string; own: number }>(
+      `SELECT emoji, count(*) FILTER (WHERE account_id = $2) AS own FROM reactions
+       WHERE message_id = $1 GROUP BY emoji`,
+      message.id,
+      accountId,
+    );
+    return {
+      emoji: rows.map(({ emoji }) => emoji),
+      own: rows.reduce((sum, { own }) => sum + own, 0),
+    };
+  },
   reactions: async (unit, { message, emoji, after, limit }) => {
     const rows = await unit.all<ReactionRow>(
       `SELECT r.id, r.emoji, r.created_at, a.username, a.kind, a.display_name

@@ -3,7 +3,7 @@ import type { ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { counterStep } from "./messages.ts";
 
-type Reads = Pick<ReadTx, "reaction" | "reactions">;
+type Reads = Pick<ReadTx, "reaction" | "reactions" | "reactionCounts">;
 type Writes = Pick<WriteTx, "addReaction" | "removeReaction">;
 
 export function reactionReads(db: Connection): Reads {
@@ -16,7 +16,17 @@ export function reactionReads(db: Connection): Reads {
      WHERE r.message_id = ?1 AND r.id > ?2 AND (?3 IS NULL OR r.emoji = ?3)
      ORDER BY r.id LIMIT ?4`,
   );
+  const emojiOf = db.query<{ emoji: string }>(
+    "SELECT DISTINCT emoji FROM reactions WHERE message_id = ?",
+  );
+  const own = db.query<{ count: number }>(
+    "SELECT count(*) AS count FROM reactions WHERE message_id = ? AND account_id = ?",
+  );
   return {
+    reactionCounts: (message, accountId) => ({
+      emoji: emojiOf.all(message.id).map(({ emoji }) => emoji),
+      own: own.get(message.id, accountId)?.count ?? 0,
+    }),
     reactions: ({ message, emoji, after, limit }) =>
       list
         .all(message.id, after ?? 0, emoji ?? null, limit)

@@ -1,0 +1,55 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { people, post } from "./support/client.ts";
+import { startServer } from "./support/server.ts";
+
+const server = await startServer();
+afterAll(() => server[Symbol.asyncDispose]());
+
+describe("headers", () => {
+  test("of the API keep its answers out of caches", async () => {
+    const [alice] = await people(server.url, "alice");
+    const answers = [
+      await post(server.url, "getMe", {}, alice.token),
+      await post(server.url, "getMe", {}),
+      await post(server.url, "nothing", {}, alice.token),
+      await fetch(`${server.url}/api/limits`),
+      await fetch(`${server.url}/health`),
+    ];
+    for (const { headers } of answers) {
+      expect(headers.get("cache-control")).toBe("no-store");
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+    }
+  });
+
+  test.each(["/", "/docs"])("of the page %s switch off what it does not need", async (path) => {
+    const { headers } = await fetch(server.url + path);
+    expect(headers.get("permissions-policy")).toContain("camera=()");
+    expect(headers.get("cache-control")).toBe("no-cache");
+  });
+
+  test("tell browsers to stay with HTTPS only behind a trusted proxy that has it", async () => {
+    await using proxied = await startServer({ PARLEY_PROXIES: "1" });
+    const strict = async (url: string, proto?: string) => {
+      const headers = proto === undefined ? undefined : { "x-forwarded-proto": proto };
+      const response = await fetch(`${url}/health`, { ...(headers && { headers }) });
+      return response.headers.get("strict-transport-security");
+    };
+    expect(await strict(proxied.url, "https")).toBe("max-age=31536000");
+    expect(await strict(proxied.url, "http, https")).toBe("max-age=31536000");
+    expect(await strict(proxied.url, "https, http")).toBeNull();
+    expect(await strict(proxied.url)).toBeNull();
+    expect(await strict(server.url, "https")).toBeNull();
+  });
+});
+
+describe("PARLEY_METRICS_PORT", () => {
+  test("puts the metrics on a listener of their own, and nothing else", async () => {
+    await using apart = await startServer({ PARLEY_METRICS_PORT: "0" });
+    const [, address = ""] = /Metrics are at (\S+)/.exec(apart.output()) ?? [];
+    expect(new URL(address).hostname).toBe("127.0.0.1");
+    expect(await (await fetch(address)).text()).toContain("parley_sockets");
+    expect((await fetch(address.replace("/metrics", "/health"))).status).toBe(404);
+    expect((await fetch(`${apart.url}/metrics`)).status).toBe(404);
+    expect((await fetch(`${server.url}/metrics`)).status).toBe(200);
+  });
+});
