@@ -69,3 +69,16 @@ export const limit = z
   .min(1)
   .optional()
   .meta({ description: "Default 50; more than the page size in force (100) is taken as that." });
+
+/** An object that has at most one of these fields. JSON Schema is told so too. */
+export function exclusive<Shape extends z.ZodRawShape>(
+  object: z.ZodObject<Shape>,
+  ...names: [keyof Shape & string, ...(keyof Shape & string)[]]
+): z.ZodObject<Shape> {
+  const given = (value: object) => names.filter((name) => Reflect.get(value, name) !== undefined);
+  const pairs = names.flatMap((one, place) => names.slice(place + 1).map((other) => [one, other]));
+  const message = `${names.slice(0, -1).join(", ")} and ${names.at(-1)} exclude each other`;
+  return object
+    .refine((value) => given(value).length < 2, { message, path: [names[0]] })
+    .meta({ not: { anyOf: pairs.map((required) => ({ required })) } });
+}

@@ -67,6 +67,11 @@ export const uuid = z
   .toLowerCase()
   .meta({ format: "uuid" });
 
+export const historyId = uuid.meta({
+  description:
+    "Names the history that all counters belong to. It changes when the server is restored from a backup: drop what is known and fetch it anew.",
+});
+
 export const timestamp = z.string().meta({ format: "date-time" });
 
 /** A username as typed: compared in lowercase. */
@@ -87,4 +92,5 @@ const isEmoji = (value: string) => /^\p{RGI_Emoji}$/v.test(value);
 export const emoji = anyText
   .transform(qualified)
   .refine(isEmoji, { message: "must be exactly one emoji" })
-  .meta({ examples: ["👍"] });
+  // The longest sequences have ten code points.
+  .meta({ minLength: 1, maxLength: 16, examples: ["👍"] });

@@ -4,6 +4,7 @@ import { schemas as asyncApiSchemas } from "@asyncapi/specs";
 import { closeCodes, errorStatus, events, operation, operations } from "@parley/protocol";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import Ajv from "ajv";
+import Ajv2020 from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { z } from "zod";
 import { readConfig } from "../src/config.ts";
@@ -45,12 +46,20 @@ interface AsyncApi {
 
 // As they are served, so that what JSON drops is not tested.
 const openapi: OpenApi = JSON.parse(JSON.stringify(openApi()));
-const asyncapi: AsyncApi = JSON.parse(JSON.stringify(asyncApi()));
+const asyncapi: AsyncApi = JSON.parse(
+  JSON.stringify(asyncApi({ host: "chat.example.com", secure: true })),
+);
 const page = referencePage();
 
 const callOf = (name: string) => openapi.paths[`/api/${name}`]?.post as Call;
 const answerOf = (name: string) => callOf(name).responses[200]?.content?.["application/json"];
-const messageOf = (name: string) => asyncapi.components.messages[name] as Message;
+/** A message with its payload, which is kept under a name of its own. */
+function messageOf(name: string): Message {
+  const { payload, ...rest } = asyncapi.components.messages[name] as Message;
+  return { ...rest, payload: resolved(payload) };
+}
+const resolved = ({ $ref = "" }: Schema) =>
+  asyncapi.components.schemas[$ref.split("/").at(-1) ?? ""] as Schema;
 
 describe("OpenAPI", () => {
   test("is valid", async () => {
@@ -84,6 +93,36 @@ describe("OpenAPI", () => {
     expect(answerOf("signOut")?.schema.properties?.result).toBeUndefined();
     expect(answerOf("getMe")?.schema.required).toEqual(["ok", "result"]);
     expect(answerOf("setMessageReaction")?.schema.required).toEqual(["ok"]);
+  });
+
+  test("takes a body from every operation, which may be missing where an empty one does", () => {
+    for (const { name, input } of allOperations) {
+      expect([name, callOf(name).requestBody?.required]).toEqual([
+        name,
+        !input.safeParse({}).success,
+      ]);
+    }
+  });
+
+  test("says which fields exclude each other, and which need each other", () => {
+    const ajv = new Ajv2020({ strict: false });
+    addFormats(ajv);
+    const isAccepted = (name: string, input: object) =>
+      ajv.validate(callOf(name).requestBody?.content["application/json"]?.schema ?? false, input);
+    const chat_id = Bun.randomUUIDv7();
+    for (const [name, input] of [
+      ["getChatHistory", { chat_id, before: chat_id }],
+      ["getChatHistory", { chat_id, before: chat_id, after: chat_id }],
+      ["getUpdates", { chat_id, since_seq: 0 }],
+      ["getUpdates", { known: {} }],
+      ["getUpdates", { chat_id, known: {} }],
+      ["getUpdates", {}],
+      ["sendChatAction", { chat_id, is_typing: true }],
+      ["sendChatAction", { chat_id }],
+    ] as const) {
+      const isValid = operations[name].input.safeParse(input).success;
+      expect([name, input, isAccepted(name, input)]).toEqual([name, input, isValid]);
+    }
   });
 
   test("describes what may be sent, not what is made of it", () => {
@@ -149,7 +188,7 @@ describe("AsyncAPI", () => {
 
   test("calls the conversation conversation_id", () => {
     for (const { name, socket } of allOperations) {
-      const params = messageOf(socket).payload.properties?.params as Schema;
+      const params = resolved(messageOf(socket).payload.properties?.params as Schema);
       expect(params.properties?.chat_id).toBeUndefined();
       expect("chat_id" in fieldsOf(name)).toBe("conversation_id" in (params.properties ?? {}));
     }

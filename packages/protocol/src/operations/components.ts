@@ -14,7 +14,10 @@ const fields = z
   .refine((given) => fitsBytes(given, MAX_FIELDS_BYTES), {
     message: `must have at most ${MAX_FIELDS_BYTES} bytes in all`,
   })
-  .meta({ description: "The submitted values by name: at most 50, any JSON, 16 KiB in all." });
+  .meta({
+    description: "The submitted values by name: at most 50, any JSON, 16 KiB in all.",
+    maxProperties: MAX_FIELDS,
+  });
 
 function fitsBytes(given: object, most: number): boolean {
   try {

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { cursor, limit, operation, page } from "../operation.ts";
+import { cursor, exclusive, limit, operation, page } from "../operation.ts";
 import { Conversation, ConversationChange, Message } from "../records.ts";
-import { content, text, uuid } from "../text.ts";
+import { content, historyId, text, uuid } from "../text.ts";
 
 export const MAX_CONTENT_BYTES = 32_768;
 
@@ -27,19 +27,18 @@ export const getChatHistory = operation({
   name: "getChatHistory",
   socket: "messages.history",
   summary: "Returns a page of messages, oldest first: the latest, or those next to a message.",
-  input: z
-    .object({
+  input: exclusive(
+    z.object({
       chat_id: uuid,
       before: uuid.optional(),
       after: uuid.optional(),
       around: uuid.optional(),
       limit,
-    })
-    .refine(
-      ({ before, after, around }) =>
-        [before, after, around].filter((id) => id !== undefined).length < 2,
-      { message: "before, after and around exclude each other", path: ["before"] },
-    ),
+    }),
+    "before",
+    "after",
+    "around",
+  ),
   output: z.object({
     items: z.array(Message),
     has_more: z.boolean().meta({
@@ -87,11 +86,6 @@ export const deleteMessagesForMe = operation({
   errors: ["forbidden", "not_found"],
 });
 
-const historyId = uuid.meta({
-  description:
-    "Names the history that all counters belong to. It changes when the server is restored from a backup: drop what is known and fetch it anew.",
-});
-
 const Ahead = z.object({ conversation_id: uuid, seq: z.int() });
 
 export const getUpdates = operation({
@@ -116,6 +110,12 @@ export const getUpdates = operation({
     .refine(({ chat_id, known }) => chat_id !== undefined || known !== undefined, {
       message: "is required without a conversation",
       path: ["known"],
+    })
+    .meta({
+      anyOf: [
+        { required: ["chat_id", "since_seq"] },
+        { required: ["known"], not: { required: ["chat_id"] } },
+      ],
     }),
   output: z.union([
     z.object({

@@ -16,6 +16,7 @@ export const sendChatAction = operation({
     .refine(({ action, is_typing }) => action !== undefined || is_typing !== undefined, {
       message: "is required",
       path: ["action"],
-    }),
+    })
+    .meta({ anyOf: [{ required: ["action"] }, { required: ["is_typing"] }] }),
   errors: ["forbidden", "not_found"],
 });

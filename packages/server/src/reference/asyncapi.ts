@@ -1,8 +1,10 @@
 import { type EventContract, type Operation, RequestFrame } from "@parley/protocol";
+import { historyId } from "@parley/protocol/text";
 import manifest from "../../package.json" with { type: "json" };
 import {
   allEvents,
   allOperations,
+  byResource,
   eventPlace,
   mayReturnNothing,
   resourceOf,
@@ -10,12 +12,18 @@ import {
   success,
 } from "./contract.ts";
 import { answerExample, eventExample, frameExample, inputExample } from "./examples.ts";
-import { resourceTitle } from "./prose.ts";
+import { resourceTag, resourceTitle } from "./prose.ts";
 import { mapEntries, type Schema, type SchemaBook, schemaBook, socketParams } from "./schemas.ts";
 
+/** Where the service is reached: `chat.example.com`, and whether over TLS. */
+export interface Address {
+  host: string;
+  secure: boolean;
+}
+
 /** The WebSocket side of the contract as an AsyncAPI 3.0 document, from the server's view. */
-export function asyncApi(): object {
-  const book = schemaBook("#/components/schemas/", "draft-07");
+export function asyncApi({ host, secure }: Address): object {
+  const book = schemaBook(SCHEMAS, "draft-07");
   const messages = { ...eventMessages(book), ...callMessages(book), ...replyMessages(book) };
   return {
     asyncapi: "3.0.0",
@@ -25,16 +33,12 @@ export function asyncApi(): object {
       description:
         "Conversations in which people and AI agents take part: the WebSocket, which carries the events and on which every operation can be called.",
       license: { name: manifest.license },
+      contact: { name: "The operator of this server" },
+      tags: [eventsTag, ...[...byResource().keys()].map(resourceTag)],
     },
     defaultContentType: "application/json",
     servers: {
-      local: { host: "localhost:8080", protocol: "ws", security },
-      secure: {
-        host: "{host}",
-        protocol: "wss",
-        variables: { host: { default: "localhost" } },
-        security,
-      },
+      here: { host, protocol: secure ? "wss" : "ws", security },
     },
     channels: {
       socket: {
@@ -53,6 +57,9 @@ export function asyncApi(): object {
     components: { messages, schemas: book.shared, securitySchemes },
   };
 }
+
+const SCHEMAS = "#/components/schemas/";
+const eventsTag = { name: "Events", description: "What the server sends by itself." };
 
 /** Names of the replies that do not depend on the operation. */
 const done = "reply.done";
@@ -86,7 +93,8 @@ const sending = (name: string, { summary }: EventContract) => ({
   action: "send",
   channel,
   summary,
-  tags: [{ name: "Events" }],
+  description: summary,
+  tags: [{ name: eventsTag.name }],
   messages: [channelMessage(name)],
 });
 
@@ -94,6 +102,7 @@ const receiving = (operation: Operation) => ({
   action: "receive",
   channel,
   summary: operation.summary,
+  description: operation.summary,
   tags: [{ name: resourceTitle(resourceOf(operation)) }],
   messages: [channelMessage(operation.socket)],
   reply: { channel, messages: replyNames(operation).map(channelMessage) },
@@ -115,7 +124,11 @@ function eventMessages(book: SchemaBook): Record<string, object> {
       }
       // A counted change may be the caller's alone, and then has no place.
       if (counting === "standing") payload.required?.push("at");
-      return [name, message(name, summary, payload, eventExample([name, event], book))];
+      if (name === "events.hello") {
+        payload.properties = { ...payload.properties, history_id: book.output(historyId) };
+      }
+      const named = share(book, `${pascal(name.replace("events.", ""))}Event`, payload);
+      return [name, message(name, summary, named, eventExample([name, event], book))];
     }),
   );
 }
@@ -125,29 +138,34 @@ function callMessages(book: SchemaBook): Record<string, object> {
     allOperations.map((operation) => {
       const { name, socket, summary } = operation;
       const input = book.input(operation.input);
-      const payload = object({ method: { enum: [socket, name] }, params: socketParams(input) });
+      const schema = share(book, `${pascal(name)}Params`, socketParams(input));
+      const payload = object({ method: { enum: [socket, name] }, params: schema });
       if (operation.input.safeParse({}).success) payload.required = ["method"];
+      const named = share(book, `${pascal(name)}Call`, withId(payload, book));
       const params = inputExample(operation, input, book.shared);
       const example = params && frameExample(operation, params, 1);
-      return [socket, message(socket, summary, withId(payload, book), example)];
+      return [socket, message(socket, summary, named, example)];
     }),
   );
 }
 
 function replyMessages(book: SchemaBook): Record<string, object> {
-  const reply = (name: string, summary: string, body: Schema, example?: object) =>
-    [name, message(name, summary, withId(body, book), example && { ...example, id: 1 })] as const;
+  const reply = (name: string, as: string, summary: string, body: Schema, example?: object) => {
+    const named = share(book, as, withId(body, book));
+    return [name, message(name, summary, named, example && { ...example, id: 1 })] as const;
+  };
   const results = allOperations.flatMap((operation) => {
     if (!operation.output) return [];
     const result = book.output(operation.output);
     const example = answerExample(operation, result, book.shared);
     const summary = `What ${operation.socket} answers.`;
-    return [reply(resultOf(operation), summary, success(result, false), example)];
+    const as = `${pascal(operation.name)}Reply`;
+    return [reply(resultOf(operation), as, summary, success(result, false), example)];
   });
   return Object.fromEntries([
     ...results,
-    reply(done, "Done, and there is no result.", success(null, true), { ok: true }),
-    reply(failed, "The call failed.", book.output(socketFailure), {
+    reply(done, "DoneReply", "Done, and there is no result.", success(null, true), { ok: true }),
+    reply(failed, "FailedReply", "The call failed.", book.output(socketFailure), {
       ok: false,
       error: { code: "not_found", message: "not found: message" },
     }),
@@ -160,12 +178,20 @@ function withId(payload: Schema, book: SchemaBook): Schema {
   return { ...payload, properties: { ...payload.properties, ...(id && { id }) } };
 }
 
+/** Keeps a schema under a name, by which generators call the type they make of it. */
+function share({ shared }: SchemaBook, name: string, schema: Schema): Schema {
+  shared[name] = { title: name, ...schema };
+  return { $ref: `${SCHEMAS}${name}` };
+}
+
+const pascal = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
+
 const message = (name: string, summary: string, payload: Schema, example?: unknown) => ({
   name,
   title: name,
   summary,
   payload,
-  ...(payload.properties?.id && { correlationId: { location: "$message.payload#/id" } }),
+  ...(!name.startsWith("events.") && { correlationId: { location: "$message.payload#/id" } }),
   ...(example !== undefined && { examples: [{ payload: example }] }),
 });
 

@@ -85,7 +85,8 @@ export function inputExample(
   input: Schema,
   shared: Record<string, Schema>,
 ): object | undefined {
-  for (const { properties = {}, required = [] } of input.anyOf ?? [input]) {
+  const variants = input.properties ? [input] : (input.anyOf ?? [input]);
+  for (const { properties = {}, required = [] } of variants) {
     const optional = Object.keys(properties).filter((name) => !required.includes(name));
     for (let count = 0; count <= optional.length; count++) {
       const chosen = new Set([...required, ...optional.slice(0, count)]);

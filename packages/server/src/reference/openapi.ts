@@ -12,7 +12,7 @@ import {
   success,
 } from "./contract.ts";
 import { answerExample, inputExample } from "./examples.ts";
-import { errorMeanings, limitMeanings, resourceTitle } from "./prose.ts";
+import { errorMeanings, limitMeanings, resourceTag, resourceTitle } from "./prose.ts";
 import { mapEntries, type Schema, type SchemaBook, schemaBook } from "./schemas.ts";
 
 /** The HTTP side of the contract as an OpenAPI 3.1 document. */
@@ -31,19 +31,23 @@ export function openApi(): object {
       description:
         "Every operation is `POST /api/<operation>` with JSON in and out. The same operations, and the events, are on the WebSocket: see `/asyncapi.json`. The readable reference is at `/docs`.",
       license: { name: manifest.license, identifier: manifest.license },
+      contact: { name: "The operator of this server" },
     },
     servers: [{ url: "/" }],
     security: [{ accessToken: [] }],
-    tags: [...byResource().keys(), "service"].map((each) => ({ name: resourceTitle(each) })),
+    tags: [...byResource().keys(), "service"].map(resourceTag),
     paths: { ...Object.fromEntries(calls), ...servicePaths() },
     components: {
       securitySchemes: { accessToken: bearer, accessTokenInQuery: query },
       headers,
-      responses: Object.fromEntries(allErrors.map((code) => [code, failure(code, book)])),
+      responses: Object.fromEntries(answered.map((code) => [code, failure(code, book)])),
       schemas: book.shared,
     },
   };
 }
+
+/** A path that is called as it stands here does not answer that its method is wrong. */
+const answered = allErrors.filter((code) => code !== "method_not_allowed");
 
 const bearer = {
   type: "http",
@@ -79,14 +83,13 @@ const json = (schema: Schema, example?: unknown) => ({
 });
 
 function call(operation: Operation, book: SchemaBook) {
-  const body = requestBody(operation, book);
   return {
     operationId: operation.name,
     summary: operation.summary,
     description: `On the socket: \`${operation.socket}\`.`,
     tags: [resourceTitle(resourceOf(operation))],
     ...(operation.access === "public" && { security: [] }),
-    ...(body && { requestBody: body }),
+    requestBody: requestBody(operation, book),
     responses: {
       200: answer(operation, book),
       ...Object.fromEntries(httpErrors(operation).map((code) => [errorStatus[code], failed(code)])),
@@ -96,7 +99,6 @@ function call(operation: Operation, book: SchemaBook) {
 
 function requestBody(operation: Operation, book: SchemaBook) {
   const schema = book.input(operation.input);
-  if (schema.properties && Object.keys(schema.properties).length === 0) return undefined;
   return {
     // A missing body is an empty object.
     required: !operation.input.safeParse({}).success,
@@ -132,6 +134,7 @@ function servicePaths() {
     get: {
       operationId,
       summary,
+      description: summary,
       tags: [resourceTitle("service")],
       security: [],
       responses,

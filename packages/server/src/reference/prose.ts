@@ -100,6 +100,26 @@ export const limitMeanings: Record<keyof Limits, string> = {
 /** Titles of the resources: the part of a socket name before the dot. */
 const resourceTitles: Record<string, string> = { auth: "Session", sync: "Synchronisation" };
 
+/** What a resource is about; its title for one that is not listed. */
+const resourceMeanings: Record<string, string> = {
+  accounts: "People and agents.",
+  agents: "The caller's agents: keys, profiles, limits, and the turns in which they answer.",
+  auth: "Signing up and in, and the sessions that come of it.",
+  components: "Buttons and forms in messages.",
+  conversations: "Direct conversations and groups, their members, and how far they were read.",
+  groups: "Agents in groups.",
+  messages: "Messages and their history.",
+  reactions: "Emoji on messages.",
+  service: "What browsers, operators and generators fetch.",
+  sync: "What changed while a client was away.",
+  typing: "Who is typing.",
+};
+
+export const resourceTag = (resource: string) => ({
+  name: resourceTitle(resource),
+  description: resourceMeanings[resource] ?? `${resourceTitle(resource)}.`,
+});
+
 export const resourceTitle = (resource: string) =>
   resourceTitles[resource] ?? resource.charAt(0).toUpperCase() + resource.slice(1);
 

@@ -12,6 +12,7 @@ export interface Schema {
   items?: Schema;
   anyOf?: Schema[];
   allOf?: Schema[];
+  not?: Schema;
   additionalProperties?: Schema | boolean;
   propertyNames?: Schema;
   enum?: unknown[];
@@ -69,12 +70,13 @@ export type SchemaBook = ReturnType<typeof schemaBook>;
 export const socketWords = (text: string) => text.replace(/\bchat_id\b/g, "conversation_id");
 
 export function socketParams(input: Schema): Schema {
-  const { properties, required, anyOf } = input;
+  const { properties, required, anyOf, not } = input;
   const reworded = ({ description, ...rest }: Schema): Schema =>
     description ? { ...rest, description: socketWords(description) } : rest;
   return {
     ...input,
     ...(anyOf && { anyOf: anyOf.map(socketParams) }),
+    ...(not && { not: socketParams(not) }),
     ...(required && { required: required.map(socketWords) }),
     ...(properties && {
       properties: mapEntries(properties, (name, each) => [socketWords(name), reworded(each)]),

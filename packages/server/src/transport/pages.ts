@@ -23,11 +23,30 @@ export function pages({ services, bus }: { services: Services; bus: Bus }): Page
     ["/ready", () => ready(services, () => Promise.all([store.ready(), bus.ready()]))],
     ["/api/limits", () => Response.json({ ok: true, result: config.limits })],
     ["/openapi.json", json(openApi())],
-    ["/asyncapi.json", json(asyncApi())],
+    ["/asyncapi.json", asyncApiPage(config.proxies > 0)],
     ["/docs", () => html(docs, referencePolicy)],
   ]);
   if (!config.metrics) own.set("/metrics", () => metricsPage(services));
   return { get: (path) => own.get(path) ?? web.get(path), missing: web.missing };
+}
+
+const HOST = /^[\w.-]+(:\d+)?$|^\[[\da-f:.]+\](:\d+)?$/i;
+
+/** The AsyncAPI document with the address by which it was asked for. */
+function asyncApiPage(isBehindProxy: boolean): Page {
+  const placeholder = "host.invalid";
+  const [plain, secure] = [false, true].map((isSecure) =>
+    JSON.stringify(asyncApi({ host: placeholder, secure: isSecure })),
+  );
+  return (request) => {
+    const { protocol } = new URL(request.url);
+    const forwarded = isBehindProxy && request.headers.get("x-forwarded-proto");
+    const text = (forwarded || protocol).startsWith("https") ? secure : plain;
+    const host = request.headers.get("host") ?? "";
+    const address = HOST.test(host) ? host : "localhost";
+    const headers = { "content-type": "application/json", vary: "host, x-forwarded-proto" };
+    return new Response(text?.replace(placeholder, address), { headers });
+  };
 }
 
 const plain = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };

@@ -1,0 +1,309 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Ajv, { type ValidateFunction } from "ajv";
+import addFormats from "ajv-formats";
+import { groupOf, type Person, people, post, RawSocket, say } from "./support/client.ts";
+import { freePort } from "./support/postgres.ts";
+import { noRates, startServer, type TestServer } from "./support/server.ts";
+import { tool, toolsFolder } from "./support/tools.ts";
+
+/**
+ * The documents that a server gives of itself, checked by programs that nobody here wrote: the
+ * linters of their formats, and a proxy that compares every call and every answer with OpenAPI.
+ */
+
+const TOOLS = new URL("tools", import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), "parley-documents-"));
+const file = (name: string) => join(folder, name);
+
+let server: TestServer;
+beforeAll(async () => {
+  toolsFolder();
+  server = await startServer(noRates);
+  for (const name of ["openapi.json", "asyncapi.json"]) {
+    await Bun.write(file(name), await fetch(`${server.url}/${name}`));
+  }
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+async function run(...command: string[]): Promise<{ code: number; output: string }> {
+  const child = Bun.spawn(command, { cwd: folder, stdout: "pipe", stderr: "pipe" });
+  const [output, errors] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { code: await child.exited, output: output || errors };
+}
+
+describe("the linters", () => {
+  test("Redocly finds nothing in OpenAPI", async () => {
+    const config = ["--config", join(TOOLS, "redocly.yaml"), "--format=json"];
+    const { output } = await run(tool("redocly"), "lint", "openapi.json", ...config);
+    expect(JSON.parse(output).problems).toEqual([]);
+  });
+
+  test("Spectral finds nothing in OpenAPI and AsyncAPI", async () => {
+    const rules = ["--ruleset", join(TOOLS, "spectral.yaml"), "--fail-severity=hint"];
+    const result = await run(tool("spectral"), "lint", "openapi.json", "asyncapi.json", ...rules);
+    expect(result).toMatchObject({ code: 0 });
+  });
+});
+
+interface Schema {
+  properties?: Record<string, object>;
+}
+interface Call {
+  operationId: string;
+  security?: unknown[];
+  requestBody: { content: { "application/json": { schema: Schema; example?: object } } };
+}
+
+/** What stands in a field of this name, so that a call means something. */
+type Known = Record<string, unknown>;
+
+/** Values that fit some fields and not others. */
+const odd = [-1, "", "x".repeat(2000), [], { a: 1 }, Bun.randomUUIDv7()];
+
+describe("a proxy that checks every call and every answer against OpenAPI", () => {
+  let proxy: { url: string; stop(): Promise<unknown> };
+  let calls: Call[];
+
+  beforeAll(async () => {
+    const document = await Bun.file(file("openapi.json")).json();
+    const posts = Object.values<{ post?: Call }>(document.paths).map((path) => path.post);
+    calls = posts.filter((call) => call !== undefined);
+    proxy = await startProxy();
+  });
+  afterAll(() => proxy.stop());
+
+  async function startProxy() {
+    const port = await freePort();
+    const options = ["--errors", "--port", `${port}`, "--verboseLevel", "error"];
+    const child = Bun.spawn([tool("prism"), "proxy", "openapi.json", server.url, ...options], {
+      cwd: folder,
+      stdout: "ignore",
+      stderr: "inherit",
+    });
+    const url = `http://127.0.0.1:${port}`;
+    while (child.exitCode === null) {
+      const response = await fetch(`${url}/health`).catch(() => null);
+      if (response?.ok) break;
+      await Bun.sleep(50);
+    }
+    return {
+      url,
+      stop: () => {
+        child.kill();
+        return child.exited;
+      },
+    };
+  }
+
+  async function through(name: string, input: unknown, token: string | undefined) {
+    const response = await fetch(`${proxy.url}/api/${name}`, {
+      method: "POST",
+      headers: {
+        ...(input !== undefined && { "content-type": "application/json" }),
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      },
+      ...(input !== undefined && { body: JSON.stringify(input) }),
+    });
+    return { status: response.status, body: await response.json() };
+  }
+
+  /** The proxy lets it pass and finds nothing wrong, or the server refuses it as the proxy does. */
+  async function agree(name: string, input: unknown, token: string | undefined): Promise<number> {
+    const { status, body } = await through(name, input, token);
+    const [, problem] = /^https:\/\/stoplight.io\/prism\/errors#(\w+)$/.exec(body.type ?? "") ?? [];
+    if (problem === undefined) return status;
+    const what = { name, input, problem, told: body.validation ?? body.detail };
+    const direct = await post(server.url, name, input, token);
+    const { status: answered } = direct;
+    const refusals = { UNPROCESSABLE_ENTITY: [400, 429], UNAUTHORIZED: [401, 429] }[problem];
+    const isRefused = refusals?.includes(answered) === true;
+    expect({ ...what, answered, isRefused }).toEqual({ ...what, answered, isRefused: true });
+    return answered;
+  }
+
+  /** Alice, who is in a conversation with a message of hers, and somebody who is not. */
+  async function scene([alice, bob, carol]: readonly [Person, Person, Person]) {
+    const chat = await groupOf(alice, bob);
+    const message = await say(alice, chat, "hello");
+    const known: Known = {
+      chat_id: chat.id,
+      message_id: message.id,
+      message_ids: [message.id],
+      username: bob.username,
+      usernames: [bob.username],
+      agent_username: `${alice.username}:claude`,
+      session_id: Bun.randomUUIDv7(),
+      known: { [chat.id]: 0 },
+      content: `hello @${bob.username}`,
+    };
+    return { alice, carol, known };
+  }
+
+  const inputOf = ({ requestBody }: Call) => requestBody.content["application/json"];
+
+  /** The example of the document, with what is known here in its fields. */
+  function exampleFor(call: Call, known: Known): Record<string, unknown> {
+    const { example = {} } = inputOf(call);
+    const given = Object.entries(example).map(([name, value]) => [name, known[name] ?? value]);
+    return Object.fromEntries(given);
+  }
+
+  function* variations(call: Call, known: Known) {
+    const example = exampleFor(call, known);
+    for (const name of Object.keys(inputOf(call).schema.properties ?? {})) {
+      if (name in known && !(name in example)) yield { ...example, [name]: known[name] };
+      for (const value of odd) yield { ...example, [name]: value };
+      const { [name]: _, ...rest } = example;
+      yield rest;
+    }
+  }
+
+  test("has nothing to say about any operation, whether it succeeds or fails", async () => {
+    const statuses = new Map<number, number>();
+    const count = async (answer: Promise<number>) => {
+      const status = await answer;
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    };
+    let crew = await people(server.url, "alice", "bob", "carol");
+    for (const call of calls) {
+      const { operationId: name, security } = call;
+      const isSignedIn = (await post(server.url, "getMe", {}, crew[0].token)).status === 200;
+      if (!isSignedIn) crew = await people(server.url, "alice", "bob", "carol");
+      const { alice, carol, known } = await scene(crew);
+      const token = (person: Person) => (security?.length === 0 ? undefined : person.token);
+      const example = exampleFor(call, known);
+      await count(agree(name, example, "ply_wrong"));
+      await count(agree(name, example, undefined));
+      await count(agree(name, example, token(carol)));
+      await count(agree(name, exampleFor(call, {}), token(alice)));
+      for (const input of variations(call, known)) await count(agree(name, input, token(alice)));
+      await count(agree(name, undefined, token(alice)));
+      await count(agree(name, example, token(alice)));
+    }
+    const total = [...statuses.values()].reduce((sum, each) => sum + each, 0);
+    expect(total).toBeGreaterThan(500);
+    for (const status of [200, 400, 401, 403, 404]) expect([...statuses.keys()]).toContain(status);
+    expect(statuses.has(500)).toBe(false);
+  });
+});
+
+describe("AsyncAPI, as its own parser reads it,", () => {
+  interface Parsed {
+    diagnostics: { code: string; severity: number }[];
+    servers: { host: string; protocol: string }[];
+    payloads: Record<string, object>;
+  }
+  let parsed: Parsed;
+  const checks = new Map<string, ValidateFunction>();
+
+  beforeAll(async () => {
+    const script = file("parse.mjs");
+    await Bun.write(script, parserScript(join(toolsFolder(), "@asyncapi/parser/cjs/index.js")));
+    const { output } = await run(Bun.which("node") ?? process.execPath, script, "asyncapi.json");
+    parsed = JSON.parse(output);
+    const ajv = new Ajv({ strict: false });
+    addFormats(ajv);
+    for (const [name, payload] of Object.entries(parsed.payloads)) {
+      checks.set(name, ajv.compile(payload));
+    }
+  });
+
+  test("has no problem, and the address at which it was fetched", () => {
+    const isLatest = ({ code }: { code: string }) => code === "asyncapi-latest-version";
+    expect(parsed.diagnostics.filter((each) => !isLatest(each))).toEqual([]);
+    expect(parsed.servers).toEqual([{ host: new URL(server.url).host, protocol: "ws" }]);
+  });
+
+  test("gives every payload a name", async () => {
+    const { components } = await Bun.file(file("asyncapi.json")).json();
+    const payloads = Object.values<{ payload: { $ref?: string } }>(components.messages);
+    expect(payloads.filter(({ payload }) => payload.$ref === undefined)).toEqual([]);
+  });
+
+  function check(name: string, frame: unknown): void {
+    const validate = checks.get(name);
+    validate?.(frame);
+    expect({ name, frame, errors: validate?.errors ?? null }).toEqual({
+      name,
+      frame,
+      errors: null,
+    });
+    expect(validate).toBeDefined();
+  }
+
+  test("describes every frame of a conversation", async () => {
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+    await using socket = await bob.connect();
+    const chat = await groupOf(alice, bob);
+    await alice.call("addGroupAgent", {
+      chat_id: chat.id,
+      agent_username: `${alice.username}:claude`,
+    });
+    const { id } = await say(alice, chat, `@${alice.username}:claude hello`);
+    await socket.event("events.messageComplete");
+    await alice.call("addReaction", { message_id: id, emoji: "👍" });
+    await alice.call("removeReaction", { message_id: id, emoji: "👍" });
+    await alice.call("editMessage", { message_id: id, content: "edited" });
+    await alice.call("sendChatAction", { chat_id: chat.id, action: "typing" });
+    await alice.call("readChat", { chat_id: chat.id, seq: 1 });
+    await alice.call("updateMe", { display_name: "Alice" });
+    await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [id] });
+    await socket.event("events.messageDeleted");
+    const seen = new Set(socket.events.map(({ method }) => method));
+    expect(seen.size).toBeGreaterThan(10);
+    for (const frame of socket.events) check(frame.method, frame);
+  });
+
+  test("describes calls and their replies", async () => {
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    const chat = await groupOf(alice, bob);
+    const { asyncapi, components } = await Bun.file(file("asyncapi.json")).json();
+    expect(asyncapi).toBe("3.0.0");
+    await using socket = await RawSocket.connect(alice);
+    const ask = async (call: { id: string }) => {
+      socket.send(JSON.stringify(call));
+      const isReply = (text: string) => JSON.parse(text).id === call.id;
+      return JSON.parse(
+        await socket.until(() => socket.texts.find(isReply), `a reply to ${call.id}`),
+      );
+    };
+    type Described = { examples?: { payload: { params?: object } }[] };
+    let replies = 0;
+    for (const [name, { examples }] of Object.entries<Described>(components.messages)) {
+      const [example] = examples ?? [];
+      const isCall = example && !/^(events|reply)\.|\.result$|^auth\.logout$/.test(name);
+      if (!isCall) continue;
+      const { params = {} } = example.payload;
+      const here = "conversation_id" in params && { conversation_id: chat.id };
+      const call = { ...example.payload, params: { ...params, ...here }, id: name };
+      check(name, call);
+      const reply = await ask(call);
+      const success = "result" in reply ? `${name}.result` : "reply.done";
+      check(reply.ok ? success : "reply.failed", reply);
+      replies++;
+    }
+    expect(replies).toBeGreaterThan(30);
+  });
+});
+
+const parserScript = (parser: string) => `
+  import { readFileSync } from "node:fs";
+  import parser from ${JSON.stringify(parser)};
+
+  const { document, diagnostics } = await new parser.Parser().parse(readFileSync(process.argv[2], "utf8"));
+  const payloads = {};
+  for (const message of document.allMessages()) payloads[message.id()] = message.payload().json();
+  const servers = document.servers().all().map((each) => ({ host: each.host(), protocol: each.protocol() }));
+  const told = diagnostics.map(({ code, severity }) => ({ code, severity }));
+  process.stdout.write(JSON.stringify({ diagnostics: told, servers, payloads }));
+`;
