@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import type { Page } from "playwright-core";
 import { agentOf, groupOf, type Person } from "../support/client.ts";
 import {
   composer,
@@ -191,15 +192,33 @@ test("one's own reply is in sight, wherever one was reading", async () => {
   await old.getByRole("button", { name: "Reply" }).click();
   await page.keyboard.type("I have just read this.");
   await page.keyboard.press("Enter");
-  await message(page, "I have just read this.").waitFor();
-  await page.waitForFunction(() => {
+  await inSight(page, "I have just read this.");
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a reply to a message from far back leads to the latest messages", async () => {
+  const { ada, bob, chat, path } = await withBob();
+  const first = await say(bob, chat.id, "The very first message");
+  for (let number = 1; number <= 130; number++) await say(bob, chat.id, `Number ${number}.`);
+  await using visit = await house().visit(ada, { path: `${path}#${first.id}` });
+  const { page } = visit;
+  const found = message(page, "The very first message");
+  await found.hover();
+  await found.getByRole("button", { name: "Reply" }).click();
+  await page.keyboard.type("I remember that.");
+  await page.keyboard.press("Enter");
+  await inSight(page, "I remember that.");
+  expect(visit.problems()).toEqual([]);
+});
+
+/** Waits until the latest message is the one with this text, and above the composer. */
+const inSight = (page: Page, text: string) =>
+  page.waitForFunction((words) => {
     const end = [...document.querySelectorAll("article")].at(-1);
     const bottom = end?.getBoundingClientRect().bottom ?? Number.POSITIVE_INFINITY;
     const top = document.querySelector("form")?.getBoundingClientRect().top ?? 0;
-    return end?.textContent.includes("I have just read this.") && bottom <= top;
-  });
-  expect(visit.problems()).toEqual([]);
-});
+    return end?.textContent.includes(words) && bottom <= top;
+  }, text);
 
 const say = (who: Person, chat_id: string, content: string) =>
   who.call("sendMessage", { chat_id, content });

@@ -110,9 +110,11 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
   }, [aim, aimed, virtual]);
 
   const unsent = rows.at(-1)?.message.delivery === "sending" ? rows.at(-1)?.key : undefined;
+  const handled = useRef(unsent);
   // What one has just written is in sight, wherever one was reading before.
   useLayoutEffect(() => {
-    if (unsent === undefined) return;
+    if (unsent === undefined || unsent === handled.current) return;
+    handled.current = unsent;
     setAim(null);
     virtual.scrollToEnd();
   }, [unsent, virtual]);
