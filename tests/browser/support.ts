@@ -13,9 +13,10 @@ import { installed } from "../support/packages.ts";
 import { type Environment, noRates, startServer, type TestServer } from "../support/server.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
-/** How long anything may take to be seen, and a test as a whole. */
+/** How long anything may take to be seen. */
 const PATIENCE_MS = 60_000;
-const TEST_MS = 120_000;
+/** Of a test as a whole; it waits for its turn meanwhile, behind all others of its file. */
+const TEST_MS = 600_000;
 
 /** A real server and a real browser. */
 export interface House extends AsyncDisposable {

@@ -154,7 +154,10 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
     event.preventDefault();
     const to = Math.min(Math.max(from + (event.key === "ArrowUp" ? -1 : 1), 0), rows.length - 1);
     virtual.scrollToIndex(to);
-    requestAnimationFrame(() => rowElement(box.current, to)?.focus());
+    const row = () => rowElement(box.current, to);
+    // One that is out of the page comes into it with the next frame.
+    if (row()) row()?.focus();
+    else requestAnimationFrame(() => row()?.focus());
   };
 
   const outdated = useMemo(() => outdatedAnswers(items), [items]);
