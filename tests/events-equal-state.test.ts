@@ -16,7 +16,9 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** Runs something and checks that everybody's events brought them to the server's state. */
-async function verify(action: (chat: Conversation) => Promise<unknown>): Promise<void> {
+async function verify(
+  action: (chat: Conversation, watchers: readonly Watcher[]) => Promise<unknown>,
+): Promise<void> {
   const [ann, bob, cat] = people as [Person, Person, Person, Person];
   const chat = await ann.call("startChat", {
     usernames: [bob.username, cat.username, `${ann.username}:claude`],
@@ -26,7 +28,7 @@ async function verify(action: (chat: Conversation) => Promise<unknown>): Promise
   await bob.call("sendMessage", { chat_id: chat.id, content: `hello @${ann.username}` });
   const watchers = await Promise.all(people.map((person) => Watcher.start(person)));
   try {
-    await action(chat);
+    await action(chat, watchers);
     for (const watcher of watchers) await watcher.check();
   } finally {
     for (const watcher of watchers) await watcher[Symbol.asyncDispose]();
@@ -107,6 +109,14 @@ describe("initial fetch and events equal a fresh fetch", () => {
     },
     "after a change of name": () =>
       person(1).call("updateMe", { display_name: `Bob ${Math.random()}` }),
+    "after an agent's change of name": () =>
+      person(0).call("setAgentProfile", { provider: "claude", display_name: `C ${Math.random()}` }),
+    "after somebody read, left, and came back": async ({ id }) => {
+      await person(1).call("readChat", { chat_id: id, seq: 2 });
+      await person(1).call("leaveChat", { chat_id: id });
+      await person(0).call("addChatMembers", { chat_id: id, usernames: [person(1).username] });
+      await person(0).call("sendMessage", { chat_id: id, content: "welcome back" });
+    },
   };
   for (const [name, change] of Object.entries(changes)) test(name, () => verify(change));
 });
@@ -123,6 +133,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom(
     ...["send", "send", "send", "mention", "reply", "edit", "delete", "hide", "react", "react"],
     ...["read", "title", "add", "remove", "leave", "button", "press", "mode"],
+    ...["name", "name", "agentName", "ask", "ask"],
   ),
   actor: fc.nat(3),
   other: fc.nat(3),
@@ -131,7 +142,12 @@ const step: fc.Arbitrary<Step> = fc.record({
 });
 
 /** Does a step as far as its actor may; what the server forbids changes nothing. */
-async function perform(chat_id: string, { kind, actor, other, pick, text }: Step): Promise<void> {
+async function perform(
+  chat_id: string,
+  watchers: readonly Watcher[],
+  { kind, actor, other, pick, text }: Step,
+): Promise<void> {
+  if (kind === "ask") return watchers[other]?.ask();
   const who = people[actor] as Person;
   const username = (people[other] as Person).username;
   const { items } = await who.call("getChatHistory", { chat_id });
@@ -165,6 +181,8 @@ async function perform(chat_id: string, { kind, actor, other, pick, text }: Step
       await who.call("addGroupAgent", { ...agent, always_on: true });
       await who.call("setGroupAgentMode", { ...agent, always_on: false });
     },
+    name: () => who.call("updateMe", { display_name: text }),
+    agentName: () => who.call("setAgentProfile", { provider: "claude", display_name: text }),
   };
   await steps[kind]?.();
 }
@@ -172,9 +190,9 @@ async function perform(chat_id: string, { kind, actor, other, pick, text }: Step
 test("random sequences by several people leave every client with the server's state", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), (steps) =>
-      verify(async ({ id }) => {
+      verify(async ({ id }, watchers) => {
         for (const each of steps) {
-          await perform(id, each).catch((error) => {
+          await perform(id, watchers, each).catch((error) => {
             const expected = error instanceof CallFailed && error.code !== "internal";
             if (!expected) throw error;
           });

@@ -237,7 +237,7 @@ test("no key, password or token is found on disk, in any output, event, reply or
   await witness.call("getMyAgents", {}, `${token}x`);
 
   // Turns that succeed and that fail in every way, of both protocols.
-  const account = { username, kind: "human", display_name: username } as const;
+  const account = { username, kind: "human", display_name: username, version: 0 } as const;
   let owner = new Person(server.url, token, account);
   for (const provider of ["claude", "gpt"]) {
     const asked = Object.keys(scenes).map(async (name) => {

@@ -70,7 +70,7 @@ function answerTo(seq: number, given: Partial<Message> = {}): Message {
     usage: null,
   };
   return message(seq + 1, {
-    sender: { username: AGENT, kind: "agent", display_name: "Claude" },
+    sender: { username: AGENT, kind: "agent", display_name: "Claude", version: 0 },
     content: ANSWER,
     client_msg_id: null,
     turn,
@@ -156,7 +156,7 @@ describe("messages", () => {
       .sent("bob", 2, [10, 20], "unknown");
     const bobs = message(2, {
       seq: 1,
-      sender: { username: "bob", kind: "human", display_name: "" },
+      sender: { username: "bob", kind: "human", display_name: "", version: 0 },
     });
     expect(wrongs(script, state({ messages: [message(1), bobs] }))).toEqual([
       `m2 is out of place in ${TITLE}`,

@@ -23,6 +23,7 @@ describe.each(transports)("getMe over %s", (transport) => {
       username: alice.username,
       kind: "human",
       display_name: alice.username,
+      version: 0,
     });
   });
 });
@@ -119,7 +120,11 @@ describe.each(transports)("updateMe over %s", (transport) => {
     const chat = await groupOf(person, bob);
     await using before = await person.connect();
     await using caller = await person.via(transport);
-    const account = { ...person.account, display_name: "New Name 🎈" };
+    const account = {
+      ...person.account,
+      display_name: "New Name 🎈",
+      version: expect.any(Number),
+    };
     expect(await caller.call("updateMe", { display_name: " New Name 🎈 " })).toEqual(account);
     expect(await bob.call("getUser", { username: person.username })).toEqual(account);
     expect((await bob.call("getChat", { chat_id: chat.id })).participants).toContainEqual(account);

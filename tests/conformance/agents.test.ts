@@ -57,6 +57,7 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
         provider: "claude",
         username: `${username}:claude`,
         display_name: `${username}'s Claude`,
+        version: 0,
         key_configured: false,
         key_tail: null,
         model: "model-a",
@@ -67,6 +68,7 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
         provider: "gpt",
         username: `${username}:gpt`,
         display_name: `${username}'s GPT`,
+        version: 0,
         key_configured: false,
         key_tail: null,
         model: "model-o",
@@ -236,6 +238,7 @@ describe.each(transports)("setAgentProfile over %s", (transport) => {
       key_configured: false,
       key_tail: null,
       limits: DEFAULT_LIMITS,
+      version: expect.any(Number),
       ...given,
     };
     const set = (changes: object) =>
@@ -291,7 +294,12 @@ describe.each(transports)("setAgentProfile over %s", (transport) => {
     await using own = await person.connect();
     await using stranger = await alice.connect();
     await caller.call("setAgentProfile", { provider: "claude", display_name: "Sage" });
-    const account = { username: agentOf(person), kind: "agent", display_name: "Sage" } as const;
+    const account = {
+      username: agentOf(person),
+      kind: "agent",
+      display_name: "Sage",
+      version: expect.any(Number),
+    } as const;
     for (const socket of [reader, own]) {
       expect((await socket.event("events.accountUpdated")).params).toEqual(account);
     }

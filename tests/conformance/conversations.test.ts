@@ -40,6 +40,7 @@ describe.each(transports)("startChat over %s", (transport) => {
       unread_count: 0,
       unread: { human: 0, agent: 0, mentions: 0 },
       last_read_seq: chat.seq,
+      own_seq: expect.any(Number),
     });
   });
 
@@ -111,6 +112,7 @@ describe.each(transports)("startChat over %s", (transport) => {
       username: agent,
       kind: "agent",
       display_name: expect.any(String),
+      version: 0,
     });
     await using other = await bob.via(transport);
     const before = await overviewOf(bob);
@@ -137,7 +139,7 @@ describe.each(transports)("startChat over %s", (transport) => {
     await using invited = await bob.connect();
     await using outsider = await carol.connect();
     const chat = await caller.call("startChat", { usernames: [bob.username], kind: "group" });
-    const { unread_count: _, unread: __, last_read_seq: ___, ...shared } = chat;
+    const { unread_count: _, unread: __, last_read_seq: ___, own_seq: ____, ...shared } = chat;
     for (const socket of [own, invited]) {
       expect(await socket.heard("events.conversationNew")).toEqual([
         {
@@ -196,6 +198,7 @@ describe.each(transports)("getChats over %s", (transport) => {
       unread_count: 1,
       unread: { human: 1, agent: 0, mentions: 1 },
       last_read_seq: chat.seq,
+      own_seq: expect.any(Number),
     });
   });
 

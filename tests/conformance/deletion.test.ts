@@ -119,17 +119,20 @@ describe.each(transports)("deleteMessagesForMe over %s", (transport) => {
     expect((await alice.call("getChat", { chat_id })).last_message?.id).toBe(id(1));
   });
 
-  test("is told to all of the caller's clients only, without a place", async () => {
+  test("is told to all of the caller's clients only, with the caller's own counter", async () => {
     const { chat_id, ids } = await talk([alice, "one"], [bob, "two"]);
     const { seq } = await alice.call("getChat", { chat_id });
     await using caller = await bob.via(transport);
     await using one = await bob.connect();
     await using two = await bob.connect();
     await using other = await alice.connect();
+    const { own_seq } = await bob.call("getChat", { chat_id });
+    await caller.call("deleteMessagesForMe", { chat_id, message_ids: ids });
     await caller.call("deleteMessagesForMe", { chat_id, message_ids: ids });
     const expected = {
       method: "events.messageDeleted",
       params: { conversation_id: chat_id, ids },
+      own_seq: own_seq + 1,
     } as const;
     for (const socket of [one, two]) {
       expect(await socket.heard("events.messageDeleted")).toEqual([expected]);

@@ -20,6 +20,7 @@ const accountOf = (person: Person, provider = "claude") => ({
   username: agentOf(person, provider),
   kind: "agent" as const,
   display_name: `${person.username}'s ${provider === "claude" ? "Claude" : "GPT"}`,
+  version: 0,
 });
 
 const agentsIn = async (caller: Pick<Person, "call">, chat: { id: string }) =>

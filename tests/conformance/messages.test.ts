@@ -27,7 +27,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
       conversation_id: chat.id,
       seq: chat.seq + 1,
       version: chat.seq + 1,
-      sender: { username: alice.username, kind: "human", display_name: alice.username },
+      sender: { username: alice.username, kind: "human", display_name: alice.username, version: 0 },
       content: "hello",
       client_msg_id: null,
       reply_to_id: null,

@@ -40,7 +40,7 @@ describe.each(transports)("signUp over %s", (transport) => {
     expect(made).toEqual({
       access_token: expect.stringMatching(/^ply_[A-Za-z0-9_-]{43}$/),
       expires_at: expect.stringMatching(TIMESTAMP),
-      account: { username, kind: "human", display_name: username },
+      account: { username, kind: "human", display_name: username, version: 0 },
       device: expect.any(String),
     });
     const days = (Date.parse(made.expires_at) - Date.now()) / DAY_MS;
@@ -57,7 +57,12 @@ describe.each(transports)("signUp over %s", (transport) => {
       password: PASSWORD,
       display_name: "Ada Lovelace 🧮",
     });
-    expect(account).toEqual({ username, kind: "human", display_name: "Ada Lovelace 🧮" });
+    expect(account).toEqual({
+      username,
+      kind: "human",
+      display_name: "Ada Lovelace 🧮",
+      version: 0,
+    });
   });
 
   test("gives the account its agents, one for each provider, at once", async () => {

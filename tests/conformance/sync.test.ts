@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import type { Message, OutputOf } from "@parley/protocol";
 import fc from "fast-check";
 import {
+  agentOf,
   type Caller,
   failure,
   groupOf,
@@ -21,6 +22,8 @@ type Overview = Extract<OutputOf<"getUpdates">, { ahead: unknown }>;
 
 const updates = (caller: Caller, chat_id: string, since_seq: number, limit?: number) =>
   caller.call("getUpdates", { chat_id, since_seq, ...(limit && { limit }) }) as Promise<Updates>;
+const changes = (caller: Caller, since: { accounts_since?: number; own_since?: number }) =>
+  caller.call("getUpdates", since) as Promise<Overview>;
 const overview = (caller: Caller, known: Record<string, number>) =>
   caller.call("getUpdates", { known }) as Promise<Overview>;
 
@@ -83,6 +86,17 @@ describe.each(transports)("getUpdates of a conversation over %s", (transport) =>
     const { reads: _, ...expected } = await bob.call("getChat", { chat_id: chat.id });
     expect(conversation).toEqual(expected);
     expect(conversation).toMatchObject({ title: "new title", unread_count: 1, seq });
+  });
+
+  test("tells how far everybody has read", async () => {
+    const chat = await groupOf(alice, bob, { username: agentOf(alice) });
+    const { seq } = await say(alice, chat, "hello");
+    await using caller = await alice.via(transport);
+    const { reads, conversation } = await updates(caller, chat.id, seq);
+    expect(reads).toEqual({ [alice.username]: seq, [bob.username]: chat.seq });
+    expect(conversation.last_read_seq).toBe(seq);
+    await bob.call("readChat", { chat_id: chat.id, seq });
+    expect((await updates(caller, chat.id, seq)).reads).toMatchObject({ [bob.username]: seq });
   });
 
   test("names what was deleted for everyone, and what the caller alone has hidden", async () => {
@@ -192,6 +206,46 @@ describe.each(transports)("getUpdates without a conversation over %s", (transpor
     await using caller = await bob.via(transport);
     expect(await overview(caller, {})).toMatchObject({ history_id });
     expect(await updates(caller, chat.id, 0)).toMatchObject({ history_id });
+  });
+
+  test("tells who has a new name since, to those who meet them", async () => {
+    const [one, other, stranger] = await people(server.url, "one", "other", "stranger");
+    await groupOf(one, other);
+    await using caller = await one.via(transport);
+    const { accounts_seq } = await overview(caller, {});
+    const renamed = await other.call("updateMe", { display_name: "Other" });
+    await stranger.call("updateMe", { display_name: "Stranger" });
+    const agent = await one.call("setAgentProfile", { provider: "claude", display_name: "Scout" });
+    expect(renamed.version).toBeGreaterThan(accounts_seq);
+    const found = await changes(caller, { accounts_since: accounts_seq });
+    expect(found.accounts).toEqual([
+      renamed,
+      { username: agent.username, kind: "agent", display_name: "Scout", version: agent.version },
+    ]);
+    expect(found.accounts_seq).toBeGreaterThanOrEqual(agent.version);
+    const { accounts_seq: seq } = found;
+    expect((await changes(caller, { accounts_since: seq })).accounts).toEqual([]);
+    expect([found.ahead, found.new, found.gone]).toEqual([[], [], []]);
+  });
+
+  test("tells what the caller has hidden since", async () => {
+    const chat = await groupOf(alice, bob);
+    const sent = [await say(alice, chat, "one"), await say(alice, chat, "two")];
+    await using caller = await bob.via(transport);
+    const { own_seq } = await overview(caller, {});
+    for (const { id } of sent) {
+      await bob.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [id] });
+    }
+    const ids = sent.map(({ id }) => id);
+    expect(await changes(caller, { own_since: own_seq })).toMatchObject({
+      hidden: [{ conversation_id: chat.id, ids }],
+      own_seq: own_seq + 2,
+      has_more: false,
+    });
+    expect((await changes(caller, { own_since: own_seq + 2 })).hidden).toEqual([]);
+    expect((await changes(alice, { own_since: 0 })).hidden).not.toContainEqual(
+      expect.objectContaining({ conversation_id: chat.id }),
+    );
   });
 
   test("needs what the client knows", async () => {

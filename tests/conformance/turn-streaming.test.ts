@@ -26,13 +26,13 @@ afterAll(() => turns[Symbol.asyncDispose]());
 describe.each(["claude", "gpt"])("a turn of %s on the wire", (provider) => {
   test("is typing, the empty message, deltas, the whole message, and no more typing", async () => {
     await using here = await place({ provider });
-    const { chat, key, agent, reader, ask } = here;
+    const { chat, key, reader, ask } = here;
     await using own = await alice.connect();
     await using outsider = await dave.connect();
     stage.play(key, answers("Hel", "lo ", "🦜"));
     const trigger = await ask("hello");
     const final = await answerTo(reader, trigger);
-    const actor = { username: agent, kind: "agent", display_name: final.sender.display_name };
+    const actor = final.sender;
     const typing = (is_typing: boolean) => ({
       method: "events.typing",
       params: { conversation_id: chat.id, actor, is_typing },

@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import type {
   Account,
+  Conversation,
   ConversationChange,
   ConversationDetail,
   ConversationUpdate,
@@ -10,7 +11,6 @@ import type {
   Message,
 } from "@parley/protocol";
 import { CallFailed, type Person, type Socket } from "./client.ts";
-import { onSeveralNodes } from "./server.ts";
 
 /** Everything one person can see: what a client that has loaded all of it would hold. */
 export interface View {
@@ -55,194 +55,273 @@ async function fetchConversation(
   }
 }
 
-/** What a client that was away since `known` knows after it has asked for the updates. */
-async function catchUp(person: Person, known: View): Promise<View> {
-  const view = structuredClone(known);
-  const seqs = Object.fromEntries(
-    Object.entries(known).map(([id, { conversation }]) => [id, conversation.seq]),
-  );
-  const compared = await person.call("getUpdates", { known: seqs });
-  if (!("gone" in compared)) throw new Error("a comparison was asked for");
-  for (const id of compared.gone) delete view[id];
-  for (const { conversation_id } of compared.new) {
-    view[conversation_id] = await fetchConversation(person, conversation_id);
-  }
-  for (const id of Object.keys(view)) {
-    const state = view[id];
-    if (state && known[id]) await applyUpdates(person, id, state);
-  }
-  return view;
+/** What the model knows. */
+interface Known {
+  chats: View;
+  /** The newest record of each account. */
+  accounts: Record<string, Account>;
+  /** Ids of messages that were deleted, for everyone or for oneself. */
+  dropped: Set<string>;
+  /** The highest read position of each person, by conversation, also of those who left. */
+  reads: Record<string, Record<string, number>>;
+  /** Counters of conversations at which the person left them. */
+  left: Record<string, number>;
+  accountsSeq: number;
+  ownSeq: number;
 }
 
-async function applyUpdates(person: Person, chat_id: string, state: View[string]): Promise<void> {
-  let since_seq = state.conversation.seq;
-  for (;;) {
-    const page = await person.call("getUpdates", { chat_id, since_seq, limit: 3 });
-    if (!("messages" in page)) throw new Error("updates of one conversation were asked for");
-    const changed = new Set([...page.messages.map(({ id }) => id), ...page.deleted_ids]);
-    state.messages = [...state.messages.filter(({ id }) => !changed.has(id)), ...page.messages];
-    state.changes.push(...page.changes);
-    since_seq = page.seq;
-    if (!page.has_more) break;
-  }
-  state.messages = await Promise.all(state.messages.map((message) => caughtUp(person, message)));
-  state.messages.sort((one, other) => one.seq - other.seq);
-  state.conversation = await person.call("getChat", { chat_id });
-  for (const account of state.conversation.participants) rename(state, account);
-}
-
-/** What streams grows without a change of its version: whoever was away asks for it again. */
-const caughtUp = (person: Person, message: Message): Message | Promise<Message> =>
-  message.finalized_at === null ? person.call("getMessage", { message_id: message.id }) : message;
-
-/** A name is the account's, wherever it stands: the participants' names are the latest. */
-function rename({ conversation, messages, changes }: View[string], account: Account): void {
-  const named = [
-    ...conversation.participants,
-    conversation.created_by,
-    ...messages.flatMap(namedIn),
-    ...changes.flatMap(({ actor, subjects }) => [actor, ...subjects]),
-  ];
-  for (const one of named) {
-    if (one.username === account.username) one.display_name = account.display_name;
-  }
-}
-
-/** Everybody whose name stands in a message. */
-export const namedIn = ({ sender, action, uses }: Message): Account[] => [
-  sender,
-  ...(action ? [action.by] : []),
-  ...uses.map(({ by }) => by),
-];
-
-/** A view kept up to date by events alone, as a client would. */
-export class LiveView {
+/** A client that follows the rules of docs/clients.md, and does nothing else. */
+class ModelClient {
   private readonly person: Person;
-  readonly view: View;
-  /** Counted events seen, to check that none was skipped or came twice. */
-  private readonly counters = new Map<string, number>();
-  /** Counters of the conversations that were fetched on the way. */
+  private readonly known: Known;
+  /** Counters up to which conversations were fetched: events up to there are no news. */
   private readonly fetched = new Map<string, number>();
 
-  private constructor(person: Person, view: View) {
+  private constructor(person: Person, known: Known) {
     this.person = person;
-    this.view = view;
-    for (const [id, { conversation }] of Object.entries(view)) {
-      this.counters.set(id, conversation.seq);
-      // One node may tell of a change before another has sent its event.
-      if (onSeveralNodes) this.fetched.set(id, conversation.seq);
+    this.known = known;
+  }
+
+  static async load(person: Person): Promise<ModelClient> {
+    const { accounts_seq, own_seq } = await overview(person, { known: {} });
+    const client = new ModelClient(person, {
+      chats: {},
+      accounts: {},
+      dropped: new Set(),
+      reads: {},
+      left: {},
+      accountsSeq: accounts_seq,
+      ownSeq: own_seq,
+    });
+    client.meet(await fetchView(person));
+    return client;
+  }
+
+  /** Another client of the same person that knows what this one knows now. */
+  copy(): ModelClient {
+    return new ModelClient(this.person, structuredClone(this.known));
+  }
+
+  /** Takes in a reply, which may be older than what is known. */
+  meet(reply: View): void {
+    for (const [id, chat] of Object.entries(structuredClone(reply))) {
+      const { conversation, messages, changes } = chat;
+      if (conversation.seq < (this.known.left[id] ?? 0)) continue;
+      this.takeConversation(conversation, conversation.reads);
+      this.addChanges(id, changes);
+      for (const message of messages) this.putMessage(message);
     }
   }
 
-  static async load(person: Person): Promise<LiveView> {
-    return new LiveView(person, await fetchView(person));
+  /** What it shows. */
+  view(): View {
+    const view = structuredClone(this.known.chats);
+    for (const [id, { conversation, messages, changes }] of Object.entries(view)) {
+      for (const account of accountsIn({ conversation, messages, changes })) {
+        Object.assign(account, this.known.accounts[account.username]);
+      }
+      const people = conversation.participants.filter(({ kind }) => kind === "human");
+      const reads = this.known.reads[id] ?? {};
+      conversation.reads = Object.fromEntries(
+        people.map(({ username }) => [username, reads[username] ?? -1]),
+      );
+      conversation.last_read_seq = reads[this.person.username] ?? -1;
+      conversation.own_seq = this.known.ownSeq;
+      this.count(conversation, messages);
+    }
+    return view;
   }
 
-  async apply(frame: EventFrame): Promise<void> {
-    if (frame.at && frame.method !== "events.conversationNew" && !this.count(frame.at)) return;
-    const handle = this.handlers[frame.method] as
-      | ((params: unknown) => void | Promise<void>)
+  /** What follows from the rest: the latest message and the unread figures. */
+  private count(conversation: Conversation, messages: readonly Message[]): void {
+    conversation.last_message = messages.at(-1) ?? null;
+    const unread = messages.filter(({ seq }) => seq > conversation.last_read_seq);
+    const by = (kind: string) => unread.filter(({ sender }) => sender.kind === kind).length;
+    const mentions = unread.filter((message) => message.mentions.some(this.isMe)).length;
+    conversation.unread = { human: by("human"), agent: by("agent"), mentions };
+    conversation.unread_count = unread.length;
+  }
+
+  private isMe = (username: string) => username === this.person.username;
+
+  /** What a client that was away asks for. */
+  async catchUp(): Promise<void> {
+    const known = Object.fromEntries(
+      Object.entries(this.known.chats).map(([id, { conversation }]) => [id, conversation.seq]),
+    );
+    const compared = await this.catchUpUncounted({ known });
+    for (const id of compared.gone) this.leave(id, (known[id] ?? 0) + 1);
+    for (const { conversation_id: id } of compared.new) {
+      this.meet({ [id]: await fetchConversation(this.person, id) });
+    }
+    for (const id of Object.keys(this.known.chats)) {
+      if (known[id] !== undefined) await this.catchUpConversation(id, known[id]);
+    }
+  }
+
+  /** Asks for new names and hidden messages. */
+  private async catchUpUncounted(input: { known?: Record<string, number> }) {
+    const { accountsSeq: accounts_since, ownSeq: own_since } = this.known;
+    const page = await overview(this.person, { ...input, accounts_since, own_since });
+    this.learnAccounts(page.accounts);
+    for (const { conversation_id, ids } of page.hidden) this.dropMessages(conversation_id, ids);
+    this.known.accountsSeq = Math.max(accounts_since, page.accounts_seq);
+    this.known.ownSeq = Math.max(own_since, page.own_seq);
+    if (page.has_more) await this.catchUpUncounted({});
+    return page;
+  }
+
+  private async catchUpConversation(chat_id: string, since_seq: number): Promise<void> {
+    const page = await this.person.call("getUpdates", { chat_id, since_seq, limit: 3 });
+    if (!("messages" in page)) throw new Error("updates of one conversation were asked for");
+    this.takeConversation(page.conversation, page.reads);
+    for (const message of page.messages) this.putMessage(message);
+    this.addChanges(chat_id, page.changes);
+    this.dropMessages(chat_id, page.deleted_ids);
+    if (page.has_more) await this.catchUpConversation(chat_id, page.seq);
+  }
+
+  async apply({ method, params, at, own_seq }: EventFrame): Promise<void> {
+    this.learnAccounts(params);
+    if (at && method !== "events.conversationNew" && !this.isNext(at)) return;
+    const handle = this.handlers[method] as
+      | ((params: unknown, seq: number) => void | Promise<void>)
       | undefined;
-    await handle?.(frame.params);
-    const state = frame.at && this.view[frame.at.conversation_id];
-    if (state && frame.at) {
-      state.conversation.seq = Math.max(state.conversation.seq, frame.at.seq);
-    }
+    await handle?.(params, at?.seq ?? 0);
+    const chat = at && this.known.chats[at.conversation_id];
+    if (chat) chat.conversation.seq = Math.max(chat.conversation.seq, at.seq);
+    if (own_seq === undefined) return;
+    if (own_seq > this.known.ownSeq + 1) await this.catchUpUncounted({});
+    this.known.ownSeq = Math.max(this.known.ownSeq, own_seq);
   }
 
-  /** Whether the event is news: what was fetched meanwhile holds its change already. */
-  private count({ conversation_id, seq }: { conversation_id: string; seq: number }): boolean {
-    if (seq <= (this.fetched.get(conversation_id) ?? 0)) return false;
-    const before = this.counters.get(conversation_id);
-    if (before !== undefined && seq !== before + 1) {
+  /** Whether the event is news. A socket that stays open misses none, and hears none twice. */
+  private isNext({ conversation_id, seq }: { conversation_id: string; seq: number }): boolean {
+    if (seq <= (this.fetched.get(conversation_id) ?? -1)) return false;
+    const before = this.known.chats[conversation_id]?.conversation.seq;
+    // Somebody who has left, or was told of a conversation too late to see it, follows it no more.
+    if (before === undefined) return false;
+    if (seq !== before + 1) {
       throw new Error(`the counter of ${conversation_id} went from ${before} to ${seq}`);
     }
-    this.counters.set(conversation_id, seq);
-    this.counter = seq;
     return true;
   }
 
-  private counter = 0;
-
   private readonly handlers: {
-    [Name in EventName]?: (params: EventParams<Name>) => void | Promise<void>;
+    [Name in EventName]?: (params: EventParams<Name>, seq: number) => void | Promise<void>;
   } = {
     "events.conversationNew": async ({ id }) => {
       const fetched = await fetchConversation(this.person, id).catch(goneMeanwhile);
-      if (!fetched) return;
-      this.view[id] = fetched;
-      this.counters.set(id, fetched.conversation.seq);
-      this.fetched.set(id, fetched.conversation.seq);
+      if (fetched) this.meet({ [id]: fetched });
     },
     "events.conversationUpdated": (shared) => this.conversationUpdated(shared),
-    "events.messageNew": (message) => this.messageNew(message),
+    "events.messageNew": (message) => {
+      const chat = this.known.chats[message.conversation_id];
+      if (!chat) return;
+      chat.conversation.updated_at = message.created_at;
+      this.putMessage(message);
+      const { kind, username } = message.sender;
+      if (kind === "human") this.moveRead(message.conversation_id, username, message.seq);
+    },
     "events.messageEdited": (message) => this.messageChanged(message),
     "events.messageComplete": (message) => {
       this.checkWhole(message);
       this.messageChanged(message);
     },
     "events.messageDelta": ({ id, delta, offset }) => this.grow(id, delta, offset),
-    "events.messageDeleted": ({ conversation_id, ids }) => {
-      this.dropMessages(conversation_id, new Set(ids));
-    },
-    "events.reactionAdded": ({ message_id, reactor, emoji }) => {
-      this.react(message_id, reactor, emoji, 1);
-    },
-    "events.reactionRemoved": ({ message_id, reactor, emoji }) => {
-      this.react(message_id, reactor, emoji, -1);
-    },
-    "events.chatRead": ({ conversation_id, reader, last_read_seq }) => {
-      const state = this.view[conversation_id];
-      if (state) this.read(state, reader.username, last_read_seq);
-    },
-    "events.accountUpdated": (account) => this.renameAll(account),
+    "events.messageDeleted": ({ conversation_id, ids }) => this.dropMessages(conversation_id, ids),
+    "events.reactionAdded": ({ message_id, reactor, emoji }, seq) =>
+      this.react(message_id, reactor, emoji, 1, seq),
+    "events.reactionRemoved": ({ message_id, reactor, emoji }, seq) =>
+      this.react(message_id, reactor, emoji, -1, seq),
+    "events.chatRead": ({ conversation_id, reader, last_read_seq }) =>
+      this.moveRead(conversation_id, reader.username, last_read_seq),
   };
 
-  private isMe = (username: string) => username === this.person.username;
-
-  private conversationUpdated(shared: ConversationUpdate): void {
-    const state = this.view[shared.id];
-    if (!state) return;
-    const names = shared.participants.map(({ username }) => username);
-    if (!names.some(this.isMe)) {
-      delete this.view[shared.id];
-      this.counters.delete(shared.id);
-      return;
-    }
-    const { last_message: _, changes, ...rest } = shared;
-    Object.assign(state.conversation, rest);
-    state.changes.push(...changes);
-    const { reads } = state.conversation;
-    for (const name of Object.keys(reads)) if (!names.includes(name)) delete reads[name];
-    // Whoever has just come has read up to where they came in.
-    for (const { username, kind } of shared.participants) {
-      if (kind === "human") reads[username] ??= shared.seq - 1;
+  /** Keeps the newest record of every account that stands anywhere in a value. */
+  private learnAccounts(value: unknown): void {
+    for (const account of accountsIn(value)) {
+      const known = this.known.accounts[account.username];
+      if (account.version >= (known?.version ?? 0)) {
+        this.known.accounts[account.username] = { ...account };
+      }
     }
   }
 
-  private messageNew(message: Message): void {
-    const state = this.view[message.conversation_id];
-    if (!state) return;
-    state.messages.push(message);
-    state.conversation.updated_at = message.created_at;
-    if (message.sender.kind === "human") this.read(state, message.sender.username, message.seq);
-    this.refresh(state);
+  private takeConversation(fetched: Conversation, reads: Readonly<Record<string, number>>): void {
+    const { id, seq } = fetched;
+    this.learnAccounts(fetched);
+    const chat = this.known.chats[id];
+    if (!chat) {
+      const conversation = { ...fetched, reads: {} };
+      this.known.chats[id] = { conversation, messages: [], changes: [] };
+    } else if (seq >= chat.conversation.seq) Object.assign(chat.conversation, fetched);
+    this.fetched.set(id, Math.max(seq, this.fetched.get(id) ?? 0));
+    for (const [username, position] of Object.entries(reads)) this.moveRead(id, username, position);
+    this.moveRead(id, this.person.username, fetched.last_read_seq);
+  }
+
+  private conversationUpdated(shared: ConversationUpdate): void {
+    const chat = this.known.chats[shared.id];
+    if (!chat) return;
+    if (!shared.participants.some(({ username }) => this.isMe(username))) {
+      this.leave(shared.id, shared.seq);
+      return;
+    }
+    const before = new Set(chat.conversation.participants.map(({ username }) => username));
+    const { last_message: _, changes, ...rest } = shared;
+    Object.assign(chat.conversation, rest);
+    this.addChanges(shared.id, changes);
+    for (const { username } of shared.participants) {
+      if (!before.has(username)) this.moveRead(shared.id, username, shared.seq - 1);
+    }
+  }
+
+  /** All changes of one counter value come together, and are known or not. */
+  private addChanges(id: string, changes: readonly ConversationChange[]): void {
+    const known = this.known.chats[id]?.changes;
+    if (!known) return;
+    this.learnAccounts(changes);
+    const seqs = new Set(known.map(({ seq }) => seq));
+    known.push(...changes.filter(({ seq }) => !seqs.has(seq)));
+    known.sort((one, other) => one.seq - other.seq);
+  }
+
+  private leave(id: string, seq: number): void {
+    delete this.known.chats[id];
+    this.fetched.delete(id);
+    this.known.left[id] = seq;
+  }
+
+  private moveRead(id: string, username: string, seq: number): void {
+    const reads = this.known.reads[id] ?? {};
+    this.known.reads[id] = reads;
+    reads[username] = Math.max(reads[username] ?? 0, seq);
+  }
+
+  private putMessage(message: Message): void {
+    this.learnAccounts(message);
+    const messages = this.known.chats[message.conversation_id]?.messages;
+    if (!messages || this.known.dropped.has(message.id)) return;
+    const place = messages.findIndex(({ id }) => id === message.id);
+    const known = messages[place];
+    if (!known) {
+      messages.push(message);
+      messages.sort((one, other) => one.seq - other.seq);
+    } else if (isLater(message, known)) messages[place] = message;
   }
 
   private messageChanged(message: Message): void {
-    const state = this.view[message.conversation_id];
-    const place = state?.messages.findIndex(({ id }) => id === message.id) ?? -1;
-    const old = state?.messages[place];
-    if (!state || !old) return;
-    const mine = new Set(old.reactions.filter(({ reacted }) => reacted).map(({ emoji }) => emoji));
-    const reactions = message.reactions.map((each) => ({ ...each, reacted: mine.has(each.emoji) }));
-    state.messages[place] = { ...message, reactions };
-    this.refresh(state);
+    const mine = this.find(message.id)?.reactions.filter(({ reacted }) => reacted) ?? [];
+    const emojis = new Set(mine.map(({ emoji }) => emoji));
+    const isMine = ({ emoji }: { emoji: string }) => ({ reacted: emojis.has(emoji) });
+    const reactions = message.reactions.map((each) => ({ ...each, ...isMine(each) }));
+    if (this.find(message.id)) this.putMessage({ ...message, reactions });
   }
 
   private find(messageId: string): Message | undefined {
-    const states = Object.values(this.view);
-    return states.flatMap(({ messages }) => messages).find(({ id }) => id === messageId);
+    const chats = Object.values(this.known.chats);
+    return chats.flatMap(({ messages }) => messages).find(({ id }) => id === messageId);
   }
 
   /** Goes on exactly where the message ends; what was fetched meanwhile is passed over. */
@@ -254,8 +333,6 @@ export class LiveView {
       throw new Error(`a delta up to ${offset} does not go on where ${length} bytes end`);
     }
     message.content += delta;
-    const state = this.view[message.conversation_id];
-    if (state) this.refresh(state);
   }
 
   /** The deltas are the content, byte for byte; without any it may be a sentence about a failure. */
@@ -266,73 +343,83 @@ export class LiveView {
     }
   }
 
-  private dropMessages(conversationId: string, ids: Set<string>): void {
-    const state = this.view[conversationId];
-    if (!state) return;
-    state.messages = state.messages.filter(({ id }) => !ids.has(id));
-    this.refresh(state);
+  private dropMessages(conversationId: string, ids: readonly string[]): void {
+    for (const id of ids) this.known.dropped.add(id);
+    const chat = this.known.chats[conversationId];
+    if (chat) chat.messages = chat.messages.filter(({ id }) => !this.known.dropped.has(id));
   }
 
-  private react(messageId: string, reactor: Account, emoji: string, step: 1 | -1): void {
+  private react(
+    messageId: string,
+    reactor: Account,
+    emoji: string,
+    step: 1 | -1,
+    seq: number,
+  ): void {
     const message = this.find(messageId);
-    if (!message) return;
-    message.version = this.counter;
+    if (!message || message.version >= seq) return;
+    message.version = seq;
     const known = message.reactions.find((each) => each.emoji === emoji);
     const summary = known ?? { emoji, count: 0, reacted: false };
     if (!known) message.reactions.push(summary);
     summary.count += step;
     if (this.isMe(reactor.username)) summary.reacted = step === 1;
     message.reactions = message.reactions.filter(({ count }) => count > 0);
-    const state = this.view[message.conversation_id];
-    if (state) this.refresh(state);
   }
+}
 
-  private read(state: View[string], username: string, seq: number): void {
-    const { reads } = state.conversation;
-    const before = reads[username];
-    if (before === undefined) return;
-    reads[username] = Math.max(before, seq);
-    if (this.isMe(username)) state.conversation.last_read_seq = reads[username];
-    this.refresh(state);
-  }
+async function overview(
+  person: Person,
+  input: { known?: Record<string, number>; accounts_since?: number; own_since?: number },
+) {
+  const page = await person.call("getUpdates", input);
+  if (!("gone" in page)) throw new Error("a comparison was asked for");
+  return page;
+}
 
-  private renameAll(account: Account): void {
-    for (const state of Object.values(this.view)) {
-      rename(state, account);
-      this.refresh(state);
-    }
-  }
+/** A streaming message grows without a new version. */
+const isLater = (one: Message, other: Message): boolean =>
+  one.version > other.version ||
+  (one.version === other.version && one.content.length > other.content.length);
 
-  /** What follows from the rest: the latest message and the unread figures. */
-  private refresh({ conversation, messages }: View[string]): void {
-    conversation.last_message = messages.at(-1) ?? null;
-    const unread = messages.filter(({ seq }) => seq > conversation.last_read_seq);
-    const by = (kind: string) => unread.filter(({ sender }) => sender.kind === kind).length;
-    const mentions = unread.filter((message) => message.mentions.some(this.isMe)).length;
-    conversation.unread = { human: by("human"), agent: by("agent"), mentions };
-    conversation.unread_count = unread.length;
-  }
+const isAccount = (value: object): value is Account =>
+  "username" in value && "display_name" in value && "version" in value;
+
+/** Every account record that stands anywhere in a value. */
+function* accountsIn(value: unknown): Generator<Account> {
+  if (typeof value !== "object" || value === null) return;
+  if (isAccount(value)) yield value;
+  for (const part of Object.values(value)) yield* accountsIn(part);
 }
 
 /** Somebody who keeps a view by events alone while things happen. */
 export class Watcher implements AsyncDisposable {
   readonly person: Person;
   readonly socket: Socket;
-  private readonly live: LiveView;
-  /** The view as it was at the start: what a client that was away since then holds. */
-  private readonly before: View;
+  private readonly live: ModelClient;
+  /** A client that knows what this one knew at the start, and was away since then. */
+  private readonly away: ModelClient;
+  /** Replies that have not arrived yet. */
+  private readonly inFlight: View[] = [];
   private seen = 1;
 
-  private constructor(person: Person, socket: Socket, live: LiveView) {
+  private constructor(person: Person, socket: Socket, live: ModelClient) {
     this.person = person;
     this.socket = socket;
     this.live = live;
-    this.before = structuredClone(live.view);
+    this.away = live.copy();
   }
 
   static async start(person: Person): Promise<Watcher> {
     const socket = await person.connect();
-    return new Watcher(person, socket, await LiveView.load(person));
+    const watcher = new Watcher(person, socket, await ModelClient.load(person));
+    await watcher.ask();
+    return watcher;
+  }
+
+  /** Reads everything now. The replies arrive after all events that came until the next check. */
+  async ask(): Promise<void> {
+    this.inFlight.push(await fetchView(this.person));
   }
 
   /** Whoever stayed, whoever was away and whoever comes anew must hold the same. */
@@ -342,9 +429,11 @@ export class Watcher implements AsyncDisposable {
       const frame = this.socket.events[this.seen++];
       if (frame) await this.live.apply(structuredClone(frame));
     }
+    for (const reply of this.inFlight.splice(0)) this.live.meet(reply);
     const fresh = comparable(await fetchView(this.person));
-    expect(comparable(this.live.view)).toEqual(fresh);
-    expect(comparable(await catchUp(this.person, this.before))).toEqual(fresh);
+    expect(comparable(this.live.view())).toEqual(fresh);
+    await this.away.catchUp();
+    expect(comparable(this.away.view())).toEqual(fresh);
   }
 
   [Symbol.asyncDispose]() {
@@ -358,14 +447,26 @@ function goneMeanwhile(error: unknown): null {
   throw error;
 }
 
-/** Reactions stand in the order of their first appearance, which a client that was away cannot know. */
+/**
+ * The view without what a client cannot know: in which order reactions first appeared, if it was
+ * away, and new names of people with whom it shares no conversation any more.
+ */
 export function comparable(view: View): View {
   const copy = structuredClone(view);
   const byEmoji = (one: { emoji: string }, other: { emoji: string }) =>
     one.emoji < other.emoji ? -1 : 1;
-  for (const { conversation, messages } of Object.values(copy)) {
-    for (const message of messages) message.reactions.sort(byEmoji);
-    conversation.last_message?.reactions.sort(byEmoji);
+  const present = new Set(
+    Object.values(copy).flatMap(({ conversation }) =>
+      conversation.participants.map(({ username }) => username),
+    ),
+  );
+  for (const { conversation, messages, changes } of Object.values(copy)) {
+    const last = conversation.last_message ? [conversation.last_message] : [];
+    for (const message of [...messages, ...last]) message.reactions.sort(byEmoji);
+    for (const account of accountsIn({ conversation, messages, changes })) {
+      if (present.has(account.username)) continue;
+      Object.assign(account, { display_name: account.username, version: 0 });
+    }
   }
   return copy;
 }

@@ -20,7 +20,7 @@ export interface Outbox {
   flush(): void;
 }
 
-const UNKNOWN: Account = { username: "", kind: "human", display_name: "" };
+const UNKNOWN: Account = { username: "", kind: "human", display_name: "", version: 0 };
 
 /** Sends what was written: per conversation one after another, each until the service has answered. */
 export function outbox(

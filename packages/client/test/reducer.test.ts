@@ -37,6 +37,7 @@ const updates = (seq: number, messages = [aMessage()], deleted_ids: string[] = [
     conversation: aChat({ seq, last_message: messages.at(-1) ?? null }),
     seq,
     has_more: false,
+    reads: {},
   },
 });
 

@@ -42,7 +42,7 @@ export const events = {
   "events.messageDeleted": event(
     "counted",
     z.object({ conversation_id: uuid, ids: z.array(uuid) }),
-    "Messages to drop. Without `at` when the caller hid them, and then only to the caller's clients.",
+    "Messages to drop. When the caller hid them it goes only to the caller's clients, with `own_seq` in place of `at`.",
   ),
   "events.reactionAdded": event("counted", Reaction, "Somebody reacted to a message."),
   "events.reactionRemoved": event(
@@ -68,7 +68,7 @@ export const events = {
   "events.chatRead": event(
     "passing",
     z.object({ conversation_id: uuid, reader: Account, last_read_seq: z.int() }),
-    "Somebody read up to a place. Sending a message reads up to it without this event.",
+    "Somebody read up to a place, which never moves back. Sending a message reads up to it without this event.",
   ),
   "events.accountUpdated": event(
     "passing",
@@ -94,5 +94,7 @@ export type EventFrame<Name extends EventName = EventName> = {
     at?: EventPlace;
     /** In `events.hello` only: names the history that all counters belong to. */
     history_id?: string;
+    /** The caller's own counter after a deletion for oneself. */
+    own_seq?: number;
   };
 }[Name];

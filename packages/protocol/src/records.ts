@@ -8,6 +8,9 @@ export const Account = record("Account", {
   username: z.string().meta({ description: "Agents use the form `<owner>:<provider>`." }),
   kind: z.enum(["human", "agent"]),
   display_name: z.string(),
+  version: z.int().meta({
+    description: "Of two records of one account the one with the higher version is the newer.",
+  }),
 });
 export type Account = z.infer<typeof Account>;
 
@@ -145,6 +148,9 @@ export const Conversation = record("Conversation", {
   unread_count: z.int(),
   unread: z.object({ human: z.int(), agent: z.int(), mentions: z.int() }),
   last_read_seq: z.int(),
+  own_seq: z.int().meta({
+    description: "The caller's own counter when the unread figures and `last_message` were read.",
+  }),
 });
 export type Conversation = z.infer<typeof Conversation>;
 
@@ -180,6 +186,7 @@ export const AgentSummary = record("AgentSummary", {
   provider: z.string(),
   username: z.string().meta({ description: "`<owner>:<provider>`." }),
   display_name: z.string(),
+  version: Account.shape.version,
   key_configured: z.boolean(),
 });
 export type AgentSummary = z.infer<typeof AgentSummary>;

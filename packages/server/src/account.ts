@@ -8,8 +8,9 @@ export interface AccountRecord extends Account {
 }
 
 /** The public shape of an account, without what only the server knows. */
-export const publicAccount = ({ username, kind, display_name }: AccountRecord): Account => ({
+export const publicAccount = ({ username, kind, display_name, version }: Account): Account => ({
   username,
   kind,
   display_name,
+  version,
 });

@@ -1,3 +1,4 @@
+import type { Account } from "@parley/protocol";
 import { publicAccount } from "./account.ts";
 import { counted, uncounted } from "./announcement.ts";
 import { badField } from "./failure.ts";
@@ -113,12 +114,13 @@ export async function rename(
   account: AccountRecord,
   display_name: string,
   owner = account.username,
-): Promise<void> {
-  await tx.setDisplayName(account.id, display_name);
-  const params = publicAccount({ ...account, display_name });
+): Promise<Account> {
+  const version = await tx.setDisplayName(account.id, display_name);
+  const params = publicAccount({ ...account, display_name, version });
   const frame = { method: "events.accountUpdated", params } as const;
   tx.emit(uncounted(frame, { users: [owner] }));
   for (const { uuid } of await tx.counters(account.id)) {
     tx.emit(uncounted(frame, { conversation: uuid }));
   }
+  return params;
 }

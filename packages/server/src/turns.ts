@@ -1,4 +1,5 @@
 import type { EventFrame, Message, Turn } from "@parley/protocol";
+import { publicAccount } from "./account.ts";
 import { type Announcement, counted } from "./announcement.ts";
 import { mentionsIn } from "./mentions.ts";
 import { estimateTokens } from "./rules/context.ts";
@@ -164,12 +165,11 @@ export const deltaOf = (
 const NOBODY = -1;
 
 function typingFrame({ agent, conversation_uuid }: TurnRecord, is_typing: boolean): EventFrame {
-  const { username, kind, display_name } = agent;
   return {
     method: "events.typing",
     params: {
       conversation_id: conversation_uuid,
-      actor: { username, kind, display_name },
+      actor: publicAccount(agent),
       is_typing,
     },
   };

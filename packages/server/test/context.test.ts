@@ -8,11 +8,13 @@ const person = (username: string, display_name: string): Account => ({
   username,
   kind: "human",
   display_name,
+  version: 0,
 });
 const agent = (username: string, display_name: string): Account => ({
   username,
   kind: "agent",
   display_name,
+  version: 0,
 });
 
 const alice = person("alice", "Alice Adams");

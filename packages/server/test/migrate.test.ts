@@ -443,9 +443,9 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
 
   test("lets only the latest of two runs write", async () => {
     await using database = await newDatabase();
-    const columns = ["account_id", "conversation_id", "seq", "at_seq"];
+    const columns = ["account_id", "conversation_id", "seq", "at_seq", "own_seq"];
     const table = { name: "hidden", columns, key: columns.slice(0, 3) };
-    const row = { account_id: 1, conversation_id: 2, seq: 3, at_seq: 4 };
+    const row = { account_id: 1, conversation_id: 2, seq: 3, at_seq: 4, own_seq: 1 };
     const first = await openPostgresTarget({ url: database.url, tls: false });
     await first.claim("somewhere");
     expect(await first.insert(table, [row])).toBe(1);

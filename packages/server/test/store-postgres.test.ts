@@ -13,6 +13,7 @@ import { authenticator } from "../src/security/authenticate.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
 import { type SharedStore, Unavailable } from "../src/store/store.ts";
+import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { desk } from "./support/store-contract/desk.ts";
 import { storeContract } from "./support/store-contract/index.ts";
 import {
@@ -45,10 +46,11 @@ async function execute(url: string, statement: string): Promise<Record<string, u
 async function empty(url: string): Promise<void> {
   const rows = await execute(
     url,
-    "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_version'",
+    `SELECT tablename FROM pg_tables WHERE schemaname = 'public'
+     AND tablename NOT IN ('schema_version', 'name_counter')`,
   );
   const tables = rows.map(({ tablename }) => tablename).join(", ");
-  await execute(url, `TRUNCATE ${tables} RESTART IDENTITY`);
+  await execute(url, `TRUNCATE ${tables} RESTART IDENTITY; UPDATE name_counter SET seq = 0`);
 }
 
 storeContract("PostgreSQL", async () => {
@@ -133,6 +135,39 @@ describe("the schema", () => {
     await execute(cluster.url, "UPDATE schema_version SET version = 1000");
     const refusal = await open(cluster.url).catch((error: Error) => error.message);
     expect(refusal).toContain("newer version");
+  });
+
+  test("gives what was hidden in earlier versions a place in its account's own order", async () => {
+    const { url, drop } = await postgres.database();
+    const before = migrations.findIndex((sql) => sql.includes("name_counter"));
+    await execute(
+      url,
+      `CREATE TABLE schema_version (one boolean PRIMARY KEY, version bigint NOT NULL,
+         installation uuid NOT NULL);
+       INSERT INTO schema_version VALUES (true, ${before}, '${Bun.randomUUIDv7()}');
+       ${migrations.slice(0, before).join("")}
+       ${olderData("at, at")}`,
+    );
+    const store = await open(url);
+    expect(await store.read((tx) => tx.hiddenSince(1, 0))).toEqual(OLDER_HIDDEN);
+    expect(await store.read((tx) => tx.hiddenSince(2, 0))).toMatchObject({ hidden: [], seq: 0 });
+    await store.close();
+    await drop();
+  });
+
+  test("lets names be given out in the order of their versions, whichever node does it", async () => {
+    await using cluster = await nodes(3);
+    const { alice, bob } = await place(cluster.stores[0]);
+    const names = times(30).map((n) => {
+      const store = cluster.stores[n % 3] as SharedStore;
+      const who = n % 2 === 0 ? alice : bob;
+      return store.write((tx) => tx.setDisplayName(who.id, `${n}`));
+    });
+    expect((await Promise.all(names)).sort((one, other) => one - other)).toEqual(
+      times(30).map((n) => n + 1),
+    );
+    const { seq, accounts } = await cluster.stores[0].read((tx) => tx.renamedSince(alice.id, 0));
+    expect([seq, Math.max(...accounts.map(({ version }) => version))]).toEqual([30, 30]);
   });
 });
 

@@ -21,6 +21,7 @@ import { groupWriter } from "../src/store/sqlite/group.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { migrations } from "../src/store/sqlite/migrations.ts";
 import type { AccountRecord, Store, WriteTx } from "../src/store/store.ts";
+import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { storeContract } from "./support/store-contract/index.ts";
 
 storeContract("SQLite", async () => {
@@ -157,6 +158,19 @@ describe("the schema", () => {
     setVersion(files.database, migrations.length + 1);
     expect(() => openSqliteStore(files.database)).toThrow("newer version");
     expect(versionOf(files.database)).toBe(migrations.length + 1);
+  });
+
+  test("gives what was hidden in earlier versions a place in its account's own order", async () => {
+    using files = folder();
+    const before = migrations.findIndex((sql) => sql.includes("name_counter"));
+    const db = new Database(files.database);
+    db.run(migrations.slice(0, before).join("") + olderData("at"));
+    db.close();
+    setVersion(files.database, before);
+    await withStore(files.database, async (store) => {
+      expect(await store.read((tx) => tx.hiddenSince(1, 0))).toEqual(OLDER_HIDDEN);
+      expect(await store.read((tx) => tx.hiddenSince(2, 0))).toMatchObject({ hidden: [], seq: 0 });
+    });
   });
 });
 

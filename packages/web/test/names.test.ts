@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { bothEnds, nameOf } from "../src/lib/names.ts";
 
 const agent = (username: string, display_name: string) =>
-  ({ username, kind: "agent", display_name }) as const;
+  ({ username, kind: "agent", display_name, version: 0 }) as const;
 
 describe("the name of an agent", () => {
   test("is without its owner's, which stands beside it", () => {
@@ -17,7 +17,12 @@ describe("the name of an agent", () => {
   });
 
   test("people keep theirs", () => {
-    const person = { username: "claude", kind: "human", display_name: "Ada's Claude" } as const;
+    const person = {
+      username: "claude",
+      kind: "human",
+      display_name: "Ada's Claude",
+      version: 0,
+    } as const;
     expect(nameOf(person)).toBe("Ada's Claude");
   });
 });

@@ -10,7 +10,7 @@ const message = (seq: number, username: string, minute: number, rest = {}): Loca
   conversation_id: "chat",
   seq,
   version: seq,
-  sender: { username, kind: "human", display_name: username },
+  sender: { username, kind: "human", display_name: username, version: 0 },
   content: "words",
   client_msg_id: null,
   reply_to_id: null,

@@ -46,6 +46,7 @@ describe("handles that are being typed", () => {
     username,
     display_name,
     kind: username.includes(":") ? "agent" : "human",
+    version: 0,
   });
   const ada = account("ada", "Ada Lovelace");
   const grace = account("grace", "Grace Hopper");

@@ -9,9 +9,14 @@ import type {
 import { type Action, reduce } from "../../src/reducer.ts";
 import { initialState, type State } from "../../src/state.ts";
 
-export const ann: Account = { username: "ann", kind: "human", display_name: "Ann" };
-export const bob: Account = { username: "bob", kind: "human", display_name: "Bob" };
-export const claude: Account = { username: "ann:claude", kind: "agent", display_name: "Claude" };
+export const ann: Account = { username: "ann", kind: "human", display_name: "Ann", version: 0 };
+export const bob: Account = { username: "bob", kind: "human", display_name: "Bob", version: 0 };
+export const claude: Account = {
+  username: "ann:claude",
+  kind: "agent",
+  display_name: "Claude",
+  version: 0,
+};
 
 const AT = "2026-11-15T02:10:00.000Z";
 export const CHAT = "c1";
@@ -55,6 +60,7 @@ export function aChat(given: Partial<Conversation> = {}): Conversation {
     unread_count: 0,
     unread: { human: 0, agent: 0, mentions: 0 },
     last_read_seq: 0,
+    own_seq: 0,
     ...given,
   };
 }

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
-import type { Account, Message } from "@parley/protocol";
+import type { Message } from "@parley/protocol";
 import type { Person } from "../../../../tests/support/client.ts";
-import { comparable, fetchView, namedIn, type View } from "../../../../tests/support/model.ts";
+import { comparable, fetchView, type View } from "../../../../tests/support/model.ts";
 import { type Client, isCallError } from "../../src/index.ts";
 import { online } from "./clients.ts";
 
@@ -63,20 +63,9 @@ export async function loadAll({ model }: Client): Promise<void> {
   }
 }
 
-/**
- * The view without what no event and no answer tells: the new name of somebody who has left, which
- * is told only to those who share a conversation with them.
- */
+/** The view without the caller's own counter, which a model keeps where it last mattered. */
 export function tellable(view: View): View {
   const copy = comparable(view);
-  for (const { conversation, messages, changes } of Object.values(copy)) {
-    const present = new Set(conversation.participants.map(({ username }) => username));
-    const last = conversation.last_message ? [conversation.last_message] : [];
-    const named: Account[] = [...messages, ...last].flatMap(namedIn);
-    named.push(...changes.flatMap(({ actor, subjects }) => [actor, ...subjects]));
-    for (const account of [...named, conversation.created_by]) {
-      if (!present.has(account.username)) account.display_name = account.username;
-    }
-  }
+  for (const { conversation } of Object.values(copy)) conversation.own_seq = 0;
   return copy;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { cursor, exclusive, limit, operation, page } from "../operation.ts";
-import { Conversation, ConversationChange, Message } from "../records.ts";
+import { Account, Conversation, ConversationChange, Message } from "../records.ts";
 import { content, historyId, text, uuid } from "../text.ts";
 
 export const MAX_CONTENT_BYTES = 32_768;
@@ -101,20 +101,30 @@ export const getUpdates = operation({
         .record(uuid, z.int().min(0))
         .optional()
         .meta({ description: "Counters the caller has, by conversation; without `chat_id`." }),
+      accounts_since: z.int().min(0).optional().meta({
+        description: "The `accounts_seq` of the last answer: asks for names that are newer.",
+      }),
+      own_since: z.int().min(0).optional().meta({
+        description: "The `own_seq` of the last answer: asks for what the caller hid since.",
+      }),
       limit,
     })
     .refine(({ chat_id, since_seq }) => chat_id === undefined || since_seq !== undefined, {
       message: "is required with a conversation",
       path: ["since_seq"],
     })
-    .refine(({ chat_id, known }) => chat_id !== undefined || known !== undefined, {
-      message: "is required without a conversation",
-      path: ["known"],
-    })
+    .refine(
+      ({ chat_id, known, accounts_since, own_since }) =>
+        [chat_id, known, accounts_since, own_since].some((given) => given !== undefined),
+      { message: "is required without a conversation", path: ["known"] },
+    )
     .meta({
       anyOf: [
         { required: ["chat_id", "since_seq"] },
-        { required: ["known"], not: { required: ["chat_id"] } },
+        ...["known", "accounts_since", "own_since"].map((field) => ({
+          required: [field],
+          not: { required: ["chat_id"] },
+        })),
       ],
     }),
   output: z.union([
@@ -123,6 +133,9 @@ export const getUpdates = operation({
       deleted_ids: z.array(uuid),
       changes: z.array(ConversationChange).meta({ description: "Changes of the group since." }),
       conversation: Conversation,
+      reads: z.record(z.string(), z.int()).meta({
+        description: "How far the people among the participants shown have read, by username.",
+      }),
       seq: z.int().meta({ description: "Where the next call goes on." }),
       has_more: z.boolean(),
       history_id: historyId,
@@ -134,6 +147,16 @@ export const getUpdates = operation({
       }),
       new: z.array(Ahead),
       gone: z.array(uuid),
+      accounts: z.array(Account).meta({
+        description:
+          "With `accounts_since`: the caller, the caller's agents and those in the caller's conversations who have new names.",
+      }),
+      accounts_seq: z.int().meta({ description: "The next `accounts_since`." }),
+      hidden: z.array(z.object({ conversation_id: uuid, ids: z.array(uuid) })).meta({
+        description: "With `own_since`: messages that the caller deleted for themselves.",
+      }),
+      own_seq: z.int().meta({ description: "The next `own_since`." }),
+      has_more: z.boolean().meta({ description: "Whether to ask again, with these two." }),
       history_id: historyId,
     }),
   ]),

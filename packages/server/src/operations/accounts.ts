@@ -36,10 +36,7 @@ const getUsers = bind(operations.getUsers, async ({ store, caller, config }, inp
 });
 
 const updateMe = bind(operations.updateMe, ({ store, caller }, { display_name }) =>
-  store.write(async (tx) => {
-    await rename(tx, caller.account, display_name);
-    return publicAccount({ ...caller.account, display_name });
-  }),
+  store.write((tx) => rename(tx, caller.account, display_name)),
 );
 
 export const accounts = [getMe, getUser, getUsers, updateMe];

@@ -171,6 +171,7 @@ function profileOf({ account, key_tail, ...agent }: AgentRecord, config: Config)
     provider,
     username: account.username,
     display_name: account.display_name,
+    version: account.version,
     key_configured: key_tail !== null,
     key_tail,
     model: agent.model ?? config.providers.get(provider)?.model ?? "",

@@ -1,4 +1,4 @@
-import { type Message, operations } from "@parley/protocol";
+import { type InputOf, type Message, operations } from "@parley/protocol";
 import { z } from "zod";
 import { counted, uncounted } from "../announcement.ts";
 import { forbidden, notFound } from "../failure.ts";
@@ -145,10 +145,11 @@ const deleteMessagesForMe = bind(operations.deleteMessagesForMe, ({ store, calle
     const named = await messagesIn(tx, input.message_ids, conversation.id);
     const messages = named.filter((message) => !message.deleted);
     if (messages.length === 0) return;
-    await tx.hideMessages(messages, caller.account.id);
+    const own_seq = await tx.hideMessages(messages, caller.account.id);
+    if (own_seq === null) return;
     const params = { conversation_id: conversation.uuid, ids: messages.map(({ uuid }) => uuid) };
     const users = [caller.account.username];
-    tx.emit(uncounted({ method: "events.messageDeleted", params }, { users }));
+    tx.emit(uncounted({ method: "events.messageDeleted", params, own_seq }, { users }));
   }),
 );
 
@@ -157,14 +158,15 @@ const getUpdates = bind(operations.getUpdates, ({ store, caller, config }, input
     const viewerId = caller.account.id;
     const history_id = await tx.historyId();
     if (input.chat_id === undefined) {
-      return { ...compare(await tx.counters(viewerId), input.known ?? {}), history_id };
+      return { ...(await changedSince(tx, viewerId, input)), history_id };
     }
     const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
     const limit = pageSize(input.limit ?? config.limits.page_size, config.limits);
     const since = input.since_seq ?? 0;
     const updates = await tx.updates({ conversationId, viewerId, since, limit });
     const conversation = await tx.conversationView(conversationId, viewerId);
-    return { ...updates, conversation, history_id };
+    const reads = await tx.readPositions(conversationId);
+    return { ...updates, conversation, reads, history_id };
   }),
 );
 
@@ -252,6 +254,24 @@ async function turnOf(tx: ReadTx, message: MessageRecord): Promise<TurnRecord> {
   const turn = await tx.turnOfMessage(message);
   if (!turn) throw new Error(`message ${message.uuid} streams without a turn`);
   return turn;
+}
+
+/** What changed outside of any one conversation, and which conversations changed. */
+async function changedSince(
+  tx: ReadTx,
+  viewerId: number,
+  { known, accounts_since, own_since }: InputOf<"getUpdates">,
+) {
+  const { accounts, ...names } = await tx.renamedSince(viewerId, accounts_since);
+  const { hidden, ...own } = await tx.hiddenSince(viewerId, own_since);
+  return {
+    ...compare(known ? await tx.counters(viewerId) : [], known ?? {}),
+    accounts,
+    accounts_seq: names.seq,
+    hidden,
+    own_seq: own.seq,
+    has_more: names.has_more || own.has_more,
+  };
 }
 
 function compare(

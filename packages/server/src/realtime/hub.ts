@@ -157,10 +157,11 @@ export function hub(
     }
   }
 
-  /** Live sockets know their account; a new display name is theirs from now on. */
+  /** Live sockets know their account; a newer display name is theirs from now on. */
   function rename(account: Account): void {
     const person = people.get(account.username);
-    if (person) person.account = { ...person.account, ...account };
+    if (!person || account.version < person.account.version) return;
+    person.account = { ...person.account, ...account };
   }
 
   function count({ account: { username }, clients: open }: Person): void {

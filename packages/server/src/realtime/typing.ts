@@ -1,5 +1,6 @@
 import { Account, type EventFrame } from "@parley/protocol";
 import { z } from "zod";
+import { publicAccount } from "../account.ts";
 import { alone, type Cluster } from "./cluster.ts";
 import type { Hub } from "./hub.ts";
 
@@ -104,17 +105,21 @@ export function typing(hub: Hub, expiresMs = EXPIRES_MS, cluster: Cluster = alon
   }
 
   const show = (conversation_id: string, actor: Account, is_typing: boolean) => {
-    const { username, kind, display_name } = actor;
-    const params = { conversation_id, actor: { username, kind, display_name }, is_typing };
+    const params = { conversation_id, actor: publicAccount(actor), is_typing };
     const frame: EventFrame = { method: "events.typing", params };
-    hub.pass(frame, { conversation: conversation_id }, username);
+    hub.pass(frame, { conversation: conversation_id }, actor.username);
   };
 
   function end(conversation: string, actor: Account, stamp?: number): void {
     const known = find(conversation, actor.username);
     drop(conversation, actor.username);
     show(conversation, actor, false);
-    tell({ conversation, actor: bare(actor), stamp: stamp ?? known?.stamp ?? 0, on: false });
+    tell({
+      conversation,
+      actor: publicAccount(actor),
+      stamp: stamp ?? known?.stamp ?? 0,
+      on: false,
+    });
   }
 
   const later = (known: Active | undefined) => Math.max(Date.now(), (known?.stamp ?? 0) + 1);
@@ -133,16 +138,10 @@ export function typing(hub: Hub, expiresMs = EXPIRES_MS, cluster: Cluster = alon
       const timer = setTimeout(() => end(conversation, actor), expiresMs);
       put(conversation, { actor, holder: cluster.node, stamp, timer });
       show(conversation, actor, true);
-      if (!isOurs) tell({ conversation, actor: bare(actor), stamp, on: true });
+      if (!isOurs) tell({ conversation, actor: publicAccount(actor), stamp, on: true });
     },
     stop(conversation, actor) {
       end(conversation, actor, later(find(conversation, actor.username)));
     },
   };
 }
-
-const bare = ({ username, kind, display_name }: Account): Account => ({
-  username,
-  kind,
-  display_name,
-});

@@ -20,7 +20,8 @@ const Header = z.object({
   exceptSocket: z.string().optional(),
   joins: Members.optional(),
   leaves: Members.optional(),
-  account: Account.optional(),
+  // Nodes of an earlier version know of no versions.
+  account: Account.extend({ version: z.int().default(0) }).optional(),
 });
 
 const decoder = new TextDecoder();

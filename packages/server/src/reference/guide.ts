@@ -117,6 +117,7 @@ ${paragraph("`error_code` is the HTTP status and `code` the symbol that the sock
 <h3>The change counter</h3>
 ${paragraph("Every conversation counts the changes that all participants see: a message created, completed, edited or deleted, a component used, a reaction, a new title, member, admin or mode of an agent. The events of those changes carry the counter's new value in `at`, in order and without gaps. A client that sees a jump, or was away, calls `getUpdates` with the last value it knows and is then like one that stayed.")}
 ${paragraph("What changed of a group itself is kept: `events.conversationUpdated`, `getChatHistory` and `getUpdates` carry it as `changes`, each with its place (`seq`) among the messages.")}
+${paragraph("Changes that no conversation counts have an order of their own. Of two records of one account the one with the higher `version` is the newer. Read positions never move back. A message that somebody deletes for themselves takes their own counter up, which its event carries in `own_seq`. `getUpdates` without `chat_id` tells new names and hidden messages since `accounts_since` and `own_since`.")}
 ${paragraph("Counters belong to a history, named by `history_id` in the frame of `events.hello` and in the results of `getUpdates`. It changes when the server is restored from a backup: a client then drops what it has and fetches it anew. The same goes for a client that has a counter above the server's.")}`;
 
 const authentication = () => html`

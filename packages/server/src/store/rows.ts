@@ -17,10 +17,12 @@ import type {
   AccountRecord,
   AgentRecord,
   FinishedTurn,
+  Hidden,
   MemberRecord,
   NewChanges,
   NewMessage,
   PlacedReaction,
+  Renamed,
   TurnRecord,
 } from "./store.ts";
 
@@ -31,8 +33,13 @@ export const SHOWN_PARTICIPANTS = 50;
 /** Whose eyes broadcasts are made for. */
 export const NOBODY = -1;
 
+/** How many renamed accounts one answer looks at, and how many hidden messages it has. */
+export const RENAMED_PER_PAGE = 1000;
+export const HIDDEN_PER_PAGE = 1000;
+
 /** The columns of an account, under the name `a`. */
-export const ACCOUNT = "a.id, a.username, a.kind, a.display_name, a.owner_id, a.provider";
+export const ACCOUNT =
+  "a.id, a.username, a.kind, a.display_name, a.version, a.owner_id, a.provider";
 
 /** What a conversation needs to know of an agent's limits, under the name `g`. */
 export const SEAT_LIMITS = `coalesce(g.spenders, '${DEFAULT_LIMITS.spenders}') AS spenders,
@@ -40,7 +47,7 @@ export const SEAT_LIMITS = `coalesce(g.spenders, '${DEFAULT_LIMITS.spenders}') A
 
 /** An agent with its owner, what the owner has set, and its key. */
 export const AGENT = `SELECT ${ACCOUNT}, o.username AS owner_username,
-    o.display_name AS owner_display_name, g.model, g.instructions,
+    o.display_name AS owner_display_name, o.version AS owner_version, g.model, g.instructions,
     g.limits_set, g.spenders, g.daily_tokens, g.chat_daily_tokens, g.turns_per_minute,
     g.waiting_turns, k.sealed AS sealed_key, k.tail AS key_tail
   FROM accounts a
@@ -66,17 +73,19 @@ export type AgentRow = AccountRecord &
     key_tail: string | null;
     owner_username: string;
     owner_display_name: string;
+    owner_version: number;
   };
 
 export function toAgent(row: AgentRow): AgentRecord {
-  const { id, username, kind, display_name, owner_id, provider } = row;
+  const { id, username, kind, display_name, version, owner_id, provider } = row;
   return {
-    account: { id, username, kind, display_name, owner_id, provider },
+    account: { id, username, kind, display_name, version, owner_id, provider },
     owner: {
       id: owner_id ?? 0,
       username: row.owner_username,
       kind: "human",
       display_name: row.owner_display_name,
+      version: row.owner_version,
       owner_id: null,
       provider: null,
     },
@@ -115,10 +124,10 @@ export interface UseRow extends Account {
   used_at: number;
 }
 
-export const toUse = ({ token, used_at, username, kind, display_name }: UseRow): ComponentUse => ({
-  token,
-  by: { username, kind, display_name },
-  at: iso(used_at),
+export const toUse = (row: UseRow): ComponentUse => ({
+  token: row.token,
+  by: publicAccount(row),
+  at: iso(row.used_at),
 });
 
 export interface MessageRow extends Account {
@@ -139,6 +148,7 @@ export interface MessageRow extends Account {
   edited_at: number | null;
   finalized_at: number | null;
   deleted_at: number | null;
+  sender_version: number;
 }
 
 /** What other tables hold of a message. */
@@ -154,7 +164,7 @@ export const toMessage = (row: MessageRow, parts: MessageParts): Message => ({
   conversation_id: row.conversation_uuid,
   seq: row.seq,
   version: row.version,
-  sender: { username: row.username, kind: row.kind, display_name: row.display_name },
+  sender: publicAccount({ ...row, version: row.sender_version }),
   content: parts.content,
   client_msg_id: row.client_msg_id,
   reply_to_id: row.reply_to_id,
@@ -179,7 +189,7 @@ export const placedReaction = (message_id: string, row: ReactionRow): PlacedReac
   place: row.id,
   reaction: {
     message_id,
-    reactor: { username: row.username, kind: row.kind, display_name: row.display_name },
+    reactor: publicAccount(row),
     emoji: row.emoji,
     created_at: iso(row.created_at),
   },
@@ -187,14 +197,13 @@ export const placedReaction = (message_id: string, row: ReactionRow): PlacedReac
 
 /** A message as it has just been inserted. */
 export function newMessage(message: NewMessage, id: string, seq: number): Message {
-  const { username, kind, display_name } = message.sender;
   const created_at = iso(message.at);
   return {
     id,
     conversation_id: message.conversation.uuid,
     seq,
     version: seq,
-    sender: { username, kind, display_name },
+    sender: publicAccount(message.sender),
     content: message.content,
     client_msg_id: message.client_msg_id,
     reply_to_id: message.reply_to_id,
@@ -295,10 +304,12 @@ export interface ConversationRow {
   by_username: string;
   by_kind: "human" | "agent";
   by_display_name: string;
+  by_version: number;
   unread_humans: number;
   unread_agents: number;
   unread_mentions: number;
   last_read_seq: number;
+  own_seq: number;
 }
 
 /** A conversation as everybody sees it. */
@@ -315,6 +326,7 @@ export const toShared = (
     username: row.by_username,
     kind: row.by_kind,
     display_name: row.by_display_name,
+    version: row.by_version,
   },
   admin: row.admin,
   created_at: iso(row.created_at),
@@ -338,6 +350,7 @@ export const toPersonal = (
     mentions: row.unread_mentions,
   },
   last_read_seq: row.last_read_seq,
+  own_seq: row.own_seq,
 });
 
 /** The same with all its participants, and how far each has read. */
@@ -346,16 +359,55 @@ export function toDetail(
   last_message: Message | null,
   members: readonly MemberRecord[],
 ): ConversationDetail {
-  const humans = members.filter(({ account }) => account.kind === "human");
-  const participants = members.map(({ account: { username, kind, display_name } }) => ({
-    username,
-    kind,
-    display_name,
-  }));
+  const participants = members.map(({ account }) => publicAccount(account));
   return {
     ...toPersonal(row, last_message, participants),
-    reads: Object.fromEntries(
-      humans.map(({ account, last_read_seq }) => [account.username, last_read_seq]),
-    ),
+    reads: toReads(members.map(({ account, last_read_seq }) => ({ ...account, last_read_seq }))),
+  };
+}
+
+export type ReadPosition = Pick<Account, "username" | "kind"> & { last_read_seq: number };
+
+/** How far people have read, by username. */
+export const toReads = (members: readonly ReadPosition[]): Record<string, number> =>
+  Object.fromEntries(
+    members
+      .filter(({ kind }) => kind === "human")
+      .map(({ username, last_read_seq }) => [username, last_read_seq]),
+  );
+
+export type RenamedRow = Account & { visible: boolean | number };
+
+/** A page of new names, in the order of their versions; `current` is the counter of names. */
+export function toRenamed(rows: readonly RenamedRow[], current: number): Renamed {
+  const has_more = rows.length === RENAMED_PER_PAGE;
+  return {
+    accounts: rows.filter(({ visible }) => visible).map(publicAccount),
+    seq: (has_more && rows.at(-1)?.version) || current,
+    has_more,
+  };
+}
+
+export interface HiddenRow {
+  conversation_id: string;
+  id: string;
+  own_seq: number;
+}
+
+/**
+ * A page of hidden messages, in the order in which they were hidden. What was hidden at once has
+ * one counter value and is never split: it is far less than a page.
+ */
+export function toHidden(rows: readonly HiddenRow[], current: number): Hidden {
+  const next = rows[HIDDEN_PER_PAGE]?.own_seq;
+  const page = rows.filter(({ own_seq }) => next === undefined || own_seq < next);
+  const byConversation = Map.groupBy(page, ({ conversation_id }) => conversation_id);
+  return {
+    hidden: [...byConversation].map(([conversation_id, some]) => ({
+      conversation_id,
+      ids: some.map(({ id }) => id),
+    })),
+    seq: next === undefined ? current : next - 1,
+    has_more: next !== undefined,
   };
 }

@@ -1,4 +1,5 @@
 import type {
+  Account,
   AgentLimits,
   Conversation,
   ConversationChange,
@@ -157,6 +158,12 @@ export interface ReadTx {
    */
   findAccounts(query: FindQuery): Awaitable<FoundAccount[]>;
 
+  /**
+   * Accounts with a version above `since` that the viewer meets: the viewer, the viewer's agents, and
+   * whoever shares a conversation with the viewer. Without `since` only where to go on from.
+   */
+  renamedSince(viewerId: number, since: number | undefined): Awaitable<Renamed>;
+
   session(tokenHash: string): Awaitable<SessionRecord | null>;
   /** Whether there is a session of the account, ended or not, that was opened from this network. */
   signedInFrom(accountId: number, network: string): Awaitable<boolean>;
@@ -168,6 +175,8 @@ export interface ReadTx {
   directConversation(pair: readonly [number, number]): Awaitable<number | null>;
   /** In the order in which they joined. */
   members(conversationId: number): Awaitable<MemberRecord[]>;
+  /** How far the people among the participants that lists show have read, by username. */
+  readPositions(conversationId: number): Awaitable<Record<string, number>>;
   /** Which of these usernames take part. */
   participantsAmong(conversationId: number, usernames: readonly string[]): Awaitable<string[]>;
   /** The conversations an account takes part in, with their counters. */
@@ -191,6 +200,8 @@ export interface ReadTx {
   ): Awaitable<string | null>;
   history(query: HistoryQuery): Awaitable<{ items: Message[]; has_more: boolean }>;
   updates(query: UpdatesQuery): Awaitable<Updates>;
+  /** What an account hid after a value of its own counter. Without `since` only where to go on from. */
+  hiddenSince(accountId: number, since: number | undefined): Awaitable<Hidden>;
   isHidden(message: MessageRecord, accountId: number): Awaitable<boolean>;
   /** The agents of an owner, by provider. */
   agents(ownerId: number): Awaitable<AgentRecord[]>;
@@ -237,7 +248,8 @@ export interface WriteTx extends ReadTx {
   insertAccount(account: NewAccount): Awaitable<AccountRecord | null>;
   /** False when the identity has an account already. */
   insertIdentity(identity: NewIdentity): Awaitable<boolean>;
-  setDisplayName(accountId: number, displayName: string): Awaitable<void>;
+  /** Takes the counter of names one up and returns it: the account's new version. */
+  setDisplayName(accountId: number, displayName: string): Awaitable<number>;
   setPassword(accountId: number, passwordHash: string): Awaitable<void>;
 
   insertSession(session: NewSession): Awaitable<void>;
@@ -324,8 +336,11 @@ export interface WriteTx extends ReadTx {
   appendChunks(node: string, chunks: readonly NewChunk[]): Awaitable<number[]>;
   /** Finalizes a running turn's message, frees what it had reserved, and takes the counter one up. */
   finishTurn(turn: TurnRecord, finished: FinishedTurn): Awaitable<number>;
-  /** Private to one account: the counter stays. */
-  hideMessages(messages: readonly MessageRecord[], accountId: number): Awaitable<void>;
+  /**
+   * Private to one account: the conversation's counter stays, the account's own goes one up. Returns
+   * its new value; null, and nothing is changed, when all of them were hidden before.
+   */
+  hideMessages(messages: readonly MessageRecord[], accountId: number): Awaitable<number | null>;
 }
 
 export interface AgentRecord {
@@ -495,6 +510,20 @@ export interface Updates {
   messages: Message[];
   deleted_ids: string[];
   changes: ConversationChange[];
+  seq: number;
+  has_more: boolean;
+}
+
+/** A page of new names; `seq` is where the next one begins. */
+export interface Renamed {
+  accounts: Account[];
+  seq: number;
+  has_more: boolean;
+}
+
+/** A page of hidden messages; `seq` is where the next one begins. */
+export interface Hidden {
+  hidden: { conversation_id: string; ids: string[] }[];
   seq: number;
   has_more: boolean;
 }

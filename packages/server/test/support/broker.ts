@@ -47,4 +47,5 @@ export const human = (username: string): Account => ({
   username,
   kind: "human",
   display_name: username,
+  version: 0,
 });

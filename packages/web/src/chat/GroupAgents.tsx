@@ -134,15 +134,15 @@ function AgentEntry({ entry, onChange }: { entry: GroupAgent; onChange: Change }
 function Absent({ agents, onChange }: { agents: AgentProfile[]; onChange: Change }) {
   const { chat } = useTools();
   const client = useClient();
-  return agents.map(({ username, display_name }) => (
+  return agents.map(({ username, display_name, version }) => (
     <div
       key={username}
       className="flex items-center gap-3 rounded-lg border border-dashed border-line p-3"
     >
-      <Avatar account={{ username, display_name, kind: "agent" }} size={32} />
+      <Avatar account={{ username, display_name, version, kind: "agent" }} size={32} />
       <span className="min-w-0 flex-1">
         <span className="block text-base font-medium break-words">
-          {nameOf({ username, display_name, kind: "agent" })}
+          {nameOf({ username, display_name, version, kind: "agent" })}
         </span>
         <span className="block text-xs break-all text-ink-3">@{username}</span>
       </span>

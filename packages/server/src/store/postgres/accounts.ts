@@ -1,15 +1,29 @@
 import type { Account } from "@parley/protocol";
 import type { SQL } from "bun";
 import { accountNames, afterPrefix, foldName, withAgents } from "../account-names.ts";
-import { ACCOUNT } from "../rows.ts";
+import { ACCOUNT, RENAMED_PER_PAGE, type RenamedRow, toRenamed } from "../rows.ts";
 import type { AccountRecord, FoundAccount } from "../store.ts";
 import { list, type Methods, type Unit } from "./unit.ts";
 
 const VISIBLE = "(a.kind = 'human' OR a.owner_id = $1) AND a.username > $2";
 
+const RENAMED = `SELECT a.username, a.kind, a.display_name, a.version,
+    a.id = $1 OR a.owner_id IS NOT DISTINCT FROM $1 OR EXISTS (SELECT 1 FROM members mine
+      JOIN members theirs ON theirs.conversation_id = mine.conversation_id
+      WHERE mine.account_id = $1 AND theirs.account_id = a.id) AS visible
+  FROM (SELECT * FROM accounts WHERE version > $2 AND version > 0
+        ORDER BY version LIMIT ${RENAMED_PER_PAGE}) a ORDER BY a.version`;
+
 export const accountReads: Methods<
-  "account" | "accounts" | "credentials" | "listAccounts" | "findAccounts"
+  "account" | "accounts" | "credentials" | "listAccounts" | "findAccounts" | "renamedSince"
 > = {
+  renamedSince: async (unit, viewerId, since) => {
+    const [counter, rows] = await Promise.all([
+      unit.get<{ seq: number }>("SELECT seq FROM name_counter WHERE id = 1"),
+      since === undefined ? [] : unit.all<RenamedRow>(RENAMED, viewerId, since),
+    ]);
+    return toRenamed(rows, counter?.seq ?? 0);
+  },
   account: (unit, username) =>
     unit.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.username = $1`, username),
   accounts: (unit, usernames) =>
@@ -89,13 +103,20 @@ export const accountWrites: Methods<"insertAccount" | "setDisplayName" | "setPas
     return row ?? null;
   },
   setDisplayName: async (unit, id, displayName) => {
+    // Whoever holds the counter commits before the next version is given out.
+    await unit.ownRow("accounts", id);
+    await unit.ownRow("name_counter", 1);
     const [renamed] = await unit.change<AccountRecord>(
-      `UPDATE accounts a SET display_name = $2 WHERE id = $1 RETURNING ${ACCOUNT}`,
+      `WITH counted AS (UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq)
+       UPDATE accounts a SET display_name = $2, version = counted.seq FROM counted WHERE a.id = $1
+       RETURNING ${ACCOUNT}`,
       id,
       displayName,
     );
+    if (!renamed) throw new Error(`account ${id} is missing`);
     await unit.change("DELETE FROM account_names WHERE account_id = $1", id);
-    if (renamed) await index(unit, renamed);
+    await index(unit, renamed);
+    return renamed.version;
   },
   setPassword: async (unit, id, hash) => {
     await unit.change("UPDATE accounts SET password_hash = $2 WHERE id = $1", id, hash);

@@ -4,9 +4,11 @@ import {
   type ConversationRow,
   NOBODY,
   pairKey,
+  type ReadPosition,
   SHOWN_PARTICIPANTS,
   toDetail,
   toPersonal,
+  toReads,
   toShared,
 } from "../rows.ts";
 import type { AccountRecord, ConversationRecord } from "../store.ts";
@@ -18,8 +20,10 @@ const KNOWN_IDS = 50_000;
 const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updated_at,
     k.participants AS participant_count, admin.username AS admin,
     maker.username AS by_username, maker.kind AS by_kind, maker.display_name AS by_display_name,
+    maker.version AS by_version,
     k.humans - me.read_humans AS unread_humans, k.agents - me.read_agents AS unread_agents,
-    me.unread_mentions, me.last_read_seq
+    me.unread_mentions, me.last_read_seq,
+    (SELECT own_seq FROM accounts WHERE id = $1) AS own_seq
   FROM conversations c
   JOIN counters k ON k.conversation_id = c.id
   JOIN accounts maker ON maker.id = c.created_by
@@ -60,6 +64,7 @@ export const conversationReads: Methods<
   | "conversation"
   | "directConversation"
   | "members"
+  | "readPositions"
   | "participantsAmong"
   | "counters"
   | "conversationView"
@@ -94,6 +99,15 @@ export const conversationReads: Methods<
       last_read_seq,
     }));
   },
+  readPositions: async (unit, id) =>
+    toReads(
+      await unit.all<ReadPosition>(
+        `SELECT a.username, a.kind, m.last_read_seq FROM members m
+         JOIN accounts a ON a.id = m.account_id
+         WHERE m.conversation_id = $1 ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`,
+        id,
+      ),
+    ),
   participantsAmong: async (unit, id, usernames) => {
     const rows = await unit.all<{ username: string }>(
       `SELECT a.username
@@ -181,7 +195,7 @@ async function shownParticipants(
 ): Promise<Map<number, Account[]>> {
   if (ids.length === 0) return new Map();
   const rows = await unit.all<Account & { conversation_id: number }>(
-    `SELECT m.conversation_id, a.username, a.kind, a.display_name
+    `SELECT m.conversation_id, a.username, a.kind, a.display_name, a.version
      FROM unnest($1::bigint[]) AS j(id)
      CROSS JOIN LATERAL (SELECT conversation_id, account_id, position FROM members
        WHERE conversation_id = j.id ORDER BY position LIMIT ${SHOWN_PARTICIPANTS}) m

@@ -1,11 +1,14 @@
 import type { ComponentUse, Message, ReactionSummary, Turn } from "@parley/protocol";
 import {
+  HIDDEN_PER_PAGE,
+  type HiddenRow,
   KEPT_USES,
   type MessageRow,
   newMessage,
   pageEnd,
   type StoredAction,
   storedAction,
+  toHidden,
   toMessage,
   toUse,
   type UseRow,
@@ -18,7 +21,8 @@ import { type Batch, list, type Methods, NOW, type Unit } from "./unit.ts";
 
 const VIEW = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq, m.version,
   m.content, m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.action, m.uses,
-  m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind, a.display_name`;
+  m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind, a.display_name,
+  a.version AS sender_version`;
 const JOINED = `messages m JOIN accounts a ON a.id = m.sender_id
   JOIN conversations c ON c.id = m.conversation_id`;
 const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = $2
@@ -66,7 +70,7 @@ async function componentUses(
 ): Promise<Map<number, ComponentUse[]>> {
   if (ids.length === 0) return new Map();
   const rows = await unit.all<UseRow>(
-    `SELECT u.message_id, u.token, u.used_at, a.username, a.kind, a.display_name
+    `SELECT u.message_id, u.token, u.used_at, a.username, a.kind, a.display_name, a.version
      FROM component_uses u JOIN accounts a ON a.id = u.account_id
      WHERE u.message_id = ANY($1::bigint[]) ORDER BY u.id`,
     list(ids),
@@ -136,7 +140,14 @@ export async function latestMessages(
 }
 
 type Reads = Methods<
-  "message" | "messageViews" | "sentBefore" | "history" | "updates" | "isHidden" | "contextMessages"
+  | "message"
+  | "messageViews"
+  | "sentBefore"
+  | "history"
+  | "updates"
+  | "hiddenSince"
+  | "isHidden"
+  | "contextMessages"
 >;
 type Writes = Methods<
   "insertMessage" | "editMessage" | "deleteMessages" | "hideMessages" | "useComponent"
@@ -183,6 +194,23 @@ export const messageReads: Reads = {
       clientMsgId,
     );
     return row?.uuid ?? null;
+  },
+  hiddenSince: async (unit, accountId, since) => {
+    const [own_seq, rows] = await Promise.all([
+      ownCounter(unit, accountId),
+      since === undefined
+        ? []
+        : unit.all<HiddenRow>(
+            `SELECT c.uuid AS conversation_id, m.uuid AS id, h.own_seq FROM hidden h
+             JOIN messages m ON m.conversation_id = h.conversation_id AND m.seq = h.seq
+             JOIN conversations c ON c.id = h.conversation_id
+             WHERE h.account_id = $1 AND h.own_seq > $2
+             ORDER BY h.own_seq LIMIT ${HIDDEN_PER_PAGE + 1}`,
+            accountId,
+            since,
+          ),
+    ]);
+    return toHidden(rows, own_seq);
   },
   isHidden: async (unit, message, accountId) =>
     (await unit.get(
@@ -398,16 +426,22 @@ export const messageWrites: Writes = {
     return version;
   },
   hideMessages: async (unit, messages, accountId) => {
+    for (const { conversation_id } of messages) await unit.own(conversation_id);
+    await unit.ownRow("accounts", accountId);
+    const own_seq = (await ownCounter(unit, accountId)) + 1;
+    let hidden = 0;
     for (const { conversation_id, seq, sender_kind } of messages) {
-      await unit.own(conversation_id);
       const { count } = await unit.change(
-        `INSERT INTO hidden (account_id, conversation_id, seq, at_seq)
-         SELECT $1, $2, $3, seq FROM counters WHERE conversation_id = $2 ON CONFLICT DO NOTHING`,
+        `INSERT INTO hidden (account_id, conversation_id, seq, at_seq, own_seq)
+         SELECT $1, $2, $3, seq, $4 FROM counters WHERE conversation_id = $2
+         ON CONFLICT DO NOTHING`,
         accountId,
         conversation_id,
         seq,
+        own_seq,
       );
       if (count === 0) continue;
+      hidden++;
       const human = sender_kind === "human" ? 1 : 0;
       await unit.change(
         `UPDATE members SET read_humans = read_humans + $4, read_agents = read_agents + $5
@@ -420,6 +454,9 @@ export const messageWrites: Writes = {
       );
       await mentionWrites.removeOne(unit, accountId, conversation_id, seq);
     }
+    if (hidden === 0) return null;
+    await unit.change("UPDATE accounts SET own_seq = $2 WHERE id = $1", accountId, own_seq);
+    return own_seq;
   },
   useComponent: async (unit, { id, conversation_id, finalized }, { token, by, at }) => {
     await unit.own(conversation_id);
@@ -452,6 +489,14 @@ export const messageWrites: Writes = {
     return version;
   },
 };
+
+async function ownCounter(unit: Unit, accountId: number): Promise<number> {
+  const row = await unit.get<{ own_seq: number }>(
+    "SELECT own_seq FROM accounts WHERE id = $1",
+    accountId,
+  );
+  return row?.own_seq ?? 0;
+}
 
 async function deleteOne(
   unit: Unit,

@@ -1,3 +1,4 @@
+import { publicAccount } from "../../account.ts";
 import { iso, placedReaction, type ReactionRow } from "../rows.ts";
 import { counterStep } from "./messages.ts";
 import type { Methods, Unit } from "./unit.ts";
@@ -18,7 +19,7 @@ export const reactionReads: Methods<"reaction" | "reactions" | "reactionCounts">
   },
   reactions: async (unit, { message, emoji, after, limit }) => {
     const rows = await unit.all<ReactionRow>(
-      `SELECT r.id, r.emoji, r.created_at, a.username, a.kind, a.display_name
+      `SELECT r.id, r.emoji, r.created_at, a.username, a.kind, a.display_name, a.version
        FROM reactions r JOIN accounts a ON a.id = r.account_id
        WHERE r.message_id = $1 AND r.id > $2 AND ($3::text IS NULL OR r.emoji = $3)
        ORDER BY r.id LIMIT $4`,
@@ -37,10 +38,9 @@ export const reactionReads: Methods<"reaction" | "reactions" | "reactionCounts">
       emoji,
     );
     if (!row) return null;
-    const { username, kind, display_name } = reactor;
     return {
       message_id: message.uuid,
-      reactor: { username, kind, display_name },
+      reactor: publicAccount(reactor),
       emoji,
       created_at: iso(row.created_at),
     };

@@ -2,9 +2,17 @@ import type { Announcement } from "../../announcement.ts";
 import { aborted, type Rows, type Session } from "./connection.ts";
 import { type Batch, list, type Unit } from "./unit.ts";
 
-/** What a unit may have for itself: a conversation (its row of counters), a turn, an agent's account. */
-type Table = "counters" | "turns" | "accounts";
-const KEYS: Record<Table, string> = { counters: "conversation_id", turns: "id", accounts: "id" };
+/**
+ * What a unit may have for itself: a conversation (its row of counters), a turn, an account, the
+ * counter of names. Locks are taken in this order.
+ */
+type Table = "counters" | "turns" | "accounts" | "name_counter";
+const KEYS: Record<Table, string> = {
+  counters: "conversation_id",
+  turns: "id",
+  accounts: "id",
+  name_counter: "id",
+};
 
 /** Another transaction holds what a unit needs: the unit has to begin again, and wait for it. */
 export class Conflict extends Error {
@@ -268,7 +276,7 @@ export class UnitRun implements Unit {
     return this.transaction.own(this, "counters", conversationId);
   }
 
-  ownRow(table: "turns" | "accounts", id: number): Promise<void> {
+  ownRow(table: Exclude<Table, "counters">, id: number): Promise<void> {
     return this.transaction.own(this, table, id);
   }
 

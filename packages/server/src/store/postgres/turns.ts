@@ -25,12 +25,12 @@ type TurnRow = AccountRecord &
   };
 
 function toTurn(row: TurnRow): TurnRecord {
-  const { id, username, kind, display_name, owner_id, provider, ...turn } = row;
+  const { id, username, kind, display_name, version, owner_id, provider, ...turn } = row;
   const { turn_id, input_tokens, output_tokens, ...rest } = turn;
   return {
     ...rest,
     id: turn_id,
-    agent: { id, username, kind, display_name, owner_id, provider },
+    agent: { id, username, kind, display_name, version, owner_id, provider },
     usage: input_tokens === null || output_tokens === null ? null : { input_tokens, output_tokens },
   };
 }

@@ -17,8 +17,11 @@ export interface Unit {
   own(conversationId: number): Promise<void>;
   /** Of these conversations, those that it owns from here on: others are left to whoever has them. */
   ownFree(conversationIds: readonly number[]): Promise<number[]>;
-  /** The same for a turn and for an agent's spending, inside a conversation that is owned. */
-  ownRow(table: "turns" | "accounts", id: number): Promise<void>;
+  /**
+   * The same for a turn, for an account (an agent's spending, a person's own counter) and for the
+   * counter of names, in this order and after the conversation.
+   */
+  ownRow(table: "turns" | "accounts" | "name_counter", id: number): Promise<void>;
   /** Announces a change, once it is committed. */
   emit(announcement: Announcement): void;
 }

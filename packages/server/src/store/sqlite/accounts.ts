@@ -1,10 +1,10 @@
 import type { Database } from "bun:sqlite";
 import { accountNames, afterPrefix, foldName, withAgents } from "../account-names.ts";
-import { ACCOUNT } from "../rows.ts";
+import { ACCOUNT, RENAMED_PER_PAGE, type RenamedRow, toRenamed } from "../rows.ts";
 import type { AccountQuery, AccountRecord, FoundAccount, ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
-type Reads = Pick<ReadTx, "account" | "accounts" | "credentials" | "listAccounts" | "findAccounts">;
+type Reads = Pick<ReadTx, "account" | "accounts" | "credentials" | "listAccounts" | "findAccounts" | "renamedSince">;
 type Writes = Pick<WriteTx, "insertAccount" | "setDisplayName" | "setPassword">;
 
 export function accountReads(db: Connection): Reads {
@@ -34,7 +34,21 @@ export function accountReads(db: Connection): Reads {
      ORDER BY n.name, n.username LIMIT ?5`,
   );
   const owned = db.query<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = ?`);
+  const nameCounter = db.query<{ seq: number }>("SELECT seq FROM name_counter WHERE id = 1");
+  const renamed = db.query<RenamedRow>(
+    `SELECT a.username, a.kind, a.display_name, a.version,
+       a.id = ?1 OR a.owner_id IS ?1 OR EXISTS (SELECT 1 FROM members mine
+         JOIN members theirs ON theirs.conversation_id = mine.conversation_id
+         WHERE mine.account_id = ?1 AND theirs.account_id = a.id) AS visible
+     FROM (SELECT * FROM accounts WHERE version > ?2 AND version > 0
+           ORDER BY version LIMIT ${RENAMED_PER_PAGE}) a ORDER BY a.version`,
+  );
   return {
+    renamedSince: (viewerId, since) =>
+      toRenamed(
+        since === undefined ? [] : renamed.all(viewerId, since),
+        nameCounter.get()?.seq ?? 0,
+      ),
     account: (username) => byUsername.get(username),
     accounts: (usernames) => byUsernames.all(JSON.stringify(usernames)),
     credentials: (username) => {
@@ -61,9 +75,12 @@ export function accountWrites(db: Connection): Writes {
   const insert = db.change<AccountRecord>(
     `INSERT INTO accounts (username, kind, display_name, password_hash, owner_id, provider, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (username) DO NOTHING
-     RETURNING id, username, kind, display_name, owner_id, provider`,
+     RETURNING id, username, kind, display_name, version, owner_id, provider`,
   );
-  const rename = db.change("UPDATE accounts SET display_name = ?2 WHERE id = ?1");
+  const countName = db.change<{ seq: number }>(
+    "UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq",
+  );
+  const rename = db.change("UPDATE accounts SET display_name = ?2, version = ?3 WHERE id = ?1");
   const dropNames = db.change("DELETE FROM account_names WHERE account_id = ?");
   const addNames = db.change(ADD_NAMES);
   const byId = db.query<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.id = ?`);
@@ -86,10 +103,12 @@ export function accountWrites(db: Connection): Writes {
       return made;
     },
     setDisplayName: (id, displayName) => {
-      rename.run(id, displayName);
+      const version = countName.get()?.seq ?? 0;
+      rename.run(id, displayName, version);
       dropNames.run(id);
       const renamed = byId.get(id);
       if (renamed) index(renamed);
+      return version;
     },
     setPassword: (id, hash) => void password.run(id, hash),
   };

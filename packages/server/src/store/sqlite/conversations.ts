@@ -4,9 +4,11 @@ import {
   type ConversationRow,
   NOBODY,
   pairKey,
+  type ReadPosition,
   SHOWN_PARTICIPANTS,
   toDetail,
   toPersonal,
+  toReads,
   toShared,
 } from "../rows.ts";
 import type {
@@ -25,6 +27,7 @@ type Reads = Pick<
   | "conversation"
   | "directConversation"
   | "members"
+  | "readPositions"
   | "participantsAmong"
   | "counters"
   | "conversationView"
@@ -41,8 +44,10 @@ type Writes = Pick<
 const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updated_at,
     k.participants AS participant_count, admin.username AS admin,
     by.username AS by_username, by.kind AS by_kind, by.display_name AS by_display_name,
+    by.version AS by_version,
     k.humans - me.read_humans AS unread_humans, k.agents - me.read_agents AS unread_agents,
-    me.unread_mentions, me.last_read_seq
+    me.unread_mentions, me.last_read_seq,
+    (SELECT own_seq FROM accounts WHERE id = ?1) AS own_seq
   FROM conversations c
   JOIN counters k ON k.conversation_id = c.id
   JOIN accounts by ON by.id = c.created_by
@@ -61,6 +66,11 @@ export function conversationReads(db: Connection): Reads {
   const members = db.query<AccountRecord & { always_on: number; last_read_seq: number }>(
     `SELECT ${ACCOUNT}, m.always_on, m.last_read_seq FROM members m
      JOIN accounts a ON a.id = m.account_id WHERE m.conversation_id = ? ORDER BY m.position`,
+  );
+  const positions = db.query<ReadPosition>(
+    `SELECT a.username, a.kind, m.last_read_seq FROM members m
+     JOIN accounts a ON a.id = m.account_id
+     WHERE m.conversation_id = ? ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`,
   );
   const among = db.query<{ username: string }>(
     `SELECT a.username FROM json_each(?2) j JOIN accounts a ON a.username = j.value
@@ -89,6 +99,7 @@ export function conversationReads(db: Connection): Reads {
     },
     directConversation: (pair) => direct.get(pairKey(pair))?.id ?? null,
     members: memberRecords,
+    readPositions: (conversationId) => toReads(positions.all(conversationId)),
     participantsAmong: (conversationId, usernames) =>
       among.all(conversationId, JSON.stringify(usernames)).map((row) => row.username),
     counters: (accountId) => counters.all(accountId),
@@ -104,7 +115,7 @@ function conversationViews(db: Connection, members: (id: number) => MemberRecord
      ORDER BY k.updated_at DESC, c.id DESC LIMIT ?4`,
   );
   const shown = db.query<Account>(
-    `SELECT a.username, a.kind, a.display_name FROM members m JOIN accounts a ON a.id = m.account_id
+    `SELECT a.username, a.kind, a.display_name, a.version FROM members m JOIN accounts a ON a.id = m.account_id
      WHERE m.conversation_id = ? ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`,
   );
   const latest = latestMessage(db);

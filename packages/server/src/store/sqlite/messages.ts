@@ -1,11 +1,14 @@
 import type { Account, Message, ReactionSummary, Turn } from "@parley/protocol";
 import {
+  HIDDEN_PER_PAGE,
+  type HiddenRow,
   KEPT_USES,
   type MessageRow,
   newMessage,
   pageEnd,
   type StoredAction,
   storedAction,
+  toHidden,
   toMessage,
   toUse,
   type UseRow,
@@ -23,7 +26,14 @@ import type { Connection } from "./connection.ts";
 
 type Reads = Pick<
   ReadTx,
-  "message" | "messageViews" | "sentBefore" | "history" | "updates" | "isHidden" | "contextMessages"
+  | "message"
+  | "messageViews"
+  | "sentBefore"
+  | "history"
+  | "updates"
+  | "hiddenSince"
+  | "isHidden"
+  | "contextMessages"
 >;
 type Writes = Pick<
   WriteTx,
@@ -32,7 +42,8 @@ type Writes = Pick<
 
 const VIEW = `m.id, m.uuid, c.uuid AS conversation_uuid, m.seq, m.version, m.content,
   m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.action, m.uses,
-  m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind, a.display_name`;
+  m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind, a.display_name,
+  a.version AS sender_version`;
 const JOINED = `messages m JOIN accounts a ON a.id = m.sender_id
   JOIN conversations c ON c.id = m.conversation_id`;
 const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = ?2
@@ -90,10 +101,10 @@ function messageAssembly(db: Connection): Assemble {
 /** Which action a message replies to, and who used its own components. */
 function componentDetails(db: Connection) {
   const account = db.query<Account>(
-    "SELECT username, kind, display_name FROM accounts WHERE id = ?",
+    "SELECT username, kind, display_name, version FROM accounts WHERE id = ?",
   );
   const uses = db.query<UseRow>(
-    `SELECT u.message_id, u.token, u.used_at, a.username, a.kind, a.display_name
+    `SELECT u.message_id, u.token, u.used_at, a.username, a.kind, a.display_name, a.version
      FROM component_uses u JOIN accounts a ON a.id = u.account_id
      WHERE u.message_id = ? ORDER BY u.id`,
   );
@@ -146,6 +157,13 @@ export function messageReads(db: Connection): Reads {
   const hidden = db.query(
     "SELECT 1 FROM hidden WHERE account_id = ? AND conversation_id = ? AND seq = ?",
   );
+  const ownCounter = db.query<{ own_seq: number }>("SELECT own_seq FROM accounts WHERE id = ?");
+  const hiddenLater = db.query<HiddenRow>(
+    `SELECT c.uuid AS conversation_id, m.uuid AS id, h.own_seq FROM hidden h
+     CROSS JOIN messages m ON m.conversation_id = h.conversation_id AND m.seq = h.seq
+     CROSS JOIN conversations c ON c.id = h.conversation_id
+     WHERE h.account_id = ? AND h.own_seq > ? ORDER BY h.own_seq LIMIT ${HIDDEN_PER_PAGE + 1}`,
+  );
   const live = `SELECT ${VIEW} FROM ${JOINED}
     WHERE m.conversation_id = ?1 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`;
   const context = db.query<ViewRow>(
@@ -175,6 +193,11 @@ export function messageReads(db: Connection): Reads {
       assemble(views.all(JSON.stringify(uuids), viewerId), viewerId),
     sentBefore: (conversationId, senderId, clientMsgId) =>
       sent.get(conversationId, senderId, clientMsgId)?.uuid ?? null,
+    hiddenSince: (accountId, since) =>
+      toHidden(
+        since === undefined ? [] : hiddenLater.all(accountId, since),
+        ownCounter.get(accountId)?.own_seq ?? 0,
+      ),
     isHidden: (message, accountId) =>
       hidden.get(accountId, message.conversation_id, message.seq) !== null,
     history: ({ conversationId, viewerId, from, limit }: HistoryQuery) => {
@@ -298,9 +321,11 @@ export function messageWrites(db: Connection): Writes {
        AND h.conversation_id = ?1 AND h.seq = ?2)`,
   );
   const hide = db.change(
-    `INSERT INTO hidden (account_id, conversation_id, seq, at_seq)
-     SELECT ?1, ?2, ?3, seq FROM counters WHERE conversation_id = ?2 ON CONFLICT DO NOTHING`,
+    `INSERT INTO hidden (account_id, conversation_id, seq, at_seq, own_seq)
+     SELECT ?1, ?2, ?3, seq, ?4 FROM counters WHERE conversation_id = ?2 ON CONFLICT DO NOTHING`,
   );
+  const ownCounter = db.query<{ own_seq: number }>("SELECT own_seq FROM accounts WHERE id = ?");
+  const countOwn = db.change("UPDATE accounts SET own_seq = ?2 WHERE id = ?1");
   const discountOne = db.change(
     `UPDATE members SET read_humans = read_humans + ?4, read_agents = read_agents + ?5
      WHERE conversation_id = ?1 AND account_id = ?2 AND last_read_seq < ?3`,
@@ -369,12 +394,18 @@ export function messageWrites(db: Connection): Writes {
       return version;
     },
     hideMessages: (messages, accountId) => {
+      const own_seq = (ownCounter.get(accountId)?.own_seq ?? 0) + 1;
+      let hidden = 0;
       for (const { conversation_id, seq, sender_kind } of messages) {
-        if (hide.run(accountId, conversation_id, seq).changes === 0) continue;
+        if (hide.run(accountId, conversation_id, seq, own_seq).changes === 0) continue;
+        hidden++;
         const human = sender_kind === "human" ? 1 : 0;
         discountOne.run(conversation_id, accountId, seq, human, 1 - human);
         mentions.removeOne(accountId, conversation_id, seq);
       }
+      if (hidden === 0) return null;
+      countOwn.run(accountId, own_seq);
+      return own_seq;
     },
     useComponent: useComponent(db),
   };

@@ -265,4 +265,26 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX identities_by_account ON identities (account_id);
   `,
+  `
+  -- Every new name takes name_counter one up, which is then the account's version.
+  ALTER TABLE accounts ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX accounts_by_version ON accounts (version) WHERE version > 0;
+  CREATE TABLE name_counter (
+    id INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO name_counter (id, seq) VALUES (1, 0);
+
+  -- An account's own counter goes up by one with each deletion for oneself.
+  ALTER TABLE accounts ADD COLUMN own_seq INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE hidden ADD COLUMN own_seq INTEGER NOT NULL DEFAULT 0;
+  UPDATE hidden SET own_seq = counted.own_seq
+  FROM (SELECT account_id, conversation_id, seq, row_number()
+          OVER (PARTITION BY account_id ORDER BY conversation_id, seq) AS own_seq FROM hidden) counted
+  WHERE counted.account_id = hidden.account_id AND counted.seq = hidden.seq
+    AND counted.conversation_id = hidden.conversation_id;
+  UPDATE accounts SET own_seq = (SELECT count(*) FROM hidden WHERE account_id = accounts.id)
+  WHERE id IN (SELECT account_id FROM hidden);
+  CREATE INDEX hidden_by_own_seq ON hidden (account_id, own_seq);
+  `,
 ];

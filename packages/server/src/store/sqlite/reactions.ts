@@ -1,3 +1,4 @@
+import { publicAccount } from "../../account.ts";
 import { iso, placedReaction, type ReactionRow } from "../rows.ts";
 import type { ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
@@ -11,7 +12,7 @@ export function reactionReads(db: Connection): Reads {
     "SELECT created_at FROM reactions WHERE message_id = ? AND account_id = ? AND emoji = ?",
   );
   const list = db.query<ReactionRow>(
-    `SELECT r.id, r.emoji, r.created_at, a.username, a.kind, a.display_name
+    `SELECT r.id, r.emoji, r.created_at, a.username, a.kind, a.display_name, a.version
      FROM reactions r JOIN accounts a ON a.id = r.account_id
      WHERE r.message_id = ?1 AND r.id > ?2 AND (?3 IS NULL OR r.emoji = ?3)
      ORDER BY r.id LIMIT ?4`,
@@ -34,10 +35,9 @@ export function reactionReads(db: Connection): Reads {
     reaction: (message, reactor, emoji) => {
       const row = find.get(message.id, reactor.id, emoji);
       if (!row) return null;
-      const { username, kind, display_name } = reactor;
       return {
         message_id: message.uuid,
-        reactor: { username, kind, display_name },
+        reactor: publicAccount(reactor),
         emoji,
         created_at: iso(row.created_at),
       };

@@ -60,10 +60,10 @@ interface TurnRow extends AccountRecord {
 }
 
 function toTurn(row: TurnRow): TurnRecord {
-  const { id, username, kind, display_name, owner_id, provider } = row;
+  const { id, username, kind, display_name, version, owner_id, provider } = row;
   return {
     id: row.turn_id,
-    agent: { id, username, kind, display_name, owner_id, provider },
+    agent: { id, username, kind, display_name, version, owner_id, provider },
     conversation_id: row.conversation_id,
     conversation_uuid: row.conversation_uuid,
     trigger_uuid: row.trigger_uuid,

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { AccountRecord, ReadTx } from "../../../src/store/store.ts";
-import { at, type Check, newAccount, newAgent, START, times, type World } from "./world.ts";
+import { at, type Check, inTurn, newAccount, newAgent, START, times, type World } from "./world.ts";
 
 export function accounts(check: Check) {
   check("an account is found by its username, with what only the server knows", async (world) => {
@@ -12,6 +12,7 @@ export function accounts(check: Check) {
       username: "alice",
       kind: "human",
       display_name: "alice",
+      version: 0,
       owner_id: null,
       provider: null,
     });
@@ -50,6 +51,45 @@ export function accounts(check: Check) {
     expect(await credentials("alice")).toEqual({ account, password_hash: "hash" });
     expect(await credentials("alice:gpt")).toEqual({ account: agent, password_hash: null });
     expect(await credentials("nobody")).toBeNull();
+  });
+
+  check("a new name has a version, by which those who meet the account find it", async (world) => {
+    const { store } = world;
+    const [alice, bob, carol] = await world.people("alice", "bob", "carol");
+    const agent = await store.write((tx) => newAgent(tx, carol, "claude"));
+    await world.group(alice, bob);
+    const rename = (account: AccountRecord, name: string) =>
+      store.write((tx) => tx.setDisplayName(account.id, name));
+    const found = async (viewer: AccountRecord, since?: number) => {
+      const { accounts, seq } = await store.read((tx) => tx.renamedSince(viewer.id, since));
+      return { names: accounts.map(({ display_name }) => display_name), seq };
+    };
+    expect(await found(alice)).toEqual({ names: [], seq: 0 });
+    expect(await rename(bob, "Bob 1")).toBe(1);
+    expect(await rename(agent, "Agent 2")).toBe(2);
+    expect(await rename(bob, "Bob 3")).toBe(3);
+    expect((await store.read((tx) => tx.account("bob")))?.version).toBe(3);
+    expect(await found(alice, 0)).toEqual({ names: ["Bob 3"], seq: 3 });
+    expect(await found(bob, 0)).toEqual({ names: ["Bob 3"], seq: 3 });
+    expect(await found(carol, 0)).toEqual({ names: ["Agent 2"], seq: 3 });
+    expect(await found(carol, 2)).toEqual({ names: [], seq: 3 });
+    expect(await found(alice)).toEqual({ names: [], seq: 3 });
+  });
+
+  check("new names come page by page, and none is left out", async (world) => {
+    const { store } = world;
+    const [alice] = await world.people("alice");
+    const agents = await store.write((tx) =>
+      inTurn(times(1100), (n) => newAgent(tx, alice, `p${n}`)),
+    );
+    await store.write((tx) => inTurn(agents, (agent) => tx.setDisplayName(agent.id, "New")));
+    const found: string[] = [];
+    for (let since = 0, more = true; more; ) {
+      const page = await store.read((tx) => tx.renamedSince(alice.id, since));
+      found.push(...page.accounts.map(({ username }) => username));
+      [since, more] = [page.seq, page.has_more];
+    }
+    expect(found).toEqual(agents.map(({ username }) => username));
   });
 
   check("a password can be replaced, for one account alone", async (world) => {

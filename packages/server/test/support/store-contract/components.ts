@@ -77,11 +77,11 @@ export function components(check: Check) {
     const action = { token: "trade:buy:AAPL:10", label: "Buy 10", by: bob };
     const reply = await world.send(room, alice, "done", { reply_to_id: message.id, action });
     expect(reply.action).toEqual({ ...action, by: shown(bob) });
-    await world.store.write((tx) => tx.setDisplayName(bob.id, "Robert"));
+    const version = await world.store.write((tx) => tx.setDisplayName(bob.id, "Robert"));
     const [view] = await world.store.read((tx) => tx.messageViews([reply.id], alice.id));
     expect(view).toEqual({
       ...reply,
-      action: { ...action, by: { ...shown(bob), display_name: "Robert" } },
+      action: { ...action, by: { ...shown(bob), display_name: "Robert", version } },
     });
   });
 

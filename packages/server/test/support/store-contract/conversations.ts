@@ -33,7 +33,12 @@ export function conversations(check: Check) {
       last_message: null,
       participant_count: 2,
     };
-    const own = { unread_count: 0, unread: { human: 0, agent: 0, mentions: 0 }, last_read_seq: 0 };
+    const own = {
+      unread_count: 0,
+      unread: { human: 0, agent: 0, mentions: 0 },
+      last_read_seq: 0,
+      own_seq: 0,
+    };
     const { store } = world;
     expect(await store.read((tx) => tx.sharedConversation(room.id))).toEqual(shared);
     expect(await world.view(room, bob)).toEqual({ ...shared, ...own });

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { at, type Check, inTurn, recordOf, START, times, type World } from "./world.ts";
+import { at, type Check, inTurn, recordOf, START, send, times, type World } from "./world.ts";
 
 export function hidingAndDeleting(check: Check) {
   async function talk(world: World) {
@@ -39,6 +39,42 @@ export function hidingAndDeleting(check: Check) {
       return [await tx.isHidden(record, bob.id), await tx.isHidden(record, alice.id)];
     });
     expect(hidden).toEqual([true, false]);
+  });
+
+  check("hiding takes the account's own counter up, by which it is found again", async (world) => {
+    const { alice, bob, room, sent } = await talk(world);
+    const since = (seq?: number) => world.store.read((tx) => tx.hiddenSince(bob.id, seq));
+    const ids = (...places: number[]) => [
+      { conversation_id: room.uuid, ids: places.map((place) => at(sent, place).id) },
+    ];
+    expect(await since()).toEqual({ hidden: [], seq: 0, has_more: false });
+    expect(await world.hide(bob, at(sent, 0), at(sent, 3))).toBe(1);
+    expect(await world.hide(bob, at(sent, 0))).toBeNull();
+    expect(await world.hide(bob, at(sent, 0), at(sent, 1))).toBe(2);
+    expect(await world.hide(alice, at(sent, 2))).toBe(1);
+    expect(await since(0)).toEqual({ hidden: ids(0, 3, 1), seq: 2, has_more: false });
+    expect(await since(1)).toEqual({ hidden: ids(1), seq: 2, has_more: false });
+    expect(await since()).toEqual({ hidden: [], seq: 2, has_more: false });
+    expect((await world.view(room, bob)).own_seq).toBe(2);
+    expect((await world.view(room, alice)).own_seq).toBe(1);
+  });
+
+  check("hidden messages come page by page, and none is left out", async (world) => {
+    const [alice, bob] = await world.people("alice", "bob");
+    const room = await world.group(alice, bob);
+    const sent = await world.store.write((tx) =>
+      inTurn(times(1080), (n) => send(tx, room, alice, `${n}`)),
+    );
+    for (let from = 0; from < sent.length; from += 90) {
+      await world.hide(bob, ...sent.slice(from, from + 90));
+    }
+    const found: string[] = [];
+    for (let since = 0, more = true; more; ) {
+      const page = await world.store.read((tx) => tx.hiddenSince(bob.id, since));
+      found.push(...page.hidden.flatMap(({ ids }) => ids));
+      [since, more] = [page.seq, page.has_more];
+    }
+    expect(found.toSorted()).toEqual(sent.map(({ id }) => id).toSorted());
   });
 
   check("hiding twice is hiding once", async (world) => {

@@ -223,10 +223,11 @@ export const spoil = () => {
   throw new Error("spoiled");
 };
 
-export const shown = ({ username, kind, display_name }: AccountRecord): Account => ({
+export const shown = ({ username, kind, display_name, version }: AccountRecord): Account => ({
   username,
   kind,
   display_name,
+  version,
 });
 /** The n-th of a list that begins again at its end. */
 export const at = <Item>(list: readonly Item[], n: number): Item => list[n % list.length] as Item;
