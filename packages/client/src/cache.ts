@@ -7,7 +7,7 @@ import { latestOf } from "./window.ts";
 
 const KEY = "parley:state";
 /** Changes with the shape of what is kept. */
-const VERSION = 2;
+const VERSION = 3;
 /** A change is kept after so long, together with those that follow it meanwhile. */
 const DELAY_MS = 2000;
 const CHATS = 30;
@@ -18,6 +18,9 @@ const MOST_CHARACTERS = 500_000;
 
 export interface Cached {
   historyId: string | null;
+  accountsSeq: number | null;
+  /** The caller's own counter. */
+  own: number | null;
   me: Account;
   agents: readonly AgentProfile[];
   chats: readonly { chat: LocalChat; window: Window | null }[];
@@ -87,7 +90,7 @@ function unheld(timer: ReturnType<typeof setTimeout>): ReturnType<typeof setTime
 }
 
 /** The first conversations of the list, and the latest messages of some: as much as there is room for. */
-function keptOf({ historyId, me, agents, chats, order, reading }: State): string | null {
+function keptOf({ me, chats, order, ...state }: State): string | null {
   if (!me) return null;
   let room = MOST_CHARACTERS;
   let windows = WINDOWS;
@@ -103,7 +106,9 @@ function keptOf({ historyId, me, agents, chats, order, reading }: State): string
     room -= part.length;
     parts.push(part);
   }
-  const rest = JSON.stringify({ historyId, me, agents, reading }).slice(1, -1);
+  const { historyId, accountsSeq, agents, reading } = state;
+  const own = state.own.seq;
+  const rest = JSON.stringify({ historyId, accountsSeq, own, me, agents, reading }).slice(1, -1);
   return `${rest},"chats":[${parts}]`;
 }
 

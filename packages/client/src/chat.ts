@@ -7,7 +7,6 @@ import type {
   SharedConversation,
 } from "@parley/protocol";
 import { asSent, changed, changedId } from "./message.ts";
-import { named } from "./names.ts";
 import { share } from "./share.ts";
 import { type ChatState, loadedMessage } from "./state.ts";
 import type { LocalChat, LocalMessage } from "./types.ts";
@@ -121,16 +120,18 @@ export function forgotten(state: ChatState, ids: readonly string[]): ChatState {
   return onWindows({ ...state, gone }, (window) => withoutMessages(window, gone));
 }
 
-/** Hidden by the caller: no counter tells whether a snapshot on its way knows of it. */
+/** Hidden by the caller, who may know it before the counter that tells replies apart. */
 export function hidden(
   state: ChatState,
   ids: readonly string[],
   me: string | undefined,
+  own_seq = state.chat.own_seq,
 ): ChatState {
-  if (ids.every((id) => state.gone.has(id))) return state;
-  const next = discounted(state, ids, me);
-  const isFelt = next.chat !== state.chat;
-  return forgotten(isFelt ? doubtful(next) : next, ids);
+  const isNew = own_seq > state.chat.own_seq;
+  const next = isNew ? withChat(state, { ...state.chat, own_seq }) : state;
+  if (!ids.every((id) => state.gone.has(id))) return forgotten(discounted(next, ids, me), ids);
+  // A reply from before may have brought back the figures meanwhile.
+  return isNew ? doubtful(next) : next;
 }
 
 function figuresWithout(
@@ -163,9 +164,9 @@ function withMembers(state: ChatState, shared: ConversationUpdate): ChatState {
   const { last_message: _, changes: __, ...rest } = shared;
   const before = state.chat;
   const isWhole = shared.participants.length === shared.participant_count;
-  const reads = isWhole ? readsAmong(before, shared) : before.reads;
   const participants = membersOf(state, shared);
-  const next = named(withChat(state, { ...before, ...rest, participants, reads }), participants);
+  const positions = highest(state.positions, positionsOfNew(before, shared));
+  const next = withPositions(withChat(state, { ...before, ...rest, participants }), positions);
   return isWhole ? next : doubtful(next);
 }
 
@@ -184,17 +185,39 @@ export function membersOf(
   return [...known, ...participants.filter(({ username }) => !names.has(username))];
 }
 
+type Positions = ChatState["positions"];
+
 /** Whoever has just come has read up to where they came in. */
-function readsAmong(before: LocalChat, { participants, seq }: SharedConversation) {
+function positionsOfNew(before: LocalChat, { participants, seq }: SharedConversation): Positions {
+  if (before.participants.length < before.participant_count) return {};
   const present = new Set(before.participants.map(({ username }) => username));
-  const isNew = (username: string) =>
-    before.participants.length === before.participant_count && !present.has(username);
-  const reads: Record<string, number> = {};
-  for (const { username, kind } of participants) {
-    const read = isNew(username) ? seq - 1 : before.reads[username];
-    if (kind === "human" && read !== undefined) reads[username] = read;
-  }
-  return reads;
+  const people = participants.filter(
+    ({ kind, username }) => kind === "human" && !present.has(username),
+  );
+  return Object.fromEntries(people.map(({ username }) => [username, seq - 1]));
+}
+
+/** Read positions never move back. */
+export function highest(known: Positions, heard: Positions): Positions {
+  const higher = Object.entries(heard).filter(([username, seq]) => seq > (known[username] ?? -1));
+  return higher.length === 0 ? known : { ...known, ...Object.fromEntries(higher) };
+}
+
+/** Shows the positions of those who take part. Of a large group it is not always known who does. */
+export function withPositions(state: ChatState, positions: Positions): ChatState {
+  const { participants, participant_count } = state.chat;
+  const shown =
+    participants.length < participant_count
+      ? positions
+      : Object.fromEntries(
+          participants.flatMap(({ username }) => {
+            const seq = positions[username];
+            return seq === undefined ? [] : [[username, seq]];
+          }),
+        );
+  const reads = share(state.chat.reads, shown);
+  const next = positions === state.positions ? state : { ...state, positions };
+  return reads === state.chat.reads ? next : withChat(next, { ...next.chat, reads });
 }
 
 /** Somebody has read up to a place: by saying so, or by writing there. */
@@ -204,13 +227,10 @@ export function withRead(
   seq: number,
   me: string | undefined,
 ): ChatState {
-  const { chat } = state;
-  const before = chat.reads[username] ?? 0;
-  const reads = seq > before ? { ...chat.reads, [username]: seq } : chat.reads;
-  if (username !== me || seq < chat.last_read_seq) {
-    return reads === chat.reads ? state : withChat(state, { ...chat, reads });
-  }
-  const next = withChat(state, { ...chat, reads, last_read_seq: seq });
+  const moved = withPositions(state, highest(state.positions, { [username]: seq }));
+  const { chat } = moved;
+  if (username !== me || seq < chat.last_read_seq) return moved;
+  const next = withChat(moved, { ...chat, last_read_seq: seq });
   if (chat.unread_count === 0) return next;
   if ((chat.last_message?.seq ?? 0) > seq) return doubtful(next);
   return withChat(next, { ...next.chat, ...figures(NOTHING) });

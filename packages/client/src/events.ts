@@ -1,10 +1,9 @@
-import type { Account, EventFrame, Message } from "@parley/protocol";
+import type { Account, EventFrame } from "@parley/protocol";
 import { chatAfter, forgotten, hidden, withRead } from "./chat.ts";
 import { onChat, withoutChat } from "./chats.ts";
-import { named, signedAsNow } from "./names.ts";
 import { signed } from "./pending.ts";
 import { put, share } from "./share.ts";
-import type { ChatState, State } from "./state.ts";
+import type { State } from "./state.ts";
 import { streamed } from "./streaming.ts";
 import { typingAfter } from "./typing.ts";
 import { onWindows, windowAfter } from "./window.ts";
@@ -16,26 +15,18 @@ export function afterEvent(state: State, frame: EventFrame): State {
       return identified(state, frame.params);
     case "events.messageDelta":
       return streamed(state, frame.params.id, [frame.params]);
-    case "events.accountUpdated":
-      return renamed(state, frame.params);
     case "events.typing":
       return { ...state, typing: typingAfter(state, frame) };
     case "events.chatRead": {
       const { conversation_id, reader, last_read_seq } = frame.params;
       return onChat(state, conversation_id, (chat) =>
-        isAbsent(chat, reader) ? chat : withRead(chat, reader.username, last_read_seq, name(state)),
+        withRead(chat, reader.username, last_read_seq, name(state)),
       );
     }
     default:
       return counted(state, frame);
   }
 }
-
-/** Whether somebody has left: what they did before may be told later. */
-const isAbsent = ({ chat }: ChatState, { username }: Account): boolean =>
-  chat.reads[username] === undefined &&
-  chat.participants.length === chat.participant_count &&
-  !chat.participants.some((account) => account.username === username);
 
 /** Who the caller is. */
 export const identified = (state: State, me: Account): State => ({
@@ -49,7 +40,9 @@ const name = ({ me }: State) => me?.username;
 function counted(state: State, given: EventFrame): State {
   if (given.method === "events.messageDeleted" && !given.at) {
     const { conversation_id, ids } = given.params;
-    return onChat(state, conversation_id, (chat) => hidden(chat, ids, name(state)));
+    return onChat(withOwn(state, given.own_seq), conversation_id, (chat) =>
+      hidden(chat, ids, name(state), given.own_seq),
+    );
   }
   if (!given.at) return state;
   const { conversation_id, seq } = given.at;
@@ -57,20 +50,21 @@ function counted(state: State, given: EventFrame): State {
   if (isNews && isRemoval(given, name(state))) return withoutChat(state, conversation_id, seq);
   const heard = put(state.heard, conversation_id, Math.max(seq, state.heard[conversation_id] ?? 0));
   const next = onChat({ ...state, heard }, conversation_id, (chat) => {
-    const frame = signedEvent(chat, given);
-    const after = chatAfter(chat, frame, name(state));
+    const after = chatAfter(chat, given, name(state));
     const moved = onWindows({ ...after, heard: Math.max(chat.heard, seq) }, (window) =>
-      windowAfter(window, frame, after.gone, name(state)),
+      windowAfter(window, given, after.gone, name(state)),
     );
-    return frame.method === "events.messageDeleted" ? forgotten(moved, frame.params.ids) : moved;
+    return given.method === "events.messageDeleted" ? forgotten(moved, given.params.ids) : moved;
   });
   return { ...next, typing: typingAfter(next, given) };
 }
 
-function signedEvent(chat: ChatState, frame: EventFrame): EventFrame {
-  const isMessage = "sender" in frame.params;
-  if (!isMessage) return frame;
-  return { ...frame, params: signedAsNow(chat, frame.params as Message) } as EventFrame;
+/** The caller's own counter goes on by one; beyond that something is missing. */
+function withOwn(state: State, own_seq: number | undefined): State {
+  if (own_seq === undefined) return state;
+  const { seq, heard } = state.own;
+  const isNext = seq !== null && own_seq === seq + 1;
+  return { ...state, own: { seq: isNext ? own_seq : seq, heard: Math.max(heard, own_seq) } };
 }
 
 /** The caller is no longer among the members, all of whom are shown. */
@@ -80,17 +74,5 @@ function isRemoval(frame: EventFrame, me: string | undefined): boolean {
   return (
     participants.length === participant_count &&
     !participants.some(({ username }) => username === me)
-  );
-}
-
-function renamed(state: State, account: Account): State {
-  const me = state.me?.username === account.username ? account : state.me;
-  const agents = state.agents.map((agent) =>
-    agent.username === account.username ? { ...agent, display_name: account.display_name } : agent,
-  );
-  const next = { ...state, me, agents: share(state.agents, agents) };
-  return Object.keys(state.chats).reduce(
-    (each, id) => onChat(each, id, (chat) => named(chat, [account])),
-    next,
   );
 }

@@ -12,7 +12,7 @@ const PAGE = 100;
 const FAR = 1000;
 
 export interface Healer {
-  /** A connection was made: whatever is open is doubted, and nothing fetched until `resume`. */
+  /** A connection was made: nothing is fetched until `resume`. */
   start(): void;
   /** Fetches all that is missing, and from now on whatever turns out to be. */
   resume(): Promise<void>;
@@ -45,8 +45,6 @@ export function healer(
   let connection = 0;
   let isActive = false;
   const wanted = new Set<string>();
-  /** From where open conversations are read again: what was hidden meanwhile has no counter. */
-  const unchecked = new Map<string, number>();
   const healing = new Map<string, Promise<void>>();
   const filling = new Map<string, Promise<void>>();
 
@@ -55,7 +53,7 @@ export function healer(
   function isNeedy(id: string): boolean {
     const chat = chatOf(id);
     if (!chat) return wanted.has(id);
-    return wanted.has(id) || unchecked.has(id) || isBehind(chat) || isDoubtful(chat);
+    return wanted.has(id) || isBehind(chat) || isDoubtful(chat);
   }
 
   function heal(id: string): Promise<void> {
@@ -80,13 +78,11 @@ export function healer(
 
   async function fetchMissing(id: string): Promise<void> {
     const chat = chatOf(id);
-    const from = unchecked.get(id);
     const known = chat ? loadedSeq(chat) : null;
-    if (chat && known !== null && (from !== undefined || isBehind(chat))) {
-      if (chat.heard - (from ?? known) <= FAR) return fetchUpdates(id, from ?? known);
+    if (chat && known !== null && isBehind(chat)) {
+      if (chat.heard - known <= FAR) return fetchUpdates(id, known);
       store.dispatch({ type: "unloaded", chatId: id });
     }
-    unchecked.delete(id);
     wanted.delete(id);
     const answers = chat?.doubts ?? 0;
     const snapshot = await api.getChat({ chat_id: id });
@@ -100,8 +96,6 @@ export function healer(
     if (page.conversation.seq < since_seq || isOtherHistory(store.state, page)) {
       return onOtherHistory();
     }
-    if (unchecked.has(id) && page.has_more) unchecked.set(id, page.seq);
-    else unchecked.delete(id);
     store.dispatch({ type: "updates", chatId: id, page, since: since_seq });
   }
 
@@ -136,11 +130,6 @@ export function healer(
     start() {
       connection++;
       isActive = false;
-      for (const [id, chat] of Object.entries(store.state.chats)) {
-        const seq = loadedSeq(chat);
-        // The earliest doubt counts: the connection may have been lost before it was answered.
-        if (seq !== null) unchecked.set(id, Math.min(seq, unchecked.get(id) ?? seq));
-      }
     },
     async resume() {
       isActive = true;
@@ -168,12 +157,9 @@ export function healer(
       if (at && isActivity(frame) && !chatOf(at.conversation_id) && at.seq > (leftAt ?? -1)) {
         want(at.conversation_id);
       }
-      // What is on its way may have been read before this: it is asked for once more.
-      if (isUncounted(frame)) for (const id of healing.keys()) wanted.add(id);
     },
     reset() {
       wanted.clear();
-      unchecked.clear();
     },
   };
 }
@@ -189,9 +175,3 @@ const isActivity = ({ method }: EventFrame): boolean =>
   method === "events.messageNew" ||
   method === "events.conversationNew" ||
   method === "events.conversationUpdated";
-
-/** What changes a conversation without its counter. */
-export const isUncounted = ({ method, at }: EventFrame): boolean =>
-  method === "events.chatRead" ||
-  method === "events.accountUpdated" ||
-  (method === "events.messageDeleted" && !at);

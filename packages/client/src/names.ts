@@ -1,70 +1,48 @@
-import type { Account, ConversationChange, Message } from "@parley/protocol";
-import { share } from "./share.ts";
-import type { ChatState } from "./state.ts";
-import { onWindows } from "./window.ts";
+import type { Account } from "@parley/protocol";
 
-/** The message under its sender's latest name; an event may have been made just before a change of name. */
-export function signedAsNow<Known extends Message>({ chat }: ChatState, message: Known): Known {
-  return withNames(message, renaming(chat.participants));
+/** The newest record of each account that was seen, by username. */
+export type Accounts = Readonly<Record<string, Account>>;
+
+type Tree = Record<string, unknown>;
+
+const isTree = (value: unknown): value is Tree => typeof value === "object" && value !== null;
+
+/** Accounts, and agents as their owner sees them. Servers of an earlier version give no versions. */
+const isAccount = (value: Tree): boolean =>
+  typeof value.username === "string" && typeof value.version === "number";
+
+/** The accounts known after a value was seen, with every newer record that stands in it. */
+export function withAccountsIn(accounts: Accounts, value: unknown): Accounts {
+  const newer: Record<string, Account> = {};
+  collect(accounts, newer, value);
+  return Object.keys(newer).length === 0 ? accounts : { ...accounts, ...newer };
 }
 
-type Rename = <Named extends Account>(account: Named) => Named;
-
-/** Gives accounts their latest names, as far as those are known. */
-function renaming(accounts: readonly Account[]): Rename {
-  const names = new Map(accounts.map(({ username, display_name }) => [username, display_name]));
-  return (account) => {
-    const display_name = names.get(account.username) ?? account.display_name;
-    return display_name === account.display_name ? account : { ...account, display_name };
-  };
+function collect(accounts: Accounts, newer: Record<string, Account>, value: unknown): void {
+  if (!isTree(value)) return;
+  if (isAccount(value)) {
+    const account = value as unknown as Account;
+    const known = newer[account.username] ?? accounts[account.username];
+    if (account.version > (known?.version ?? -1)) newer[account.username] = account;
+  }
+  for (const part of Object.values(value)) collect(accounts, newer, part);
 }
 
-/** The message with everybody it names renamed; the very same one when nobody is. */
-function withNames<Known extends Message>(message: Known, rename: Rename): Known {
-  const sender = rename(message.sender);
-  const by = message.action && rename(message.action.by);
-  const uses = mapped(message.uses, (use) => {
-    const user = rename(use.by);
-    return user === use.by ? use : { ...use, by: user };
-  });
-  const isSame =
-    sender === message.sender && by === (message.action?.by ?? null) && uses === message.uses;
-  if (isSame) return message;
-  const action = message.action && by ? { ...message.action, by } : null;
-  return { ...message, sender, action, uses };
+/** The value with every account in it under its newest name; the same object if all are. */
+export function underNewestNames<Value>(accounts: Accounts, value: Value): Value {
+  if (!isTree(value)) return value;
+  let copy = isAccount(value) ? underNewestName(accounts, value) : value;
+  for (const [key, part] of Object.entries(value)) {
+    const renamed = underNewestNames(accounts, part);
+    if (renamed === part) continue;
+    if (copy === value) copy = (Array.isArray(value) ? [...value] : { ...value }) as Value & Tree;
+    (copy as Tree)[key] = renamed;
+  }
+  return copy;
 }
 
-/** A name is the account's, wherever it stands. */
-export function named(state: ChatState, accounts: readonly Account[]): ChatState {
-  const rename = renaming(accounts);
-  const { chat } = state;
-  const message = <Known extends Message>(one: Known): Known => withNames(one, rename);
-  const renamed = share(chat, {
-    ...chat,
-    participants: chat.participants.map(rename),
-    created_by: rename(chat.created_by),
-    last_message: chat.last_message && message(chat.last_message),
-  });
-  return onWindows({ ...state, chat: renamed }, (window) => {
-    const items = mapped(window.items, message);
-    const changes = mapped(window.changes, (change) => changeWithNames(change, rename));
-    return items === window.items && changes === window.changes
-      ? window
-      : { ...window, items, changes };
-  });
-}
-
-function changeWithNames(change: ConversationChange, rename: Rename): ConversationChange {
-  const actor = rename(change.actor);
-  const subjects = mapped(change.subjects, rename);
-  const isSame = actor === change.actor && subjects === change.subjects;
-  return isSame ? change : { ...change, actor, subjects };
-}
-
-/** The very same list when nothing in it changes. */
-function mapped<Item>(list: Item[], change: (item: Item) => Item): Item[];
-function mapped<Item>(list: readonly Item[], change: (item: Item) => Item): readonly Item[];
-function mapped<Item>(list: readonly Item[], change: (item: Item) => Item): readonly Item[] {
-  const changed = list.map(change);
-  return changed.every((item, place) => item === list[place]) ? list : changed;
+function underNewestName<Value extends Tree>(accounts: Accounts, value: Value): Value {
+  const newest = accounts[value.username as string];
+  if (!newest || newest.version <= (value.version as number)) return value;
+  return { ...value, display_name: newest.display_name, version: newest.version };
 }

@@ -1,14 +1,14 @@
 import type { Account, AgentProfile, EventFrame, Message, OutputOf } from "@parley/protocol";
 import type { Cached } from "./cache.ts";
-import { forgotten, hidden, withRead } from "./chat.ts";
+import { doubtful, forgotten, hidden, withRead } from "./chat.ts";
 import { onChat, onMessage, placed, withoutChat } from "./chats.ts";
 import { afterEvent, identified } from "./events.ts";
 import { later } from "./message.ts";
-import { named, signedAsNow } from "./names.ts";
+import { type Accounts, underNewestNames, withAccountsIn } from "./names.ts";
 import { type OutboxAction, reduceOutbox, unsentOf } from "./pending.ts";
 import { put, share } from "./share.ts";
 import { adopted, type Snapshot } from "./snapshot.ts";
-import { initialState, type State } from "./state.ts";
+import { type ChatState, initialState, type State } from "./state.ts";
 import { released } from "./streaming.ts";
 import type { Status } from "./types.ts";
 import { withoutTyping } from "./typing.ts";
@@ -26,6 +26,9 @@ import {
 
 type UpdatesPage = Omit<Extract<OutputOf<"getUpdates">, { messages: unknown }>, "history_id">;
 
+/** Servers of an earlier version say less. */
+type Overview = Partial<Extract<OutputOf<"getUpdates">, { gone: unknown }>>;
+
 export type Action =
   | { type: "status"; status: Status }
   | { type: "me"; me: Account }
@@ -34,6 +37,8 @@ export type Action =
   /** What was fetched is of a history that the server no longer has. */
   | { type: "copyDropped" }
   | { type: "event"; frame: EventFrame }
+  /** New names and what was hidden, in all conversations. */
+  | { type: "overview"; page: Overview }
   /** Conversations as the server has them; `answers` are the doubts when they were asked for. */
   | { type: "snapshots"; snapshots: readonly Snapshot[]; answers?: number }
   /** What has changed since a value of the counter. */
@@ -66,7 +71,17 @@ export interface AsideEdge {
 
 /** The live model: what is known, and what comes of it when something is heard or done. */
 export function reduce(state: State, action: Action): State {
-  return released(step(state, action));
+  const accounts = withAccountsIn(state.accounts, action);
+  const known = accounts === state.accounts ? state : withAccounts(state, accounts);
+  return released(step(known, underNewestNames(accounts, action)));
+}
+
+/** A new name is the account's wherever it stands. */
+function withAccounts(state: State, accounts: Accounts): State {
+  const isRenamed = ([username, { version }]: [string, Account]) =>
+    version > (state.accounts[username]?.version ?? version);
+  const isNew = Object.entries(accounts).some(isRenamed);
+  return { ...(isNew ? underNewestNames(accounts, state) : state), accounts };
 }
 
 function step(state: State, action: Action): State {
@@ -81,6 +96,8 @@ function step(state: State, action: Action): State {
       return withoutCopy(state);
     case "event":
       return afterEvent(state, action.frame);
+    case "overview":
+      return overviewed(state, action.page);
     case "snapshots":
       return action.snapshots.reduce((next, each) => known(next, each, action.answers), state);
     case "updates":
@@ -140,7 +157,7 @@ const withoutCopy = ({ status, me, agents, drafts, outbox }: State): State => ({
   outbox: unsentOf(outbox),
 });
 
-function restored(state: State, { historyId, me, agents, chats, reading }: Cached): State {
+function restored(state: State, { me, chats, own: seq, ...cached }: Cached): State {
   const next = chats.reduce(
     (each, { chat, window }) => {
       const met = known(each, chat);
@@ -148,16 +165,40 @@ function restored(state: State, { historyId, me, agents, chats, reading }: Cache
     },
     identified(state, me),
   );
-  return { ...next, historyId, agents, reading };
+  const { historyId, accountsSeq, agents, reading } = cached;
+  return { ...next, historyId, accountsSeq, agents, reading, own: { seq, heard: seq ?? 0 } };
 }
 
 function known(state: State, snapshot: Snapshot, answers?: number): State {
   const { id, seq } = snapshot;
   if (seq < (state.left[id] ?? 0)) return state;
-  const met = adopted(state.chats[id], snapshot);
-  const chat = state.chats[id] ? met : { ...met, heard: Math.max(seq, state.heard[id] ?? 0) };
+  const chat = state.chats[id]
+    ? adopted(state.chats[id], snapshot, id in state.reading)
+    : firstMet(state, snapshot);
   const answered = Math.max(chat.answered, answers ?? 0);
   return placed(state, id, answered === chat.answered ? chat : { ...chat, answered });
+}
+
+/** Something may have happened to it before it was known. */
+function firstMet(state: State, snapshot: Snapshot): ChatState {
+  const chat = adopted(undefined, snapshot);
+  const heard = Math.max(snapshot.seq, state.heard[snapshot.id] ?? 0);
+  const isOlder = snapshot.own_seq < state.own.heard;
+  return { ...(isOlder ? doubtful(chat) : chat), heard };
+}
+
+function overviewed(state: State, page: Overview): State {
+  const { accounts_seq, own_seq } = page;
+  const later = (known: number | null, told = known) =>
+    told === null ? null : Math.max(known ?? 0, told);
+  const seq = later(state.own.seq, own_seq);
+  const own = { seq, heard: Math.max(state.own.heard, seq ?? 0) };
+  const accountsSeq = later(state.accountsSeq, accounts_seq);
+  return (page.hidden ?? []).reduce(
+    (next, { conversation_id, ids }) =>
+      onChat(next, conversation_id, (chat) => hidden(chat, ids, name(state), own_seq)),
+    { ...state, accountsSeq, own },
+  );
 }
 
 function updated(
@@ -173,8 +214,7 @@ function updated(
       return after.seq < since ? after : { ...after, seq: Math.max(after.seq, page.seq) };
     });
   });
-  const met = known(next, page.conversation);
-  return onChat(met, chatId, (chat) => named(chat, chat.chat.participants));
+  return known(next, { ...page.conversation, reads: page.reads ?? {} });
 }
 
 function loaded(state: State, action: Extract<Action, { type: "history" }>): State {
@@ -184,7 +224,7 @@ function loaded(state: State, action: Extract<Action, { type: "history" }>): Sta
     const isNext = before === undefined ? window === null : window?.floor?.id === before;
     if (!isNext) return chat;
     const next = window ? withOlder(window, page, gone, since) : openedWindow(page, gone, since);
-    return named(joined({ ...chat, window: next }), chat.chat.participants);
+    return joined({ ...chat, window: next });
   });
 }
 
@@ -197,13 +237,11 @@ function loadedAside(state: State, action: Extract<Action, { type: "aside" }>): 
     const extended = from?.direction === "older" ? withOlder : withNewer;
     const aside =
       from && before ? extended(before, page, gone, since) : windowAround(page, gone, since);
-    return named(joined({ ...chat, aside }), chat.chat.participants);
+    return joined({ ...chat, aside });
   });
 }
 
 function fetched(state: State, message: Message): State {
-  const chat = state.chats[message.conversation_id];
-  if (!chat) return state;
-  const signedMessage = signedAsNow(chat, message);
-  return onMessage(state, chat.chat.id, message.id, (known) => later(known, signedMessage));
+  const { id, conversation_id } = message;
+  return onMessage(state, conversation_id, id, (known) => later(known, message));
 }

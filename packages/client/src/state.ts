@@ -1,4 +1,5 @@
 import type { Account, AgentProfile, ConversationChange } from "@parley/protocol";
+import type { Accounts } from "./names.ts";
 import type { Delta } from "./stream.ts";
 import type { LocalChat, LocalMessage, Pieces, Status, TypingState } from "./types.ts";
 
@@ -19,6 +20,8 @@ export interface ChatState {
   readonly doubts: number;
   /** Which of the doubts a snapshot has answered. */
   readonly answered: number;
+  /** The highest read position of each person that was heard of, also of those who left. */
+  readonly positions: Readonly<Record<string, number>>;
   /** Messages deleted or hidden: an answer that was on its way meanwhile does not bring them back. */
   readonly gone: ReadonlySet<string>;
 }
@@ -59,6 +62,12 @@ export interface State {
   /** Ids of the conversations, latest activity first. */
   readonly order: readonly string[];
   readonly unread: Pieces["unread"];
+  /** The newest record of each account. */
+  readonly accounts: Accounts;
+  /** Up to where new names were asked for; null before the first answer. */
+  readonly accountsSeq: number | null;
+  /** The caller's own counter: up to where all that was hidden is known, and the highest heard of. */
+  readonly own: { readonly seq: number | null; readonly heard: number };
   /** The highest counter heard of each conversation, known or not. */
   readonly heard: ByChat<number>;
   /** Conversations the caller is no longer in, and the counter when they went. */
@@ -82,6 +91,9 @@ export const initialState = (status: Status): State => ({
   chats: {},
   order: [],
   unread: { human: 0, agent: 0, mentions: 0 },
+  accounts: {},
+  accountsSeq: null,
+  own: { seq: null, heard: 0 },
   heard: {},
   left: {},
   outbox: {},
@@ -108,3 +120,6 @@ export const isBehind = (state: ChatState): boolean =>
   state.heard > state.chat.seq || (loadedSeq(state) ?? state.chat.seq) < state.chat.seq;
 
 export const isDoubtful = ({ doubts, answered }: ChatState): boolean => doubts > answered;
+
+/** Whether something was hidden on another device that is not known yet. */
+export const isOwnBehind = ({ own }: State): boolean => own.seq !== null && own.heard > own.seq;

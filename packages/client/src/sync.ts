@@ -1,10 +1,10 @@
 import type { EventFrame } from "@parley/protocol";
 import { callError, isUnauthorized } from "./errors.ts";
-import { healer, isOtherHistory, isUncounted } from "./heal.ts";
+import { healer, isOtherHistory } from "./heal.ts";
 import type { Connectivity } from "./model.ts";
 import { once } from "./once.ts";
 import { pause, pauseBefore, untilAnswered } from "./retry.ts";
-import { loadedMessage } from "./state.ts";
+import { isOwnBehind, loadedMessage } from "./state.ts";
 import type { Store } from "./store.ts";
 import type { LiveModel, Operations } from "./types.ts";
 
@@ -42,8 +42,6 @@ export interface Sync extends Pick<LiveModel, Loading> {
 export function synchronizer(store: Store, api: SyncApi, patience: Connectivity): Sync {
   /** Changes with every connection: what began in an earlier one stops. */
   let connection = 0;
-  /** Something that no counter counts has happened while the list was on its way. */
-  let isDisturbed = false;
   let nextChats: string | null = null;
   const opened = new Set<string>();
   const opening = new Map<string, Promise<void>>();
@@ -64,7 +62,7 @@ export function synchronizer(store: Store, api: SyncApi, patience: Connectivity)
     healing.start();
     for (let tries = 0; mine === connection; tries++) {
       try {
-        await Promise.all([dropGone().then(readList), refreshAgents()]);
+        await Promise.all([compare(knownSeqs()).then(readList), refreshAgents()]);
         if (mine !== connection) break;
         await healing.resume();
         return mine === connection;
@@ -95,34 +93,47 @@ export function synchronizer(store: Store, api: SyncApi, patience: Connectivity)
     for (const id of opened) healing.want(id);
   }
 
-  async function dropGone(): Promise<void> {
-    const chats = Object.entries(store.state.chats);
-    if (chats.length === 0) return;
-    const known = Object.fromEntries(chats.map(([id, { chat }]) => [id, chat.seq]));
-    const compared = await api.getUpdates({ known });
-    if (!("gone" in compared)) return;
+  /** Which of the known conversations are gone; new names, and what was hidden, since the last time. */
+  async function compare(known?: Record<string, number>): Promise<void> {
+    const { accountsSeq: accounts_since, own } = store.state;
+    const own_since = own.seq;
+    const page = await api.getUpdates({
+      ...(known && { known }),
+      ...(accounts_since !== null && { accounts_since }),
+      ...(own_since !== null && { own_since }),
+    });
+    if (!("gone" in page)) return;
     // Servers of an earlier version say nothing of either.
-    if (compared.behind?.length || isOtherHistory(store.state, compared)) return startOver();
-    for (const chatId of compared.gone) store.dispatch({ type: "chatGone", chatId });
+    if (page.behind?.length || isOtherHistory(store.state, page)) return startOver();
+    for (const chatId of page.gone) store.dispatch({ type: "chatGone", chatId });
+    store.dispatch({ type: "overview", page });
+    if (page.has_more) await compare();
   }
 
-  /** The list, as far as it was loaded. Read positions have no counter, so all of it is read again. */
+  const knownSeqs = () =>
+    Object.fromEntries(Object.entries(store.state.chats).map(([id, { chat }]) => [id, chat.seq]));
+
+  /** Something was hidden on another device, and its event did not come. */
+  store.onChange((state, before) => {
+    if (state.own === before.own || !isOwnBehind(state) || !patience.isConnected()) return;
+    // After a failure the next connection asks again.
+    void once(loading, "own", () => compare()).catch(() => {});
+  });
+
+  /** The list, as far as it was loaded: the caller may have read on another device. */
   async function readList(): Promise<void> {
+    const unseen = new Set(chatIds());
+    const limit = unseen.size > PAGE ? LARGE_PAGE : PAGE;
+    let pages = Math.ceil(unseen.size / limit) + 1;
+    let cursor: string | null = null;
     do {
-      isDisturbed = false;
-      const unseen = new Set(chatIds());
-      const limit = unseen.size > PAGE ? LARGE_PAGE : PAGE;
-      let pages = Math.ceil(unseen.size / limit) + 1;
-      let cursor: string | null = null;
-      do {
-        const page = await readPage(cursor, limit);
-        for (const { id } of page.items) unseen.delete(id);
-        cursor = page.next_cursor;
-      } while (cursor !== null && unseen.size > 0 && --pages > 0);
-      nextChats = cursor;
-      // Some were opened from further down.
-      for (const id of unseen) healing.want(id);
-    } while (isDisturbed);
+      const page = await readPage(cursor, limit);
+      for (const { id } of page.items) unseen.delete(id);
+      cursor = page.next_cursor;
+    } while (cursor !== null && unseen.size > 0 && --pages > 0);
+    nextChats = cursor;
+    // Some were opened from further down.
+    for (const id of unseen) healing.want(id);
   }
 
   async function readPage(cursor: string | null, limit: number) {
@@ -192,7 +203,6 @@ export function synchronizer(store: Store, api: SyncApi, patience: Connectivity)
       healing.halt();
     },
     heard(frame) {
-      if (isUncounted(frame)) isDisturbed = true;
       healing.heard(frame);
     },
     openChat,

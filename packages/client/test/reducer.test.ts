@@ -454,7 +454,7 @@ describe("changes of the group", () => {
   });
 
   test("name people by their latest names", () => {
-    const robert = { ...bob, display_name: "Robert" };
+    const robert = { ...bob, display_name: "Robert", version: 1 };
     const state = run(annsState(2), updated(3), anEvent("events.accountUpdated", robert));
     expect(chatOf(state).window?.changes[0]?.actor).toEqual(robert);
   });

@@ -4,6 +4,7 @@ import { liftLimits, type Person, people } from "../../../tests/support/client.t
 import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
 import type { Client } from "../src/index.ts";
 import { clientOf, connected, memoryStorage, online, type TestClient } from "./support/clients.ts";
+import { LateReplies } from "./support/late-replies.ts";
 import { FaultyLine } from "./support/proxy.ts";
 import { equalsServer, loadAll, tellable, viewOf } from "./support/view.ts";
 
@@ -32,6 +33,7 @@ interface Seat extends AsyncDisposable {
   person: Person;
   client: TestClient;
   proxy: FaultyLine;
+  replies: LateReplies;
   /** Ends the client, and begins another one with what the first has kept. */
   restart(): void;
 }
@@ -39,7 +41,9 @@ interface Seat extends AsyncDisposable {
 async function seat(person: Person): Promise<Seat> {
   const proxy = await FaultyLine.to(server.url);
   const storage = memoryStorage();
-  const begin = () => clientOf(person, proxy.url, { timeoutMs: 3000, storage });
+  const replies = new LateReplies();
+  const { WebSocket } = replies;
+  const begin = () => clientOf(person, proxy.url, { timeoutMs: 3000, storage, WebSocket });
   let client = begin();
   return {
     person,
@@ -47,6 +51,7 @@ async function seat(person: Person): Promise<Seat> {
       return client;
     },
     proxy,
+    replies,
     restart() {
       client.close();
       client = begin();
@@ -75,6 +80,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     ...["away", "awayEdit", "awayRead", "awayHide", "awayReact", "awayDelete"],
     ...["ask", "ask", "brake", "press", "mode"],
     ...["cut", "cut", "cutLater", "cutLater", "refuse", "allow", "delay", "breathe", "breathe"],
+    ...["late", "late", "awayName", "awayName", "agentName"],
     ...["restart", "restart"],
   ),
   seat: fc.nat(3),
@@ -88,7 +94,7 @@ const EMOJIS = ["👍", "🎉", "❤️"] as const;
 function perform(chats: string[], seats: Seat[], step: Step): unknown {
   const { kind, pick, text } = step;
   const chat_id = chats[pick % chats.length] ?? "";
-  const { client, proxy, person, restart } = seats[step.seat] as Seat;
+  const { client, proxy, replies, person, restart } = seats[step.seat] as Seat;
   const { model } = client;
   const username = (crowd[step.other] as Person).username;
   const { items } = model.get(pick % 3 === 0 ? `aside:${chat_id}` : `messages:${chat_id}`) ?? {
@@ -138,12 +144,15 @@ function perform(chats: string[], seats: Seat[], step: Step): unknown {
     awayHide: () => person.call("deleteMessagesForMe", { chat_id, message_ids }),
     awayReact: () => person.call("setMessageReaction", { message_id, emoji }),
     awayDelete: () => person.call("deleteMessages", { chat_id, message_ids }),
+    awayName: () => person.call("updateMe", { display_name: text }),
+    agentName: () => person.call("setAgentProfile", { provider: "claude", display_name: text }),
     restart,
     cut: () => proxy.cut(),
     cutLater: () => proxy.cutAfter(pick * 3, pick % 2 === 0 ? "toClient" : "toServer"),
     refuse: () => proxy.refuse(true),
     allow: () => proxy.refuse(false),
     delay: () => proxy.delay(() => pick % 4),
+    late: () => replies.delay(() => (pick % 3) * Math.random() * 20),
     // Lets answers of the server come in before things go on.
     breathe: () => person.call("getMe"),
   };
@@ -193,7 +202,10 @@ async function storm(steps: Step[]): Promise<void> {
       acts.push(act.catch(asExpected));
       if (each.kind === "breathe") await act;
     }
-    for (const { proxy } of seats) proxy.calm();
+    for (const { proxy, replies } of seats) {
+      proxy.calm();
+      replies.delay(() => 0);
+    }
     await Promise.all(acts);
     for (const chat_id of [chat, longChat]) await brake(chat_id);
     for (const { client, person } of seats) await check(client, person);

@@ -30,6 +30,7 @@ const account = (username: string) => ({
   username,
   kind: username.includes(":") ? ("agent" as const) : ("human" as const),
   display_name: username,
+  version: 0,
 });
 
 const change = (seq: number, rest: Partial<ConversationChange> = {}): ConversationChange => ({

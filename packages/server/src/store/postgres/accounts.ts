@@ -158,7 +158,7 @@ export async function accountsById(
 ): Promise<Map<number, Account>> {
   if (ids.length === 0) return new Map();
   const rows = await unit.all<Account & { id: number }>(
-    "SELECT id, username, kind, display_name FROM accounts WHERE id = ANY($1::bigint[])",
+    "SELECT id, username, kind, display_name, version FROM accounts WHERE id = ANY($1::bigint[])",
     list(ids),
   );
   return new Map(rows.map(({ id, ...account }) => [id, account]));

@@ -4,7 +4,10 @@ import { ACCOUNT, RENAMED_PER_PAGE, type RenamedRow, toRenamed } from "../rows.t
 import type { AccountQuery, AccountRecord, FoundAccount, ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
-type Reads = Pick<ReadTx, "account" | "accounts" | "credentials" | "listAccounts" | "findAccounts" | "renamedSince">;
+type Reads = Pick<
+  ReadTx,
+  "account" | "accounts" | "credentials" | "listAccounts" | "findAccounts" | "renamedSince"
+>;
 type Writes = Pick<WriteTx, "insertAccount" | "setDisplayName" | "setPassword">;
 
 export function accountReads(db: Connection): Reads {

@@ -40,7 +40,7 @@ const parsed = ({ changes, ...row }: StoredRow): ChangeRow => ({
 /** Turns rows into changes as everybody sees them. */
 export function changeViews(db: Connection) {
   const named = db.query<Account & { id: number }>(
-    `SELECT a.id, a.username, a.kind, a.display_name FROM json_each(?) j
+    `SELECT a.id, a.username, a.kind, a.display_name, a.version FROM json_each(?) j
      JOIN accounts a ON a.id = j.value`,
   );
   return (rows: readonly ChangeRow[]): ConversationChange[] => {

@@ -1,0 +1,54 @@
+/** Replies to calls on a socket that arrive later than events which the server sent after them. */
+export class LateReplies {
+  private readonly held: (() => void)[] = [];
+  private waiting: (() => void) | undefined;
+  private isHeld = (_: string) => false;
+  private delayMs = () => 0;
+
+  /** For the client's `WebSocket` option. */
+  readonly WebSocket: typeof WebSocket;
+
+  constructor() {
+    const receive = (data: unknown, deliver: () => void) => this.receive(data, deliver);
+    this.WebSocket = class extends WebSocket {
+      constructor(url: string | URL) {
+        super(url);
+        const listen = this.addEventListener.bind(this);
+        const listenLate = (type: string, listener: (event: Event) => void) =>
+          listen(type, (event) => {
+            if (event instanceof MessageEvent) receive(event.data, () => listener(event));
+            else listener(event);
+          });
+        this.addEventListener = listenLate as WebSocket["addEventListener"];
+      }
+    };
+  }
+
+  /** From now on replies with this text in them stay where they are. Resolves when one is held. */
+  hold(text: string): Promise<void> {
+    this.isHeld = (reply) => reply.includes(text);
+    return new Promise((resolve) => {
+      this.waiting = resolve;
+    });
+  }
+
+  release(): void {
+    this.isHeld = () => false;
+    for (const deliver of this.held.splice(0)) deliver();
+  }
+
+  /** How long each reply takes. */
+  delay(ms: () => number): void {
+    this.delayMs = ms;
+  }
+
+  private receive(data: unknown, deliver: () => void): void {
+    const isReply = "ok" in JSON.parse(String(data));
+    const ms = isReply ? this.delayMs() : 0;
+    if (ms > 0) setTimeout(deliver, ms);
+    else if (isReply && this.isHeld(String(data))) {
+      this.held.push(deliver);
+      this.waiting?.();
+    } else deliver();
+  }
+}
