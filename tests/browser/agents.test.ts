@@ -122,13 +122,24 @@ test("remedies lead to the very field", async () => {
   await page.goBack();
   await write(page, "Once more");
   await page.getByRole("button", { name: "Change the limits" }).click();
-  await focused("Tokens a day");
+  await focused("Answers a minute");
+
+  await ada.call("setAgentLimits", {
+    provider: "gpt",
+    turns_per_minute: null,
+    chat_daily_tokens: 1,
+  });
+  await page.goBack();
+  await write(page, "And again");
+  const refused = message(page, "tokens a day in this conversation");
+  await refused.getByRole("button", { name: "Change the limits" }).click();
+  await focused("Tokens a day in each conversation");
   expect(visit.problems()).toEqual([]);
 });
 
 test("a limit that is none is refused beside its field", async () => {
   const ada = await house().person("ada");
-  await using visit = await house().visit(ada, { path: "/agents#limits-claude" });
+  await using visit = await house().visit(ada, { path: "/agents#daily_tokens-claude" });
   const { page } = visit;
   const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
   const field = card.getByLabel("Answers a minute");

@@ -49,14 +49,14 @@ export function AgentCard({ agent, usage, part }: AgentCardProps) {
         </Button>
       </header>
       <div className="flex flex-col gap-6 p-5">
-        <KeySection agent={agent} asked={part?.kind === "key" ? part : null} />
+        <KeySection agent={agent} asked={part?.field === "key" ? part : null} />
         <Part title="Usage">
           <UsageChart rows={usage} />
         </Part>
         <Fold title="Name, model and instructions">
           <ProfileForm agent={agent} />
         </Fold>
-        <Fold title="Limits" asked={part?.kind === "limits" ? part : null}>
+        <Fold title="Limits" asked={part?.field !== "key" ? part : null}>
           <LimitsForm agent={agent} />
         </Fold>
       </div>
@@ -75,8 +75,8 @@ export function Part({ title, children }: { title: string; children: ReactNode }
 
 interface FoldProps {
   title: string;
-  /** A new object each time it is asked for. */
-  asked?: object | null;
+  /** The field of it that was asked for; a new object each time. */
+  asked?: AgentPart | null;
   children: ReactNode;
 }
 
@@ -85,7 +85,7 @@ function Fold({ title, asked = null, children }: FoldProps) {
   useEffect(() => {
     if (asked === null || !fold.current) return;
     fold.current.open = true;
-    startAt(fold.current.querySelector("input:not([type=radio])"));
+    startAt(fold.current.querySelector(`[name=${asked.field}]`));
   }, [asked]);
   return (
     <details ref={fold} className="group/fold border-t border-line pt-3">

@@ -80,7 +80,7 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
         )}
       </Field>
       <div className="flex flex-wrap items-center gap-2">
-        <Button type="submit" look="primary" busy={saving.busy}>
+        <Button type="submit" look={doubt === null ? "primary" : "secondary"} busy={saving.busy}>
           {doubt === null ? "Save" : "Save anyway"}
         </Button>
         <Button look="quiet" busy={test.busy} onClick={tryOut}>

@@ -1,14 +1,17 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
+import { limitIn } from "../agents/limits.ts";
 import { useAction, wordsFor } from "../lib/action.ts";
 import { connectionWords, useConnection } from "../lib/connection.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent } from "../lib/names.ts";
-import { type AgentPart, agentPath, navigate } from "../lib/router.ts";
+import { type AgentField, agentPath, navigate } from "../lib/router.ts";
 import { useTools } from "./context.ts";
 import { KeyMissing } from "./KeyMissing.tsx";
 import { Problem, ProblemButton } from "./Problem.tsx";
 import { maySteer } from "./steer.ts";
+
+type TurnError = NonNullable<NonNullable<LocalMessage["turn"]>["error"]>;
 
 interface TurnNoteProps {
   message: LocalMessage;
@@ -53,13 +56,13 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
   const mine = isMyAgent(sender, me);
   if (mine && turn.error?.code === "key_missing")
     return <KeyMissing username={sender.username} onRetry={retry} />;
-  const remedy = mine && remedies[turn.error?.code ?? ""];
+  const remedy = mine && turn.error && remedyFor(turn.error);
   return (
     <Problem
       actions={
         <>
           {remedy && (
-            <ProblemButton onClick={() => navigate(agentPath(sender.username, remedy.part))}>
+            <ProblemButton onClick={() => navigate(agentPath(sender.username, remedy.field))}>
               {remedy.label}
             </ProblemButton>
           )}
@@ -80,7 +83,8 @@ const Interrupted = ({ connection }: { connection: "offline" | "unreachable" }) 
 );
 
 /** What the owner of an agent can do about a failure, and where. */
-const remedies: Record<string, { label: string; part: AgentPart["kind"] }> = {
-  key_rejected: { label: "Set a key", part: "key" },
-  budget_exceeded: { label: "Change the limits", part: "limits" },
-};
+function remedyFor({ code, message }: TurnError): { label: string; field: AgentField } | null {
+  if (code === "key_rejected") return { label: "Set a key", field: "key" };
+  if (code !== "budget_exceeded") return null;
+  return { label: "Change the limits", field: limitIn(message) };
+}

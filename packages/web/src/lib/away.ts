@@ -2,6 +2,7 @@ import { useClient } from "@parley/client/react";
 import type { Account, Message } from "@parley/protocol";
 import { plainText } from "@parley/protocol/markup";
 import { useEffect } from "react";
+import { nameOf } from "./names.ts";
 import { chatPath, navigate } from "./router.ts";
 
 /** Tells of what happens while the person looks elsewhere, by notification. */
@@ -41,7 +42,7 @@ function notify({ sender, content, conversation_id }: Message): void {
   const path = chatPath(conversation_id);
   const options = { body: plainText(content, 140), tag: conversation_id, data: path };
   try {
-    const notification = new Notification(sender.display_name, options);
+    const notification = new Notification(nameOf(sender), options);
     notification.onclick = () => {
       window.focus();
       navigate(path);
@@ -50,7 +51,7 @@ function notify({ sender, content, conversation_id }: Message): void {
   } catch {
     // Browsers of phones leave it to the service worker.
     void navigator.serviceWorker?.ready.then((worker) =>
-      worker.showNotification(sender.display_name, options),
+      worker.showNotification(nameOf(sender), options),
     );
   }
 }

@@ -12,8 +12,12 @@ export type Route =
   /** Nothing is at that address. */
   | { name: "missing" };
 
+const agentFields = ["key", "daily_tokens", "chat_daily_tokens", "turns_per_minute"] as const;
+export type AgentField = (typeof agentFields)[number];
+
+/** A field of an agent's card. */
 export interface AgentPart {
-  kind: "key" | "limits";
+  field: AgentField;
   provider: string;
 }
 
@@ -27,13 +31,14 @@ function parseRoute(address: string, hash: string): Route {
 }
 
 function agentPart(hash: string): AgentPart | null {
-  const [, kind, provider] = /^#(key|limits)-(.+)$/.exec(hash) ?? [];
-  return provider && (kind === "key" || kind === "limits") ? { kind, provider } : null;
+  const [, name, provider] = /^#(\w+)-(.+)$/.exec(hash) ?? [];
+  const field = agentFields.find((each) => each === name);
+  return provider && field ? { field, provider } : null;
 }
 
-/** Where an agent's key or its limits are set. */
-export const agentPath = (username: string, kind: AgentPart["kind"]) =>
-  `/agents#${kind}-${providerOf(username)}`;
+/** Where an agent's key or one of its limits is set. */
+export const agentPath = (username: string, field: AgentField) =>
+  `/agents#${field}-${providerOf(username)}`;
 
 export const chatPath = (id: string, message?: string) =>
   message === undefined ? `/c/${id}` : `/c/${id}#${message}`;
