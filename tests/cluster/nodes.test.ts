@@ -22,7 +22,7 @@ import type { TestNode } from "../support/cluster.ts";
 import { finish, newKey } from "../support/turns.ts";
 import { startScene, type TestScene } from "./crew.ts";
 
-/** A turn whose node has died is taken over within 15 s. */
+/** A turn whose node has died is taken over within 5 s, on a machine that is not busy. */
 const TAKEOVER_MS = 25_000;
 
 let scene: TestScene;
@@ -123,6 +123,26 @@ describe("a turn", () => {
     await one.restart();
     const late = await carol.at(one.url).call("getMessage", { message_id: seen.id });
     expect(late).toMatchObject({ content: "Hel", turn: { status: "failed" } });
+  });
+
+  test("of a node that is held up for a second is not taken over", async () => {
+    const here = await place();
+    await using listener = await here.bob.at(three.url).connect();
+    const { message, call } = await begunAt(two, here, listener);
+    await call.says("One ");
+    await heard(listener, message, 4);
+    for (const words of ["two ", "three "]) {
+      two.pause();
+      await Bun.sleep(1000);
+      two.resume();
+      await call.says(words);
+      await event(listener, "events.messageDelta", ({ delta }) => delta.endsWith(words));
+    }
+    await finish(call, "four");
+    expect(await ended(listener, message)).toMatchObject({
+      content: "One two three four",
+      turn: { status: "complete" },
+    });
   });
 
   test("that was taken over gets nothing more from a node that stood still", async () => {

@@ -10,7 +10,7 @@ import { checkTurns } from "./checks/turns.ts";
 import { ANSWER, type Crew, type Member } from "./crew.ts";
 import { type FaultName, faultOf } from "./faults.ts";
 
-/** A turn whose node has died is taken over within 15 s; then it may take its time to answer. */
+/** A turn whose node has died is taken over within 5 s; then it may take its time to answer. */
 const TURNS_MS = 30_000;
 /** What a node has missed is found within some seconds. */
 const HEALING_MS = 15_000;

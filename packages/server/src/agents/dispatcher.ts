@@ -3,9 +3,12 @@ import type { TurnRecord, WriteTx } from "../store/store.ts";
 import { beginTurn, endTurn } from "../turns.ts";
 import { runTurn, type TurnServices } from "./turn.ts";
 
-/** A node that has not renewed its leases for so long is taken for dead. */
-const LEASE_MS = 10_000;
-const RENEW_MS = 3000;
+/**
+ * How long a turn belongs to its node without a renewal. Long enough that a node which is held up
+ * for two seconds loses no turn, short enough that a turn of a node that died goes on within five.
+ */
+const LEASE_MS = 3000;
+const RENEW_MS = 1000;
 const CLAIMED_AT_ONCE = 100;
 /** Until turns whose conversations are busy are looked at again. */
 const PAUSE_MS = 10;
@@ -29,6 +32,9 @@ export function dispatcher(services: TurnServices): Dispatcher {
   let claiming = false;
   let again = false;
   let timer: NodeJS.Timeout | undefined;
+  let renewedAt = performance.now();
+  let isGracePeriod = false;
+  let recovering = false;
 
   async function claim(): Promise<void> {
     if (stopping) return;
@@ -86,7 +92,7 @@ export function dispatcher(services: TurnServices): Dispatcher {
   }
 
   function wake(): void {
-    claim().catch((error) => log.error({ err: error }, "turns could not be claimed"));
+    claim().catch((error) => log.error({ err: error }, "turn claim failed"));
   }
 
   /** What a process that died left running: begun anew if nobody has seen any of it, else ended. */
@@ -108,11 +114,35 @@ export function dispatcher(services: TurnServices): Dispatcher {
     for (const id of adopted) void run(id);
   }
 
-  async function tick(): Promise<void> {
-    if (calls.size > 0)
-      await store.write((tx) => tx.renewLeases(node, [...calls.keys()], LEASE_MS));
-    await recover();
-    await claim();
+  /** Renews the leases of this node, and takes over turns whose leases nobody renews. */
+  async function renew(): Promise<void> {
+    if (calls.size === 0) await store.ready();
+    else await store.write((tx) => tx.renewLeases(node, [...calls.keys()], LEASE_MS));
+    const now = performance.now();
+    const isLate = now - renewedAt > 2 * RENEW_MS;
+    renewedAt = now;
+    // The store was away, perhaps for all nodes: they get the time to renew their leases first.
+    isGracePeriod = isLate && !isGracePeriod;
+    if (!isGracePeriod) takeOver();
+  }
+
+  /** Not awaited by renewals: these must not be late because others hold what it needs. */
+  function takeOver(): void {
+    if (recovering) return;
+    recovering = true;
+    recover()
+      .then(wake)
+      .catch((error) => log.error({ err: error }, "turn takeover failed"))
+      .finally(() => {
+        recovering = false;
+      });
+  }
+
+  function scheduleRenewal(): void {
+    timer = setTimeout(async () => {
+      await renew().catch((error) => log.error({ err: error }, "turn lease renewal failed"));
+      if (!stopping) scheduleRenewal();
+    }, RENEW_MS);
   }
 
   return {
@@ -123,13 +153,11 @@ export function dispatcher(services: TurnServices): Dispatcher {
     async start() {
       await recover();
       wake();
-      timer = setInterval(() => {
-        tick().catch((error) => log.error({ err: error }, "turns could not be looked after"));
-      }, RENEW_MS);
+      scheduleRenewal();
     },
     async stop() {
       stopping = true;
-      clearInterval(timer);
+      clearTimeout(timer);
       const ids = [...calls.keys()];
       for (const call of calls.values()) call.abort();
       // Another node need not wait until they have run out.
