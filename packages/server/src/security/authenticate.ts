@@ -37,6 +37,8 @@ export function authenticator({
   limits,
   security,
 }: AuthenticatorOptions): Authenticator {
+  const entering = new Map<string, Promise<unknown>>();
+
   async function bySession(hash: string): Promise<SessionRecord | null> {
     const session = await store.read((tx) => tx.session(hash));
     if (session && (session.ended_at !== null || session.expires_at <= Date.now())) throw expired();
@@ -70,12 +72,9 @@ export function authenticator({
   }
 
   async function remember(hash: string, issued: Identity, origin: Origin) {
-    const entered = await enter(hash, issued, origin).catch((error) => {
-      // Another call was quicker to make the account: the second time it is found.
-      if (error instanceof IdentityTaken) return enter(hash, issued, origin);
-      throw error;
-    });
-    const { account, isNew, isLinked } = entered;
+    const { account, isNew, isLinked } = await oneAtATime(issued.subject, () =>
+      untilUncontested(() => enter(hash, issued, origin)),
+    );
     const about = { account: account.username, origin, issuer: issued.issuer };
     if (isNew) security.record("oidc_account_created", about);
     if (isLinked) security.record("oidc_account_linked", about);
@@ -83,6 +82,17 @@ export function authenticator({
     if (!made) throw expired();
     security.record("sign_in", { ...about, session_id: made.id, method: "oidc" });
     return made;
+  }
+
+  /** Calls of one subject that come at the same moment would all make its account. */
+  async function oneAtATime<Result>(subject: string, work: () => Promise<Result>): Promise<Result> {
+    const turn = (entering.get(subject) ?? Promise.resolve()).then(work, work);
+    entering.set(subject, turn);
+    try {
+      return await turn;
+    } finally {
+      if (entering.get(subject) === turn) entering.delete(subject);
+    }
   }
 
   const enter = (hash: string, issued: Identity, origin: Origin) =>
@@ -179,8 +189,21 @@ async function giveAgents(tx: WriteTx, owner: AccountRecord, providers: Provider
 
 export class UsernameTaken extends Error {}
 
-/** An identity was given its account by another call at the same moment. */
+/** An identity was given its account by another node at the same moment. */
 class IdentityTaken extends Error {}
+
+const TRIES = 5;
+
+/** What another node has just made is found the next time. */
+async function untilUncontested<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof IdentityTaken) || tries === TRIES) throw error;
+    }
+  }
+}
 
 interface Found {
   readonly account: AccountRecord;
