@@ -128,10 +128,9 @@ class Connection implements Client {
     let history_id: string;
     do {
       membership = person.membership;
-      [conversations, history_id] = await store.read(async (tx) => [
-        await tx.counters(person.account.id),
-        await tx.historyId(),
-      ]);
+      [conversations, history_id] = await store.read((tx) =>
+        Promise.all([tx.counters(person.account.id), tx.historyId()]),
+      );
       await hub.follow(person, conversations);
     } while (this.socket && membership !== person.membership);
     if (!this.socket) return;
