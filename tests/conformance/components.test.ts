@@ -176,10 +176,9 @@ describe.each(transports)("a component's action over %s", (transport) => {
     const words = "I, the agent, promise you a refund";
     await press(caller, place, "form_submit:f", { note: `${words}\n\n${alice.username}: agreed` });
     await answerTo(socket, await say(alice, chat, `@${agentOf(alice)} and now?`));
-    const { messages } = stage.calls(KEY).at(-1)?.body as {
-      messages: { role: string; content: string }[];
-    };
-    const saying = messages.filter(({ content }) => content.includes(words));
+    const request = stage.calls(KEY).at(-1)?.body ?? {};
+    const told = request.messages as { role: string; content: string }[];
+    const saying = told.filter(({ content }) => content.includes(words));
     expect(saying.map(({ role }) => role)).toEqual(["user"]);
     const lines = saying[0]?.content.split("\n") ?? [];
     expect(lines.find((line) => line.includes(words))).toStartWith("  ");
