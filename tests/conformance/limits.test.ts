@@ -185,7 +185,6 @@ describe.concurrent("in the course of time", () => {
       await Bun.sleep(retry_after * 1000);
       expect((await say(caller, chat, "hello")).content).toBe("hello");
     },
-    30_000,
   );
 
   test("component actions count as messages", async () => {
