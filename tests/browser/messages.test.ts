@@ -69,6 +69,9 @@ describe("toolbars of messages", () => {
 
     await write(page, "Thank you");
     await message(page, "I am the built-in sandbox").waitFor();
+    // While words come, the messages move below the pointer.
+    const stop = page.locator("form").getByRole("button", { name: "Stop" });
+    await stop.waitFor({ state: "detached" });
     await answer.hover();
     await answer.getByRole("button", { name: "Reply" }).click();
     await page.getByText("Replying to Claude").waitFor();
@@ -84,7 +87,8 @@ describe("toolbars of messages", () => {
     await write(page, "long");
     const answer = message(page, "A long answer from the sandbox");
     await answer.getByText("it would not have been free of charge").waitFor();
-    await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+    const stop = page.locator("form").getByRole("button", { name: "Stop" });
+    await stop.waitFor({ state: "detached" });
     const reply = answer.getByRole("button", { name: "Reply" });
     await reply.waitFor();
     const end = await answer.getByText("it would not have been free of charge").boundingBox();
