@@ -1,5 +1,5 @@
 import type { LocalChat } from "@parley/client";
-import { useChat, useDraft, useTyping } from "@parley/client/react";
+import { useChat, useDraft, useStatus, useTyping } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { plainText } from "@parley/protocol/markup";
 import { memo, useEffect, useRef } from "react";
@@ -24,10 +24,12 @@ export const ChatItem = memo(function ChatItem({ id, open, withUsername }: ChatI
   const me = useSelf();
   const link = useRef<HTMLAnchorElement>(null);
   const known = chat !== null;
-  // However it was opened, it is in sight in the list.
+  const isOnline = useStatus() === "online";
+  // However it was opened, it is in sight in the list; also once those above it have come.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list is whole when the client is online
   useEffect(() => {
     if (open && known) link.current?.scrollIntoView({ block: "nearest" });
-  }, [open, known]);
+  }, [open, known, isOnline]);
   if (!chat) return null;
   const unread = chat.unread_count > 0;
   const [other] = chat.kind === "direct" ? others(chat, me) : [];
