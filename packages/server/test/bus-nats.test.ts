@@ -440,6 +440,27 @@ describe("while NATS is away", () => {
     await hears(bob, "before", "one", "two", "three", "four", "five", "after");
   });
 
+  test("other nodes' events come from the log, once and in order", async () => {
+    const { ledger, node } = world();
+    const [one, two] = [await node({ awayMs: 10 }), await node({ awayMs: 10 })];
+    const [alice, bob] = [await one.connect("alice"), await two.connect("bob")];
+    await nats.stop();
+    await until(() => isAway(one) && isAway(two), "the loss was noticed");
+    one.hub.announce([ledger.say(ROOM, "one"), ledger.say(ROOM, "two")]);
+    await hears(bob, "one", "two");
+    two.hub.announce([ledger.say(ROOM, "three")]);
+    await hears(alice, "one", "two", "three");
+    one.hub.announce([ledger.read(ROOM, "alice", 3)]);
+    await hears(bob, "one", "two", "three", "chatRead");
+    one.hub.announce([ledger.say(ROOM, "four")]);
+    await hears(bob, "one", "two", "three", "chatRead", "four");
+    await nats.start();
+    await until(() => !isAway(one) && !isAway(two), "the link is back");
+    two.hub.announce([ledger.say(ROOM, "five")]);
+    await hears(alice, "one", "two", "three", "chatRead", "four", "five");
+    await hears(bob, "one", "two", "three", "chatRead", "four", "five");
+  });
+
   test("joins, removals and the ends of sessions take effect when it is back", async () => {
     const { ledger, node } = world();
     ledger.open(OTHER_ROOM, "alice");

@@ -464,6 +464,20 @@ describe("the log of events", () => {
     ]);
   });
 
+  test("tells which conversations have changed", async () => {
+    await using cluster = await nodes(2);
+    const [here, there] = cluster.stores as [SharedStore, SharedStore];
+    const { alice, room } = await place(here);
+    const began = Date.now();
+    expect(await there.changedConversations(began - 60_000)).toEqual([]);
+    for (const text of ["one", "two"]) {
+      await here.write((tx) => send(tx, room, alice, text));
+    }
+    const changed = [{ uuid: room.uuid, seq: 2 }];
+    expect(await there.changedConversations(began - 60_000)).toEqual(changed);
+    expect(await there.changedConversations(Date.now() + 60_000)).toEqual([]);
+  });
+
   test("has changes that no counter counts", async () => {
     await using cluster = await nodes(2);
     const [here, there] = cluster.stores as [SharedStore, SharedStore];

@@ -128,6 +128,8 @@ export interface EventLog {
   eventsSince(conversation: string, seq: number): Promise<readonly Announcement[] | null>;
   /** Seats of these accounts whose conversation changed since then, with its counter. */
   changedSince(accountIds: readonly number[], since: number): Promise<readonly ChangedSeat[]>;
+  /** Conversations whose counter went up since then, with its value, as far as the log has them. */
+  changedConversations(since: number): Promise<readonly Counter[]>;
   /**
    * Changes since then that no counter counts, such as how far somebody has read, in order; null when
    * there are too many or they are no longer kept.

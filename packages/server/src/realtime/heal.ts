@@ -9,6 +9,10 @@ import { eventPacket } from "./packet.ts";
 const EVERY_MS = 5000;
 /** Clocks differ, and what was committed just now may have been stamped a while ago. */
 const SLACK_MS = 30_000;
+/** How often the log is read while other nodes cannot be reached. */
+const AWAY_MS = 300;
+/** How far back each of these reads goes: commits may follow their time stamp so much later. */
+const AWAY_SLACK_MS = 2000;
 /** A node that was gone for longer is new when it comes. */
 const REMEMBERED_MS = 10 * 60_000;
 /** A timer of so long that comes three times as late means that the process stood still. */
@@ -34,6 +38,7 @@ export interface HealerOptions {
   log: Logger;
   everyMs?: number;
   watchMs?: number;
+  awayMs?: number;
 }
 
 /**
@@ -41,10 +46,12 @@ export interface HealerOptions {
  * NATS was away, or because this node was too slow. It asks the store which conversations of the
  * people here have moved on, and which of their sessions have ended: every few seconds, when the
  * link is back, and when the process has stood still. Changes that no counter counts are asked for
- * only when some may have been lost. What fails is tried again the next time.
+ * only when some may have been lost. While other nodes cannot be reached it reads several times a
+ * second what they have committed. What fails is tried again the next time.
  */
 export function healer(options: HealerOptions): Healer {
   const { hub, bus, events, log, everyMs = EVERY_MS, watchMs = WATCH_MS } = options;
+  const { awayMs = AWAY_MS } = options;
   const { cluster = alone } = options;
   let lookedAt = Date.now();
   let looking: Promise<void> | null = null;
@@ -52,6 +59,8 @@ export function healer(options: HealerOptions): Healer {
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let watchedAt = performance.now();
+  /** Up to when other nodes could be reached, or the log was read instead. */
+  let followedAt = Date.now();
   /** When all was well last: until then every change was heard of. */
   let wellAt = Date.now();
   /** Since when some may not have been; null while all is well. */
@@ -72,11 +81,7 @@ export function healer(options: HealerOptions): Healer {
 
   async function uncounted(since: number): Promise<void> {
     doubtfulSince = null;
-    const read = async () => {
-      const changes = await events.uncountedSince(since - SLACK_MS);
-      return changes?.flatMap((change) => ("frame" in change ? eventPacket(change) : [])) ?? null;
-    };
-    const isWhole = await bus.repeat(read).catch((error) => {
+    const isWhole = await repeatSince(since - SLACK_MS).catch((error) => {
       doubtfulSince = Math.min(since, doubtfulSince ?? since);
       throw error;
     });
@@ -84,6 +89,31 @@ export function healer(options: HealerOptions): Healer {
     for (const client of hub.clients()) {
       client.close(closeCodes.goingAway, "events were missed, please reconnect");
     }
+  }
+
+  const repeatSince = (since: number) =>
+    bus.repeat(async () => {
+      const changes = await events.uncountedSince(since);
+      return changes?.flatMap((change) => ("frame" in change ? eventPacket(change) : [])) ?? null;
+    });
+
+  /** The cost of this follows what was changed, not who is connected. */
+  async function readLog(): Promise<void> {
+    const began = Date.now();
+    const since = followedAt - AWAY_SLACK_MS;
+    for (const { uuid, seq } of await events.changedConversations(since)) bus.behind(uuid, seq);
+    await repeatSince(since);
+    followedAt = began;
+  }
+
+  function followWhileAway(): void {
+    if (looking || stopped) return;
+    looking = readLog()
+      .catch((error) => log.error({ err: error }, "reading missed events from the log failed"))
+      .finally(() => {
+        looking = null;
+        if (again && !stopped) void now();
+      });
   }
 
   function doubt(since = wellAt): void {
@@ -160,6 +190,14 @@ export function healer(options: HealerOptions): Healer {
   }, watchMs);
   watch.unref();
 
+  const follow = setInterval(() => {
+    const isReachable = () => {
+      followedAt = Date.now();
+    };
+    bus.ready().then(isReachable, followWhileAway);
+  }, awayMs);
+  follow.unref();
+
   bus.channel.onUp(() => doubt());
   cluster.share({ name: "healing", schema: z.never(), receive: () => {}, meet, forget: lose });
 
@@ -169,6 +207,7 @@ export function healer(options: HealerOptions): Healer {
       stopped = true;
       clearTimeout(timer);
       clearInterval(watch);
+      clearInterval(follow);
     },
   };
 }

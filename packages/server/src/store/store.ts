@@ -65,6 +65,8 @@ export interface SharedStore extends Store {
   eventsSince(conversation: string, seq: number): Promise<readonly Announcement[] | null>;
   /** Seats of these accounts whose conversation has changed since then, or that they left. */
   changedSince(accountIds: readonly number[], since: number): Promise<readonly ChangedSeat[]>;
+  /** Conversations whose counter went up since then, with its value, as far as the log has them. */
+  changedConversations(since: number): Promise<readonly { uuid: string; seq: number }[]>;
   /**
    * Changes since then that no counter counts, such as how far somebody has read, in order; null when
    * there are too many or they are no longer kept.

@@ -151,6 +151,13 @@ export class Ledger implements EventLog {
       );
   }
 
+  async changedConversations(since: number): Promise<Counter[]> {
+    this.check();
+    return [...this.conversations]
+      .filter(([, { changedAt }]) => changedAt >= since)
+      .map(([uuid, { seq }]) => ({ uuid, seq }));
+  }
+
   async uncountedSince(since: number): Promise<Announcement[] | null> {
     this.check();
     if (!this.isComplete) return null;

@@ -24,6 +24,7 @@ export interface TestNode extends AsyncDisposable {
 export type NodeOptions = Omit<Partial<NatsBusOptions>, "servers"> & {
   healMs?: number;
   watchMs?: number;
+  awayMs?: number;
   aliveMs?: number;
   forgetMs?: number;
   socketsPerUser?: number;
@@ -38,6 +39,7 @@ export async function startNode(
   const {
     healMs = 3_600_000,
     watchMs = 3_600_000,
+    awayMs = 3_600_000,
     socketsPerUser = 20,
     aliveMs = 50,
     forgetMs = 500,
@@ -47,7 +49,16 @@ export async function startNode(
   const cluster = newCluster(bus.channel, { log, aliveMs, forgetMs });
   const { clients, publish } = broker();
   const hub = newHub(bus, publish, sockets(cluster, socketsPerUser));
-  const heals = healer({ hub, bus, events: ledger, cluster, log, everyMs: healMs, watchMs });
+  const heals = healer({
+    hub,
+    bus,
+    events: ledger,
+    cluster,
+    log,
+    everyMs: healMs,
+    watchMs,
+    awayMs,
+  });
   const turns: TurnPacket[] = [];
   hub.onTurns((packet) => turns.push(packet));
   await untilReady(bus);

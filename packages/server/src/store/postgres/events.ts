@@ -137,6 +137,13 @@ export const changedSince = (unit: Unit, accountIds: readonly number[], since: n
     ago(since),
   );
 
+export const changedConversations = (unit: Unit, since: number) =>
+  unit.all<{ uuid: string; seq: number }>(
+    `SELECT c.uuid, max(e.seq) AS seq FROM events e JOIN conversations c ON c.id = e.conversation_id
+     WHERE e.at >= ${MOMENT} - $1::bigint GROUP BY c.uuid`,
+    ago(since),
+  );
+
 export async function endedSessions(unit: Unit, ids: readonly string[]): Promise<string[]> {
   const rows = await unit.all<{ id: string }>(
     `SELECT j.id FROM unnest($1::uuid[]) AS j(id) LEFT JOIN sessions s ON s.id = j.id

@@ -10,6 +10,7 @@ import { refuseUnfinished } from "./claim.ts";
 import { openPool, type PostgresOptions, sessions } from "./connection.ts";
 import { conversationId, conversationReads, conversationWrites } from "./conversations.ts";
 import {
+  changedConversations,
   changedSince,
   endedSessions,
   eventsSince,
@@ -124,6 +125,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     },
     eventsSince: (uuid, seq) => on(reading, (run) => eventsSince(run, uuid, seq)),
     changedSince: (ids, since) => on(reading, (run) => changedSince(run, ids, since)),
+    changedConversations: (since) => on(reading, (run) => changedConversations(run, since)),
     uncountedSince: (since) => on(reading, (run) => uncountedSince(run, since)),
     endedSessions: (ids) => on(reading, (run) => endedSessions(run, ids)),
     messageText: (uuid) =>
