@@ -92,6 +92,8 @@ export interface Nats {
   readonly servers: readonly string[];
   readonly credentialsFile?: string | undefined;
   readonly tls?: NatsTls | undefined;
+  /** Whether events travel to another machine unencrypted, unless the server insists on TLS. */
+  readonly isPlain: boolean;
 }
 
 interface NatsTls {
@@ -164,6 +166,10 @@ function checkShared({ database, masterKeys, signUp }: Config): void {
   }
 }
 
+/** Whether what is sent there stays on this machine. */
+const isLocal = ({ hostname }: URL) =>
+  /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+
 const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"];
 
 /** The address may hold a password: no sentence repeats it. */
@@ -173,7 +179,7 @@ function readDatabase(value: string | undefined): Config["database"] {
   if (!url || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === "") {
     throw new ConfigError("DATABASE_URL must be such as postgres://user:password@host:5432/name.");
   }
-  const mode = url.searchParams.get("sslmode") ?? "disable";
+  const mode = url.searchParams.get("sslmode") ?? (isLocal(url) ? "disable" : "require");
   const ca = url.searchParams.get("sslrootcert");
   if (!SSL_MODES.includes(mode)) {
     throw new ConfigError(`DATABASE_URL: sslmode must be one of ${SSL_MODES.join(", ")}.`);
@@ -208,8 +214,11 @@ function readNats(env: Environment): Config["nats"] {
     if (file) readNamed(name, file);
   }
   const tls = Object.values(files).some(Boolean) ? files : undefined;
-  return { servers, credentialsFile: env.NATS_CREDS || undefined, tls };
+  const isPlain = !tls && servers.some((server) => isPlainNats(new URL(server)));
+  return { servers, credentialsFile: env.NATS_CREDS || undefined, tls, isPlain };
 }
+
+const isPlainNats = (url: URL) => url.protocol === "nats:" && !isLocal(url);
 
 function readNamed(variable: string, file: string): string {
   try {

@@ -104,9 +104,25 @@ describe("backends", () => {
   });
   accepts({
     "DATABASE_URL names PostgreSQL": [
-      { DATABASE_URL: "postgres://parley:secret@db:5432/parley" },
+      { DATABASE_URL: "postgres://parley:secret@db:5432/parley?sslmode=disable" },
       ({ database }) => database,
       { url: "postgres://parley:secret@db:5432/parley", tls: false },
+    ],
+    "it is on another host, with TLS unless that is switched off": [
+      { DATABASE_URL: "postgres://db.example.com/parley" },
+      ({ database }) => database,
+      { url: "postgres://db.example.com/parley", tls: { rejectUnauthorized: false } },
+    ],
+    "it is on this machine": [
+      { DATABASE_URL: "postgres://[::1]/parley" },
+      ({ database }) => database,
+      { url: "postgres://[::1]/parley", tls: false },
+    ],
+    "NATS on another host is reached without TLS": [several, ({ nats }) => nats?.isPlain, true],
+    "NATS is on this machine": [
+      { ...several, NATS_URL: "nats://localhost:4222" },
+      ({ nats }) => nats?.isPlain,
+      false,
     ],
     "its sslmode asks for TLS": [
       { DATABASE_URL: "postgresql://db/parley?sslmode=require" },
@@ -121,7 +137,12 @@ describe("backends", () => {
     "NATS_URL names one server or several": [
       { ...several, NATS_URL: "nats://a:4222, tls://b:4222" },
       ({ nats }) => nats,
-      { servers: ["nats://a:4222", "tls://b:4222"], credentialsFile: undefined, tls: undefined },
+      {
+        servers: ["nats://a:4222", "tls://b:4222"],
+        credentialsFile: undefined,
+        tls: undefined,
+        isPlain: true,
+      },
     ],
     "files for NATS are named": [
       { ...several, NATS_CREDS: import.meta.path, NATS_CA: import.meta.path },

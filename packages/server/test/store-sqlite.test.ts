@@ -1,15 +1,18 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import {
+  chmodSync,
   closeSync,
   copyFileSync,
   cpSync,
   existsSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   readSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,9 +23,10 @@ import { connection } from "../src/store/sqlite/connection.ts";
 import { groupWriter } from "../src/store/sqlite/group.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { migrations } from "../src/store/sqlite/migrations.ts";
-import type { AccountRecord, Store, WriteTx } from "../src/store/store.ts";
+import type { AccountRecord, MessageRecord, Store, WriteTx } from "../src/store/store.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { storeContract } from "./support/store-contract/index.ts";
+import { until } from "./support/until.ts";
 
 storeContract("SQLite", async () => {
   const files = folder();
@@ -422,6 +426,57 @@ test("people of a version that did not index their names are found after the sta
     store.read((tx) => tx.findAccounts(query)),
   );
   expect(found.map(({ username }) => username)).toEqual(["alice"]);
+});
+
+describe("the files", () => {
+  const filesIn = (path: string) => readdirSync(path).map((name) => join(path, name));
+
+  test("are readable by their owner alone, also those that were not", async () => {
+    using files = folder();
+    chmodSync(files.path, 0o755);
+    const modes = () => filesIn(files.path).map((file) => statSync(file).mode & 0o777);
+    await withStore(files.database, async (store) => {
+      const place = await conversation(store);
+      await sayAll(store, place, "needle");
+      await store.search({ words: ["needle"], viewerId: place.alice.id, limit: 1 });
+      expect(modes().length).toBeGreaterThan(4);
+      expect(new Set(modes())).toEqual(new Set([0o600]));
+    });
+    for (const file of filesIn(files.path)) chmodSync(file, 0o644);
+    await withStore(files.database, async (store) => {
+      await store.search({ words: ["needle"], viewerId: 1, limit: 1 });
+      const databases = filesIn(files.path).filter((file) => !file.endsWith("-mark"));
+      for (const file of databases) expect(statSync(file).mode & 0o777).toBe(0o600);
+    });
+  });
+
+  test("do not hold text that was deleted or replaced, once the log was emptied", async () => {
+    using files = folder();
+    const holding = (word: string) =>
+      filesIn(files.path).filter((file) => readFileSync(file).includes(word));
+    const store = openSqliteStore(files.database, 0);
+    try {
+      const place = await conversation(store);
+      await sayAll(store, place, "zqdeletedword one", "zqeditedword two", "zqkeptword three");
+      const find = (word: string) =>
+        store.search({ words: [word], viewerId: place.alice.id, limit: 1 });
+      const [[deleted], [edited]] = [await find("zqdeletedword"), await find("zqeditedword")];
+      for (const word of ["zqdeletedword", "zqeditedword", "zqkeptword"]) {
+        expect(holding(word)).not.toEqual([]);
+      }
+      await store.write(async (tx) => {
+        const record = (uuid = "") => tx.message(uuid) as Promise<MessageRecord>;
+        await tx.deleteMessages([await record(deleted?.uuid)], at);
+        await tx.editMessage(await record(edited?.uuid), "other words", [], at);
+      });
+      const held = () => holding("zqdeletedword").length + holding("zqeditedword").length;
+      await until(() => held() === 0, "the text is gone");
+      expect(holding("zqkeptword")).not.toEqual([]);
+      expect(await find("zqkeptword")).toHaveLength(1);
+    } finally {
+      await store.close();
+    }
+  });
 });
 
 describe("a search", () => {

@@ -4,8 +4,8 @@ import type { SearchHit, SearchQuery } from "../store.ts";
 export type Task =
   /** Indexes for search what has been written since; at most so many messages. */
   | { kind: "index"; most: number }
-  /** Moves what the log holds into the database file. */
-  | { kind: "checkpoint" }
+  /** Moves what the log holds into the database file; the log is then emptied, or used again. */
+  | { kind: "checkpoint"; truncate?: boolean }
   | { kind: "search"; query: SearchQuery }
   | { kind: "close" };
 

@@ -1,5 +1,6 @@
 import { Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
 import { migrations } from "./migrations.ts";
+import { keepPrivate } from "./private-file.ts";
 
 /**
  * Opens the database for this process. Commits are not synced by SQLite itself: the group writer
@@ -7,14 +8,18 @@ import { migrations } from "./migrations.ts";
  * the background thread does the checkpoints.
  */
 export function openDatabase(path: string): Database {
+  keepPrivate(path);
   const db = new Database(path, { create: true, strict: true });
   for (const pragma of [
     "journal_mode = WAL",
     "synchronous = NORMAL",
     "wal_autocheckpoint = 0",
     "foreign_keys = OFF",
+    // What is deleted or replaced is overwritten with zeros.
+    "secure_delete = ON",
     "temp_store = MEMORY",
-    "cache_size = -65536",
+    // In KiB. Two connections fill theirs with time: memory grows by that much and no further.
+    "cache_size = -16384",
     "busy_timeout = 5000",
   ]) {
     db.run(`PRAGMA ${pragma}`);

@@ -22,12 +22,14 @@ const MAINTENANCE_MS = 1000;
 const UNITS_PER_CHECKPOINT = 8000;
 /** After this many the log is made to begin anew, which holds up writers; it then has some 300 MB. */
 const UNITS_PER_LOG = 100_000;
+/** How long text that was deleted or replaced stays in the log at the most. */
+const ERASE_MS = 10 * 60_000;
 /** How many messages are indexed for search at a time, and how many times a second at most. */
 const INDEXED_AT_ONCE = 2000;
 const INDEXED_PER_SECOND = 10 * INDEXED_AT_ONCE;
 
 /** The embedded store: one SQLite file, owned by one process. */
-export function openSqliteStore(path: string): Store {
+export function openSqliteStore(path: string, eraseMs = ERASE_MS): Store {
   const db = openDatabase(path);
   migrate(db);
   indexAccounts(db);
@@ -49,7 +51,16 @@ export function openSqliteStore(path: string): Store {
   });
   const readTx = reads(connection(readerDb));
   const endedElsewhere = foreignSessionEnds(db, readerDb);
-  const maintenance = maintain(group, indexer, saveMark);
+  const lastChange = readerDb.query<{ id: number | null }, []>(
+    "SELECT max(id) AS id FROM search_changes",
+  );
+  const maintenance = maintain({
+    group,
+    indexer,
+    saveMark,
+    changes: () => lastChange.get()?.id ?? 0,
+    eraseMs,
+  });
 
   return {
     async read(unit) {
@@ -143,12 +154,23 @@ function startSearching(path: string, indexer: Background<"index">) {
   };
 }
 
-/** Once a second: saves the mark, indexes new messages for search, and keeps the log short. */
-function maintain(
-  group: GroupWriter,
-  indexer: Background<"index" | "checkpoint">,
-  saveMark: () => void,
-) {
+interface Maintenance {
+  group: GroupWriter;
+  indexer: Background<"index" | "checkpoint">;
+  saveMark(): void;
+  /** Goes up with every edit and deletion. */
+  changes(): number;
+  eraseMs: number;
+}
+
+/**
+ * Once a second: saves the mark, indexes new messages for search, keeps the log short, and empties it
+ * after text was deleted.
+ */
+function maintain({ group, indexer, saveMark, changes, eraseMs }: Maintenance) {
+  // What a process that was killed has left is erased too.
+  let erased = -1;
+  let erasedAt = performance.now();
   let moved = 0;
   let begun = 0;
   let round: Promise<unknown> = Promise.resolve();
@@ -156,8 +178,15 @@ function maintain(
   const checkpoint = () => indexer.ask({ kind: "checkpoint" });
   const once = async () => {
     saveMark();
+    const current = changes();
     for (let indexed = 0; indexed < INDEXED_PER_SECOND; indexed += INDEXED_AT_ONCE) {
       if (!(await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE }))) break;
+    }
+    if (current !== erased && performance.now() - erasedAt >= eraseMs) {
+      erased = current;
+      erasedAt = performance.now();
+      await checkpoint();
+      await group.pause(() => indexer.ask({ kind: "checkpoint", truncate: true }));
     }
     if (group.written() - moved < UNITS_PER_CHECKPOINT) return;
     moved = group.written();

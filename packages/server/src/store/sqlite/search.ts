@@ -1,11 +1,14 @@
 import { Database } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import type { SearchHit, SearchQuery } from "../store.ts";
+import { keepPrivate } from "./private-file.ts";
 
-const VERSION = 2;
+const VERSION = 3;
 
 /** Writes the index. One thread owns it. */
 export interface SearchIndexer {
+  /** Empties the log of the index, which may hold text that was deleted. */
+  truncateLog(): void;
   /** Indexes what came since, oldest first, at most so many messages. Returns whether there is more. */
   catchUp(most: number): boolean;
   close(): void;
@@ -58,7 +61,12 @@ export function openIndexer(path: string, messages: Database): SearchIndexer {
     return fresh.length === most || edits.length === most;
   });
 
-  return { catchUp: indexSome.immediate, close: () => index.close() };
+  const truncate = index.query("PRAGMA wal_checkpoint(TRUNCATE)");
+  return {
+    catchUp: indexSome.immediate,
+    truncateLog: () => void truncate.get(),
+    close: () => index.close(),
+  };
 }
 
 /** The index must exist: an indexer has opened it before. */
@@ -140,9 +148,11 @@ function isOf(index: Database, messages: Database): boolean {
 
 /** Losing its last writes costs nothing but indexing them again: nothing here is synced. */
 function prepareIndex(file: string): Database {
+  keepPrivate(file);
   const index = new Database(file, { create: true, strict: true });
   index.run("PRAGMA journal_mode = WAL");
   index.run("PRAGMA synchronous = OFF");
+  index.run("PRAGMA secure_delete = ON");
   index.run("PRAGMA busy_timeout = 5000");
   const found = index.query<{ user_version: number }, []>("PRAGMA user_version").get();
   if (found?.user_version === VERSION) return index;
@@ -152,9 +162,12 @@ function prepareIndex(file: string): Database {
   }
   index.transaction(() => {
     index.run(
-      `CREATE VIRTUAL TABLE entries USING fts5 (chat, content, content = '', contentless_delete = 1,
+      `CREATE VIRTUAL TABLE entries USING fts5 (chat, content, columnsize = 0,
          tokenize = "unicode61 remove_diacritics 2")`,
     );
+    // Words of deleted messages leave the index at once, and not with some later merge. The index
+    // has to know the text for that, so it keeps it.
+    index.run("INSERT INTO entries (entries, rank) VALUES ('secure-delete', 1)");
     index.run(
       `CREATE TABLE progress (message_id INTEGER NOT NULL, change_id INTEGER NOT NULL,
          message_uuid TEXT)`,

@@ -13,6 +13,7 @@ if (path === undefined) throw new Error("the indexing thread needs the path of t
 const db = new Database(path, { readwrite: true, strict: true });
 db.run("PRAGMA busy_timeout = 5000");
 const checkpoint = db.query("PRAGMA wal_checkpoint(PASSIVE)");
+const truncate = db.query("PRAGMA wal_checkpoint(TRUNCATE)");
 const indexer = openIndexer(path, db);
 
 /** Where they share a core, the thread that serves people goes first. */
@@ -28,7 +29,11 @@ function stepBack(): void {
 
 serve(self, (task) => {
   if (task.kind === "index") return indexer.catchUp(task.most);
-  if (task.kind === "checkpoint") return void checkpoint.get();
+  if (task.kind === "checkpoint") {
+    if (!task.truncate) return void checkpoint.get();
+    indexer.truncateLog();
+    return void truncate.get();
+  }
   if (task.kind === "search") throw new Error("the indexing thread does not search");
   indexer.close();
   db.close();
