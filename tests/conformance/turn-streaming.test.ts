@@ -354,7 +354,7 @@ describe("what the model is sent", () => {
     });
     const { system, messages, model, max_tokens } = bodyOf(call);
     expect({ model, max_tokens }).toEqual({ model: "model-of-choice", max_tokens: 1000 });
-    expect(system).toStartWith(`You are Sage (@${agent}), an AI agent that belongs to `);
+    expect(system).toStartWith(`You are "Sage" (@${agent}), an AI agent that belongs to `);
     for (const person of [alice, bob, carol]) expect(system).toContain(`(@${person.username})`);
     expect(system).toEndWith("Instructions of your owner:\nSpeak in riddles.");
     expect(messages).toEqual([
