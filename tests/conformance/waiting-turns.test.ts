@@ -151,7 +151,8 @@ describe("messages that come while an agent answers", () => {
     expect((await answersIn(chat)).map(({ turn }) => turn?.triggered_by)).toEqual(
       [first.trigger, asked[0] as Message, asked[2] as Message].map(({ id }) => id),
     );
-    for (const { body } of stage.calls(key)) expect(JSON.stringify(body.messages)).not.toContain("two");
+    for (const { body } of stage.calls(key))
+      expect(JSON.stringify(body.messages)).not.toContain("two");
   });
 
   test("and share a turn are answered without the one that was deleted", async () => {
