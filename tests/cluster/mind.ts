@@ -19,6 +19,8 @@ export const actions = {
   delete: 4,
   react: 14,
   read: 8,
+  hide: 5,
+  name: 3,
   start: 1,
   seat: 5,
 };
@@ -31,6 +33,7 @@ export class Mind {
   private readonly giveUp: AbortSignal;
   private readonly written: Promise<Operation>[];
   private readonly sent: Operation<"send">[] = [];
+  private readonly reactedTo = new Set<string>();
   private count = 0;
 
   constructor(crew: Crew, member: Member, giveUp: AbortSignal, written: Promise<Operation>[]) {
@@ -94,6 +97,7 @@ export class Mind {
       const emoji = this.chances.pick(EMOJIS) ?? "👍";
       const on = this.chances.number() < 0.6;
       if (!message) return;
+      this.reactedTo.add(message);
       const target = { message_id: message, emoji };
       return this.record({ kind: "react", chat, message, emoji, on }, () =>
         on ? this.client.addReaction(target) : this.client.removeReaction(target),
@@ -105,6 +109,19 @@ export class Mind {
         this.client.readChat({ chat_id: chat, seq }),
       );
     },
+    // The keeper sees everything, and what somebody reacted to stays in their sight.
+    hide: async (chat) => {
+      if (this.member === this.crew.keeper) return;
+      const shown = this.client.model.get(`messages:${chat}`).items.slice(-RECENT);
+      const others = shown.filter(({ id, sender, delivery }) => {
+        const isOwn = sender.username === this.username || this.reactedTo.has(id);
+        return delivery === "sent" && !isOwn;
+      });
+      const message_ids = others.slice(0, 1).map(({ id }) => id);
+      if (message_ids.length === 0) return;
+      await this.client.deleteMessagesForMe({ chat_id: chat, message_ids }).catch(refusalOf);
+    },
+    name: () => this.client.updateMe({ display_name: this.words() }).catch(refusalOf),
     start: () => this.start(),
     seat: (chat) => this.seat(chat),
   };
