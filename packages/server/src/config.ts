@@ -91,9 +91,8 @@ export interface Database {
 export interface Nats {
   readonly servers: readonly string[];
   readonly credentialsFile?: string | undefined;
+  /** Set where the connection has to be encrypted. */
   readonly tls?: NatsTls | undefined;
-  /** Whether events travel to another machine unencrypted, unless the server insists on TLS. */
-  readonly isPlain: boolean;
 }
 
 interface NatsTls {
@@ -213,12 +212,20 @@ function readNats(env: Environment): Config["nats"] {
   })) {
     if (file) readNamed(name, file);
   }
-  const tls = Object.values(files).some(Boolean) ? files : undefined;
-  const isPlain = !tls && servers.some((server) => isPlainNats(new URL(server)));
-  return { servers, credentialsFile: env.NATS_CREDS || undefined, tls, isPlain };
+  const isEncrypted =
+    readNatsTls(env.NATS_TLS) ?? !servers.every((server) => isLocal(new URL(server)));
+  const tls = isEncrypted || Object.values(files).some(Boolean) ? files : undefined;
+  return { servers, credentialsFile: env.NATS_CREDS || undefined, tls };
 }
 
-const isPlainNats = (url: URL) => url.protocol === "nats:" && !isLocal(url);
+/** Undefined when it is not set: events then travel to other hosts encrypted, or not at all. */
+function readNatsTls(value: string | undefined): boolean | undefined {
+  if (!value) return undefined;
+  if (value !== "on" && value !== "off") {
+    throw new ConfigError(`NATS_TLS must be on or off, not "${value}".`);
+  }
+  return value === "on";
+}
 
 function readNamed(variable: string, file: string): string {
   try {

@@ -108,9 +108,6 @@ async function openBackends(config: Config, node: string, log: Logger): Promise<
     const heal = () => ({ stop: () => {} });
     return { store: await openStore(config), bus: memoryBus(), cluster: alone, heal };
   }
-  if (nats.isPlain) {
-    log.warn("NATS_URL names another host without TLS: use tls:// or NATS_CA");
-  }
   const store = await openShared(database, true);
   const prefix = `parley.${store.installation}`;
   const bus = natsBus({ ...nats, node, prefix, events: store, log });

@@ -118,11 +118,20 @@ describe("backends", () => {
       ({ database }) => database,
       { url: "postgres://[::1]/parley", tls: false },
     ],
-    "NATS on another host is reached without TLS": [several, ({ nats }) => nats?.isPlain, true],
+    "NATS is on another host, with TLS unless that is switched off": [
+      several,
+      ({ nats }) => nats?.tls !== undefined,
+      true,
+    ],
+    "NATS_TLS switches it off": [
+      { ...several, NATS_TLS: "off" },
+      ({ nats }) => nats?.tls,
+      undefined,
+    ],
     "NATS is on this machine": [
       { ...several, NATS_URL: "nats://localhost:4222" },
-      ({ nats }) => nats?.isPlain,
-      false,
+      ({ nats }) => nats?.tls,
+      undefined,
     ],
     "its sslmode asks for TLS": [
       { DATABASE_URL: "postgresql://db/parley?sslmode=require" },
@@ -136,13 +145,8 @@ describe("backends", () => {
     ],
     "NATS_URL names one server or several": [
       { ...several, NATS_URL: "nats://a:4222, tls://b:4222" },
-      ({ nats }) => nats,
-      {
-        servers: ["nats://a:4222", "tls://b:4222"],
-        credentialsFile: undefined,
-        tls: undefined,
-        isPlain: true,
-      },
+      ({ nats }) => nats?.servers,
+      ["nats://a:4222", "tls://b:4222"],
     ],
     "files for NATS are named": [
       { ...several, NATS_CREDS: import.meta.path, NATS_CA: import.meta.path },
@@ -158,6 +162,7 @@ describe("backends", () => {
   ]);
   refuses("NATS_URL", ["http://localhost", "nonsense", "nats://a,nonsense"], several);
   refuses("NATS_CREDS", ["/nowhere"], several);
+  refuses("NATS_TLS", ["maybe"], several);
   refuses("NATS_CA", ["/nowhere"], several);
   test("several nodes need a database, a master key and invitation codes that they share", () => {
     const { DATABASE_URL: _, ...noDatabase } = several;
