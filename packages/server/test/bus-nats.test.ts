@@ -461,6 +461,24 @@ describe("while NATS is away", () => {
     await hears(bob, "one", "two", "three", "chatRead", "four", "five");
   });
 
+  test("joins, removals and the ends of sessions take effect while it stays away", async () => {
+    const { ledger, node } = world();
+    ledger.open(OTHER_ROOM, "alice");
+    const [one, two] = [await node(), await node({ awayMs: 10 })];
+    const [bob, carol] = [await two.connect("bob"), await two.connect("carol", "s1")];
+    await nats.stop();
+    await until(() => isAway(one) && isAway(two), "the loss was noticed");
+    one.hub.announce(ledger.join(OTHER_ROOM, "bob"));
+    one.hub.announce([ledger.leave(ROOM, "bob"), ledger.say(ROOM, "secret")]);
+    ledger.ended.add("s1");
+    await until(() => carol.closed.length > 0, "the session's socket is closed");
+    await until(() => heard(bob).includes("conversationNew"), "bob is told of the other room");
+    one.hub.announce([ledger.say(OTHER_ROOM, "welcome")]);
+    await until(() => heard(bob).includes("welcome"), "bob hears the other room");
+    expect(heard(bob)).not.toContain("secret");
+    await nats.start();
+  });
+
   test("joins, removals and the ends of sessions take effect when it is back", async () => {
     const { ledger, node } = world();
     ledger.open(OTHER_ROOM, "alice");

@@ -11,6 +11,11 @@ const EVERY_MS = 5000;
 const SLACK_MS = 30_000;
 /** How often the log is read while other nodes cannot be reached. */
 const AWAY_MS = 300;
+/**
+ * Seats and sessions are compared every second time, unless that would take more than a tenth of the
+ * time: their cost grows with the number of people connected.
+ */
+const COMPARE_SHARE = 10;
 /** How far back each of these reads goes: commits may follow their time stamp so much later. */
 const AWAY_SLACK_MS = 2000;
 /** A node that was gone for longer is new when it comes. */
@@ -54,6 +59,7 @@ export function healer(options: HealerOptions): Healer {
   const { awayMs = AWAY_MS } = options;
   const { cluster = alone } = options;
   let lookedAt = Date.now();
+  let lookTookMs = 0;
   let looking: Promise<void> | null = null;
   let again = false;
   let stopped = false;
@@ -77,6 +83,7 @@ export function healer(options: HealerOptions): Healer {
       if (doubtfulSince !== null) await uncounted(doubtfulSince);
     } else doubtfulSince = null;
     lookedAt = began;
+    lookTookMs = Date.now() - began;
   }
 
   async function uncounted(since: number): Promise<void> {
@@ -108,6 +115,10 @@ export function healer(options: HealerOptions): Healer {
 
   function followWhileAway(): void {
     if (looking || stopped) return;
+    if (Date.now() - lookedAt > Math.max(2 * awayMs, COMPARE_SHARE * lookTookMs)) {
+      void now();
+      return;
+    }
     looking = readLog()
       .catch((error) => log.error({ err: error }, "reading missed events from the log failed"))
       .finally(() => {
