@@ -62,6 +62,15 @@ describe("the deltas of an answer", () => {
     expect(heard).toEqual(["new", ["No key.", 7], "complete No key.", "new", "complete "]);
   });
 
+  test("that overtake its beginning do not keep it away, and are told again after it", async () => {
+    const store = heldStore();
+    const { heard, hear } = listener(store.read);
+    hear(delta("b", 2), placeholder(), delta("c", 3));
+    await store.answer("abc");
+    hear(delta("d", 4), complete("abcd"));
+    expect(heard).toEqual([["b", 2], "new", ["abc", 3], ["d", 4], "complete abcd"]);
+  });
+
   test("that come twice are delivered once", () => {
     const { heard, hear } = listener();
     hear(placeholder(), delta("a", 1), delta("a", 1), delta("b", 2), delta("a", 1));

@@ -45,6 +45,8 @@ function checkDeltas(
   const messages = new Map(all.map((message) => [message.id, message]));
   const offsets = new Map<string, number>();
   return heard.flatMap((frame) => {
+    // A delta may come before the message that it is of; from there on all of them come.
+    if (frame.method === "events.messageNew") offsets.delete(frame.params.id);
     if (frame.method !== "events.messageDelta") return [];
     const { id, delta, offset } = frame.params as EventFrame<"events.messageDelta">["params"];
     const message = messages.get(id);

@@ -27,6 +27,7 @@ export interface StreamPart {
   message: string;
   from: number;
   to: number;
+  begins: boolean;
   ends: boolean;
 }
 

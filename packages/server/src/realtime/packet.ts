@@ -15,14 +15,16 @@ export const eventPacket = ({ frame, ...rest }: EventAnnouncement): EventPacket 
 
 function streamPart({ method, params }: EventFrame): StreamPart | undefined {
   if (method === "events.messageNew" && params.finalized_at === null) {
-    return { message: params.id, from: 0, to: 0, ends: false };
+    return { message: params.id, from: 0, to: 0, begins: true, ends: false };
   }
   if (method === "events.messageDelta") {
     const { id, delta, offset } = params;
-    return { message: id, from: offset - Buffer.byteLength(delta), to: offset, ends: false };
+    const from = offset - Buffer.byteLength(delta);
+    return { message: id, from, to: offset, begins: false, ends: false };
   }
   if (method === "events.messageComplete") {
-    return { message: params.id, from: 0, to: Buffer.byteLength(params.content), ends: true };
+    const to = Buffer.byteLength(params.content);
+    return { message: params.id, from: 0, to, begins: false, ends: true };
   }
   return undefined;
 }

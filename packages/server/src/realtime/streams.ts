@@ -94,7 +94,11 @@ export function streams({ deliver, read }: StreamsOptions): Streams {
       if (!part || !("conversation" in to)) return deliver(packet);
       const place = { conversation: to.conversation, message: part.message };
       const stream = find(place.conversation, place.message);
-      if (part.ends) {
+      if (part.begins) {
+        // A delta may have overtaken it: whoever hears an answer from here on hears all of it.
+        begin(place.conversation, place.message, 0);
+        deliver(packet);
+      } else if (part.ends) {
         if (stream && stream.delivered < part.to) deliverUpTo(place, stream, contentOf(packet));
         end(place.conversation, place.message);
         deliver(packet);

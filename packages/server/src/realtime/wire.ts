@@ -13,6 +13,7 @@ const Header = z.object({
       message: z.string(),
       from: z.int().nonnegative(),
       to: z.int().nonnegative(),
+      begins: z.boolean(),
       ends: z.boolean(),
     })
     .optional(),
