@@ -428,6 +428,16 @@ test("people of a version that did not index their names are found after the sta
   expect(found.map(({ username }) => username)).toEqual(["alice"]);
 });
 
+/** Whether this process holds a lock on a file, as the system tells: a process does not see its own. */
+function isLocked(file: string): boolean {
+  const owner = `${process.pid}`;
+  const inode = `${statSync(file).ino}`;
+  return readFileSync("/proc/locks", "utf8")
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/))
+    .some((words) => words[4] === owner && words[5]?.split(":").at(-1) === inode);
+}
+
 describe("the files", () => {
   const filesIn = (path: string) => readdirSync(path).map((name) => join(path, name));
 
@@ -447,6 +457,17 @@ describe("the files", () => {
       await store.search({ words: ["needle"], viewerId: 1, limit: 1 });
       const databases = filesIn(files.path).filter((file) => !file.endsWith("-mark"));
       for (const file of databases) expect(statSync(file).mode & 0o777).toBe(0o600);
+    });
+  });
+
+  test("stay locked, so that a backup beside the server does not delete the log", async () => {
+    using files = folder();
+    await withStore(files.database, async (store) => {
+      const place = await conversation(store);
+      await sayAll(store, place, "needle");
+      await store.search({ words: ["needle"], viewerId: place.alice.id, limit: 1 });
+      expect(isLocked(files.database)).toBe(true);
+      expect(isLocked(files.index)).toBe(true);
     });
   });
 

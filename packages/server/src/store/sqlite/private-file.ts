@@ -1,13 +1,17 @@
-import { chmodSync, closeSync, openSync, statSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, openSync, statSync } from "node:fs";
 
 const OWNER_ONLY = 0o600;
 
 /**
  * Makes sure that nobody but the owner reads a database and what SQLite keeps beside it, whatever the
  * umask and the mode of the folder. SQLite gives new files beside a database the mode of the database.
+ *
+ * A file that exists is never opened here: closing it would drop the locks that SQLite holds on it for
+ * its other connections in this process (POSIX locks belong to the process), and another process would
+ * take the database for unused and delete its log.
  */
 export function keepPrivate(path: string): void {
-  closeSync(openSync(path, "a", OWNER_ONLY));
+  if (!existsSync(path)) closeSync(openSync(path, "a", OWNER_ONLY));
   for (const suffix of ["", "-wal", "-shm"]) restrict(path + suffix);
 }
 
