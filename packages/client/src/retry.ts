@@ -16,14 +16,16 @@ export const pauseBefore = (tries: number, error: unknown): number =>
   ((isCallError(error) && error.retryAfter) || 0) * 1000 ||
   Math.min(LONGEST_MS, SHORTEST_MS * 2 ** tries);
 
-/** Resolves after so long, or when the signal comes. */
+/** Resolves after the time, or when the signal is aborted. */
 export const pause = (ms: number, signal?: AbortSignal) =>
   new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", () => {
+    const done = () => {
       clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
       resolve();
-    });
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener("abort", done);
   });
 
 /** Doubles from attempt to attempt, and differs from client to client so that they do not come back all at once. */
