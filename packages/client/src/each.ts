@@ -1,5 +1,5 @@
 import type { EventFrame, Message } from "@parley/protocol";
-import { isOutOfReach } from "./errors.ts";
+import { isOutOfReach, isTemporary } from "./errors.ts";
 import { lanes, pause, pauseBefore } from "./retry.ts";
 import type { EachOptions, KeyValueStorage, MessageListener, Operations } from "./types.ts";
 
@@ -112,7 +112,7 @@ export function messageReader(
     try {
       for await (const message of missed(api, id, position, how)) {
         if (mine !== connection) return;
-        await deliver(message);
+        await deliver(message, mine);
       }
     } catch (error) {
       if (!isOutOfReach(error)) throw error;
@@ -121,17 +121,27 @@ export function messageReader(
       delete positions.chats[id];
       return;
     }
+    if (mine !== connection) return;
     const last = positions.chats[id] ?? position;
     const isReset = how === "byTime" && last === position;
     positions.chats[id] = { ...last, seq: isReset ? seq : Math.max(seq, last.seq) };
     save();
   }
 
-  async function deliver(message: Message): Promise<void> {
-    try {
-      await listener(message);
-    } catch (error) {
-      onError(error, message);
+  /** Without a connection the position stays: the next connection delivers the message again. */
+  async function deliver(message: Message, mine: number): Promise<void> {
+    for (let tries = 0; ; tries++) {
+      try {
+        await listener(message);
+        break;
+      } catch (error) {
+        if (!isTemporary(error)) {
+          onError(error, message);
+          break;
+        }
+        if (mine === connection) await pause(pauseBefore(tries, error));
+        if (mine !== connection) return;
+      }
     }
     const { conversation_id, id, seq, created_at } = message;
     positions.chats[conversation_id] = { seq, id, at: created_at };
@@ -153,7 +163,7 @@ export function messageReader(
     void inOrder(chatId, async () => {
       const position = positions.chats[chatId];
       if (mine !== connection || !position || seq <= position.seq) return;
-      if (frame.method === "events.messageNew") await deliver(frame.params);
+      if (frame.method === "events.messageNew") await deliver(frame.params, mine);
       else positions.chats[chatId] = { ...position, seq };
     });
   }

@@ -31,6 +31,10 @@ const hasCode = (error: unknown, codes: readonly string[]): boolean =>
 export const isTransient = (error: unknown): boolean =>
   hasCode(error, ["unavailable", "rate_limited", "internal"] satisfies ErrorCode[]);
 
+/** The service could not be reached, or asked to wait. */
+export const isTemporary = (error: unknown): boolean =>
+  hasCode(error, ["unavailable", "rate_limited"] satisfies ErrorCode[]);
+
 /** There is nothing there for the caller, or no longer. */
 export const isOutOfReach = (error: unknown): boolean =>
   hasCode(error, ["forbidden", "not_found"] satisfies ErrorCode[]);

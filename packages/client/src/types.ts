@@ -210,7 +210,11 @@ export interface EachOptions {
   storage?: KeyValueStorage;
   /** Tells positions apart where several listeners share a storage; `messages` by default. */
   name?: string;
-  /** Called when the listener fails, which is not called again for that message; an unhandled rejection by default. */
+  /**
+   * Called when the listener fails, which then goes on with the next message; by default the error is
+   * an unhandled rejection. A `CallError` with the code `unavailable` or `rate_limited` is not a
+   * failure: the listener is called again for the same message.
+   */
   onError?(error: unknown, message: Message): void;
 }
 

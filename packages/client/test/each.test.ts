@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { groupOf, people, say } from "../../../tests/support/client.ts";
-import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
+import { limits, noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
 import type { EachOptions } from "../src/index.ts";
 import { connected, memoryStorage, online, type TestClient } from "./support/clients.ts";
 import { FaultyLine } from "./support/proxy.ts";
@@ -114,4 +114,62 @@ test("a listener that fails is told of, and gets the next message", async () => 
   for (const content of ["bad", "last"]) await say(ann, chat, content);
   await done.promise;
   expect(failures).toEqual(["bad: Error: cannot handle bad"]);
+});
+
+test("a listener whose call was cut off gets the message again", async () => {
+  const [bot, ann] = await people(server.url, "bot", "ann");
+  const chat = await groupOf(ann, bot);
+  await using line = await FaultyLine.to(server.url);
+  using client = await connected(bot, line.url);
+  const failures: unknown[] = [];
+  const done = Promise.withResolvers<void>();
+  let cuts = 5;
+  client.eachMessage(
+    async ({ id, content, sender }) => {
+      if (sender.username === bot.username) return;
+      const client_msg_id = `answer-${id}`;
+      const sending = client.sendMessage({
+        chat_id: chat.id,
+        content: `to ${content}`,
+        client_msg_id,
+      });
+      if (cuts-- > 0) line.cut();
+      await sending;
+      if (content === "last") done.resolve();
+    },
+    { onError: (error) => failures.push(error) },
+  );
+  await client.getMe();
+  for (const content of ["first", "second", "last"]) await say(ann, chat, content);
+  await done.promise;
+  expect(failures).toEqual([]);
+  const { items } = await ann.call("getChatHistory", { chat_id: chat.id });
+  const answers = items.map(({ content }) => content).filter((text) => text.startsWith("to "));
+  expect(answers).toEqual(["to first", "to second", "to last"]);
+});
+
+test("a listener that is asked to wait gets the message again, before any later one", async () => {
+  await using slow = await startServer(limits({ messages_per_second: 1, message_burst: 1 }));
+  const [bot, ann, bob] = await people(slow.url, "bot", "ann", "bob");
+  const chat = await groupOf(ann, bob, bot);
+  using client = await connected(bot, slow.url);
+  const failures: unknown[] = [];
+  const answered: string[] = [];
+  const done = Promise.withResolvers<void>();
+  client.eachMessage(
+    async ({ id, content, sender }) => {
+      if (sender.username === bot.username) return;
+      const client_msg_id = `answer-${id}`;
+      await client.sendMessage({ chat_id: chat.id, content: "noted", client_msg_id });
+      answered.push(content);
+      if (answered.length === 2) done.resolve();
+    },
+    { onError: (error) => failures.push(error) },
+  );
+  await client.getMe();
+  await say(ann, chat, "first");
+  await say(bob, chat, "second");
+  await done.promise;
+  expect(failures).toEqual([]);
+  expect(answered).toEqual(["first", "second"]);
 });
