@@ -50,7 +50,7 @@ const limitRanges: Record<keyof Limits, readonly [number, number]> = {
   session_days: [1, 3650],
 };
 
-const Provider = z.object({
+const Provider = z.strictObject({
   display_name: z.string().min(1).max(64),
   protocol: z.enum(["anthropic", "openai"]),
   base_url: z.url({ protocol: /^https?$/ }),
@@ -59,6 +59,8 @@ const Provider = z.object({
   context_tokens: z.int().positive().default(100_000),
 });
 export type Provider = z.infer<typeof Provider>;
+
+const PROVIDER_ID = /^[a-z][a-z0-9_-]{1,31}$/;
 
 const defaultProviders: Record<string, z.input<typeof Provider>> = {
   claude: {
@@ -119,7 +121,7 @@ export interface Config {
   /** Newest first; null: a key of the installation's own, kept beside the data. */
   masterKeys: readonly Buffer[] | null;
   limits: Limits;
-  /** How many proxies in front tell the truth of whom they speak for. */
+  /** Number of trusted reverse proxies that append to X-Forwarded-For. */
   proxies: number;
   /** Web origins besides the service's own; `*` for any. */
   origins: readonly string[];
@@ -282,12 +284,14 @@ function readOidc(env: Environment): Config["oidc"] {
 
 function readProviders(value: string | undefined): Config["providers"] {
   const given = value ? parseJson("PARLEY_PROVIDERS", fileOrText(value)) : defaultProviders;
-  const schema = z.record(
-    z.string().regex(/^[a-z][a-z0-9_-]{1,31}$/, "is not a provider id"),
-    Provider,
-  );
-  const parsed = schema.safeParse(given);
+  const parsed = z.record(z.string(), Provider).safeParse(given);
   if (!parsed.success) throw new ConfigError(`PARLEY_PROVIDERS ${firstIssue(parsed.error)}.`);
+  const badId = Object.keys(parsed.data).find((id) => !PROVIDER_ID.test(id));
+  if (badId !== undefined) {
+    throw new ConfigError(
+      `PARLEY_PROVIDERS: an identifier has 2 to 32 characters, a-z, 0-9, _ and -, and begins with a letter, unlike "${badId}".`,
+    );
+  }
   return new Map(Object.entries(parsed.data));
 }
 

@@ -285,7 +285,14 @@ describe("providers", () => {
     wrong({ display_name: "x".repeat(65) }),
     wrong({ max_output_tokens: 0 }),
     wrong({ context_tokens: "many" }),
+    wrong({ max_output_token: 100 }),
   ]);
+
+  test("an identifier that cannot be used is named, with what one has to be", () => {
+    expect(() => readConfig(given({ Local: local }))).toThrow(
+      'PARLEY_PROVIDERS: an identifier has 2 to 32 characters, a-z, 0-9, _ and -, and begins with a letter, unlike "Local".',
+    );
+  });
 
   test("a folder in place of a file is refused", () => {
     expectRefusal({ PARLEY_PROVIDERS: folder }, "PARLEY_PROVIDERS");
