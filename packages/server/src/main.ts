@@ -37,6 +37,7 @@ import { openPostgresStore } from "./store/postgres/index.ts";
 import { openPostgresTarget } from "./store/postgres/target.ts";
 import { openSqliteStore } from "./store/sqlite/index.ts";
 import { lockFile } from "./store/sqlite/lock.ts";
+import { restrictToOwner } from "./store/sqlite/private-file.ts";
 import { openSqliteSource } from "./store/sqlite/source.ts";
 import type { SharedStore, Store } from "./store/store.ts";
 import { httpTransport } from "./transport/http.ts";
@@ -84,8 +85,14 @@ async function openShared(database: Database, keepsEvents: boolean): Promise<Sha
   }
 }
 
-const keyFile = (config: Config): MasterKeyFile =>
-  masterKeyFile(join(dataDir(config), "master.key"));
+/** The path of a secret in the data folder. A copy that others could read, as from a backup, is made private. */
+function secretFile(config: Config, name: string): string {
+  const file = join(dataDir(config), name);
+  restrictToOwner(file);
+  return file;
+}
+
+const keyFile = (config: Config): MasterKeyFile => masterKeyFile(secretFile(config, "master.key"));
 
 function openVault(config: Config): Vault {
   if (config.masterKeys) return newVault(config.masterKeys);
@@ -266,7 +273,7 @@ function watchMs({ database, nats }: Config): number | null {
 /** Invitation by a code of the installation's own, made once. */
 function withInviteCode(config: Config): Config {
   if (config.signUp.kind !== "invite" || config.signUp.codes.length > 0) return config;
-  const file = join(dataDir(config), "invite-code");
+  const file = secretFile(config, "invite-code");
   if (!existsSync(file)) writeFileSync(file, crypto.randomUUID(), { mode: 0o600 });
   return { ...config, signUp: { kind: "invite", codes: [readFileSync(file, "utf8").trim()] } };
 }
@@ -307,8 +314,14 @@ function greet({ url, metricsUrl }: Running, config: Config): void {
   print(`Data is kept in ${config.database ? "PostgreSQL" : resolve(config.dataDir)}`);
   const invite_code = config.signUp.kind === "invite" ? config.signUp.codes[0] : undefined;
   if (invite_code !== undefined) print(`Invite code: ${invite_code}`);
-  print(`The reference is at ${url}/docs. To begin:`);
-  const account = JSON.stringify({ username: "alice", password: "correct horse", invite_code });
+  print(`The reference is at ${url}/docs`);
+  if (config.signUp.kind === "closed") return;
+  print("To begin, sign up:");
+  const account = JSON.stringify({
+    username: "alice",
+    password: "correct horse battery",
+    invite_code,
+  });
   print(`  curl -s ${url}/api/signUp -H 'content-type: application/json' -d '${account}'`);
 }
 
@@ -400,6 +413,7 @@ async function main(command: string): Promise<void> {
   const [, username] = /^password reset (\S+)$/.exec(command) ?? [];
   if (username !== undefined) await resetPassword(username);
   else if (command === "" || command === "serve") await serve();
+  else if (/^(?:help|--help|-h)$/.test(command)) print(USAGE);
   else if (command === "ready") await ready();
   else if (command === "history renew") await renewHistory();
   else if (command === "keys rotate") await rotate();

@@ -12,10 +12,11 @@ const OWNER_ONLY = 0o600;
  */
 export function keepPrivate(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, "a", OWNER_ONLY));
-  for (const suffix of ["", "-wal", "-shm"]) restrict(path + suffix);
+  for (const suffix of ["", "-wal", "-shm"]) restrictToOwner(path + suffix);
 }
 
-function restrict(file: string): void {
+/** Takes all access from everybody but the owner, if the file is there and ours to change. */
+export function restrictToOwner(file: string): void {
   const found = statSync(file, { throwIfNoEntry: false });
   const isOwn = found?.uid === process.getuid?.() || process.getuid?.() === 0;
   if (found && isOwn && (found.mode & 0o077) !== 0) chmodSync(file, OWNER_ONLY);

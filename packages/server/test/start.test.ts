@@ -1,0 +1,50 @@
+import { expect, test } from "bun:test";
+import { chmodSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { post } from "../../../tests/support/client.ts";
+import { startServer, type TestServer } from "../../../tests/support/server.ts";
+
+test("secrets in the data folder that others could read become private at the start", async () => {
+  await using server = await startServer({ PARLEY_SIGNUP: "invite" });
+  await server.stop();
+  const secrets = ["master.key", "invite-code"].map((name) => join(server.dataDir, name));
+  for (const file of secrets) chmodSync(file, 0o644);
+  await server.restart();
+  for (const file of secrets) expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+/** Resolves when the server has printed something that matches. */
+async function printed(server: TestServer, pattern: RegExp): Promise<RegExpExecArray> {
+  for (;;) {
+    const found = pattern.exec(server.output());
+    if (found) return found;
+    await Bun.sleep(10);
+  }
+}
+
+test("the start prints a call that signs up, with the invite code where one is needed", async () => {
+  for (const PARLEY_SIGNUP of ["open", "invite"]) {
+    await using server = await startServer({ PARLEY_SIGNUP });
+    const [, account = "{}"] = await printed(server, /api\/signUp .* -d '(.*)'/);
+    const { status } = await post(server.url, "signUp", JSON.parse(account));
+    expect(status).toBe(200);
+  }
+});
+
+test("the start prints no such call while sign-up is closed", async () => {
+  await using server = await startServer({ PARLEY_SIGNUP: "closed" });
+  await printed(server, /\/docs/);
+  await server.stop();
+  expect(server.output()).not.toContain("signUp");
+});
+
+test("help is what was asked for, an unknown command is a mistake", async () => {
+  const main = join(import.meta.dir, "../src/main.ts");
+  const run = (command: string) => Bun.spawnSync([process.execPath, main, command]);
+  const help = run("--help");
+  expect(help.exitCode).toBe(0);
+  expect(help.stdout.toString()).toContain("Usage: parley");
+  const unknown = run("nonsense");
+  expect(unknown.exitCode).toBe(1);
+  expect(unknown.stderr.toString()).toContain("Usage: parley");
+});
