@@ -204,7 +204,7 @@ test("a thousand triggers in one conversation cannot spend past a day's limit", 
   expect(ended.filter(({ turn }) => turn?.status === "complete")).toHaveLength(
     stage.calls(key).length,
   );
-  expect(ended.length).toBeGreaterThan(100);
+  expect(ended.length).toBeGreaterThanOrEqual(100);
   const { items } = await owner.call("getAgentUsage");
   const used = items.reduce((sum, row) => sum + row.input_tokens + row.output_tokens, 0);
   expect(used).toBeLessThanOrEqual(daily_tokens);

@@ -78,7 +78,7 @@ export async function startPostgres({
         ...asPostgres,
         join(bin, "postgres"),
         ...["-D", data, "-p", `${port}`, "-k", folder],
-        ...["-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300"],
+        ...["-c", "listen_addresses=127.0.0.1", "-c", "max_connections=1000"],
         ...["-c", `fsync=${sync ? "on" : "off"}`],
       ],
       { cwd: folder, stdout: "ignore", stderr: "ignore" },
