@@ -119,6 +119,29 @@ describe("initial fetch and events equal a fresh fetch", () => {
     },
   };
   for (const [name, change] of Object.entries(changes)) test(name, () => verify(change));
+
+  test("after an edit of a message that was hidden before the client started", () =>
+    verify(async (chat, watchers) => {
+      const message_id = await lastMessage(chat);
+      await person(0).call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [message_id] });
+      await watchers[0]?.startAnother("history");
+      await person(1).call("editMessage", { message_id, content: "edited" });
+    }));
+
+  test("after changes to messages whose history page is still on its way", () =>
+    verify(async (chat, watchers) => {
+      await watchers[0]?.startAnother("history");
+      const message_id = await lastMessage(chat);
+      await person(1).call("editMessage", { message_id, content: "edited" });
+      await person(2).call("addReaction", { message_id, emoji: "👍" });
+    }));
+
+  test("after changes to conversations that the client is about to hear of", () =>
+    verify(async ({ id }, watchers) => {
+      for (const watcher of watchers) await watcher.startAnother("everything");
+      await person(1).call("setChatTitle", { chat_id: id, title: "Renamed" });
+      await person(0).call("removeChatMember", { chat_id: id, username: person(2).username });
+    }));
 });
 
 interface Step {
@@ -133,7 +156,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom(
     ...["send", "send", "send", "mention", "reply", "edit", "delete", "hide", "react", "react"],
     ...["read", "title", "add", "remove", "leave", "button", "press", "mode"],
-    ...["name", "name", "agentName", "ask", "ask"],
+    ...["name", "name", "agentName", "ask", "ask", "start"],
   ),
   actor: fc.nat(3),
   other: fc.nat(3),
@@ -148,6 +171,7 @@ async function perform(
   { kind, actor, other, pick, text }: Step,
 ): Promise<void> {
   if (kind === "ask") return watchers[other]?.ask();
+  if (kind === "start") return watchers[other]?.startAnother(pick % 2 ? "history" : "everything");
   const who = people[actor] as Person;
   const username = (people[other] as Person).username;
   const { items } = await who.call("getChatHistory", { chat_id });

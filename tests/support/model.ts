@@ -76,15 +76,22 @@ class ModelClient {
   private readonly known: Known;
   /** Counters up to which conversations were fetched: events up to there are no news. */
   private readonly fetched = new Map<string, number>();
+  /** The highest counter heard of each conversation, known or not. */
+  private readonly heard = new Map<string, number>();
+  /** By message that is not known: the counter of the latest event about it. */
+  private readonly changedUnseen = new Map<string, number>();
+  /** Messages that a reply brought in a version from before such an event. */
+  private readonly outdated = new Set<string>();
 
   private constructor(person: Person, known: Known) {
     this.person = person;
     this.known = known;
   }
 
-  static async load(person: Person): Promise<ModelClient> {
+  /** A client that has fetched nothing but its counters. */
+  static async start(person: Person): Promise<ModelClient> {
     const { accounts_seq, own_seq } = await overview(person, { known: {} });
-    const client = new ModelClient(person, {
+    return new ModelClient(person, {
       chats: {},
       accounts: {},
       dropped: new Set(),
@@ -93,7 +100,11 @@ class ModelClient {
       accountsSeq: accounts_seq,
       ownSeq: own_seq,
     });
-    client.meet(await fetchView(person));
+  }
+
+  static async load(person: Person): Promise<ModelClient> {
+    const client = await ModelClient.start(person);
+    await client.meet(await fetchView(person));
     return client;
   }
 
@@ -103,14 +114,22 @@ class ModelClient {
   }
 
   /** Takes in a reply, which may be older than what is known. */
-  meet(reply: View): void {
+  async meet(reply: View): Promise<void> {
     for (const [id, chat] of Object.entries(structuredClone(reply))) {
       const { conversation, messages, changes } = chat;
       if (conversation.seq < (this.known.left[id] ?? 0)) continue;
+      const isNew = !(id in this.known.chats);
       this.takeConversation(conversation, conversation.reads);
       this.addChanges(id, changes);
       for (const message of messages) this.putMessage(message);
+      const isBehind = isNew && conversation.seq < (this.heard.get(id) ?? 0);
+      if (isBehind) await this.catchUpOrLeave(id, conversation.seq);
     }
+    for (const message_id of this.outdated) {
+      const message = await this.person.call("getMessage", { message_id }).catch(goneMeanwhile);
+      if (message) this.putMessage(message);
+    }
+    this.outdated.clear();
   }
 
   /** What it shows. */
@@ -152,7 +171,7 @@ class ModelClient {
     const compared = await this.catchUpUncounted({ known });
     for (const id of compared.gone) this.leave(id, (known[id] ?? 0) + 1);
     for (const { conversation_id: id } of compared.new) {
-      this.meet({ [id]: await fetchConversation(this.person, id) });
+      await this.meet({ [id]: await fetchConversation(this.person, id) });
     }
     for (const id of Object.keys(this.known.chats)) {
       if (known[id] !== undefined) await this.catchUpConversation(id, known[id]);
@@ -171,6 +190,12 @@ class ModelClient {
     return page;
   }
 
+  /** The person may have left since the reply that brought the conversation. */
+  private async catchUpOrLeave(id: string, since_seq: number): Promise<void> {
+    const isGone = (await this.catchUpConversation(id, since_seq).catch(goneMeanwhile)) === null;
+    if (isGone) this.leave(id, this.heard.get(id) ?? 0);
+  }
+
   private async catchUpConversation(chat_id: string, since_seq: number): Promise<void> {
     const page = await this.person.call("getUpdates", { chat_id, since_seq, limit: 3 });
     if (!("messages" in page)) throw new Error("updates of one conversation were asked for");
@@ -183,6 +208,10 @@ class ModelClient {
 
   async apply({ method, params, at, own_seq }: EventFrame): Promise<void> {
     this.learnAccounts(params);
+    if (at) {
+      const { conversation_id: id, seq } = at;
+      this.heard.set(id, Math.max(seq, this.heard.get(id) ?? 0));
+    }
     if (at && method !== "events.conversationNew" && !this.isNext(at)) return;
     const handle = this.handlers[method] as
       | ((params: unknown, seq: number) => void | Promise<void>)
@@ -212,7 +241,7 @@ class ModelClient {
   } = {
     "events.conversationNew": async ({ id }) => {
       const fetched = await fetchConversation(this.person, id).catch(goneMeanwhile);
-      if (fetched) this.meet({ [id]: fetched });
+      if (fetched) await this.meet({ [id]: fetched });
     },
     "events.conversationUpdated": (shared) => this.conversationUpdated(shared),
     "events.messageNew": (message) => {
@@ -223,10 +252,10 @@ class ModelClient {
       const { kind, username } = message.sender;
       if (kind === "human") this.moveRead(message.conversation_id, username, message.seq);
     },
-    "events.messageEdited": (message) => this.messageChanged(message),
-    "events.messageComplete": (message) => {
+    "events.messageEdited": (message, seq) => this.messageChanged(message, seq),
+    "events.messageComplete": (message, seq) => {
       this.checkWhole(message);
-      this.messageChanged(message);
+      this.messageChanged(message, seq);
     },
     "events.messageDelta": ({ id, delta, offset }) => this.grow(id, delta, offset),
     "events.messageDeleted": ({ conversation_id, ids }) => this.dropMessages(conversation_id, ids),
@@ -303,6 +332,10 @@ class ModelClient {
     this.learnAccounts(message);
     const messages = this.known.chats[message.conversation_id]?.messages;
     if (!messages || this.known.dropped.has(message.id)) return;
+    if (message.version < (this.changedUnseen.get(message.id) ?? 0)) {
+      this.outdated.add(message.id);
+      return;
+    }
     const place = messages.findIndex(({ id }) => id === message.id);
     const known = messages[place];
     if (!known) {
@@ -311,12 +344,17 @@ class ModelClient {
     } else if (isLater(message, known)) messages[place] = message;
   }
 
-  private messageChanged(message: Message): void {
-    const mine = this.find(message.id)?.reactions.filter(({ reacted }) => reacted) ?? [];
+  private messageChanged(message: Message, seq: number): void {
+    const known = this.find(message.id);
+    if (!known) {
+      this.changedUnseen.set(message.id, seq);
+      return;
+    }
+    const mine = known.reactions.filter(({ reacted }) => reacted);
     const emojis = new Set(mine.map(({ emoji }) => emoji));
     const isMine = ({ emoji }: { emoji: string }) => ({ reacted: emojis.has(emoji) });
     const reactions = message.reactions.map((each) => ({ ...each, ...isMine(each) }));
-    if (this.find(message.id)) this.putMessage({ ...message, reactions });
+    this.putMessage({ ...message, reactions });
   }
 
   private find(messageId: string): Message | undefined {
@@ -357,6 +395,7 @@ class ModelClient {
     seq: number,
   ): void {
     const message = this.find(messageId);
+    if (!message) this.changedUnseen.set(messageId, seq);
     if (!message || message.version >= seq) return;
     message.version = seq;
     const known = message.reactions.find((each) => each.emoji === emoji);
@@ -401,6 +440,8 @@ export class Watcher implements AsyncDisposable {
   private readonly away: ModelClient;
   /** Replies that have not arrived yet. */
   private readonly inFlight: View[] = [];
+  /** Clients that started later. What they have fetched has not arrived yet. */
+  private readonly newcomers: { client: ModelClient; fetched: View; seen: number }[] = [];
   private seen = 1;
 
   private constructor(person: Person, socket: Socket, live: ModelClient) {
@@ -422,18 +463,38 @@ export class Watcher implements AsyncDisposable {
     this.inFlight.push(await fetchView(this.person));
   }
 
+  /**
+   * Starts another client. Its history, or all that it fetches first, arrives after all events that
+   * come until the next check.
+   */
+  async startAnother(late: "history" | "everything"): Promise<void> {
+    await this.socket.settled();
+    const seen = this.socket.events.length;
+    const client = await ModelClient.start(this.person);
+    const fetched = await fetchView(this.person);
+    if (late === "history") await client.meet(withoutHistory(fetched));
+    this.newcomers.push({ client, fetched, seen });
+  }
+
   /** Whoever stayed, whoever was away and whoever comes anew must hold the same. */
   async check(): Promise<void> {
     await this.socket.settled();
-    while (this.seen < this.socket.events.length) {
-      const frame = this.socket.events[this.seen++];
-      if (frame) await this.live.apply(structuredClone(frame));
-    }
-    for (const reply of this.inFlight.splice(0)) this.live.meet(reply);
+    await this.applyEvents(this.live, this.seen);
+    this.seen = this.socket.events.length;
+    for (const reply of this.inFlight.splice(0)) await this.live.meet(reply);
     const fresh = comparable(await fetchView(this.person));
     expect(comparable(this.live.view())).toEqual(fresh);
+    for (const { client, fetched, seen } of this.newcomers.splice(0)) {
+      await this.applyEvents(client, seen);
+      await client.meet(fetched);
+      expect(comparable(client.view())).toEqual(fresh);
+    }
     await this.away.catchUp();
     expect(comparable(this.away.view())).toEqual(fresh);
+  }
+
+  private async applyEvents(client: ModelClient, from: number): Promise<void> {
+    for (const frame of this.socket.events.slice(from)) await client.apply(structuredClone(frame));
   }
 
   [Symbol.asyncDispose]() {
@@ -441,9 +502,18 @@ export class Watcher implements AsyncDisposable {
   }
 }
 
-/** Whoever is told of a conversation may have been removed from it before they look. */
+const withoutHistory = (view: View): View =>
+  Object.fromEntries(
+    Object.entries(view).map(([id, { conversation }]) => [
+      id,
+      { conversation, messages: [], changes: [] },
+    ]),
+  );
+
+/** What an event told of may be gone, or no longer the person's to see, before they look. */
 function goneMeanwhile(error: unknown): null {
-  if (error instanceof CallFailed && error.code === "forbidden") return null;
+  const isGone = error instanceof CallFailed && ["forbidden", "not_found"].includes(error.code);
+  if (isGone) return null;
   throw error;
 }
 
