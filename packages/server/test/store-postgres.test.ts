@@ -10,7 +10,9 @@ import { logger } from "../src/observe/log.ts";
 import { securityLog } from "../src/observe/security-log.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import { authenticator } from "../src/security/authenticate.ts";
+import { openPool, type Sessions, sessions } from "../src/store/postgres/connection.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
+import { commitOrder, writeLane } from "../src/store/postgres/lanes.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
 import { type SharedStore, Unavailable } from "../src/store/store.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
@@ -287,6 +289,52 @@ describe("the connection", () => {
     expect(await reach(`sslmode=verify-full&sslrootcert=${own.cert}`)).toBe(true);
     await expect(reach("sslmode=verify-full")).rejects.toThrow();
   });
+});
+
+test("announcements keep the order of a conversation when the answer to a COMMIT is late", async () => {
+  await using cluster = await nodes(1);
+  const { room } = await place(cluster.stores[0]);
+  const pool = openPool({ url: cluster.url, tls: false }, 3);
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let commits = 0;
+  /** Real sessions, but the first COMMIT is answered only after the second. */
+  const late = (real: Sessions): Sessions => ({
+    close: real.close,
+    use: (work) =>
+      real.use((session) =>
+        work({
+          run: async <Row>(sql: string, values?: readonly unknown[]) => {
+            const rows = await session.run<Row>(sql, values);
+            if (sql !== "COMMIT") return rows;
+            if (++commits > 1) second.resolve();
+            else {
+              first.resolve();
+              await second.promise;
+            }
+            return rows;
+          },
+        }),
+      ),
+  });
+  const announced: Announcement[] = [];
+  const lane = writeLane({
+    sessions: late(sessions(pool, 2)),
+    patientSessions: sessions(pool, 1),
+    begin: "BEGIN",
+    order: commitOrder(),
+    committed: (announcements) => announced.push(...announcements),
+  });
+  const announce = (name: string) =>
+    lane.enter(async (unit) => {
+      await unit.own(room.id);
+      unit.emit({ endedSession: name });
+    });
+  const one = announce("one");
+  await first.promise;
+  await Promise.all([one, announce("two")]);
+  expect(announced).toEqual([{ endedSession: "one" }, { endedSession: "two" }]);
+  await lane.close();
+  await pool.close();
 });
 
 describe("several nodes", () => {

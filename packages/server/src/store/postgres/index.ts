@@ -20,7 +20,7 @@ import {
 } from "./events.ts";
 import { historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
-import { type Lane, readLane, writeLane } from "./lanes.ts";
+import { commitOrder, type Lane, readLane, writeLane } from "./lanes.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
@@ -90,10 +90,12 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     statement_timeout: `${SEARCH_DEADLINE_MS}`,
   });
   const searchSessions = sessions(searchPool, SEARCH_SLOTS);
+  const order = commitOrder();
   const writing = writeLane({
     sessions: sessions(pool, SESSIONS.write),
     patientSessions: sessions(pool, SESSIONS.patient),
     begin: "BEGIN",
+    order,
     ...(options.keepsEvents && { record: recordEvents }),
     committed,
   });
@@ -101,6 +103,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     sessions: sessions(pool, SESSIONS.note),
     patientSessions: sessions(pool, SESSIONS.patientNote),
     begin: "BEGIN",
+    order,
     committed,
   });
   const on = <Result>(lane: Lane, work: (unit: Unit) => Result | Promise<Result>) =>

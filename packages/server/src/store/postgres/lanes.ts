@@ -65,6 +65,35 @@ export function readLane(sessions: Sessions): Lane {
   };
 }
 
+/** The commits under way, by what their transactions hold. */
+export interface CommitOrder {
+  /** Takes a place after all that hold one of the keys. To be called before COMMIT is sent. */
+  enter(keys: ReadonlySet<string>): { earlierLeft: Promise<unknown>; leave(): void };
+}
+
+/**
+ * Lets transactions that held the same row hand over their announcements in the order in which they
+ * had it. PostgreSQL gives up a transaction's locks before it answers the COMMIT, so the next one to
+ * hold the row, on another session, may have its answer first.
+ */
+export function commitOrder(): CommitOrder {
+  const last = new Map<string, Promise<void>>();
+  return {
+    enter(keys) {
+      const earlier = [...keys].map((key) => last.get(key));
+      const { promise: left, resolve } = Promise.withResolvers<void>();
+      for (const key of keys) last.set(key, left);
+      return {
+        earlierLeft: Promise.all(earlier),
+        leave: () => {
+          for (const key of keys) if (last.get(key) === left) last.delete(key);
+          resolve();
+        },
+      };
+    },
+  };
+}
+
 export interface WriteOptions {
   /** For one group at a time; the next begins while the last ones are being committed. */
   readonly sessions: Sessions;
@@ -72,6 +101,8 @@ export interface WriteOptions {
   readonly patientSessions: Sessions;
   /** The statement every transaction begins with. */
   readonly begin: string;
+  /** Shared by the lanes that write to one database. */
+  readonly order: CommitOrder;
   /** Stores what was announced, as the last of the transaction. */
   record?(session: Session, announcements: readonly Announcement[]): Promise<unknown>;
   committed(announcements: readonly Announcement[]): void;
@@ -137,6 +168,7 @@ export function writeLane(options: WriteOptions): Lane {
   ): Promise<void> {
     const announcements = finished.flatMap((run) => run.announcements);
     const jobs = new Map(runs.map(({ run, job }) => [run, job]));
+    const place = options.order.enter(new Set(finished.flatMap((run) => [...run.owned])));
     try {
       await options.record?.(session, announcements);
       const { command } = await session.run("COMMIT");
@@ -148,9 +180,12 @@ export function writeLane(options: WriteOptions): Lane {
         if (error instanceof Unavailable) jobs.get(run)?.reject(error);
         else queue.retry(jobs.get(run) as Job, error);
       }
+      place.leave();
       return;
     }
+    await place.earlierLeft;
     options.committed(announcements);
+    place.leave();
     for (const run of finished) jobs.get(run)?.resolve(run.result);
   }
 
