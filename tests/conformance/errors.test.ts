@@ -90,6 +90,27 @@ describe("failure", () => {
     });
   });
 
+  test("of validation says what would be right", async () => {
+    const id = Bun.randomUUIDv7();
+    const description = async (operation: string, input: object) =>
+      Reflect.get((await post(server.url, operation, input, alice.token)).body, "description");
+    expect(await description("setAgentKey", { provider: "claude", api_key: "" })).toBe(
+      "bad request: api_key must not be empty",
+    );
+    expect(await description("setAgentKey", { provider: "gpt", api_key: "x".repeat(1025) })).toBe(
+      "bad request: api_key must have at most 1024 characters",
+    );
+    expect(await description("deleteMessages", { chat_id: id, message_ids: [] })).toBe(
+      "bad request: message_ids must not be empty",
+    );
+    expect(await description("getUsers", { limit: 0 })).toBe(
+      "bad request: limit must be at least 1",
+    );
+    expect(await description("getChatHistory", { chat_id: id, after: id, around: id })).toBe(
+      "bad request: around cannot be given together with after",
+    );
+  });
+
   test("is told with a request id of its own, as success is", async () => {
     const answers = [
       await post(server.url, "getMe", {}, alice.token),

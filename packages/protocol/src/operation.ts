@@ -77,8 +77,11 @@ export function exclusive<Shape extends z.ZodRawShape>(
 ): z.ZodObject<Shape> {
   const given = (value: object) => names.filter((name) => Reflect.get(value, name) !== undefined);
   const pairs = names.flatMap((one, place) => names.slice(place + 1).map((other) => [one, other]));
-  const message = `${names.slice(0, -1).join(", ")} and ${names.at(-1)} exclude each other`;
   return object
-    .refine((value) => given(value).length < 2, { message, path: [names[0]] })
+    .superRefine((value, context) => {
+      const [first, ...others] = given(value);
+      const message = `cannot be given together with ${first}`;
+      for (const other of others) context.addIssue({ code: "custom", message, path: [other] });
+    })
     .meta({ not: { anyOf: pairs.map((required) => ({ required })) } });
 }

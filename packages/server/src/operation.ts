@@ -198,18 +198,25 @@ function describe(issue: z.core.$ZodIssue): string {
     case "invalid_value":
       return `must be ${issue.values.join(" or ")}`;
     case "too_small":
-      return issue.origin === "array"
-        ? `must have at least ${issue.minimum} items`
-        : `must be at least ${issue.minimum}`;
+      if (COUNTED.has(issue.origin) && Number(issue.minimum) === 1) return "must not be empty";
+      return `must ${amount(issue.origin, "at least", issue.minimum)}`;
     case "too_big":
-      return issue.origin === "array"
-        ? `must have at most ${issue.maximum} items`
-        : `must be at most ${issue.maximum}`;
+      return `must ${amount(issue.origin, "at most", issue.maximum)}`;
     case "invalid_key":
       return `has a name that is wrong: it ${issue.issues[0]?.message ?? "cannot be used"}`;
     default:
       return issue.message;
   }
+}
+
+const COUNTED = new Map([
+  ["array", "items"],
+  ["string", "characters"],
+]);
+
+function amount(origin: string, bound: string, value: number | bigint): string {
+  const things = COUNTED.get(origin);
+  return things ? `have ${bound} ${value} ${things}` : `be ${bound} ${value}`;
 }
 
 function article(type: string): string {
