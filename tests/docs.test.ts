@@ -80,35 +80,31 @@ test("every metric is documented, and no other", async () => {
 
 const tools = ["bash", "curl", "node", "npx"].every((tool) => Bun.which(tool) !== null);
 
-test.skipIf(!tools)(
-  "the tour in the README runs as it stands",
-  async () => {
-    await using server = await startServer();
-    const script = examples(read("README.md"), "bash").join("echo\n");
-    expect(script).toContain("http://127.0.0.1:8080");
-    const shell = Bun.spawn(
-      ["bash", "-euo", "pipefail", "-c", script.replaceAll("http://127.0.0.1:8080", server.url)],
-      {
-        cwd: ROOT,
-        env: { ...process.env, no_proxy: "127.0.0.1" },
-        stdin: "ignore",
-        stdout: "pipe",
-        stderr: "pipe",
-      },
-    );
-    const [output, errors] = await Promise.all([shell.stdout.text(), shell.stderr.text()]);
-    expect({ code: await shell.exited, errors }).toMatchObject({ code: 0 });
-    const answers = output.split("\n").filter((line) => line.startsWith("{"));
-    const frames = answers.map((line) => JSON.parse(line));
-    expect(frames.filter(({ ok }) => ok === false)).toEqual([]);
-    const [sent, history, hello, event, reply, updates, key] = frames;
-    expect(frames).toHaveLength(7);
-    expect(history.result.items).toEqual([sent.result]);
-    expect(hello.method).toBe("events.hello");
-    expect(event).toMatchObject({ params: reply.result, at: { seq: 2 } });
-    expect(updates.result.messages).toEqual([reply.result]);
-    expect(key.result.provider).toBe("claude");
-    expect(output).toContain("I am the built-in **sandbox**");
-  },
-  30_000,
-);
+test.skipIf(!tools)("the tour in the README runs as it stands", async () => {
+  await using server = await startServer();
+  const script = examples(read("README.md"), "bash").join("echo\n");
+  expect(script).toContain("http://127.0.0.1:8080");
+  const shell = Bun.spawn(
+    ["bash", "-euo", "pipefail", "-c", script.replaceAll("http://127.0.0.1:8080", server.url)],
+    {
+      cwd: ROOT,
+      env: { ...process.env, no_proxy: "127.0.0.1" },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    },
+  );
+  const [output, errors] = await Promise.all([shell.stdout.text(), shell.stderr.text()]);
+  expect({ code: await shell.exited, errors }).toMatchObject({ code: 0 });
+  const answers = output.split("\n").filter((line) => line.startsWith("{"));
+  const frames = answers.map((line) => JSON.parse(line));
+  expect(frames.filter(({ ok }) => ok === false)).toEqual([]);
+  const [sent, history, hello, event, reply, updates, key] = frames;
+  expect(frames).toHaveLength(7);
+  expect(history.result.items).toEqual([sent.result]);
+  expect(hello.method).toBe("events.hello");
+  expect(event).toMatchObject({ params: reply.result, at: { seq: 2 } });
+  expect(updates.result.messages).toEqual([reply.result]);
+  expect(key.result.provider).toBe("claude");
+  expect(output).toContain("I am the built-in **sandbox**");
+});
