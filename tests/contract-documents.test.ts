@@ -200,7 +200,7 @@ describe("AsyncAPI, as its own parser reads it,", () => {
   interface Parsed {
     diagnostics: { code: string; severity: number }[];
     servers: { host: string; protocol: string }[];
-    payloads: Record<string, object>;
+    payloads: Record<string, { properties?: object }>;
   }
   let parsed: Parsed;
   const checks = new Map<string, ValidateFunction>();
@@ -250,18 +250,24 @@ describe("AsyncAPI, as its own parser reads it,", () => {
       agent_username: `${alice.username}:claude`,
     });
     const { id } = await say(alice, chat, `@${alice.username}:claude hello`);
-    await socket.event("events.messageComplete");
+    const { params: answer } = await socket.event("events.messageComplete");
     await alice.call("addReaction", { message_id: id, emoji: "👍" });
     await alice.call("removeReaction", { message_id: id, emoji: "👍" });
     await alice.call("editMessage", { message_id: id, content: "edited" });
     await alice.call("sendChatAction", { chat_id: chat.id, action: "typing" });
     await alice.call("readChat", { chat_id: chat.id, seq: 1 });
     await alice.call("updateMe", { display_name: "Alice" });
+    await bob.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [answer.id] });
+    await socket.event("events.messageDeleted", ({ ids }) => ids.includes(answer.id));
     await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [id] });
-    await socket.event("events.messageDeleted");
+    await socket.event("events.messageDeleted", ({ ids }) => ids.includes(id));
     const seen = new Set(socket.events.map(({ method }) => method));
     expect(seen.size).toBeGreaterThan(10);
-    for (const frame of socket.events) check(frame.method, frame);
+    for (const frame of socket.events) {
+      check(frame.method, frame);
+      const declared = Object.keys(parsed.payloads[frame.method]?.properties ?? {});
+      expect(declared).toEqual(expect.arrayContaining(Object.keys(frame)));
+    }
   });
 
   test("describes calls and their replies", async () => {

@@ -72,6 +72,11 @@ export const historyId = uuid.meta({
     "Names the history that all counters belong to. It changes when the server is restored from a backup: drop what is known and fetch it anew.",
 });
 
+export const ownSeq = z.int().meta({
+  description:
+    "The caller's own counter, which goes up by one when the caller deletes messages for themselves.",
+});
+
 export const timestamp = z.string().meta({ format: "date-time" });
 
 /** A username as typed: compared in lowercase. */

@@ -1,5 +1,5 @@
 import { type EventContract, type Operation, RequestFrame } from "@parley/protocol";
-import { historyId } from "@parley/protocol/text";
+import { historyId, ownSeq } from "@parley/protocol/text";
 import manifest from "../../package.json" with { type: "json" };
 import {
   allEvents,
@@ -126,6 +126,9 @@ function eventMessages(book: SchemaBook): Record<string, object> {
       if (counting === "standing") payload.required?.push("at");
       if (name === "events.hello") {
         payload.properties = { ...payload.properties, history_id: book.output(historyId) };
+      }
+      if (name === "events.messageDeleted") {
+        payload.properties = { ...payload.properties, own_seq: book.output(ownSeq) };
       }
       const named = share(book, `${pascal(name.replace("events.", ""))}Event`, payload);
       return [name, message(name, summary, named, eventExample([name, event], book))];
