@@ -44,9 +44,51 @@ export interface CodeNode {
   children: (CodeNode | string)[];
 }
 
-/** The code as a tree, so that no HTML is ever made of it; null for a language not known. */
+/** How much is highlighted at once: the work of the grammars can grow with the square of either. */
+const PIECE_CHARACTERS = 4096;
+const LINE_CHARACTERS = 1024;
+const BUDGET_MS = 100;
+/** Deeper than code is nested, and far from what a renderer cannot take. */
+export const MAX_CODE_NESTING = 32;
+
+/**
+ * The code as a tree, so that no HTML is ever made of it; null for a language not known. Work and
+ * depth are bounded whatever the code is: what would exceed a bound is left as text.
+ */
 export function highlight(code: string, language: string): CodeNode | null {
   if (!hljs.getLanguage(language)) return null;
-  const result = hljs.highlight(code, { language, ignoreIllegals: true });
-  return (result._emitter as unknown as { root: CodeNode }).root;
+  const deadline = performance.now() + BUDGET_MS;
+  const children = piecesOf(code).flatMap((piece) => {
+    const isLeft = isLongLine(piece) || performance.now() > deadline;
+    return isLeft ? piece : highlightPiece(piece, language);
+  });
+  return { children };
 }
+
+/** Whole lines, as many as fit; a long line is a piece of its own. */
+function piecesOf(code: string): string[] {
+  const pieces: string[] = [];
+  for (const line of code.split(/(?<=\n)/)) {
+    const last = pieces.at(-1);
+    const startsPiece =
+      last === undefined ||
+      isLongLine(last) ||
+      isLongLine(line) ||
+      last.length + line.length > PIECE_CHARACTERS;
+    if (startsPiece) pieces.push(line);
+    else pieces[pieces.length - 1] = last + line;
+  }
+  return pieces;
+}
+
+const isLongLine = (piece: string) =>
+  piece.length > LINE_CHARACTERS && !piece.slice(0, -1).includes("\n");
+
+function highlightPiece(piece: string, language: string): CodeNode["children"] {
+  const result = hljs.highlight(piece, { language, ignoreIllegals: true });
+  const { root } = result._emitter as unknown as { root: CodeNode };
+  return nesting(root) > MAX_CODE_NESTING ? [piece] : root.children;
+}
+
+const nesting = (node: CodeNode | string): number =>
+  typeof node === "string" ? 0 : 1 + Math.max(0, ...node.children.map(nesting));
