@@ -183,3 +183,15 @@ test("what fits best stands first, commands among the rest", async () => {
   await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
   expect(visit.problems()).toEqual([]);
 });
+
+test("choices far down a page are reached by Tab without the page moving out of the window", async () => {
+  await using visit = await house().visit(await house().person("ada"), { path: "/agents" });
+  const { page } = visit;
+  await page.getByText("Limits", { exact: true }).last().click();
+  await tabTo(page, "Everyone in the conversation");
+  expect(await page.evaluate(() => document.documentElement.scrollTop)).toBe(0);
+  const choice = page.getByText("Only me", { exact: true }).last();
+  const box = await choice.boundingBox();
+  expect(box?.y).toBeGreaterThan(0);
+  expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(800);
+});

@@ -14,7 +14,7 @@ export function Page({
   children: ReactNode;
 }) {
   return (
-    <main className="h-full overflow-y-auto bg-canvas">
+    <main className="relative h-full overflow-y-auto bg-canvas">
       <div className="mx-auto flex max-w-3xl flex-col gap-6 px-4 py-4 md:px-8 md:py-10">
         <header className="flex items-start gap-1">
           <div className="-ml-2 md:hidden">

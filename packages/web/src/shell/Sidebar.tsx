@@ -72,7 +72,7 @@ function ChatList({ open, onNewChat }: ChatListProps) {
   return (
     <nav
       aria-label="Conversation list"
-      className="flex min-h-0 flex-1 flex-col gap-px overflow-y-auto px-2 pt-1 pb-2"
+      className="relative flex min-h-0 flex-1 flex-col gap-px overflow-y-auto px-2 pt-1 pb-2"
       onScroll={(event) => scrolled(event.currentTarget)}
       onKeyDown={moveInList}
     >

@@ -14,7 +14,8 @@ export function Choice<Value extends string>(props: ChoiceProps<Value>) {
   const name = useId();
   const hint = options.find((option) => option.value === value)?.hint;
   return (
-    <fieldset className="min-w-0" disabled={disabled}>
+    // The hidden fields stay within it: elsewhere the focus would scroll the window to them.
+    <fieldset className="relative min-w-0" disabled={disabled}>
       <legend className="sr-only">{label}</legend>
       <div className="flex gap-0.5 rounded-md bg-sunken p-0.5">
         {options.map((option) => (
