@@ -195,3 +195,26 @@ test("choices far down a page are reached by Tab without the page moving out of 
   expect(box?.y).toBeGreaterThan(0);
   expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(800);
 });
+
+test("Enter among people takes who was typed, however fast, and never leaves anybody out", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  await using visit = await house().visit(ada);
+  const { page } = visit;
+  await page.getByRole("button", { name: "New conversation" }).first().click();
+  const dialog = page.getByRole("dialog", { name: "New conversation" });
+  const field = dialog.getByRole("combobox");
+  await field.fill(bob.username);
+  await field.press("Enter");
+  await dialog.getByRole("button", { name: `Remove ${bob.username} (@${bob.username})` }).waitFor();
+  expect(await dialog.getByRole("button", { name: /^Remove/ }).count()).toBe(1);
+
+  await field.fill("nobody at all");
+  await dialog.getByText("Nobody is called").waitFor();
+  await field.press("Enter");
+  expect(await dialog.isVisible()).toBe(true);
+
+  await field.fill("");
+  await dialog.getByRole("option").first().waitFor();
+  await field.press("Enter");
+  await page.getByRole("heading", { name: bob.username, level: 1 }).waitFor();
+});

@@ -20,6 +20,8 @@ interface PickerProps {
 }
 
 interface FoundPeople {
+  /** What they were looked for by. */
+  query: string;
   /** Null until there is an answer. */
   found: Account[] | null;
   /** Why nobody could be found. */
@@ -29,16 +31,16 @@ interface FoundPeople {
 export function useFoundPeople(query: string): FoundPeople {
   const client = useClient();
   const connection = useConnection();
-  const [people, setPeople] = useState<FoundPeople>({ found: null, problem: null });
+  const [people, setPeople] = useState<FoundPeople>({ query, found: null, problem: null });
   useEffect(() => {
     if (connection !== "up") {
-      return setPeople({ found: [], problem: connectionWords[connection] });
+      return setPeople({ query, found: [], problem: connectionWords[connection] });
     }
     let left = false;
     const timer = setTimeout(() => {
       client.getUsers({ query: query.trim().replace(/^@/, ""), limit: 30 }).then(
-        ({ items }) => !left && setPeople({ found: items, problem: null }),
-        (error: unknown) => !left && setPeople({ found: [], problem: wordsFor(error) }),
+        ({ items }) => !left && setPeople({ query, found: items, problem: null }),
+        (error: unknown) => !left && setPeople({ query, found: [], problem: wordsFor(error) }),
       );
     }, 120);
     return () => {
@@ -49,29 +51,48 @@ export function useFoundPeople(query: string): FoundPeople {
   return people;
 }
 
-/** Finds people by name and collects them; arrows move, Enter takes, Backspace gives back. */
+/**
+ * Finds people by name and collects them; arrows move, Enter takes, Backspace gives back. With
+ * somebody chosen and nothing typed, Enter is left to the form.
+ */
 export function PeoplePicker({ chosen, onChange, without = [], agents = true }: PickerProps) {
   const me = useSelf();
   const id = useId();
   const [query, setQuery] = useState("");
-  const [at, setAt] = useState(0);
-  const { found, problem } = useFoundPeople(query);
+  /** Null until the arrows have moved. */
+  const [moved, setMoved] = useState<number | null>(null);
+  /** Enter was pressed before those who are called so were known. */
+  const [entered, setEntered] = useState(false);
+  const { query: answered, found, problem } = useFoundPeople(query);
   const taken = new Set([me.username, ...without, ...chosen.map(({ username }) => username)]);
   const offered = (found ?? []).filter(
     ({ username, kind }) => !taken.has(username) && (agents || kind === "human"),
   );
   const twins = deceptiveNames([me, ...chosen, ...(found ?? [])]);
-  const active = offered[Math.min(at, offered.length - 1)];
+  const known = found !== null && answered === query;
+  const done = query === "" && chosen.length > 0;
+  const at = moved ?? (done ? -1 : 0);
+  const active = known ? offered[Math.min(at, offered.length - 1)] : undefined;
 
+  const type = (text: string) => {
+    setQuery(text);
+    setMoved(null);
+    setEntered(false);
+  };
   const take = (account: Account) => {
     onChange([...chosen, account]);
-    setQuery("");
-    setAt(0);
+    type("");
   };
+  useEffect(() => {
+    if (!entered || !known) return;
+    if (active) take(active);
+    else setEntered(false);
+  });
   const pressed = (event: KeyboardEvent<HTMLInputElement>) => {
-    if (event.key === "ArrowDown") setAt(Math.min(at + 1, offered.length - 1));
-    else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
+    if (event.key === "ArrowDown") setMoved(Math.min(at + 1, offered.length - 1));
+    else if (event.key === "ArrowUp") setMoved(Math.max(at - 1, 0));
     else if (event.key === "Enter" && active) take(active);
+    else if (event.key === "Enter" && !done) setEntered(true);
     else if (event.key === "Backspace" && query === "") onChange(chosen.slice(0, -1));
     else return;
     if (event.key !== "Backspace") event.preventDefault();
@@ -100,10 +121,7 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
           autoComplete="off"
           placeholder={chosen.length > 0 ? "" : "Name or username"}
           value={query}
-          onChange={(event) => {
-            setQuery(event.target.value);
-            setAt(0);
-          }}
+          onChange={(event) => type(event.target.value)}
           onKeyDown={pressed}
           className="h-7 min-w-24 flex-1 bg-transparent px-1.5 text-base outline-none pointer-coarse:text-[1rem]"
         />
@@ -124,7 +142,7 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
           />
         ))}
       </div>
-      {found && offered.length === 0 && (
+      {known && offered.length === 0 && (
         <p
           role="status"
           className="-mt-24 flex h-24 items-center justify-center text-sm text-ink-3"
