@@ -26,6 +26,12 @@ const say = (who: Person, chat: { id: string }, content: string) =>
 
 const toolbars = (page: Page) => page.getByRole("toolbar", { name: "Message actions" });
 
+async function boxOf(locator: Locator) {
+  const box = await locator.boundingBox();
+  if (!box) throw new Error("it is not in sight");
+  return box;
+}
+
 describe("toolbars of messages", () => {
   test("there is only one, wherever the pointer and the focus are", async () => {
     const { ada, bob, chat, path } = await withBob();
@@ -47,6 +53,38 @@ describe("toolbars of messages", () => {
     await message(page, "Alpha").hover({ force: true });
     expect(await toolbars(page).count()).toBe(1);
     expect(visit.problems()).toEqual([]);
+  });
+
+  test("beside the details it leaves the name of whoever wrote in sight", async () => {
+    const { ada, bob, chat, path } = await withBob();
+    await say(bob, chat, "Short");
+    await using visit = await house().visit(ada, { path });
+    const { page } = visit;
+    await page.getByRole("button", { name: "Members and agents" }).click();
+    await page.getByRole("button", { name: "Close details" }).waitFor();
+    await message(page, "Short").hover();
+    await message(page, "Short").getByRole("button", { name: "Reply" }).waitFor();
+    const bar = await boxOf(toolbars(page));
+    const name = await boxOf(message(page, "Short").getByText(bob.username, { exact: true }));
+    const covered = bar.x < name.x + name.width && bar.y < name.y + name.height;
+    expect(covered && bar.x + bar.width > name.x && bar.y + bar.height > name.y).toBe(false);
+    expect(bar.x + bar.width).toBeLessThanOrEqual(1280 - 336);
+  });
+
+  test("its menu shows every command whole", async () => {
+    const { ada, path } = await withBob();
+    await using visit = await house().visit(ada, { path });
+    const { page } = visit;
+    await write(page, "Mine");
+    await message(page, "Mine").hover();
+    await message(page, "Mine").getByRole("button", { name: "More" }).click();
+    const rows = page.getByRole("menuitem");
+    await rows.last().waitFor();
+    for (const row of await rows.all()) {
+      const [inside, height] = await row.evaluate((one) => [one.scrollHeight, one.clientHeight]);
+      expect(height).toBe(36);
+      expect(inside).toBe(36);
+    }
   });
 
   test("that of the latest answer makes room for another", async () => {

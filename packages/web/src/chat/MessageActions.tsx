@@ -10,6 +10,8 @@ import { type Command, useCommands } from "./commands.ts";
 interface ActionsProps {
   message: LocalMessage;
   mine: boolean;
+  /** It stands below the name of whoever wrote it. */
+  first: boolean;
   /** It is the latest answer: what can be done with it is always in sight. */
   pinned: boolean;
 }
@@ -18,11 +20,11 @@ interface ActionsProps {
  * What can be done with a message. It shows for the one message that is pointed at or has the focus
  * (see `useActiveMessage`); until then Tab passes it by. On touch screens there is a sheet instead.
  */
-export function MessageActions({ message, mine, pinned }: ActionsProps) {
-  return message.delivery === "sent" && <Toolbar message={message} mine={mine} pinned={pinned} />;
+export function MessageActions(props: ActionsProps) {
+  return props.message.delivery === "sent" && <Toolbar {...props} />;
 }
 
-function Toolbar({ message, mine, pinned }: ActionsProps) {
+function Toolbar({ message, mine, first, pinned }: ActionsProps) {
   const client = useClient();
   const emoji = useRef<HTMLButtonElement>(null);
   const [picking, setPicking] = useState(false);
@@ -36,7 +38,7 @@ function Toolbar({ message, mine, pinned }: ActionsProps) {
       role="toolbar"
       aria-label="Message actions"
       data-pinned={pinned || undefined}
-      className={`absolute z-10 flex rounded-md pointer-coarse:hidden [&_button]:size-7 ${look} ${place(mine, message)}`}
+      className={`absolute z-10 flex rounded-md pointer-coarse:hidden [&>button]:size-7 ${look} ${place(mine, first, message)}`}
     >
       <IconButton
         ref={emoji}
@@ -69,11 +71,12 @@ function Toolbar({ message, mine, pinned }: ActionsProps) {
 const quick = ["Stop", "Reply"];
 
 /**
- * At the end of an agent's message, which may be long; beside a person's where there is room, and
- * above it otherwise.
+ * At the end of an agent's message, which may be long; beside a person's where there is room.
+ * Otherwise above it: for one's own at the bubble, for others' at the end of the row, where it
+ * leaves their name in sight.
  */
-function place(mine: boolean, { sender }: LocalMessage): string {
+function place(mine: boolean, first: boolean, { sender }: LocalMessage): string {
   if (sender.kind === "agent") return "top-full -left-1.5";
   if (mine) return "-top-7 right-0 @3xl:top-0 @3xl:right-full @3xl:mr-2";
-  return "-top-7 left-0 @3xl:top-0 @3xl:left-full @3xl:ml-2";
+  return `${first ? "top-1" : "-top-3"} right-0 @3xl:top-0 @3xl:right-auto @3xl:left-full @3xl:ml-2`;
 }

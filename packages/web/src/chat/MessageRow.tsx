@@ -55,7 +55,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
   const mine = message.sender.username === me.username;
   const agent = message.sender.kind === "agent";
   const pinned = latest && agent && message.finalized_at !== null;
-  const actions = <MessageActions message={message} mine={mine} pinned={pinned} />;
+  const actions = <MessageActions message={message} mine={mine} first={first} pinned={pinned} />;
   return (
     <div className="mx-auto max-w-208 px-3 md:px-4">
       {day && <DaySeparator label={day} />}
@@ -77,10 +77,12 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
           </div>
         )}
         <div
-          className={`relative flex min-w-0 flex-col gap-1 ${mine ? "max-w-[85%] items-end" : agent ? "flex-1" : "max-w-[85%] items-start"}`}
+          className={`flex min-w-0 flex-col gap-1 ${mine ? "max-w-[85%] items-end" : agent ? "relative flex-1" : "max-w-[85%] items-start"}`}
         >
           {first && !mine && <Byline message={message} />}
-          <div className={`relative max-w-full min-w-0 ${agent ? "w-full" : ""}`}>
+          <div
+            className={`max-w-full min-w-0 ${mine ? "relative" : agent ? "w-full" : "@3xl:relative"}`}
+          >
             <div className={isEmojiAlone(message) ? "text-2xl" : bubble(mine, agent)}>
               {message.action ? (
                 <ActionNote action={message.action} messageId={message.reply_to_id} />

@@ -74,7 +74,7 @@ function MenuRow({ icon, label, danger, onSelect }: MenuItem & { role: "menuitem
       role="menuitem"
       tabIndex={-1}
       onClick={onSelect}
-      className={`flex h-9 w-full min-w-44 items-center gap-2.5 rounded-md px-2.5 text-left text-base hover:bg-hover focus:bg-hover focus-visible:outline-offset-[-2px] ${danger ? "text-danger" : ""}`}
+      className={`flex h-9 w-full min-w-44 items-center gap-2.5 rounded-md px-2.5 text-left text-base whitespace-nowrap hover:bg-hover focus:bg-hover focus-visible:outline-offset-[-2px] ${danger ? "text-danger" : ""}`}
     >
       <Icon name={icon} size={16} />
       {label}
