@@ -14,7 +14,7 @@ export function ChatHeader({ details, onDetails }: HeaderProps) {
   const { chat } = useTools();
   const me = useSelf();
   return (
-    <header className="flex min-h-15 shrink-0 items-center gap-2 border-b border-line bg-surface px-2 md:px-4">
+    <header className="flex min-h-15 shrink-0 items-center gap-2 border-b border-line bg-surface px-2 py-2 md:px-4">
       <div className="md:hidden">
         <IconButton icon="back" label="Back to conversations" onClick={() => navigate("/")} />
       </div>
