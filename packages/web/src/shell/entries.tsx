@@ -207,12 +207,9 @@ function Line({ icon, title, account, place, note, aside }: LineProps) {
     <>
       {icon}
       <span className="min-w-0 flex-1">
-        <span className="flex flex-wrap items-baseline gap-x-1.5 text-base font-medium">
-          <span className="min-w-0 break-words">
-            {title ?? (account && nameOf(account))}
-            {place && <span className="font-normal text-ink-3"> in {place}</span>}
-          </span>
-          {account && <OwnerChip account={account} />}
+        <span className="block text-base font-medium break-words">
+          {title ?? (account && nameOf(account))} {account && <OwnerChip account={account} />}
+          {place && <span className="font-normal text-ink-3"> in {place}</span>}
         </span>
         {note && <span className="line-clamp-2 text-sm break-words text-ink-3">{note}</span>}
       </span>
