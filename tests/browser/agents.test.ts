@@ -167,6 +167,18 @@ test("a failed turn says what to do, where it happened", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
+test("a turn that can be tried again says so once", async () => {
+  const ada = await house().person("ada");
+  await giveSandboxKey(ada);
+  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  const { page } = visit;
+  await write(page, "fail midway");
+  const answer = page.getByRole("article").last();
+  await answer.getByRole("button", { name: "Try again" }).waitFor();
+  expect((await answer.innerText()).match(/Try again/g)).toHaveLength(1);
+});
+
 test("one press leads from an agent without a key to its answer", async () => {
   const ada = await house().person("ada");
   const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });

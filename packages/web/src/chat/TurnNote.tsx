@@ -70,10 +70,13 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
         </>
       }
     >
-      {turn.error?.message}
+      {may ? turn.error?.message.replace(TRY_AGAIN, "") : turn.error?.message}
     </Problem>
   );
 }
+
+/** The button says it. */
+const TRY_AGAIN = / Try again[^.]*\.$/;
 
 /** The words stand still because none arrive, not because the agent thinks. */
 const Interrupted = ({ connection }: { connection: "offline" | "unreachable" }) => (
