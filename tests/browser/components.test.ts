@@ -60,6 +60,7 @@ test("everybody sees who used a component, also after a reload, and using it aga
   await message(first.page, `${bob.username} pressed «Buy 10 AAPL»`).waitFor();
   await first.page.reload();
   await outcome(first.page, bob.username).click();
+  expect(await card(first.page).getByText(`· ${bob.username} ·`).count()).toBe(1);
 
   const pressed = card(first.page).getByRole("button", { name: "Buy 10 AAPL", exact: true });
   await pressed.click();

@@ -120,7 +120,7 @@ export function Collapsible({ label, title, uses, labels, children }: Collapsibl
           className={`flex flex-col gap-3 px-4 py-3 ${used ? "border-t border-line" : ""}`}
         >
           {children}
-          {used && <UseList uses={uses} labels={labels} />}
+          {uses.length > 1 && <UseList uses={uses} labels={labels} />}
         </div>
       )}
     </section>
