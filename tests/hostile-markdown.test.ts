@@ -5,11 +5,6 @@ import {
   parseMarkup,
   plainText,
 } from "../packages/protocol/src/markup.ts";
-import {
-  type CodeNode,
-  highlight,
-  MAX_CODE_NESTING,
-} from "../packages/web/src/markdown/highlight.ts";
 import { MAX_NESTING, MAX_NODES, parseMarkdown } from "../packages/web/src/markdown/parse.ts";
 import { settle } from "../packages/web/src/markdown/settle.ts";
 import { hostileMarkdown } from "./support/hostile-markdown.ts";
@@ -86,42 +81,6 @@ describe("a hostile message is parsed to a bounded tree", () => {
       expect(depth).toBeLessThanOrEqual(2 * MAX_NESTING + 2);
       expect(nodes).toBeLessThanOrEqual(MAX_NODES);
     }
-  });
-});
-
-const textOf = (node: CodeNode | string): string =>
-  typeof node === "string" ? node : node.children.map(textOf).join("");
-
-describe("hostile code is highlighted within bounds, and shown whole", () => {
-  const CODE_CHARACTERS = 32_000;
-
-  test.each([
-    ["one long word", "java", "a"],
-    ["words as long as a line may be", "java", `${"a".repeat(1000)}\n`],
-    ["links that do not end", "markdown", "["],
-    ["empty lines", "javascript", "\n"],
-    ["nested templates on one line", "javascript", "`$" + "{"],
-    ["nested templates", "javascript", "`$" + "{\n"],
-    ["nested comments", "rust", "/*\n"],
-    ["nested expansions", "bash", "$" + "{\n"],
-  ])("%s", (name, language, unit) => {
-    const code = unit.repeat(CODE_CHARACTERS / unit.length);
-    const [tree, time] = timed(() => highlight(code, language));
-    report.push(`${name.padEnd(32)} highlighted ${time}`);
-    expect(measure(tree).depth).toBeLessThanOrEqual(MAX_CODE_NESTING + 1);
-    expect(tree && textOf(tree)).toBe(code);
-  });
-
-  test("a line that is too long is left as text, and the others are highlighted", () => {
-    const long = `${"a".repeat(CODE_CHARACTERS)}\n`;
-    const children = highlight(`return 1;\n${long}return 2;\n`, "java")?.children ?? [];
-    expect(children).toContain(long);
-    expect(children.filter((child) => typeof child !== "string").map(textOf)).toEqual([
-      "return",
-      "1",
-      "return",
-      "2",
-    ]);
   });
 });
 
