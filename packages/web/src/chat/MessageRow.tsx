@@ -65,7 +65,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
         {...touch}
         tabIndex={tabbable ? 0 : -1}
         aria-label={`${speaker(message.sender)}, ${clockTime(message.created_at)}`}
-        className={`group relative flex touch-pan-y gap-3 rounded-md pointer-coarse:select-none focus-visible:outline-offset-2 ${space(first, agent)} ${mine ? "flex-row-reverse" : ""} ${flash ? "animate-flash motion-reduce:bg-sunken" : ""}`}
+        className={`group relative flex touch-pan-y gap-3 rounded-md pointer-coarse:select-none focus-visible:outline-offset-2 ${space(first, agent)} ${mine ? "flex-row-reverse" : ""} ${pinned && changesAfter.length > 0 ? "pb-4" : ""} ${flash ? "animate-flash motion-reduce:bg-sunken" : ""}`}
       >
         {!mine && (
           <div className="w-8 shrink-0 max-sm:w-7">
