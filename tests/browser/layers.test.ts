@@ -40,6 +40,29 @@ test("a dialog gives the focus to its first field, or to its safe answer", async
   expect(visit.problems()).toEqual([]);
 });
 
+test("a message is deleted for oneself only after one was asked", async () => {
+  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  const chat = await groupOf(ada, bob);
+  await bob.call("sendMessage", { chat_id: chat.id, content: "Keep me" });
+  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  const { page } = visit;
+  const asked = page.getByRole("dialog", { name: "Delete for me?" });
+  const choose = async () => {
+    await message(page, "Keep me").hover();
+    await message(page, "Keep me").getByRole("button", { name: "More" }).click();
+    await page.getByRole("menuitem", { name: "Delete for me" }).click();
+    await asked.waitFor();
+  };
+  await choose();
+  expect(await focusedLabel(page)).toBe("Keep");
+  await page.keyboard.press("Enter");
+  await asked.waitFor({ state: "detached" });
+  await choose();
+  await asked.getByRole("button", { name: "Delete" }).click();
+  await message(page, "Keep me").waitFor({ state: "detached" });
+  expect(visit.problems()).toEqual([]);
+});
+
 test("back on a phone closes what is on top, one layer at a time, and only then leaves the page", async () => {
   const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
   const chat = await groupOf(ada, bob);

@@ -7,7 +7,7 @@ import { Button } from "../ui/Button.tsx";
 import { ChatHeader } from "./ChatHeader.tsx";
 import { ChatSkeleton } from "./ChatSkeleton.tsx";
 import { Composer, type ComposerHandle, type Writing } from "./Composer.tsx";
-import { ChatContext } from "./context.ts";
+import { ChatContext, type Deletion } from "./context.ts";
 import { DeleteMessage } from "./DeleteMessage.tsx";
 import { Details } from "./Details.tsx";
 import { loadedMessage } from "./loaded.ts";
@@ -33,7 +33,7 @@ export function ChatView({ route }: ChatViewProps) {
   const [acting, setActing] = useState<LocalMessage | null>(null);
   const [reactors, setReactors] = useState<string | null>(null);
   const [receipt, setReceipt] = useState<string | null>(null);
-  const [doomed, setDoomed] = useState<string | null>(null);
+  const [doomed, setDoomed] = useState<Deletion | null>(null);
 
   useEffect(() => {
     setProblem(null);
@@ -93,7 +93,7 @@ export function ChatView({ route }: ChatViewProps) {
       {acting && <MessageSheet message={acting} onClose={() => setActing(null)} />}
       {reactors && <Reactors messageId={reactors} onClose={() => setReactors(null)} />}
       {receipt && <Receipt messageId={receipt} onClose={() => setReceipt(null)} />}
-      {doomed && <DeleteMessage messageId={doomed} onClose={() => setDoomed(null)} />}
+      {doomed && <DeleteMessage {...doomed} onClose={() => setDoomed(null)} />}
     </ChatContext>
   );
 }

@@ -49,13 +49,13 @@ export function useCommands(message: LocalMessage): Command[] {
     {
       icon: "hide",
       label: "Delete for me",
-      onSelect: () => void client.model.remove(chat.id, [id], "me").catch(complain),
+      onSelect: () => onDelete({ messageId: id, scope: "me" }),
     },
     (ours || chat.admin === me.username) && {
       icon: "trash",
       label: "Delete for everyone",
       danger: true,
-      onSelect: () => onDelete(id),
+      onSelect: () => onDelete({ messageId: id, scope: "everyone" }),
     },
   ];
   return offered.filter((command) => command !== false);

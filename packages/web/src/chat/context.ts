@@ -1,6 +1,11 @@
 import type { LocalChat, LocalMessage } from "@parley/client";
 import { createContext, use } from "react";
 
+export interface Deletion {
+  messageId: string;
+  scope: "me" | "everyone";
+}
+
 /** What the parts of a conversation share. */
 export interface ChatTools {
   chat: LocalChat;
@@ -17,8 +22,8 @@ export interface ChatTools {
   /** Shows who reacted to a message. */
   onReactors: (messageId: string) => void;
   onReceipt: (messageId: string) => void;
-  /** Asks first, then deletes it for everyone. */
-  onDelete: (messageId: string) => void;
+  /** Asks first, then deletes it for oneself or for everyone. */
+  onDelete: (deletion: Deletion) => void;
 }
 
 export const ChatContext = createContext<ChatTools | null>(null);
