@@ -1,4 +1,4 @@
-import type { Account, EventFrame, SocketReply } from "@parley/protocol";
+import type { Account, ErrorParameters, EventFrame, SocketReply } from "@parley/protocol";
 import { callError } from "./errors.ts";
 import type { WebSocketClass } from "./types.ts";
 
@@ -84,7 +84,7 @@ export function openSocket(options: SocketOptions): Socket {
       call.resolve(reply.result);
     } else {
       const { code, message, parameters } = reply.error;
-      call.reject(callError(code, message, parameters));
+      call.reject(callError(code, message, withInputNames(parameters)));
     }
   }
 
@@ -138,4 +138,11 @@ function asSocketParams(input: object): object {
   if (!("chat_id" in input)) return input;
   const { chat_id, ...rest } = input;
   return { ...rest, conversation_id: chat_id };
+}
+
+/** Callers know the field by the name that they gave it. */
+function withInputNames(parameters?: ErrorParameters): ErrorParameters | undefined {
+  const { conversation_id, ...fields } = parameters?.fields ?? {};
+  if (conversation_id === undefined) return parameters;
+  return { ...parameters, fields: { ...fields, chat_id: conversation_id } };
 }
