@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { searchWords, snippet } from "../src/rules/search.ts";
+import { searchParts, searchWords, snippet, spaced } from "../src/rules/search.ts";
 
 describe("the words of a query", () => {
   const table: Record<string, [query: string, words: string[]]> = {
@@ -21,6 +21,28 @@ describe("the words of a query", () => {
 
   test("a query of any length has sixteen words at most", () => {
     expect(searchWords("w ".repeat(100))).toHaveLength(16);
+  });
+});
+
+describe("scripts without spaces", () => {
+  test("are indexed as pairs of neighbours, and the last letter", () => {
+    expect(spaced("今日は東京").trim()).toBe("今日 日は は東 東京 京");
+    expect(spaced("an iPhoneを買う、2台").replace(/ +/g, " ")).toBe(
+      "an iPhone を買 買う う 、2 台 ",
+    );
+    expect(spaced("plain text, привет, 안녕")).toBe("plain text, привет, 안녕");
+  });
+
+  test("are looked for as the pairs of a word, or as the beginning of one", () => {
+    expect(searchParts("東京都")).toEqual({ parts: ["東京", "京都"], open: false });
+    expect(searchParts("京")).toEqual({ parts: ["京"], open: true });
+    expect(searchParts("iphoneを買う")).toEqual({ parts: ["iphone", "を買", "買う"], open: false });
+    expect(searchParts("café")).toEqual({ parts: ["café"], open: false });
+  });
+
+  test("are shown with what was found marked, and nothing else", () => {
+    expect(snippet("今日は東京で会議があります", ["東京"])).toBe("今日は**東京**で会議があります");
+    expect(snippet(`${"前".repeat(300)}東京${"後".repeat(300)}`, ["東京"])).toContain("**東京**");
   });
 });
 

@@ -168,7 +168,15 @@ export const searchMessages = operation({
   socket: "messages.search",
   summary: "Searches the text of the caller's conversations, newest first.",
   rate: "searches",
-  input: z.object({ query: text(1, 256), chat_id: uuid.optional(), cursor, limit }),
+  input: z.object({
+    query: text(1, 256).meta({
+      description:
+        "Words that all have to occur; the last may be the beginning of one. In scripts without spaces any part of a text is found.",
+    }),
+    chat_id: uuid.optional(),
+    cursor,
+    limit,
+  }),
   output: page(
     z.object({
       message: Message,

@@ -1,4 +1,4 @@
-import { foldedWords } from "../../rules/search.ts";
+import { foldedWords, searchParts, spaced } from "../../rules/search.ts";
 import type { SearchHit, SearchQuery } from "../store.ts";
 import type { Session } from "./connection.ts";
 import type { Unit } from "./unit.ts";
@@ -18,7 +18,7 @@ const MOST_LENGTH = 300_000;
 export function searchVector(conversationId: number, content: string): string {
   const words = new Set<string>();
   let length = 0;
-  for (const word of foldedWords(content)) {
+  for (const word of foldedWords(spaced(content))) {
     const short = shortened(word);
     if (words.has(short)) continue;
     length += short.length;
@@ -72,15 +72,26 @@ const FIND = `SELECT seen.uuid, found.id AS position
   ORDER BY found.id DESC LIMIT $5`;
 
 export async function search(connection: Session, query: SearchQuery): Promise<SearchHit[]> {
-  const words = query.words.flatMap(foldedWords).map(shortened);
+  const words = query.words.flatMap(foldedWords);
   if (words.length === 0) return [];
   return connection.run<SearchHit>(FIND, [
     query.viewerId,
-    `${words.map(quoted).join(" & ")}:*`,
+    words.map((word, place) => condition(word, place === words.length - 1)).join(" & "),
     query.conversationId ?? null,
     query.before ?? Number.MAX_SAFE_INTEGER,
     query.limit,
   ]);
+}
+
+/** A word as it is, as messages of earlier versions have it, or what it consists of. */
+function condition(word: string, isLast: boolean): string {
+  const { parts, open } = searchParts(word);
+  const lexemes = parts.map((part) => quoted(shortened(part)));
+  const ending = isLast || open ? ":*" : "";
+  const whole = `${quoted(shortened(word))}${isLast ? ":*" : ""}`;
+  return parts[0] === word
+    ? `${lexemes[0]}${ending}`
+    : `(${whole} | (${lexemes.join(" & ")}${ending}))`;
 }
 
 /** Never ends between the halves of a surrogate pair. */

@@ -1,9 +1,10 @@
 import { Database } from "bun:sqlite";
 import { rmSync } from "node:fs";
+import { searchParts, spaced } from "../../rules/search.ts";
 import type { SearchHit, SearchQuery } from "../store.ts";
 import { keepPrivate } from "./private-file.ts";
 
-const VERSION = 3;
+const VERSION = 4;
 
 /** Writes the index. One thread owns it. */
 export interface SearchIndexer {
@@ -42,11 +43,12 @@ export function openIndexer(path: string, messages: Database): SearchIndexer {
      FROM search_changes s JOIN messages m ON m.id = s.message_id WHERE s.id > ? ORDER BY s.id LIMIT ?`,
   );
 
+  const enter = (row: Row) => add.run(row.id, `c${row.conversation_id}`, spaced(row.content));
   const indexSome = index.transaction((most: number): boolean => {
     const from = place.get() ?? { message_id: 0, change_id: 0 };
     const fresh = created.all(from.message_id, most);
     for (const row of fresh) {
-      if (row.deleted_at === null) add.run(row.id, `c${row.conversation_id}`, row.content);
+      if (row.deleted_at === null) enter(row);
     }
     const upTo = fresh.at(-1)?.id ?? from.message_id;
     const edits = changed.all(from.change_id, most);
@@ -54,7 +56,7 @@ export function openIndexer(path: string, messages: Database): SearchIndexer {
       // One that is not indexed yet will be read as it then is.
       if (row.id > upTo) continue;
       drop.run(row.id);
-      if (row.deleted_at === null) add.run(row.id, `c${row.conversation_id}`, row.content);
+      if (row.deleted_at === null) enter(row);
     }
     const newest = fresh.at(-1)?.uuid ?? null;
     move.run(upTo, edits.at(-1)?.change_id ?? from.change_id, newest);
@@ -112,9 +114,13 @@ interface Row {
 }
 
 function matchExpression(words: readonly string[], scope: readonly number[]): string {
-  const quoted = words.map((word) => `"${word.replaceAll('"', '""')}"`);
+  const phrases = words.map((word, place) => {
+    const { parts, open } = searchParts(word);
+    const phrase = parts.join(" ").replaceAll('"', '""');
+    return `"${phrase}"${open || place === words.length - 1 ? "*" : ""}`;
+  });
   const chats = scope.map((id) => `c${id}`).join(" OR ");
-  return `(chat : (${chats})) AND content : (${quoted.join(" AND ")}*)`;
+  return `(chat : (${chats})) AND content : (${phrases.join(" AND ")})`;
 }
 
 function openIndex(file: string, messages: Database): Database {

@@ -36,13 +36,44 @@ export function search(check: Check) {
 
   check("case and accents do not matter, in any alphabet", async (world) => {
     const { bob, write } = await library(world);
-    await write("Un CAFÉ crème", "cafe\u0301 noir", "Привет, МИР", "東京 tower", "Ähre");
+    await write(
+      "Un CAFÉ crème",
+      "cafe\u0301 noir",
+      "Привет, МИР",
+      "東京 tower",
+      "Ähre",
+      "Йод",
+      "안녕하세요",
+    );
     expect(await world.find(bob, ["cafe"])).toEqual(["cafe\u0301 noir", "Un CAFÉ crème"]);
     expect(await world.find(bob, ["café"])).toEqual(["cafe\u0301 noir", "Un CAFÉ crème"]);
     expect(await world.find(bob, ["creme"])).toEqual(["Un CAFÉ crème"]);
     expect(await world.find(bob, ["привет", "мир"])).toEqual(["Привет, МИР"]);
     expect(await world.find(bob, ["東京"])).toEqual(["東京 tower"]);
     expect(await world.find(bob, ["ahre"])).toEqual(["Ähre"]);
+    expect(await world.find(bob, ["йод"])).toEqual(["Йод"]);
+    expect(await world.find(bob, ["안녕"])).toEqual(["안녕하세요"]);
+  });
+
+  check("any part of a text in a script without spaces is found", async (world) => {
+    const { bob, write } = await library(world);
+    const [japanese, chinese, thai, mixed] = [
+      "今日は東京で会議があります。",
+      "我们明天去北京开会",
+      "ฉันรักภาษาไทย",
+      "iPhoneを買う",
+    ];
+    await write(japanese, chinese, thai, mixed);
+    for (const part of ["今日", "東京", "東京で会議", "会", "ます"]) {
+      expect(await world.find(bob, [part])).toContain(japanese);
+    }
+    expect(await world.find(bob, ["東京", "会議"])).toEqual([japanese]);
+    expect(await world.find(bob, ["会", "北京"])).toEqual([chinese]);
+    expect(await world.find(bob, ["京開"])).toEqual([]);
+    expect(await world.find(bob, ["ภาษา"])).toEqual([thai]);
+    expect(await world.find(bob, ["買う"])).toEqual([mixed]);
+    expect(await world.find(bob, ["iphone", "買う"])).toEqual([mixed]);
+    expect(await world.find(bob, ["iphoneを"])).toEqual([mixed]);
   });
 
   check("it looks into one's own conversations only, or into one of them", async (world) => {
