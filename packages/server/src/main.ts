@@ -308,22 +308,23 @@ const urlOf = (host: string, port: number | undefined) =>
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
+/** One write: whoever has read that the server listens has read the rest too. */
 function greet({ url, metricsUrl }: Running, config: Config): void {
-  print(`Parley listens on ${url}`);
-  if (metricsUrl) print(`Metrics are at ${metricsUrl}`);
-  print(`Data is kept in ${config.database ? "PostgreSQL" : resolve(config.dataDir)}`);
   const invite_code = config.signUp.kind === "invite" ? config.signUp.codes[0] : undefined;
-  if (invite_code !== undefined) print(`Invite code: ${invite_code}`);
-  print(`The reference is at ${url}/docs`);
-  if (config.signUp.kind === "closed") return;
-  print("To begin, sign up:");
-  const account = JSON.stringify({
-    username: "alice",
-    password: "correct horse battery",
-    invite_code,
-  });
-  print(`  curl -s ${url}/api/signUp -H 'content-type: application/json' -d '${account}'`);
+  const account = { username: "alice", password: "correct horse battery", invite_code };
+  const lines = [
+    `Parley listens on ${url}`,
+    metricsUrl && `Metrics are at ${metricsUrl}`,
+    `Data is kept in ${config.database ? "PostgreSQL" : resolve(config.dataDir)}`,
+    invite_code !== undefined && `Invite code: ${invite_code}`,
+    `The reference is at ${url}/docs`,
+    config.signUp.kind !== "closed" && `To begin, sign up:\n  ${signUpCommand(url, account)}`,
+  ];
+  print(lines.filter(Boolean).join("\n"));
 }
+
+const signUpCommand = (url: string, account: object) =>
+  `curl -s ${url}/api/signUp -H 'content-type: application/json' -d '${JSON.stringify(account)}'`;
 
 function fail(error: unknown): never {
   const message = error instanceof Error ? error.message : String(error);
