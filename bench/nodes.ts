@@ -1,6 +1,6 @@
+import { startNats } from "@parley/testkit/nats.ts";
+import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
 import { openPostgresStore } from "../packages/server/src/store/postgres/index.ts";
-import { startNats } from "../tests/support/nats.ts";
-import { startPostgres, type TestPostgres } from "../tests/support/postgres.ts";
 import { LIMITS, MAIN, range, temporaryFolder, WINDOWS } from "./environment.ts";
 import { generate, type Measured, onServerCore, startPinned } from "./process.ts";
 import type { Measurement } from "./report.ts";

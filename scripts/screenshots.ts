@@ -10,9 +10,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Message } from "@parley/protocol";
+import { checkedResult, Person, post } from "@parley/testkit/client.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 import { type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { checkedResult, Person, post } from "../tests/support/client.ts";
-import { noRates, startServer } from "../tests/support/server.ts";
 import { startProvider } from "./screenshots/provider.ts";
 
 const OUT = process.argv[2] ?? join(import.meta.dir, "../docs/screenshots");

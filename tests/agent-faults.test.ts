@@ -1,12 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Conversation, closeCodes, type Message } from "@parley/protocol";
 import {
-  answers,
-  providersAt,
-  type Scene,
-  startStage,
-} from "../packages/server/test/support/provider-server.ts";
-import {
   agentOf,
   answerTo,
   groupOf,
@@ -17,8 +11,9 @@ import {
   type Socket,
   say,
   signUp,
-} from "./support/client.ts";
-import { noRates, startServer, type TestServer } from "./support/server.ts";
+} from "@parley/testkit/client.ts";
+import { answers, providersAt, type Scene, startStage } from "@parley/testkit/provider-server.ts";
+import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 
 const ROUNDS = 25;
 const STREAMS = 4;

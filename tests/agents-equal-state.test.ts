@@ -1,15 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Conversation, Message } from "@parley/protocol";
-import fc from "fast-check";
-import {
-  answers,
-  endsWith,
-  fails,
-  providersAt,
-  type Scene,
-  startStage,
-  stopsShortAfter,
-} from "../packages/server/test/support/provider-server.ts";
 import {
   agentOf,
   answerTo,
@@ -20,9 +10,19 @@ import {
   replyTo,
   type Socket,
   say,
-} from "./support/client.ts";
-import { Watcher } from "./support/model.ts";
-import { noRates, startServer } from "./support/server.ts";
+} from "@parley/testkit/client.ts";
+import { Watcher } from "@parley/testkit/model.ts";
+import {
+  answers,
+  endsWith,
+  fails,
+  providersAt,
+  type Scene,
+  startStage,
+  stopsShortAfter,
+} from "@parley/testkit/provider-server.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
+import fc from "fast-check";
 
 const stage = await startStage();
 const server = await startServer({ ...noRates, ...providersAt(stage.url) });

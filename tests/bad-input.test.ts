@@ -1,6 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { type OperationName, operations, type SocketFailure } from "@parley/protocol";
-import fc from "fast-check";
 import {
   answer,
   groupOf,
@@ -10,8 +9,9 @@ import {
   say,
   type Transport,
   transports,
-} from "./support/client.ts";
-import { noRates, startServer } from "./support/server.ts";
+} from "@parley/testkit/client.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
+import fc from "fast-check";
 
 const server = await startServer(noRates);
 const [alice, bob] = await people(server.url, "alice", "bob");

@@ -29,7 +29,7 @@ const SERVER = "packages/server/src/";
 const under = (folder: string) => (path: string) => path.startsWith(folder);
 const isOurs = under("packages/");
 const isRuntime = (target: string) => target === "bun" || isBuiltin(target);
-const isTest = (file: string) => /^(tests|bench)\/|^packages\/\w+\/test\//.test(file);
+const isTest = (file: string) => /^(tests|bench)\/|^packages\/(\w+\/test|testkit)\//.test(file);
 /** Anything outside the folder of the file's own package or layer, and outside those named. */
 const anythingBut =
   (own: string, ...allowed: string[]) =>
@@ -184,8 +184,9 @@ const rules: Rule[] = [
     ],
   },
   {
-    name: "any file but main.ts and tests → a concrete backend",
-    applies: (file) => file !== `${SERVER}main.ts` && !isTest(file),
+    name: "any file but compose.ts, commands and tests → a concrete backend",
+    applies: (file) =>
+      file !== `${SERVER}compose.ts` && !file.startsWith(`${SERVER}commands/`) && !isTest(file),
     forbids: (target, file) => isBackend(target) && !sameDriver(target, file),
     caught: [
       [`${SERVER}operation.ts`, 'import { openSqliteStore } from "./store/sqlite/index.ts";'],
@@ -195,7 +196,7 @@ const rules: Rule[] = [
       [`${SERVER}store/postgres/index.ts`, 'import { iso } from "../sqlite/connection.ts";'],
     ],
     fine: [
-      [`${SERVER}main.ts`, 'import { openSqliteStore } from "./store/sqlite/index.ts";'],
+      [`${SERVER}compose.ts`, 'import { openSqliteStore } from "./store/sqlite/index.ts";'],
       [
         "bench/seed.ts",
         'import { openSqliteStore } from "../packages/server/src/store/sqlite/index.ts";',
@@ -238,7 +239,8 @@ describe("imports that must not exist", () => {
 describe("the environment", () => {
   test("is read by config.ts alone", () => {
     const readers = sources.filter(
-      ({ file, source }) => /^packages\/\w+\/src\//.test(file) && readsEnvironment(source),
+      ({ file, source }) =>
+        /^packages\/\w+\/src\//.test(file) && !isTest(file) && readsEnvironment(source),
     );
     expect(readers.map(({ file }) => file)).toEqual([`${SERVER}config.ts`]);
   });

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { groupOf, type Person, people, post, RawSocket, say } from "@parley/testkit/client.ts";
+import { freePort } from "@parley/testkit/postgres.ts";
+import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { tool, toolsFolder } from "@parley/testkit/tools.ts";
 import Ajv, { type ValidateFunction } from "ajv";
 import addFormats from "ajv-formats";
-import { groupOf, type Person, people, post, RawSocket, say } from "./support/client.ts";
-import { freePort } from "./support/postgres.ts";
-import { noRates, startServer, type TestServer } from "./support/server.ts";
-import { tool, toolsFolder } from "./support/tools.ts";
 
 /**
  * The documents that a server gives of itself, checked by programs that nobody here wrote: the

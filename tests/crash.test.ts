@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { closeCodes } from "@parley/protocol";
-import { type Person, type Socket, signUp } from "./support/client.ts";
-import { startServer } from "./support/server.ts";
+import { type Person, type Socket, signUp } from "@parley/testkit/client.ts";
+import { startServer } from "@parley/testkit/server.ts";
 
 const UNLIMITED = JSON.stringify({ messages_per_second: 0, operations_per_second: 0 });
 const WRITERS = 4;

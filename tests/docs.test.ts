@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { startServer } from "@parley/testkit/server.ts";
 import { readConfig } from "../packages/server/src/config.ts";
 import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
-import { startServer } from "./support/server.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, test } from "bun:test";
 import type { Conversation } from "@parley/protocol";
+import { CallFailed, type Person, signUp } from "@parley/testkit/client.ts";
+import { Watcher } from "@parley/testkit/model.ts";
+import { startServer, type TestServer } from "@parley/testkit/server.ts";
 import fc from "fast-check";
-import { CallFailed, type Person, signUp } from "./support/client.ts";
-import { Watcher } from "./support/model.ts";
-import { startServer, type TestServer } from "./support/server.ts";
 
 let server: TestServer;
 let people: Person[];

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { people, post } from "./support/client.ts";
-import { startServer } from "./support/server.ts";
+import { people, post } from "@parley/testkit/client.ts";
+import { startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer();
 afterAll(() => server[Symbol.asyncDispose]());

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { hostileMarkdown } from "@parley/testkit/hostile-markdown.ts";
 import {
   actionTokens,
   mentionedHandles,
@@ -7,7 +8,6 @@ import {
 } from "../packages/protocol/src/markup.ts";
 import { MAX_NESTING, MAX_NODES, parseMarkdown } from "../packages/web/src/markdown/parse.ts";
 import { settle } from "../packages/web/src/markdown/settle.ts";
-import { hostileMarkdown } from "./support/hostile-markdown.ts";
 
 /** A message that streams is parsed again for each piece. */
 const STREAMED_PIECES = 16;

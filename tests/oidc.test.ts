@@ -1,11 +1,11 @@
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { failure, Person, post, RawSocket, Socket, signUp } from "@parley/testkit/client.ts";
+import { nodesOf } from "@parley/testkit/nodes.ts";
+import { onSeveralNodes, startServer } from "@parley/testkit/server.ts";
+import { until } from "@parley/testkit/until.ts";
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose";
-import { until } from "../packages/server/test/support/until.ts";
-import { failure, Person, post, RawSocket, Socket, signUp } from "./support/client.ts";
-import { nodesOf } from "./support/nodes.ts";
-import { onSeveralNodes, startServer } from "./support/server.ts";
 
 const AUDIENCE = "parley";
 

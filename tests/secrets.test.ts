@@ -4,16 +4,6 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Conversation } from "@parley/protocol";
 import {
-  answers,
-  cutsAfterHead,
-  cutsBeforeHead,
-  endsWith,
-  keyOf,
-  providersAt,
-  type Scene,
-  startStage,
-} from "../packages/server/test/support/provider-server.ts";
-import {
   agentOf,
   answerTo,
   groupOf,
@@ -22,8 +12,18 @@ import {
   Socket,
   say,
   signUp,
-} from "./support/client.ts";
-import { noRates, spawnMain, startServer, type TestServer } from "./support/server.ts";
+} from "@parley/testkit/client.ts";
+import {
+  answers,
+  cutsAfterHead,
+  cutsBeforeHead,
+  endsWith,
+  keyOf,
+  providersAt,
+  type Scene,
+  startStage,
+} from "@parley/testkit/provider-server.ts";
+import { noRates, spawnMain, startServer, type TestServer } from "@parley/testkit/server.ts";
 
 /** What must not be found: nothing else looks like it, however it is written. */
 const marker = (name: string) => `${name}-${Bun.randomUUIDv7().replaceAll("-", "")}-${name}`;

@@ -1,10 +1,10 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Person, post, signUp } from "@parley/testkit/client.ts";
+import { limits, spawnMain, startServer } from "@parley/testkit/server.ts";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { securityEvents } from "../packages/server/src/observe/security-log.ts";
-import { Person, post, signUp } from "./support/client.ts";
-import { limits, spawnMain, startServer } from "./support/server.ts";
 
 const PASSWORD = "correct horse battery";
 const NEW_PASSWORD = "battery staple horse";

@@ -1,10 +1,15 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { post, signUp } from "./support/client.ts";
-import { startNats } from "./support/nats.ts";
-import { startPostgres } from "./support/postgres.ts";
-import { type Environment, spawnMain, startServer, type TestServer } from "./support/server.ts";
+import { post, signUp } from "@parley/testkit/client.ts";
+import { startNats } from "@parley/testkit/nats.ts";
+import { startPostgres } from "@parley/testkit/postgres.ts";
+import {
+  type Environment,
+  spawnMain,
+  startServer,
+  type TestServer,
+} from "@parley/testkit/server.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

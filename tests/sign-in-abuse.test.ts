@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Answer, answer, signUp } from "./support/client.ts";
-import { limits, noRates, startServer } from "./support/server.ts";
+import { type Answer, answer, signUp } from "@parley/testkit/client.ts";
+import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 
 const PASSWORD = "correct horse battery";
 const BEHIND_PROXY = { PARLEY_PROXIES: "1" };

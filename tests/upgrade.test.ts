@@ -3,10 +3,10 @@ import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Message } from "@parley/protocol";
+import { CallFailed, checkedResult, Person, post } from "@parley/testkit/client.ts";
+import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { type Environment, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { SQL } from "bun";
-import { CallFailed, checkedResult, Person, post } from "./support/client.ts";
-import { startPostgres, type TestPostgres } from "./support/postgres.ts";
-import { type Environment, startServer, type TestServer } from "./support/server.ts";
 
 /**
  * Data as version 0.1.0 wrote it: Ada, Ben and Cleo in the group «Engines» with Ada's agent, whose

@@ -1,7 +1,7 @@
 import { describe, expect } from "bun:test";
+import { agentOf, type Person } from "@parley/testkit/client.ts";
 import type { AxeResults, RunOptions } from "axe-core";
 import type { Page } from "playwright-core";
-import { agentOf, type Person } from "../support/client.ts";
 import { giveSandboxKey, message, prepare, scroller, sharedHouse, test } from "./support.ts";
 
 const AXE = await Bun.file(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir)).text();

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { agentOf } from "../support/client.ts";
+import { agentOf } from "@parley/testkit/client.ts";
 import { composer, giveSandboxKey, message, sharedHouse, test, write } from "./support.ts";
 
 const house = sharedHouse();

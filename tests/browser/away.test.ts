@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
+import { agentOf, groupOf } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
-import { agentOf, groupOf } from "../support/client.ts";
 import { composer, giveSandboxKey, message, sharedHouse, test } from "./support.ts";
 
 const house = sharedHouse();

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
+import { groupOf } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
-import { groupOf } from "../support/client.ts";
 import { composer, message, sharedHouse, test, write } from "./support.ts";
 
 const house = sharedHouse();

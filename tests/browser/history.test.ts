@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
+import { groupOf, type Person } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
-import { groupOf, type Person } from "../support/client.ts";
 import { composer, message, scroller, sharedHouse, test, write } from "./support.ts";
 
 const house = sharedHouse();

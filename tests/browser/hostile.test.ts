@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
-import { groupOf, type Person } from "../support/client.ts";
-import { hostileMarkdown } from "../support/hostile-markdown.ts";
+import { groupOf, type Person } from "@parley/testkit/client.ts";
+import { hostileMarkdown } from "@parley/testkit/hostile-markdown.ts";
 import { message, sharedHouse, test, write } from "./support.ts";
 
 const house = sharedHouse();

@@ -1,6 +1,6 @@
 import { describe, expect } from "bun:test";
+import { agentOf, groupOf, type Person } from "@parley/testkit/client.ts";
 import type { Locator, Page } from "playwright-core";
-import { agentOf, groupOf, type Person } from "../support/client.ts";
 import {
   composer,
   giveSandboxKey,

@@ -1,7 +1,7 @@
 import { describe, expect } from "bun:test";
+import { post } from "@parley/testkit/client.ts";
+import { limits, startServer } from "@parley/testkit/server.ts";
 import { buildWeb, firstLoad } from "../../packages/web/build.ts";
-import { post } from "../support/client.ts";
-import { limits, startServer } from "../support/server.ts";
 import { message, sharedHouse, test } from "./support.ts";
 
 const house = sharedHouse();

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { agentOf, groupOf } from "../support/client.ts";
+import { agentOf, groupOf } from "@parley/testkit/client.ts";
 import { wireTo } from "./proxy.ts";
 import { composer, giveSandboxKey, message, sharedHouse, test, write } from "./support.ts";
 

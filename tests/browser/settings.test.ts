@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { Person, post } from "../support/client.ts";
+import { Person, post } from "@parley/testkit/client.ts";
 import { sharedHouse, test } from "./support.ts";
 
 const house = sharedHouse();

@@ -1,6 +1,9 @@
 /// <reference lib="dom" />
 import { afterAll, beforeAll, test as bunTest } from "bun:test";
 import type { OperationName } from "@parley/protocol";
+import { type Person, post, signUp } from "@parley/testkit/client.ts";
+import { installed } from "@parley/testkit/packages.ts";
+import { type Environment, noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import {
   type Browser,
   type BrowserContextOptions,
@@ -8,9 +11,6 @@ import {
   type Locator,
   type Page,
 } from "playwright-core";
-import { type Person, post, signUp } from "../support/client.ts";
-import { installed } from "../support/packages.ts";
-import { type Environment, noRates, startServer, type TestServer } from "../support/server.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
 /** How long anything may take to be seen. */

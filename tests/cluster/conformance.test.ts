@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { startNats } from "../support/nats.ts";
-import { startPostgres } from "../support/postgres.ts";
+import { startNats } from "@parley/testkit/nats.ts";
+import { startPostgres } from "@parley/testkit/postgres.ts";
 
 const TESTS = join(import.meta.dir, "..");
 const files = [

@@ -1,12 +1,8 @@
+import { agentOf, liftLimits, type Person, type Socket, signUp } from "@parley/testkit/client.ts";
+import { type Cluster, startCluster } from "@parley/testkit/cluster.ts";
+import { providersAt, type Scene, startStage } from "@parley/testkit/provider-server.ts";
+import { noRates } from "@parley/testkit/server.ts";
 import { clientOf, type TestClient } from "../../packages/client/test/support/clients.ts";
-import {
-  providersAt,
-  type Scene,
-  startStage,
-} from "../../packages/server/test/support/provider-server.ts";
-import { agentOf, liftLimits, type Person, type Socket, signUp } from "../support/client.ts";
-import { type Cluster, startCluster } from "../support/cluster.ts";
-import { noRates } from "../support/server.ts";
 import { History } from "./history.ts";
 import { type Chances, chances } from "./random.ts";
 

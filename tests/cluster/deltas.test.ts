@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Conversation, Message } from "@parley/protocol";
-import type { Scene } from "../../packages/server/test/support/provider-server.ts";
 import {
   agentOf,
   groupOf,
@@ -10,9 +9,10 @@ import {
   replyTo,
   type Socket,
   say,
-} from "../support/client.ts";
-import type { TestNode } from "../support/cluster.ts";
-import { newKey } from "../support/turns.ts";
+} from "@parley/testkit/client.ts";
+import type { TestNode } from "@parley/testkit/cluster.ts";
+import type { Scene } from "@parley/testkit/provider-server.ts";
+import { newKey } from "@parley/testkit/turns.ts";
 import { startScene, type TestScene } from "./crew.ts";
 
 /** Every socket checks that the deltas it hears add up to the final content: see `AnswerCheck`. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { TestNode } from "../support/cluster.ts";
+import type { TestNode } from "@parley/testkit/cluster.ts";
 import { explain } from "./checker.ts";
 import { gatherCrew, startScene, type TestScene } from "./crew.ts";
 import { type FaultName, faultOf } from "./faults.ts";

@@ -1,4 +1,4 @@
-import type { Cluster, TestNode } from "../support/cluster.ts";
+import type { Cluster, TestNode } from "@parley/testkit/cluster.ts";
 
 /** Something that goes wrong, and is put right again. */
 export interface Fault {

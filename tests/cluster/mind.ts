@@ -1,5 +1,5 @@
+import { agentOf } from "@parley/testkit/client.ts";
 import { type Client, isCallError } from "../../packages/client/src/index.ts";
-import { agentOf } from "../support/client.ts";
 import type { Crew, Member } from "./crew.ts";
 import type { Operation, Request, Result } from "./history.ts";
 

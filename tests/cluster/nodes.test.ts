@@ -1,11 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { closeCodes, type EventFrame, type EventName, type Message } from "@parley/protocol";
-import { SQL } from "bun";
-import {
-  answers,
-  type HeldCall,
-  spendsAll,
-} from "../../packages/server/test/support/provider-server.ts";
 import {
   agentOf,
   failure,
@@ -17,9 +11,11 @@ import {
   replyTo,
   type Socket,
   say,
-} from "../support/client.ts";
-import type { TestNode } from "../support/cluster.ts";
-import { finish, newKey } from "../support/turns.ts";
+} from "@parley/testkit/client.ts";
+import type { TestNode } from "@parley/testkit/cluster.ts";
+import { answers, type HeldCall, spendsAll } from "@parley/testkit/provider-server.ts";
+import { finish, newKey } from "@parley/testkit/turns.ts";
+import { SQL } from "bun";
 import { startScene, type TestScene } from "./crew.ts";
 
 /** A turn whose node has died is taken over within 5 s, on a machine that is not busy. */

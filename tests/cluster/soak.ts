@@ -1,4 +1,4 @@
-import type { TestNode } from "../support/cluster.ts";
+import type { TestNode } from "@parley/testkit/cluster.ts";
 import { explain } from "./checker.ts";
 import { gatherCrew, startScene } from "./crew.ts";
 import { faultNames, faultOf } from "./faults.ts";

@@ -1,9 +1,9 @@
+import type { Socket } from "@parley/testkit/client.ts";
+import type { TestNode } from "@parley/testkit/cluster.ts";
+import { fetchView, type View } from "@parley/testkit/model.ts";
 import type { Client } from "../../packages/client/src/index.ts";
 import { online } from "../../packages/client/test/support/clients.ts";
 import { loadAll, tellable, viewOf } from "../../packages/client/test/support/view.ts";
-import type { Socket } from "../support/client.ts";
-import type { TestNode } from "../support/cluster.ts";
-import { fetchView, type View } from "../support/model.ts";
 import { check, type FinalChat, type FinalState, type Violation } from "./checker.ts";
 import { checkEvents } from "./checks/events.ts";
 import { checkTurns } from "./checks/turns.ts";

@@ -1,13 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { type Caller, failure, outcome, signUp, transports } from "@parley/testkit/client.ts";
 import {
   answers,
   fails,
   providersAt,
   startStage,
   thinksThenAnswers,
-} from "../../packages/server/test/support/provider-server.ts";
-import { type Caller, failure, outcome, signUp, transports } from "../support/client.ts";
-import { noRates, startServer } from "../support/server.ts";
+} from "@parley/testkit/provider-server.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 
 const stage = await startStage();
 const server = await startServer({ ...noRates, ...providersAt(stage.url) });

@@ -1,11 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import {
-  answers,
-  keyOf,
-  providersAt,
-  startStage,
-} from "../../packages/server/test/support/provider-server.ts";
-import {
   agentOf,
   answerTo,
   type Caller,
@@ -17,8 +11,9 @@ import {
   say,
   signUp,
   transports,
-} from "../support/client.ts";
-import { noRates, startServer } from "../support/server.ts";
+} from "@parley/testkit/client.ts";
+import { answers, keyOf, providersAt, startStage } from "@parley/testkit/provider-server.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 
 const stage = await startStage();
 const server = await startServer({ ...noRates, ...providersAt(stage.url) });

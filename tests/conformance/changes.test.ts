@@ -9,8 +9,8 @@ import {
   say,
   TIMESTAMP,
   transports,
-} from "../support/client.ts";
-import { noRates, startServer } from "../support/server.ts";
+} from "@parley/testkit/client.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer(noRates);
 const [alice, bob, carol, dave] = await people(server.url, "alice", "bob", "carol", "dave");

@@ -2,11 +2,6 @@ import { afterAll, describe, expect, test } from "bun:test";
 import type { InputOf, Message } from "@parley/protocol";
 import { type Block, parseMarkup } from "@parley/protocol/markup";
 import {
-  answers,
-  providersAt,
-  startStage,
-} from "../../packages/server/test/support/provider-server.ts";
-import {
   agentOf,
   answerTo,
   type Caller,
@@ -19,8 +14,9 @@ import {
   say,
   TIMESTAMP,
   transports,
-} from "../support/client.ts";
-import { noRates, startServer } from "../support/server.ts";
+} from "@parley/testkit/client.ts";
+import { answers, providersAt, startStage } from "@parley/testkit/provider-server.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 
 const stage = await startStage();
 const server = await startServer({ ...noRates, ...providersAt(stage.url) });

@@ -2,8 +2,13 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { operations } from "@parley/protocol";
-import { answer, groupOf, Person, people, RawSocket, say, signUp } from "../support/client.ts";
-import { type Environment, onSeveralNodes, spawnMain, startServer } from "../support/server.ts";
+import { answer, groupOf, Person, people, RawSocket, say, signUp } from "@parley/testkit/client.ts";
+import {
+  type Environment,
+  onSeveralNodes,
+  spawnMain,
+  startServer,
+} from "@parley/testkit/server.ts";
 
 const FRIEND = "https://chat.example.com";
 /** How long a start may take to be refused. */

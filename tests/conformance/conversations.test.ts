@@ -10,8 +10,8 @@ import {
   TIMESTAMP,
   transports,
   UUID_V7,
-} from "../support/client.ts";
-import { noRates, startServer } from "../support/server.ts";
+} from "@parley/testkit/client.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer(noRates);
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { failure, groupOf, type Person, people, say, transports } from "../support/client.ts";
-import { noRates, startServer } from "../support/server.ts";
+import { failure, groupOf, type Person, people, say, transports } from "@parley/testkit/client.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer(noRates);
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { operations } from "@parley/protocol";
-import { answer, groupOf, people, post, say } from "../support/client.ts";
-import { noRates, startServer } from "../support/server.ts";
+import { answer, groupOf, people, post, say } from "@parley/testkit/client.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer(noRates);
 const [alice] = await people(server.url, "alice");

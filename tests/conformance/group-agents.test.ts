@@ -9,8 +9,8 @@ import {
   people,
   type Transport,
   transports,
-} from "../support/client.ts";
-import { limits, noRates, startServer } from "../support/server.ts";
+} from "@parley/testkit/client.ts";
+import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer(noRates);
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");

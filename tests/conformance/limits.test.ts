@@ -11,9 +11,9 @@ import {
   say,
   signUp,
   transports,
-} from "../support/client.ts";
-import { nodesOf } from "../support/nodes.ts";
-import { limits, noRates, startServer } from "../support/server.ts";
+} from "@parley/testkit/client.ts";
+import { nodesOf } from "@parley/testkit/nodes.ts";
+import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 
 const defaults = {
   frame_bytes: 262_144,

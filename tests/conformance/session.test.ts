@@ -11,8 +11,8 @@ import {
   signUp,
   TIMESTAMP,
   transports,
-} from "../support/client.ts";
-import { noRates, onSeveralNodes, spawnMain, startServer } from "../support/server.ts";
+} from "@parley/testkit/client.ts";
+import { noRates, onSeveralNodes, spawnMain, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer(noRates);
 const [alice, bob] = await people(server.url, "alice", "bob");

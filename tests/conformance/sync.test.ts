@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Message, OutputOf } from "@parley/protocol";
-import fc from "fast-check";
 import {
   agentOf,
   type Caller,
@@ -10,8 +9,9 @@ import {
   people,
   say,
   transports,
-} from "../support/client.ts";
-import { noRates, startServer } from "../support/server.ts";
+} from "@parley/testkit/client.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
+import fc from "fast-check";
 
 const server = await startServer(noRates);
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");

@@ -1,11 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Message } from "@parley/protocol";
 import {
-  answers,
-  fails,
-  type HeldCall,
-} from "../../packages/server/test/support/provider-server.ts";
-import {
   agentOf,
   answerTo,
   failure,
@@ -17,8 +12,9 @@ import {
   say,
   TIMESTAMP,
   transports,
-} from "../support/client.ts";
-import { bodyOf, finish, type ModelInput, newKey, startTurns } from "../support/turns.ts";
+} from "@parley/testkit/client.ts";
+import { answers, fails, type HeldCall } from "@parley/testkit/provider-server.ts";
+import { bodyOf, finish, type ModelInput, newKey, startTurns } from "@parley/testkit/turns.ts";
 
 const turns = await startTurns();
 const { stage, alice, bob, carol, dave, place, begun, expectQuiet } = turns;

@@ -1,6 +1,18 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Conversation, Message, TurnReceipt } from "@parley/protocol";
 import {
+  agentOf,
+  answerTo,
+  groupOf,
+  type Person,
+  replyTo,
+  type Socket,
+  say,
+  signUp,
+  TIMESTAMP,
+  transports,
+} from "@parley/testkit/client.ts";
+import {
   answers,
   cutsAfter,
   cutsAfterHead,
@@ -13,20 +25,8 @@ import {
   sendsPage,
   spendsAll,
   stopsShortAfter,
-} from "../../packages/server/test/support/provider-server.ts";
-import {
-  agentOf,
-  answerTo,
-  groupOf,
-  type Person,
-  replyTo,
-  type Socket,
-  say,
-  signUp,
-  TIMESTAMP,
-  transports,
-} from "../support/client.ts";
-import { newKey, startTurns } from "../support/turns.ts";
+} from "@parley/testkit/provider-server.ts";
+import { newKey, startTurns } from "@parley/testkit/turns.ts";
 
 const turns = await startTurns();
 const { stage, server, alice, bob, carol, place, begun } = turns;

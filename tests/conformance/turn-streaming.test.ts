@@ -1,11 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { EventFrame, Message } from "@parley/protocol";
 import {
-  answers,
-  answersByteByByte,
-  fails,
-} from "../../packages/server/test/support/provider-server.ts";
-import {
   agentOf,
   answerTo,
   groupOf,
@@ -16,8 +11,9 @@ import {
   say,
   TIMESTAMP,
   transports,
-} from "../support/client.ts";
-import { bodyOf, finish, newKey, startTurns } from "../support/turns.ts";
+} from "@parley/testkit/client.ts";
+import { answers, answersByteByByte, fails } from "@parley/testkit/provider-server.ts";
+import { bodyOf, finish, newKey, startTurns } from "@parley/testkit/turns.ts";
 
 const turns = await startTurns();
 const { stage, alice, bob, carol, dave, place, begun, expectQuiet } = turns;

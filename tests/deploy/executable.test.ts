@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { agentOf, answerTo, say, signUp } from "../support/client.ts";
-import { startServer } from "../support/server.ts";
+import { agentOf, answerTo, say, signUp } from "@parley/testkit/client.ts";
+import { startServer } from "@parley/testkit/server.ts";
 
 const SCRIPT = join(import.meta.dir, "../../scripts/build-executable.ts");
 const folder = mkdtempSync(join(tmpdir(), "parley-executable-"));

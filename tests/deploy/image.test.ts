@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { isPinned, ROOT, read, unknown } from "../support/deploy.ts";
+import { isPinned, ROOT, read, unknown } from "@parley/testkit/deploy.ts";
 
 describe("the image", () => {
   const instructions = read("Dockerfile")

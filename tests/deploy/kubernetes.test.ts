@@ -1,7 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { EnvVar } from "kubernetes-types/core/v1";
-import { readConfig } from "../../packages/server/src/config.ts";
-import { isPinned, read, secrets, unknown } from "../support/deploy.ts";
+import { isPinned, read, secrets, unknown } from "@parley/testkit/deploy.ts";
 import {
   documents,
   forgotten,
@@ -9,8 +7,10 @@ import {
   isWorkload,
   podsOf,
   typeErrors,
-} from "../support/kubernetes.ts";
-import { startServer } from "../support/server.ts";
+} from "@parley/testkit/kubernetes.ts";
+import { startServer } from "@parley/testkit/server.ts";
+import type { EnvVar } from "kubernetes-types/core/v1";
+import { readConfig } from "../../packages/server/src/config.ts";
 
 describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
   const { manifests, config } = installation(folder);

@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { read, secrets, withVariables } from "../support/deploy.ts";
-import { installed } from "../support/packages.ts";
-import { freePort } from "../support/postgres.ts";
+import { read, secrets, withVariables } from "@parley/testkit/deploy.ts";
+import { installed } from "@parley/testkit/packages.ts";
+import { freePort } from "@parley/testkit/postgres.ts";
 
 interface Service {
   environment: Record<string, string>;

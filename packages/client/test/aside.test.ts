@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Message } from "@parley/protocol";
-import { groupOf, type Person, people, say } from "../../../tests/support/client.ts";
-import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
+import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
+import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { isCallError } from "../src/index.ts";
 import { connected, contents, type TestClient, until } from "./support/clients.ts";
-import { FaultyLine } from "./support/proxy.ts";
 
 let server: TestServer;
 let ann: Person;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Person, people, post } from "../../../tests/support/client.ts";
-import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
+import { type Person, people, post } from "@parley/testkit/client.ts";
+import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { createClient, isCallError } from "../src/index.ts";
 import { clientOf, connected, contents, memoryStorage, online, until } from "./support/clients.ts";
-import { FaultyLine } from "./support/proxy.ts";
 
 let server: TestServer;
 let ann: Person;

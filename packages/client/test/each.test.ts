@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { groupOf, people, say } from "../../../tests/support/client.ts";
-import { limits, noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
+import { groupOf, people, say } from "@parley/testkit/client.ts";
+import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { limits, noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import type { EachOptions } from "../src/index.ts";
 import { connected, memoryStorage, online, type TestClient } from "./support/clients.ts";
-import { FaultyLine } from "./support/proxy.ts";
 
 let server: TestServer;
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Message } from "@parley/protocol";
-import { groupOf, type Person, people, say } from "../../../tests/support/client.ts";
-import { noRates, startServer } from "../../../tests/support/server.ts";
+import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
+import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 import type { LocalChat } from "../src/types.ts";
 import { connected, contents, online, until } from "./support/clients.ts";
 import { LateReplies } from "./support/late-replies.ts";
-import { FaultyLine } from "./support/proxy.ts";
 
 const server = await startServer(noRates);
 const [ann, bob] = await people(server.url, "ann", "bob");

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { groupOf, type Person, people, say } from "../../../tests/support/client.ts";
-import { limits, startServer, type TestServer } from "../../../tests/support/server.ts";
+import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
+import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { limits, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { isCallError, type LocalMessage } from "../src/index.ts";
 import {
   connected,
@@ -10,7 +11,6 @@ import {
   type TestClient,
   until,
 } from "./support/clients.ts";
-import { FaultyLine } from "./support/proxy.ts";
 
 let server: TestServer;
 let ann: Person;

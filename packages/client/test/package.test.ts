@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startServer, type TestServer } from "../../../tests/support/server.ts";
-import { tool, toolsFolder } from "../../../tests/support/tools.ts";
+import { startServer, type TestServer } from "@parley/testkit/server.ts";
+import { tool, toolsFolder } from "@parley/testkit/tools.ts";
 
 const HERE = join(import.meta.dir, "..");
 const ROOT = join(HERE, "../..");

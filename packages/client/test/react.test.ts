@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
+import { people } from "@parley/testkit/client.ts";
+import { startServer } from "@parley/testkit/server.ts";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
-import { people } from "../../../tests/support/client.ts";
-import { startServer } from "../../../tests/support/server.ts";
 import {
   ParleyProvider,
   useAgents,

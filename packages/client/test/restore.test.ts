@@ -3,15 +3,16 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { groupOf, people, say } from "../../../tests/support/client.ts";
-import { startPostgres, type TestPostgres } from "../../../tests/support/postgres.ts";
+import { groupOf, people, say } from "@parley/testkit/client.ts";
+import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { FaultyLine } from "@parley/testkit/proxy.ts";
 import {
   noRates,
   onSeveralNodes,
   spawnMain,
   startServer,
   type TestServer,
-} from "../../../tests/support/server.ts";
+} from "@parley/testkit/server.ts";
 import {
   clientOf,
   connected,
@@ -20,7 +21,6 @@ import {
   memoryStorage,
   until,
 } from "./support/clients.ts";
-import { FaultyLine } from "./support/proxy.ts";
 import { equalsServer, loadAll } from "./support/view.ts";
 
 /** A server that can be set back to a backup, as an operator would do it. */

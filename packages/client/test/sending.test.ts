@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Person, people } from "../../../tests/support/client.ts";
-import { limits, noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
+import { type Person, people } from "@parley/testkit/client.ts";
+import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { limits, noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { type Client, isCallError } from "../src/index.ts";
 import {
   clientOf,
@@ -11,7 +12,6 @@ import {
   online,
   until,
 } from "./support/clients.ts";
-import { FaultyLine } from "./support/proxy.ts";
 
 let server: TestServer;
 let ann: Person;

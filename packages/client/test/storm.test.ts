@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { liftLimits, type Person, people } from "@parley/testkit/client.ts";
+import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import fc from "fast-check";
-import { liftLimits, type Person, people } from "../../../tests/support/client.ts";
-import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
 import type { Client } from "../src/index.ts";
 import { clientOf, connected, memoryStorage, online, type TestClient } from "./support/clients.ts";
 import { LateReplies } from "./support/late-replies.ts";
-import { FaultyLine } from "./support/proxy.ts";
 import { equalsServer, loadAll, tellable, viewOf } from "./support/view.ts";
 
 const RUNS = 20;

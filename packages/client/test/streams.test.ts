@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Person, people } from "../../../tests/support/client.ts";
-import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
+import { type Person, people } from "@parley/testkit/client.ts";
+import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import type { Client, LocalMessage } from "../src/index.ts";
 import { connected, online, until } from "./support/clients.ts";
-import { FaultyLine } from "./support/proxy.ts";
 import { equalsServer, loadAll } from "./support/view.ts";
 
 let server: TestServer;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { groupOf, type Person, people, say } from "../../../tests/support/client.ts";
-import { noRates, startServer, type TestServer } from "../../../tests/support/server.ts";
+import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
+import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { type Client, type ClientOptions, createClient, isCallError } from "../src/index.ts";
 import { contents, delivered, online, type TestClient, until } from "./support/clients.ts";
-import { FaultyLine } from "./support/proxy.ts";
 import { equalsServer, loadAll } from "./support/view.ts";
 
 let server: TestServer;

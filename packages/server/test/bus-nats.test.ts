@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type NatsConnection, nkeys } from "@nats-io/transport-node";
 import { closeCodes, type EventFrame } from "@parley/protocol";
+import { selfSigned } from "@parley/testkit/certificate.ts";
+import { startNats, type TestNats } from "@parley/testkit/nats.ts";
+import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
-import { selfSigned } from "../../../tests/support/certificate.ts";
-import { startNats, type TestNats } from "../../../tests/support/nats.ts";
-import { FaultyLine } from "../../client/test/support/proxy.ts";
 import { type NatsBusOptions, natsBus } from "../src/realtime/bus-nats.ts";
 import { type FakeClient, human } from "./support/broker.ts";
 import { Ledger, texts } from "./support/ledger.ts";
@@ -18,7 +19,6 @@ import {
   type TestNode,
   untilReady,
 } from "./support/nodes.ts";
-import { until } from "./support/until.ts";
 
 const ROOM = "0190f000-0000-7000-8000-000000000001";
 const OTHER_ROOM = "0190f000-0000-7000-8000-000000000002";

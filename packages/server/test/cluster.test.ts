@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { closeCodes } from "@parley/protocol";
 import pino from "pino";
-import { Failure } from "../src/failure.ts";
 import type { Bus, Channel, Packet } from "../src/realtime/bus.ts";
 import { memoryBus } from "../src/realtime/bus-memory.ts";
 import { type Cluster, cluster as newCluster } from "../src/realtime/cluster.ts";
 import { hub as newHub } from "../src/realtime/hub.ts";
 import { sockets } from "../src/realtime/sockets.ts";
 import { typing as newTyping } from "../src/realtime/typing.ts";
+import { Failure } from "../src/rules/failure.ts";
 import {
   type FailureThrottle,
   failureThrottle,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { deltas } from "../src/agents/deltas.ts";
-import type { Announcement } from "../src/announcement.ts";
+import type { Announcement } from "../src/changes/change.ts";
 import type { Store, TurnRecord, WriteTx } from "../src/store/store.ts";
 
 /** A store whose notes take their time, and end in any order; what they told by message. */

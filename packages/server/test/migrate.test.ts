@@ -2,7 +2,6 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { SQL } from "bun";
 import {
   agentOf,
   answerTo,
@@ -15,19 +14,20 @@ import {
   post,
   say,
   signUp,
-} from "../../../tests/support/client.ts";
-import { fetchView } from "../../../tests/support/model.ts";
-import { startPostgres, type TestPostgres } from "../../../tests/support/postgres.ts";
+} from "@parley/testkit/client.ts";
+import { fetchView } from "@parley/testkit/model.ts";
+import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { providersAt, startStage } from "@parley/testkit/provider-server.ts";
 import {
   noRates,
   onSeveralNodes,
   spawnMain,
   startServer,
   type TestServer,
-} from "../../../tests/support/server.ts";
+} from "@parley/testkit/server.ts";
+import { SQL } from "bun";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { openPostgresTarget } from "../src/store/postgres/target.ts";
-import { providersAt, startStage } from "./support/provider-server.ts";
 
 let postgres: TestPostgres;
 beforeAll(async () => {

@@ -1,13 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { LLMock } from "@copilotkit/aimock";
-import { type CallOptions, callModel } from "../src/agents/providers/call.ts";
-import { adapters, type ProtocolName } from "../src/agents/providers/index.ts";
-import { pause } from "../src/agents/providers/pause.ts";
-import {
-  type ModelEvent,
-  type ModelRequest,
-  ProviderError,
-} from "../src/agents/providers/provider.ts";
 import {
   answers,
   answersByteByByte,
@@ -28,7 +20,15 @@ import {
   startProvider,
   stopsShortAfter,
   thinksThenAnswers,
-} from "./support/provider-server.ts";
+} from "@parley/testkit/provider-server.ts";
+import { type CallOptions, callModel } from "../src/agents/providers/call.ts";
+import { adapters, type ProtocolName } from "../src/agents/providers/index.ts";
+import { pause } from "../src/agents/providers/pause.ts";
+import {
+  type ModelEvent,
+  type ModelRequest,
+  ProviderError,
+} from "../src/agents/providers/provider.ts";
 
 const key = "marker-key-7f3a9";
 const protocols: ProtocolName[] = ["anthropic", "openai"];

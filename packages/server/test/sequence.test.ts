@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { until } from "@parley/testkit/until.ts";
 import fc from "fast-check";
 import pino from "pino";
-import type { Announcement } from "../src/announcement.ts";
+import type { Announcement } from "../src/changes/change.ts";
 import type { EventPacket } from "../src/realtime/bus.ts";
 import { eventPacket, packetOf } from "../src/realtime/packet.ts";
 import { type Sequencer, type SequencerOptions, sequencer } from "../src/realtime/sequence.ts";
 import { human } from "./support/broker.ts";
 import { Ledger, texts } from "./support/ledger.ts";
-import { until } from "./support/until.ts";
 
 const ROOM = "0190f000-0000-7000-8000-000000000001";
 const log = pino({ level: "silent" });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
-import { Failure } from "../src/failure.ts";
 import { alone } from "../src/realtime/cluster.ts";
+import { Failure } from "../src/rules/failure.ts";
 import { type Attempt, signInGuard } from "../src/security/sign-in-guard.ts";
 
 beforeEach(() => void jest.useFakeTimers());

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { chmodSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { post } from "../../../tests/support/client.ts";
-import { startServer, type TestServer } from "../../../tests/support/server.ts";
+import { post } from "@parley/testkit/client.ts";
+import { startServer, type TestServer } from "@parley/testkit/server.ts";
 
 test("secrets in the data folder that others could read become private at the start", async () => {
   await using server = await startServer({ PARLEY_SIGNUP: "invite" });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { selfSigned } from "@parley/testkit/certificate.ts";
+import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
 import { SQL } from "bun";
-import { selfSigned } from "../../../tests/support/certificate.ts";
-import { startPostgres, type TestPostgres } from "../../../tests/support/postgres.ts";
-import { type Announcement, uncounted } from "../src/announcement.ts";
+import { type Announcement, uncounted } from "../src/changes/change.ts";
 import { readConfig } from "../src/config.ts";
 import { logger } from "../src/observe/log.ts";
 import { securityLog } from "../src/observe/security-log.ts";

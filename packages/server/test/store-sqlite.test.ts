@@ -17,16 +17,16 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Announcement } from "../src/announcement.ts";
+import { until } from "@parley/testkit/until.ts";
+import type { Announcement } from "../src/changes/change.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import { connection } from "../src/store/sqlite/connection.ts";
-import { groupWriter } from "../src/store/sqlite/group.ts";
+import { groupWriter } from "../src/store/sqlite/group-commit.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { migrations } from "../src/store/sqlite/migrations.ts";
 import type { AccountRecord, MessageRecord, Store, WriteTx } from "../src/store/store.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { storeContract } from "./support/store-contract/index.ts";
-import { until } from "./support/until.ts";
 
 storeContract("SQLite", async () => {
   const files = folder();

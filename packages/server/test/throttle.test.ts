@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import fc from "fast-check";
-import { Failure } from "../src/failure.ts";
+import { Failure } from "../src/rules/failure.ts";
 import { failureThrottle, throttle } from "../src/security/throttle.ts";
 
 beforeEach(() => void jest.useFakeTimers());

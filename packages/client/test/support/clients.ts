@@ -1,4 +1,4 @@
-import type { Person } from "../../../../tests/support/client.ts";
+import type { Person } from "@parley/testkit/client.ts";
 import { type Client, type ClientOptions, createClient, type PieceName } from "../../src/index.ts";
 
 const PATIENCE_MS = 60_000;

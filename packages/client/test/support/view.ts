@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { Message } from "@parley/protocol";
-import type { Person } from "../../../../tests/support/client.ts";
-import { comparable, fetchView, type View } from "../../../../tests/support/model.ts";
+import type { Person } from "@parley/testkit/client.ts";
+import { comparable, fetchView, type View } from "@parley/testkit/model.ts";
 import { type Client, isCallError } from "../../src/index.ts";
 import { online } from "./clients.ts";
 

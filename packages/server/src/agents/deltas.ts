@@ -1,5 +1,5 @@
+import { deltaOf } from "../domain/turns.ts";
 import type { NewChunk, Store, TurnRecord } from "../store/store.ts";
-import { deltaOf } from "../turns.ts";
 
 /** What streams fast is gathered for so long before it is stored and sent. */
 const GATHER_MS = 25;

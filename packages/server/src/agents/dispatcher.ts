@@ -1,6 +1,6 @@
+import { beginTurn, endTurn } from "../domain/turns.ts";
 import type { TurnPacket } from "../realtime/hub.ts";
 import type { TurnRecord, WriteTx } from "../store/store.ts";
-import { beginTurn, endTurn } from "../turns.ts";
 import { runTurn, type TurnServices } from "./turn.ts";
 
 /**

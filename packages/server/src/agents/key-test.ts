@@ -1,5 +1,5 @@
 import type { KeyTest } from "@parley/protocol";
-import { notFound } from "../failure.ts";
+import { notFound } from "../rules/failure.ts";
 import type { AgentRecord } from "../store/store.ts";
 import { carrierOf, type KeyServices, storedKey } from "./keys.ts";
 import { callModel } from "./providers/call.ts";

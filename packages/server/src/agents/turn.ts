@@ -1,5 +1,6 @@
 import type { Turn } from "@parley/protocol";
 import type { Provider } from "../config.ts";
+import { type Ending, endTurn } from "../domain/turns.ts";
 import { grant } from "../rules/budget.ts";
 import { type ModelContext, modelContext } from "../rules/context.ts";
 import {
@@ -10,7 +11,6 @@ import {
   type TurnRecord,
   Unavailable,
 } from "../store/store.ts";
-import { type Ending, endTurn } from "../turns.ts";
 import type { Deltas } from "./deltas.ts";
 import { carrierOf, type KeyServices, keyMissing, storedKey } from "./keys.ts";
 import { callModel } from "./providers/call.ts";

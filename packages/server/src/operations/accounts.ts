@@ -1,10 +1,10 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
-import { publicAccount } from "../account.ts";
-import { notFound } from "../failure.ts";
-import { rename } from "../membership.ts";
+import { publicAccount } from "../domain/accounts.ts";
+import { rename } from "../domain/groups.ts";
+import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind } from "../operation.ts";
-import { cursorOf, pageOf, pageSize } from "../pages.ts";
+import { notFound } from "../rules/failure.ts";
 
 const listCursor = cursorOf(z.string());
 const findCursor = cursorOf(z.object({ name: z.string(), username: z.string() }));

@@ -4,17 +4,17 @@ import {
   operations,
   type TurnReceipt,
 } from "@parley/protocol";
-import { publicAccount } from "../account.ts";
-import { badField, Failure, forbidden, notFound } from "../failure.ts";
-import { visibleMessage } from "../guards.ts";
-import { rename } from "../membership.ts";
+import { visibleMessage } from "../domain/access.ts";
+import { publicAccount } from "../domain/accounts.ts";
+import { rename } from "../domain/groups.ts";
+import { stopTurns } from "../domain/turns.ts";
 import { bind, type Caller, type Context } from "../operation.ts";
 import { spendingRefusal } from "../rules/dispatch.ts";
+import { badField, Failure, forbidden, notFound } from "../rules/failure.ts";
 import { maySteer } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import { keyTail } from "../security/vault.ts";
 import type { AgentRecord, ReadTx, TurnRecord } from "../store/store.ts";
-import { stopTurns } from "../turns.ts";
 
 const getMyAgents = bind(operations.getMyAgents, async ({ store, caller, config }) => {
   const agents = await store.read((tx) => tx.agents(caller.account.id));

@@ -1,12 +1,12 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
-import { publicAccount } from "../account.ts";
-import { uncounted } from "../announcement.ts";
-import { badField, forbidden, notFound } from "../failure.ts";
-import { joinedConversation, joinedGroup } from "../guards.ts";
-import { announceChanges, announceNew, checkSize, join, part } from "../membership.ts";
+import { uncounted } from "../changes/change.ts";
+import { joinedConversation, joinedGroup } from "../domain/access.ts";
+import { publicAccount } from "../domain/accounts.ts";
+import { announceChanges, announceNew, checkSize, join, part } from "../domain/groups.ts";
+import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind, type Caller } from "../operation.ts";
-import { cursorOf, pageOf, pageSize } from "../pages.ts";
+import { badField, forbidden, notFound } from "../rules/failure.ts";
 import { mayInvite, mayRemove } from "../rules/permissions.ts";
 import type { AccountRecord, ReadTx } from "../store/store.ts";
 

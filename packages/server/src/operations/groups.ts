@@ -1,9 +1,10 @@
 import { operations } from "@parley/protocol";
-import { publicAccount } from "../account.ts";
-import { badField, forbidden, notFound } from "../failure.ts";
-import { joinedConversation, joinedGroup } from "../guards.ts";
-import { announceChanges, checkSize, join, part } from "../membership.ts";
+import { joinedConversation, joinedGroup } from "../domain/access.ts";
+import { publicAccount } from "../domain/accounts.ts";
+import { announceChanges, checkSize, join, part } from "../domain/groups.ts";
+import { stopTurns } from "../domain/turns.ts";
 import { bind, type Caller } from "../operation.ts";
+import { badField, forbidden, notFound } from "../rules/failure.ts";
 import type {
   AccountRecord,
   AgentSeat,
@@ -12,7 +13,6 @@ import type {
   ReadTx,
   WriteTx,
 } from "../store/store.ts";
-import { stopTurns } from "../turns.ts";
 
 const getGroupAgents = bind(operations.getGroupAgents, ({ store, caller }, { chat_id }) =>
   store.read(async (tx) => {

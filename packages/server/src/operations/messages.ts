@@ -1,11 +1,12 @@
 import { type InputOf, type Message, operations } from "@parley/protocol";
 import { z } from "zod";
-import { counted, uncounted } from "../announcement.ts";
-import { forbidden, notFound } from "../failure.ts";
-import { joinedConversation, visibleMessage } from "../guards.ts";
-import { mentionsIn } from "../mentions.ts";
+import { counted, uncounted } from "../changes/change.ts";
+import { joinedConversation, visibleMessage } from "../domain/access.ts";
+import { mentionsIn } from "../domain/mentions.ts";
+import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
+import { dropTurnsOf, queueTurns, stopTurns } from "../domain/turns.ts";
 import { bind, type Caller } from "../operation.ts";
-import { cursorOf, pageOf, pageSize } from "../pages.ts";
+import { forbidden, notFound } from "../rules/failure.ts";
 import { mayDelete } from "../rules/permissions.ts";
 import { searchWords, snippet } from "../rules/search.ts";
 import type {
@@ -15,7 +16,6 @@ import type {
   ReadTx,
   TurnRecord,
 } from "../store/store.ts";
-import { dropTurnsOf, queueTurns, stopTurns } from "../turns.ts";
 
 const searchCursor = cursorOf(z.int());
 /** Broadcasts show nobody's own reactions. */

@@ -1,12 +1,12 @@
 import { operations, type Reaction } from "@parley/protocol";
 import { z } from "zod";
-import { publicAccount } from "../account.ts";
-import { counted } from "../announcement.ts";
+import { counted } from "../changes/change.ts";
 import type { Limits } from "../config.ts";
-import { Failure } from "../failure.ts";
-import { visibleMessage } from "../guards.ts";
+import { visibleMessage } from "../domain/access.ts";
+import { publicAccount } from "../domain/accounts.ts";
+import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind, type Caller } from "../operation.ts";
-import { cursorOf, pageOf, pageSize } from "../pages.ts";
+import { Failure } from "../rules/failure.ts";
 import type { MessageRecord, WriteTx } from "../store/store.ts";
 
 interface Target {

@@ -1,13 +1,13 @@
 import { operations, type SignedIn } from "@parley/protocol";
-import { publicAccount } from "../account.ts";
-import { badField, Failure, forbidden, notFound, unauthorized } from "../failure.ts";
+import { publicAccount } from "../domain/accounts.ts";
+import { endSession, replacePassword } from "../domain/sessions.ts";
 import { bind, type Context, type Services } from "../operation.ts";
+import { badField, Failure, forbidden, notFound, unauthorized } from "../rules/failure.ts";
 import { makePerson, UsernameTaken } from "../security/authenticate.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId, newDevice } from "../security/devices.ts";
 import type { Settle } from "../security/sign-in-guard.ts";
 import { hashToken, newToken, sessionEnd } from "../security/tokens.ts";
-import { endSession, replacePassword } from "../sessions.ts";
 import type { AccountRecord, WriteTx } from "../store/store.ts";
 
 const signUp = bind(operations.signUp, async (context, input) => {

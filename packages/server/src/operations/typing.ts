@@ -1,5 +1,5 @@
 import { operations } from "@parley/protocol";
-import { joinedConversation } from "../guards.ts";
+import { joinedConversation } from "../domain/access.ts";
 import { bind } from "../operation.ts";
 
 const sendChatAction = bind(operations.sendChatAction, async (context, input) => {

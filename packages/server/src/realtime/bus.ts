@@ -1,5 +1,5 @@
 import type { Account, EventPlace, SharedConversation } from "@parley/protocol";
-import type { Announcement, Audience, Membership } from "../announcement.ts";
+import type { Announcement, Audience, Membership } from "../changes/change.ts";
 
 /** An event, encoded once, on its way to whoever hears it. */
 export interface EventPacket {

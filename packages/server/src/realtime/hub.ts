@@ -1,6 +1,6 @@
 import { type Account, closeCodes, type EventFrame } from "@parley/protocol";
-import type { AccountRecord } from "../account.ts";
-import type { Announcement, Audience, Membership } from "../announcement.ts";
+import type { Announcement, Audience, Membership } from "../changes/change.ts";
+import type { AccountRecord } from "../domain/accounts.ts";
 import type { Bus, Counter, EventPacket, Interest, Packet } from "./bus.ts";
 import { alone } from "./cluster.ts";
 import { eventPacket, packetOf } from "./packet.ts";

@@ -1,5 +1,5 @@
 import type { EventFrame } from "@parley/protocol";
-import type { Announcement } from "../announcement.ts";
+import type { Announcement } from "../changes/change.ts";
 import type { EventPacket, Packet, StreamPart } from "./bus.ts";
 
 type EventAnnouncement = Extract<Announcement, { frame: unknown }>;

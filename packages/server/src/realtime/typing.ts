@@ -1,6 +1,6 @@
 import { Account, type EventFrame } from "@parley/protocol";
 import { z } from "zod";
-import { publicAccount } from "../account.ts";
+import { publicAccount } from "../domain/accounts.ts";
 import { alone, type Cluster } from "./cluster.ts";
 import type { Hub } from "./hub.ts";
 

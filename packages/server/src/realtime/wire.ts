@@ -1,6 +1,6 @@
 import { Account } from "@parley/protocol";
 import { z } from "zod";
-import type { Audience, Membership } from "../announcement.ts";
+import type { Audience, Membership } from "../changes/change.ts";
 import type { EventPacket } from "./bus.ts";
 
 const Members = z.object({ conversation: z.string(), users: z.array(z.string()) });

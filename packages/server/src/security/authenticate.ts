@@ -1,8 +1,8 @@
-import { Failure, unauthorized } from "../failure.ts";
-import { rename } from "../membership.ts";
+import { rename } from "../domain/groups.ts";
 import type { SecurityLog } from "../observe/security-log.ts";
 import type { Caller, Origin } from "../operation.ts";
 import { agentsOf, type ProviderNames } from "../rules/agents.ts";
+import { Failure, unauthorized } from "../rules/failure.ts";
 import { usernameCandidates, usernameFrom } from "../rules/usernames.ts";
 import type { AccountRecord, SessionRecord, Store, WriteTx } from "../store/store.ts";
 import type { Identity, Oidc } from "./oidc.ts";

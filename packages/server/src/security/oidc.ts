@@ -2,8 +2,8 @@ import { cleanName, isReservedName } from "@parley/protocol";
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { z } from "zod";
 import type { Config } from "../config.ts";
-import { unauthorized, unavailable } from "../failure.ts";
 import type { Logger } from "../observe/log.ts";
+import { unauthorized, unavailable } from "../rules/failure.ts";
 import { isSafeAddress } from "./safe-address.ts";
 
 /** Whom the issuer vouches for. `issuer` and `subject` together say who it is, for good. */

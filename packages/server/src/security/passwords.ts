@@ -1,4 +1,4 @@
-import { unavailable } from "../failure.ts";
+import { unavailable } from "../rules/failure.ts";
 import { fairQueue } from "./fair-queue.ts";
 
 const algorithm = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;

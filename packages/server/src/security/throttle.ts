@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { rateLimited } from "../failure.ts";
 import { alone, type Cluster } from "../realtime/cluster.ts";
+import { rateLimited } from "../rules/failure.ts";
 
 export interface Rate {
   /** Zero: no limit. */

@@ -11,7 +11,7 @@ import type {
   SharedConversation,
   Turn,
 } from "@parley/protocol";
-import { publicAccount } from "../account.ts";
+import { publicAccount } from "../domain/accounts.ts";
 import { DEFAULT_LIMITS } from "../rules/budget.ts";
 import type {
   AccountRecord,

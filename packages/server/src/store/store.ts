@@ -11,9 +11,9 @@ import type {
   Turn,
   UsageRow,
 } from "@parley/protocol";
-import type { AccountRecord } from "../account.ts";
-import type { Announcement } from "../announcement.ts";
-import { Failure } from "../failure.ts";
+import type { Announcement } from "../changes/change.ts";
+import type { AccountRecord } from "../domain/accounts.ts";
+import { Failure } from "../rules/failure.ts";
 
 /**
  * Where everything durable lives. One interface, one contract suite, several backends.

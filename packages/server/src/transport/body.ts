@@ -1,4 +1,4 @@
-import { Failure } from "../failure.ts";
+import { Failure } from "../rules/failure.ts";
 
 /** The JSON a request carries; an empty object when it carries none. */
 export async function readJson(request: Request, maxBytes: number): Promise<unknown> {

@@ -1,7 +1,7 @@
 import { errorStatus, type HttpFailure } from "@parley/protocol";
 import type { Config } from "../config.ts";
-import { Failure, notFound } from "../failure.ts";
 import type { Call, Invoke, Origin, Services } from "../operation.ts";
+import { Failure, notFound } from "../rules/failure.ts";
 import { readJson } from "./body.ts";
 import { originOf } from "./origin.ts";
 

@@ -1,9 +1,9 @@
-import { unavailable } from "../failure.ts";
 import type { Services } from "../operation.ts";
 import type { Bus } from "../realtime/bus.ts";
 import { asyncApi } from "../reference/asyncapi.ts";
 import { openApi } from "../reference/openapi.ts";
 import { referencePage, referencePolicy } from "../reference/page.ts";
+import { unavailable } from "../rules/failure.ts";
 import { failureResponse, type Page, type Pages } from "./http.ts";
 import { permissionsPolicy, webClient } from "./web.ts";
 

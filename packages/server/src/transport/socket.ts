@@ -6,11 +6,11 @@ import {
   type SocketReply,
 } from "@parley/protocol";
 import type { ServerWebSocket, WebSocketHandler } from "bun";
-import { publicAccount } from "../account.ts";
-import { Failure, forbidden, rateLimited } from "../failure.ts";
+import { publicAccount } from "../domain/accounts.ts";
 import type { Caller, Invoke, Origin, Services } from "../operation.ts";
 import type { Backlog } from "../realtime/backlog.ts";
 import type { Client, Person } from "../realtime/hub.ts";
+import { Failure, forbidden, rateLimited } from "../rules/failure.ts";
 import type { Authenticated } from "../security/authenticate.ts";
 import { sessionEnd } from "../security/tokens.ts";
 import { bearer, originAllowed } from "./http.ts";

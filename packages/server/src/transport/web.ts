@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { buildWeb, typeOf, type WebFile } from "../../../web/build.ts";
-import { notFound } from "../failure.ts";
+import { notFound } from "../rules/failure.ts";
 import type { Page } from "./http.ts";
 
 const WEB = join(import.meta.dir, "../../../web");

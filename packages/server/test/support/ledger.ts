@@ -1,5 +1,5 @@
 import type { EventParams, SharedConversation } from "@parley/protocol";
-import { type Announcement, counted, uncounted } from "../../src/announcement.ts";
+import { type Announcement, counted, uncounted } from "../../src/changes/change.ts";
 import type { Counter, EventLog } from "../../src/realtime/bus.ts";
 import { human } from "./broker.ts";
 

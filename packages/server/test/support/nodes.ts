@@ -1,3 +1,4 @@
+import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
 import { type NatsBus, type NatsBusOptions, natsBus } from "../../src/realtime/bus-nats.ts";
 import { type Cluster, cluster as newCluster } from "../../src/realtime/cluster.ts";
@@ -6,7 +7,6 @@ import { type Hub, hub as newHub, type TurnPacket } from "../../src/realtime/hub
 import { sockets } from "../../src/realtime/sockets.ts";
 import { broker, FakeClient, human } from "./broker.ts";
 import type { Ledger } from "./ledger.ts";
-import { until } from "./until.ts";
 
 const log = pino({ level: "silent" });
 

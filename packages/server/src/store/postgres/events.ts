@@ -1,4 +1,4 @@
-import type { Announcement } from "../../announcement.ts";
+import type { Announcement } from "../../changes/change.ts";
 import type { ChangedSeat } from "../store.ts";
 import type { Session } from "./connection.ts";
 import { conversationId } from "./conversations.ts";

@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import type { Announcement } from "../../announcement.ts";
+import type { Announcement } from "../../changes/change.ts";
 import { NOBODY } from "../rows.ts";
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";

@@ -1,4 +1,4 @@
-import type { Announcement } from "../../announcement.ts";
+import type { Announcement } from "../../changes/change.ts";
 import { type Awaitable, Unavailable } from "../store.ts";
 import { conflicting, type Session, type Sessions } from "./connection.ts";
 import { Conflict, Transaction, type TransactionOptions, UnitRun } from "./transaction.ts";

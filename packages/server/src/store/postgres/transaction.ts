@@ -1,4 +1,4 @@
-import type { Announcement } from "../../announcement.ts";
+import type { Announcement } from "../../changes/change.ts";
 import { aborted, type Rows, type Session } from "./connection.ts";
 import { type Batch, list, type Unit } from "./unit.ts";
 

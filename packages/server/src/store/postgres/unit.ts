@@ -1,4 +1,4 @@
-import type { Announcement } from "../../announcement.ts";
+import type { Announcement } from "../../changes/change.ts";
 import type { ReadTx, WriteTx } from "../store.ts";
 import type { Rows } from "./connection.ts";
 

@@ -1,6 +1,6 @@
 import { Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
+import { keepPrivate } from "../private-file.ts";
 import { migrations } from "./migrations.ts";
-import { keepPrivate } from "./private-file.ts";
 
 /**
  * Opens the database for this process. Commits are not synced by SQLite itself: the group writer

@@ -1,4 +1,4 @@
-import { publicAccount } from "../../account.ts";
+import { publicAccount } from "../../domain/accounts.ts";
 import { iso, placedReaction, type ReactionRow } from "../rows.ts";
 import type { ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";

@@ -2,9 +2,9 @@ import { Database } from "bun:sqlite";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { lockFile } from "../lock-file.ts";
 import type { Range, Row, Table, TransferSource } from "../transfer.ts";
 import type { Binding } from "./connection.ts";
-import { lockFile } from "./lock.ts";
 import { migrations } from "./migrations.ts";
 
 /** What the search index follows, and what is made anew elsewhere from the accounts. */

@@ -1,5 +1,5 @@
 import type { Account, Message } from "@parley/protocol";
-import type { Announcement } from "../../../src/announcement.ts";
+import type { Announcement } from "../../../src/changes/change.ts";
 import type {
   AccountRecord,
   ConversationRecord,

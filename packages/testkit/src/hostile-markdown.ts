@@ -1,4 +1,4 @@
-import { MAX_CONTENT_BYTES } from "../../packages/protocol/src/operations/messages.ts";
+import { MAX_CONTENT_BYTES } from "../../protocol/src/operations/messages.ts";
 
 const repeated = (text: string) =>
   text.repeat(Math.floor(MAX_CONTENT_BYTES / Buffer.byteLength(text)));

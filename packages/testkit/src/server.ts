@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { spreadOver } from "./nodes.ts";
 import { databaseFor, dropDatabase } from "./postgres.ts";
 
-const MAIN = new URL("../../packages/server/src/main.ts", import.meta.url).pathname;
+const MAIN = new URL("../../server/src/main.ts", import.meta.url).pathname;
 const SOURCES = [process.execPath, MAIN];
 const KEY = Buffer.alloc(32, 7).toString("base64");
 

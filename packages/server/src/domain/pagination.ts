@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { badField } from "./failure.ts";
+import { badField } from "../rules/failure.ts";
 
 /** Places in a list, opaque to clients. */
 export function cursorOf<Schema extends z.ZodType>(schema: Schema) {

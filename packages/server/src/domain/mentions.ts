@@ -1,5 +1,5 @@
 import { mentionedHandles } from "@parley/protocol/markup";
-import type { ReadTx } from "./store/store.ts";
+import type { ReadTx } from "../store/store.ts";
 
 /** The participants of a conversation whom a message's content mentions. */
 export async function mentionsIn(

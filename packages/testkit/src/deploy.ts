@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-export const ROOT = join(import.meta.dir, "../..");
+export const ROOT = join(import.meta.dir, "../../..");
 export const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
 
 /** The names that the program reads, and the one that its runtime does. */

@@ -1,16 +1,16 @@
 import type { EventFrame, Message, Turn } from "@parley/protocol";
-import { publicAccount } from "./account.ts";
-import { type Announcement, counted } from "./announcement.ts";
-import { mentionsIn } from "./mentions.ts";
-import { estimateTokens } from "./rules/context.ts";
-import { dispatch } from "./rules/dispatch.ts";
+import { type Announcement, counted } from "../changes/change.ts";
+import { estimateTokens } from "../rules/context.ts";
+import { dispatch } from "../rules/dispatch.ts";
 import type {
   AccountRecord,
   ConversationRecord,
   FinishedTurn,
   TurnRecord,
   WriteTx,
-} from "./store/store.ts";
+} from "../store/store.ts";
+import { publicAccount } from "./accounts.ts";
+import { mentionsIn } from "./mentions.ts";
 
 /** What happens to turns inside a unit of work, whoever's it is. */
 

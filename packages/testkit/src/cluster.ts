@@ -1,7 +1,7 @@
-import { FaultyLine } from "../../packages/client/test/support/proxy.ts";
 import { startBalancer } from "./balancer.ts";
 import { startNats, type TestNats } from "./nats.ts";
 import { freePort, startPostgres, type TestPostgres } from "./postgres.ts";
+import { FaultyLine } from "./proxy.ts";
 import { collect, type Environment, spawnMain } from "./server.ts";
 
 const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");

@@ -1,11 +1,6 @@
 import { expect } from "bun:test";
 import type { Conversation, Message } from "@parley/protocol";
 import {
-  type HeldCall,
-  providersAt,
-  startStage,
-} from "../../packages/server/test/support/provider-server.ts";
-import {
   agentOf,
   groupOf,
   liftLimits,
@@ -15,6 +10,7 @@ import {
   type Socket,
   say,
 } from "./client.ts";
+import { type HeldCall, providersAt, startStage } from "./provider-server.ts";
 import { noRates, startServer } from "./server.ts";
 
 type Stage = Awaited<ReturnType<typeof startStage>>;

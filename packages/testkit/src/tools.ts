@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-const FOLDER = new URL("../tools", import.meta.url).pathname;
+const FOLDER = new URL("../../../tests/tools", import.meta.url).pathname;
 
 /** `node_modules` of the checkers that tests use, installed if they are missing. */
 export function toolsFolder(): string {

@@ -1,14 +1,14 @@
 import type { Account } from "@parley/protocol";
-import { publicAccount } from "./account.ts";
-import { counted, uncounted } from "./announcement.ts";
-import { badField } from "./failure.ts";
+import { counted, uncounted } from "../changes/change.ts";
+import { badField } from "../rules/failure.ts";
 import type {
   AccountRecord,
   ConversationRecord,
   MemberRecord,
   NewChange,
   WriteTx,
-} from "./store/store.ts";
+} from "../store/store.ts";
+import { publicAccount } from "./accounts.ts";
 import { stopTurns } from "./turns.ts";
 
 export function checkSize(

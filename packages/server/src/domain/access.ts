@@ -1,6 +1,6 @@
-import { badField, forbidden, notFound } from "./failure.ts";
-import type { Caller } from "./operation.ts";
-import type { ConversationRecord, MessageRecord, ReadTx } from "./store/store.ts";
+import type { Caller } from "../operation.ts";
+import { badField, forbidden, notFound } from "../rules/failure.ts";
+import type { ConversationRecord, MessageRecord, ReadTx } from "../store/store.ts";
 
 /** The conversation, if it exists (404) and the caller takes part in it (403). */
 export async function joinedConversation(

@@ -1,5 +1,22 @@
 import { createHash } from "node:crypto";
-import type { Key, Range, Row, Table, TransferSource, TransferTarget } from "./store/transfer.ts";
+import { resolve } from "node:path";
+import { ConfigError, readConfig } from "../config.ts";
+import { openPostgresTarget } from "../store/postgres/target.ts";
+import { openSqliteSource } from "../store/sqlite/source.ts";
+import type { Key, Range, Row, Table, TransferSource, TransferTarget } from "../store/transfer.ts";
+
+import { print } from "./output.ts";
+
+/** Copies the data folder's SQLite into the PostgreSQL of DATABASE_URL, with or without a running server. */
+export async function migrateCommand(): Promise<void> {
+  const { database, dataDir } = readConfig();
+  if (!database) throw new ConfigError("DATABASE_URL must name the PostgreSQL to migrate to.");
+  const source = openSqliteSource(resolve(dataDir, "parley.db"));
+  const target = await openPostgresTarget(database);
+  await migrateStore({ source, target, print });
+  await target.close();
+  source.close();
+}
 
 /** How many rows are compared, and written, at a time. */
 const PAGE = 500;

@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import type { ProtocolName } from "../../src/agents/providers/index.ts";
+import type { ProtocolName } from "../../server/src/agents/providers/index.ts";
 
 /** A request as it arrived. */
 interface Received {

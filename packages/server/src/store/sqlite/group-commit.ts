@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { Announcement } from "../../announcement.ts";
+import type { Announcement } from "../../changes/change.ts";
 import type { Awaitable, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 

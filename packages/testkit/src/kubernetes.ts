@@ -18,7 +18,7 @@ export type Manifest =
   | Secret
   | Service;
 
-const ROOT = join(import.meta.dir, "../..");
+const ROOT = join(import.meta.dir, "../../..");
 const FOLDER = join(ROOT, "deploy/kubernetes");
 const TYPES = dirname(Bun.resolveSync("kubernetes-types/package.json", import.meta.dir));
 

@@ -1,4 +1,4 @@
-import type { AccountRecord, WriteTx } from "./store/store.ts";
+import type { AccountRecord, WriteTx } from "../store/store.ts";
 
 /** False when it is not there, not this account's, or has ended before. */
 export async function endSession(

@@ -1,0 +1,43 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { compose, type Running } from "../compose.ts";
+import { type Config, readConfig } from "../config.ts";
+import { lockDataFolder, secretFile } from "../store/data-folder.ts";
+import { fail, print } from "./output.ts";
+
+/** Runs the server until it is told to stop. */
+export async function serve(): Promise<void> {
+  const config = withInviteCode(readConfig());
+  if (!config.database) lockDataFolder(config);
+  const running = await compose(config);
+  greet(running, config);
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.once(signal, () => running.stop().then(() => process.exit(0), fail));
+  }
+}
+
+/** Generates the installation's invite code once, if sign-up needs one and none is configured. */
+function withInviteCode(config: Config): Config {
+  if (config.signUp.kind !== "invite" || config.signUp.codes.length > 0) return config;
+  const file = secretFile(config, "invite-code");
+  if (!existsSync(file)) writeFileSync(file, crypto.randomUUID(), { mode: 0o600 });
+  return { ...config, signUp: { kind: "invite", codes: [readFileSync(file, "utf8").trim()] } };
+}
+
+/** Written at once, so that a reader of the first line has the others too. */
+function greet({ url, metricsUrl }: Running, config: Config): void {
+  const invite_code = config.signUp.kind === "invite" ? config.signUp.codes[0] : undefined;
+  const account = { username: "alice", password: "correct horse battery", invite_code };
+  const lines = [
+    `Parley listens on ${url}`,
+    metricsUrl && `Metrics are at ${metricsUrl}`,
+    `Data is kept in ${config.database ? "PostgreSQL" : resolve(config.dataDir)}`,
+    invite_code !== undefined && `Invite code: ${invite_code}`,
+    `The reference is at ${url}/docs`,
+    config.signUp.kind !== "closed" && `To begin, sign up:\n  ${signUpCommand(url, account)}`,
+  ];
+  print(lines.filter(Boolean).join("\n"));
+}
+
+const signUpCommand = (url: string, account: object) =>
+  `curl -s ${url}/api/signUp -H 'content-type: application/json' -d '${JSON.stringify(account)}'`;

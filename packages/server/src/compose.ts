@@ -1,0 +1,277 @@
+import { join } from "node:path";
+import type { Server } from "bun";
+import { deltas } from "./agents/deltas.ts";
+import { dispatcher } from "./agents/dispatcher.ts";
+import { keyTester } from "./agents/key-test.ts";
+import { type Config, ConfigError, type Database } from "./config.ts";
+import { loopLag } from "./observe/lag.ts";
+import { type Logger, logger } from "./observe/log.ts";
+import { metrics as newMetrics } from "./observe/metrics.ts";
+import { securityLog } from "./observe/security-log.ts";
+import { type Bound, invoker, type Services } from "./operation.ts";
+import { handlers } from "./operations/index.ts";
+import { backlog } from "./realtime/backlog.ts";
+import type { Bus } from "./realtime/bus.ts";
+import { memoryBus } from "./realtime/bus-memory.ts";
+import { alone, type Cluster, cluster as newCluster } from "./realtime/cluster.ts";
+import { type Healer, healer } from "./realtime/heal.ts";
+import { type Hub, hub as newHub } from "./realtime/hub.ts";
+import { sockets as newSocketCounts } from "./realtime/sockets.ts";
+import { typing } from "./realtime/typing.ts";
+import { authenticator } from "./security/authenticate.ts";
+import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
+import { passwords } from "./security/passwords.ts";
+import { sessionUpkeep } from "./security/session-upkeep.ts";
+import { signInGuard } from "./security/sign-in-guard.ts";
+import { throttle } from "./security/throttle.ts";
+import { vault as newVault, type Vault } from "./security/vault.ts";
+import { dataFolder, secretFile } from "./store/data-folder.ts";
+import type { SharedStore, Store } from "./store/store.ts";
+import { httpTransport } from "./transport/http.ts";
+import { metricsPage, pages } from "./transport/pages.ts";
+import { type Connection, socketTransport } from "./transport/socket.ts";
+
+/** How long calls under way may take to finish once the process is told to stop. */
+const STOP_MS = 5000;
+
+/** Ten key tests a minute for each account: enough to correct a key, too few to try keys out. */
+const KEY_TESTS = { perSecond: 1 / 6, burst: 10 };
+
+export interface Running {
+  /** Where it listens, such as `http://127.0.0.1:8080`. */
+  readonly url: string;
+  /** Where Prometheus reads, if that is apart. */
+  readonly metricsUrl: string | null;
+  stop(): Promise<void>;
+}
+
+export async function openStore(config: Config): Promise<Store> {
+  if (config.database) return openShared(config.database, false);
+  const { openSqliteStore } = await import("./store/sqlite/index.ts");
+  return openSqliteStore(join(dataFolder(config), "parley.db"));
+}
+
+async function openShared(database: Database, keepsEvents: boolean): Promise<SharedStore> {
+  const { openPostgresStore } = await import("./store/postgres/index.ts");
+  try {
+    return await openPostgresStore({ ...database, keepsEvents });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigError(`DATABASE_URL names a database that cannot be used: ${why}.`);
+  }
+}
+
+export const keyFile = (config: Config): MasterKeyFile =>
+  masterKeyFile(secretFile(config, "master.key"));
+
+export function openVault(config: Config): Vault {
+  if (config.masterKeys) return newVault(config.masterKeys);
+  const file = keyFile(config);
+  return newVault(file.read(), file.read);
+}
+
+/** Backends are imported when they are chosen: an unused one would only delay the start. */
+async function openIssuer(config: Config, log: Logger) {
+  if (!config.oidc) return null;
+  const { oidc } = await import("./security/oidc.ts");
+  return oidc(config.oidc, log);
+}
+
+/** What nodes share, or the one node there is has for itself. */
+interface Backends {
+  store: Store;
+  bus: Bus;
+  cluster: Cluster;
+  /** Finds what this node has missed of the others. */
+  heal(hub: Hub): Pick<Healer, "stop">;
+}
+
+async function openBackends(config: Config, node: string, log: Logger): Promise<Backends> {
+  const { database, nats } = config;
+  if (!database || !nats) {
+    const heal = () => ({ stop: () => {} });
+    return { store: await openStore(config), bus: memoryBus(), cluster: alone, heal };
+  }
+  const { natsBus } = await import("./realtime/bus-nats.ts");
+  const store = await openShared(database, true);
+  const prefix = `parley.${store.installation}`;
+  const bus = natsBus({ ...nats, node, prefix, events: store, log });
+  const cluster = newCluster(bus.channel, { log });
+  return {
+    store,
+    bus,
+    cluster,
+    heal: (hub) => healer({ hub, bus, events: store, cluster, log }),
+  };
+}
+
+/** Builds the service. */
+export async function compose(config: Config): Promise<Running> {
+  const log = logger(config.logLevel);
+  const node = Bun.randomUUIDv7();
+  const { store, bus, cluster, heal } = await openBackends(config, node, log);
+  const vault = openVault(config);
+  const { limits } = config;
+  const socketCounts = newSocketCounts(cluster, limits.sockets_per_user);
+  const unsent = backlog(
+    limits.backlog_total_bytes,
+    () => hub.clients(),
+    (bytes) => log.warn({ bytes }, "slow socket closed: backlog_total_bytes exceeded"),
+  );
+  const publish = (topic: string, data: string) => {
+    unsent.sent(data.length * server.subscriberCount(topic));
+    server.publish(topic, data);
+  };
+  const hub = newHub(bus, publish, socketCounts);
+  const healing = heal(hub);
+  const metrics = newMetrics();
+  const security = securityLog(log);
+  const everywhere = (name: string) => ({ cluster, name });
+  store.onCommit((announcements) => {
+    try {
+      hub.announce(announcements);
+    } catch (error) {
+      log.error({ err: error }, "events could not be announced");
+    }
+  });
+  metrics.watch(
+    "parley_event_loop_lag_seconds",
+    "gauge",
+    "Longest hold-up of the event loop since the last scrape.",
+    loopLag(),
+  );
+  metrics.watch("parley_sockets", "gauge", "Open sockets.", hub.size);
+  metrics.watch(
+    "parley_backlog_bytes",
+    "gauge",
+    "Bytes sent to sockets that their clients have not read.",
+    unsent.total,
+  );
+
+  const services: Services = {
+    config,
+    store,
+    hub,
+    typing: typing(hub, undefined, cluster),
+    passwords: passwords(),
+    vault,
+    authenticator: authenticator({
+      store,
+      oidc: await openIssuer(config, log),
+      providers: config.providers,
+      limits,
+      security,
+    }),
+    rates: {
+      messages: throttle(
+        { perSecond: limits.messages_per_second, burst: limits.message_burst },
+        everywhere("messages"),
+      ),
+      operations: throttle(
+        { perSecond: limits.operations_per_second, burst: limits.operation_burst },
+        everywhere("operations"),
+      ),
+      searches: throttle(
+        { perSecond: limits.searches_per_second, burst: limits.search_burst },
+        everywhere("searches"),
+      ),
+    },
+    keyTester: keyTester({ config, vault, log }),
+    signInGuard: signInGuard(everywhere),
+    signUps: throttle(
+      { perSecond: limits.signups_per_hour / 3600, burst: limits.signups_per_hour },
+      everywhere("sign-ups"),
+    ),
+    keyTests: throttle(KEY_TESTS, everywhere("key tests")),
+    log,
+    security,
+    metrics,
+  };
+
+  const agents = dispatcher({ node, config, store, vault, deltas: deltas(store, node), log });
+  hub.onTurns(agents.receive);
+  metrics.watch("parley_turns", "gauge", "Agent turns under way.", agents.running);
+
+  const byName = new Map(handlers.map((bound) => [bound.contract.name, bound]));
+  const byEitherName = new Map<string, Bound>([
+    ...byName,
+    ...handlers.map((bound) => [bound.contract.socket, bound] as const),
+  ]);
+  const sockets = socketTransport(services, invoker(byEitherName, services), unsent);
+  const http = httpTransport({
+    services,
+    invoke: invoker(byName, services),
+    pages: pages({ services, bus }),
+    upgrade: (request, origin) =>
+      sockets.upgrade(request, origin, (upgraded, data) => server.upgrade(upgraded, { data })),
+  });
+
+  const server: Server<Connection> = listen(config, {
+    hostname: config.host,
+    port: config.port,
+    // Bodies are measured where they are read, so that a large one gets a proper answer.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    idleTimeout: 120,
+    fetch: (request, self) => http(request, self.requestIP(request)?.address ?? ""),
+    websocket: sockets.handlers,
+    error: (error) => {
+      log.error({ err: error }, "request failed");
+      return new Response(null, { status: 500 });
+    },
+  });
+
+  const watched = config.metrics && listenForMetrics(config.metrics, services);
+  const upkeep = sessionUpkeep({ store, hub, log, watchMs: watchMs(config) });
+  const begun = agents.start();
+  return {
+    url: urlOf(config.host, server.port),
+    metricsUrl: watched && `${urlOf(watched.hostname ?? "", watched.port)}/metrics`,
+    async stop() {
+      await watched?.stop(true);
+      await begun;
+      await agents.stop();
+      sockets.stop();
+      await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
+      await server.stop(true);
+      await upkeep.stop();
+      healing.stop();
+      cluster.stop();
+      await bus.close();
+      await store.close();
+    },
+  };
+}
+
+/** SQLite tells for next to nothing whether another process has written. Nodes with NATS tell each other. */
+function watchMs({ database, nats }: Config): number | null {
+  if (nats) return null;
+  return database ? 3000 : 1000;
+}
+
+function listen(config: Config, options: Parameters<typeof Bun.serve<Connection>>[0]) {
+  try {
+    return Bun.serve<Connection>(options);
+  } catch {
+    throw new ConfigError(
+      `HOST and PORT must name an address that is free, not "${config.host}:${config.port}".`,
+    );
+  }
+}
+
+/** A listener that answers nobody but Prometheus, and only about figures. */
+function listenForMetrics({ host, port }: { host: string; port: number }, services: Services) {
+  const fetch = (request: Request) =>
+    new URL(request.url).pathname === "/metrics"
+      ? metricsPage(services)
+      : new Response(null, { status: 404 });
+  try {
+    return Bun.serve({ hostname: host, port, fetch });
+  } catch {
+    throw new ConfigError(
+      `PARLEY_METRICS_HOST and PARLEY_METRICS_PORT must name an address that is free, not "${host}:${port}".`,
+    );
+  }
+}
+
+export const urlOf = (host: string, port: number | undefined) =>
+  `http://${host.includes(":") ? `[${host}]` : host}:${port}`;

@@ -1,0 +1,30 @@
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { type Config, ConfigError } from "../config.ts";
+import { lockFile } from "./lock-file.ts";
+import { restrictToOwner } from "./private-file.ts";
+
+/** The path of the data folder. Creates it if it does not exist. */
+export function dataFolder({ dataDir }: Config): string {
+  const folder = resolve(dataDir);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return folder;
+  } catch {
+    throw new ConfigError(`PARLEY_DATA must be a folder that can be written, not "${dataDir}".`);
+  }
+}
+
+/** The path of a secret in the data folder. Restricts a file that others can read, such as a restored copy. */
+export function secretFile(config: Config, name: string): string {
+  const file = join(dataFolder(config), name);
+  restrictToOwner(file);
+  return file;
+}
+
+/** Two servers on one folder would both use it as their own. */
+export function lockDataFolder(config: Config): void {
+  if (!lockFile(join(dataFolder(config), "lock"))) {
+    throw new ConfigError(`PARLEY_DATA is in use by another server: ${resolve(config.dataDir)}.`);
+  }
+}
