@@ -31,16 +31,16 @@ import { httpTransport } from "./transport/http.ts";
 import { metricsPage, pages } from "./transport/pages.ts";
 import { type Connection, socketTransport } from "./transport/socket.ts";
 
-/** How long calls under way may take to finish once the process is told to stop. */
+/** How long `stop()` waits for calls in progress before it closes their connections. */
 const STOP_MS = 5000;
 
-/** Ten key tests a minute for each account: enough to correct a key, too few to try keys out. */
+/** Ten key tests per minute and account: enough to correct a typo, too few to probe stolen keys. */
 const KEY_TESTS = { perSecond: 1 / 6, burst: 10 };
 
 export interface Running {
-  /** Where it listens, such as `http://127.0.0.1:8080`. */
+  /** The base URL of the service, such as `http://127.0.0.1:8080`. */
   readonly url: string;
-  /** Where Prometheus reads, if that is apart. */
+  /** The URL of the separate metrics listener; null when metrics share the main one. */
   readonly metricsUrl: string | null;
   stop(): Promise<void>;
 }
@@ -70,19 +70,19 @@ export function openVault(config: Config): Vault {
   return newVault(file.read(), file.read);
 }
 
-/** Backends are imported when they are chosen: an unused one would only delay the start. */
+/** Backends are imported only when configured: loading an unused one would delay startup. */
 async function openIssuer(config: Config, log: Logger) {
   if (!config.oidc) return null;
   const { oidc } = await import("./security/oidc.ts");
   return oidc(config.oidc, log);
 }
 
-/** What nodes share, or the one node there is has for itself. */
+/** The store and the connection to other nodes. A single node has in-process stand-ins for the latter. */
 interface Backends {
   store: Store;
   bus: Bus;
   cluster: Cluster;
-  /** Finds what this node has missed of the others. */
+  /** Starts the search for events of other nodes that this node has missed. */
   heal(hub: Hub): Pick<Healer, "stop">;
 }
 
@@ -105,7 +105,7 @@ async function openBackends(config: Config, node: string, log: Logger): Promise<
   };
 }
 
-/** Builds the service. */
+/** Builds the service and starts listening. */
 export async function compose(config: Config): Promise<Running> {
   const log = logger(config.logLevel);
   const node = Bun.randomUUIDv7();
@@ -131,13 +131,13 @@ export async function compose(config: Config): Promise<Running> {
     try {
       hub.announce(announcements);
     } catch (error) {
-      log.error({ err: error }, "events could not be announced");
+      log.error({ err: error }, "event publishing failed");
     }
   });
   metrics.watch(
     "parley_event_loop_lag_seconds",
     "gauge",
-    "Longest hold-up of the event loop since the last scrape.",
+    "Longest delay of the event loop since the last scrape.",
     loopLag(),
   );
   metrics.watch("parley_sockets", "gauge", "Open sockets.", hub.size);
@@ -190,7 +190,7 @@ export async function compose(config: Config): Promise<Running> {
 
   const agents = dispatcher({ node, config, store, vault, deltas: deltas(store, node), log });
   hub.onTurns(agents.receive);
-  metrics.watch("parley_turns", "gauge", "Agent turns under way.", agents.running);
+  metrics.watch("parley_turns", "gauge", "Agent turns in progress.", agents.running);
 
   const byName = new Map(handlers.map((bound) => [bound.contract.name, bound]));
   const byEitherName = new Map<string, Bound>([
@@ -209,7 +209,7 @@ export async function compose(config: Config): Promise<Running> {
   const server: Server<Connection> = listen(config, {
     hostname: config.host,
     port: config.port,
-    // Bodies are measured where they are read, so that a large one gets a proper answer.
+    // `transport/body.ts` enforces the limit, so that a body that is too large gets a JSON failure.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     idleTimeout: 120,
     fetch: (request, self) => http(request, self.requestIP(request)?.address ?? ""),
@@ -242,7 +242,10 @@ export async function compose(config: Config): Promise<Running> {
   };
 }
 
-/** SQLite tells for next to nothing whether another process has written. Nodes with NATS tell each other. */
+/**
+ * How often to look for sessions that another process, such as a command, has ended. The check is
+ * almost free on SQLite. Nodes that share NATS notify each other and need no polling.
+ */
 function watchMs({ database, nats }: Config): number | null {
   if (nats) return null;
   return database ? 3000 : 1000;
@@ -258,7 +261,7 @@ function listen(config: Config, options: Parameters<typeof Bun.serve<Connection>
   }
 }
 
-/** A listener that answers nobody but Prometheus, and only about figures. */
+/** A separate listener that serves `/metrics` and nothing else. */
 function listenForMetrics({ host, port }: { host: string; port: number }, services: Services) {
   const fetch = (request: Request) =>
     new URL(request.url).pathname === "/metrics"

@@ -15,13 +15,13 @@ import type { Throttle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
 import type { AccountRecord, Store } from "./store/store.ts";
 
-/** Who calls. */
+/** The authenticated caller of an operation. */
 export interface Caller {
   readonly account: AccountRecord;
   readonly session_id: string;
 }
 
-/** What handlers work with, made once at the start. */
+/** Everything handlers may use. `compose()` builds it once, at startup. */
 export interface Services {
   config: Config;
   store: Store;
@@ -32,24 +32,24 @@ export interface Services {
   vault: Vault;
   rates: Record<Operation["rate"], Throttle>;
   keyTester: KeyTester;
-  /** Calls to providers that test a key, by account. */
+  /** Limits key tests per account: each one calls the provider. */
   keyTests: Throttle;
   signInGuard: SignInGuard;
-  /** Sign-ups by network. */
+  /** Limits sign-ups per network. */
   signUps: Throttle;
   log: Logger;
   security: SecurityLog;
   metrics: Metrics;
 }
 
-/** Where a call comes from. */
+/** The client that made a call. */
 export interface Origin {
   readonly address: string;
-  /** What the address is counted by: an IPv6 client has a whole /64. */
+  /** The key of limits per address (`networkOf`): one IPv6 client controls a whole /64. */
   readonly network: string;
-  /** Of bounded length. */
+  /** Truncated, on one line (`boundedUserAgent`). */
   readonly user_agent: string | null;
-  /** Set when it came over a socket. */
+  /** Set for calls over a socket. */
   readonly socket_id?: string;
 }
 
@@ -60,11 +60,11 @@ export interface Context<Who = Caller> extends Services {
 
 export type Handler = (context: Context, input: unknown) => Promise<unknown>;
 
-/** An operation of the contract with the code that carries it out. */
+/** An operation of the contract with its handler. */
 export interface Bound {
   readonly contract: Operation;
   readonly handle: Handler;
-  /** Optional fields for which `null` is the same as leaving them out. */
+  /** Optional fields for which `null` means the same as leaving the field out. */
   readonly omittable: readonly string[];
 }
 
@@ -85,7 +85,7 @@ export function bind<Contract extends Operation>(
   return { contract, handle: handle as Handler, omittable: omittableFields(contract.input) };
 }
 
-/** The optional fields of an input, but for those to which the contract gives `null` a meaning. */
+/** The optional fields of an input, except those for which the contract gives `null` a meaning. */
 function omittableFields(input: z.ZodType): string[] {
   const { shape = {} } = input as { shape?: Record<string, z.ZodType> };
   const takes = (field: z.ZodType, value: unknown) => field.safeParse(value).success;
@@ -94,17 +94,17 @@ function omittableFields(input: z.ZodType): string[] {
     .map(([name]) => name);
 }
 
-/** One call, from whichever transport. */
+/** One call of an operation, independent of the transport. */
 export interface Call {
   readonly name: string;
   readonly origin: Origin;
-  /** Under which the log tells more of an internal error. */
+  /** The id that an internal error carries both in the log and in the reply. */
   reference(): string;
   /** Throws `unauthorized`. */
   authenticate(): Promise<Caller> | Caller;
-  /** The raw input; read only after the caller is known. */
+  /** The raw input. Read only after authentication and throttling, so that a refused call costs little. */
   input(): Promise<unknown> | unknown;
-  /** How this transport spells a field of the contract. */
+  /** The name this transport gives to a field of the contract, for error messages. */
   spell?(field: string): string;
 }
 
@@ -112,7 +112,10 @@ export type Outcome = { ok: true; result: unknown } | { ok: false; failure: Fail
 
 export type Invoke = (call: Call) => Promise<Outcome>;
 
-/** The one path of every call: find, authenticate, throttle, parse, handle, shape the error. */
+/**
+ * The single path of every call, for all transports: find the operation, authenticate, throttle,
+ * parse the input, run the handler, turn an error into a failure.
+ */
 export function invoker(registry: ReadonlyMap<string, Bound>, services: Services): Invoke {
   const { rates, log, security, metrics } = services;
 

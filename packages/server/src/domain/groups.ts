@@ -24,7 +24,7 @@ export function checkSize(
 const humansAmong = (accounts: readonly AccountRecord[]) =>
   accounts.filter(({ kind }) => kind === "human").map(({ username }) => username);
 
-/** Tells a conversation's first or new people of it, and lets their sockets hear it. */
+/** Announces a conversation to its new participants and subscribes their sockets to it. */
 export async function announceNew(
   tx: WriteTx,
   id: number,
@@ -46,7 +46,10 @@ export async function announceNew(
   });
 }
 
-/** Stores changes of the group itself and tells those who heard the group before them. */
+/**
+ * Stores changes of the group itself and announces them to its participants. Those in `leaving`
+ * receive this event as their last one of the group.
+ */
 export async function announceChanges(
   tx: WriteTx,
   { id, uuid }: ConversationRecord,
@@ -66,6 +69,7 @@ export async function announceChanges(
   });
 }
 
+/** Adds accounts to a group and announces it: to the others the change, to the new ones the group. */
 export async function join(
   tx: WriteTx,
   group: ConversationRecord,
@@ -79,7 +83,10 @@ export async function join(
   await announceNew(tx, group.id, group.uuid, added, undefined);
 }
 
-/** A person who goes takes their agents along, in mid-sentence if need be; an admin passes the role on. */
+/**
+ * Removes an account from a group, together with its agents, whose turns are stopped. If it was the
+ * group's admin, the longest-standing human becomes admin.
+ */
 export async function part(
   tx: WriteTx,
   group: ConversationRecord,
@@ -108,7 +115,10 @@ export async function part(
   await announceChanges(tx, group, actor, changes, humansAmong(going));
 }
 
-/** A new display name is the account's wherever it stands. */
+/**
+ * Changes a display name and announces it to the account's own clients (an agent's: its owner's) and
+ * to all of its conversations.
+ */
 export async function rename(
   tx: WriteTx,
   account: AccountRecord,

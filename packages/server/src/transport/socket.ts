@@ -15,20 +15,21 @@ import type { Authenticated } from "../security/authenticate.ts";
 import { sessionEnd } from "../security/tokens.ts";
 import { bearer, originAllowed } from "./http.ts";
 
-/** Calls of one socket that may be under way at once, and replies that may wait to be read. */
+/** Concurrent calls of one socket; further frames wait. */
 const CALLS_AT_ONCE = 64;
+/** Bytes of replies that the client has not read; beyond it further frames wait. */
 const REPLY_BACKLOG = 256 * 1024;
 const SWEEP_MS = 5000;
-/** By how much an open socket prolongs its session at a time. */
+/** An open socket extends its session by at least this much at a time, to keep writes rare. */
 const RENEW_MS = 12 * 60 * 60 * 1000;
 
 type Socket = ServerWebSocket<Connection>;
 
 export interface SocketTransport {
-  /** Undefined when the request has become a socket. */
+  /** Resolves to undefined once the request is upgraded to a socket. */
   upgrade(request: Request, origin: Origin, upgrade: Upgrader): Promise<Response | undefined>;
   handlers: WebSocketHandler<Connection>;
-  /** Tells every client to come back later. */
+  /** Closes every socket with `goingAway`, so that clients reconnect. */
   stop(): void;
 }
 
@@ -57,7 +58,7 @@ export function socketTransport(
     handlers: {
       maxPayloadLength: config.limits.frame_bytes,
       backpressureLimit: config.limits.backlog_bytes,
-      // Otherwise what a slow reader has no room for is left out without a word.
+      // Without it, Bun silently drops what does not fit into the buffer of a slow client.
       closeOnBackpressureLimit: true,
       idleTimeout: config.limits.idle_seconds,
       sendPings: true,
@@ -82,7 +83,7 @@ interface Shared {
   backlog: Backlog;
 }
 
-/** One client's socket: its place in the hub, its calls, its replies. */
+/** One socket: its registration with the hub, its calls and their replies. */
 class Connection implements Client {
   readonly id: string = Bun.randomUUIDv7();
   readonly session_id: string;
@@ -93,13 +94,13 @@ class Connection implements Client {
   private readonly account: Authenticated["account"];
   private socket: Socket | null = null;
   private person: Person | null = null;
-  /** Frames that wait for `hello`, or for the client to read its replies. */
+  /** Frames that wait for `hello` or for an end of congestion; null when nothing holds frames back. */
   private waiting: (string | Buffer)[] | null = [];
   private calls = 0;
   private outbox: string[] = [];
   private outboxBytes = 0;
   private ended = false;
-  /** The last call without an id: the next begins when it has its reply. */
+  /** The last call without an id. The next one starts after its reply: such replies keep the order. */
   private lane: Promise<void> | null = null;
 
   constructor(shared: Shared, who: Authenticated, origin: Origin) {
@@ -115,12 +116,18 @@ class Connection implements Client {
     this.socket = socket;
     this.person = this.shared.services.hub.enter(this.account, this);
     this.listen(this.person).catch((error) => {
-      this.shared.services.log.error({ err: error }, "a socket could not be opened");
+      this.shared.services.log.error(
+        { err: error, session_id: this.session_id },
+        "socket open failed",
+      );
       this.close(1011, "internal error");
     });
   }
 
-  /** Hears every conversation, then says hello: from here on no event is missed. */
+  /**
+   * Subscribes to the account's conversations, then sends `hello`. The client receives every event
+   * after that. Starts over if the account's memberships change meanwhile.
+   */
   private async listen(person: Person): Promise<void> {
     const { store, hub } = this.shared.services;
     let membership: number;
@@ -154,7 +161,7 @@ class Connection implements Client {
 
   close(code: number, reason: string): void {
     this.ended = true;
-    // The call that ended the session has its reply first.
+    // Lets the reply of the call that ended the session go out first.
     setImmediate(() => {
       this.flush(Number.POSITIVE_INFINITY);
       this.socket?.close(code, reason);
@@ -180,7 +187,7 @@ class Connection implements Client {
 
   received(data: string | Buffer): void {
     if (this.waiting || this.congested()) {
-      // Stops reading, so that the client feels it, until what is under way is done.
+      // Backpressure: stop reading from the socket until calls finish and replies are read.
       this.waiting ??= [];
       this.waiting.push(data);
       this.socket?.pause();
@@ -253,7 +260,7 @@ class Connection implements Client {
     return { account, session_id: this.session_id };
   }
 
-  /** Replies that come in the same turn leave together, and no faster than the client reads. */
+  /** Queues a reply. Replies of one event-loop turn are written together, as fast as the client reads. */
   private reply(id: FrameId | undefined, failure: Failure | undefined, result?: unknown): void {
     if (!this.socket) return;
     const text = JSON.stringify(envelope(id, failure, result));
@@ -304,10 +311,10 @@ function parseFrame(data: string | Buffer): Parsed {
   return { failure, ...withId(id.data) };
 }
 
-/** Null is the same as no id. */
+/** `"id": null` is the same as no id. */
 const withId = (id: FrameId | null | undefined) => (id === null || id === undefined ? {} : { id });
 
-/** On the socket the conversation goes by its full name. */
+/** Socket params have `conversation_id` where the contract has `chat_id`. */
 function withChatId(params: unknown): unknown {
   if (typeof params !== "object" || params === null || !("conversation_id" in params)) {
     return params;
@@ -328,7 +335,7 @@ function envelope(
   return { ok: false, error: { code, message, ...(parameters && { parameters }) }, ...echoed };
 }
 
-/** An open socket keeps its session alive; one whose session or issuer's token has run out is closed. */
+/** Extends the sessions of open sockets, and closes sockets whose session or issuer's token has expired. */
 function sweep({ hub, store, log, config }: Services): void {
   const now = Date.now();
   const renewed = new Map<string, number>();
@@ -347,6 +354,6 @@ function sweep({ hub, store, log, config }: Services): void {
   for (const [id, end] of renewed) {
     store
       .write((tx) => tx.touchSession(id, now, end))
-      .catch((error) => log.error({ err: error }, "a session could not be prolonged"));
+      .catch((error) => log.error({ err: error, session_id: id }, "session renewal failed"));
   }
 }
