@@ -201,7 +201,7 @@ export async function compose(config: Config): Promise<Running> {
   const http = httpTransport({
     services,
     invoke: invoker(byName, services),
-    pages: pages({ services, bus }),
+    pages: pages({ services, ready: () => Promise.all([store.ready(), bus.ready()]) }),
     upgrade: (request, origin) =>
       sockets.upgrade(request, origin, (upgraded, data) => server.upgrade(upgraded, { data })),
   });

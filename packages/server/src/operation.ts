@@ -9,17 +9,12 @@ import type { Hub } from "./realtime/hub.ts";
 import type { Typing } from "./realtime/typing.ts";
 import { badFields, Failure, notFound } from "./rules/failure.ts";
 import type { Authenticator } from "./security/authenticate.ts";
+import type { Caller, Origin } from "./security/caller.ts";
 import type { Passwords } from "./security/passwords.ts";
 import type { SignInGuard } from "./security/sign-in-guard.ts";
 import type { Throttle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
-import type { AccountRecord, Store } from "./store/store.ts";
-
-/** The authenticated caller of an operation. */
-export interface Caller {
-  readonly account: AccountRecord;
-  readonly session_id: string;
-}
+import type { Store } from "./store/store.ts";
 
 /** Everything handlers may use. `compose()` builds it once, at startup. */
 export interface Services {
@@ -40,17 +35,6 @@ export interface Services {
   log: Logger;
   security: SecurityLog;
   metrics: Metrics;
-}
-
-/** The client that made a call. */
-export interface Origin {
-  readonly address: string;
-  /** The key of limits per address (`networkOf`): one IPv6 client controls a whole /64. */
-  readonly network: string;
-  /** Truncated, on one line (`boundedUserAgent`). */
-  readonly user_agent: string | null;
-  /** Set for calls over a socket. */
-  readonly socket_id?: string;
 }
 
 export interface Context<Who = Caller> extends Services {

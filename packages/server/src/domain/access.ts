@@ -1,5 +1,5 @@
-import type { Caller } from "../operation.ts";
 import { badField, forbidden, notFound } from "../rules/failure.ts";
+import type { Caller } from "../security/caller.ts";
 import type { ConversationRecord, MessageRecord, ReadTx } from "../store/store.ts";
 
 /** The conversation, if it exists (404) and the caller takes part in it (403). */

@@ -8,11 +8,12 @@ import { visibleMessage } from "../domain/access.ts";
 import { publicAccount } from "../domain/accounts.ts";
 import { rename } from "../domain/groups.ts";
 import { stopTurns } from "../domain/turns.ts";
-import { bind, type Caller, type Context } from "../operation.ts";
+import { bind, type Context } from "../operation.ts";
 import { spendingRefusal } from "../rules/dispatch.ts";
 import { badField, Failure, forbidden, notFound } from "../rules/failure.ts";
 import { maySteer } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
+import type { Caller } from "../security/caller.ts";
 import { keyTail } from "../security/vault.ts";
 import type { AgentRecord, ReadTx, TurnRecord } from "../store/store.ts";
 

@@ -2,9 +2,10 @@ import { operations } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
 import { counted } from "../changes/change.ts";
 import { joinedConversation, visibleMessage } from "../domain/access.ts";
-import { bind, type Caller } from "../operation.ts";
+import { bind } from "../operation.ts";
 import { replyToAction } from "../rules/action-tokens.ts";
 import { notFound } from "../rules/failure.ts";
+import type { Caller } from "../security/caller.ts";
 import type { AccountRecord, MessageRecord, ReadTx, WriteTx } from "../store/store.ts";
 
 /** Broadcasts show nobody's own reactions. */

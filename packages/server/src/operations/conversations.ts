@@ -5,9 +5,10 @@ import { joinedConversation, joinedGroup } from "../domain/access.ts";
 import { publicAccount } from "../domain/accounts.ts";
 import { announceChanges, announceNew, checkSize, join, part } from "../domain/groups.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
-import { bind, type Caller } from "../operation.ts";
+import { bind } from "../operation.ts";
 import { badField, forbidden, notFound } from "../rules/failure.ts";
 import { mayInvite, mayRemove } from "../rules/permissions.ts";
+import type { Caller } from "../security/caller.ts";
 import type { AccountRecord, ReadTx } from "../store/store.ts";
 
 const chatsCursor = cursorOf(z.object({ updated_at: z.int(), id: z.string() }));

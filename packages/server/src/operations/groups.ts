@@ -3,8 +3,9 @@ import { joinedConversation, joinedGroup } from "../domain/access.ts";
 import { publicAccount } from "../domain/accounts.ts";
 import { announceChanges, checkSize, join, part } from "../domain/groups.ts";
 import { stopTurns } from "../domain/turns.ts";
-import { bind, type Caller } from "../operation.ts";
+import { bind } from "../operation.ts";
 import { badField, forbidden, notFound } from "../rules/failure.ts";
+import type { Caller } from "../security/caller.ts";
 import type {
   AccountRecord,
   AgentSeat,

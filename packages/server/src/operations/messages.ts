@@ -5,10 +5,11 @@ import { joinedConversation, visibleMessage } from "../domain/access.ts";
 import { mentionsIn } from "../domain/mentions.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { dropTurnsOf, queueTurns, stopTurns } from "../domain/turns.ts";
-import { bind, type Caller } from "../operation.ts";
+import { bind } from "../operation.ts";
 import { forbidden, notFound } from "../rules/failure.ts";
 import { mayDelete } from "../rules/permissions.ts";
 import { searchWords, snippet } from "../rules/search.ts";
+import type { Caller } from "../security/caller.ts";
 import type {
   ConversationRecord,
   HistoryQuery,

@@ -5,8 +5,9 @@ import type { Limits } from "../config.ts";
 import { visibleMessage } from "../domain/access.ts";
 import { publicAccount } from "../domain/accounts.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
-import { bind, type Caller } from "../operation.ts";
+import { bind } from "../operation.ts";
 import { Failure } from "../rules/failure.ts";
+import type { Caller } from "../security/caller.ts";
 import type { MessageRecord, WriteTx } from "../store/store.ts";
 
 interface Target {

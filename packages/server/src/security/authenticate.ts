@@ -1,10 +1,10 @@
 import { rename } from "../domain/groups.ts";
 import type { SecurityLog } from "../observe/security-log.ts";
-import type { Caller, Origin } from "../operation.ts";
 import { agentsOf, type ProviderNames } from "../rules/agents.ts";
 import { Failure, unauthorized } from "../rules/failure.ts";
 import { usernameCandidates, usernameFrom } from "../rules/usernames.ts";
 import type { AccountRecord, SessionRecord, Store, WriteTx } from "../store/store.ts";
+import type { Caller, Origin } from "./caller.ts";
 import type { Identity, Oidc } from "./oidc.ts";
 import { hashToken, type SessionLimits, sessionEnd } from "./tokens.ts";
 
@@ -20,6 +20,8 @@ export interface Authenticated extends Caller {
 export interface Authenticator {
   /** Throws `unauthorized` for a token that is missing, unknown, expired or signed out. */
   authenticate(token: string | null, origin: Origin): Promise<Authenticated>;
+  /** Extends a session that an open socket uses. */
+  renew(sessionId: string, expiresAt: number): Promise<void>;
 }
 
 export interface AuthenticatorOptions {
@@ -159,6 +161,8 @@ export function authenticator({
         return byIdentity(token, await verified(oidc, token, origin), origin);
       return byOpaqueToken(token);
     },
+    renew: (sessionId, expiresAt) =>
+      store.write((tx) => tx.touchSession(sessionId, Date.now(), expiresAt)),
   };
 }
 

@@ -1,7 +1,8 @@
 import { errorStatus, type HttpFailure } from "@parley/protocol";
 import type { Config } from "../config.ts";
-import type { Call, Invoke, Origin, Services } from "../operation.ts";
+import type { Call, Invoke, Services } from "../operation.ts";
 import { Failure, notFound } from "../rules/failure.ts";
+import type { Origin } from "../security/caller.ts";
 import { readJson } from "./body.ts";
 import { originOf } from "./origin.ts";
 

@@ -1,5 +1,5 @@
-import type { Origin } from "../operation.ts";
 import { boundedUserAgent, networkOf } from "../security/address.ts";
+import type { Origin } from "../security/caller.ts";
 
 /** Where a request comes from; `proxies` is the number of trusted proxies that append to X-Forwarded-For. */
 export function originOf(request: Request, peer: string, proxies: number): Origin {

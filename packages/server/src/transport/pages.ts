@@ -1,5 +1,4 @@
 import type { Services } from "../operation.ts";
-import type { Bus } from "../realtime/bus.ts";
 import { asyncApi } from "../reference/asyncapi.ts";
 import { openApi } from "../reference/openapi.ts";
 import { referencePage, referencePolicy } from "../reference/page.ts";
@@ -7,9 +6,15 @@ import { unavailable } from "../rules/failure.ts";
 import { failureResponse, type Page, type Pages } from "./http.ts";
 import { permissionsPolicy, webClient } from "./web.ts";
 
+export interface PageOptions {
+  services: Services;
+  /** Rejects while the store or the bus cannot be reached. */
+  ready(): Promise<unknown>;
+}
+
 /** What can be fetched with GET: the web client, the reference, and what operators watch. */
-export function pages({ services, bus }: { services: Services; bus: Bus }): Pages {
-  const { config, store } = services;
+export function pages({ services, ready }: PageOptions): Pages {
+  const { config } = services;
   const json = (document: object): Page => {
     const text = JSON.stringify(document);
     const headers = { "content-type": "application/json", "cache-control": "no-cache" };
@@ -20,7 +25,7 @@ export function pages({ services, bus }: { services: Services; bus: Bus }): Page
 
   const own = new Map<string, Page>([
     ["/health", () => Response.json({ ok: true })],
-    ["/ready", () => ready(services, () => Promise.all([store.ready(), bus.ready()]))],
+    ["/ready", () => readiness(services, ready)],
     ["/api/limits", () => Response.json({ ok: true, result: config.limits })],
     ["/openapi.json", json(openApi())],
     ["/asyncapi.json", asyncApiPage(config.proxies > 0)],
@@ -65,7 +70,7 @@ const html = (text: string, policy: string) =>
     },
   });
 
-async function ready({ log }: Services, check: () => Promise<unknown>): Promise<Response> {
+async function readiness({ log }: Services, check: () => Promise<unknown>): Promise<Response> {
   try {
     await check();
     return Response.json({ ok: true });

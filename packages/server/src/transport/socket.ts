@@ -7,11 +7,13 @@ import {
 } from "@parley/protocol";
 import type { ServerWebSocket, WebSocketHandler } from "bun";
 import { publicAccount } from "../domain/accounts.ts";
-import type { Caller, Invoke, Origin, Services } from "../operation.ts";
+import { readSyncPoint, type SyncPoint } from "../domain/sync.ts";
+import type { Invoke, Services } from "../operation.ts";
 import type { Backlog } from "../realtime/backlog.ts";
 import type { Client, Person } from "../realtime/hub.ts";
 import { Failure, forbidden, rateLimited } from "../rules/failure.ts";
 import type { Authenticated } from "../security/authenticate.ts";
+import type { Caller, Origin } from "../security/caller.ts";
 import { sessionEnd } from "../security/tokens.ts";
 import { bearer, originAllowed } from "./http.ts";
 
@@ -129,18 +131,17 @@ class Connection implements Client {
    * after that. Starts over if the account's memberships change meanwhile.
    */
   private async listen(person: Person): Promise<void> {
-    const { store, hub } = this.shared.services;
+    const { services } = this.shared;
+    const { hub } = services;
     let membership: number;
-    let conversations: { uuid: string; seq: number }[];
-    let history_id: string;
+    let point: SyncPoint;
     do {
       membership = person.membership;
-      [conversations, history_id] = await store.read((tx) =>
-        Promise.all([tx.counters(person.account.id), tx.historyId()]),
-      );
-      await hub.follow(person, conversations);
+      point = await readSyncPoint(services, person.account);
+      await hub.follow(person, point.conversations);
     } while (this.socket && membership !== person.membership);
     if (!this.socket) return;
+    const { conversations, history_id } = point;
     hub.listen(person, this, conversations);
     const params: Account = publicAccount(person.account);
     this.socket.send(JSON.stringify({ method: "events.hello", params, history_id }));
@@ -336,7 +337,7 @@ function envelope(
 }
 
 /** Extends the sessions of open sockets, and closes sockets whose session or issuer's token has expired. */
-function sweep({ hub, store, log, config }: Services): void {
+function sweep({ hub, authenticator, log, config }: Services): void {
   const now = Date.now();
   const renewed = new Map<string, number>();
   for (const client of hub.clients()) {
@@ -352,8 +353,8 @@ function sweep({ hub, store, log, config }: Services): void {
     }
   }
   for (const [id, end] of renewed) {
-    store
-      .write((tx) => tx.touchSession(id, now, end))
+    authenticator
+      .renew(id, end)
       .catch((error) => log.error({ err: error, session_id: id }, "session renewal failed"));
   }
 }
