@@ -22,7 +22,7 @@ import { authenticator } from "./security/authenticate.ts";
 import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
 import { passwords } from "./security/passwords.ts";
 import { sessionUpkeep } from "./security/session-upkeep.ts";
-import { signInGuard } from "./security/sign-in-guard.ts";
+import { signInThrottle } from "./security/sign-in-throttle.ts";
 import { throttle } from "./security/throttle.ts";
 import { vault as newVault, type Vault } from "./security/vault.ts";
 import { dataFolder, secretFile } from "./store/data-folder.ts";
@@ -177,7 +177,7 @@ export async function compose(config: Config): Promise<Running> {
       ),
     },
     keyTester: keyTester({ config, vault, log }),
-    signInGuard: signInGuard(everywhere),
+    signInThrottle: signInThrottle(everywhere),
     signUps: throttle(
       { perSecond: limits.signups_per_hour / 3600, burst: limits.signups_per_hour },
       everywhere("sign-ups"),

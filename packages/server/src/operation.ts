@@ -11,7 +11,7 @@ import { badFields, Failure, notFound } from "./rules/failure.ts";
 import type { Authenticator } from "./security/authenticate.ts";
 import type { Caller, Origin } from "./security/caller.ts";
 import type { Passwords } from "./security/passwords.ts";
-import type { SignInGuard } from "./security/sign-in-guard.ts";
+import type { SignInThrottle } from "./security/sign-in-throttle.ts";
 import type { Throttle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
 import type { Store } from "./store/store.ts";
@@ -29,7 +29,7 @@ export interface Services {
   keyTester: KeyTester;
   /** Limits key tests per account: each one calls the provider. */
   keyTests: Throttle;
-  signInGuard: SignInGuard;
+  signInThrottle: SignInThrottle;
   /** Limits sign-ups per network. */
   signUps: Throttle;
   log: Logger;

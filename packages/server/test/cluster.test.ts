@@ -8,12 +8,8 @@ import { hub as newHub } from "../src/realtime/hub.ts";
 import { sockets } from "../src/realtime/sockets.ts";
 import { typing as newTyping } from "../src/realtime/typing.ts";
 import { Failure } from "../src/rules/failure.ts";
-import {
-  type FailureThrottle,
-  failureThrottle,
-  type Throttle,
-  throttle,
-} from "../src/security/throttle.ts";
+import { type FailureThrottle, failureThrottle } from "../src/security/failure-throttle.ts";
+import { type Throttle, throttle } from "../src/security/throttle.ts";
 import { broker, FakeClient, human } from "./support/broker.ts";
 
 const ROOM = "0190f000-0000-7000-8000-000000000001";

@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import fc from "fast-check";
 import { Failure } from "../src/rules/failure.ts";
-import { failureThrottle, throttle } from "../src/security/throttle.ts";
+import { failureThrottle } from "../src/security/failure-throttle.ts";
+import { throttle } from "../src/security/throttle.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
 const seconds = (count: number) => void jest.advanceTimersByTime(count * 1000);
 
-/** How long to wait, or null when the call is let through. */
+/** The `retry_after` of the refusal, or null when the call is allowed. */
 function refused(call: () => void): number | null {
   try {
     call();
@@ -21,7 +22,7 @@ function refused(call: () => void): number | null {
 }
 
 describe("rates", () => {
-  test("a burst is let through, and what comes on top of it is refused", () => {
+  test("a burst is allowed, and anything beyond it is refused", () => {
     const { take } = throttle({ perSecond: 2, burst: 5 });
     for (let call = 0; call < 5; call++) take("alice");
     expect(refused(() => take("alice"))).toBe(1);
@@ -34,7 +35,7 @@ describe("rates", () => {
     expect(refused(() => take("alice"))).toBe(1);
   });
 
-  test("time brings back as many calls as the rate says", () => {
+  test("the bucket refills at the given rate", () => {
     const { take } = throttle({ perSecond: 2, burst: 4 });
     for (let call = 0; call < 4; call++) take("alice");
     seconds(1);
@@ -43,7 +44,7 @@ describe("rates", () => {
     expect(refused(() => take("alice"))).toBe(1);
   });
 
-  test("a long pause brings back one burst and no more", () => {
+  test("a long pause refills one burst and no more", () => {
     const { take } = throttle({ perSecond: 10, burst: 3 });
     take("alice");
     seconds(3600);
@@ -64,7 +65,7 @@ describe("rates", () => {
     for (let call = 0; call < 1000; call++) take("alice");
   });
 
-  test("whoever waits as long as they were told is let through", () => {
+  test("a caller that waits for retry_after is allowed", () => {
     const rate = fc.record({
       perSecond: fc.constantFrom(0.1, 0.3, 1, 3, 7, 20, 100),
       burst: fc.integer({ min: 1, max: 20 }),
@@ -84,7 +85,7 @@ describe("rates", () => {
     );
   });
 
-  test("over any stretch of time no more is let through than a burst and the rate", () => {
+  test("over any period no more than a burst plus the rate is allowed", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(400), { maxLength: 100 }), (pauses) => {
         const { take } = throttle({ perSecond: 5, burst: 10 });
@@ -100,7 +101,7 @@ describe("rates", () => {
     );
   });
 
-  test("what is forgotten in time was full again anyway", () => {
+  test("sweeping drops only buckets that are full again", () => {
     const { take } = throttle({ perSecond: 0.01, burst: 2 });
     take("alice");
     take("alice");
@@ -124,7 +125,7 @@ describe("failed attempts", () => {
         attempts.check(key);
         attempts.count(key);
       });
-    /** Fails so many times, each as soon as it is let through, and tells how long each had to wait. */
+    /** Fails `times` times, each time as soon as allowed, and returns how long each attempt waited. */
     const fail = (times: number) =>
       Array.from({ length: times }, () => {
         const wait = attempt();
@@ -136,12 +137,12 @@ describe("failed attempts", () => {
     return { ...attempts, attempt, fail };
   }
 
-  test("the first few cost nothing, then the wait doubles with each, up to the longest", () => {
+  test("the first few are free, then the wait doubles up to the longest", () => {
     const { fail } = fresh();
     expect(fail(FREE + 8)).toEqual([0, 0, 0, 1, 2, 4, 8, 16, LONGEST, LONGEST, LONGEST]);
   });
 
-  test("the wait is over when it is over, and not before", () => {
+  test("an attempt is refused until the wait is over", () => {
     const { fail, attempt } = fresh();
     fail(FREE + 2);
     seconds(3);
@@ -150,7 +151,7 @@ describe("failed attempts", () => {
     expect(attempt()).toBeNull();
   });
 
-  test("an attempt that is refused does not count", () => {
+  test("a refused attempt does not count", () => {
     const { fail, attempt } = fresh();
     fail(FREE + 2);
     for (let refusal = 0; refusal < 50; refusal++) expect(attempt()).toBe(4);
@@ -159,7 +160,7 @@ describe("failed attempts", () => {
     expect(attempt()).toBe(8);
   });
 
-  test("many at the same moment are slowed down like many in a row", () => {
+  test("concurrent attempts are slowed down like consecutive ones", () => {
     const { attempt } = fresh();
     const waits = Array.from({ length: 100 }, () => attempt());
     expect(waits.filter((wait) => wait === null)).toHaveLength(FREE);
@@ -171,14 +172,14 @@ describe("failed attempts", () => {
     expect(attempt("bob")).toBeNull();
   });
 
-  test("forgetting takes all of them back", () => {
+  test("forget() takes back all of them", () => {
     const { fail, forget } = fresh();
     fail(FREE + 3);
     forget("alice");
     expect(fail(FREE + 1)).toEqual([0, 0, 0, 1]);
   });
 
-  test("forgiving takes one back and leaves the others", () => {
+  test("forgive() takes back one and leaves the others", () => {
     const { fail, attempt, forgive } = fresh();
     fail(FREE - 1);
     for (let success = 0; success < 50; success++) {
@@ -188,13 +189,13 @@ describe("failed attempts", () => {
     expect(fail(3)).toEqual([0, 1, 2]);
   });
 
-  test("forgiving somebody who has not failed changes nothing", () => {
+  test("forgive() of a key without failures changes nothing", () => {
     const { fail, forgive } = fresh();
     forgive("alice");
     expect(fail(FREE + 1)).toEqual([0, 0, 0, 1]);
   });
 
-  test("they are remembered beyond the wait, and forgotten after a long quiet time", () => {
+  test("they are kept beyond the wait, and dropped after a long time without attempts", () => {
     const { fail, attempt } = fresh();
     fail(FREE + 1);
     seconds(2 + LONGEST);
@@ -204,7 +205,7 @@ describe("failed attempts", () => {
     expect(fail(FREE + 1)).toEqual([0, 0, 0, 1]);
   });
 
-  test("a success among them does not make the others forgotten any sooner", () => {
+  test("a success among them does not shorten how long the others are kept", () => {
     const longest = 300;
     const { fail, attempt, forgive } = fresh(longest);
     seconds(10 * longest);

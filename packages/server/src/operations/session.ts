@@ -6,7 +6,7 @@ import { badField, Failure, forbidden, notFound, unauthorized } from "../rules/f
 import { makePerson, UsernameTaken } from "../security/authenticate.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId, newDevice } from "../security/devices.ts";
-import type { Settle } from "../security/sign-in-guard.ts";
+import type { PendingAttempt } from "../security/sign-in-throttle.ts";
 import { hashToken, newToken, sessionEnd } from "../security/tokens.ts";
 import type { AccountRecord, WriteTx } from "../store/store.ts";
 
@@ -32,7 +32,7 @@ const signUp = bind(operations.signUp, async (context, input) => {
 });
 
 const signIn = bind(operations.signIn, async (context, { username, password, device }) => {
-  const { passwords, store, vault, signInGuard, security, origin } = context;
+  const { passwords, store, vault, signInThrottle, security, origin } = context;
   const { network } = origin;
   const { found, isKnownNetwork } = await store.read(async (tx) => {
     const found = await tx.credentials(username);
@@ -42,7 +42,7 @@ const signIn = bind(operations.signIn, async (context, { username, password, dev
     return { found, isKnownNetwork: await tx.signedInFrom(account.id, from) };
   });
   const shown = found && device ? deviceId(vault, found.account.id, device) : null;
-  const attempt = signInGuard.attempt({ username, network, isKnownNetwork, device: shown });
+  const attempt = signInThrottle.attempt({ username, network, isKnownNetwork, device: shown });
   const isRight = await passwords
     .verify(password, found?.password_hash ?? null, network)
     .catch(withdrawing(attempt));
@@ -61,7 +61,7 @@ const signIn = bind(operations.signIn, async (context, { username, password, dev
 });
 
 const changePassword = bind(operations.changePassword, async (context, input) => {
-  const { passwords, store, signInGuard, security, caller, origin } = context;
+  const { passwords, store, signInThrottle, security, caller, origin } = context;
   const { account, session_id } = caller;
   const { network } = origin;
   const { username } = account;
@@ -69,7 +69,7 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
   const known = await store.read((tx) => tx.credentials(username));
   // Failures of others, who have no session of the account, do not count here.
   const device = `session ${session_id}`;
-  const attempt = signInGuard.attempt({ username, network, isKnownNetwork: true, device });
+  const attempt = signInThrottle.attempt({ username, network, isKnownNetwork: true, device });
   const isRight = await passwords
     .verify(input.current_password, known?.password_hash ?? null, network)
     .catch(withdrawing(attempt));
@@ -123,7 +123,7 @@ function checkPolicy(policy: Context["config"]["signUp"], inviteCode: string | u
 
 /** An attempt whose password was not looked at, because the queue was full, is no failure. */
 const withdrawing =
-  (attempt: Settle) =>
+  (attempt: PendingAttempt) =>
   (error: unknown): never => {
     attempt.withdrawn();
     throw error;

@@ -1,0 +1,76 @@
+import { type FailureThrottle, failureThrottle } from "./failure-throttle.ts";
+import type { LimitScope } from "./throttle.ts";
+
+/** An attempt to prove knowledge of an account's password. */
+export interface Attempt {
+  readonly username: string;
+  readonly network: string;
+  /** Whether a session of the account was opened from that network before. */
+  readonly isKnownNetwork: boolean;
+  /** A device that has signed in to the account before, or a session of it. */
+  readonly device: string | null;
+}
+
+export interface PendingAttempt {
+  /** The password was right. */
+  succeeded(): void;
+  /** The password was not checked. */
+  withdrawn(): void;
+}
+
+/**
+ * Slows down password guessing without letting anybody lock others out of their accounts.
+ *
+ * - A network that guesses the password of one username waits after 5 failures, up to 5 minutes.
+ * - A network that guesses at many usernames waits after 100 failures, up to a minute.
+ * - After 100 failures for one username from many networks, networks that have not signed in to it
+ *   before wait, up to a minute.
+ * - A device that has signed in before is affected only by its own failures, and by those of the
+ *   account's other such devices.
+ *
+ * All limits are checked before anything is counted, so a refused attempt counts nowhere.
+ */
+export interface SignInThrottle {
+  /** Counts the attempt as failed until it succeeds or is withdrawn; throws `rate_limited`. */
+  attempt(attempt: Attempt): PendingAttempt;
+}
+
+export function signInThrottle(scope: (name: string) => LimitScope): SignInThrottle {
+  const tight = failureThrottle(5, 300, scope("sign-in failures by username and network"));
+  const byNetwork = failureThrottle(100, 60, scope("sign-in failures by network"));
+  const byUsername = failureThrottle(100, 60, scope("sign-in failures by username"));
+
+  type Counter = readonly [throttle: FailureThrottle, key: string];
+  function countersOf({ username, network, isKnownNetwork, device }: Attempt): Counter[] {
+    if (device !== null) {
+      return [
+        [tight, `${username} device ${device}`],
+        [byUsername, `${username} devices`],
+      ];
+    }
+    return [
+      [byNetwork, network],
+      [tight, `${username} network ${network}`],
+      ...(isKnownNetwork ? [] : [[byUsername, username] as const]),
+    ];
+  }
+
+  return {
+    attempt(attempt) {
+      const counters = countersOf(attempt);
+      for (const [throttle, key] of counters) throttle.check(key);
+      for (const [throttle, key] of counters) throttle.count(key);
+      return {
+        withdrawn() {
+          for (const [throttle, key] of counters) throttle.forgive(key);
+        },
+        succeeded() {
+          for (const [throttle, key] of counters) {
+            if (throttle === tight) throttle.forget(key);
+            else throttle.forgive(key);
+          }
+        },
+      };
+    },
+  };
+}

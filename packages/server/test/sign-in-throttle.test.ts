@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, expect, jest, test } from "bun:test";
+import { alone } from "../src/realtime/cluster.ts";
+import { Failure } from "../src/rules/failure.ts";
+import { type Attempt, signInThrottle } from "../src/security/sign-in-throttle.ts";
+
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+function setUp() {
+  const { attempt } = signInThrottle((name) => ({ cluster: alone, name }));
+  const from = (network: string, rest: Partial<Attempt> = {}): Attempt => ({
+    username: "alice",
+    network,
+    isKnownNetwork: false,
+    device: null,
+    ...rest,
+  });
+  const isAllowed = (given: Attempt) => {
+    try {
+      attempt(given).withdrawn();
+      return true;
+    } catch (error) {
+      if (error instanceof Failure && error.code === "rate_limited") return false;
+      throw error;
+    }
+  };
+  const fail = (given: Attempt, times = 1) => {
+    for (let count = 0; count < times; count++) attempt(given);
+  };
+  return { attempt, from, isAllowed, fail };
+}
+
+test("a network waits after five failures for a username; other networks do not", () => {
+  const { from, isAllowed, fail } = setUp();
+  fail(from("here"), 5);
+  expect(isAllowed(from("here"))).toBe(false);
+  expect(isAllowed(from("here", { username: "bob" }))).toBe(true);
+  expect(isAllowed(from("elsewhere"))).toBe(true);
+});
+
+test("after guesses from many networks only networks and devices new to the account wait", () => {
+  const { from, isAllowed, fail } = setUp();
+  for (let count = 0; count < 100; count++) fail(from(`network ${count}`));
+  expect(isAllowed(from("another"))).toBe(false);
+  expect(isAllowed(from("home", { isKnownNetwork: true }))).toBe(true);
+  expect(isAllowed(from("another", { device: "phone" }))).toBe(true);
+});
+
+test("a known device waits only for its own failures, in any network", () => {
+  const { from, isAllowed, fail } = setUp();
+  fail(from("cafe"), 5);
+  expect(isAllowed(from("cafe", { device: "phone" }))).toBe(true);
+  fail(from("cafe", { device: "phone" }), 5);
+  expect(isAllowed(from("home", { device: "phone" }))).toBe(false);
+  expect(isAllowed(from("home", { device: "laptop" }))).toBe(true);
+});
+
+test("guesses with many known devices of one account are slowed down together", () => {
+  const { from, isAllowed, fail } = setUp();
+  for (let count = 0; count < 100; count++) fail(from("here", { device: `device ${count}` }));
+  expect(isAllowed(from("here", { device: "one more" }))).toBe(false);
+});
+
+test("a refused attempt counts nowhere", () => {
+  const { attempt, from, fail } = setUp();
+  for (let count = 0; count < 100; count++) fail(from("here", { username: `user ${count}` }));
+  for (let count = 0; count < 200; count++) {
+    expect(() => attempt(from("here"))).toThrow("too many failed attempts");
+  }
+  // Had they been counted, the username would be over its own limit now.
+  attempt(from("elsewhere")).succeeded();
+});
+
+test("a success clears the failures of that network for that username", () => {
+  const { attempt, from, isAllowed, fail } = setUp();
+  fail(from("here"), 4);
+  attempt(from("here")).succeeded();
+  fail(from("here"), 4);
+  expect(isAllowed(from("here"))).toBe(true);
+});
