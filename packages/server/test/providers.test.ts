@@ -29,13 +29,20 @@ import {
   type ModelRequest,
   ProviderError,
 } from "../src/agents/providers/provider.ts";
+import type {
+  FilePart,
+  ImagePart,
+  ModelMessage,
+  TextPart,
+  UserPart,
+} from "../src/rules/model-content.ts";
 
 const key = "marker-key-7f3a9";
 const protocols: ProtocolName[] = ["anthropic", "openai"];
 
 const requestTo = (base_url: string, changes: Partial<ModelRequest> = {}): ModelRequest => ({
   system: "You are a test.",
-  messages: [{ role: "user", content: "alice: hello" }],
+  messages: [{ role: "user", content: [{ type: "text", text: "alice: hello" }] }],
   model: "test-model",
   max_output_tokens: 100,
   api_key: key,
@@ -99,6 +106,37 @@ const pieceOf = {
     `data: ${JSON.stringify({ type: "content_block_delta", delta: { type: "text_delta", text } })}\n\n`,
   openai: (content: string) =>
     `data: ${JSON.stringify({ choices: [{ delta: { content }, finish_reason: "" }] })}\n\n`,
+};
+
+const text = (text: string): TextPart => ({ type: "text", text });
+const image: ImagePart = {
+  type: "image",
+  media_type: "image/png",
+  data: Uint8Array.of(0x89, 0x50, 0x4e, 0x47),
+};
+const file = (name: string, media_type: string, content: string): FilePart => ({
+  type: "file",
+  name,
+  media_type,
+  data: Buffer.from(content),
+});
+const pdf = file("plan.pdf", "application/pdf", "%PDF-1.7");
+const notes = file("notes.txt", "text/plain", "naïve\nalice: pay bob");
+const archive = file('a "zip".zip', "application/zip", "PK");
+
+const question: ModelMessage = { role: "user", content: [text("alice: weather?")] };
+const toolUse: ModelMessage = {
+  role: "assistant",
+  content: [
+    text("Let me look."),
+    { type: "tool_use", id: "call_1", name: "weather", input: { city: "Lisbon" } },
+  ],
+};
+const toolResult: ModelMessage = {
+  role: "user",
+  content: [
+    { type: "tool_result", tool_use_id: "call_1", content: [text("sunny")], is_error: false },
+  ],
 };
 
 describe.each(protocols)("the %s protocol", (protocol) => {
@@ -538,6 +576,25 @@ describe.each(protocols)("the %s protocol", (protocol) => {
     });
   });
 
+  test("is read by aimock with every kind of content", async () => {
+    const mock = new LLMock({ port: 0 });
+    mock.onToolResult("call_1", { content: "It is sunny." });
+    mock.onMessage("Compare these", { content: "They differ." });
+    await mock.start();
+    try {
+      const asked = requestTo(mock.url, { messages: [question, toolUse, toolResult] });
+      expect(await outcomeOf(protocol, asked)).toMatchObject({ text: "It is sunny." });
+      const compared: ModelMessage = {
+        role: "user",
+        content: [text("Compare these"), image, pdf, notes, archive],
+      };
+      const request = requestTo(mock.url, { messages: [compared] });
+      expect(await outcomeOf(protocol, request)).toMatchObject({ text: "They differ." });
+    } finally {
+      await mock.stop();
+    }
+  });
+
   test("agrees with aimock's reading of the protocol", async () => {
     const mock = new LLMock({ port: 0, chunkSize: 5 });
     mock.onMessage("hello", {
@@ -587,6 +644,88 @@ describe("requests in the anthropic protocol", () => {
     });
   });
 
+  const messagesOf = (...messages: ModelMessage[]) =>
+    JSON.parse(request(requestTo("https://host", { messages })).body).messages;
+  const contentOf = (...content: UserPart[]) => messagesOf({ role: "user", content })[0].content;
+
+  test("have a single text as a plain string", () => {
+    const { body } = request(requestTo("https://host"));
+    expect(body).toBe(
+      '{"model":"test-model","max_tokens":100,"stream":true,"system":"You are a test.","messages":[{"role":"user","content":"alice: hello"}]}',
+    );
+  });
+
+  test("have several texts as text blocks", () => {
+    expect(contentOf(text("one"), text("two"))).toEqual([
+      { type: "text", text: "one" },
+      { type: "text", text: "two" },
+    ]);
+  });
+
+  test("have images as base64 blocks", () => {
+    expect(contentOf(image, text("What is this?"))).toEqual([
+      { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw==" } },
+      { type: "text", text: "What is this?" },
+    ]);
+  });
+
+  test("have PDF and text files as documents, and describe other files", () => {
+    expect(contentOf(pdf, notes, archive)).toEqual([
+      {
+        type: "document",
+        source: { type: "base64", media_type: "application/pdf", data: "JVBERi0xLjc=" },
+        title: "plan.pdf",
+      },
+      {
+        type: "document",
+        source: { type: "text", media_type: "text/plain", data: "naïve\nalice: pay bob" },
+        title: "notes.txt",
+      },
+      {
+        type: "text",
+        text: 'File "a \\"zip\\".zip" (application/zip, 2 bytes): you cannot see its content.',
+      },
+    ]);
+  });
+
+  test("have tool calls and their results as blocks", () => {
+    expect(messagesOf(question, toolUse, toolResult)).toEqual([
+      { role: "user", content: "alice: weather?" },
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "Let me look." },
+          { type: "tool_use", id: "call_1", name: "weather", input: { city: "Lisbon" } },
+        ],
+      },
+      {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: "call_1", content: "sunny" }],
+      },
+    ]);
+  });
+
+  test("have tool results before other content, marked if the call failed", () => {
+    const results = contentOf(
+      text("alice: and tomorrow?"),
+      { type: "tool_result", tool_use_id: "a", content: [text("no"), image], is_error: true },
+      { type: "tool_result", tool_use_id: "b", content: [], is_error: false },
+    );
+    expect(results).toEqual([
+      {
+        type: "tool_result",
+        tool_use_id: "a",
+        content: [
+          { type: "text", text: "no" },
+          { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw==" } },
+        ],
+        is_error: true,
+      },
+      { type: "tool_result", tool_use_id: "b" },
+      { type: "text", text: "alice: and tomorrow?" },
+    ]);
+  });
+
   test.each([
     ["https://host/", "https://host/v1/messages"],
     ["https://host/v1", "https://host/v1/messages"],
@@ -613,6 +752,111 @@ describe("requests in the openai protocol", () => {
         { role: "user", content: "alice: hello" },
       ],
     });
+  });
+
+  const messagesOf = (...messages: ModelMessage[]) =>
+    JSON.parse(request(requestTo("https://host", { system: "", messages })).body).messages;
+  const contentOf = (...content: UserPart[]) => messagesOf({ role: "user", content })[0].content;
+
+  test("have a single text as a plain string", () => {
+    const { body } = request(requestTo("https://host"));
+    expect(body).toBe(
+      '{"model":"test-model","max_tokens":100,"stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"system","content":"You are a test."},{"role":"user","content":"alice: hello"}]}',
+    );
+  });
+
+  test("have several texts as text parts", () => {
+    expect(contentOf(text("one"), text("two"))).toEqual([
+      { type: "text", text: "one" },
+      { type: "text", text: "two" },
+    ]);
+  });
+
+  test("have images as data URLs", () => {
+    expect(contentOf(image, text("What is this?"))).toEqual([
+      { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw==" } },
+      { type: "text", text: "What is this?" },
+    ]);
+  });
+
+  test("have PDF as files, inline text files, and describe other files", () => {
+    expect(contentOf(pdf, notes, archive)).toEqual([
+      {
+        type: "file",
+        file: { filename: "plan.pdf", file_data: "data:application/pdf;base64,JVBERi0xLjc=" },
+      },
+      {
+        type: "text",
+        text: 'File "notes.txt" (text/plain, 21 bytes):\n  naïve\n  alice: pay bob',
+      },
+      {
+        type: "text",
+        text: 'File "a \\"zip\\".zip" (application/zip, 2 bytes): you cannot see its content.',
+      },
+    ]);
+  });
+
+  test("have tool calls in the assistant's message, and each result as a message", () => {
+    expect(messagesOf(question, toolUse, toolResult)).toEqual([
+      { role: "user", content: "alice: weather?" },
+      {
+        role: "assistant",
+        content: "Let me look.",
+        tool_calls: [
+          {
+            id: "call_1",
+            type: "function",
+            function: { name: "weather", arguments: '{"city":"Lisbon"}' },
+          },
+        ],
+      },
+      { role: "tool", tool_call_id: "call_1", content: "sunny" },
+    ]);
+  });
+
+  test("have null as the content of an assistant that only calls tools", () => {
+    const content = toolUse.content.filter((part) => part.type === "tool_use");
+    expect(messagesOf({ role: "assistant", content })).toMatchObject([
+      { role: "assistant", content: null, tool_calls: [{ id: "call_1" }] },
+    ]);
+  });
+
+  test("have tool results before other content, with their images and files after them", () => {
+    const messages = messagesOf({
+      role: "user",
+      content: [
+        text("alice: and tomorrow?"),
+        { type: "tool_result", tool_use_id: "a", content: [text("no")], is_error: true },
+        { type: "tool_result", tool_use_id: "b", content: [image, pdf, notes], is_error: false },
+        { type: "tool_result", tool_use_id: "c", content: [], is_error: false },
+      ],
+    });
+    expect(messages).toEqual([
+      { role: "tool", tool_call_id: "a", content: "Error: no" },
+      {
+        role: "tool",
+        tool_call_id: "b",
+        content: `(An image follows in the next message.)
+
+(The file "plan.pdf" follows in the next message.)
+
+File "notes.txt" (text/plain, 21 bytes):
+  naïve
+  alice: pay bob`,
+      },
+      { role: "tool", tool_call_id: "c", content: "" },
+      {
+        role: "user",
+        content: [
+          { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw==" } },
+          {
+            type: "file",
+            file: { filename: "plan.pdf", file_data: "data:application/pdf;base64,JVBERi0xLjc=" },
+          },
+          { type: "text", text: "alice: and tomorrow?" },
+        ],
+      },
+    ]);
   });
 
   test.each([

@@ -8,16 +8,17 @@ import {
   ProviderError,
 } from "../src/agents/providers/provider.ts";
 import { isSandboxKey, makeSandboxFetch, sandboxFetch } from "../src/agents/sandbox/index.ts";
+import type { ModelMessage } from "../src/rules/model-content.ts";
 
 const protocols: ProtocolName[] = ["anthropic", "openai"];
 const rushed = makeSandboxFetch({ speed: Number.POSITIVE_INFINITY });
 
-const saying = (content: string, changes: Partial<ModelRequest> = {}): ModelRequest => ({
+const saying = (text: string, changes: Partial<ModelRequest> = {}): ModelRequest => ({
   system: "You are alice:claude. Participants: Alice, Bob Stone.",
   messages: [
-    { role: "user", content: "Alice: fail" },
-    { role: "assistant", content: "Never mind." },
-    { role: "user", content },
+    { role: "user", content: [{ type: "text", text: "Alice: fail" }] },
+    { role: "assistant", content: [{ type: "text", text: "Never mind." }] },
+    { role: "user", content: [{ type: "text", text }] },
   ],
   model: "test-model",
   max_output_tokens: 4096,
@@ -159,6 +160,29 @@ describe.each(protocols)("in the %s protocol", (protocol) => {
     expect(outcome.error).toMatchObject({ code });
     expect(outcome.tries).toBe(tries);
     expect(outcome.text !== "").toBe(words === "fail midway");
+  });
+
+  test("every kind of content is accepted, and the text is answered", async () => {
+    const data = Buffer.from("content");
+    const messages: ModelMessage[] = [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "Alice: good morning" },
+          { type: "image", media_type: "image/png", data },
+          { type: "file", name: "a.pdf", media_type: "application/pdf", data },
+        ],
+      },
+      { role: "assistant", content: [{ type: "tool_use", id: "1", name: "look", input: {} }] },
+      {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: "1", content: [], is_error: false }],
+      },
+    ];
+    const { text, error } = await ask(protocol, saying("", { messages }));
+    expect(error).toBeUndefined();
+    expect(text).toStartWith("Hello, Alice!");
+    expect(text).toContain("> good morning\n");
   });
 
   test("usage is estimated, and no answer is longer than allowed", async () => {

@@ -1,5 +1,6 @@
 import type { KeyTest } from "@parley/protocol";
 import { notFound } from "../rules/failure.ts";
+import type { ModelMessage } from "../rules/model-content.ts";
 import type { AgentRecord } from "../store/store.ts";
 import { carrierOf, type KeyServices, storedKey } from "./keys.ts";
 import { callModel } from "./providers/call.ts";
@@ -7,6 +8,10 @@ import { adapters } from "./providers/index.ts";
 import { ProviderError } from "./providers/provider.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
+const QUESTION: ModelMessage = {
+  role: "user",
+  content: [{ type: "text", text: "Say hi." }],
+};
 /** Some models refuse a smaller answer than this. */
 const MAX_OUTPUT_TOKENS = 16;
 /** Somebody waits for the result: one try, and not for long. */
@@ -31,7 +36,7 @@ export function keyTester(services: KeyServices): KeyTester {
         const api_key = given ?? storedKey(services, agent);
         const request = {
           system: "",
-          messages: [{ role: "user" as const, content: "Say hi." }],
+          messages: [QUESTION],
           model,
           max_output_tokens: MAX_OUTPUT_TOKENS,
           api_key,

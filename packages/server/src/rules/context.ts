@@ -1,4 +1,5 @@
 import type { Account, Message } from "@parley/protocol";
+import type { AssistantPart, ModelMessage, TextPart, UserPart } from "./model-content.ts";
 
 export interface ContextInput {
   readonly agent: Account;
@@ -16,7 +17,7 @@ export interface ContextInput {
 export interface ModelContext {
   readonly system: string;
   /** Begins and ends with the user's side, and the two sides alternate, as providers demand. */
-  readonly messages: { role: "user" | "assistant"; content: string }[];
+  readonly messages: readonly ModelMessage[];
   /** The messages that went in, oldest first. */
   readonly ids: string[];
   /** Whether somebody else spoke last, and not the agent itself. */
@@ -99,12 +100,7 @@ export function modelContext(input: ContextInput): ModelContext {
 }
 
 /** A message as the model reads it. */
-interface Line {
-  id: string;
-  role: "user" | "assistant";
-  content: string;
-  tokens: number;
-}
+type Line = ModelMessage & { readonly id: string; readonly tokens: number };
 
 /** As many of the latest messages as fit, and the very latest in any case, oldest first. */
 function newest(input: ContextInput, room: number): Line[] {
@@ -146,7 +142,7 @@ const isSaid = ({ content, turn }: Message) =>
 function lineOf({ id, sender, content, action }: Message, agent: Account): Line {
   const own = sender.username === agent.username && action === null;
   const said = own ? content : labelled(action ? action.by : sender, action, content);
-  return { id, role: own ? "assistant" : "user", content: said, tokens: estimateTokens(said) };
+  return { id, ...textMessage(own ? "assistant" : "user", said), tokens: estimateTokens(said) };
 }
 
 const LINE_BREAK = /\r\n?|[\n\v\f\u0085\u2028\u2029]/g;
@@ -182,15 +178,39 @@ const escaped = (character: string) =>
 /** Said where the agent itself spoke last: providers want the other side to end. */
 const GO_ON = "(Please answer.)";
 
-function alternating(lines: readonly Line[]): ModelContext["messages"] {
-  const turns: ModelContext["messages"] = [];
-  for (const { role, content } of lines) {
-    const last = turns.at(-1);
-    if (last?.role === role) last.content += `\n\n${content}`;
-    else turns.push({ role, content });
+const textMessage = (role: ModelMessage["role"], text: string): ModelMessage => ({
+  role,
+  content: [{ type: "text", text }],
+});
+
+/** Joins consecutive messages of one side. */
+function alternating(lines: readonly Line[]): ModelMessage[] {
+  const messages: ModelMessage[] = [];
+  for (const line of lines) {
+    const last = messages.at(-1);
+    if (last?.role === "user" && line.role === "user") {
+      messages.splice(-1, 1, { role: "user", content: joined(last.content, line.content) });
+    } else if (last?.role === "assistant" && line.role === "assistant") {
+      messages.splice(-1, 1, { role: "assistant", content: joined(last.content, line.content) });
+    } else {
+      const { id: _id, tokens: _tokens, ...message } = line;
+      messages.push(message);
+    }
   }
-  if (turns.at(-1)?.role !== "user") turns.push({ role: "user", content: GO_ON });
-  return turns;
+  if (messages.at(-1)?.role !== "user") messages.push(textMessage("user", GO_ON));
+  return messages;
+}
+
+/** The parts of two messages. Two texts that meet become one, with a blank line between them. */
+function joined<Part extends UserPart | AssistantPart>(
+  before: readonly Part[],
+  after: readonly Part[],
+): (Part | TextPart)[] {
+  const last = before.at(-1);
+  const [first] = after;
+  if (last?.type !== "text" || first?.type !== "text") return [...before, ...after];
+  const text = `${last.text}\n\n${first.text}`;
+  return [...before.slice(0, -1), { type: "text", text }, ...after.slice(1)];
 }
 
 function systemText(input: ContextInput): string {

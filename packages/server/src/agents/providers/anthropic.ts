@@ -1,3 +1,4 @@
+import { encodeMessage } from "./anthropic-content.ts";
 import { streamError } from "./classify.ts";
 import type { Adapter, ModelRequest, WireEvent, WireRequest } from "./provider.ts";
 import {
@@ -27,7 +28,7 @@ function request(request: ModelRequest): WireRequest {
       max_tokens: request.max_output_tokens,
       stream: true,
       ...(request.system === "" ? {} : { system: request.system }),
-      messages: request.messages,
+      messages: request.messages.map(encodeMessage),
     }),
   };
 }

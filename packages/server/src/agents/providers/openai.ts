@@ -1,4 +1,5 @@
 import { streamError } from "./classify.ts";
+import { encodeMessage } from "./openai-content.ts";
 import type { Adapter, ModelRequest, WireEvent, WireRequest } from "./provider.ts";
 import {
   dig,
@@ -28,7 +29,7 @@ function request(request: ModelRequest): WireRequest {
       [lengthField(url.hostname)]: request.max_output_tokens,
       stream: true,
       stream_options: { include_usage: true },
-      messages: [...system, ...request.messages],
+      messages: [...system, ...request.messages.flatMap(encodeMessage)],
     }),
   };
 }

@@ -1,4 +1,5 @@
 import type { turnErrorCodes } from "@parley/protocol";
+import type { ModelMessage } from "../../rules/model-content.ts";
 
 /** Why a turn failed, as clients see it. */
 export type TurnErrorCode = (typeof turnErrorCodes)[number];
@@ -7,8 +8,8 @@ export type TurnErrorCode = (typeof turnErrorCodes)[number];
 export interface ModelRequest {
   /** Who the model is and what it may do; empty for nothing. */
   system: string;
-  /** Oldest first, none of them empty. */
-  messages: { role: "user" | "assistant"; content: string }[];
+  /** Oldest first. */
+  messages: readonly ModelMessage[];
   model: string;
   max_output_tokens: number;
   /** Sent to `base_url` and to nowhere else; appears in no error. */

@@ -17,23 +17,34 @@ interface Body {
   max_completion_tokens?: number;
   /** One protocol has the system text here, the other as the first message. */
   system?: string;
-  messages?: { role: string; content: string }[];
+  messages?: { role: string; content?: Content | null }[];
 }
+
+/** Text, or a list of parts: the protocols agree on that, but not on the parts. */
+type Content = string | { type: string; text?: string }[];
 
 const label = /^(\S[^:\n]{0,79}): /gm;
 const handle = /@[a-z0-9_]+:[a-z0-9_-]+/gi;
 
 export function readRequest(body: string): Asked {
   const { model = "sandbox", messages = [], ...rest } = JSON.parse(body) as Body;
-  const system = rest.system ?? messages.find(({ role }) => role === "system")?.content ?? "";
-  const said = messages.findLast(({ role }) => role === "user")?.content ?? "";
-  const length = messages.reduce((sum, { content }) => sum + content.length, 0);
+  const texts = messages.map(({ role, content }) => ({ role, text: textOf(content) }));
+  const system = rest.system ?? texts.find(({ role }) => role === "system")?.text ?? "";
+  const said = texts.findLast(({ role, text }) => role === "user" && text !== "")?.text ?? "";
+  const length = texts.reduce((sum, { text }) => sum + text.length, 0);
   return {
     model,
     maxTokens: rest.max_completion_tokens ?? rest.max_tokens ?? Number.POSITIVE_INFINITY,
     inputTokens: estimateTokens((rest.system?.length ?? 0) + length),
     ...lastLine(said, system),
   };
+}
+
+/** The text parts of a message. The sandbox looks at no files and no calls of tools. */
+function textOf(content: Content | null | undefined): string {
+  if (typeof content === "string") return content;
+  const texts = (content ?? []).filter(({ type }) => type === "text");
+  return texts.map(({ text }) => text).join("\n\n");
 }
 
 export const estimateTokens = (characters: number) => Math.ceil(characters / 4);

@@ -1,0 +1,55 @@
+/**
+ * The content of a model request, in no provider's wire format. Each wire protocol encodes every
+ * kind of part, so a new kind of content needs a part here and nothing else on the way to a model.
+ */
+
+/** One message of a model request. Its content has at least one part, and no text is empty. */
+export type ModelMessage =
+  | { readonly role: "user"; readonly content: readonly UserPart[] }
+  | { readonly role: "assistant"; readonly content: readonly AssistantPart[] };
+
+/** What participants, files and tools tell the model. */
+export type UserPart = TextPart | ImagePart | FilePart | ToolResultPart;
+
+/** What the model itself wrote or asked for. */
+export type AssistantPart = TextPart | ToolUsePart;
+
+export interface TextPart {
+  readonly type: "text";
+  readonly text: string;
+}
+
+export interface ImagePart {
+  readonly type: "image";
+  /** The formats that both wire protocols accept. */
+  readonly media_type: "image/jpeg" | "image/png" | "image/gif" | "image/webp";
+  readonly data: Uint8Array;
+}
+
+/**
+ * A file that is not an image. Models read PDF and text; of any other type they learn the name,
+ * the type and the size.
+ */
+export interface FilePart {
+  readonly type: "file";
+  readonly name: string;
+  readonly media_type: string;
+  readonly data: Uint8Array;
+}
+
+/** A call that the model asked for. Providers accept `A-Z a-z 0-9 _ -` in `id` and `name`. */
+export interface ToolUsePart {
+  readonly type: "tool_use";
+  readonly id: string;
+  readonly name: string;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+/** The result of a call, in the user message right after the one that asked for it. */
+export interface ToolResultPart {
+  readonly type: "tool_result";
+  /** The `id` of the `tool_use` part. */
+  readonly tool_use_id: string;
+  readonly content: readonly (TextPart | ImagePart | FilePart)[];
+  readonly is_error: boolean;
+}
