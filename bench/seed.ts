@@ -3,12 +3,10 @@ import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
 import { masterKeyFile } from "../packages/server/src/security/master-keys.ts";
 import { hashToken, sessionEnd } from "../packages/server/src/security/tokens.ts";
 import { vault } from "../packages/server/src/security/vault.ts";
+import type { AccountRecord } from "../packages/server/src/store/accounts.ts";
+import type { ConversationRecord } from "../packages/server/src/store/conversations.ts";
 import { openSqliteStore } from "../packages/server/src/store/sqlite/index.ts";
-import type {
-  AccountRecord,
-  ConversationRecord,
-  Store,
-} from "../packages/server/src/store/store.ts";
+import type { Store } from "../packages/server/src/store/store.ts";
 
 /** Writes people, conversations and messages straight into a store, before the server starts. */
 export interface Seed {

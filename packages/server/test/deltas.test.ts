@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { deltas } from "../src/agents/deltas.ts";
 import type { Announcement } from "../src/changes/change.ts";
-import type { Store, TurnRecord, WriteTx } from "../src/store/store.ts";
+import type { Store, WriteTx } from "../src/store/store.ts";
+import type { TurnRecord } from "../src/store/turns.ts";
 
 /** A store whose notes take their time, and end in any order; what they told by message. */
 function slowStore() {

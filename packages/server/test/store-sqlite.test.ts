@@ -20,11 +20,13 @@ import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
 import type { Announcement } from "../src/changes/change.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
+import type { AccountRecord } from "../src/store/accounts.ts";
+import type { MessageRecord } from "../src/store/messages.ts";
 import { connection } from "../src/store/sqlite/connection.ts";
 import { groupWriter } from "../src/store/sqlite/group-commit.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { migrations } from "../src/store/sqlite/migrations.ts";
-import type { AccountRecord, MessageRecord, Store, WriteTx } from "../src/store/store.ts";
+import type { Store, WriteTx } from "../src/store/store.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { storeContract } from "./support/store-contract/index.ts";
 

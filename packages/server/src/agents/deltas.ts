@@ -1,5 +1,6 @@
 import { deltaOf } from "../domain/turns.ts";
-import type { NewChunk, Store, TurnRecord } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
+import type { NewChunk, TurnRecord } from "../store/turns.ts";
 
 /** What streams fast is gathered for so long before it is stored and sent. */
 const GATHER_MS = 25;

@@ -1,6 +1,7 @@
 import { beginTurn, endTurn } from "../domain/turns.ts";
 import type { TurnPacket } from "../realtime/hub.ts";
-import type { TurnRecord, WriteTx } from "../store/store.ts";
+import type { WriteTx } from "../store/store.ts";
+import type { TurnRecord } from "../store/turns.ts";
 import { runTurn, type TurnServices } from "./turn.ts";
 
 /**

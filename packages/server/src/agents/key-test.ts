@@ -1,7 +1,7 @@
 import type { KeyTest } from "@parley/protocol";
 import { notFound } from "../rules/failure.ts";
 import type { ModelMessage } from "../rules/model-content.ts";
-import type { AgentRecord } from "../store/store.ts";
+import type { AgentRecord } from "../store/agents.ts";
 import { carrierOf, type KeyServices, storedKey } from "./keys.ts";
 import { callModel } from "./providers/call.ts";
 import { adapters } from "./providers/index.ts";

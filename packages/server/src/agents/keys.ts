@@ -2,7 +2,7 @@ import type { Config } from "../config.ts";
 import type { Logger } from "../observe/log.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import type { Vault } from "../security/vault.ts";
-import type { AgentRecord } from "../store/store.ts";
+import type { AgentRecord } from "../store/agents.ts";
 import type { CallOptions } from "./providers/call.ts";
 import { sandboxFetch } from "./sandbox/index.ts";
 import { TurnFailed } from "./turn-failed.ts";

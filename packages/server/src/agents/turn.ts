@@ -3,14 +3,10 @@ import type { Provider } from "../config.ts";
 import { type Ending, endTurn } from "../domain/turns.ts";
 import { grant } from "../rules/budget.ts";
 import { type ModelContext, modelContext } from "../rules/context.ts";
-import {
-  type AgentRecord,
-  type ConversationRecord,
-  type ReadTx,
-  type Store,
-  type TurnRecord,
-  Unavailable,
-} from "../store/store.ts";
+import type { AgentRecord } from "../store/agents.ts";
+import type { ConversationRecord } from "../store/conversations.ts";
+import { type ReadTx, type Store, Unavailable } from "../store/store.ts";
+import type { TurnRecord } from "../store/turns.ts";
 import type { Deltas } from "./deltas.ts";
 import { carrierOf, type KeyServices, keyMissing, storedKey } from "./keys.ts";
 import { callModel } from "./providers/call.ts";

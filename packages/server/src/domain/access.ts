@@ -1,6 +1,8 @@
 import { badField, forbidden, notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
-import type { ConversationRecord, MessageRecord, ReadTx } from "../store/store.ts";
+import type { ConversationRecord } from "../store/conversations.ts";
+import type { MessageRecord } from "../store/messages.ts";
+import type { ReadTx } from "../store/store.ts";
 
 /** The conversation, if it exists (404) and the caller takes part in it (403). */
 export async function joinedConversation(

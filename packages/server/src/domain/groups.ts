@@ -1,13 +1,10 @@
 import type { Account } from "@parley/protocol";
 import { counted, uncounted } from "../changes/change.ts";
 import { badField } from "../rules/failure.ts";
-import type {
-  AccountRecord,
-  ConversationRecord,
-  MemberRecord,
-  NewChange,
-  WriteTx,
-} from "../store/store.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { ConversationRecord, MemberRecord } from "../store/conversations.ts";
+import type { NewChange } from "../store/group-changes.ts";
+import type { WriteTx } from "../store/store.ts";
 import { publicAccount } from "./accounts.ts";
 import { stopTurns } from "./turns.ts";
 

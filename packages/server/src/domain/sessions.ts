@@ -1,4 +1,5 @@
-import type { AccountRecord, WriteTx } from "../store/store.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { WriteTx } from "../store/store.ts";
 
 /** False when it is not there, not this account's, or has ended before. */
 export async function endSession(

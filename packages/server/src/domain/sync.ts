@@ -1,4 +1,5 @@
-import type { AccountRecord, Store } from "../store/store.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { Store } from "../store/store.ts";
 
 /** The state from which a client follows events: the counters of its conversations, and their history. */
 export interface SyncPoint {

@@ -2,13 +2,10 @@ import type { EventFrame, Message, Turn } from "@parley/protocol";
 import { type Announcement, counted } from "../changes/change.ts";
 import { estimateTokens } from "../rules/context.ts";
 import { dispatch } from "../rules/dispatch.ts";
-import type {
-  AccountRecord,
-  ConversationRecord,
-  FinishedTurn,
-  TurnRecord,
-  WriteTx,
-} from "../store/store.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { ConversationRecord } from "../store/conversations.ts";
+import type { WriteTx } from "../store/store.ts";
+import type { FinishedTurn, TurnRecord } from "../store/turns.ts";
 import { publicAccount } from "./accounts.ts";
 import { mentionsIn } from "./mentions.ts";
 

@@ -15,7 +15,9 @@ import { maySteer } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import type { Caller } from "../security/caller.ts";
 import { keyTail } from "../security/vault.ts";
-import type { AgentRecord, ReadTx, TurnRecord } from "../store/store.ts";
+import type { AgentRecord } from "../store/agents.ts";
+import type { ReadTx } from "../store/store.ts";
+import type { TurnRecord } from "../store/turns.ts";
 
 const getMyAgents = bind(operations.getMyAgents, async ({ store, caller, config }) => {
   const agents = await store.read((tx) => tx.agents(caller.account.id));

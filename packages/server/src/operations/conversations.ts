@@ -9,7 +9,8 @@ import { bind } from "../operation.ts";
 import { badField, forbidden, notFound } from "../rules/failure.ts";
 import { mayInvite, mayRemove } from "../rules/permissions.ts";
 import type { Caller } from "../security/caller.ts";
-import type { AccountRecord, ReadTx } from "../store/store.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { ReadTx } from "../store/store.ts";
 
 const chatsCursor = cursorOf(z.object({ updated_at: z.int(), id: z.string() }));
 

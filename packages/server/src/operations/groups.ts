@@ -6,14 +6,11 @@ import { stopTurns } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
 import { badField, forbidden, notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
-import type {
-  AccountRecord,
-  AgentSeat,
-  ConversationRecord,
-  NewChange,
-  ReadTx,
-  WriteTx,
-} from "../store/store.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { AgentSeat } from "../store/agents.ts";
+import type { ConversationRecord } from "../store/conversations.ts";
+import type { NewChange } from "../store/group-changes.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
 
 const getGroupAgents = bind(operations.getGroupAgents, ({ store, caller }, { chat_id }) =>
   store.read(async (tx) => {

@@ -10,13 +10,10 @@ import { forbidden, notFound } from "../rules/failure.ts";
 import { mayDelete } from "../rules/permissions.ts";
 import { searchWords, snippet } from "../rules/search.ts";
 import type { Caller } from "../security/caller.ts";
-import type {
-  ConversationRecord,
-  HistoryQuery,
-  MessageRecord,
-  ReadTx,
-  TurnRecord,
-} from "../store/store.ts";
+import type { ConversationRecord } from "../store/conversations.ts";
+import type { HistoryQuery, MessageRecord } from "../store/messages.ts";
+import type { ReadTx } from "../store/store.ts";
+import type { TurnRecord } from "../store/turns.ts";
 
 const searchCursor = cursorOf(z.int());
 /** Broadcasts show nobody's own reactions. */

@@ -8,7 +8,8 @@ import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind } from "../operation.ts";
 import { Failure } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
-import type { MessageRecord, WriteTx } from "../store/store.ts";
+import type { MessageRecord } from "../store/messages.ts";
+import type { WriteTx } from "../store/store.ts";
 
 interface Target {
   message_id: string;

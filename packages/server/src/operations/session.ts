@@ -8,7 +8,8 @@ import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId, newDevice } from "../security/devices.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
 import { hashToken, newToken, sessionEnd } from "../security/tokens.ts";
-import type { AccountRecord, WriteTx } from "../store/store.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { WriteTx } from "../store/store.ts";
 
 const signUp = bind(operations.signUp, async (context, input) => {
   const { config, passwords, store, signUps, security, origin } = context;

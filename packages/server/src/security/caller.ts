@@ -1,4 +1,4 @@
-import type { AccountRecord } from "../store/store.ts";
+import type { AccountRecord } from "../store/accounts.ts";
 
 /** The authenticated caller of an operation. */
 export interface Caller {

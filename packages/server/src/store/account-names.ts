@@ -1,5 +1,5 @@
 import { fold } from "../rules/search.ts";
-import type { AccountRecord, FoundAccount } from "./store.ts";
+import type { AccountRecord, FoundAccount } from "./accounts.ts";
 
 /** By what an account is found: its username, and its display name from each of its words on. */
 export function accountNames(username: string, displayName: string): string[] {

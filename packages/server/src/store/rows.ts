@@ -13,18 +13,14 @@ import type {
 } from "@parley/protocol";
 import { publicAccount } from "../domain/accounts.ts";
 import { DEFAULT_LIMITS } from "../rules/budget.ts";
-import type {
-  AccountRecord,
-  AgentRecord,
-  FinishedTurn,
-  Hidden,
-  MemberRecord,
-  NewChanges,
-  NewMessage,
-  PlacedReaction,
-  Renamed,
-  TurnRecord,
-} from "./store.ts";
+import type { AccountRecord, Renamed } from "./accounts.ts";
+import type { AgentRecord } from "./agents.ts";
+import type { MemberRecord } from "./conversations.ts";
+import type { NewChanges } from "./group-changes.ts";
+import type { Hidden } from "./hidden-messages.ts";
+import type { NewMessage } from "./messages.ts";
+import type { PlacedReaction } from "./reactions.ts";
+import type { FinishedTurn, TurnRecord } from "./turns.ts";
 
 /** What every backend makes of the rows it has read. */
 

@@ -1,8 +1,8 @@
 import type { Account } from "@parley/protocol";
 import type { SQL } from "bun";
 import { accountNames, afterPrefix, foldName, withAgents } from "../account-names.ts";
+import type { AccountRecord, FoundAccount } from "../accounts.ts";
 import { ACCOUNT, RENAMED_PER_PAGE, type RenamedRow, toRenamed } from "../rows.ts";
-import type { AccountRecord, FoundAccount } from "../store.ts";
 import { list, type Methods, type Unit } from "./unit.ts";
 
 const VISIBLE = "(a.kind = 'human' OR a.owner_id = $1) AND a.username > $2";

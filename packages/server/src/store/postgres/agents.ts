@@ -1,6 +1,7 @@
 import type { UsageRow } from "@parley/protocol";
+import type { AccountRecord } from "../accounts.ts";
+import type { AgentSeat, SealedKey } from "../agents.ts";
 import { ACCOUNT, AGENT, type AgentRow, dayOf, SEAT_LIMITS, toAgent } from "../rows.ts";
-import type { AccountRecord, AgentSeat, SealedKey } from "../store.ts";
 import type { Methods } from "./unit.ts";
 
 type SeatRow = AccountRecord & Omit<AgentSeat, "account">;

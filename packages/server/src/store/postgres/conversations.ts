@@ -1,4 +1,6 @@
 import type { Account } from "@parley/protocol";
+import type { AccountRecord } from "../accounts.ts";
+import type { ConversationRecord } from "../conversations.ts";
 import {
   ACCOUNT,
   type ConversationRow,
@@ -11,7 +13,6 @@ import {
   toReads,
   toShared,
 } from "../rows.ts";
-import type { AccountRecord, ConversationRecord } from "../store.ts";
 import { latestMessages } from "./messages.ts";
 import { type Batch, list, type Methods, NOW, type Unit } from "./unit.ts";
 

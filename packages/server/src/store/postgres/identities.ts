@@ -1,5 +1,5 @@
+import type { AccountRecord } from "../accounts.ts";
 import { ACCOUNT } from "../rows.ts";
-import type { AccountRecord } from "../store.ts";
 import type { Methods } from "./unit.ts";
 
 export const identityReads: Methods<"identity" | "unlinkedAccount"> = {

@@ -5,7 +5,6 @@ import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.t
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
-import { changeReads, changeWrites } from "./changes.ts";
 import { refuseUnfinished } from "./claim.ts";
 import { openPool, type PostgresOptions, sessions } from "./connection.ts";
 import { conversationId, conversationReads, conversationWrites } from "./conversations.ts";
@@ -18,6 +17,7 @@ import {
   recordEvents,
   uncountedSince,
 } from "./events.ts";
+import { changeReads, changeWrites } from "./group-changes.ts";
 import { historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
 import { commitOrder, type Lane, readLane, writeLane } from "./lanes.ts";

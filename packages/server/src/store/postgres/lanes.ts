@@ -1,5 +1,6 @@
 import type { Announcement } from "../../changes/change.ts";
-import { type Awaitable, Unavailable } from "../store.ts";
+import type { Awaitable } from "../awaitable.ts";
+import { Unavailable } from "../store.ts";
 import { conflicting, type Session, type Sessions } from "./connection.ts";
 import { Conflict, Transaction, type TransactionOptions, UnitRun } from "./transaction.ts";
 import type { Unit } from "./unit.ts";

@@ -1,4 +1,5 @@
 import type { ComponentUse, Message, ReactionSummary, Turn } from "@parley/protocol";
+import type { HistoryQuery, MessageRecord } from "../messages.ts";
 import {
   HIDDEN_PER_PAGE,
   type HiddenRow,
@@ -13,9 +14,9 @@ import {
   toUse,
   type UseRow,
 } from "../rows.ts";
-import type { HistoryQuery, MessageRecord, Updates, UpdatesQuery } from "../store.ts";
+import type { Updates, UpdatesQuery } from "../updates.ts";
 import { accountsById } from "./accounts.ts";
-import { changesSince, shownChanges } from "./changes.ts";
+import { changesSince, shownChanges } from "./group-changes.ts";
 import { reindex, searchVector } from "./search.ts";
 import { type Batch, list, type Methods, NOW, type Unit } from "./unit.ts";
 

@@ -1,5 +1,5 @@
 import { foldedWords, searchParts, spaced } from "../../rules/search.ts";
-import type { SearchHit, SearchQuery } from "../store.ts";
+import type { SearchHit, SearchQuery } from "../search.ts";
 import type { Session } from "./connection.ts";
 import type { Unit } from "./unit.ts";
 

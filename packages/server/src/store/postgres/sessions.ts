@@ -1,5 +1,6 @@
+import type { AccountRecord } from "../accounts.ts";
 import { ACCOUNT, iso } from "../rows.ts";
-import type { AccountRecord, SessionRecord } from "../store.ts";
+import type { SessionRecord } from "../sessions.ts";
 import type { Methods } from "./unit.ts";
 
 type SessionRow = Omit<SessionRecord, "account" | "id"> & AccountRecord & { session_id: string };

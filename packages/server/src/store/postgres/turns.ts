@@ -1,5 +1,6 @@
+import type { AccountRecord } from "../accounts.ts";
 import { ACCOUNT, dayOf, turnShown } from "../rows.ts";
-import type { AccountRecord, FinishedTurn, NewChunk, TurnRecord } from "../store.ts";
+import type { FinishedTurn, NewChunk, TurnRecord } from "../turns.ts";
 import { counterStep, mentionWrites, storeMentions, streamedTexts } from "./messages.ts";
 import { reindex } from "./search.ts";
 import { Conflict } from "./transaction.ts";

@@ -1,7 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { accountNames, afterPrefix, foldName, withAgents } from "../account-names.ts";
+import type { AccountQuery, AccountRecord, FoundAccount } from "../accounts.ts";
 import { ACCOUNT, RENAMED_PER_PAGE, type RenamedRow, toRenamed } from "../rows.ts";
-import type { AccountQuery, AccountRecord, FoundAccount, ReadTx, WriteTx } from "../store.ts";
+import type { ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
 type Reads = Pick<

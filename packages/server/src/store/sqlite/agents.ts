@@ -1,6 +1,8 @@
 import type { UsageRow } from "@parley/protocol";
+import type { AccountRecord } from "../accounts.ts";
+import type { AgentSeat, SealedKey } from "../agents.ts";
 import { ACCOUNT, AGENT, type AgentRow, dayOf, SEAT_LIMITS, toAgent } from "../rows.ts";
-import type { AccountRecord, AgentSeat, ReadTx, SealedKey, WriteTx } from "../store.ts";
+import type { ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
 type Reads = Pick<

@@ -1,4 +1,4 @@
-import type { SearchHit, SearchQuery } from "../store.ts";
+import type { SearchHit, SearchQuery } from "../search.ts";
 
 /** Work that would block the event loop, done by a thread of its own. */
 export type Task =

@@ -1,4 +1,6 @@
 import type { Account } from "@parley/protocol";
+import type { AccountRecord } from "../accounts.ts";
+import type { ChatsQuery, ConversationRecord, MemberRecord } from "../conversations.ts";
 import {
   ACCOUNT,
   type ConversationRow,
@@ -11,14 +13,7 @@ import {
   toReads,
   toShared,
 } from "../rows.ts";
-import type {
-  AccountRecord,
-  ChatsQuery,
-  ConversationRecord,
-  MemberRecord,
-  ReadTx,
-  WriteTx,
-} from "../store.ts";
+import type { ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { latestMessage } from "./messages.ts";
 

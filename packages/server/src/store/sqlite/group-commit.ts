@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { Announcement } from "../../changes/change.ts";
-import type { Awaitable, WriteTx } from "../store.ts";
+import type { Awaitable } from "../awaitable.ts";
+import type { WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
 /** Units that may share one transaction: enough to share its cost, few enough to stay short. */

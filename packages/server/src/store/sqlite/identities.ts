@@ -1,5 +1,6 @@
+import type { AccountRecord } from "../accounts.ts";
 import { ACCOUNT } from "../rows.ts";
-import type { AccountRecord, ReadTx, WriteTx } from "../store.ts";
+import type { ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
 export function identityReads(db: Connection): Pick<ReadTx, "identity" | "unlinkedAccount"> {

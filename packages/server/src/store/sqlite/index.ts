@@ -1,14 +1,15 @@
 import { closeSync, fdatasync, fsyncSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Announcement } from "../../changes/change.ts";
+import type { SearchHit, SearchQuery } from "../search.ts";
 import { SEARCH_DEADLINE_MS, searchQueue } from "../search-queue.ts";
-import type { ReadTx, SearchHit, SearchQuery, Store, WriteTx } from "../store.ts";
+import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { type Background, startIndexer, startSearcher } from "./background.ts";
-import { changeReads, changeWrites } from "./changes.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
+import { changeReads, changeWrites } from "./group-changes.ts";
 import { type GroupWriter, groupWriter } from "./group-commit.ts";
 import { followHistory, historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";

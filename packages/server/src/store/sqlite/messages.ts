@@ -1,4 +1,5 @@
 import type { Account, Message, ReactionSummary, Turn } from "@parley/protocol";
+import type { HistoryQuery, MessageRecord } from "../messages.ts";
 import {
   HIDDEN_PER_PAGE,
   type HiddenRow,
@@ -13,16 +14,10 @@ import {
   toUse,
   type UseRow,
 } from "../rows.ts";
-import type {
-  HistoryQuery,
-  MessageRecord,
-  ReadTx,
-  Updates,
-  UpdatesQuery,
-  WriteTx,
-} from "../store.ts";
-import { changesSince, changeViews } from "./changes.ts";
+import type { ReadTx, WriteTx } from "../store.ts";
+import type { Updates, UpdatesQuery } from "../updates.ts";
 import type { Connection } from "./connection.ts";
+import { changesSince, changeViews } from "./group-changes.ts";
 
 type Reads = Pick<
   ReadTx,

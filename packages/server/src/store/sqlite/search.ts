@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import { searchParts, spaced } from "../../rules/search.ts";
 import { keepPrivate } from "../private-file.ts";
-import type { SearchHit, SearchQuery } from "../store.ts";
+import type { SearchHit, SearchQuery } from "../search.ts";
 
 const VERSION = 4;
 

@@ -1,6 +1,8 @@
 import type { Database } from "bun:sqlite";
+import type { AccountRecord } from "../accounts.ts";
 import { ACCOUNT, iso } from "../rows.ts";
-import type { AccountRecord, ReadTx, SessionRecord, WriteTx } from "../store.ts";
+import type { SessionRecord } from "../sessions.ts";
+import type { ReadTx, WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
 type Reads = Pick<ReadTx, "session" | "sessions" | "signedInFrom">;

@@ -1,6 +1,8 @@
 import type { Turn } from "@parley/protocol";
+import type { AccountRecord } from "../accounts.ts";
 import { ACCOUNT, dayOf, turnShown } from "../rows.ts";
-import type { AccountRecord, FinishedTurn, ReadTx, TurnRecord, WriteTx } from "../store.ts";
+import type { ReadTx, WriteTx } from "../store.ts";
+import type { FinishedTurn, TurnRecord } from "../turns.ts";
 import type { Connection } from "./connection.ts";
 import { counterStep, mentionWrites, storeMentions } from "./messages.ts";
 

@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
-import type { AccountRecord, ReadTx } from "../../../src/store/store.ts";
+import type { AccountRecord } from "../../../src/store/accounts.ts";
+import type { ReadTx } from "../../../src/store/store.ts";
 import { at, type Check, inTurn, newAccount, newAgent, START, times, type World } from "./world.ts";
 
 export function accounts(check: Check) {

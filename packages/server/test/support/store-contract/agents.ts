@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { DEFAULT_LIMITS } from "../../../src/rules/budget.ts";
-import type { AccountRecord } from "../../../src/store/store.ts";
+import type { AccountRecord } from "../../../src/store/accounts.ts";
 import { type Check, conversationOf, inTurn, newAgent, START, type World } from "./world.ts";
 
 export function agents(check: Check) {

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { AccountRecord } from "../../../src/store/store.ts";
+import type { AccountRecord } from "../../../src/store/accounts.ts";
 import { desk } from "./desk.ts";
 import { type Check, recordOf, START, shown, times, type World } from "./world.ts";
 

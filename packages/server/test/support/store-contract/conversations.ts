@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import type { Conversation, ConversationChange, SharedConversation } from "@parley/protocol";
-import type { AccountRecord, NewChange } from "../../../src/store/store.ts";
+import type { AccountRecord } from "../../../src/store/accounts.ts";
+import type { NewChange } from "../../../src/store/group-changes.ts";
 import {
   at,
   type Check,

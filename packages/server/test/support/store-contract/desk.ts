@@ -1,5 +1,6 @@
 import type { Message } from "@parley/protocol";
-import type { FinishedTurn, NewTurn, TurnRecord, WriteTx } from "../../../src/store/store.ts";
+import type { WriteTx } from "../../../src/store/store.ts";
+import type { FinishedTurn, NewTurn, TurnRecord } from "../../../src/store/turns.ts";
 import { newAgent, type Room, START, send, type World } from "./world.ts";
 
 /** Alice and her agent in a room, and what happens to the agent's turns. */

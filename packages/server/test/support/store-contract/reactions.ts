@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { AccountRecord } from "../../../src/store/store.ts";
+import type { AccountRecord } from "../../../src/store/accounts.ts";
 import { type Check, NOBODY, recordOf, START, shown, type World } from "./world.ts";
 
 export function reactions(check: Check) {

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { Conversation } from "@parley/protocol";
 import fc from "fast-check";
-import type { AccountRecord } from "../../../src/store/store.ts";
+import type { AccountRecord } from "../../../src/store/accounts.ts";
 import { newStory, script } from "./story.ts";
 import { type Check, newAgent, START, times } from "./world.ts";
 

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { AccountRecord } from "../../../src/store/store.ts";
+import type { AccountRecord } from "../../../src/store/accounts.ts";
 import { at, type Check, inTurn, START, times, type World } from "./world.ts";
 
 export function sessions(check: Check) {

@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
-import type { AccountRecord, TurnRecord } from "../../../src/store/store.ts";
+import type { AccountRecord } from "../../../src/store/accounts.ts";
+import type { TurnRecord } from "../../../src/store/turns.ts";
 import { desk } from "./desk.ts";
 import { type Check, type Room, START, type World } from "./world.ts";
 

@@ -1,7 +1,9 @@
 import { expect } from "bun:test";
 import type { Message } from "@parley/protocol";
 import fc from "fast-check";
-import type { AccountRecord, ReadTx, TurnRecord, WriteTx } from "../../../src/store/store.ts";
+import type { AccountRecord } from "../../../src/store/accounts.ts";
+import type { ReadTx, WriteTx } from "../../../src/store/store.ts";
+import type { TurnRecord } from "../../../src/store/turns.ts";
 import { finishTurn, placeholder } from "./desk.ts";
 import {
   at,

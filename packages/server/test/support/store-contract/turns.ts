@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { Message } from "@parley/protocol";
-import type { TurnRecord } from "../../../src/store/store.ts";
+import type { TurnRecord } from "../../../src/store/turns.ts";
 import { desk, finishTurn, placeholder } from "./desk.ts";
 import { at, type Check, inTurn, recordOf, START, times } from "./world.ts";
 

@@ -1,16 +1,10 @@
 import type { Account, Message } from "@parley/protocol";
 import type { Announcement } from "../../../src/changes/change.ts";
-import type {
-  AccountRecord,
-  ConversationRecord,
-  MessageRecord,
-  NewAccount,
-  NewMessage,
-  ReadTx,
-  SearchQuery,
-  Store,
-  WriteTx,
-} from "../../../src/store/store.ts";
+import type { AccountRecord, NewAccount } from "../../../src/store/accounts.ts";
+import type { ConversationRecord } from "../../../src/store/conversations.ts";
+import type { MessageRecord, NewMessage } from "../../../src/store/messages.ts";
+import type { SearchQuery } from "../../../src/store/search.ts";
+import type { ReadTx, Store, WriteTx } from "../../../src/store/store.ts";
 
 /** A store of its own for one test. */
 export interface OpenedStore {

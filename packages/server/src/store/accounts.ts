@@ -1,0 +1,83 @@
+import type { Account } from "@parley/protocol";
+import type { AccountRecord } from "../domain/accounts.ts";
+import type { Awaitable } from "./awaitable.ts";
+
+export type { AccountRecord };
+
+export interface AccountReads {
+  account(username: string): Awaitable<AccountRecord | null>;
+  /** The accounts that exist among these, in no particular order. */
+  accounts(usernames: readonly string[]): Awaitable<AccountRecord[]>;
+  /** For sign-in: the account with its password hash (null for agents and OIDC accounts). */
+  credentials(
+    username: string,
+  ): Awaitable<{ account: AccountRecord; password_hash: string | null } | null>;
+  /** All people, and the agents that the viewer owns, ordered by username. */
+  listAccounts(query: AccountQuery): Awaitable<AccountRecord[]>;
+  /**
+   * The subset of `listAccounts` with a name that starts with the query. The username counts as a
+   * name, and so does the display name from the start of each of its words. Case and accents are
+   * ignored. Ordered by the name that matched, then by username, so that an exact match comes first.
+   */
+  findAccounts(query: FindQuery): Awaitable<FoundAccount[]>;
+  /**
+   * A page of accounts with a version above `since` that are visible to the viewer: the viewer, the
+   * viewer's agents, and members of the viewer's conversations. Without `since` the page is empty and
+   * `seq` is the current value, to start from.
+   */
+  renamedSince(viewerId: number, since: number | undefined): Awaitable<Renamed>;
+}
+
+export interface AccountWrites {
+  /** Returns null, and changes nothing, when the username is taken. */
+  insertAccount(account: NewAccount): Awaitable<AccountRecord | null>;
+  /**
+   * Increments the counter that all display names share and returns its new value, which is the
+   * account's new version. The account must exist.
+   */
+  setDisplayName(accountId: number, displayName: string): Awaitable<number>;
+  /** Replaces the password hash. Sessions stay as they are. */
+  setPassword(accountId: number, passwordHash: string): Awaitable<void>;
+}
+
+export interface AccountQuery {
+  viewerId: number;
+  /** Return only these. */
+  usernames?: readonly string[] | undefined;
+  /** Return only usernames after this one. */
+  after?: string | undefined;
+  limit: number;
+}
+
+export interface FindQuery {
+  viewerId: number;
+  query: string;
+  /** Return only accounts after this position of the list. */
+  after?: { name: string; username: string } | undefined;
+  limit: number;
+}
+
+export interface FoundAccount extends AccountRecord {
+  /** The name that matched, without case and accents. */
+  name: string;
+}
+
+/** A page of accounts with new names. The next page starts after `seq`. */
+export interface Renamed {
+  accounts: Account[];
+  seq: number;
+  has_more: boolean;
+}
+
+export interface NewAccount {
+  username: string;
+  kind: "human" | "agent";
+  display_name: string;
+  /** Only for people who sign in with a password. */
+  password_hash?: string;
+  /** Only for agents. */
+  owner_id?: number;
+  /** Only for agents. */
+  provider?: string;
+  at: number;
+}

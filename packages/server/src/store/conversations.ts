@@ -1,0 +1,91 @@
+import type { Conversation, ConversationDetail, SharedConversation } from "@parley/protocol";
+import type { AccountRecord } from "./accounts.ts";
+import type { Awaitable } from "./awaitable.ts";
+
+/**
+ * Conversations and their members. Methods that take a `conversationId` expect the id of an existing
+ * conversation, such as `conversation` returns it; views of one that does not exist throw.
+ */
+export interface ConversationReads {
+  /**
+   * The conversation, and whether the viewer is a member of it. In a write unit, no other unit
+   * changes the conversation from here until this one ends.
+   */
+  conversation(uuid: string, viewerId: number): Awaitable<ConversationRecord | null>;
+  /** The id of the direct conversation of two accounts. Their order does not matter. */
+  directConversation(pair: readonly [number, number]): Awaitable<number | null>;
+  /** All members, in the order in which they joined. */
+  members(conversationId: number): Awaitable<MemberRecord[]>;
+  /** How far people have read, by username, for the first members: those that lists show. */
+  readPositions(conversationId: number): Awaitable<Record<string, number>>;
+  /** The subset of these usernames that are members, in the given order. */
+  participantsAmong(conversationId: number, usernames: readonly string[]): Awaitable<string[]>;
+  /** The conversations that an account is a member of, with their counters. */
+  counters(accountId: number): Awaitable<{ uuid: string; seq: number }[]>;
+  /** The conversation as a member sees it in lists. */
+  conversationView(conversationId: number, viewerId: number): Awaitable<Conversation>;
+  /** The conversation as a member sees it, with all participants and how far each has read. */
+  conversationDetail(conversationId: number, viewerId: number): Awaitable<ConversationDetail>;
+  /** The conversation without anything that differs between viewers, for events. */
+  sharedConversation(conversationId: number): Awaitable<SharedConversation>;
+  /** The viewer's conversations, most recently updated first. */
+  chats(query: ChatsQuery): Awaitable<Conversation[]>;
+  /** Zero for an account that is not a member. */
+  unreadCount(conversationId: number, accountId: number): Awaitable<number>;
+}
+
+/** The counter stays as it is: `changeGroup` counts what happens to a group. */
+export interface ConversationWrites {
+  /**
+   * Inserts a conversation without members and returns its id. The creator of a group is its admin.
+   * The uuid must be new, and so must the pair of a direct conversation.
+   */
+  insertConversation(conversation: NewConversation): Awaitable<number>;
+  /** Adds members in this order; they have read everything so far. None of them may be a member yet. */
+  insertMembers(conversationId: number, accountIds: readonly number[], at: number): Awaitable<void>;
+  /** Removes the members among these accounts. */
+  deleteMembers(conversationId: number, accountIds: readonly number[]): Awaitable<void>;
+  setAdmin(conversationId: number, accountId: number | null): Awaitable<void>;
+  setTitle(conversationId: number, title: string): Awaitable<void>;
+  /**
+   * Moves a member's read position forward. Returns false, and changes nothing, when it is at `seq`
+   * or beyond, and for an account that is not a member.
+   */
+  markRead(conversationId: number, accountId: number, seq: number): Awaitable<boolean>;
+}
+
+export interface ConversationRecord {
+  readonly id: number;
+  readonly uuid: string;
+  readonly kind: "direct" | "group";
+  readonly title: string | null;
+  readonly admin_id: number | null;
+  readonly seq: number;
+  readonly participant_count: number;
+  readonly agent_count: number;
+  /** Whether the viewer is a member. */
+  readonly joined: boolean;
+}
+
+export interface MemberRecord {
+  readonly account: AccountRecord;
+  readonly always_on: boolean;
+  readonly last_read_seq: number;
+}
+
+export interface ChatsQuery {
+  viewerId: number;
+  /** Return only conversations after this position of the list. */
+  after?: { updated_at: number; id: number } | undefined;
+  limit: number;
+}
+
+export interface NewConversation {
+  uuid: string;
+  kind: "direct" | "group";
+  title: string | null;
+  created_by: number;
+  /** The two accounts of a direct conversation, which has at most one for each pair. */
+  direct?: readonly [number, number];
+  at: number;
+}

@@ -1,0 +1,100 @@
+import type { Message, Turn } from "@parley/protocol";
+import type { AccountRecord } from "./accounts.ts";
+import type { Awaitable } from "./awaitable.ts";
+import type { ConversationRecord } from "./conversations.ts";
+
+/** Messages are visible to a viewer unless they are deleted, or the viewer has hidden them. */
+export interface MessageReads {
+  /** The message, whether or not it is deleted. */
+  message(uuid: string): Awaitable<MessageRecord | null>;
+  /** The messages among these that the viewer can see, in the given order. */
+  messageViews(uuids: readonly string[], viewerId: number): Awaitable<Message[]>;
+  /** The uuid of the message that was sent with this `client_msg_id`, deleted or not. */
+  sentBefore(
+    conversationId: number,
+    senderId: number,
+    clientMsgId: string,
+  ): Awaitable<string | null>;
+  /** A page of messages that the viewer can see, oldest first. */
+  history(query: HistoryQuery): Awaitable<{ items: Message[]; has_more: boolean }>;
+  /**
+   * Finalized messages that the viewer can see, newest first: those up to a position, and the agent's
+   * later answers to messages before the one that it is about to answer.
+   */
+  contextMessages(query: ContextQuery): Awaitable<Message[]>;
+}
+
+export interface MessageWrites {
+  /**
+   * Increments the counter; the message is unread for the other members, and everything up to it is
+   * read for its sender. Returns null, and changes nothing, when the sender has used the
+   * `client_msg_id` in the conversation before.
+   */
+  insertMessage(message: NewMessage): Awaitable<Message | null>;
+  /** Increments the counter and returns its new value. The message must not be deleted. */
+  editMessage(
+    message: MessageRecord,
+    content: string,
+    mentions: readonly string[],
+    at: number,
+  ): Awaitable<number>;
+  /**
+   * Turns messages into tombstones. Increments the counter once for all of them and returns its new
+   * value. There is at least one message, all of them are of one conversation, and none is deleted.
+   */
+  deleteMessages(messages: readonly MessageRecord[], at: number): Awaitable<number>;
+}
+
+export interface MessageRecord {
+  readonly id: number;
+  readonly uuid: string;
+  readonly conversation_id: number;
+  readonly conversation_uuid: string;
+  readonly seq: number;
+  readonly sender_id: number;
+  readonly sender_owner_id: number | null;
+  readonly sender_kind: "human" | "agent";
+  readonly mentions: readonly string[];
+  readonly finalized: boolean;
+  readonly deleted: boolean;
+}
+
+export interface HistoryQuery {
+  conversationId: number;
+  viewerId: number;
+  /** Return messages beyond this position; without it, the latest. */
+  from?: { seq: number; direction: "older" | "newer" } | undefined;
+  limit: number;
+}
+
+export interface ContextQuery {
+  conversationId: number;
+  viewerId: number;
+  /** Return messages up to this position. */
+  upTo: number;
+  /** Also return later answers of the agent, up to `upTo`, to messages before `toBefore`. */
+  answers: { agentId: number; upTo: number; toBefore: number };
+  /** Number of messages up to the position; later answers are not limited. */
+  limit: number;
+}
+
+export interface NewMessage {
+  conversation: ConversationRecord;
+  sender: AccountRecord;
+  content: string;
+  client_msg_id: string | null;
+  reply_to_id: string | null;
+  mentions: readonly string[];
+  /** Set for the placeholder of an agent's answer, which is not finalized yet. */
+  turn?: Turn;
+  /** Set for the reply to a component action. */
+  action?: NewAction;
+  at: number;
+}
+
+/** The component action that a message replies to. */
+export interface NewAction {
+  token: string;
+  label: string | null;
+  by: AccountRecord;
+}

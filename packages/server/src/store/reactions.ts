@@ -1,0 +1,48 @@
+import type { Reaction } from "@parley/protocol";
+import type { AccountRecord } from "./accounts.ts";
+import type { Awaitable } from "./awaitable.ts";
+import type { MessageRecord } from "./messages.ts";
+
+export interface ReactionReads {
+  reaction(
+    message: MessageRecord,
+    reactor: AccountRecord,
+    emoji: string,
+  ): Awaitable<Reaction | null>;
+  /** Reactions to a message, oldest first. */
+  reactions(query: ReactionsQuery): Awaitable<PlacedReaction[]>;
+  /** The different emoji of a message, and how many of its reactions are this account's. */
+  reactionCounts(
+    message: MessageRecord,
+    accountId: number,
+  ): Awaitable<{ emoji: readonly string[]; own: number }>;
+}
+
+/** Each method increments the counter of the message's conversation and returns its new value. */
+export interface ReactionWrites {
+  /** The reactor must not have this reaction on the message yet. */
+  addReaction(message: MessageRecord, reaction: NewReaction): Awaitable<number>;
+  /** The reaction must exist. */
+  removeReaction(message: MessageRecord, reactorId: number, emoji: string): Awaitable<number>;
+}
+
+export interface ReactionsQuery {
+  message: MessageRecord;
+  /** Return only reactions with this emoji. */
+  emoji: string | undefined;
+  /** Return only reactions after this `place`. */
+  after: number | undefined;
+  limit: number;
+}
+
+export interface PlacedReaction {
+  /** Position in the list of reactions, to continue from. */
+  place: number;
+  reaction: Reaction;
+}
+
+export interface NewReaction {
+  reactor: AccountRecord;
+  emoji: string;
+  at: number;
+}

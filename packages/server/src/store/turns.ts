@@ -1,0 +1,126 @@
+import type { Turn } from "@parley/protocol";
+import type { AccountRecord } from "./accounts.ts";
+import type { Awaitable } from "./awaitable.ts";
+import type { MessageRecord } from "./messages.ts";
+
+export interface TurnReads {
+  /** In a write unit, no other unit changes the turn or its conversation until this one ends. */
+  turn(id: number): Awaitable<TurnRecord | null>;
+  turnOfMessage(message: MessageRecord): Awaitable<TurnRecord | null>;
+  /** Turns of a conversation that wait or run, oldest first. */
+  openTurns(conversationId: number): Awaitable<TurnRecord[]>;
+  /** The text that a message has streamed so far; empty once the message is finalized. */
+  streamed(messageId: number): Awaitable<string>;
+}
+
+export interface TurnWrites {
+  /**
+   * Records that an agent is to answer a message, which must exist. When `most_waiting` turns of the
+   * agent wait in the conversation, no turn is added: the last of them that is open-ended and has the
+   * same refusal takes the new trigger.
+   */
+  queueTurn(turn: NewTurn): Awaitable<void>;
+  /** Deletes the waiting turns among these. */
+  dropTurns(ids: readonly number[]): Awaitable<void>;
+  /**
+   * Claims waiting turns for a node, at most one for each agent and conversation that has none
+   * running. `more` says that there may be others to claim at once.
+   */
+  claimTurns(
+    node: string,
+    leaseMs: number,
+    most: number,
+  ): Awaitable<{ turns: TurnRecord[]; more: boolean }>;
+  /**
+   * Running turns whose node is gone: the lease has expired, or, in a store of one process, another
+   * process than `node` has left them.
+   */
+  abandonedTurns(node: string): Awaitable<TurnRecord[]>;
+  /** Takes over an abandoned turn that has streamed nothing, to start it again; frees what it reserved. */
+  adoptTurn(id: number, node: string, leaseMs: number): Awaitable<void>;
+  /** Renews the leases of the turns among these that the node owns. */
+  renewLeases(node: string, ids: readonly number[], leaseMs: number): Awaitable<void>;
+  /** Gives a claimed turn its message, which must exist, its model and its start time. */
+  beginTurn(id: number, begun: { messageUuid: string; model: string; at: number }): Awaitable<void>;
+  /** Reserves the most that a running turn may spend. It must have begun, and have nothing reserved. */
+  reserveTurn(turn: TurnRecord, reservation: Reservation): Awaitable<void>;
+  /** Stores how often the provider has been called for a turn. */
+  noteTries(id: number, tries: number): Awaitable<void>;
+  /**
+   * Appends streamed text to the messages of turns that the node owns. Returns the ids of the turns
+   * that it stored nothing for: the node does not own them any more, or an earlier chunk is missing.
+   */
+  appendChunks(node: string, chunks: readonly NewChunk[]): Awaitable<number[]>;
+  /**
+   * Finalizes the message of a running turn, replaces its reservation by what it used, and increments
+   * the conversation's counter, whose new value it returns. Throws when the turn has no message.
+   */
+  finishTurn(turn: TurnRecord, finished: FinishedTurn): Awaitable<number>;
+}
+
+export interface TurnRecord {
+  readonly id: number;
+  readonly agent: AccountRecord;
+  readonly conversation_id: number;
+  readonly conversation_uuid: string;
+  readonly trigger_uuid: string;
+  readonly trigger_seq: number;
+  readonly trigger_sender_id: number;
+  readonly trigger_deleted: boolean;
+  /** Whether it answers everything that was said before it begins, or its trigger once more. */
+  readonly open_ended: boolean;
+  /** Whether it replaced earlier triggers, which it answers too. */
+  readonly folded: boolean;
+  readonly refusal: string | null;
+  readonly status: "waiting" | "running" | FinishedTurn["status"];
+  /** The node that owns it while it runs. */
+  readonly node: string | null;
+  /** Row of its message; null until the turn begins for the first time. */
+  readonly message_id: number | null;
+  readonly message_uuid: string | null;
+  readonly model: string;
+  readonly error: Turn["error"];
+  readonly context_ids: readonly string[];
+  readonly reserved: number;
+  /** Estimated input tokens, used when the provider reports none. */
+  readonly estimated_input: number;
+  readonly tries: number;
+  readonly started_at: number | null;
+  readonly first_token_at: number | null;
+  readonly finished_at: number | null;
+  readonly usage: Turn["usage"];
+}
+
+export interface NewTurn {
+  agent_id: number;
+  conversation_id: number;
+  trigger_uuid: string;
+  open_ended: boolean;
+  refusal: string | null;
+  most_waiting: number;
+  at: number;
+}
+
+export interface FinishedTurn {
+  status: "complete" | "stopped" | "failed";
+  content: string;
+  mentions: readonly string[];
+  error: Turn["error"];
+  usage: Turn["usage"];
+  at: number;
+}
+
+export interface NewChunk {
+  turn_id: number;
+  text: string;
+  /** Length of the message in bytes, this chunk included. */
+  offset: number;
+  first: boolean;
+  at: number;
+}
+
+export interface Reservation {
+  input_tokens: number;
+  output_tokens: number;
+  context_ids: readonly string[];
+}
