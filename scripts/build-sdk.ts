@@ -37,14 +37,15 @@ function published({ private: _, exports, dependencies, ...manifest }: Manifest)
   };
 }
 
-/** The sources of the client, with those of the contract in a folder among them. */
+/** Copies the client's sources, and those of the contract into the folder `protocol` among them. */
 async function gather(folder: string): Promise<void> {
   await cp(join(CLIENT, "src"), folder, { recursive: true });
-  await cp(join(ROOT, "packages/protocol/src"), join(folder, "protocol"), { recursive: true });
-  for await (const file of new Glob("*.ts").scan({ cwd: folder, absolute: true })) {
-    const source = await Bun.file(file).text();
-    await Bun.write(file, source.replaceAll(`"${CONTRACT}"`, '"./protocol/index.ts"'));
+  for await (const file of new Glob("**/*.ts").scan({ cwd: folder })) {
+    const source = await Bun.file(join(folder, file)).text();
+    const contract = `${"../".repeat(file.split("/").length - 1) || "./"}protocol/index.ts`;
+    await Bun.write(join(folder, file), source.replaceAll(`"${CONTRACT}"`, `"${contract}"`));
   }
+  await cp(join(ROOT, "packages/protocol/src"), join(folder, "protocol"), { recursive: true });
 }
 
 async function compile(folder: string, built: string): Promise<void> {

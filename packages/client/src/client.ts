@@ -1,12 +1,12 @@
 import type { EventFrame, EventName, InputOf, OutputOf } from "@parley/protocol";
-import { cache } from "./cache.ts";
-import { type MessageReader, messageReader } from "./each.ts";
-import { keeper } from "./keep.ts";
-import { liveModel, type ModelParts } from "./model.ts";
-import { operationsOver } from "./operations.ts";
-import { session } from "./session.ts";
-import { createStore, type Store } from "./store.ts";
-import type { Sync } from "./sync.ts";
+import { operationsOver } from "./connection/operations.ts";
+import { session } from "./connection/session.ts";
+import { type MessageReader, messageReader } from "./each-message/reader.ts";
+import { liveModel, type ModelParts } from "./live-model.ts";
+import { createStore, type Store } from "./model/store.ts";
+import { cache } from "./storage/cache.ts";
+import { keeper } from "./storage/unsent.ts";
+import type { Sync } from "./sync/sync.ts";
 import type { Client, ClientOptions, Operations, Status } from "./types.ts";
 
 /** A client of the service: its operations, its events, and a live model of what its user sees. */

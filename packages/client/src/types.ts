@@ -11,7 +11,6 @@ import type {
   OperationName,
   OutputOf,
 } from "@parley/protocol";
-import type { GetToken } from "./token.ts";
 
 /** Every operation of the service as a method: `client.sendMessage({ … })`. */
 export type Operations = {
@@ -19,6 +18,9 @@ export type Operations = {
     ? (input?: InputOf<Name>) => Promise<OutputOf<Name>>
     : (input: InputOf<Name>) => Promise<OutputOf<Name>>;
 };
+
+/** Returns an access token that the service accepts. */
+export type GetToken = () => string | Promise<string>;
 
 export interface ClientOptions {
   /** Base address of the service, such as `https://chat.example.com`; in a browser the page's own by default. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
-import { pause } from "../src/retry.ts";
+import { pause } from "../src/async/retry.ts";
 
 test("a pause that is over leaves no listener on its signal", async () => {
   const { signal } = new AbortController();

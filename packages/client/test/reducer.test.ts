@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ConversationChange } from "@parley/protocol";
-import { unsent } from "../src/outbox.ts";
-import { initialState, isBehind, isDoubtful, type State } from "../src/state.ts";
+import { initialState, isBehind, isDoubtful, type State } from "../src/model/state.ts";
+import { unsent } from "../src/send/outbox.ts";
 import type { LocalMessage } from "../src/types.ts";
 import {
   aChange,

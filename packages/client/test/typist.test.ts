@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
-import { createStore } from "../src/store.ts";
-import { typist } from "../src/typist.ts";
+import { createStore } from "../src/model/store.ts";
+import { typist } from "../src/send/typing.ts";
 import { anEvent, bob, CHAT, claude } from "./support/records.ts";
 
 beforeEach(() => void jest.useFakeTimers());

@@ -6,8 +6,8 @@ import type {
   EventName,
   Message,
 } from "@parley/protocol";
-import { type Action, reduce } from "../../src/reducer.ts";
-import { initialState, type State } from "../../src/state.ts";
+import { type Action, reduce } from "../../src/model/reducer.ts";
+import { initialState, type State } from "../../src/model/state.ts";
 
 export const ann: Account = { username: "ann", kind: "human", display_name: "Ann", version: 0 };
 export const bob: Account = { username: "bob", kind: "human", display_name: "Bob", version: 0 };
