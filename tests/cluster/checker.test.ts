@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { EventFrame, Message } from "@parley/protocol";
 import { aMessage, ann } from "../../packages/client/test/support/records.ts";
-import { check, explain, type FinalChat, type FinalState } from "./checker.ts";
+import { check, explain } from "./checker.ts";
 import { checkEvents } from "./checks/events.ts";
+import type { FinalChat, FinalState } from "./final-state.ts";
 import type { Operation, Outcome, Request, Result } from "./history.ts";
 
 const CHAT = "chat";

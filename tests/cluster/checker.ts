@@ -1,44 +1,9 @@
-import type { Message } from "@parley/protocol";
 import { checkChats } from "./checks/chats.ts";
 import { checkContents, checkMessages, checkOrder } from "./checks/messages.ts";
 import { checkReactions } from "./checks/reactions.ts";
 import { checkTurns, checkUsage } from "./checks/turns.ts";
+import type { FinalState, Violation } from "./final-state.ts";
 import { describe, type Operation } from "./history.ts";
-
-/** What is there in the end, as somebody sees it who takes part in everything. */
-export interface FinalState {
-  chats: readonly FinalChat[];
-  /** Of every agent's message. */
-  receipts: readonly { status: string; usage: Tokens | null }[];
-  usage: readonly (Tokens & { turns: number; failures: number })[];
-  /** What agents say when nothing keeps them from saying all of it. */
-  answer: string;
-}
-
-export interface Tokens {
-  input_tokens: number;
-  output_tokens: number;
-}
-
-export interface FinalChat {
-  id: string;
-  title: string | null;
-  /** The counter. */
-  seq: number;
-  members: readonly string[];
-  reads: Readonly<Record<string, number>>;
-  /** Oldest first. */
-  messages: readonly Message[];
-  /** Who reacted to which message with which emojis, as they see it themselves; of those who can. */
-  reacted: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
-}
-
-/** Something that must not be. */
-export interface Violation {
-  what: string;
-  /** Those that it is about. */
-  operations: readonly Operation[];
-}
 
 type Rule = (history: readonly Operation[], state: FinalState) => Violation[];
 

@@ -4,11 +4,12 @@ import { fetchView, type View } from "@parley/testkit/model.ts";
 import type { Client } from "../../packages/client/src/index.ts";
 import { online } from "../../packages/client/test/support/clients.ts";
 import { loadAll, tellable, viewOf } from "../../packages/client/test/support/view.ts";
-import { check, type FinalChat, type FinalState, type Violation } from "./checker.ts";
+import { check } from "./checker.ts";
 import { checkEvents } from "./checks/events.ts";
 import { checkTurns } from "./checks/turns.ts";
 import { ANSWER, type Crew, type Member } from "./crew.ts";
 import { type FaultName, faultOf } from "./faults.ts";
+import type { FinalChat, FinalState, Violation } from "./final-state.ts";
 
 /** A turn whose node has died is taken over within 5 s; then it may take its time to answer. */
 const TURNS_MS = 30_000;

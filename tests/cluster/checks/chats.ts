@@ -1,4 +1,4 @@
-import type { FinalChat, FinalState, Violation } from "../checker.ts";
+import type { FinalChat, FinalState, Violation } from "../final-state.ts";
 import { isOf, mayHaveHappened, type Operation } from "../history.ts";
 import { possibleValues } from "./register.ts";
 

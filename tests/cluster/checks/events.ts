@@ -1,5 +1,5 @@
 import type { EventFrame } from "@parley/protocol";
-import type { FinalState, Violation } from "../checker.ts";
+import type { FinalState, Violation } from "../final-state.ts";
 
 type Counters = Readonly<Record<string, number>>;
 

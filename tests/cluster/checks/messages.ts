@@ -1,5 +1,5 @@
 import type { Message } from "@parley/protocol";
-import type { FinalChat, FinalState, Violation } from "../checker.ts";
+import type { FinalChat, FinalState, Violation } from "../final-state.ts";
 import { isOf, mayHaveHappened, type Operation } from "../history.ts";
 import { possibleValues } from "./register.ts";
 

@@ -1,5 +1,5 @@
 import type { Message } from "@parley/protocol";
-import type { FinalChat, FinalState, Tokens, Violation } from "../checker.ts";
+import type { FinalChat, FinalState, Tokens, Violation } from "../final-state.ts";
 import { isOf, type Operation } from "../history.ts";
 
 /** Every turn is finished, no question is answered twice, and none is forgotten. */
