@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import { agentOf, groupOf, type Person } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
+import { wireTo } from "./proxy.ts";
 import {
   composer,
   giveSandboxKey,
@@ -86,6 +87,56 @@ test("a message that could not be sent is edited or copied back", async () => {
   await failed.getByRole("button", { name: "Edit" }).click();
   await failed.waitFor({ state: "detached" });
   expect(await composer(page).inputValue()).toBe(`${content}\n\nA draft`);
+  expect(visit.problems()).toEqual([]);
+});
+
+const editor = (page: Page) => page.getByRole("textbox", { name: "Edit message" });
+
+test("an edit that the server refuses stays in the composer, with the reason", async () => {
+  const { ada, chat, path } = await withBob();
+  const { id } = await say(ada, chat.id, "The first version");
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await message(page, "The first version").waitFor();
+  await composer(page).press("ArrowUp");
+  await editor(page).fill("The second version");
+  await prepare(ada, "deleteMessages", { chat_id: chat.id, message_ids: [id] });
+  await message(page, "The first version").waitFor({ state: "detached" });
+  await editor(page).press("Enter");
+  await page.getByRole("alert").getByText("Not saved: ").waitFor();
+  expect(await editor(page).inputValue()).toBe("The second version");
+
+  await editor(page).press("Escape");
+  expect(await composer(page).inputValue()).toBe("");
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a refused edit waits until the edit of another message is done", async () => {
+  const { ada, chat, path } = await withBob();
+  const { id } = await say(ada, chat.id, "The first message");
+  await say(ada, chat.id, "The last message");
+  using wire = wireTo(house().url);
+  await using visit = await house().visit(ada, { path, url: wire.url, networkFails: true });
+  const { page } = visit;
+  const first = message(page, "The first message");
+  await first.hover();
+  await first.getByRole("button", { name: "More" }).click();
+  await page.getByRole("menuitem", { name: "Edit" }).click();
+  await editor(page).fill("A refused edit");
+  wire.cut();
+  await page.getByText("The server cannot be reached").waitFor();
+  await editor(page).press("Enter");
+  await composer(page).press("ArrowUp");
+  await editor(page).fill("Another edit");
+  await prepare(ada, "deleteMessages", { chat_id: chat.id, message_ids: [id] });
+
+  wire.mend();
+  await message(page, "A refused edit").waitFor({ state: "detached" });
+  expect(await editor(page).inputValue()).toBe("Another edit");
+  await editor(page).press("Enter");
+  await message(page, "Another edit").waitFor();
+  await page.getByRole("alert").getByText("Not saved: ").waitFor();
+  expect(await editor(page).inputValue()).toBe("A refused edit");
   expect(visit.problems()).toEqual([]);
 });
 

@@ -6,7 +6,7 @@ import { navigate, type Route } from "../lib/router.ts";
 import { Button } from "../ui/Button.tsx";
 import { ChatHeader } from "./ChatHeader.tsx";
 import { ChatSkeleton } from "./ChatSkeleton.tsx";
-import { Composer, type ComposerHandle, type Writing } from "./Composer.tsx";
+import { Composer, type ComposerHandle } from "./Composer.tsx";
 import { ChatContext, type Deletion } from "./context.ts";
 import { DeleteMessage } from "./DeleteMessage.tsx";
 import { Details } from "./Details.tsx";
@@ -16,6 +16,7 @@ import { MessageSheet } from "./MessageSheet.tsx";
 import { Reactors } from "./Reactors.tsx";
 import { Receipt } from "./Receipt.tsx";
 import { mistakablePeople } from "./speaker.ts";
+import type { Writing } from "./writing.ts";
 
 interface ChatViewProps {
   route: Extract<Route, { name: "chat" }>;

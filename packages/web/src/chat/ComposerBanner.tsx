@@ -1,32 +1,35 @@
 import { plainText } from "@parley/protocol/markup";
 import { IconButton } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
-import type { Writing } from "./Composer.tsx";
+import { Notice } from "../ui/Notice.tsx";
 import { useSpeaker } from "./speaker.ts";
+import type { Writing } from "./writing.ts";
 
 interface BannerProps {
   writing: Exclude<Writing, { kind: "new" }>;
   onCancel: () => void;
 }
 
-/** Which message is being answered or changed. */
+/** The message that is being answered or edited, and why the server refused an edit. */
 export function ComposerBanner({ writing, onCancel }: BannerProps) {
   const speaker = useSpeaker();
   const { message } = writing;
   const edit = writing.kind === "edit";
+  const refused = edit ? writing.refused : undefined;
   return (
     <div className="flex items-center gap-3 border-b border-line py-1.5 pr-2 pl-4 text-sm">
       <span className="text-accent">
         <Icon name={edit ? "edit" : "reply"} size={15} />
       </span>
-      <p className="min-w-0 flex-1">
-        <span className="block font-medium break-words">
+      <div className="min-w-0 flex-1">
+        <p className="font-medium break-words">
           {edit ? "Editing your message" : `Replying to ${speaker(message.sender)}`}
-        </span>
-        <span dir="auto" className="block truncate text-left text-ink-3">
+        </p>
+        <p dir="auto" className="truncate text-left text-ink-3">
           {plainText(message.content, 120)}
-        </span>
-      </p>
+        </p>
+        {refused && <Notice>Not saved: {refused.reason}</Notice>}
+      </div>
       <IconButton
         icon="close"
         label={edit ? "Stop editing" : "Do not reply"}

@@ -5,13 +5,13 @@ import { OwnerChip } from "../ui/OwnerChip.tsx";
 
 interface MentionListProps {
   id: string;
-  accounts: Account[];
+  offered: Account[];
   active: number;
-  onTake: (index: number) => void;
+  take: (index: number) => void;
 }
 
-/** Whom the handle that is being typed may mean. */
-export function MentionList({ id, accounts, active, onTake }: MentionListProps) {
+/** The accounts that the handle at the caret may mean. */
+export function MentionList({ id, offered, active, take }: MentionListProps) {
   return (
     <div
       id={`${id}-list`}
@@ -19,7 +19,7 @@ export function MentionList({ id, accounts, active, onTake }: MentionListProps) 
       aria-label="People and agents to mention"
       className="absolute inset-x-0 bottom-full z-20 mb-2 max-h-72 animate-in overflow-y-auto rounded-lg bg-raised p-1 shadow-pop sm:max-w-sm"
     >
-      {accounts.map((account, index) => (
+      {offered.map((account, index) => (
         // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus
         <div
           key={account.username}
@@ -29,7 +29,7 @@ export function MentionList({ id, accounts, active, onTake }: MentionListProps) 
           ref={index === active ? intoView : undefined}
           onPointerDown={(event) => {
             event.preventDefault();
-            onTake(index);
+            take(index);
           }}
           className={`flex cursor-pointer items-center gap-2.5 rounded-md px-2 py-1.5 hover:bg-hover ${index === active ? "bg-hover" : ""}`}
         >

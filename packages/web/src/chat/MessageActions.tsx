@@ -1,7 +1,6 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
-import { useRef, useState } from "react";
-import { EmojiPicker } from "../emoji/EmojiPicker.tsx";
+import { EmojiButton } from "../emoji/EmojiButton.tsx";
 import { complain } from "../lib/action.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { Menu } from "../ui/Menu.tsx";
@@ -26,8 +25,6 @@ export function MessageActions(props: ActionsProps) {
 
 function Toolbar({ message, mine, first, pinned }: ActionsProps) {
   const client = useClient();
-  const emoji = useRef<HTMLButtonElement>(null);
-  const [picking, setPicking] = useState(false);
   const commands = useCommands(message);
   const isQuick = ({ label }: Command) => quick.includes(label);
   const look = pinned
@@ -40,29 +37,15 @@ function Toolbar({ message, mine, first, pinned }: ActionsProps) {
       data-pinned={pinned || undefined}
       className={`absolute z-10 flex rounded-md pointer-coarse:hidden [&>button]:size-7 ${look} ${place(mine, first, message)}`}
     >
-      <IconButton
-        ref={emoji}
-        icon="smile"
+      <EmojiButton
         label="React"
         small
-        aria-haspopup="dialog"
-        aria-expanded={picking}
-        onClick={() => setPicking(!picking)}
+        onPick={(emoji) => void client.model.react(message.id, emoji).catch(complain)}
       />
       {commands.filter(isQuick).map(({ icon, label, onSelect }) => (
         <IconButton key={label} icon={icon} label={label} small onClick={onSelect} />
       ))}
       <Menu label="More" small items={commands.filter((command) => !isQuick(command))} />
-      {picking && (
-        <EmojiPicker
-          anchor={emoji}
-          onClose={() => setPicking(false)}
-          onPick={(picked) => {
-            setPicking(false);
-            client.model.react(message.id, picked).catch(complain);
-          }}
-        />
-      )}
     </div>
   );
 }

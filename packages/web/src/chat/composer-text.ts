@@ -1,0 +1,75 @@
+import { useClient } from "@parley/client/react";
+import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useTools } from "./context.ts";
+import type { Writing } from "./writing.ts";
+
+export interface ComposerText {
+  text: string;
+  caret: number;
+  /** Stores what was typed. */
+  change: (text: string, caret: number) => void;
+  /** Replaces the text, moves the caret and focuses the field. */
+  replace: (text: string, caret: number) => void;
+  moveCaret: (caret: number) => void;
+  /** Shows the draft of the conversation, after an edit. */
+  showDraft: () => void;
+  /** Puts a text in front of the draft. */
+  prependToDraft: (text: string) => void;
+}
+
+/** The text of the composer: the draft of the conversation, or the message that is being edited. */
+export function useComposerText(
+  area: RefObject<HTMLTextAreaElement | null>,
+  writing: Writing,
+): ComposerText {
+  const { chat } = useTools();
+  const { model } = useClient();
+  const draft = () => model.get(`draft:${chat.id}`);
+  const [text, setText] = useState(draft);
+  const [caret, setCaret] = useState(0);
+  /** Where to put the caret after the next text is rendered. */
+  const nextCaret = useRef<number | null>(null);
+
+  useEffect(() => {
+    if (writing.kind === "edit") setText(writing.refused?.content ?? writing.message.content);
+    if (writing.kind !== "new") area.current?.focus();
+  }, [writing, area]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: height and caret follow the text
+  useLayoutEffect(() => {
+    const field = area.current;
+    if (!field) return;
+    field.style.height = "auto";
+    field.style.height = `${field.scrollHeight}px`;
+    if (nextCaret.current === null) return;
+    field.focus();
+    field.setSelectionRange(nextCaret.current, nextCaret.current);
+    nextCaret.current = null;
+  }, [text]);
+
+  const change = (next: string, at: number) => {
+    setText(next);
+    setCaret(at);
+    if (writing.kind === "edit") return;
+    model.setDraft(chat.id, next);
+    if (next.trim() !== "") model.typing(chat.id);
+  };
+
+  return {
+    text,
+    caret,
+    change,
+    replace(next, at) {
+      nextCaret.current = at;
+      change(next, at);
+    },
+    moveCaret: setCaret,
+    showDraft: () => setText(draft()),
+    prependToDraft(added) {
+      const next = draft() === "" ? added : `${added}\n\n${draft()}`;
+      nextCaret.current = added.length;
+      setText(next);
+      model.setDraft(chat.id, next);
+    },
+  };
+}
