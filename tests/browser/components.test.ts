@@ -106,6 +106,21 @@ test("a form is filled in and submitted with its values, once without being aske
   expect(visit.problems()).toEqual([]);
 });
 
+test("a select that is not required submits nothing until something is chosen", async () => {
+  const { ada, path } = await direct();
+  await using visit = await house().visit(ada, { path });
+  const { page } = visit;
+  await write(page, "form");
+  const form = page.getByRole("form");
+  await form.getByLabel("Your name").fill("Ada");
+  await form.getByLabel("Rating from 1 to 10").fill("9");
+  await form.getByRole("button", { name: "Submit" }).click();
+  const result = page.getByRole("region", { name: "Form submitted" });
+  await result.getByText("rating: 9").waitFor();
+  expect(await result.innerText()).not.toMatch(/Praise|Question|Problem/);
+  expect(visit.problems()).toEqual([]);
+});
+
 test("what is typed into a form survives scrolling away and a reload, until it is sent", async () => {
   const { ada, chat, path } = await direct();
   await using visit = await house().visit(ada, { path });

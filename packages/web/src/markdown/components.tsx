@@ -186,6 +186,7 @@ function FormPart({ part, drafted }: FormPartProps) {
           defaultValue={drafted[part.name]}
           className="field"
         >
+          {!part.required && <option value="">Nothing chosen</option>}
           {part.options.map((option) => (
             <option key={option}>{option}</option>
           ))}
