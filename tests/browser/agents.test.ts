@@ -77,18 +77,18 @@ test("what cannot be a key is refused beside its field, and what does not look l
   expect(visit.problems()).toEqual([]);
 });
 
-test("a key is tested before and after it is stored", async () => {
+test("a sandbox key is tested before and after it is stored, and the result names the sandbox", async () => {
   const ada = await house().person("ada");
   await using visit = await house().visit(ada, { path: "/agents" });
   const { page } = visit;
   const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
   await card.getByLabel("Your API key").fill(' export ANTHROPIC_API_KEY="sandbox-typed" ');
   await card.getByRole("button", { name: "Test the key" }).click();
-  await card.getByRole("status").getByText("It works").waitFor();
+  await card.getByRole("status").getByText("the sandbox model answered").waitFor();
   await card.getByRole("button", { name: "Save" }).first().click();
   await card.getByText("••••••••yped").waitFor();
   await card.getByRole("button", { name: "Test the key" }).click();
-  await card.getByRole("status").getByText("It works").waitFor();
+  await card.getByRole("status").getByText("the sandbox model answered").waitFor();
   expect(visit.problems()).toEqual([]);
 });
 

@@ -35,7 +35,11 @@ describe.each(transports)("testAgentKey over %s", (transport) => {
       const api_key = newKey();
       stage.play(api_key, answers("Hi."));
       await person.call("setAgentKey", { provider, api_key });
-      expect(await caller.call("testAgentKey", { provider })).toEqual({ ...WORKS, model });
+      expect(await caller.call("testAgentKey", { provider })).toEqual({
+        ...WORKS,
+        model,
+        sandbox: false,
+      });
       const calls = stage.calls(api_key);
       expect(calls).toHaveLength(1);
       const { max_tokens, max_completion_tokens } = calls[0]?.body ?? {};
@@ -45,6 +49,7 @@ describe.each(transports)("testAgentKey over %s", (transport) => {
     expect(await caller.call("testAgentKey", { provider: "claude" })).toEqual({
       ...WORKS,
       model: "model-x",
+      sandbox: false,
     });
   });
 
@@ -98,7 +103,7 @@ describe.each(transports)("testAgentKey over %s", (transport) => {
     const before = stage.requests.length;
     for (const provider of ["claude", "gpt"]) {
       const tested = await caller.call("testAgentKey", { provider, api_key: "sandbox-1" });
-      expect(tested).toMatchObject(WORKS);
+      expect(tested).toMatchObject({ ...WORKS, sandbox: true });
     }
     expect(stage.requests.length).toBe(before);
   });

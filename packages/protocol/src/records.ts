@@ -219,6 +219,9 @@ export const KeyTest = record("KeyTest", {
   works: z.boolean(),
   error: Turn.shape.error.meta({ description: "Why the key does not work." }),
   model: z.string().meta({ description: "The model that was asked: the agent's own." }),
+  sandbox: z.boolean().meta({
+    description: "True for a sandbox key: the built-in model answers it, not the provider's.",
+  }),
 });
 export type KeyTest = z.infer<typeof KeyTest>;
 

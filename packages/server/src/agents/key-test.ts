@@ -1,6 +1,7 @@
 import type { KeyTest } from "@parley/protocol";
 import { notFound } from "../rules/failure.ts";
 import type { ModelMessage } from "../rules/model-content.ts";
+import { isSandboxKey } from "../rules/sandbox.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import { carrierOf, type KeyServices, storedKey } from "./keys.ts";
 import { callModel } from "./providers/call.ts";
@@ -32,8 +33,10 @@ export function keyTester(services: KeyServices): KeyTester {
       const provider = config.providers.get(agent.account.provider ?? "");
       if (!provider) throw notFound(`agent ${agent.account.username}`);
       const model = agent.model ?? provider.model;
+      let sandbox = false;
       try {
         const api_key = given ?? storedKey(services, agent);
+        sandbox = isSandboxKey(api_key);
         const request = {
           system: "",
           messages: [QUESTION],
@@ -46,10 +49,11 @@ export function keyTester(services: KeyServices): KeyTester {
         const options = { ...carrierOf(api_key, config), ...PROMPT_LIMITS };
         // The first event is proof enough: leaving the loop closes the connection.
         for await (const _ of callModel(adapters[provider.protocol], request, options)) break;
-        return { works: true, error: null, model };
+        return { works: true, error: null, model, sandbox };
       } catch (error) {
         if (!(error instanceof TurnFailed) && !(error instanceof ProviderError)) throw error;
-        return { works: false, error: { code: error.code, message: error.message }, model };
+        const { code, message } = error;
+        return { works: false, error: { code, message }, model, sandbox };
       }
     },
   };

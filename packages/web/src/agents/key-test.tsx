@@ -13,7 +13,7 @@ interface KeyTest {
   forget: () => void;
 }
 
-/** One small call to the provider, and what came of it. */
+/** Tests a key with one small call to the model. */
 export function useKeyTest(provider: string): KeyTest {
   const client = useClient();
   const { busy, error, run } = useAction();
@@ -33,15 +33,18 @@ export function KeyTestResult({ busy, error, result }: KeyTest) {
       role="status"
       className={`flex items-start gap-1.5 text-sm empty:hidden ${busy ? "text-ink-3" : result?.works ? "text-good" : "text-danger"}`}
     >
-      {busy && "Asking the provider…"}
+      {busy && "Asking the model…"}
       {!busy && (result || error !== null) && (
         <>
           <span className="mt-0.5">
             <Icon name={result?.works ? "check" : "alert"} size={15} />
           </span>
-          {result?.works ? `It works: ${result.model} has answered.` : bad}
+          {result?.works ? `It works: ${modelOf(result)} answered.` : bad}
         </>
       )}
     </p>
   );
 }
+
+const modelOf = ({ sandbox, model }: OutputOf<"testAgentKey">) =>
+  sandbox ? "the sandbox model" : model;
