@@ -233,6 +233,18 @@ describe("on a phone of 360 pixels", () => {
     expect(visit.problems()).toEqual([]);
   });
 
+  test("axe finds nothing in the list of conversations, which is the main landmark", async () => {
+    await using visit = await house().visit(ada, phone);
+    const { page } = visit;
+    await page.getByRole("main").getByRole("link", { name: /Room/ }).waitFor();
+    for (const colorScheme of ["light", "dark"] as const) {
+      expect([colorScheme, ...(await violations(page, colorScheme))]).toEqual([colorScheme]);
+    }
+    await page.getByRole("link", { name: /Room/ }).tap();
+    await page.getByRole("main").getByRole("textbox", { name: "Message" }).waitFor();
+    expect(visit.problems()).toEqual([]);
+  });
+
   test("axe finds nothing in the sheet of a menu", async () => {
     await using visit = await house().visit(ada, phone);
     const { page } = visit;

@@ -12,5 +12,8 @@ export function useMedia(query: string): boolean {
   );
 }
 
-/** A phone: a finger for a pointer, and no room beside the conversation. */
+/** Whether only one of the list and the conversation fits: the opposite of Tailwind's `md`. */
+export const useNarrow = () => useMedia("(max-width: 47.99rem)");
+
+/** A phone: a touch screen with no room for the list beside the conversation. */
 export const usePhone = () => useMedia("(pointer: coarse) and (max-width: 47.99rem)");

@@ -5,6 +5,7 @@ import { keyNames } from "../lib/keys.ts";
 import { useSelf } from "../lib/me.ts";
 import { others } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
+import { useNarrow } from "../lib/screen.ts";
 import { setTheme, useTheme } from "../lib/theme.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { IconButton } from "../ui/Button.tsx";
@@ -23,17 +24,23 @@ interface SidebarProps {
   onOverlay: (overlay: Overlay) => void;
 }
 
+/** The list of conversations: beside the page, or on a narrow screen in its place. */
 export function Sidebar({ open, hidden, onOverlay }: SidebarProps) {
+  const isMain = useNarrow() && !hidden;
+  const Name = isMain ? "h1" : "span";
   return (
-    <aside
+    // Only the role changes with the width: another element would lose the scroll position.
+    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: both roles have names
+    <div
+      role={isMain ? "main" : "complementary"}
       aria-label="Conversations"
       className={`flex w-full shrink-0 flex-col border-line bg-surface md:w-76 md:border-r lg:w-80 ${hidden ? "max-md:hidden" : ""}`}
     >
-      <header className="flex items-center gap-2.5 px-4 pt-3 pb-2">
+      <div className="flex items-center gap-2.5 px-4 pt-3 pb-2">
         <Logo size={26} />
-        <span className="flex-1 text-lg font-semibold tracking-tight">Parley</span>
+        <Name className="flex-1 text-lg font-semibold tracking-tight">Parley</Name>
         <IconButton icon="compose" label="New conversation" onClick={() => onOverlay("new-chat")} />
-      </header>
+      </div>
       <div className="px-3 pb-2">
         <button
           type="button"
@@ -49,7 +56,7 @@ export function Sidebar({ open, hidden, onOverlay }: SidebarProps) {
       </div>
       <ChatList open={open} onNewChat={() => onOverlay("new-chat")} />
       <Foot />
-    </aside>
+    </div>
   );
 }
 
@@ -128,7 +135,7 @@ function Foot() {
   const client = useClient();
   const theme = useTheme();
   return (
-    <footer className="flex items-center gap-1 border-t border-line p-2 pb-[max(0.5rem,env(safe-area-inset-bottom))]">
+    <div className="flex items-center gap-1 border-t border-line p-2 pb-[max(0.5rem,env(safe-area-inset-bottom))]">
       <Link
         to="/settings"
         className="flex min-w-0 flex-1 items-center gap-2.5 rounded-md px-2 py-1.5 hover:bg-hover"
@@ -154,6 +161,6 @@ function Foot() {
           { icon: "leave", label: "Sign out", onSelect: () => void client.leave() },
         ]}
       />
-    </footer>
+    </div>
   );
 }
