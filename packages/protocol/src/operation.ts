@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ErrorCode } from "./errors.ts";
 
-/** One operation of the service, declared once: transports, SDK and reference are made from it. */
+/** One operation of the service, declared once: transports, SDK and reference are derived from it. */
 export interface Operation<
   Name extends string = string,
   Input extends z.ZodType = z.ZodType,
@@ -11,19 +11,20 @@ export interface Operation<
   readonly name: Name;
   /** The dotted name on the socket. */
   readonly socket: string;
-  /** One sentence. */
+  /** One sentence, shown in the reference and in the OpenAPI and AsyncAPI documents. */
   readonly summary: string;
   readonly input: Input;
   /** Shape of `result`; null when success is a bare `{ "ok": true }`. */
   readonly output: Output;
-  /** Beyond those that every operation may answer (see `commonErrors`). */
+  /** The errors it may answer in addition to `commonErrors`. */
   readonly errors: readonly ErrorCode[];
   /** Public operations need no access token. */
   readonly access: "public" | "session";
-  /** Which of the caller's rates it is counted against. */
+  /** The rate limit that its calls count against. */
   readonly rate: "messages" | "operations" | "searches";
 }
 
+/** Errors that every operation may answer. */
 export const commonErrors = [
   "bad_request",
   "rate_limited",
@@ -59,18 +60,17 @@ export function operation<
   };
 }
 
-/** A list read page by page: pass `next_cursor` on until it is null. */
+/** The result of an operation that returns a list in pages. */
 export const page = <Item extends z.ZodType>(item: Item) =>
   z.object({ items: z.array(item), next_cursor: z.string().nullable() });
 
 export const cursor = z.string().max(512).optional();
-export const limit = z
-  .int()
-  .min(1)
-  .optional()
-  .meta({ description: "Default 50; more than the page size in force (100) is taken as that." });
+export const limit = z.int().min(1).optional().meta({
+  description:
+    "Default 50, at most the server's `page_size` (100 by default). A larger value is reduced to it.",
+});
 
-/** An object that has at most one of these fields. JSON Schema is told so too. */
+/** An object with at most one of these fields, also in its JSON Schema. */
 export function exclusive<Shape extends z.ZodRawShape>(
   object: z.ZodObject<Shape>,
   ...names: [keyof Shape & string, ...(keyof Shape & string)[]]

@@ -9,7 +9,7 @@ export const Account = record("Account", {
   kind: z.enum(["human", "agent"]),
   display_name: z.string(),
   version: z.int().meta({
-    description: "Of two records of one account the one with the higher version is the newer.",
+    description: "Of two records of the same account, the one with the higher version is newer.",
   }),
 });
 export type Account = z.infer<typeof Account>;
@@ -17,7 +17,9 @@ export type Account = z.infer<typeof Account>;
 export const ReactionSummary = record("ReactionSummary", {
   emoji: z.string(),
   count: z.int(),
-  reacted: z.boolean().meta({ description: "Whether the caller did; false in broadcast events." }),
+  reacted: z
+    .boolean()
+    .meta({ description: "Whether the caller reacted with it; always false in events." }),
 });
 export type ReactionSummary = z.infer<typeof ReactionSummary>;
 
@@ -42,37 +44,44 @@ export const turnErrorCodes = [
   "internal",
 ] as const;
 
+const Usage = z.object({ input_tokens: z.int(), output_tokens: z.int() });
+
 export const Turn = record("Turn", {
   status: z.enum(["streaming", "complete", "stopped", "failed"]),
   triggered_by: uuid,
   model: z.string(),
   error: z.object({ code: z.enum(turnErrorCodes), message: z.string() }).nullable(),
-  usage: z.object({ input_tokens: z.int(), output_tokens: z.int() }).nullable(),
+  usage: Usage.nullable(),
 });
 export type Turn = z.infer<typeof Turn>;
 
 export const ComponentUse = record("ComponentUse", {
   token: z.string().meta({ description: "The action of the button, or `form_submit:<id>`." }),
   by: Account,
-  at: timestamp.meta({ description: "When they last used it." }),
+  at: timestamp.meta({ description: "When the person last used it." }),
 });
 export type ComponentUse = z.infer<typeof ComponentUse>;
 
 export const ComponentAction = record("ComponentAction", {
   token: z.string().meta({ description: "The action that was sent." }),
-  label: z
-    .string()
-    .nullable()
-    .meta({ description: "What the button says; null for a form, or where no button has it." }),
-  by: Account.meta({ description: "Who pressed or submitted. Their words stand in the content." }),
+  label: z.string().nullable().meta({
+    description:
+      "The label of the button; null for a form, and for a token that no button of the message has.",
+  }),
+  by: Account.meta({ description: "Who pressed the button or submitted the form." }),
 });
 export type ComponentAction = z.infer<typeof ComponentAction>;
 
 export const Message = record("Message", {
   id: uuid,
   conversation_id: uuid,
-  seq: z.int().meta({ description: "The message's place in the conversation, for good." }),
-  version: z.int().meta({ description: "The conversation's counter when it last changed." }),
+  seq: z.int().meta({
+    description:
+      "The conversation's counter when the message was created: its permanent place in the order.",
+  }),
+  version: z
+    .int()
+    .meta({ description: "The conversation's counter when the message last changed." }),
   sender: Account,
   content: z.string().meta({ description: "Markdown with the component markup." }),
   client_msg_id: z.string().nullable(),
@@ -84,14 +93,14 @@ export const Message = record("Message", {
     .meta({ description: "Null exactly while an agent's message is streaming." }),
   reactions: z.array(ReactionSummary),
   mentions: z.array(z.string()).meta({ description: "Usernames of the participants mentioned." }),
-  turn: Turn.nullable().meta({ description: "Null for humans." }),
+  turn: Turn.nullable().meta({ description: "The agent's turn; null for a person's message." }),
   action: ComponentAction.nullable().meta({
     description:
-      "Set in the reply to a component action; `reply_to_id` is the component's message.",
+      "The component action that this message replies to; null for all other messages. `reply_to_id` is then the message with the component.",
   }),
   uses: z.array(ComponentUse).meta({
     description:
-      "Who used which of the message's components, the latest last: each person and component once, at most 50. Empty while the message streams.",
+      "Who used which components of the message, latest last: one entry per person and component, at most 50. Empty while the message is streaming.",
   }),
 });
 export type Message = z.infer<typeof Message>;
@@ -101,55 +110,70 @@ const conversationShape = {
   kind: z.enum(["direct", "group"]),
   title: z.string().nullable(),
   participants: z.array(Account).meta({
-    description: "All of them in getChat; at most 50 of a group in lists and events.",
+    description: "All of them in `getChat`; elsewhere at most 50 of a group.",
   }),
   created_by: Account,
-  admin: z.string().nullable().meta({ description: "Username of a group's admin." }),
+  admin: z
+    .string()
+    .nullable()
+    .meta({ description: "Username of the group's admin; null in a direct conversation." }),
   created_at: timestamp,
-  updated_at: timestamp.meta({ description: "When a message or a change of the group last came." }),
-  seq: z.int().meta({ description: "The change counter." }),
+  updated_at: timestamp.meta({
+    description: "When the latest message was sent or the group itself last changed.",
+  }),
+  seq: z.int().meta({ description: "The conversation's change counter." }),
   last_message: Message.nullable(),
   participant_count: z.int(),
 };
 
 export const ConversationChange = record("ConversationChange", {
   seq: z.int().meta({
-    description: "Its place among the messages. Changes that one call made share it.",
+    description: "Its place among the messages. All changes made by one call have the same.",
   }),
   at: timestamp,
-  actor: Account.meta({ description: "Who made it." }),
-  kind: z
-    .enum(["added", "left", "removed", "renamed", "admin_changed", "mode_changed"])
-    .meta({ description: "`mode_changed`: an agent was set to always on, or to mentions only." }),
+  actor: Account.meta({ description: "Who made the change." }),
+  kind: z.enum(["added", "left", "removed", "renamed", "admin_changed", "mode_changed"]).meta({
+    description: "`mode_changed`: an agent was set to always on or to mention-only.",
+  }),
   subjects: z.array(Account).meta({
     description:
-      "Who was added, left or was removed, with their agents; the new admin; the agent. At most 50.",
+      "Who was added, left or was removed, agents included; the new admin; the agent whose mode changed. At most 50.",
   }),
   subject_count: z
     .int()
-    .meta({ description: "How many there were, also where not all are listed." }),
-  title: z.string().nullable().meta({ description: "The new title, where it was `renamed`." }),
-  always_on: z.boolean().nullable().meta({ description: "The new mode, where it `mode_changed`." }),
+    .meta({ description: "The number of subjects, including those not listed." }),
+  title: z.string().nullable().meta({ description: "The new title if `renamed`, otherwise null." }),
+  always_on: z
+    .boolean()
+    .nullable()
+    .meta({ description: "The new mode if `mode_changed`, otherwise null." }),
 });
 export type ConversationChange = z.infer<typeof ConversationChange>;
 
-/** A conversation as events carry it: without what is the caller's own. */
+/** A conversation as events carry it: without the fields that differ from caller to caller. */
 export const SharedConversation = record("SharedConversation", conversationShape);
 export type SharedConversation = z.infer<typeof SharedConversation>;
 
 export const ConversationUpdate = record("ConversationUpdate", {
   ...conversationShape,
-  changes: z.array(ConversationChange).meta({ description: "What changed." }),
+  changes: z
+    .array(ConversationChange)
+    .meta({ description: "The changes that this event reports." }),
 });
 export type ConversationUpdate = z.infer<typeof ConversationUpdate>;
 
 export const Conversation = record("Conversation", {
   ...conversationShape,
   unread_count: z.int(),
-  unread: z.object({ human: z.int(), agent: z.int(), mentions: z.int() }),
+  unread: z.object({
+    human: z.int().meta({ description: "Unread messages written by people." }),
+    agent: z.int().meta({ description: "Unread messages written by agents." }),
+    mentions: z.int().meta({ description: "Unread messages that mention the caller." }),
+  }),
   last_read_seq: z.int(),
   own_seq: z.int().meta({
-    description: "The caller's own counter when the unread figures and `last_message` were read.",
+    description:
+      "The caller's own counter when the unread figures and `last_message` were read. It goes up by one when the caller hides messages.",
   }),
 });
 export type Conversation = z.infer<typeof Conversation>;
@@ -158,7 +182,7 @@ export const ConversationDetail = record("ConversationDetail", {
   ...Conversation.shape,
   reads: z
     .record(z.string(), z.int())
-    .meta({ description: "How far each human participant has read, by username." }),
+    .meta({ description: "The `last_read_seq` of each person in the conversation, by username." }),
 });
 export type ConversationDetail = z.infer<typeof ConversationDetail>;
 
@@ -177,7 +201,7 @@ export const SignedIn = record("SignedIn", {
   account: Account,
   device: z.string().meta({
     description:
-      "Keep it, also after signing out, and send it with the next `signIn`: failed attempts of others then do not make this client wait.",
+      "Keep it after signing out and send it with the next `signIn`: failed attempts by others then do not slow this client down.",
   }),
 });
 export type SignedIn = z.infer<typeof SignedIn>;
@@ -194,13 +218,22 @@ export type AgentSummary = z.infer<typeof AgentSummary>;
 export const AgentLimits = record("AgentLimits", {
   spenders: z
     .enum(["owner", "participants"])
-    .meta({ description: "Whose messages the agent answers at the owner's expense." }),
-  daily_tokens: z.int().nullable(),
-  chat_daily_tokens: z.int().nullable().meta({ description: "In each conversation." }),
-  turns_per_minute: z.int().nullable(),
+    .meta({ description: "Whose messages the agent answers: the owner's only, or everybody's." }),
+  daily_tokens: z
+    .int()
+    .nullable()
+    .meta({ description: "Tokens the agent may use per day (UTC) in total; null: no limit." }),
+  chat_daily_tokens: z
+    .int()
+    .nullable()
+    .meta({ description: "Tokens it may use per day (UTC) in each conversation; null: no limit." }),
+  turns_per_minute: z
+    .int()
+    .nullable()
+    .meta({ description: "Turns it may begin per minute; null: no limit." }),
   waiting_turns: z.int().meta({
     description:
-      "How many turns may wait in each conversation; a further trigger is folded into the last of them.",
+      "How many turns may wait in each conversation; the last of them also answers the messages that come after it.",
   }),
 });
 export type AgentLimits = z.infer<typeof AgentLimits>;
@@ -217,18 +250,16 @@ export type AgentProfile = z.infer<typeof AgentProfile>;
 
 export const KeyTest = record("KeyTest", {
   works: z.boolean(),
-  error: Turn.shape.error.meta({ description: "Why the key does not work." }),
-  model: z.string().meta({ description: "The model that was asked: the agent's own." }),
+  error: Turn.shape.error.meta({ description: "Why the key does not work; null if it works." }),
+  model: z.string().meta({ description: "The agent's model, which the provider was asked for." }),
   sandbox: z.boolean().meta({
-    description: "True for a sandbox key: the built-in model answers it, not the provider's.",
+    description: "True for a sandbox key: the built-in model answered, not the provider.",
   }),
 });
 export type KeyTest = z.infer<typeof KeyTest>;
 
 export const GroupAgent = record("GroupAgent", { agent: Account, always_on: z.boolean() });
 export type GroupAgent = z.infer<typeof GroupAgent>;
-
-const Usage = z.object({ input_tokens: z.int(), output_tokens: z.int() });
 
 export const TurnReceipt = record("TurnReceipt", {
   message_id: uuid,
@@ -241,21 +272,24 @@ export const TurnReceipt = record("TurnReceipt", {
   context_ids: z
     .array(uuid)
     .meta({ description: "The messages that were sent to the model, oldest first." }),
-  tries: z.int(),
+  tries: z.int().meta({ description: "How often the provider was called." }),
   started_at: timestamp,
   finished_at: timestamp.nullable(),
-  first_token_ms: z.int().nullable(),
-  duration_ms: z.int().nullable(),
-  usage: Usage.nullable().meta({ description: "Only for the agent's owner." }),
+  first_token_ms: z
+    .int()
+    .nullable()
+    .meta({ description: "Milliseconds from the start to the first text." }),
+  duration_ms: z.int().nullable().meta({ description: "Milliseconds from the start to the end." }),
+  usage: Usage.nullable().meta({ description: "Tokens used. Null for everybody but the owner." }),
 });
 export type TurnReceipt = z.infer<typeof TurnReceipt>;
 
 export const UsageRow = record("UsageRow", {
-  agent: z.string(),
+  agent: z.string().meta({ description: "The agent's username." }),
   conversation_id: uuid,
-  day: z.string().meta({ description: "In UTC, such as 2026-11-15." }),
-  turns: z.int(),
-  failures: z.int(),
+  day: z.string().meta({ description: "The day in UTC, such as `2026-11-15`." }),
+  turns: z.int().meta({ description: "Turns that ended, failed ones included." }),
+  failures: z.int().meta({ description: "Turns that failed." }),
   input_tokens: z.int(),
   output_tokens: z.int(),
 });

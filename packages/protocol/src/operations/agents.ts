@@ -3,7 +3,9 @@ import { operation } from "../operation.ts";
 import { AgentLimits, AgentProfile, KeyTest, TurnReceipt, UsageRow } from "../records.ts";
 import { anyText, displayName, line, text, timestamp, uuid } from "../text.ts";
 
-const provider = text(1, 32).meta({ description: "The agent provider, such as `claude`." });
+const provider = text(1, 32).meta({
+  description: "The identifier of the provider, such as `claude`.",
+});
 const apiKey = anyText
   .transform((key) => key.trim())
   .pipe(
@@ -15,7 +17,7 @@ const apiKey = anyText
   )
   .meta({ minLength: 1, maxLength: 1024 });
 const message = z.object({ message_id: uuid });
-const tokenLimit = z.int().min(0).nullable().optional();
+const optionalLimit = z.int().min(0).nullable().optional();
 
 export const getMyAgents = operation({
   name: "getMyAgents",
@@ -27,18 +29,18 @@ export const getMyAgents = operation({
 export const setAgentKey = operation({
   name: "setAgentKey",
   socket: "agents.set_key",
-  summary: "Stores or replaces the caller's key for a provider; it is never shown again.",
+  summary: "Stores or replaces the caller's API key for a provider; the key is never returned.",
   input: z.object({ provider, api_key: apiKey }),
   output: z.object({
     provider: z.string(),
-    key_tail: z.string().meta({ description: "A mask and the key's last four characters." }),
+    key_tail: z.string(),
   }),
 });
 
 export const removeAgentKey = operation({
   name: "removeAgentKey",
   socket: "agents.remove_key",
-  summary: "Forgets the caller's key for a provider.",
+  summary: "Deletes the caller's API key for a provider.",
   input: z.object({ provider }),
 });
 
@@ -46,10 +48,12 @@ export const testAgentKey = operation({
   name: "testAgentKey",
   socket: "agents.test_key",
   summary:
-    "Makes one small call to the provider, with the stored key or with one that is not stored yet.",
+    "Tests an API key with one small call to the provider: the stored key, or one that is not stored.",
   input: z.object({
     provider,
-    api_key: apiKey.optional().meta({ description: "Default the stored key. It is not stored." }),
+    api_key: apiKey
+      .optional()
+      .meta({ description: "The key to test; it is not stored. Default: the stored key." }),
   }),
   output: KeyTest,
   errors: ["not_found"],
@@ -58,52 +62,70 @@ export const testAgentKey = operation({
 export const setAgentProfile = operation({
   name: "setAgentProfile",
   socket: "agents.set_profile",
-  summary: "Changes an agent's name, model or instructions; null returns to the default.",
+  summary: "Changes the display name, model or instructions of one of the caller's agents.",
   input: z.object({
     provider,
     display_name: displayName.optional(),
-    model: line(1, 128).nullable().optional(),
-    instructions: text(0, 8000).nullable().optional(),
+    model: line(1, 128)
+      .nullable()
+      .optional()
+      .meta({ description: "The model to ask. Null: the provider's default model." }),
+    instructions: text(0, 8000)
+      .nullable()
+      .optional()
+      .meta({ description: "What the model is told in addition. Null: nothing." }),
   }),
   output: AgentProfile,
+  errors: ["not_found"],
 });
 
 export const setAgentLimits = operation({
   name: "setAgentLimits",
   socket: "agents.set_limits",
   summary:
-    "Decides who may spend the key and how much; null lifts a limit, all but `waiting_turns`.",
+    "Sets who may use one of the caller's agents at the caller's expense, and how much; null removes a limit.",
   input: z.object({
     provider,
     spenders: z.enum(["owner", "participants"]).optional(),
-    daily_tokens: tokenLimit,
-    chat_daily_tokens: tokenLimit,
-    turns_per_minute: tokenLimit,
+    daily_tokens: optionalLimit,
+    chat_daily_tokens: optionalLimit,
+    turns_per_minute: optionalLimit,
     waiting_turns: z.int().min(1).max(100).optional(),
   }),
   output: AgentLimits,
+  errors: ["not_found"],
 });
 
 export const getAgentUsage = operation({
   name: "getAgentUsage",
   socket: "agents.usage",
-  summary: "Returns turns, tokens and failures of the caller's agents by conversation and day.",
-  input: z.object({ since: timestamp.optional(), until: timestamp.optional() }).check((context) => {
-    for (const field of ["since", "until"] as const) {
-      const value = context.value[field];
-      if (value !== undefined && Number.isNaN(Date.parse(value))) {
-        const message = "must be an ISO 8601 timestamp";
-        context.issues.push({ code: "custom", message, path: [field], input: value });
+  summary:
+    "Returns turns, failures and tokens of the caller's agents by agent, conversation and day.",
+  input: z
+    .object({
+      since: timestamp.optional().meta({
+        description: "Leaves out the days (UTC) before that of this timestamp.",
+      }),
+      until: timestamp.optional().meta({
+        description: "Leaves out the days (UTC) after that of this timestamp.",
+      }),
+    })
+    .check((context) => {
+      for (const field of ["since", "until"] as const) {
+        const value = context.value[field];
+        if (value !== undefined && Number.isNaN(Date.parse(value))) {
+          const message = "must be an ISO 8601 timestamp";
+          context.issues.push({ code: "custom", message, path: [field], input: value });
+        }
       }
-    }
-  }),
+    }),
   output: z.object({ items: z.array(UsageRow) }),
 });
 
 export const stopAgentTurn = operation({
   name: "stopAgentTurn",
   socket: "agents.stop",
-  summary: "Ends a streaming reply; the message keeps what it has.",
+  summary: "Stops an agent's answer; the message keeps the text streamed so far.",
   input: message,
   errors: ["forbidden", "not_found", "conflict"],
 });
@@ -111,7 +133,7 @@ export const stopAgentTurn = operation({
 export const retryAgentTurn = operation({
   name: "retryAgentTurn",
   socket: "agents.retry",
-  summary: "Has an agent answer the same message once more, in a new message.",
+  summary: "Has the agent answer the same message again, in a new message.",
   input: message,
   errors: ["forbidden", "not_found", "conflict"],
 });
@@ -119,7 +141,8 @@ export const retryAgentTurn = operation({
 export const getTurn = operation({
   name: "getTurn",
   socket: "agents.turn",
-  summary: "Returns the receipt of an agent's reply.",
+  summary:
+    "Returns the receipt of an agent's turn: what the model was sent, how long it took, how it ended.",
   input: message,
   output: TurnReceipt,
   errors: ["forbidden", "not_found"],

@@ -15,15 +15,16 @@ const fields = z
     message: `must have at most ${MAX_FIELDS_BYTES} bytes in all`,
   })
   .meta({
-    description: "The submitted values by name: at most 50, any JSON, 16 KiB in all.",
+    description:
+      "The values of a form by field name: at most 50 of any JSON type, 16 KiB in total. A multiple choice is a list.",
     maxProperties: MAX_FIELDS,
   });
 
-function fitsBytes(given: object, most: number): boolean {
+function fitsBytes(given: object, maxBytes: number): boolean {
   try {
-    return utf8.encode(JSON.stringify(given)).length <= most;
+    return utf8.encode(JSON.stringify(given)).length <= maxBytes;
   } catch {
-    // Nested too deeply to be written out again, and so far beyond the limit.
+    // Too deeply nested for JSON.stringify, and therefore far beyond the limit.
     return false;
   }
 }
@@ -37,7 +38,7 @@ export const sendComponentAction = operation({
     chat_id: uuid,
     message_id: uuid,
     action: text(1, 1024).meta({
-      description: "The opaque token of the component.",
+      description: "The `action` of the button, or `form_submit:<id>` for a form.",
       examples: ["trade:buy:AAPL:10"],
     }),
     fields: fields.optional(),

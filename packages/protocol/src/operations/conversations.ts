@@ -4,19 +4,24 @@ import { Conversation, ConversationDetail } from "../records.ts";
 import { line, username, uuid } from "../text.ts";
 
 const usernames = z.array(username).max(1000);
-const seq = z.int().min(0);
+const seq = z.int().min(0).meta({
+  description: "The counter value to read up to, such as a message's `seq`. It never moves back.",
+});
 
 export const startChat = operation({
   name: "startChat",
   socket: "conversations.create",
-  summary: "Starts a group, or returns the direct conversation with one other participant.",
+  summary:
+    "Starts a group, or returns the direct conversation with one other account, which it creates if there is none.",
   input: z.object({
-    usernames,
+    usernames: usernames.meta({
+      description: "The other participants. Only its owner may invite an agent.",
+    }),
     title: line(1, 128).optional(),
-    kind: z
-      .enum(["direct", "group"])
-      .optional()
-      .meta({ description: "`group` makes a group of any size, even without a title." }),
+    kind: z.enum(["direct", "group"]).optional().meta({
+      description:
+        "Default: `direct` with one other participant and no title, otherwise `group`. A group may have any size and needs no title.",
+    }),
   }),
   output: Conversation,
   errors: ["forbidden", "not_found"],
@@ -25,7 +30,7 @@ export const startChat = operation({
 export const getChats = operation({
   name: "getChats",
   socket: "conversations.list",
-  summary: "Lists the caller's conversations, latest activity first.",
+  summary: "Lists the caller's conversations, most recent activity first.",
   input: z.object({ cursor, limit }),
   output: page(Conversation),
 });
@@ -33,7 +38,8 @@ export const getChats = operation({
 export const getChat = operation({
   name: "getChat",
   socket: "conversations.get",
-  summary: "Returns one conversation with all participants and how far each has read.",
+  summary:
+    "Returns one conversation with all of its participants and how far each person has read.",
   input: z.object({ chat_id: uuid }),
   output: ConversationDetail,
   errors: ["forbidden", "not_found"],
@@ -42,7 +48,7 @@ export const getChat = operation({
 export const setChatTitle = operation({
   name: "setChatTitle",
   socket: "conversations.rename",
-  summary: "Renames a group.",
+  summary: "Changes the title of a group.",
   input: z.object({ chat_id: uuid, title: line(1, 128) }),
   output: Conversation,
   errors: ["forbidden", "not_found"],
@@ -51,7 +57,7 @@ export const setChatTitle = operation({
 export const addChatMembers = operation({
   name: "addChatMembers",
   socket: "conversations.add_members",
-  summary: "Adds people, or agents of the caller, to a group.",
+  summary: "Adds people, or the caller's own agents, to a group.",
   input: z.object({ chat_id: uuid, usernames: usernames.min(1) }),
   output: Conversation,
   errors: ["forbidden", "not_found"],
@@ -60,7 +66,7 @@ export const addChatMembers = operation({
 export const removeChatMember = operation({
   name: "removeChatMember",
   socket: "conversations.remove_member",
-  summary: "Removes a participant, and with a person their agents, from a group.",
+  summary: "Removes a participant from a group; a person's agents are removed with them.",
   input: z.object({ chat_id: uuid, username }),
   errors: ["forbidden", "not_found"],
 });
@@ -68,7 +74,7 @@ export const removeChatMember = operation({
 export const leaveChat = operation({
   name: "leaveChat",
   socket: "conversations.leave",
-  summary: "Leaves a group, taking the caller's agents along.",
+  summary: "Leaves a group, together with the caller's agents.",
   input: z.object({ chat_id: uuid }),
   errors: ["forbidden", "not_found"],
 });
@@ -76,7 +82,7 @@ export const leaveChat = operation({
 export const readChat = operation({
   name: "readChat",
   socket: "conversations.read",
-  summary: "Marks a conversation as read up to a place in it.",
+  summary: "Marks a conversation as read up to the given `seq`.",
   input: z.object({ chat_id: uuid, seq }),
   output: z.object({ unread_count: z.int() }),
   errors: ["forbidden", "not_found"],

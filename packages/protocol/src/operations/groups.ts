@@ -9,7 +9,7 @@ const errors = ["forbidden", "not_found"] as const;
 export const getGroupAgents = operation({
   name: "getGroupAgents",
   socket: "groups.agents",
-  summary: "Lists a group's agents and when each of them answers.",
+  summary: "Lists the agents of a group with the mode of each.",
   input: z.object({ chat_id: uuid }),
   output: z.object({ items: z.array(GroupAgent) }),
   errors,
@@ -18,12 +18,12 @@ export const getGroupAgents = operation({
 export const addGroupAgent = operation({
   name: "addGroupAgent",
   socket: "groups.add_agent",
-  summary: "Adds an agent of the caller to a group, or changes the mode of one that is there.",
+  summary: "Adds one of the caller's agents to a group, or changes the mode of one that is in it.",
   input: z.object({
     ...target,
     always_on: z.boolean().optional().meta({
       description:
-        "Whether it answers every human message. By default a new one answers mentions only, and one that is there keeps its mode.",
+        "True: the agent answers every human message. False: it answers mentions only. Default: false for an agent that is added; an agent that is in the group keeps its mode.",
     }),
   }),
   errors,
@@ -32,7 +32,7 @@ export const addGroupAgent = operation({
 export const removeGroupAgent = operation({
   name: "removeGroupAgent",
   socket: "groups.remove_agent",
-  summary: "Takes an agent of the caller out of a group.",
+  summary: "Removes one of the caller's agents from a group.",
   input: z.object(target),
   errors,
 });
@@ -40,7 +40,7 @@ export const removeGroupAgent = operation({
 export const setGroupAgentMode = operation({
   name: "setGroupAgentMode",
   socket: "groups.set_agent_mode",
-  summary: "Sets whether an agent answers every human message or only mentions.",
+  summary: "Sets whether one of the caller's agents answers every human message or only mentions.",
   input: z.object({ ...target, always_on: z.boolean() }),
   errors,
 });
@@ -48,8 +48,11 @@ export const setGroupAgentMode = operation({
 export const stopChatAgents = operation({
   name: "stopChatAgents",
   socket: "groups.stop_agents",
-  summary: "The brake: ends every running turn of a conversation and drops every waiting one.",
+  summary: "Stops every running agent turn of a conversation and cancels every waiting one.",
   input: z.object({ chat_id: uuid }),
-  output: z.object({ stopped: z.int(), cancelled: z.int() }),
+  output: z.object({
+    stopped: z.int().meta({ description: "How many running turns were stopped." }),
+    cancelled: z.int().meta({ description: "How many waiting turns were cancelled." }),
+  }),
   errors,
 });

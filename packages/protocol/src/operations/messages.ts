@@ -11,12 +11,15 @@ const messageIds = z.array(uuid).min(1).max(100);
 export const sendMessage = operation({
   name: "sendMessage",
   socket: "messages.send",
-  summary: "Writes a message; one `client_msg_id` makes one message, however often it is sent.",
+  summary: "Sends a message; sending the same `client_msg_id` again returns the first message.",
   rate: "messages",
   input: z.object({
     chat_id: uuid,
     content: messageContent,
-    client_msg_id: text(1, 64).optional(),
+    client_msg_id: text(1, 64).optional().meta({
+      description:
+        "The client's own identifier of the message, returned in its record and event. Makes a retry safe: each sender and conversation has at most one message per identifier.",
+    }),
     reply_to_id: uuid.optional(),
   }),
   output: Message,
@@ -26,7 +29,8 @@ export const sendMessage = operation({
 export const getChatHistory = operation({
   name: "getChatHistory",
   socket: "messages.history",
-  summary: "Returns a page of messages, oldest first: the latest, or those next to a message.",
+  summary:
+    "Returns a page of messages, oldest first: the latest ones, or those before, after or around a message.",
   input: exclusive(
     z.object({
       chat_id: uuid,
@@ -42,11 +46,12 @@ export const getChatHistory = operation({
   output: z.object({
     items: z.array(Message),
     has_more: z.boolean().meta({
-      description: "Whether more lie beyond the page in the direction asked for.",
+      description:
+        "Whether there are more messages in the requested direction; with `around`, in either.",
     }),
     changes: z.array(ConversationChange).meta({
       description:
-        "Changes of the group between these messages, and beyond them where the page ends the history; the latest 500 of them. Pages next to each other leave none out.",
+        "Changes of the group among these messages, at most the latest 500. The first and the last page of the history include those before and after all messages, so that adjacent pages miss none.",
     }),
   }),
   errors: ["forbidden", "not_found"],
@@ -64,7 +69,7 @@ export const getMessage = operation({
 export const editMessage = operation({
   name: "editMessage",
   socket: "messages.edit",
-  summary: "Changes the content of one of the caller's own messages.",
+  summary: "Replaces the content of one of the caller's own messages; an edit starts no agent.",
   input: z.object({ message_id: uuid, content: messageContent }),
   output: Message,
   errors: ["forbidden", "not_found"],
@@ -73,7 +78,7 @@ export const editMessage = operation({
 export const deleteMessages = operation({
   name: "deleteMessages",
   socket: "messages.delete",
-  summary: "Deletes messages for everyone: all of those named, or none.",
+  summary: "Deletes messages for everyone: all of those given, or none.",
   input: z.object({ chat_id: uuid, message_ids: messageIds }),
   errors: ["forbidden", "not_found"],
 });
@@ -81,7 +86,7 @@ export const deleteMessages = operation({
 export const deleteMessagesForMe = operation({
   name: "deleteMessagesForMe",
   socket: "messages.delete_for_me",
-  summary: "Hides messages from the caller alone, for good.",
+  summary: "Hides messages from the caller permanently; the other participants still see them.",
   input: z.object({ chat_id: uuid, message_ids: messageIds }),
   errors: ["forbidden", "not_found"],
 });
@@ -92,22 +97,27 @@ export const getUpdates = operation({
   name: "getUpdates",
   socket: "sync.updates",
   summary:
-    "Returns what changed in a conversation since a counter, with all that still streams, or which conversations changed.",
+    "Returns what changed in one conversation since a counter value, or, without `chat_id`, which conversations changed.",
   input: z
     .object({
       chat_id: uuid.optional(),
       since_seq: z.int().min(0).optional(),
-      known: z
-        .record(uuid, z.int().min(0))
-        .optional()
-        .meta({ description: "Counters the caller has, by conversation; without `chat_id`." }),
+      known: z.record(uuid, z.int().min(0)).optional().meta({
+        description:
+          "The counter values the caller knows, by conversation. Only without `chat_id`.",
+      }),
       accounts_since: z.int().min(0).optional().meta({
-        description: "The `accounts_seq` of the last answer: asks for names that are newer.",
+        description:
+          "The `accounts_seq` of the last result: asks for accounts renamed since. Only without `chat_id`.",
       }),
       own_since: z.int().min(0).optional().meta({
-        description: "The `own_seq` of the last answer: asks for what the caller hid since.",
+        description:
+          "The `own_seq` of the last result: asks for messages the caller hid since. Only without `chat_id`.",
       }),
-      limit,
+      limit: limit.meta({
+        description:
+          "The number of messages. Default and maximum: the server's `page_size` (100 by default).",
+      }),
     })
     .refine(({ chat_id, since_seq }) => chat_id === undefined || since_seq !== undefined, {
       message: "is required with a conversation",
@@ -129,34 +139,42 @@ export const getUpdates = operation({
     }),
   output: z.union([
     z.object({
-      messages: z.array(Message),
+      messages: z.array(Message).meta({
+        description:
+          "The messages that changed since `since_seq` and all that are streaming, as they are now.",
+      }),
       deleted_ids: z.array(uuid),
-      changes: z.array(ConversationChange).meta({ description: "Changes of the group since." }),
+      changes: z
+        .array(ConversationChange)
+        .meta({ description: "Changes of the group since `since_seq`." }),
       conversation: Conversation,
       reads: z.record(z.string(), z.int()).meta({
-        description: "How far the people among the participants shown have read, by username.",
+        description: "How far each person among the listed participants has read, by username.",
       }),
-      seq: z.int().meta({ description: "Where the next call goes on." }),
-      has_more: z.boolean(),
+      seq: z.int().meta({ description: "The `since_seq` of the next call." }),
+      has_more: z.boolean().meta({ description: "Whether to call again, with `seq`." }),
       history_id: historyId,
     }),
     z.object({
       ahead: z.array(Ahead),
       behind: z.array(Ahead).meta({
-        description: "Those whose known counter is above the server's: it is of another history.",
+        description:
+          "Conversations whose `known` value is above the server's counter: it belongs to another history.",
       }),
       new: z.array(Ahead),
       gone: z.array(uuid),
       accounts: z.array(Account).meta({
         description:
-          "With `accounts_since`: the caller, the caller's agents and those in the caller's conversations who have new names.",
+          "With `accounts_since`: the renamed ones among the caller, the caller's agents and the participants of the caller's conversations.",
       }),
-      accounts_seq: z.int().meta({ description: "The next `accounts_since`." }),
+      accounts_seq: z.int().meta({ description: "The `accounts_since` of the next call." }),
       hidden: z.array(z.object({ conversation_id: uuid, ids: z.array(uuid) })).meta({
-        description: "With `own_since`: messages that the caller deleted for themselves.",
+        description: "With `own_since`: the messages that the caller hid.",
       }),
-      own_seq: z.int().meta({ description: "The next `own_since`." }),
-      has_more: z.boolean().meta({ description: "Whether to ask again, with these two." }),
+      own_seq: z.int().meta({ description: "The `own_since` of the next call." }),
+      has_more: z.boolean().meta({
+        description: "Whether to call again, with `accounts_seq` and `own_seq`.",
+      }),
       history_id: historyId,
     }),
   ]),
@@ -166,12 +184,12 @@ export const getUpdates = operation({
 export const searchMessages = operation({
   name: "searchMessages",
   socket: "messages.search",
-  summary: "Searches the text of the caller's conversations, newest first.",
+  summary: "Searches the messages of the caller's conversations, newest first.",
   rate: "searches",
   input: z.object({
     query: text(1, 256).meta({
       description:
-        "Words that all have to occur; the last may be the beginning of one. In scripts without spaces any part of a text is found.",
+        "A message matches if it contains all of these words; the last may be the beginning of a word. In scripts without spaces any part of a text matches.",
     }),
     chat_id: uuid.optional(),
     cursor,
@@ -180,7 +198,7 @@ export const searchMessages = operation({
   output: page(
     z.object({
       message: Message,
-      snippet: z.string().meta({ description: "An excerpt; what matched stands between `**`." }),
+      snippet: z.string().meta({ description: "An excerpt with the matches between `**`." }),
     }),
   ),
   errors: ["forbidden", "not_found"],

@@ -8,7 +8,8 @@ const target = { message_id: uuid, emoji };
 export const setMessageReaction = operation({
   name: "setMessageReaction",
   socket: "reactions.set",
-  summary: "Toggles a reaction, or removes it; returns the Reaction when it was added.",
+  summary:
+    "Toggles a reaction, or removes it with `remove`; returns the Reaction if one was added.",
   input: z.object({ ...target, remove: z.boolean().optional() }),
   output: Reaction.optional(),
   errors: ["forbidden", "not_found", "conflict"],
@@ -17,7 +18,7 @@ export const setMessageReaction = operation({
 export const addReaction = operation({
   name: "addReaction",
   socket: "reactions.add",
-  summary: "Adds a reaction; one that is there already is returned as it is.",
+  summary: "Adds a reaction; one that already exists is returned unchanged.",
   input: z.object(target),
   output: Reaction,
   errors: ["forbidden", "not_found", "conflict"],
@@ -26,7 +27,7 @@ export const addReaction = operation({
 export const removeReaction = operation({
   name: "removeReaction",
   socket: "reactions.remove",
-  summary: "Removes a reaction if it is there.",
+  summary: "Removes a reaction; succeeds also if there is none.",
   input: z.object(target),
   errors: ["forbidden", "not_found"],
 });
@@ -34,7 +35,7 @@ export const removeReaction = operation({
 export const getMessageReactions = operation({
   name: "getMessageReactions",
   socket: "reactions.list",
-  summary: "Lists who reacted to a message, and with what; the oldest reaction first.",
+  summary: "Lists the reactions to a message, oldest first.",
   input: z.object({
     message_id: uuid,
     emoji: emoji.optional().meta({ description: "Only reactions with this emoji." }),

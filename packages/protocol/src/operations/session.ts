@@ -5,13 +5,14 @@ import { Session, SignedIn } from "../records.ts";
 import { anyText, displayName, text, username, uuid } from "../text.ts";
 
 const password = text(8, 1024).meta({
-  description: "The most common passwords, single patterns and the username are refused.",
+  description:
+    "The username, the most common passwords and simple patterns, such as a row of keys, are refused.",
 });
 
 export const signUp = operation({
   name: "signUp",
   socket: "auth.register",
-  summary: "Makes an account with its agents and signs it in.",
+  summary: "Creates an account with one agent per provider, and signs it in.",
   access: "public",
   input: z.object({
     username: anyText
@@ -20,7 +21,9 @@ export const signUp = operation({
       .refine((value) => !isReservedName(value), { message: "is reserved" }),
     password,
     display_name: displayName.optional(),
-    invite_code: text(1, 128).optional().meta({ description: "Where sign-up is by invitation." }),
+    invite_code: text(1, 128)
+      .optional()
+      .meta({ description: "Required where sign-up is by invitation." }),
   }),
   output: SignedIn,
   errors: ["conflict", "forbidden"],
@@ -29,14 +32,14 @@ export const signUp = operation({
 export const signIn = operation({
   name: "signIn",
   socket: "auth.login",
-  summary: "Exchanges a username and password for an access token.",
+  summary: "Exchanges a username and a password for an access token.",
   access: "public",
   input: z.object({
     username,
     password: text(1, 1024),
     device: text(1, 512).optional().meta({
       description:
-        "From an earlier `signIn` or `signUp` of the account. An unknown one is ignored.",
+        "The `device` that an earlier `signIn` or `signUp` of the account returned. An unknown one is ignored.",
     }),
   }),
   output: SignedIn,
@@ -46,7 +49,7 @@ export const signIn = operation({
 export const changePassword = operation({
   name: "changePassword",
   socket: "auth.change_password",
-  summary: "Gives the caller another password, and ends all their other sessions.",
+  summary: "Changes the caller's password and ends all of the caller's other sessions.",
   input: z.object({ current_password: text(1, 1024), new_password: password }),
   errors: ["forbidden"],
 });
@@ -54,20 +57,20 @@ export const changePassword = operation({
 export const signOut = operation({
   name: "signOut",
   socket: "auth.logout",
-  summary: "Ends the session of the token used; its sockets close with code 4401.",
+  summary: "Ends the session of this call; sockets opened with its token close with code 4401.",
 });
 
 export const getSessions = operation({
   name: "getSessions",
   socket: "auth.sessions",
-  summary: "Lists the caller's sessions, the most recently used first.",
+  summary: "Lists the caller's active sessions, most recently used first.",
   output: z.object({ items: z.array(Session) }),
 });
 
 export const revokeSession = operation({
   name: "revokeSession",
   socket: "auth.revoke",
-  summary: "Ends another session of the caller.",
+  summary: "Ends one of the caller's sessions; sockets opened with its token close with code 4401.",
   input: z.object({ session_id: uuid }),
   errors: ["not_found"],
 });

@@ -6,12 +6,17 @@ export const sendChatAction = operation({
   name: "sendChatAction",
   socket: "typing.set",
   summary:
-    "Shows or renews (`typing`), or clears (any other action) the caller's typing indicator.",
+    "Shows or renews the caller's typing indicator (action `typing`), or clears it (any other action).",
   input: z
     .object({
       chat_id: uuid,
-      action: z.string().optional(),
-      is_typing: z.boolean().optional().meta({ description: "In place of `action`." }),
+      action: z.string().optional().meta({
+        description:
+          "`typing` shows the indicator for six seconds; call again to renew it. Any other value clears it.",
+      }),
+      is_typing: z.boolean().optional().meta({
+        description: "May be given instead of `action`: true shows the indicator, false clears it.",
+      }),
     })
     .refine(({ action, is_typing }) => action !== undefined || is_typing !== undefined, {
       message: "is required",

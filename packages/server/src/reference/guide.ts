@@ -7,13 +7,13 @@ interface Chapter {
   id: string;
   title: string;
   body: Html;
-  /** The operation without which there is nothing to explain. */
+  /** The operation that the chapter explains; without it the chapter is left out. */
   about?: string;
 }
 
 const exists = (operation: string) => allOperations.some((each) => each.name === operation);
 
-/** The chapters that explain what the tables cannot. */
+/** The chapters before the tables: how to start, and rules that concern several operations. */
 export function chapters(): Chapter[] {
   const all: Chapter[] = [
     { id: "getting-started", title: "Getting started", body: gettingStarted() },
@@ -31,7 +31,7 @@ export function chapters(): Chapter[] {
   return all.filter(({ about }) => about === undefined || exists(about));
 }
 
-/** The call as one types it, for a shell that has `PARLEY` and perhaps `TOKEN`. */
+/** The call as a curl command, for a shell in which `PARLEY` and `TOKEN` are set. */
 export function curl(
   operation: string,
   body: object | null,
@@ -60,34 +60,34 @@ const typed = (operation: string, body: object) => curl(operation, body, true, 7
 function gettingStarted(): Html {
   const answered = exists("setAgentKey");
   return html`
-${paragraph("A few steps from nothing to a conversation. Set the address of your server first; the token comes with the first answer.")}
+${paragraph("From nothing to a conversation in a few steps. `PARLEY` is the address of your server; the result of the first call has the token.")}
 <ol class="steps">
-<li><h3>Make an account</h3>
-${paragraph("It comes with one agent per provider, and signed in.")}
+<li><h3>Create an account</h3>
+${paragraph("It is signed in at once, and has one agent per provider.")}
 ${shell(`export PARLEY=http://localhost:8080
 ${curl("signUp", { username: "ada", password: "correct horse battery" }, false, 72)}
 
 export TOKEN=ply_…   # result.access_token`)}</li>
 ${answered && keyStep()}
-<li><h3>Listen</h3>
-${paragraph("Any WebSocket client does; this is websocat, in a second terminal.")}
+<li><h3>Open the socket</h3>
+${paragraph("In a second terminal, with websocat or any other WebSocket client.")}
 ${shell(`websocat "ws://localhost:8080/api/ws?token=$TOKEN"`)}</li>
 <li><h3>Start a conversation</h3>
 ${paragraph(answered ? "With your own agent:" : "With somebody who has an account:")}
 ${shell(typed("startChat", { usernames: [answered ? "ada:claude" : "grace"] }))}</li>
-<li><h3>Say something</h3>
-${paragraph("With `result.id` of the answer before as `chat_id`.")}
+<li><h3>Send a message</h3>
+${paragraph("`chat_id` is `result.id` of the call before.")}
 ${shell(typed("sendMessage", { chat_id: conversation, content: "Hello!" }))}
 ${answered && streamed()}</li>
 </ol>`;
 }
 
 const keyStep = () => html`<li><h3>Give an agent a key</h3>
-${paragraph("A key that begins with `sandbox` never leaves the server: a built-in model answers, at no cost, unless the server is set to refuse such keys. Use a key of the provider for real answers.")}
+${paragraph("A key that begins with `sandbox` never leaves the server: a built-in model answers at no cost. (Servers may be configured to refuse such keys.) For real answers use an API key of the provider.")}
 ${shell(typed("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" }))}</li>`;
 
 const streamed = () => html`
-${paragraph("The socket shows your message, then the agent's: an empty placeholder, its text in pieces, and the finished message.")}
+${paragraph("The socket shows your message, then the agent's answer: an empty placeholder, its text in deltas, and the finished message.")}
 ${panel("Socket, shortened", turnFrames())}`;
 
 const turnFrames = () => {
@@ -104,54 +104,64 @@ const turnFrames = () => {
 
 const conventions = () => html`
 ${list(
-  "Every operation is `POST /api/<operation>` with JSON in and out. A missing body is an empty object; a body that is not sent as JSON is a 415.",
-  "Field names are in snake_case. Unknown fields are ignored, and `null` for an optional field is the same as leaving it out, unless its table says what null means; a wrong type or value is a 400 that names the field.",
+  "Every operation is `POST /api/<operation>`, with JSON in the request and in the response. A missing body counts as an empty object. A body with a `content-type` other than JSON is answered with 415.",
+  "Field names are in snake_case. Unknown fields are ignored. `null` for an optional field is the same as leaving it out, unless its description gives null a meaning. A wrong type or value is answered with 400, and the error names the field.",
   "Ids are UUIDs (version 7) in lowercase. Timestamps are ISO 8601 in UTC with milliseconds: `2026-11-15T02:10:00.000Z`.",
-  "What does not exist is a 404; what exists and is not the caller's to see is a 403.",
+  "A conversation or message that does not exist is answered with 404. One that exists, but that the caller does not take part in, is answered with 403.",
+  "Lists come in pages. Pass `next_cursor` of one page as `cursor` to get the next, until it is null.",
 )}
 <div class="pair">
 ${panel("Success", html`${json({ ok: true })}\n${json({ ok: true, result: { unread_count: 0 } })}`)}
 ${panel("Failure", json({ ok: false, error_code: 404, code: "not_found", description: "not found: message" }))}
 </div>
-${paragraph("`error_code` is the HTTP status and `code` the symbol that the socket uses too. `parameters.retry_after` (seconds) comes with 429 and 503, `parameters.fields` (what is wrong with which field) with a 400.")}
+${paragraph("`error_code` is the HTTP status; `code` is the same on the socket. 429 and 503 have `parameters.retry_after`, the seconds to wait before retrying. A 400 for invalid input has `parameters.fields`, which says what is wrong with each field.")}
 <h3>The change counter</h3>
-${paragraph("Every conversation counts the changes that all participants see: a message created, completed, edited or deleted, a component used, a reaction, a new title, member, admin or mode of an agent. The events of those changes carry the counter's new value in `at`, in order and without gaps. A client that sees a jump, or was away, calls `getUpdates` with the last value it knows and is then like one that stayed.")}
-${paragraph("What changed of a group itself is kept: `events.conversationUpdated`, `getChatHistory` and `getUpdates` carry it as `changes`, each with its place (`seq`) among the messages.")}
-${paragraph("Changes that no conversation counts have an order of their own. Of two records of one account the one with the higher `version` is the newer. Read positions never move back. A message that somebody deletes for themselves takes their own counter up, which its event carries in `own_seq`. `getUpdates` without `chat_id` tells new names and hidden messages since `accounts_since` and `own_since`.")}
-${paragraph("Counters belong to a history, named by `history_id` in the frame of `events.hello` and in the results of `getUpdates`. It changes when the server is restored from a backup: a client then drops what it has and fetches it anew. The same goes for a client that has a counter above the server's.")}`;
+${paragraph("Every conversation has a change counter. It goes up by one for each durable change that all participants see: a message is created, completed, edited or deleted for everyone; a component is used; a reaction is added or removed; the title, the members, the admin or the mode of an agent changes. The event of such a change carries the counter's new value in `at`.")}
+${paragraph("A client receives these events in order and without gaps. A client that sees a gap, or was offline, calls `getUpdates` with the last value it knows; it then has the same state as a client that stayed connected.")}
+${paragraph("Changes of a group itself (members, title, admin, modes of agents) are kept in the history. `events.conversationUpdated`, `getChatHistory` and `getUpdates` return them as `changes`, each with its place (`seq`) among the messages.")}
+<h3>Changes without a counter</h3>
+${list(
+  "Display names: of two records of the same account, the one with the higher `version` is newer. `getUpdates` with `accounts_since` returns the accounts renamed since.",
+  "Read positions never move back: the higher `last_read_seq` is newer.",
+  "Messages that the caller hides with `deleteMessagesForMe` increase the caller's own counter, which their event carries in `own_seq`. `getUpdates` with `own_since` returns the messages hidden since.",
+)}
+<h3>History</h3>
+${paragraph("All counters belong to a history, identified by `history_id` in the frame of `events.hello` and in the results of `getUpdates`. It changes when the server is restored from a backup. A client then discards its data and fetches everything again. It does the same when it knows a counter value above the server's.")}`;
 
 const authentication = () => html`
 ${list(
   "`signUp` and `signIn` return an access token. Send it as `authorization: Bearer <token>` with every other call.",
-  "The socket takes the same header, or the token as the query parameter `token` where a client cannot set headers, as in browsers. A bad one is a 401 before the upgrade.",
-  "A token is opaque. It lasts 30 days from its last use and `session_days` from the sign-in at the most, until `signOut`, or until `revokeSession` ends it from elsewhere; sockets opened with it then close with code 4401.",
-  "Repeated failures of `signIn` are slowed down with a 429. A client that sends the `device` of an earlier `signIn` or `signUp` of the account is slowed down by its own failures alone.",
-  "Names lose invisible and direction-changing characters. Names of the service and its staff, such as `admin` or `support`, are reserved: a 400 that names the field. So are the most common passwords.",
-  "Where an OIDC issuer is configured, its JWTs are accepted as bearer tokens too. Whoever their `iss` and `sub` mean gets an account at first sight, with a username near to the one that the issuer has for them.",
+  "The socket accepts the same header. Clients that cannot set headers, such as browsers, send the token as the query parameter `token`. An invalid or missing token is answered with 401 before the upgrade.",
+  "A token is opaque. It expires 30 days after its last use, and at the latest `session_days` after the sign-in. `signOut` and `revokeSession` end it at once, and sockets opened with it close with code 4401.",
+  "Repeated failures of `signIn` are slowed down with 429. A client that sends the `device` of an earlier `signIn` or `signUp` of the account is not affected by the failures of others.",
+  "Invisible and direction-changing characters are removed from names. Names of the service and its staff, such as `admin` and `support`, are reserved, and the most common passwords are refused: both are answered with 400.",
+  "If an OIDC issuer is configured, its JWTs are accepted as bearer tokens. The account belongs to the issuer and the subject (`iss` and `sub`). It is created on the first call, with a username derived from the issuer's.",
 )}`;
 
 const socket = () => html`
-${paragraph("`GET /api/ws` upgrades to a WebSocket. It pushes the events, and every operation can be called on it by its dotted name or by its HTTP name.")}
+${paragraph("`GET /api/ws` upgrades to a WebSocket. The server sends events on it, and every operation can be called on it, by its dotted name or by its HTTP name.")}
 <div class="pair">
 ${panel("Call", json({ method: "messages.send", params: { conversation_id: conversation, content: "Hello!" }, id: 1 }))}
 ${panel("Reply", json({ ok: false, error: { code: "not_found", message: "not found: conversation" }, id: 1 }))}
 </div>
 ${list(
-  "The conversation is `chat_id` over HTTP and `conversation_id` on the socket. Everything else is the same.",
-  "`id` is optional, a string or an integer, and the reply repeats it. Replies to frames without one come in the order of the requests.",
-  "A frame that is no JSON or has no `method` gets a `bad_request` reply; an unknown method is `not_found`. The socket stays open.",
-  "The first frame is `events.hello` with the caller's account. WebSocket clients answer the server's pings by themselves.",
+  "The conversation is `chat_id` over HTTP and `conversation_id` in socket params. Everything else is the same.",
+  "`id` is optional: a string or an integer, which the reply repeats. Calls without an `id` are answered in the order in which they were sent.",
+  "A frame that is not JSON or has no `method` is answered with `bad_request`, an unknown method with `not_found`. The socket stays open.",
+  "The first frame is `events.hello` with the caller's account. The server sends pings, which WebSocket libraries answer automatically.",
+  "A client that calls faster than it reads the replies is slowed down. A client that leaves more than `backlog_bytes` unread is disconnected; it reconnects and calls `getUpdates`.",
 )}`;
 
 const agents = () => html`
 ${list(
-  "In a direct conversation with its owner an agent answers every message. In a group it answers when mentioned by its handle, `@<owner>:<provider>` (in any case, not in code or after a backslash; it ends where no character of a handle follows, and a Latin letter, a digit, `_` or `@` before it makes it part of a word), or every human message where it is set to always on.",
-  "`testAgentKey` asks the agent's model for a word and says whether the key works, before or after it is stored. It costs a few tokens, which no usage figure counts, and can be called ten times a minute.",
-  "Agents never start agents. Every message that triggers an agent gets an answer of its own, one at a time in each conversation and in order, each answer knowing those before it. At most `waiting_turns` of them wait (see `setAgentLimits`); beyond that the last one answers the further messages too.",
-  "A new agent may use 2,000,000 tokens a day and answer 60 times a minute, and up to 16 of its turns wait in each conversation. `setAgentLimits` changes or lifts these limits.",
-  "`retryAgentTurn` answers the same message once more, as it reads by then. One such turn may wait for each message; a second one is a `conflict`.",
-  "The order on the wire: `events.typing` (true) and `events.messageNew` (empty), any number of `events.messageDelta`, `events.messageComplete`, `events.typing` (false). The deltas together are exactly the final content, and none splits a character.",
-  "A turn that fails ends as a message whose `turn.status` is `failed`, with a sentence a person can act on and one of these codes in `turn.error`:",
+  "In a direct conversation with its owner an agent answers every message. In a group an agent that is always on answers every human message; any other agent answers messages that mention it. Agents never trigger agents.",
+  "A mention is the handle `@<owner>:<provider>`, in any case. A handle in code or after a backslash is not a mention. Neither is one directly after a Latin letter, a digit, `_` or `@`, or directly before another character of a handle: `@ada:claude-x` does not mention `ada:claude`.",
+  "Every message that triggers an agent gets an answer of its own. In each conversation an agent answers one message at a time, in order, and each answer takes the answers before it into account. Different agents answer concurrently. At most `waiting_turns` turns wait (see `setAgentLimits`); when that many wait, the last one also answers the messages that come after it.",
+  "A new agent may use 2,000,000 tokens per day and answer 60 times per minute, and up to 16 of its turns may wait in each conversation. `setAgentLimits` changes these limits.",
+  "`testAgentKey` asks the agent's model for one word, to find out whether a key works before or after it is stored. It costs a few tokens, which the usage figures do not include, and may be called ten times per minute.",
+  "`retryAgentTurn` answers the same message again, with its current content. Only one such turn may wait per message; a second one is a `conflict`.",
+  "The events of a turn, in order: `events.typing` (true) and `events.messageNew` (with empty content), any number of `events.messageDelta`, `events.messageComplete`, `events.typing` (false). The deltas concatenated are exactly the final content, and none splits a character.",
+  "A turn that fails ends as a finished message whose `turn.status` is `failed`. `turn.error` has a sentence for people, which is also the content if nothing was streamed, and one of these codes:",
 )}
 <table class="plain"><thead><tr><th scope="col">Code</th><th scope="col">Meaning</th></tr></thead><tbody>
 ${turnErrorCodes.map((code) => html`<tr><th scope="row">${name(code)}</th><td>${words(turnErrorMeanings[code])}</td></tr>`)}
@@ -168,25 +178,25 @@ Trading at **$187.20**, up 1.4 %.
 </form>`;
 
 const components = () => html`
-${paragraph("Content is CommonMark with these elements and no other HTML; anything else is shown as text. Attributes are text, never addresses or script.")}
+${paragraph("Content is CommonMark with the elements below and no other HTML: any other tag is shown as text. Attributes are plain text, never URLs or scripts. While a message streams, an unfinished element is not shown.")}
 ${panel("Message content", markupExample)}
 ${list(
-  "A press on a button, or a form, is sent with `sendComponentAction`: the button's `action`, or `form_submit:<id>` with the `fields`.",
-  "The agent that wrote the message replies; where a person wrote it, or the agent has left, another agent of the conversation does, the caller's own first. Where there is none, nothing is posted.",
-  "The reply has the component's message as `reply_to_id` and who pressed in `action`. What they sent is quoted in its content. It starts no agent, and models are told of it as what the person did.",
-  "The component's message lists in `uses` who used which of its components: a counted change, sent as `events.messageEdited` with `edited_at` as it was. A token that no component of the message has is answered and not listed.",
-  "Tokens are matched by prefix. Further parts after a whole one are ignored; where a part is missing it is acknowledged like any other token.",
+  "`sendComponentAction` submits a pressed button with its `action`, or a form with `form_submit:<id>` and the `fields`.",
+  "The reply is posted by the agent that wrote the message. If a person wrote it, or the agent has left, another agent of the conversation replies, the caller's own first. If there is none, no reply is posted.",
+  "The reply's `reply_to_id` is the message with the component, its `action` says who submitted what, and its content quotes the submitted values. A reply triggers no agent; models see it as an action of the person.",
+  "The message with the component lists in `uses` who used which of its components. A use is a change that the counter counts; its event is `events.messageEdited` with an unchanged `edited_at`. A token that no component of the message has gets a reply, but is not listed.",
+  "Tokens are matched by prefix. Parts after a complete token are ignored. A token with a missing part gets the acknowledgement of an unknown token.",
 )}
-<table class="plain"><thead><tr><th scope="col">Action</th><th scope="col">Answer</th></tr></thead><tbody>
-${actions.map(([action, answer]) => html`<tr><th scope="row"><code>${action}</code></th><td>${answer}</td></tr>`)}
+<table class="plain"><thead><tr><th scope="col">Action</th><th scope="col">Reply</th></tr></thead><tbody>
+${actions.map(([action, reply]) => html`<tr><th scope="row"><code>${action}</code></th><td>${reply}</td></tr>`)}
 </tbody></table>`;
 
 const actions = [
   ["trade:buy:<symbol>:<quantity>", "A card «Buy order placed»."],
   ["trade:sell:<symbol>:<quantity>", "A card «Sell order placed»."],
-  ["alert:<symbol>:<gt or lt>:<value>", "A confirmation «Alert set»."],
+  ["alert:<symbol>:<gt or lt>:<value>", "A card «Alert set»."],
   ["modify:limit", "A form that asks for a limit price."],
-  ["form_submit:<id>", "A card «Form submitted» with the fields."],
-  ["cancel:… or dismiss:…", "None; its use is shown all the same."],
-  ["anything else", "An acknowledgement."],
+  ["form_submit:<id>", "A card «Form submitted» that lists the fields."],
+  ["cancel:… or dismiss:…", "None. Its use is listed all the same."],
+  ["any other token", "An acknowledgement."],
 ];

@@ -2,34 +2,36 @@ import type { closeCodes, ErrorCode, turnErrorCodes } from "@parley/protocol";
 import type { Limits } from "../config.ts";
 
 /**
- * The words of the reference that no schema carries. Tables over closed lists are exhaustive by
- * type: a new code does not compile until it is explained. Tables over names have a fallback.
+ * Explanations in the reference that no schema carries. Tables over closed lists are exhaustive by
+ * type: a new code does not compile until it is explained here.
  */
 
-/** What an error code means, with a `description` as the server would word it. */
+/** What each error code means, with an example of its `description`. */
 export const errorMeanings: Record<ErrorCode, { meaning: string; example: string }> = {
   bad_request: {
-    meaning: "The request is malformed, or a field has the wrong type or value.",
+    meaning:
+      "The request is malformed, or a field has the wrong type or value. `parameters.fields` names the fields.",
     example: "bad request: content must not be empty or only white space",
   },
   unauthorized: {
-    meaning: "The access token is missing, wrong or no longer valid; or the password is wrong.",
+    meaning:
+      "The access token is missing, unknown or expired. In `signIn`: the username or the password is wrong.",
     example: "unauthorized: the access token is unknown or expired",
   },
   forbidden: {
-    meaning: "The thing exists, and the caller is not allowed to do this with it.",
-    example: "forbidden: not a participant",
+    meaning: "The resource exists, but the caller is not allowed to do this with it.",
+    example: "forbidden: you are not a participant of this conversation",
   },
   not_found: {
-    meaning: "The thing does not exist. It takes precedence over `forbidden`.",
+    meaning: "The resource or the operation does not exist. Checked before `forbidden`.",
     example: "not found: message",
   },
   method_not_allowed: {
-    meaning: "The path exists with another HTTP method. Operations are called with POST.",
+    meaning: "The path requires another HTTP method. Operations are called with POST.",
     example: "method not allowed: use POST",
   },
   conflict: {
-    meaning: "It contradicts something that is there already, such as a username that is taken.",
+    meaning: "The call contradicts the current state, such as a username that is taken.",
     example: "conflict: the username is taken",
   },
   payload_too_large: {
@@ -37,82 +39,86 @@ export const errorMeanings: Record<ErrorCode, { meaning: string; example: string
     example: "payload too large: at most 262144 bytes",
   },
   unsupported_media_type: {
-    meaning: "The body is not sent as `application/json`.",
+    meaning: "The request has a body whose `content-type` is not `application/json`.",
     example: "unsupported media type: send content-type: application/json",
   },
   rate_limited: {
-    meaning: "Too many requests. Wait for `parameters.retry_after` seconds.",
+    meaning: "Too many requests. Wait for `parameters.retry_after` seconds, then retry.",
     example: "rate limited: too many requests, try again in 1 s",
   },
   internal: {
-    meaning: "The server failed. Its log tells why under the id in the `x-request-id` header.",
+    meaning:
+      "The server failed. Its log has the details, under the id in the `description` and in the `x-request-id` header.",
     example: "internal error, reference 019a8518-4b77-7c31-a5d0-2f9c5e8b6d14",
   },
   unavailable: {
-    meaning: "The server cannot answer now. Wait for `parameters.retry_after` seconds.",
+    meaning:
+      "The server cannot handle the call now. Wait for `parameters.retry_after` seconds, then retry.",
     example: "unavailable: the store or the bus cannot be reached",
   },
 };
 
-/** Why a socket was closed, and what a client does next. */
+/** Why the server closes a socket, and what the client should do. */
 export const closeMeanings: Record<keyof typeof closeCodes, string> = {
-  goingAway: "The server is stopping. Reconnect, with jitter.",
+  goingAway:
+    "The server is stopping, or cannot deliver all events on this socket. Reconnect with jitter, then call `getUpdates`.",
   messageTooBig: "A frame was larger than `frame_bytes`. Reconnect, and do not send it again.",
   signedOut: "The token is no longer valid. Sign in again.",
-  tooSlow: "The client did not read what it was sent. Reconnect and catch up with `getUpdates`.",
+  tooSlow: "The client did not read fast enough. Reconnect, then call `getUpdates`.",
 };
 
 /** Why an agent's turn failed. */
 export const turnErrorMeanings: Record<(typeof turnErrorCodes)[number], string> = {
-  key_missing: "The owner has stored no key for the provider.",
-  key_rejected: "The provider did not accept the key.",
-  provider_rate_limited: "The provider asked to slow down, and three tries were not enough.",
+  key_missing: "The owner has not stored a key for the provider.",
+  key_rejected: "The provider rejected the key.",
+  provider_rate_limited: "The provider's rate limit was exceeded, in three attempts.",
   provider_unavailable: "The provider could not be reached or failed.",
   provider_refused: "The provider declined to answer.",
-  context_too_long: "The conversation does not fit the model.",
-  timeout: "The provider took too long.",
-  interrupted: "The server stopped in the middle. The message keeps what was delivered.",
-  budget_exceeded: "A limit that the owner has set is reached. The provider was not called.",
+  context_too_long: "The conversation does not fit into the model's context.",
+  timeout: "The provider did not answer in time.",
+  interrupted: "The server stopped during the turn. The message keeps the text delivered so far.",
+  budget_exceeded:
+    "A limit set by the agent's owner does not allow the turn. The provider was not called.",
   internal: "The server failed.",
 };
 
 export const limitMeanings: Record<keyof Limits, string> = {
-  frame_bytes: "Bytes of a request body or of a socket frame.",
-  page_size: "Items on a page.",
-  group_participants: "Participants of a group.",
-  sockets_per_user: "Sockets one user has open at the same time.",
-  messages_per_second: "Messages a user sends per second. 0 lifts it.",
-  message_burst: "Messages a user sends at once after a pause.",
-  operations_per_second: "Other operations a user calls per second. 0 lifts it.",
-  operation_burst: "Other operations a user calls at once after a pause.",
-  signups_per_hour: "Accounts made per hour from one address. 0 lifts it.",
-  searches_per_second: "Searches a user makes per second. 0 lifts it.",
-  search_burst: "Searches a user makes at once after a pause.",
-  reactions_per_message: "Different emoji that a message has as reactions.",
-  reactions_per_person: "Reactions of one account to a message.",
-  backlog_bytes: "Bytes a client leaves unread until it is cut off.",
+  frame_bytes: "Maximum size of a request body or a socket frame, in bytes.",
+  page_size: "Maximum number of items on a page.",
+  group_participants: "Maximum number of participants of a group.",
+  sockets_per_user: "Maximum number of open sockets per account.",
+  messages_per_second: "Messages per second and account. 0: no limit.",
+  message_burst: "Messages that an account may send at once after a pause.",
+  operations_per_second: "Calls of other operations per second and account. 0: no limit.",
+  operation_burst: "Calls of other operations that an account may make at once after a pause.",
+  signups_per_hour: "Sign-ups per hour and client address. 0: no limit.",
+  searches_per_second: "Searches per second and account. 0: no limit.",
+  search_burst: "Searches that an account may make at once after a pause.",
+  reactions_per_message: "Maximum number of different emoji on a message.",
+  reactions_per_person: "Maximum number of reactions of one account to a message.",
+  backlog_bytes: "Unread bytes at which a client is disconnected.",
   backlog_total_bytes:
-    "Bytes all clients of a node leave unread until those furthest behind are cut off.",
-  idle_seconds: "Seconds a socket is kept that does not answer pings.",
-  session_days: "Days after which a session ends, however much it is used.",
+    "Unread bytes of all clients of a node at which those furthest behind are disconnected.",
+  idle_seconds: "Seconds without an answer to a ping after which a socket is closed.",
+  session_days: "Days after which a session ends even if it is used.",
 };
 
-/** Titles of the resources: the part of a socket name before the dot. */
+/** Titles of resources, where they differ from the part of the socket name before the dot. */
 const resourceTitles: Record<string, string> = { auth: "Session", sync: "Synchronisation" };
 
-/** What a resource is about; its title for one that is not listed. */
+/** What each resource is about. A resource that is not listed is described by its title. */
 const resourceMeanings: Record<string, string> = {
   accounts: "People and agents.",
-  agents: "The caller's agents: keys, profiles, limits, and the turns in which they answer.",
-  auth: "Signing up and in, and the sessions that come of it.",
+  agents: "The caller's agents: keys, profiles, limits, usage and turns.",
+  auth: "Sign-up, sign-in, passwords and sessions.",
   components: "Buttons and forms in messages.",
-  conversations: "Direct conversations and groups, their members, and how far they were read.",
-  groups: "Agents in groups.",
-  messages: "Messages and their history.",
-  reactions: "Emoji on messages.",
-  service: "What browsers, operators and generators fetch.",
-  sync: "What changed while a client was away.",
-  typing: "Who is typing.",
+  conversations: "Direct conversations and groups, their members and read positions.",
+  groups: "The agents of groups, and the stop of all agents of a conversation.",
+  messages: "Messages, their history and search.",
+  reactions: "Emoji reactions to messages.",
+  service: "Health checks, metrics, limits and API documents.",
+  sync: "Catching up after a client was offline.",
+  typing: "Typing indicators.",
 };
 
 export const resourceTag = (resource: string) => ({
@@ -123,74 +129,75 @@ export const resourceTag = (resource: string) => ({
 export const resourceTitle = (resource: string) =>
   resourceTitles[resource] ?? resource.charAt(0).toUpperCase() + resource.slice(1);
 
-/** What a field of this name means wherever it appears, unless its schema says more. */
+/** What a field of this name means in every schema that does not describe it itself. */
 export const fieldMeanings: Record<string, string> = {
-  access_token: "Opaque; sent as `authorization: Bearer <token>`.",
+  access_token: "Opaque. Sent as `authorization: Bearer <token>`.",
   account: "The account that is signed in.",
   actor: "Who is typing.",
-  after: "A message; the page begins after it.",
-  agent_username: "The agent's username, of the form `<owner>:<provider>`.",
-  ahead: "Conversations that changed since, with their counters.",
-  always_on: "Whether the agent answers every human message; otherwise it answers mentions.",
-  api_key: "The provider's API key. It is sealed, and never returned.",
-  around: "A message; the page surrounds it.",
-  before: "A message; the page ends before it.",
-  changes: "What changed of the group itself.",
-  chat_id: "The conversation.",
-  client_msg_id: "The client's own identifier of the message, echoed in its event.",
-  content: "Markdown with the component markup. Its length counts in bytes of UTF-8.",
+  after: "A message id; the page has the messages after it.",
+  agent_username: "The agent's username, `<owner>:<provider>`.",
+  ahead: "Conversations that changed since the `known` value, with their counters.",
+  always_on: "True: the agent answers every human message. False: it answers mentions only.",
+  api_key: "The provider's API key. It is stored encrypted and never returned.",
+  around: "A message id; the page has this message and those before and after it.",
+  before: "A message id; the page has the messages before it.",
+  changes: "Changes of the group itself.",
+  chat_id: "The id of the conversation.",
+  client_msg_id: "The client's own identifier of the message; null if it has none.",
+  content: "Markdown with the component markup. Its length is counted in bytes of UTF-8.",
   conversation: "The conversation as it is now.",
-  conversation_id: "The conversation.",
-  created_at: "When it came to be.",
-  created_by: "Who started it.",
+  conversation_id: "The id of the conversation.",
+  created_at: "When it was created.",
+  created_by: "Who created it.",
   current: "Whether it is the session of this call.",
-  cursor: "`next_cursor` of the page before; without it, the first page.",
-  deleted_ids: "Messages deleted for everyone or hidden by the caller since.",
+  current_password: "The password that is valid now.",
+  cursor: "The `next_cursor` of the page before. Default: the first page.",
+  deleted_ids: "Messages deleted for everyone, or hidden by the caller, since `since_seq`.",
   delta: "The text to append.",
   display_name: "The name shown to people.",
-  edited_at: "When the content last changed; null if it never did.",
+  edited_at: "When the content was last edited; null if it never was.",
   emoji:
-    "Exactly one emoji, skin tones and flags included. One without its variation selector counts as the one with it.",
-  expires_at: "When the token ends unless it is used.",
-  gone: "Conversations the caller no longer takes part in.",
+    "Exactly one emoji, skin tones and flags included. A form without its variation selector counts as the one with it.",
+  expires_at: "When the token expires if it is not used.",
+  gone: "Conversations in `known` that the caller no longer takes part in.",
   has_more: "Whether another call would return more.",
-  id: "Its own id.",
-  ids: "The messages.",
-  input_tokens: "Tokens the model read.",
-  is_typing: "Whether the indicator is shown.",
-  key_configured: "Whether the caller has stored a key for this agent.",
+  id: "The id of this record.",
+  ids: "The ids of the messages.",
+  input_tokens: "Tokens that the model read.",
+  is_typing: "Whether to show the indicator.",
+  key_configured: "Whether the owner has stored a key for this agent.",
   key_tail:
-    "Eight mask characters and the last four of the stored key; the mask alone for a key of four or fewer.",
-  last_message: "The latest message; null in an empty conversation.",
-  last_read_seq: "The place up to which it is read.",
-  last_used_at: "When its token was last used.",
-  message_id: "The message.",
-  message_ids: "The messages, all of this conversation.",
-  messages: "The messages that changed, as they are now.",
+    "Eight mask characters and the last four characters of the stored key; the mask alone for a key of four characters or fewer.",
+  last_message: "The latest message; null if there is none.",
+  last_read_seq: "The counter value up to which the conversation is read.",
+  last_used_at: "When the session was last used.",
+  message_id: "The id of the message.",
+  message_ids: "The ids of the messages, all of this conversation.",
+  messages: "The messages.",
   model: "The name of the model.",
-  new: "Conversations the caller did not name, with their counters.",
-  next_cursor: "Pass it on as `cursor`; null on the last page.",
-  offset: "Bytes of UTF-8 the message has after appending.",
-  output_tokens: "Tokens the model wrote.",
-  participant_count: "How many take part, also where not all are listed.",
+  new: "The caller's conversations that are not in `known`, with their counters.",
+  next_cursor: "The `cursor` of the next page; null on the last page.",
+  offset: "The length of the message in bytes of UTF-8 after appending.",
+  output_tokens: "Tokens that the model wrote.",
+  participant_count: "The number of participants, including those not listed.",
   password: "The account's password.",
-  provider: "The provider's identifier.",
+  provider: "The identifier of the provider.",
   reactions: "The reactions, counted by emoji.",
   reactor: "Who reacted.",
   reader: "Who read.",
-  remove: "True removes without toggling. Default false.",
-  reply_to_id: "The message this one answers.",
-  retry_after: "Seconds to wait before trying again.",
+  remove: "True removes the reaction and never adds it. Default: false.",
+  reply_to_id: "The message that this one replies to.",
+  retry_after: "Seconds to wait before retrying.",
   sender: "Who wrote it.",
   seq: "A value of the conversation's change counter.",
-  session_id: "The session.",
-  since_seq: "The value of the counter the caller is up to date with.",
-  title: "The name of a group.",
-  triggered_by: "The message that started the turn.",
-  unread: "The unread messages by who wrote them, and those that mention the caller.",
-  unread_count: "How many messages the caller has not read.",
-  usage: "Tokens used; null where unknown or not the caller's to see.",
-  user_agent: "What the client called itself.",
-  username: "The account's username. Case does not matter.",
-  usernames: "The accounts, by username.",
+  session_id: "The id of the session.",
+  since_seq: "The counter value that the caller has seen; 0 for everything.",
+  title: "The title of a group.",
+  triggered_by: "The id of the message that the turn answers.",
+  unread: "The unread messages by kind of sender, and those that mention the caller.",
+  unread_count: "The number of messages the caller has not read.",
+  usage: "Tokens used; null if unknown or not visible to the caller.",
+  user_agent: "The User-Agent header of the client.",
+  username: "The account's username, in any case.",
+  usernames: "The usernames of the accounts.",
 };
