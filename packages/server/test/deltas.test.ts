@@ -35,7 +35,7 @@ test("a stream ends when all of it was told, in order, however long others take"
     const stream = streams.open(turn, new AbortController());
     let said = "";
     for (let count = 0; count < 30; count++) {
-      await stream.wanted();
+      await stream.backpressure();
       const word = `${id}.${count} `;
       said += word;
       stream.write(word);

@@ -21,14 +21,11 @@ import {
   stopsShortAfter,
   thinksThenAnswers,
 } from "@parley/testkit/provider-server.ts";
+import type { ModelEvent, ModelRequest } from "../src/agents/providers/adapter.ts";
 import { type CallOptions, callModel } from "../src/agents/providers/call.ts";
 import { adapters, type ProtocolName } from "../src/agents/providers/index.ts";
-import { pause } from "../src/agents/providers/pause.ts";
-import {
-  type ModelEvent,
-  type ModelRequest,
-  ProviderError,
-} from "../src/agents/providers/provider.ts";
+import { ProviderError } from "../src/agents/providers/provider-errors.ts";
+import { sleep } from "../src/agents/providers/sleep.ts";
 import type {
   FilePart,
   ImagePart,
@@ -59,10 +56,10 @@ async function outcomeOf(protocol: ProtocolName, request: ModelRequest, options:
   let error: unknown;
   try {
     const call = callModel(adapters[protocol], request, {
-      onTry: (attempt) => {
+      onAttempt: (attempt) => {
         tries = attempt;
       },
-      wait: async (ms) => void waits.push(ms),
+      sleep: async (ms) => void waits.push(ms),
       ...options,
     });
     for await (const event of call) events.push(event);
@@ -174,7 +171,7 @@ describe.each(protocols)("the %s protocol", (protocol) => {
         sent.resolve();
       });
       const request = requestTo(provider.url);
-      const call = callModel(adapters[protocol], request, { wanted: () => wanted.promise });
+      const call = callModel(adapters[protocol], request, { backpressure: () => wanted.promise });
       const first = call.next();
       await sent.promise;
       expect(Bun.peek.status(first)).toBe("pending");
@@ -195,7 +192,7 @@ describe.each(protocols)("the %s protocol", (protocol) => {
       let rests: Promise<void> | undefined;
       const call = callModel(adapters[protocol], requestTo("http://127.0.0.1"), {
         fetch: async () => new Response(stream),
-        wanted: () => rests,
+        backpressure: () => rests,
       });
       const first = call.next();
       send("one ");
@@ -256,7 +253,7 @@ describe.each(protocols)("the %s protocol", (protocol) => {
 
     test("is whole once the model has ended, though the stream stays open", async () => {
       const { text, end, error } = await play(protocol, [stallsAfterEnd("Hello")], {
-        timeouts: { tail: 20 },
+        timeouts: { tailMs: 20 },
       });
       expect({ text, end, error }).toEqual({ text: "Hello", end: "stop", error: undefined });
     });
@@ -365,7 +362,7 @@ describe.each(protocols)("the %s protocol", (protocol) => {
         await stall();
       };
       for (const scene of [page, flood, silence]) {
-        const { error } = await play(protocol, [scene], { timeouts: { errorBody: 20 } });
+        const { error } = await play(protocol, [scene], { timeouts: { errorBodyMs: 20 } });
         expect(codeOf(error)).toBe("key_rejected");
       }
     });
@@ -441,7 +438,9 @@ describe.each(protocols)("the %s protocol", (protocol) => {
     });
 
     test("pauses grow from try to try, with jitter", async () => {
-      const { waits } = await play(protocol, [fails(500)], { retry: { tries: 5, pause: 100 } });
+      const { waits } = await play(protocol, [fails(500)], {
+        retry: { maxAttempts: 5, backoffMs: 100 },
+      });
       expect(waits).toHaveLength(4);
       for (const [index, wait] of waits.entries()) {
         expect(wait).toBeGreaterThanOrEqual(50 * 2 ** index);
@@ -456,7 +455,7 @@ describe.each(protocols)("the %s protocol", (protocol) => {
       ["retry-after", "nonsense", 0],
     ])("%s: %s is obeyed", async (name, value, asked) => {
       const scenes = [fails(429, { headers: { [name]: value } }), answers("Hello")];
-      const { text, waits } = await play(protocol, scenes, { retry: { pause: 100 } });
+      const { text, waits } = await play(protocol, scenes, { retry: { backoffMs: 100 } });
       expect(text).toBe("Hello");
       expect(waits).toHaveLength(1);
       expect(waits[0]).toBeGreaterThanOrEqual(asked + 50);
@@ -484,10 +483,10 @@ describe.each(protocols)("the %s protocol", (protocol) => {
 
   describe("time-outs", () => {
     test.each([
-      ["before the head", stallsBeforeHead, { headers: 20 }, ""],
-      ["after the head", stallsAfterHead, { firstToken: 20 }, ""],
-      ["before any text", stallsAfter(), { firstToken: 20 }, ""],
-      ["between two texts", stallsAfter("Hel", "lo"), { silence: 20 }, "Hello"],
+      ["before the head", stallsBeforeHead, { headersMs: 20 }, ""],
+      ["after the head", stallsAfterHead, { firstTokenMs: 20 }, ""],
+      ["before any text", stallsAfter(), { firstTokenMs: 20 }, ""],
+      ["between two texts", stallsAfter("Hel", "lo"), { idleMs: 20 }, "Hello"],
     ])("silence %s ends the call and its connection", async (_, scene, timeouts, text) => {
       await using provider = await startProvider(scene);
       const outcome = await outcomeOf(protocol, requestTo(provider.url), { timeouts });
@@ -535,9 +534,9 @@ describe.each(protocols)("the %s protocol", (protocol) => {
       await using provider = await startProvider(fails(429, { headers: { "retry-after": "20" } }));
       const request = requestTo(provider.url, { signal: stop.signal });
       const { error } = await outcomeOf(protocol, request, {
-        wait: (ms, signal) => {
+        sleep: (ms, signal) => {
           queueMicrotask(() => stop.abort(new Error("stopped")));
-          return pause(ms, signal);
+          return sleep(ms, signal);
         },
       });
       expect(error).toBe(stop.signal.reason);
@@ -623,7 +622,7 @@ describe.each(protocols)("the %s protocol", (protocol) => {
 
 test("a carrier that heeds no signal cannot hold a call up", async () => {
   const deaf = () => new Promise<never>(() => {});
-  const options: CallOptions = { fetch: deaf, timeouts: { headers: 20 } };
+  const options: CallOptions = { fetch: deaf, timeouts: { headersMs: 20 } };
   const { error } = await outcomeOf("openai", requestTo("http://provider.invalid"), options);
   expect(codeOf(error)).toBe("timeout");
 });

@@ -1,12 +1,9 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { actionTokens, type Block, parseMarkup } from "@parley/protocol/markup";
+import type { ModelEvent, ModelRequest } from "../src/agents/providers/adapter.ts";
 import { type CallOptions, callModel } from "../src/agents/providers/call.ts";
 import { adapters, type ProtocolName } from "../src/agents/providers/index.ts";
-import {
-  type ModelEvent,
-  type ModelRequest,
-  ProviderError,
-} from "../src/agents/providers/provider.ts";
+import { ProviderError } from "../src/agents/providers/provider-errors.ts";
 import { isSandboxKey, makeSandboxFetch, sandboxFetch } from "../src/agents/sandbox/index.ts";
 import type { ModelMessage } from "../src/rules/model-content.ts";
 
@@ -38,10 +35,10 @@ async function ask(
   let error: unknown;
   try {
     const call = callModel(adapters[protocol], request, {
-      onTry: (attempt) => {
+      onAttempt: (attempt) => {
         tries = attempt;
       },
-      wait: async () => {},
+      sleep: async () => {},
       ...options,
     });
     for await (const event of call) events.push(event);

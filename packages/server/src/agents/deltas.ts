@@ -2,182 +2,219 @@ import { deltaOf } from "../domain/turns.ts";
 import type { Store } from "../store/store.ts";
 import type { NewChunk, TurnRecord } from "../store/turns.ts";
 
-/** What streams fast is gathered for so long before it is stored and sent. */
-const GATHER_MS = 25;
-/** However many streams there are, they are stored together, once in so long. */
-const BEAT_MS = 5;
-/** Beyond 125 streams each gathers longer, so that all of them together cost no more. */
-const GATHER_MS_PER_STREAM = 1 / 5;
+/** Minimum time between two flushes of a stream. */
+const FLUSH_INTERVAL_MS = 25;
+/** Above 125 streams the interval grows with their number, so that their total cost does not. */
+const FLUSH_INTERVAL_MS_PER_STREAM = 1 / 5;
+/** How often streams are checked for a flush. All streams share one timer. */
+const TICK_MS = 5;
 
-/** One answer on its way into the conversation. */
+/** Writes one answer into the conversation. */
 export interface AnswerStream {
-  /** Settles when more is wanted: what comes fast is best left alone for a moment. */
-  wanted(): Promise<void> | undefined;
-  /** Throws when what was written before could not be stored. */
+  /** Resolves when the stream takes more text. Undefined if it does at once. */
+  backpressure(): Promise<void> | undefined;
+  /** Throws if earlier text could not be stored. */
   write(text: string): void;
-  /** Resolves when everything written has been stored and sent; rejects when it could not be. */
+  /** Resolves when all text is stored and sent. Rejects if some of it could not be stored. */
   end(): Promise<void>;
-  /** Everything written. */
+  /** All text so far. */
   written(): string;
 }
 
 export interface Deltas {
+  /** `call` is aborted if the turn was ended by someone else. */
   open(turn: TurnRecord, call: AbortController): AnswerStream;
+}
+
+/**
+ * Stores the text of running turns and emits it as deltas in the same unit of work, so a crash
+ * loses only text that nobody has seen. The first text of a stream is flushed at once, later text
+ * is batched, and all streams that are due share one unit of work.
+ */
+export function deltas(store: Store, node: string): Deltas {
+  return new DeltaBatcher(store, node);
 }
 
 interface Stream {
   readonly turn: TurnRecord;
   readonly call: AbortController;
-  /** All of it. */
+  /** All text. */
   written: string;
-  waiting: string;
-  /** Bytes of what has been taken to be stored. */
+  /** Text that is not flushed yet. */
+  buffered: string;
+  /** Flushed bytes. */
   offset: number;
-  /** When it last was; before that nothing holds it back. */
-  takenAt: number;
-  /** Whether what was last taken is on its way. */
-  storing: boolean;
-  /** Settles when it has been stored. */
+  flushedAt: number;
+  isStoring: boolean;
+  /** Settles when the last flush is stored. */
   stored: Promise<void>;
-  /** Why something of it could not be stored; then nothing that came after it is. */
+  /** Why a flush failed. Nothing is stored after that. */
   failure: { readonly error: unknown } | null;
 }
 
-type Taken = { stream: Stream; delta: string; first: boolean };
+interface Flush {
+  readonly stream: Stream;
+  readonly delta: string;
+  readonly isFirst: boolean;
+}
 
-/**
- * Stores what models say as it comes, and has it sent once it is stored: so a crash loses only
- * what nobody has seen. A first word leaves at once, later ones gather for a moment, and all the
- * streams of a moment share one unit of work.
- */
-export function deltas(store: Store, node: string): Deltas {
-  const due = new Set<Stream>();
-  const resting = new Map<Stream, () => void>();
-  let beat: NodeJS.Timeout | undefined;
-  let open = 0;
+class DeltaBatcher implements Deltas {
+  readonly #store: Store;
+  readonly #node: string;
+  /** Streams with buffered text. */
+  readonly #buffered = new Set<Stream>();
+  /** Streams under backpressure, with the function that releases them. */
+  readonly #held = new Map<Stream, () => void>();
+  #openStreams = 0;
+  #timer: NodeJS.Timeout | undefined;
 
-  const gatherMs = () => Math.max(GATHER_MS, open * GATHER_MS_PER_STREAM);
-  const isRested = (stream: Stream, now: number) => stream.takenAt + gatherMs() <= now;
-
-  const keepTime = () => {
-    beat ??= setTimeout(step, BEAT_MS);
-  };
-
-  function step(): void {
-    const now = performance.now();
-    // Streams that fell into step are pulled apart again: all of them at once would be a hold-up.
-    let most = Math.ceil((2 * open * BEAT_MS) / gatherMs());
-    for (const [stream, resume] of resting) {
-      if (!isRested(stream, now)) continue;
-      resting.delete(stream);
-      resume();
-      if (--most === 0) break;
-    }
-    // Whatever those have at hand is read and written by then.
-    setImmediate(flush);
-    beat = undefined;
-    if (resting.size + due.size > 0) keepTime();
+  constructor(store: Store, node: string) {
+    this.#store = store;
+    this.#node = node;
   }
 
-  function flush(): void {
+  open(turn: TurnRecord, call: AbortController): AnswerStream {
+    this.#openStreams++;
+    const stream = newStream(turn, call);
+    return {
+      write: (text) => this.#write(stream, text),
+      backpressure: () => this.#hold(stream),
+      end: () => this.#end(stream),
+      written: () => stream.written,
+    };
+  }
+
+  #write(stream: Stream, text: string): void {
+    if (stream.failure) throw stream.failure.error;
+    if (text === "") return;
+    stream.written += text;
+    stream.buffered += text;
+    this.#buffered.add(stream);
+    // The first text, and text after a silence, does not wait for the timer.
+    if (!this.#timer || isFirst(stream)) this.#flush();
+    if (this.#buffered.has(stream)) this.#startTimer();
+  }
+
+  #hold(stream: Stream): Promise<void> | undefined {
+    if (this.#isDue(stream, performance.now())) return undefined;
+    this.#startTimer();
+    return new Promise((resolve) => void this.#held.set(stream, resolve));
+  }
+
+  async #end(stream: Stream): Promise<void> {
+    stream.flushedAt = Number.NEGATIVE_INFINITY;
+    this.#openStreams--;
+    // Another stream's flush may take the rest of this one along while it waits.
+    do {
+      if (!stream.isStoring) this.#flush();
+      await stream.stored;
+    } while (stream.isStoring || this.#buffered.has(stream));
+  }
+
+  #intervalMs(): number {
+    return Math.max(FLUSH_INTERVAL_MS, this.#openStreams * FLUSH_INTERVAL_MS_PER_STREAM);
+  }
+
+  #isDue(stream: Stream, now: number): boolean {
+    return stream.flushedAt + this.#intervalMs() <= now;
+  }
+
+  #startTimer(): void {
+    this.#timer ??= setTimeout(() => this.#tick(), TICK_MS);
+  }
+
+  #tick(): void {
+    this.#release();
+    // Released streams read and write what has arrived before this runs.
+    setImmediate(() => this.#flush());
+    this.#timer = undefined;
+    if (this.#held.size + this.#buffered.size > 0) this.#startTimer();
+  }
+
+  /** Releases held streams that are due, at most twice the average per tick: this spreads bursts. */
+  #release(): void {
     const now = performance.now();
-    const ready = [...due].filter(
-      (stream) => !stream.storing && !resting.has(stream) && isRested(stream, now),
+    let left = Math.ceil((2 * this.#openStreams * TICK_MS) / this.#intervalMs());
+    for (const [stream, release] of this.#held) {
+      if (!this.#isDue(stream, now)) continue;
+      this.#held.delete(stream);
+      release();
+      if (--left === 0) break;
+    }
+  }
+
+  #flush(): void {
+    const now = performance.now();
+    const streams = [...this.#buffered].filter(
+      (stream) => !stream.isStoring && !this.#held.has(stream) && this.#isDue(stream, now),
     );
-    if (ready.length === 0) return;
-    const stored = keep(store, node, ready.map(take))
-      .catch((error) => {
-        // Before anything that came after it could be taken.
-        for (const stream of ready) {
-          due.delete(stream);
-          stream.failure = { error };
-        }
-        throw error;
-      })
-      .finally(() => {
-        for (const stream of ready) stream.storing = false;
-      });
-    for (const stream of ready) {
-      due.delete(stream);
-      stream.storing = true;
+    if (streams.length === 0) return;
+    const stored = this.#storeFlushes(streams);
+    for (const stream of streams) {
+      this.#buffered.delete(stream);
+      stream.isStoring = true;
       stream.stored = stored;
     }
-    stored.catch(() => {});
+    // `write` and `end` report the failure.
+    stored.catch(() => undefined);
   }
 
-  return {
-    open(turn, call) {
-      open++;
-      const stream: Stream = {
-        turn,
-        call,
-        written: "",
-        waiting: "",
-        offset: 0,
-        takenAt: Number.NEGATIVE_INFINITY,
-        storing: false,
-        stored: Promise.resolve(),
-        failure: null,
-      };
-      return {
-        write(text) {
-          if (stream.failure) throw stream.failure.error;
-          if (text === "") return;
-          stream.written += text;
-          stream.waiting += text;
-          due.add(stream);
-          // A first word, or one after a silence, leaves at once.
-          if (!beat || isFirst(stream)) flush();
-          if (due.has(stream)) keepTime();
-        },
-        wanted() {
-          if (isRested(stream, performance.now())) return undefined;
-          keepTime();
-          return new Promise((resolve) => void resting.set(stream, resolve));
-        },
-        async end() {
-          stream.takenAt = Number.NEGATIVE_INFINITY;
-          open--;
-          // While it waits, what is left may be taken along with what others have.
-          do {
-            if (!stream.storing) flush();
-            await stream.stored;
-          } while (stream.storing || due.has(stream));
-        },
-        written: () => stream.written,
-      };
-    },
-  };
+  async #storeFlushes(streams: readonly Stream[]): Promise<void> {
+    const flushes = streams.map(takeBuffered);
+    try {
+      await storeDeltas(this.#store, this.#node, flushes);
+    } catch (error) {
+      // Text that arrived meanwhile is dropped too: it must not follow a gap.
+      for (const stream of streams) {
+        this.#buffered.delete(stream);
+        stream.failure = { error };
+      }
+      throw error;
+    } finally {
+      for (const stream of streams) stream.isStoring = false;
+    }
+  }
 }
+
+const newStream = (turn: TurnRecord, call: AbortController): Stream => ({
+  turn,
+  call,
+  written: "",
+  buffered: "",
+  offset: 0,
+  flushedAt: Number.NEGATIVE_INFINITY,
+  isStoring: false,
+  stored: Promise.resolve(),
+  failure: null,
+});
 
 const isFirst = (stream: Stream) => stream.offset === 0;
 
-function take(stream: Stream): Taken {
-  const delta = stream.waiting;
-  const first = isFirst(stream);
-  stream.waiting = "";
-  stream.offset += Buffer.byteLength(delta);
-  stream.takenAt = performance.now();
-  return { stream, delta, first };
+function takeBuffered(stream: Stream): Flush {
+  const flush = { stream, delta: stream.buffered, isFirst: isFirst(stream) };
+  stream.buffered = "";
+  stream.offset += Buffer.byteLength(flush.delta);
+  stream.flushedAt = performance.now();
+  return flush;
 }
 
-async function keep(store: Store, node: string, taken: readonly Taken[]): Promise<void> {
+async function storeDeltas(store: Store, node: string, flushes: readonly Flush[]): Promise<void> {
   const at = Date.now();
-  const chunks = taken.map(({ stream, delta, first }) => ({
+  const chunks = flushes.map(({ stream, delta, isFirst }) => ({
     turn_id: stream.turn.id,
     text: delta,
     offset: stream.offset,
-    first,
+    first: isFirst,
     at,
   }));
   const ended = await store.note(async (tx) => {
-    const gone = new Set(await tx.appendChunks(node, chunks));
-    for (const [place, { stream }] of taken.entries()) {
-      const { text, offset } = chunks[place] as NewChunk;
-      if (!gone.has(stream.turn.id)) tx.emit(deltaOf(stream.turn, text, offset));
+    const endedIds = new Set(await tx.appendChunks(node, chunks));
+    for (const [index, { stream }] of flushes.entries()) {
+      const { text, offset } = chunks[index] as NewChunk;
+      if (!endedIds.has(stream.turn.id)) tx.emit(deltaOf(stream.turn, text, offset));
     }
-    return taken.filter(({ stream }) => gone.has(stream.turn.id));
+    return flushes.filter(({ stream }) => endedIds.has(stream.turn.id));
   });
-  // Somebody has ended these turns: their providers need not go on.
+  // These turns were ended by someone else, so their provider calls are pointless.
   for (const { stream } of ended) stream.call.abort();
 }

@@ -5,27 +5,30 @@ import type { TurnRecord } from "../store/turns.ts";
 import { runTurn, type TurnServices } from "./turn.ts";
 
 /**
- * How long a turn belongs to its node without a renewal. Long enough that a node which is held up
- * for two seconds loses no turn, short enough that a turn of a node that died goes on within five.
+ * A node that stalls for two seconds keeps its turns, and the turns of a node that died are taken
+ * over within five.
  */
 const LEASE_MS = 3000;
-const RENEW_MS = 1000;
-const CLAIMED_AT_ONCE = 100;
-/** Until turns whose conversations are busy are looked at again. */
-const PAUSE_MS = 10;
+const LEASE_RENEWAL_MS = 1000;
+const MAX_CLAIMED_TURNS = 100;
+/** Before the next claim, when all turns that could be claimed are in busy conversations. */
+const BUSY_RETRY_MS = 10;
 
 export interface Dispatcher {
-  /** Hears of turns that were queued or ended. */
+  /** Claims turns when some were queued, and aborts the calls of turns that have ended. */
   receive(packet: TurnPacket): void;
-  /** Takes up what an earlier process left behind, and begins to work. */
+  /** Takes over the turns of an earlier process and starts to claim turns. */
   start(): Promise<void>;
-  /** Lets go of every call under way; what they were at is taken up by whoever comes next. */
+  /** Aborts every call and releases the leases. Another process takes the turns over. */
   stop(): Promise<void>;
-  /** How many turns run here. */
+  /** The number of turns that run on this node. */
   running(): number;
 }
 
-/** Takes waiting turns, one at a time for each agent and conversation, and runs them side by side. */
+/**
+ * Claims waiting turns and runs them concurrently. The store allows one running turn for each agent
+ * and conversation.
+ */
 export function dispatcher(services: TurnServices): Dispatcher {
   const { node, store, config, log } = services;
   const calls = new Map<number, AbortController>();
@@ -48,14 +51,14 @@ export function dispatcher(services: TurnServices): Dispatcher {
       do {
         again = false;
         const { turns, more } = await store.write(async (tx) => {
-          const claimed = await tx.claimTurns(node, LEASE_MS, CLAIMED_AT_ONCE);
+          const claimed = await tx.claimTurns(node, LEASE_MS, MAX_CLAIMED_TURNS);
           for (const turn of claimed.turns) await begin(tx, turn);
           return claimed;
         });
         for (const { id } of turns) void run(id);
         if (!more) continue;
         again = true;
-        if (turns.length === 0) await Bun.sleep(PAUSE_MS);
+        if (turns.length === 0) await Bun.sleep(BUSY_RETRY_MS);
       } while (again && !stopping);
     } finally {
       claiming = false;
@@ -73,19 +76,19 @@ export function dispatcher(services: TurnServices): Dispatcher {
 
   async function run(id: number): Promise<void> {
     const call = new AbortController();
-    // One that this node had lost, and has taken over again.
+    // The call of a turn that this node lost and has taken over again.
     calls.get(id)?.abort();
     calls.set(id, call);
     try {
       await runTurn(services, id, call);
     } catch (error) {
-      log.error({ err: error, turn: id }, "a turn failed");
+      log.error({ err: error, turn: id }, "turn failed");
       const message = "Something went wrong here. Try again.";
       await store
         .write((tx) =>
           endTurn(tx, id, { status: "failed", error: { code: "internal", message } }, node),
         )
-        .catch((failure) => log.error({ err: failure, turn: id }, "a turn could not be ended"));
+        .catch((failure) => log.error({ err: failure, turn: id }, "turn end failed"));
     } finally {
       if (calls.get(id) === call) calls.delete(id);
     }
@@ -96,7 +99,7 @@ export function dispatcher(services: TurnServices): Dispatcher {
     claim().catch((error) => log.error({ err: error }, "turn claim failed"));
   }
 
-  /** What a process that died left running: begun anew if nobody has seen any of it, else ended. */
+  /** Takes over turns with expired leases: runs them again if nothing was streamed, else ends them. */
   async function recover(): Promise<void> {
     const adopted = await store.write(async (tx) => {
       const again: number[] = [];
@@ -115,19 +118,19 @@ export function dispatcher(services: TurnServices): Dispatcher {
     for (const id of adopted) void run(id);
   }
 
-  /** Renews the leases of this node, and takes over turns whose leases nobody renews. */
+  /** Renews the leases of this node, then takes over turns with expired leases. */
   async function renew(): Promise<void> {
     if (calls.size === 0) await store.ready();
     else await store.write((tx) => tx.renewLeases(node, [...calls.keys()], LEASE_MS));
     const now = performance.now();
-    const isLate = now - renewedAt > 2 * RENEW_MS;
+    const isLate = now - renewedAt > 2 * LEASE_RENEWAL_MS;
     renewedAt = now;
-    // The store was away, perhaps for all nodes: they get the time to renew their leases first.
+    // The store was unavailable, perhaps to all nodes: the others renew their leases first.
     isGracePeriod = isLate && !isGracePeriod;
     if (!isGracePeriod) takeOver();
   }
 
-  /** Not awaited by renewals: these must not be late because others hold what it needs. */
+  /** Runs in the background: a takeover that waits for locks must not delay the next renewal. */
   function takeOver(): void {
     if (recovering) return;
     recovering = true;
@@ -143,7 +146,7 @@ export function dispatcher(services: TurnServices): Dispatcher {
     timer = setTimeout(async () => {
       await renew().catch((error) => log.error({ err: error }, "turn lease renewal failed"));
       if (!stopping) scheduleRenewal();
-    }, RENEW_MS);
+    }, LEASE_RENEWAL_MS);
   }
 
   return {
@@ -161,8 +164,10 @@ export function dispatcher(services: TurnServices): Dispatcher {
       clearTimeout(timer);
       const ids = [...calls.keys()];
       for (const call of calls.values()) call.abort();
-      // Another node need not wait until they have run out.
-      await store.write((tx) => tx.renewLeases(node, ids, 0)).catch(() => {});
+      // Another node can take the turns over before their leases would expire.
+      await store
+        .write((tx) => tx.renewLeases(node, ids, 0))
+        .catch((error) => log.warn({ err: error }, "turn lease release failed"));
     },
     running: () => calls.size,
   };

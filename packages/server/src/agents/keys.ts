@@ -13,8 +13,8 @@ export interface KeyServices {
   log: Logger;
 }
 
-/** The stored key of an agent, in the clear. Throws a `TurnFailed` when there is none that opens. */
-export function storedKey({ vault, log }: KeyServices, agent: AgentRecord): string {
+/** Decrypts an agent's stored key. Throws a `TurnFailed` if there is none or it does not open. */
+export function openStoredKey({ vault, log }: KeyServices, agent: AgentRecord): string {
   const { account, owner, sealed_key } = agent;
   if (sealed_key === null) throw keyMissing(agent);
   try {
@@ -28,8 +28,8 @@ export function storedKey({ vault, log }: KeyServices, agent: AgentRecord): stri
 export const keyMissing = ({ owner }: AgentRecord) =>
   new TurnFailed("key_missing", `${owner.display_name} has not set an API key for this agent yet.`);
 
-/** How to reach the model that a key is for. Throws a `TurnFailed` for a sandbox key that is refused. */
-export function carrierOf(key: string, { sandbox }: Config): Pick<CallOptions, "fetch"> {
+/** Selects the sandbox for sandbox keys. Throws a `TurnFailed` if the sandbox is off. */
+export function fetchForKey(key: string, { sandbox }: Config): Pick<CallOptions, "fetch"> {
   if (!isSandboxKey(key)) return {};
   if (!sandbox) {
     throw new TurnFailed("key_rejected", "The sandbox is off here. Store a key of the provider's.");

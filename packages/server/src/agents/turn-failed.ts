@@ -1,6 +1,6 @@
-import type { TurnErrorCode } from "./providers/provider.ts";
+import type { TurnErrorCode } from "./providers/provider-errors.ts";
 
-/** A turn that ends before the provider is called, with a sentence a person can act on. */
+/** A turn that fails before the provider is called. The message says what a person can do. */
 export class TurnFailed extends Error {
   readonly code: TurnErrorCode;
   constructor(code: TurnErrorCode, message: string) {

@@ -1,17 +1,14 @@
 import type { Turn } from "@parley/protocol";
-import type { Provider } from "../config.ts";
 import { type Ending, endTurn } from "../domain/turns.ts";
-import { grant } from "../rules/budget.ts";
-import { type ModelContext, modelContext } from "../rules/context.ts";
-import type { AgentRecord } from "../store/agents.ts";
-import type { ConversationRecord } from "../store/conversations.ts";
-import { type ReadTx, type Store, Unavailable } from "../store/store.ts";
+import { type Store, Unavailable } from "../store/store.ts";
 import type { TurnRecord } from "../store/turns.ts";
-import type { Deltas } from "./deltas.ts";
-import { carrierOf, type KeyServices, keyMissing, storedKey } from "./keys.ts";
+import type { AnswerStream, Deltas } from "./deltas.ts";
+import { fetchForKey, type KeyServices, openStoredKey } from "./keys.ts";
+import { type PreparedTurn, prepareTurn } from "./prepare-turn.ts";
+import type { ModelEvent } from "./providers/adapter.ts";
 import { callModel } from "./providers/call.ts";
 import { adapters } from "./providers/index.ts";
-import { ProviderError } from "./providers/provider.ts";
+import { ProviderError } from "./providers/provider-errors.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
 export interface TurnServices extends KeyServices {
@@ -21,14 +18,10 @@ export interface TurnServices extends KeyServices {
   deltas: Deltas;
 }
 
-/** How many of the latest messages are looked at; the token budget keeps fewer. */
-const LOOKED_AT = 400;
-/** How far beyond a message the answers to earlier ones are looked for. */
-const LATER_ANSWERS = 1000;
-/** Between tries to end a turn while the store is away. */
-const PAUSE_MS = 500;
+/** Between attempts to end a turn while the store is unavailable. */
+const END_RETRY_MS = 500;
 
-/** Runs a turn that has its message: asks the model, streams what it says, and ends the turn. */
+/** Runs a claimed turn that has its message: calls the model, streams the answer, ends the turn. */
 export async function runTurn(
   services: TurnServices,
   id: number,
@@ -37,141 +30,58 @@ export async function runTurn(
   const progress: Progress = { content: "", usage: {} };
   let ending: Ending;
   try {
-    const prepared = await prepare(services, id);
+    const prepared = await prepareTurn(services, id);
     if (!prepared || call.signal.aborted) return;
-    await answer(services, prepared, call, progress);
-    // Not all of it could be stored, though all of it was said.
+    await streamAnswer(services, prepared, call, progress);
+    // The turn was ended elsewhere while the rest of the answer was stored.
     if (call.signal.aborted) return;
-    ending = { status: "complete", ...soFar(progress) };
+    ending = { status: "complete", ...resultOf(progress) };
   } catch (error) {
-    // Somebody ended it, or the process stops: either way it is no longer ours to end.
+    // The turn was ended elsewhere, or the process stops: this node must not end it.
     if (call.signal.aborted) return;
-    // Once its lease has run out it is taken up again, as if this node had died.
+    // Nothing was streamed, so the turn is run again after its lease expires.
     if (error instanceof Unavailable && progress.content === "") return;
-    ending = { status: "failed", error: described(error, services, id), ...soFar(progress) };
+    ending = { status: "failed", error: turnError(error, services, id), ...resultOf(progress) };
   }
-  await end(services, id, ending);
+  await storeEnding(services, id, ending);
 }
 
-/** However long the store is away: nobody else knows that the answer is whole. */
-async function end({ store, node }: TurnServices, id: number, ending: Ending): Promise<void> {
+/** Retries for as long as the store is unavailable: only this node has the whole answer. */
+async function storeEnding({ store, node }: TurnServices, id: number, ending: Ending) {
   for (;;) {
     try {
       return await store.write((tx) => endTurn(tx, id, ending, node));
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
-      await Bun.sleep(PAUSE_MS);
+      await Bun.sleep(END_RETRY_MS);
     }
   }
 }
 
-/** How far an answer has come, whatever the store still has of it. */
+/** What the model has sent so far. The store may have less of it. */
 interface Progress {
   content: string;
   usage: { input_tokens?: number; output_tokens?: number };
 }
 
-/** What the provider counted, if it said all of it; otherwise it is estimated. */
-function soFar({ content, usage }: Progress): Pick<Ending, "content" | "usage"> {
+/** Usage is null unless the provider reported both counts. It is estimated then. */
+function resultOf({ content, usage }: Progress): Pick<Ending, "content" | "usage"> {
   const { input_tokens, output_tokens } = usage;
-  const counted = input_tokens !== undefined && output_tokens !== undefined;
-  return { content, usage: counted ? { input_tokens, output_tokens } : null };
+  const isComplete = input_tokens !== undefined && output_tokens !== undefined;
+  return { content, usage: isComplete ? { input_tokens, output_tokens } : null };
 }
 
-interface Prepared {
-  turn: TurnRecord;
-  agent: AgentRecord;
-  provider: Provider;
-  context: ModelContext;
-  max_output_tokens: number;
-}
-
-/** Everything that is settled before the provider hears of it. Null when the turn has ended meanwhile. */
-async function prepare(
-  { node, store, config }: TurnServices,
-  id: number,
-): Promise<Prepared | null> {
-  return store.write(async (tx) => {
-    const turn = await tx.turn(id);
-    if (turn?.status !== "running" || turn.node !== node) return null;
-    if (turn.refusal !== null) throw new TurnFailed("budget_exceeded", turn.refusal);
-    const agent = await tx.agent(turn.agent.id);
-    const provider = config.providers.get(turn.agent.provider ?? "");
-    const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
-    if (!agent || !provider || !conversation) {
-      throw new TurnFailed(
-        "provider_unavailable",
-        "This agent's provider is no longer offered here.",
-      );
-    }
-    if (agent.sealed_key === null) throw keyMissing(agent);
-    const upTo = await endOfContext(tx, turn, conversation);
-    const context = modelContext({
-      agent: agent.account,
-      owner: agent.owner,
-      instructions: agent.instructions,
-      conversation,
-      participants: (await tx.members(conversation.id)).map(({ account }) => account),
-      messages: await tx.contextMessages({
-        conversationId: conversation.id,
-        viewerId: agent.owner.id,
-        upTo,
-        answers: {
-          agentId: turn.agent.id,
-          upTo: upTo + LATER_ANSWERS,
-          toBefore: turn.trigger_seq,
-        },
-        limit: LOOKED_AT,
-      }),
-      context_tokens: provider.context_tokens,
-      max_output_tokens: provider.max_output_tokens,
-    });
-    if (turn.trigger_deleted && !context.isAsked) {
-      throw new TurnFailed("interrupted", "The message was deleted before it was answered.");
-    }
-    // A turn counts for the day on which it began, here as where it is settled.
-    const begun = turn.started_at ?? Date.now();
-    const spent = await tx.spending(agent.account.id, conversation.id, begun);
-    const granted = grant(agent.limits, spent, context.input_tokens, provider.max_output_tokens);
-    if ("refusal" in granted) throw new TurnFailed("budget_exceeded", granted.refusal);
-    const max_output_tokens = granted.output_tokens;
-    await tx.reserveTurn(turn, {
-      input_tokens: context.input_tokens,
-      output_tokens: max_output_tokens,
-      context_ids: context.ids,
-    });
-    return { turn, agent, provider, context, max_output_tokens };
-  });
-}
-
-/** A turn is asked with everything up to the next message that has a turn of its own. */
-async function endOfContext(
-  tx: ReadTx,
-  turn: TurnRecord,
-  conversation: ConversationRecord,
-): Promise<number> {
-  if (!turn.open_ended) return turn.trigger_seq;
-  const later = (await tx.openTurns(conversation.id)).filter(
-    ({ agent, status, open_ended, trigger_seq }) =>
-      agent.id === turn.agent.id &&
-      status === "waiting" &&
-      open_ended &&
-      trigger_seq > turn.trigger_seq,
-  );
-  return Math.min(conversation.seq, ...later.map(({ trigger_seq }) => trigger_seq - 1));
-}
-
-async function answer(
+async function streamAnswer(
   services: TurnServices,
-  { turn, agent, provider, context, max_output_tokens }: Prepared,
+  { turn, agent, provider, context, max_output_tokens }: PreparedTurn,
   call: AbortController,
   progress: Progress,
 ): Promise<void> {
-  const { config, store, deltas, log } = services;
-  const api_key = storedKey(services, agent);
-  const carrier = carrierOf(api_key, config);
+  const { config, deltas } = services;
+  const api_key = openStoredKey(services, agent);
+  const sandbox = fetchForKey(api_key, config);
   const stream = deltas.open(turn, call);
-  let noted = Promise.resolve();
+  const attempts = attemptCounter(services, turn);
   const request = {
     system: context.system,
     messages: context.messages,
@@ -182,43 +92,57 @@ async function answer(
     signal: call.signal,
   };
   const events = callModel(adapters[provider.protocol], request, {
-    ...carrier,
-    wanted: stream.wanted,
-    onTry: (attempt) => {
-      noted = noted
-        .then(() => store.note((tx) => tx.noteTries(turn.id, attempt)))
-        .catch((error) => log.error({ err: error, turn: turn.id }, "a try was not noted"));
-    },
+    ...sandbox,
+    backpressure: stream.backpressure,
+    onAttempt: attempts.store,
   });
   try {
-    for await (const event of events) {
-      if (event.type === "text") stream.write(event.text);
-      if (event.type !== "usage") continue;
-      const { type: _, ...counted } = event;
-      Object.assign(progress.usage, counted);
-    }
+    await writeEvents(events, stream, progress);
   } catch (error) {
     await stream.end();
     throw error;
   } finally {
     progress.content = stream.written();
-    // The receipt is whole when the turn has ended.
-    await noted;
+    // The receipt must be complete when the turn ends.
+    await attempts.stored();
   }
   await stream.end();
 }
 
-function described(error: unknown, { log }: TurnServices, id: number): NonNullable<Turn["error"]> {
+async function writeEvents(
+  events: AsyncIterable<ModelEvent>,
+  stream: AnswerStream,
+  progress: Progress,
+): Promise<void> {
+  for await (const event of events) {
+    if (event.type === "text") stream.write(event.text);
+    if (event.type !== "usage") continue;
+    const { type: _, ...counts } = event;
+    Object.assign(progress.usage, counts);
+  }
+}
+
+/** Stores the number of attempts in the background, in order. */
+function attemptCounter({ store, log }: TurnServices, { id }: TurnRecord) {
+  let pending = Promise.resolve();
+  return {
+    store(attempt: number): void {
+      pending = pending
+        .then(() => store.note((tx) => tx.noteTries(id, attempt)))
+        .catch((error) => log.error({ err: error, turn: id }, "turn attempt count not stored"));
+    },
+    stored: () => pending,
+  };
+}
+
+function turnError(error: unknown, { log }: TurnServices, id: number): NonNullable<Turn["error"]> {
   if (error instanceof TurnFailed || error instanceof ProviderError) {
     return { code: error.code, message: error.message };
   }
   if (error instanceof Unavailable) {
     return { code: "interrupted", message: "The answer was interrupted. Try again." };
   }
-  // Never the error itself: it may hold what a provider or an owner would not want told.
-  log.error(
-    { turn: id, name: error instanceof Error ? error.name : typeof error },
-    "a turn failed",
-  );
+  // Only the name is logged: the error may contain a key or what a provider wrote.
+  log.error({ turn: id, name: error instanceof Error ? error.name : typeof error }, "turn failed");
   return { code: "internal", message: "Something went wrong here. Try again." };
 }

@@ -1,95 +1,96 @@
-import { failures } from "./failures.ts";
-import type { ModelEvent, UsageEvent, WireEvent } from "./provider.ts";
+import type { AdapterEvent, ModelEvent, UsageEvent } from "./adapter.ts";
+import { providerErrors } from "./provider-errors.ts";
 
-/** More than any token is long on average; beyond it the provider ignores the limit it was given. */
-const charactersPerToken = 16;
+/** Longer than any token is on average. Text beyond it means the provider ignores the limit. */
+const MAX_CHARACTERS_PER_TOKEN = 16;
 
 /**
- * Turns what adapters read into what a call yields. Usage is held back until text or the end, so
- * that a try which came to neither has yielded nothing and can be repeated.
+ * Turns adapter events into the events that a call yields. Usage is held back until there is text
+ * or an end, so an attempt that fails before both has yielded nothing and can be retried.
  */
 export class Answer {
-  readonly #text = new WholeCharacters();
-  #said: ModelEvent[] = [];
-  #room: number;
+  readonly #text = new CharacterJoiner();
+  #events: ModelEvent[] = [];
+  #charactersLeft: number;
   #usage: UsageEvent | undefined;
   #end: "stop" | "length" | "refused" | undefined;
 
   constructor(maxOutputTokens: number) {
-    this.#room = maxOutputTokens * charactersPerToken;
+    this.#charactersLeft = maxOutputTokens * MAX_CHARACTERS_PER_TOKEN;
   }
 
-  /** Whether the model said that it stopped. */
+  /** Whether the provider has reported the end. */
   get hasEnded(): boolean {
     return this.#end !== undefined;
   }
 
-  /** Whether it goes on although it was told to stop by now. */
+  /** Whether the text exceeds the token limit by far. */
   get isTooLong(): boolean {
-    return this.#room <= 0;
+    return this.#charactersLeft <= 0;
   }
 
-  take(event: WireEvent): void {
+  add(event: AdapterEvent): void {
     if (event.type === "usage") this.#usage = { ...this.#usage, ...event };
-    // The first one says why, the end of the stream only that.
+    // Only the first end has the reason: the last event of a stream is a bare "stop".
     if (event.type === "end") this.#end ??= event.reason;
-    if (event.type === "text") this.#say(this.#text.add(event.text));
+    if (event.type === "text") this.#addText(this.#text.add(event.text));
   }
 
-  /** What is to be yielded of what was taken since the last time; pieces of text are one by then. */
-  said(): readonly ModelEvent[] {
-    const said = this.#said;
-    this.#said = [];
-    return said;
+  /** Returns the events since the last call, with consecutive texts joined. */
+  takeEvents(): readonly ModelEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
   }
 
-  /** Throws when the answer is not whole. */
+  /** Yields the remaining events. Throws if the answer is incomplete or refused. */
   *finish(): Iterable<ModelEvent> {
     const reason = this.isTooLong ? "length" : this.#end;
-    if (reason === undefined) throw failures.brokenOff();
-    this.#say(this.#text.rest());
-    this.#tellUsage();
-    yield* this.said();
-    if (reason === "refused") throw failures.answerRefused();
+    if (reason === undefined) throw providerErrors.incompleteAnswer();
+    this.#addText(this.#text.flush());
+    this.#addUsage();
+    yield* this.takeEvents();
+    if (reason === "refused") throw providerErrors.answerRefused();
     yield { type: "end", reason };
   }
 
-  #say(text: string): void {
+  #addText(text: string): void {
     if (text === "") return;
-    this.#tellUsage();
-    this.#room -= text.length;
-    const last = this.#said.at(-1);
+    this.#addUsage();
+    this.#charactersLeft -= text.length;
+    const last = this.#events.at(-1);
     if (last?.type === "text") last.text += text;
-    else this.#said.push({ type: "text", text });
+    else this.#events.push({ type: "text", text });
   }
 
-  #tellUsage(): void {
-    if (this.#usage) this.#said.push(this.#usage);
+  #addUsage(): void {
+    if (this.#usage) this.#events.push(this.#usage);
     this.#usage = undefined;
   }
 }
 
 /**
- * Text that arrives in pieces, without ever splitting a character: JSON may carry the halves of a
- * surrogate pair in two events. What no store can hold (half characters, NUL) becomes U+FFFD.
+ * Joins text that arrives in pieces without splitting a character: JSON may carry the two halves
+ * of a surrogate pair in two events. Replaces what no store can keep (lone surrogates, NUL).
  */
-class WholeCharacters {
-  #half = "";
+class CharacterJoiner {
+  #highSurrogate = "";
 
   add(piece: string): string {
-    const text = this.#half + piece;
-    this.#half = endsInHalf(text) ? text.slice(-1) : "";
-    return storable(this.#half === "" ? text : text.slice(0, -1));
+    const text = this.#highSurrogate + piece;
+    this.#highSurrogate = endsInHighSurrogate(text) ? text.slice(-1) : "";
+    return storable(this.#highSurrogate === "" ? text : text.slice(0, -1));
   }
 
-  /** What is left when nothing follows. */
-  rest(): string {
-    const rest = storable(this.#half);
-    this.#half = "";
+  /** Returns what is held back, when no more text follows. */
+  flush(): string {
+    const rest = storable(this.#highSurrogate);
+    this.#highSurrogate = "";
     return rest;
   }
 }
 
-const endsInHalf = (text: string) => (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800;
+const endsInHighSurrogate = (text: string) =>
+  (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800;
 
 const storable = (text: string) => text.toWellFormed().replaceAll("\0", "\ufffd");

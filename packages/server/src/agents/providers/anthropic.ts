@@ -1,27 +1,21 @@
+import type { Adapter, AdapterEvent, HttpRequest, ModelRequest } from "./adapter.ts";
+import { textEvents, tokenCount, usageEvents } from "./adapter-events.ts";
 import { encodeMessage } from "./anthropic-content.ts";
-import { streamError } from "./classify.ts";
-import type { Adapter, ModelRequest, WireEvent, WireRequest } from "./provider.ts";
-import {
-  dig,
-  endpoint,
-  headerKey,
-  parseJson,
-  textEvents,
-  tokenCount,
-  usageEvents,
-} from "./wire.ts";
+import { errorFromStream } from "./classify-error.ts";
+import { endpointUrl, keyHeader } from "./http-request.ts";
+import { parseJson, valueAt } from "./json.ts";
 
 /** Anthropic's Messages API. */
 export const anthropic: Adapter = { request, parse };
 
-function request(request: ModelRequest): WireRequest {
+function request(request: ModelRequest): HttpRequest {
   return {
-    url: endpoint(request.base_url, messagesPath).href,
+    url: endpointUrl(request.base_url, messagesPath).href,
     headers: {
       "content-type": "application/json",
       accept: "text/event-stream",
       "anthropic-version": "2023-06-01",
-      "x-api-key": headerKey(request.api_key),
+      "x-api-key": keyHeader(request.api_key),
     },
     body: JSON.stringify({
       model: request.model,
@@ -33,50 +27,53 @@ function request(request: ModelRequest): WireRequest {
   };
 }
 
-/** The base is written with and without its version. */
+/** Base URLs are configured with and without the version. */
 const messagesPath = (base: string) =>
   base.endsWith("/v1") ? `${base}/messages` : `${base}/v1/messages`;
 
-function parse(data: string): WireEvent[] {
+function parse(data: string): AdapterEvent[] {
   const event = parseJson(data);
-  switch (dig(event, "type")) {
+  switch (valueAt(event, "type")) {
     case "message_start":
-      return usageEvents(inputTokens(dig(event, "message", "usage")), undefined);
+      return usageEvents(inputTokens(valueAt(event, "message", "usage")), undefined);
     case "content_block_start":
-      return textEvents(dig(event, "content_block", "text"));
+      return textEvents(valueAt(event, "content_block", "text"));
     case "content_block_delta":
-      return contentEvents(dig(event, "delta"));
+      return contentEvents(valueAt(event, "delta"));
     case "message_delta":
-      return [...finalUsage(dig(event, "usage")), ...endEvents(dig(event, "delta", "stop_reason"))];
+      return [
+        ...finalUsage(valueAt(event, "usage")),
+        ...endEvents(valueAt(event, "delta", "stop_reason")),
+      ];
     case "message_stop":
       return [{ type: "end", reason: "stop" }];
     case "error":
-      throw streamError(event);
+      throw errorFromStream(event);
     default:
       return [];
   }
 }
 
-function contentEvents(delta: unknown): WireEvent[] {
-  if (dig(delta, "type") === "thinking_delta") return [{ type: "thinking" }];
-  return textEvents(dig(delta, "text"));
+function contentEvents(delta: unknown): AdapterEvent[] {
+  if (valueAt(delta, "type") === "thinking_delta") return [{ type: "thinking" }];
+  return textEvents(valueAt(delta, "text"));
 }
 
 const finalUsage = (usage: unknown) =>
-  usageEvents(inputTokens(usage), tokenCount(dig(usage, "output_tokens")));
+  usageEvents(inputTokens(usage), tokenCount(valueAt(usage, "output_tokens")));
 
-/** `input_tokens` leaves out what was read from or written to the prompt cache. */
+/** `input_tokens` excludes tokens read from or written to the prompt cache. */
 function inputTokens(usage: unknown): number | undefined {
-  const uncached = tokenCount(dig(usage, "input_tokens"));
+  const uncached = tokenCount(valueAt(usage, "input_tokens"));
   if (uncached === undefined) return undefined;
-  const written = tokenCount(dig(usage, "cache_creation_input_tokens")) ?? 0;
-  const read = tokenCount(dig(usage, "cache_read_input_tokens")) ?? 0;
+  const written = tokenCount(valueAt(usage, "cache_creation_input_tokens")) ?? 0;
+  const read = tokenCount(valueAt(usage, "cache_read_input_tokens")) ?? 0;
   return uncached + written + read;
 }
 
-function endEvents(reason: unknown): WireEvent[] {
+function endEvents(reason: unknown): AdapterEvent[] {
   if (typeof reason !== "string") return [];
   if (reason === "refusal") return [{ type: "end", reason: "refused" }];
-  const cutOff = reason === "max_tokens" || reason === "model_context_window_exceeded";
-  return [{ type: "end", reason: cutOff ? "length" : "stop" }];
+  const isLength = reason === "max_tokens" || reason === "model_context_window_exceeded";
+  return [{ type: "end", reason: isLength ? "length" : "stop" }];
 }

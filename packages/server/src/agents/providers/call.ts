@@ -1,82 +1,82 @@
-import { pause } from "./pause.ts";
-import { type Adapter, type ModelEvent, type ModelRequest, ProviderError } from "./provider.ts";
-import { type StreamOptions, streamAnswer, type Timeouts } from "./stream.ts";
+import type { Adapter, ModelEvent, ModelRequest } from "./adapter.ts";
+import { type AttemptOptions, streamAttempt, type Timeouts } from "./attempt.ts";
+import { ProviderError } from "./provider-errors.ts";
+import { sleep } from "./sleep.ts";
 
-export interface CallOptions extends Partial<Omit<StreamOptions, "timeouts">> {
+export interface CallOptions extends Partial<Omit<AttemptOptions, "timeouts">> {
   timeouts?: Partial<Timeouts>;
   retry?: Partial<Retry>;
-  /** Told of every try as it begins, counting from one. */
-  onTry?: (attempt: number) => void;
-  /** Waits between tries; rejects when the signal aborts. */
-  wait?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Called when an attempt starts, with its number from one. */
+  onAttempt?: (attempt: number) => void;
+  /** Waits between attempts. Must reject when the signal aborts. */
+  sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 interface Retry {
-  /** Tries in all. */
-  tries: number;
-  /** The first pause, in milliseconds, before jitter; each further one is twice as long. */
-  pause: number;
-  /** A provider that asks for a longer pause, in milliseconds, is not tried again. */
-  longestPause: number;
+  maxAttempts: number;
+  /** Before the second attempt, without jitter. Doubles with each further one. */
+  backoffMs: number;
+  /** A provider that asks for a longer wait is not retried. */
+  maxRetryAfterMs: number;
 }
 
-const defaultTimeouts: Timeouts = {
-  headers: 60_000,
-  // Models that think at length before they speak, and prompts that take long to read in.
-  firstToken: 180_000,
-  silence: 60_000,
-  tail: 2_000,
-  errorBody: 5_000,
+const DEFAULT_TIMEOUTS: Timeouts = {
+  headersMs: 60_000,
+  // Some models think for minutes before they write, and long prompts take long to read.
+  firstTokenMs: 180_000,
+  idleMs: 60_000,
+  tailMs: 2_000,
+  errorBodyMs: 5_000,
 };
 
-const defaultRetry: Retry = { tries: 3, pause: 500, longestPause: 30_000 };
+const DEFAULT_RETRY: Retry = { maxAttempts: 3, backoffMs: 500, maxRetryAfterMs: 30_000 };
 
 /**
- * Calls a model and yields its answer as it comes: texts that concatenate to the answer and never
- * split a character, usage as soon as it is known, and `end` as the last event, exactly once.
+ * Calls a model and yields its answer as it arrives: texts that concatenate to the answer and
+ * never split a character, usage as soon as it is known, and exactly one `end`, as the last event.
  *
- * Throws a `ProviderError` when the call fails, and the signal's reason when it is aborted; both
- * may come after text. Failures that may pass are tried again, but only before the first event.
- * The provider's connection is closed as soon as the signal aborts or the reader stops reading,
- * and only what comes while nothing is wanted is taken in ahead of the reader. An answer that
- * overruns `max_output_tokens` by far is cut off, so that a provider which never ends costs a
- * bounded amount of time and memory.
+ * Throws a `ProviderError` when the call fails, and the signal's reason when it is aborted. Either
+ * can happen after text. Retryable errors are retried with backoff, but only before the first
+ * event. The connection to the provider closes as soon as the signal aborts or the caller stops
+ * reading. Packets are read ahead of the caller only during backpressure. An answer that exceeds
+ * `max_output_tokens` by far is cut off, so time and memory are bounded.
  */
 export async function* callModel(
   adapter: Adapter,
   request: ModelRequest,
   options: CallOptions = {},
 ): AsyncGenerator<ModelEvent> {
-  const { fetch: carrier = fetch, wanted } = options;
-  const timeouts = { ...defaultTimeouts, ...options.timeouts };
-  const streaming = { fetch: carrier, timeouts, wanted };
-  const retry = { ...defaultRetry, ...options.retry };
-  const wait = options.wait ?? pause;
-  const wire = adapter.request(request);
+  const attemptOptions: AttemptOptions = {
+    fetch: options.fetch ?? fetch,
+    timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
+    backpressure: options.backpressure,
+  };
+  const retry = { ...DEFAULT_RETRY, ...options.retry };
+  const httpRequest = adapter.request(request);
   for (let attempt = 1; ; attempt++) {
-    options.onTry?.(attempt);
-    let yielded = false;
+    options.onAttempt?.(attempt);
+    let hasYielded = false;
     try {
-      for await (const event of streamAnswer(adapter, wire, request, streaming)) {
-        yielded = true;
+      for await (const event of streamAttempt(adapter, httpRequest, request, attemptOptions)) {
+        hasYielded = true;
         yield event;
       }
       return;
     } catch (error) {
       request.signal.throwIfAborted();
-      if (yielded || !mayRepeat(error, attempt, retry)) throw error;
-      await wait(pauseAfter(error, attempt, retry), request.signal);
+      if (hasYielded || !canRetry(error, attempt, retry)) throw error;
+      await (options.sleep ?? sleep)(retryDelayMs(error, attempt, retry), request.signal);
     }
   }
 }
 
-function mayRepeat(error: unknown, attempt: number, retry: Retry): error is ProviderError {
-  if (!(error instanceof ProviderError) || !error.retryable || attempt >= retry.tries) return false;
-  return (error.retry_after_ms ?? 0) <= retry.longestPause;
+function canRetry(error: unknown, attempt: number, retry: Retry): error is ProviderError {
+  if (!(error instanceof ProviderError) || !error.retryable) return false;
+  return attempt < retry.maxAttempts && (error.retry_after_ms ?? 0) <= retry.maxRetryAfterMs;
 }
 
-/** Exponential, spread so that turns which failed together do not come back together. */
-function pauseAfter(error: ProviderError, attempt: number, retry: Retry): number {
-  const backoff = retry.pause * 2 ** (attempt - 1) * (0.5 + Math.random() / 2);
-  return (error.retry_after_ms ?? 0) + backoff;
+/** Exponential backoff with jitter, so that turns which failed together do not retry together. */
+function retryDelayMs(error: ProviderError, attempt: number, { backoffMs }: Retry): number {
+  const jitter = 0.5 + Math.random() / 2;
+  return (error.retry_after_ms ?? 0) + backoffMs * 2 ** (attempt - 1) * jitter;
 }

@@ -1,8 +1,8 @@
+import type { Adapter } from "./adapter.ts";
 import { anthropic } from "./anthropic.ts";
 import { openai } from "./openai.ts";
-import type { Adapter } from "./provider.ts";
 
-/** The wire protocols a provider can be configured with. */
+/** The wire protocols that a provider can be configured with. */
 export const adapters = {
   anthropic,
   openai,

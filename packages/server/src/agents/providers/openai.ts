@@ -1,28 +1,22 @@
-import { streamError } from "./classify.ts";
+import type { Adapter, AdapterEvent, HttpRequest, ModelRequest } from "./adapter.ts";
+import { textEvents, tokenCount, usageEvents } from "./adapter-events.ts";
+import { errorFromStream } from "./classify-error.ts";
+import { endpointUrl, keyHeader } from "./http-request.ts";
+import { parseJson, valueAt } from "./json.ts";
 import { encodeMessage } from "./openai-content.ts";
-import type { Adapter, ModelRequest, WireEvent, WireRequest } from "./provider.ts";
-import {
-  dig,
-  endpoint,
-  headerKey,
-  parseJson,
-  textEvents,
-  tokenCount,
-  usageEvents,
-} from "./wire.ts";
 
-/** OpenAI's Chat Completions API, spoken by vLLM, Ollama, llama.cpp and most gateways too. */
+/** OpenAI's Chat Completions API, which vLLM, Ollama, llama.cpp and most gateways offer too. */
 export const openai: Adapter = { request, parse };
 
-function request(request: ModelRequest): WireRequest {
-  const url = endpoint(request.base_url, completionsPath);
+function request(request: ModelRequest): HttpRequest {
+  const url = endpointUrl(request.base_url, completionsPath);
   const system = request.system === "" ? [] : [{ role: "system", content: request.system }];
   return {
     url: url.href,
     headers: {
       "content-type": "application/json",
       accept: "text/event-stream",
-      authorization: `Bearer ${headerKey(request.api_key)}`,
+      authorization: `Bearer ${keyHeader(request.api_key)}`,
     },
     body: JSON.stringify({
       model: request.model,
@@ -34,45 +28,46 @@ function request(request: ModelRequest): WireRequest {
   };
 }
 
-/** Bases usually end in a version (`/v1`, `/v1beta/openai`); a bare host means the usual one. */
+/** Base URLs usually end in a version (`/v1`, `/v1beta/openai`). A bare host gets `/v1`. */
 const completionsPath = (base: string) => `${base === "" ? "/v1" : base}/chat/completions`;
 
-/** OpenAI's newer models reject `max_tokens`; servers modelled on the older API know only that. */
+/** OpenAI's newer models reject `max_tokens`; compatible servers may know no other name. */
 const lengthField = (host: string) =>
   /(^|\.)openai\.(com|azure\.com)$/.test(host) ? "max_completion_tokens" : "max_tokens";
 
-function parse(data: string): WireEvent[] {
+function parse(data: string): AdapterEvent[] {
   if (data === "[DONE]") return [{ type: "end", reason: "stop" }];
   const chunk = parseJson(data);
-  if (reportsError(chunk)) throw streamError(chunk);
-  const choice = dig(chunk, "choices", 0);
+  if (isError(chunk)) throw errorFromStream(chunk);
+  const choice = valueAt(chunk, "choices", 0);
   return [
-    ...contentEvents(dig(choice, "delta")),
-    ...endEvents(dig(choice, "finish_reason")),
+    ...contentEvents(valueAt(choice, "delta")),
+    ...endEvents(valueAt(choice, "finish_reason")),
     ...usageEvents(
-      tokenCount(dig(chunk, "usage", "prompt_tokens")),
-      tokenCount(dig(chunk, "usage", "completion_tokens")),
+      tokenCount(valueAt(chunk, "usage", "prompt_tokens")),
+      tokenCount(valueAt(chunk, "usage", "completion_tokens")),
     ),
   ];
 }
 
-/** Besides `{ "error": … }`, vLLM's way of saying so. */
-const reportsError = (chunk: unknown) =>
-  (dig(chunk, "error") ?? null) !== null || dig(chunk, "object") === "error";
+/** vLLM sends `{ "object": "error" }` instead of `{ "error": … }`. */
+const isError = (chunk: unknown) =>
+  (valueAt(chunk, "error") ?? null) !== null || valueAt(chunk, "object") === "error";
 
-function contentEvents(delta: unknown): WireEvent[] {
-  if (isText(dig(delta, "refusal"))) return [{ type: "end", reason: "refused" }];
-  if (isText(dig(delta, "reasoning_content")) || isText(dig(delta, "reasoning")))
-    return [{ type: "thinking" }, ...textEvents(dig(delta, "content"))];
-  return textEvents(dig(delta, "content"));
+function contentEvents(delta: unknown): AdapterEvent[] {
+  if (isText(valueAt(delta, "refusal"))) return [{ type: "end", reason: "refused" }];
+  const text = textEvents(valueAt(delta, "content"));
+  const isThinking =
+    isText(valueAt(delta, "reasoning_content")) || isText(valueAt(delta, "reasoning"));
+  return isThinking ? [{ type: "thinking" }, ...text] : text;
 }
 
-const isText = (value: unknown) => typeof value === "string" && value !== "";
-
-function endEvents(reason: unknown): WireEvent[] {
-  // Some gateways write an empty one beside every piece.
+function endEvents(reason: unknown): AdapterEvent[] {
+  // Some gateways send an empty `finish_reason` with every chunk.
   if (!isText(reason)) return [];
-  if (reason === "error") throw streamError(undefined);
+  if (reason === "error") throw errorFromStream(undefined);
   if (reason === "content_filter") return [{ type: "end", reason: "refused" }];
   return [{ type: "end", reason: reason === "length" ? "length" : "stop" }];
 }
+
+const isText = (value: unknown) => typeof value === "string" && value !== "";

@@ -1,17 +1,20 @@
-import { type Asked, estimateTokens } from "./request.ts";
+import { estimateTokens, type SandboxRequest } from "./request.ts";
 import type { ErrorScript } from "./script.ts";
 
-/** How the sandbox speaks one wire protocol: server-sent events, and the body of an error. */
+/** How the sandbox answers in one wire protocol. */
 export interface Dialect {
-  begin(asked: Asked): string;
-  text(asked: Asked, text: string): string;
-  end(asked: Asked, said: string, reason: EndReason): string;
+  /** The server-sent events before the first text. */
+  begin(request: SandboxRequest): string;
+  text(request: SandboxRequest, text: string): string;
+  /** The events after the last text. `answer` is the whole text. */
+  end(request: SandboxRequest, answer: string, reason: EndReason): string;
+  /** The body of an error response. */
   error(script: ErrorScript): unknown;
 }
 
 type EndReason = "complete" | "length" | "refused";
 
-/** The protocol of a request, by its path. */
+/** The dialect for the path of a request. */
 export function dialectOf(url: string): Dialect | undefined {
   const { pathname } = new URL(url);
   if (pathname.endsWith("/v1/messages")) return anthropic;
@@ -37,11 +40,11 @@ const anthropic: Dialect = {
     }) + named("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
   text: (_, text) =>
     named("content_block_delta", { index: 0, delta: { type: "text_delta", text } }),
-  end: (_, said, reason) =>
+  end: (_, answer, reason) =>
     named("content_block_stop", { index: 0 }) +
     named("message_delta", {
       delta: { stop_reason: anthropicReasons[reason], stop_sequence: null },
-      usage: { output_tokens: estimateTokens(said.length) },
+      usage: { output_tokens: estimateTokens(answer.length) },
     }) +
     named("message_stop", {}),
   error: ({ type, message }) => ({ type: "error", error: { type, message } }),
@@ -50,29 +53,29 @@ const anthropic: Dialect = {
 const openaiReasons = { complete: "stop", length: "length", refused: "content_filter" };
 
 const openai: Dialect = {
-  begin: (asked) => chunk(asked, { role: "assistant", content: "" }, null),
-  text: (asked, content) => chunk(asked, { content }, null),
-  end: (asked, said, reason) =>
-    chunk(asked, {}, openaiReasons[reason]) + openaiUsage(asked, said) + lastFrame,
+  begin: (request) => chunk(request, { role: "assistant", content: "" }, null),
+  text: (request, content) => chunk(request, { content }, null),
+  end: (request, answer, reason) =>
+    chunk(request, {}, openaiReasons[reason]) + openaiUsage(request, answer) + lastFrame,
   error: ({ type, message }) => ({ error: { message, type, param: null, code: type } }),
 };
 
-const chunk = (asked: Asked, delta: object, finish_reason: string | null) =>
+const chunk = (request: SandboxRequest, delta: object, finish_reason: string | null) =>
   unnamed({
-    ...chunkHead(asked),
+    ...chunkHead(request),
     choices: [{ index: 0, delta, logprobs: null, finish_reason }],
     usage: null,
   });
 
-function openaiUsage(asked: Asked, said: string): string {
-  const prompt_tokens = asked.inputTokens;
-  const completion_tokens = estimateTokens(said.length);
+function openaiUsage(request: SandboxRequest, answer: string): string {
+  const prompt_tokens = request.inputTokens;
+  const completion_tokens = estimateTokens(answer.length);
   const total_tokens = prompt_tokens + completion_tokens;
   const usage = { prompt_tokens, completion_tokens, total_tokens };
-  return unnamed({ ...chunkHead(asked), choices: [], usage });
+  return unnamed({ ...chunkHead(request), choices: [], usage });
 }
 
-const chunkHead = ({ model }: Asked) => ({
+const chunkHead = ({ model }: SandboxRequest) => ({
   id: "chatcmpl-sandbox",
   object: "chat.completion.chunk",
   created: 0,

@@ -1,4 +1,4 @@
-const thingsToTry = `- \`buy\`: a card with buttons
+const KEYWORDS = `- \`buy\`: a card with buttons
 - \`alert\`: a card that sets a price alert
 - \`form\`: a form with every kind of field
 - \`long\`: a long answer with headings, code and a table
@@ -8,18 +8,18 @@ const thingsToTry = `- \`buy\`: a card with buttons
 
 export const help = `I am the built-in **sandbox**: a stand-in that behaves like a model, but only follows a script. Say one of these words:
 
-${thingsToTry}
+${KEYWORDS}
 
 To talk to a real model, store a real API key for this agent.`;
 
-export function greeting(sender: string | undefined, said: string): string {
-  return `Hello${sender === undefined ? "" : `, ${asText(sender)}`}! 👋
+export function greeting(sender: string | undefined, text: string): string {
+  return `Hello${sender === undefined ? "" : `, ${escapeMarkup(sender)}`}! 👋
 
 I am the built-in **sandbox**, not a real model: this agent's API key begins with \`sandbox\`, so nothing you write leaves this server.
-${said === "" ? "" : `\nYou said:\n\n${quote(said)}\n`}
+${text === "" ? "" : `\nYou said:\n\n${quote(text)}\n`}
 Here is what I can show you. Just say the word:
 
-${thingsToTry}`;
+${KEYWORDS}`;
 }
 
 export const buy = `Here is an order, ready to be placed. No real shares are involved: this is the sandbox. 📈
@@ -106,15 +106,15 @@ Nothing of this needs a special client. A failed turn is an ordinary message wit
 
 Thank you for reading to the very end. A real model would have been more original, but it would not have been free of charge.`;
 
-/** Shown as it was typed: the sandbox passes on no markup that is not its own. */
-const asText = (text: string) =>
+/** Shows text as it was typed: the sandbox repeats no markup of others. */
+const escapeMarkup = (text: string) =>
   text.replaceAll(/[<&]/g, (sign) => (sign === "<" ? "&lt;" : "&amp;"));
 
-const longestQuote = 500;
+const MAX_QUOTED_CHARACTERS = 500;
 
-function quote(said: string): string {
-  const characters = [...said];
-  const cut = characters.length > longestQuote;
-  const shown = cut ? `${characters.slice(0, longestQuote).join("")} …` : said;
-  return asText(shown).replaceAll(/^/gm, "> ");
+function quote(text: string): string {
+  const characters = [...text];
+  const isLong = characters.length > MAX_QUOTED_CHARACTERS;
+  const shown = isLong ? `${characters.slice(0, MAX_QUOTED_CHARACTERS).join("")} …` : text;
+  return escapeMarkup(shown).replaceAll(/^/gm, "> ");
 }

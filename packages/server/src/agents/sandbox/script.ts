@@ -1,11 +1,10 @@
 import * as replies from "./replies.ts";
-import type { Asked } from "./request.ts";
+import type { SandboxRequest } from "./request.ts";
 
 export interface AnswerScript {
   kind: "answer";
   text: string;
-  /** Milliseconds between words. */
-  pace: number;
+  wordIntervalMs: number;
   /** `cut` breaks the connection after the text. */
   end: "complete" | "refused" | "cut";
 }
@@ -15,26 +14,30 @@ export interface ErrorScript {
   status: number;
   type: string;
   message: string;
-  /** Seconds. */
-  retryAfter?: number;
+  retryAfterSeconds?: number;
 }
 
-/** What the sandbox does with a request. */
+/** How the sandbox answers a request. */
 export type Script = AnswerScript | ErrorScript;
 
-const quick = 18;
-const slow = 300;
+const WORD_INTERVAL_MS = 18;
+const SLOW_WORD_INTERVAL_MS = 300;
 
-const answer = (text: string): Script => ({ kind: "answer", text, pace: quick, end: "complete" });
+const answer = (text: string, wordIntervalMs = WORD_INTERVAL_MS): Script => ({
+  kind: "answer",
+  text,
+  wordIntervalMs,
+  end: "complete",
+});
 
-/** What each word shows. The first one in a message counts. */
-const scripts: Record<string, (asked: Asked) => Script> = {
+/** The script for each keyword. The first keyword in a message decides. */
+const scripts: Record<string, (request: SandboxRequest) => Script> = {
   buy: () => answer(replies.buy),
   alert: () => answer(replies.alert),
   form: () => answer(replies.form),
   long: () => answer(replies.long),
-  slow: () => ({ kind: "answer", text: replies.slow, pace: slow, end: "complete" }),
-  fail: ({ text }) => failure(text),
+  slow: () => answer(replies.slow, SLOW_WORD_INTERVAL_MS),
+  fail: ({ text }) => firstNamed(failScripts, text) ?? serverError,
   help: () => answer(replies.help),
 };
 
@@ -45,15 +48,15 @@ const serverError: Script = {
   message: "internal server error",
 };
 
-/** Other ways to fail, by a second word. */
-const failures: Record<string, Script> = {
+/** Further scripts for `fail`, by a second keyword. */
+const failScripts: Record<string, Script> = {
   key: { kind: "error", status: 401, type: "authentication_error", message: "invalid key" },
   rate: {
     kind: "error",
     status: 429,
     type: "rate_limit_error",
     message: "rate limit reached",
-    retryAfter: 1,
+    retryAfterSeconds: 1,
   },
   context: {
     kind: "error",
@@ -61,18 +64,16 @@ const failures: Record<string, Script> = {
     type: "invalid_request_error",
     message: "prompt is too long: 300000 tokens > 200000 maximum",
   },
-  refuse: { kind: "answer", text: "", pace: quick, end: "refused" },
-  midway: { kind: "answer", text: replies.midway, pace: quick, end: "cut" },
+  refuse: { kind: "answer", text: "", wordIntervalMs: WORD_INTERVAL_MS, end: "refused" },
+  midway: { kind: "answer", text: replies.midway, wordIntervalMs: WORD_INTERVAL_MS, end: "cut" },
 };
 
-export function scriptFor(asked: Asked): Script {
-  const script = firstNamed(scripts, asked.text);
-  return script ? script(asked) : answer(replies.greeting(asked.sender, asked.text));
+export function scriptFor(request: SandboxRequest): Script {
+  const script = firstNamed(scripts, request.text);
+  return script ? script(request) : answer(replies.greeting(request.sender, request.text));
 }
 
-const failure = (text: string): Script => firstNamed(failures, text) ?? serverError;
-
-/** The entry whose name comes first in the text, as a word of its own. */
+/** The entry whose name appears first in the text as a whole word. */
 function firstNamed<T>(entries: Record<string, T>, text: string): T | undefined {
   const names = Object.keys(entries).join("|");
   const name = text.match(new RegExp(`\\b(${names})\\b`, "i"))?.[0].toLowerCase();

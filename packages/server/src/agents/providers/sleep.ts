@@ -1,5 +1,5 @@
-/** Waits; rejects with the signal's reason as soon as it aborts. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** Resolves after the given time. Rejects with the signal's reason as soon as it aborts. */
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const abort = () => reject(signal.reason);
   signal.addEventListener("abort", abort, { once: true });

@@ -1,7 +1,41 @@
-import { ProviderError } from "./provider.ts";
+import type { turnErrorCodes } from "@parley/protocol";
 
-/** Every way a call can fail, with what the person who reads it can do. */
-export const failures = {
+/** Why a turn failed, as clients see it. */
+export type TurnErrorCode = (typeof turnErrorCodes)[number];
+
+interface ProviderErrorDetails {
+  /** Whether the same request may succeed when repeated. */
+  retryable?: boolean;
+  /** How long the provider asks to wait before the next request. */
+  retry_after_ms?: number | undefined;
+  /** The HTTP status that the provider answered with or reported, for the log. */
+  status?: number | undefined;
+  /** The error of the connection, for the log. Never anything that the provider wrote. */
+  cause?: unknown;
+}
+
+/**
+ * A model call that failed. The message is shown to people, so it says what they can do. It never
+ * contains the key or anything that the provider wrote.
+ */
+export class ProviderError extends Error {
+  override name = "ProviderError";
+  readonly code: TurnErrorCode;
+  readonly retryable: boolean;
+  readonly retry_after_ms: number | undefined;
+  readonly status: number | undefined;
+
+  constructor(code: TurnErrorCode, message: string, details: ProviderErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.retryable = details.retryable ?? false;
+    this.retry_after_ms = details.retry_after_ms;
+    this.status = details.status;
+  }
+}
+
+/** Every way in which a call can fail. */
+export const providerErrors = {
   malformedKey: () =>
     new ProviderError(
       "key_rejected",
@@ -19,13 +53,13 @@ export const failures = {
       "The provider is limiting requests with this API key. Wait a little, then try again.",
       { retryable: true, status, retry_after_ms },
     ),
-  quotaUsedUp: (status?: number) =>
+  quotaExceeded: (status?: number) =>
     new ProviderError(
       status === 429 ? "provider_rate_limited" : "provider_refused",
       "The account behind this API key has no credit or quota left. Add some with the provider, or store another key.",
       { retryable: status === 429, status },
     ),
-  overloaded: (status?: number, retry_after_ms?: number) =>
+  unavailable: (status?: number, retry_after_ms?: number) =>
     new ProviderError(
       "provider_unavailable",
       "The provider has a problem or is overloaded. Try again in a few minutes.",
@@ -43,20 +77,20 @@ export const failures = {
       "The provider's address redirects elsewhere, which is not followed. Ask the operator to correct it.",
       { status },
     ),
-  brokenOff: () =>
+  incompleteAnswer: () =>
     new ProviderError(
       "provider_unavailable",
       "The provider's answer was broken off or unreadable. Try again.",
       { retryable: true },
     ),
-  endless: () =>
+  tooMuchData: () =>
     new ProviderError(
       "provider_unavailable",
       "The provider sent far more data than was asked for and was cut off. Try again later.",
     ),
-  tooSlow: () =>
+  timeout: () =>
     new ProviderError("timeout", "The provider took too long to answer. Try again in a moment."),
-  tooLong: (status?: number) =>
+  contextTooLong: (status?: number) =>
     new ProviderError(
       "context_too_long",
       "The conversation is too long for this model. Start a new one, or choose a model with a larger context.",

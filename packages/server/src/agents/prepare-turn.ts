@@ -1,0 +1,127 @@
+import type { Config, Provider } from "../config.ts";
+import { grant } from "../rules/budget.ts";
+import { type ModelContext, modelContext } from "../rules/context.ts";
+import type { AgentRecord } from "../store/agents.ts";
+import type { ConversationRecord } from "../store/conversations.ts";
+import type { ReadTx, Store, WriteTx } from "../store/store.ts";
+import type { TurnRecord } from "../store/turns.ts";
+import { keyMissing } from "./keys.ts";
+import { TurnFailed } from "./turn-failed.ts";
+
+/** The newest messages that are read for the context. The token budget keeps fewer. */
+const MAX_CONTEXT_MESSAGES = 400;
+/** How many messages after the context are searched for answers to messages in it. */
+const MAX_LATER_MESSAGES = 1000;
+
+interface PrepareServices {
+  node: string;
+  store: Store;
+  config: Config;
+}
+
+export interface PreparedTurn {
+  turn: TurnRecord;
+  agent: AgentRecord;
+  provider: Provider;
+  context: ModelContext;
+  max_output_tokens: number;
+}
+
+/**
+ * Checks that the turn may call its provider, builds its context and reserves its tokens. Null if
+ * this node no longer runs the turn. Throws a `TurnFailed` if the provider must not be called.
+ */
+export function prepareTurn(
+  { node, store, config }: PrepareServices,
+  id: number,
+): Promise<PreparedTurn | null> {
+  return store.write(async (tx) => {
+    const turn = await tx.turn(id);
+    if (turn?.status !== "running" || turn.node !== node) return null;
+    if (turn.refusal !== null) throw new TurnFailed("budget_exceeded", turn.refusal);
+    const agent = await tx.agent(turn.agent.id);
+    const provider = config.providers.get(turn.agent.provider ?? "");
+    const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
+    if (!agent || !provider || !conversation) {
+      throw new TurnFailed(
+        "provider_unavailable",
+        "This agent's provider is no longer offered here.",
+      );
+    }
+    if (agent.sealed_key === null) throw keyMissing(agent);
+    const context = await buildContext(tx, turn, agent, provider, conversation);
+    if (turn.trigger_deleted && !context.isAsked) {
+      throw new TurnFailed("interrupted", "The message was deleted before it was answered.");
+    }
+    const max_output_tokens = await reserveTokens(tx, turn, agent, provider, context);
+    return { turn, agent, provider, context, max_output_tokens };
+  });
+}
+
+async function buildContext(
+  tx: ReadTx,
+  turn: TurnRecord,
+  agent: AgentRecord,
+  provider: Provider,
+  conversation: ConversationRecord,
+): Promise<ModelContext> {
+  const upTo = await lastContextSeq(tx, turn, conversation);
+  return modelContext({
+    agent: agent.account,
+    owner: agent.owner,
+    instructions: agent.instructions,
+    conversation,
+    participants: (await tx.members(conversation.id)).map(({ account }) => account),
+    messages: await tx.contextMessages({
+      conversationId: conversation.id,
+      viewerId: agent.owner.id,
+      upTo,
+      answers: {
+        agentId: turn.agent.id,
+        upTo: upTo + MAX_LATER_MESSAGES,
+        toBefore: turn.trigger_seq,
+      },
+      limit: MAX_CONTEXT_MESSAGES,
+    }),
+    context_tokens: provider.context_tokens,
+    max_output_tokens: provider.max_output_tokens,
+  });
+}
+
+/** The context ends before the next message that has a waiting turn of the same agent. */
+async function lastContextSeq(
+  tx: ReadTx,
+  turn: TurnRecord,
+  conversation: ConversationRecord,
+): Promise<number> {
+  if (!turn.open_ended) return turn.trigger_seq;
+  const later = (await tx.openTurns(conversation.id)).filter(
+    ({ agent, status, open_ended, trigger_seq }) =>
+      agent.id === turn.agent.id &&
+      status === "waiting" &&
+      open_ended &&
+      trigger_seq > turn.trigger_seq,
+  );
+  return Math.min(conversation.seq, ...later.map(({ trigger_seq }) => trigger_seq - 1));
+}
+
+/** Reserves the tokens of the call against the agent's limits. Returns the answer's limit. */
+async function reserveTokens(
+  tx: WriteTx,
+  turn: TurnRecord,
+  agent: AgentRecord,
+  provider: Provider,
+  context: ModelContext,
+): Promise<number> {
+  // Usage is settled on the day on which the turn started too.
+  const startedAt = turn.started_at ?? Date.now();
+  const spent = await tx.spending(agent.account.id, turn.conversation_id, startedAt);
+  const granted = grant(agent.limits, spent, context.input_tokens, provider.max_output_tokens);
+  if ("refusal" in granted) throw new TurnFailed("budget_exceeded", granted.refusal);
+  await tx.reserveTurn(turn, {
+    input_tokens: context.input_tokens,
+    output_tokens: granted.output_tokens,
+    context_ids: context.ids,
+  });
+  return granted.output_tokens;
+}

@@ -1,0 +1,95 @@
+import { providerErrors } from "./provider-errors.ts";
+
+/**
+ * Ends one attempt when the caller's signal aborts, when a timeout passes, and in any case when
+ * disposed. Ending aborts `signal`, which closes the connection.
+ */
+export class AttemptDeadline implements Disposable {
+  readonly #caller: AbortSignal;
+  readonly #controller = new AbortController();
+  readonly #followCaller = () => this.#end(this.#caller.reason);
+  #deadline = Number.POSITIVE_INFINITY;
+  #timerFiresAt = Number.POSITIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+  /** The same as `signal.aborted`, which is too slow to read for each packet. */
+  #ended = false;
+  #rejectWait: (reason: unknown) => void = () => {};
+
+  constructor(caller: AbortSignal) {
+    caller.throwIfAborted();
+    caller.addEventListener("abort", this.#followCaller, { once: true });
+    this.#caller = caller;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /**
+   * Waits for a step of the connection. Throws the reason if the attempt ends, and a
+   * `ProviderError` for any other error. Works even if the step ignores `signal`.
+   */
+  async waitFor<T>(step: Promise<T>, timeoutMs: number): Promise<T> {
+    const ended = Promise.withResolvers<never>();
+    this.#rejectWait = ended.reject;
+    if (this.signal.aborted) ended.reject(this.signal.reason);
+    const timer = setTimeout(() => this.#end(providerErrors.timeout()), timeoutMs);
+    try {
+      return await Promise.race([ended.promise, step]);
+    } catch (error) {
+      throw this.signal.aborted ? this.signal.reason : providerErrors.unreachable(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /**
+   * The same as `waitFor` for one of many reads, without a timer and a race for each: the deadline
+   * moves while one timer stays. The read must settle when `signal` aborts or `onEnd` is called.
+   */
+  async waitForRead<T>(read: Promise<T>, timeoutMs: number): Promise<T> {
+    this.#deadline = performance.now() + timeoutMs;
+    if (this.#deadline < this.#timerFiresAt) this.#checkDeadline();
+    try {
+      return await read;
+    } catch (error) {
+      this.throwIfEnded();
+      throw providerErrors.unreachable(error);
+    } finally {
+      // The time between two reads does not count.
+      this.#deadline = Number.POSITIVE_INFINITY;
+    }
+  }
+
+  /** Throws the reason if the attempt has ended. */
+  throwIfEnded(): void {
+    if (this.#ended) throw this.signal.reason;
+  }
+
+  /** Calls the listener once, when the attempt ends. */
+  onEnd(listener: () => void): void {
+    this.signal.addEventListener("abort", listener, { once: true });
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.#caller.removeEventListener("abort", this.#followCaller);
+    this.#controller.abort();
+  }
+
+  readonly #checkDeadline = () => {
+    clearTimeout(this.#timer);
+    this.#timerFiresAt = Number.POSITIVE_INFINITY;
+    const leftMs = this.#deadline - performance.now();
+    if (leftMs <= 0) return this.#end(providerErrors.timeout());
+    if (!Number.isFinite(leftMs)) return;
+    this.#timerFiresAt = this.#deadline;
+    this.#timer = setTimeout(this.#checkDeadline, leftMs);
+  };
+
+  #end(reason: unknown): void {
+    this.#ended = true;
+    this.#controller.abort(reason);
+    this.#rejectWait(reason);
+  }
+}

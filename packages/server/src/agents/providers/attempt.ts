@@ -1,0 +1,129 @@
+import type { Adapter, AdapterEvent, HttpRequest, ModelEvent, ModelRequest } from "./adapter.ts";
+import { Answer } from "./answer.ts";
+import { AttemptDeadline } from "./attempt-deadline.ts";
+import { errorFromResponse } from "./classify-error.ts";
+import { providerErrors } from "./provider-errors.ts";
+import { type Backpressure, SseReader } from "./sse-reader.ts";
+
+/** The part of `fetch` that a call needs. The sandbox implements it without a network. */
+export type ModelFetch = (url: string, init: BunFetchRequestInit) => Promise<Response>;
+
+/** How long the provider may take. Time that the reader takes does not count. */
+export interface Timeouts {
+  /** From sending the request to the response headers. */
+  headersMs: number;
+  /** From the headers to the first text or thinking. */
+  firstTokenMs: number;
+  /** From one text or thinking to the next. */
+  idleMs: number;
+  /** From the reported end to the end of the stream. Usage may come in between. */
+  tailMs: number;
+  /** For the body of an error response. */
+  errorBodyMs: number;
+}
+
+export interface AttemptOptions {
+  fetch: ModelFetch;
+  timeouts: Timeouts;
+  /** Text that arrives while it is pending is yielded in one piece. */
+  backpressure?: Backpressure | undefined;
+}
+
+const MAX_ERROR_BODY_BYTES = 16 << 10;
+
+/** Includes the JSON around each token, and thinking. */
+const maxStreamBytes = (maxOutputTokens: number) => maxOutputTokens * 2048 + (1 << 20);
+
+/** Makes one attempt. Yields nothing unless the answer reaches text or an end. */
+export async function* streamAttempt(
+  adapter: Adapter,
+  httpRequest: HttpRequest,
+  { signal, max_output_tokens }: ModelRequest,
+  { fetch, timeouts, backpressure }: AttemptOptions,
+): AsyncGenerator<ModelEvent> {
+  using deadline = new AttemptDeadline(signal);
+  const body = await openStream(httpRequest, deadline, fetch, timeouts);
+  const reader = new SseReader(body, deadline, {
+    timeoutMs: timeouts.firstTokenMs,
+    maxBytes: maxStreamBytes(max_output_tokens),
+    backpressure,
+  });
+  const answer = new Answer(max_output_tokens);
+  try {
+    while (!answer.isTooLong) {
+      const batch = await reader.next();
+      if (!batch) break;
+      try {
+        for (const data of batch) {
+          const events = adapter.parse(data);
+          for (const event of events) answer.add(event);
+          reader.timeoutMs = nextTimeoutMs(events, answer, timeouts) ?? reader.timeoutMs;
+          if (answer.isTooLong) break;
+        }
+      } finally {
+        yield* answer.takeEvents();
+      }
+    }
+  } catch (error) {
+    // An error after the reported end does not matter: the answer is complete.
+    if (!answer.hasEnded || signal.aborted) throw error;
+  }
+  yield* answer.finish();
+}
+
+/** The timeout after these events, or undefined if they do not extend it. */
+function nextTimeoutMs(
+  events: readonly AdapterEvent[],
+  answer: Answer,
+  timeouts: Timeouts,
+): number | undefined {
+  if (answer.hasEnded) return events.length > 0 ? timeouts.tailMs : undefined;
+  const isWorking = events.some(({ type }) => type === "text" || type === "thinking");
+  return isWorking ? timeouts.idleMs : undefined;
+}
+
+async function openStream(
+  { url, headers, body }: HttpRequest,
+  deadline: AttemptDeadline,
+  fetch: ModelFetch,
+  timeouts: Timeouts,
+): Promise<ReadableStream<Uint8Array>> {
+  const { signal } = deadline;
+  // Bun's own timeout is off: it is shorter than what `timeouts` may allow.
+  const init = {
+    method: "POST",
+    headers,
+    body,
+    redirect: "manual",
+    signal,
+    timeout: false,
+  } as const;
+  const response = await deadline.waitFor(fetch(url, init), timeouts.headersMs);
+  if (!response.ok) {
+    throw errorFromResponse(response, await readErrorBody(response, deadline, timeouts));
+  }
+  if (response.body === null) throw providerErrors.incompleteAnswer();
+  return response.body;
+}
+
+/** The beginning of an error body. Empty if it cannot be read: the status alone is enough. */
+async function readErrorBody(
+  { body }: Response,
+  deadline: AttemptDeadline,
+  { errorBodyMs }: Timeouts,
+): Promise<string> {
+  if (body === null) return "";
+  return deadline.waitFor(readStart(body, MAX_ERROR_BODY_BYTES), errorBodyMs).catch(() => "");
+}
+
+async function readStart(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytesLeft = maxBytes;
+  for await (const chunk of body) {
+    text += decoder.decode(chunk.subarray(0, bytesLeft), { stream: true });
+    bytesLeft -= chunk.length;
+    if (bytesLeft <= 0) break;
+  }
+  return text;
+}
