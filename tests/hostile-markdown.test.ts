@@ -6,8 +6,8 @@ import {
   parseMarkup,
   plainText,
 } from "../packages/protocol/src/markup.ts";
+import { closeOpenMarks } from "../packages/web/src/markdown/close-marks.ts";
 import { MAX_NESTING, MAX_NODES, parseMarkdown } from "../packages/web/src/markdown/parse.ts";
-import { settle } from "../packages/web/src/markdown/settle.ts";
 
 /** A message that streams is parsed again for each piece. */
 const STREAMED_PIECES = 16;
@@ -38,7 +38,9 @@ function rendered(content: string, streaming: boolean): Measured {
   let most = { depth: 0, nodes: 0 };
   for (const block of parseMarkup(content, { streaming })) {
     if (block.type !== "markdown") continue;
-    const { depth, nodes } = measure(parseMarkdown(streaming ? settle(block.text) : block.text));
+    const { depth, nodes } = measure(
+      parseMarkdown(streaming ? closeOpenMarks(block.text) : block.text),
+    );
     most = { depth: Math.max(most.depth, depth), nodes: Math.max(most.nodes, nodes) };
   }
   return most;

@@ -7,17 +7,17 @@ import { createRoot } from "react-dom/client";
 import { App } from "./App.tsx";
 import { startWorker } from "./lib/worker.ts";
 import { openClient } from "./session/client.ts";
-import { Failure } from "./ui/Failure.tsx";
+import { ErrorBoundary } from "./ui/ErrorBoundary.tsx";
 
 const root = document.getElementById("root");
 if (!root) throw new Error("the page has no place for the client");
 createRoot(root).render(
   <StrictMode>
-    <Failure>
+    <ErrorBoundary>
       <ParleyProvider client={openClient()}>
         <App />
       </ParleyProvider>
-    </Failure>
+    </ErrorBoundary>
   </StrictMode>,
 );
 startWorker();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { bothEnds, nameOf } from "../src/lib/names.ts";
+import { nameOf, shortenMiddle } from "../src/lib/names.ts";
 
 const agent = (username: string, display_name: string) =>
   ({ username, kind: "agent", display_name, version: 0 }) as const;
@@ -29,8 +29,8 @@ describe("the name of an agent", () => {
 
 test("a long name keeps both of its ends", () => {
   const region = "Quarterly planning for the northern region";
-  expect(bothEnds("Compiler design", 42)).toBe("Compiler design");
-  expect(bothEnds(`${region}: design`, 42)).toBe("Quarterly planning … region: design");
-  expect(bothEnds(`${region}: engineering`, 42)).toBe("Quarterly planning … engineering");
-  expect(bothEnds("x".repeat(100), 42).length).toBeLessThanOrEqual(42);
+  expect(shortenMiddle("Compiler design", 42)).toBe("Compiler design");
+  expect(shortenMiddle(`${region}: design`, 42)).toBe("Quarterly planning … region: design");
+  expect(shortenMiddle(`${region}: engineering`, 42)).toBe("Quarterly planning … engineering");
+  expect(shortenMiddle("x".repeat(100), 42).length).toBeLessThanOrEqual(42);
 });

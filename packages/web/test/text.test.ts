@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { Account } from "@parley/protocol";
 import { MAX_CONTENT_BYTES as CONTRACT_BYTES } from "@parley/protocol/operations/messages";
-import { bytesLeft, MAX_CONTENT_BYTES } from "../src/chat/limit.ts";
+import { bytesLeft, MAX_CONTENT_BYTES } from "../src/chat/content-limit.ts";
 import { addressed, candidates, complete, mentionAt, unaddressed } from "../src/chat/mention.ts";
-import { settle } from "../src/markdown/settle.ts";
+import { closeOpenMarks } from "../src/markdown/close-marks.ts";
 
 describe("text that is still growing", () => {
   const cases: [growing: string, settled: string][] = [
@@ -21,12 +21,12 @@ describe("text that is still growing", () => {
     ["**done**\n\nnext **one", "**done**\n\nnext **one**"],
   ];
   test.each(cases)("%j reads as %j", (growing, settled) => {
-    expect(settle(growing)).toBe(settled);
+    expect(closeOpenMarks(growing)).toBe(settled);
   });
 
   test("what is finished is left as it is", () => {
     const text = "# Title\n\n- *one*\n- `two`\n\n[link](https://example.com)\n";
-    expect(settle(text)).toBe(text);
+    expect(closeOpenMarks(text)).toBe(text);
   });
 });
 

@@ -1,7 +1,7 @@
 import { useAgents, useClient } from "@parley/client/react";
 import type { UsageRow } from "@parley/protocol";
 import { useEffect, useState } from "react";
-import { wordsFor } from "../lib/action.ts";
+import { describeError } from "../lib/errors.ts";
 import type { AgentPart } from "../lib/router.ts";
 import { Page } from "../shell/Page.tsx";
 import { Notice } from "../ui/Notice.tsx";
@@ -27,7 +27,7 @@ export default function AgentsPage({ part }: { part: AgentPart | null }) {
       title="My agents"
       intro="They answer in your name and with your keys, in conversations you bring them to."
     >
-      {problem !== null && <Notice>{wordsFor(problem)}</Notice>}
+      {problem !== null && <Notice>{describeError(problem)}</Notice>}
       {agents.length === 0 && problem === null && <Skeleton className="h-80" />}
       {agents.map((agent) => (
         <AgentCard

@@ -1,11 +1,12 @@
 import { useClient } from "@parley/client/react";
 import type { AgentProfile } from "@parley/protocol";
 import { type FormEvent, useRef, useState } from "react";
-import { fieldErrorsOf, useAction, wordsFor } from "../lib/action.ts";
+import { useAction } from "../lib/action.ts";
+import { describeError, fieldErrorsOf } from "../lib/errors.ts";
 import { Button } from "../ui/Button.tsx";
 import { Field } from "../ui/Field.tsx";
 import { KeyTestResult, useKeyTest } from "./key-test.tsx";
-import { cleanKey, doubtAbout, whyNoKey } from "./keys.ts";
+import { cleanKey, keyDoubt, keyProblem } from "./keys.ts";
 
 interface KeyFormProps {
   agent: AgentProfile;
@@ -25,7 +26,7 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
   /** The key as it is sent, or null if it cannot be one. */
   const given = (): string | null => {
     const key = cleanKey(field.current?.value ?? "");
-    const why = whyNoKey(key);
+    const why = keyProblem(key);
     setProblem(why);
     if (why !== null) field.current?.focus();
     return why === null ? key : null;
@@ -34,7 +35,7 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
     event.preventDefault();
     const key = given();
     if (key === null) return;
-    const why = doubtAbout(provider, key);
+    const why = keyDoubt(provider, key);
     if (why !== null && doubt === null) return setDoubt(why);
     const stored = await saving.run(async () => {
       await client.setAgentKey({ provider, api_key: key });
@@ -54,7 +55,7 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
   const refused =
     saving.error === null
       ? undefined
-      : (fieldErrorsOf(saving.error).api_key ?? wordsFor(saving.error));
+      : (fieldErrorsOf(saving.error).api_key ?? describeError(saving.error));
   const hint = doubt && (
     <span className="text-warn">{doubt} Have another look, or save it as it is.</span>
   );

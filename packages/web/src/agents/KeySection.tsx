@@ -1,37 +1,38 @@
 import { useClient } from "@parley/client/react";
 import type { AgentProfile } from "@parley/protocol";
 import { useEffect, useRef, useState } from "react";
-import { useAction, wordsFor } from "../lib/action.ts";
-import { startAt } from "../lib/focus.ts";
+import { useAction } from "../lib/action.ts";
+import { describeError } from "../lib/errors.ts";
+import { focusField } from "../lib/focus.ts";
 import { nameOf } from "../lib/names.ts";
 import { Button } from "../ui/Button.tsx";
 import { Confirm } from "../ui/Confirm.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Notice } from "../ui/Notice.tsx";
-import { Part } from "./AgentCard.tsx";
+import { CardSection } from "./CardSection.tsx";
 import { KeyForm } from "./KeyForm.tsx";
 import { KeyTestResult, useKeyTest } from "./key-test.tsx";
 import { giveSandboxKey } from "./sandbox.ts";
 
 interface KeySectionProps {
   agent: AgentProfile;
-  /** A new object each time its field is asked for. */
-  asked: object | null;
+  /** Set to open the key field; a new object for each request. */
+  target: object | null;
 }
 
-/** A key is put in, tested, replaced or removed; it is never shown again. */
-export function KeySection({ agent, asked }: KeySectionProps) {
+/** Stores, tests, replaces and removes the key. A stored key is never shown. */
+export function KeySection({ agent, target }: KeySectionProps) {
   const [replacing, setReplacing] = useState(false);
   const section = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (asked !== null) setReplacing(true);
-  }, [asked]);
+    if (target !== null) setReplacing(true);
+  }, [target]);
   const isOpen = replacing || !agent.key_configured;
   useEffect(() => {
-    if (asked !== null && isOpen) startAt(section.current?.querySelector("input") ?? null);
-  }, [asked, isOpen]);
+    if (target !== null && isOpen) focusField(section.current?.querySelector("input") ?? null);
+  }, [target, isOpen]);
   return (
-    <Part title="API key">
+    <CardSection title="API key">
       <div ref={section} className="flex flex-col gap-3">
         {agent.key_configured ? (
           <StoredKey agent={agent} onReplace={() => setReplacing(!replacing)} />
@@ -43,7 +44,7 @@ export function KeySection({ agent, asked }: KeySectionProps) {
           Keys are sealed on the server, opened only while the agent answers, and never shown again.
         </p>
       </div>
-    </Part>
+    </CardSection>
   );
 }
 
@@ -82,7 +83,7 @@ function StoredKey({ agent, onReplace }: { agent: AgentProfile; onReplace: () =>
         </div>
       </div>
       <KeyTestResult {...test} />
-      {error !== null && <Notice>{wordsFor(error)}</Notice>}
+      {error !== null && <Notice>{describeError(error)}</Notice>}
       {asking && (
         <Confirm
           title="Remove this key?"
@@ -116,7 +117,7 @@ function NoKey({ agent }: { agent: AgentProfile }) {
       >
         Try the sandbox
       </Button>
-      {error !== null && <Notice>{wordsFor(error)}</Notice>}
+      {error !== null && <Notice>{describeError(error)}</Notice>}
     </div>
   );
 }

@@ -1,7 +1,8 @@
 import { useClient } from "@parley/client/react";
 import type { OutputOf } from "@parley/protocol";
 import { useState } from "react";
-import { useAction, wordsFor } from "../lib/action.ts";
+import { useAction } from "../lib/action.ts";
+import { describeError } from "../lib/errors.ts";
 import { Icon } from "../ui/Icon.tsx";
 
 interface KeyTest {
@@ -27,7 +28,7 @@ export function useKeyTest(provider: string): KeyTest {
 }
 
 export function KeyTestResult({ busy, error, result }: KeyTest) {
-  const bad = error !== null ? wordsFor(error) : result?.error?.message;
+  const bad = error !== null ? describeError(error) : result?.error?.message;
   return (
     <p
       role="status"

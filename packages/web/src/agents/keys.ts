@@ -17,7 +17,7 @@ export const cleanKey = (text: string): string =>
     .trim();
 
 /** Why it cannot be a key at all, so that it is not worth sending. */
-export function whyNoKey(key: string): string | null {
+export function keyProblem(key: string): string | null {
   if (key === "") return "Please fill this in.";
   if (/[•*…]{3}|\.{3}/.test(key))
     return "This is a masked key. Copy the whole of it, where it is shown once.";
@@ -28,7 +28,7 @@ export function whyNoKey(key: string): string | null {
 }
 
 /** Why it may be the wrong key. A gateway may have keys of any shape, so this is asked, not refused. */
-export function doubtAbout(provider: string, key: string): string | null {
+export function keyDoubt(provider: string, key: string): string | null {
   if (SANDBOX.test(key)) return null;
   const usual = beginnings[provider];
   if (usual && !usual.is.test(key))

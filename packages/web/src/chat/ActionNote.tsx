@@ -1,8 +1,8 @@
 import type { ComponentAction } from "@parley/protocol";
 import { useSelf } from "../lib/me.ts";
 import { Avatar } from "../ui/Avatar.tsx";
-import { useTools } from "./context.ts";
-import { useSpeaker } from "./speaker.ts";
+import { useChatContext } from "./context.ts";
+import { useSenderName } from "./sender-names.ts";
 
 interface ActionNoteProps {
   action: ComponentAction;
@@ -12,9 +12,9 @@ interface ActionNoteProps {
 
 /** Above the reply to a button or a form: who pressed what. A press leads to it. */
 export function ActionNote({ action, messageId }: ActionNoteProps) {
-  const { onJump } = useTools();
+  const { onJump } = useChatContext();
   const me = useSelf();
-  const speaker = useSpeaker();
+  const speaker = useSenderName();
   const { by, label, token } = action;
   const who = by.username === me.username ? "You" : speaker(by);
   return (

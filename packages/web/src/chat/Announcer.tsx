@@ -2,12 +2,12 @@ import type { LocalMessage } from "@parley/client";
 import { plainText } from "@parley/protocol/markup";
 import { useEffect, useRef, useState } from "react";
 import { useSelf } from "../lib/me.ts";
-import { useSpeaker } from "./speaker.ts";
+import { useSenderName } from "./sender-names.ts";
 
 /** Reads messages of others to screen readers, once each and when they are complete. */
 export function Announcer({ items }: { items: readonly LocalMessage[] }) {
   const me = useSelf();
-  const speaker = useSpeaker();
+  const speaker = useSenderName();
   const [text, setText] = useState("");
   const told = useRef<number | null>(null);
   useEffect(() => {

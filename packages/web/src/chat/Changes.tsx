@@ -2,12 +2,12 @@ import type { Account, ConversationChange } from "@parley/protocol";
 import { useSelf } from "../lib/me.ts";
 import { fullTime, shortTime } from "../lib/time.ts";
 import { changeInWords } from "./group-changes.ts";
-import { useSpeaker } from "./speaker.ts";
+import { useSenderName } from "./sender-names.ts";
 
 /** What changed of the group itself, where it happened among the messages. */
 export function Changes({ changes }: { changes: readonly ConversationChange[] }) {
   const me = useSelf();
-  const speaker = useSpeaker();
+  const speaker = useSenderName();
   const name = (account: Account, isFirst: boolean) => {
     if (account.username !== me.username) return speaker(account);
     return isFirst ? "You" : "you";

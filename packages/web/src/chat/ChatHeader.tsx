@@ -3,7 +3,7 @@ import { chatTitle, count, isMyAgent, others, ownerOf } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
 import { ChatAvatar } from "../shell/ChatItem.tsx";
 import { IconButton } from "../ui/Button.tsx";
-import { useTools } from "./context.ts";
+import { useChatContext } from "./context.ts";
 
 interface HeaderProps {
   details: boolean;
@@ -11,7 +11,7 @@ interface HeaderProps {
 }
 
 export function ChatHeader({ details, onDetails }: HeaderProps) {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const me = useSelf();
   return (
     <header className="flex min-h-15 shrink-0 items-center gap-2 border-b border-line bg-surface px-2 py-2 md:px-4">
@@ -41,7 +41,7 @@ export function ChatHeader({ details, onDetails }: HeaderProps) {
 }
 
 function Subtitle() {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const me = useSelf();
   if (chat.kind === "group") {
     const agents = chat.participants.filter(({ kind }) => kind === "agent").length;

@@ -1,7 +1,7 @@
 import type { LocalMessage } from "@parley/client";
 import { useChat, useClient } from "@parley/client/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { codeOf, wordsFor } from "../lib/action.ts";
+import { codeOf, describeError } from "../lib/errors.ts";
 import { navigate, type Route } from "../lib/router.ts";
 import { Button } from "../ui/Button.tsx";
 import { ChatHeader } from "./ChatHeader.tsx";
@@ -10,12 +10,12 @@ import { Composer, type ComposerHandle } from "./Composer.tsx";
 import { ChatContext, type Deletion } from "./context.ts";
 import { DeleteMessage } from "./DeleteMessage.tsx";
 import { Details } from "./Details.tsx";
-import { loadedMessage } from "./loaded.ts";
+import { loadedMessage } from "./loaded-message.ts";
 import { MessageList, type MessageListHandle } from "./MessageList.tsx";
 import { MessageSheet } from "./MessageSheet.tsx";
 import { Reactors } from "./Reactors.tsx";
 import { Receipt } from "./Receipt.tsx";
-import { mistakablePeople } from "./speaker.ts";
+import { confusablePeople } from "./sender-names.ts";
 import type { Writing } from "./writing.ts";
 
 interface ChatViewProps {
@@ -50,15 +50,15 @@ export function ChatView({ route }: ChatViewProps) {
   }, [route, loaded, onJump]);
 
   const participants = chat?.participants;
-  const mistakable = useMemo(() => mistakablePeople(participants ?? []), [participants]);
+  const confusable = useMemo(() => confusablePeople(participants ?? []), [participants]);
   const tools = useMemo(
     () =>
       chat && {
         chat,
-        mistakable,
+        confusable,
         onReply: (message: LocalMessage) => setWriting({ kind: "reply", message }),
         onEdit: (message: LocalMessage) => setWriting({ kind: "edit", message }),
-        onTakeBack: (message: LocalMessage) => {
+        onReturnToComposer: (message: LocalMessage) => {
           const replied = message.reply_to_id && loadedMessage(model, id, message.reply_to_id);
           setWriting(replied ? { kind: "reply", message: replied } : { kind: "new" });
           composer.current?.takeBack(message.content);
@@ -70,7 +70,7 @@ export function ChatView({ route }: ChatViewProps) {
         onReceipt: setReceipt,
         onDelete: setDoomed,
       },
-    [chat, mistakable, onJump, model, id],
+    [chat, confusable, onJump, model, id],
   );
 
   if (!chat && known.current) return <Missing reason="You are no longer part of it." />;
@@ -102,7 +102,7 @@ export function ChatView({ route }: ChatViewProps) {
 function whyMissing(problem: unknown): string {
   if (codeOf(problem) === "forbidden") return "You are not part of it.";
   const unknown = ["not_found", "bad_request"].includes(codeOf(problem));
-  return unknown ? "There is nothing at this address." : wordsFor(problem);
+  return unknown ? "There is nothing at this address." : describeError(problem);
 }
 
 function Missing({ reason }: { reason: string }) {

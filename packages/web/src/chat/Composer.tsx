@@ -2,13 +2,13 @@ import { useClient } from "@parley/client/react";
 import { type KeyboardEvent, type Ref, useEffect, useId, useImperativeHandle, useRef } from "react";
 import { EmojiButton } from "../emoji/EmojiButton.tsx";
 import { useSelf } from "../lib/me.ts";
-import { chatTitle, shortened } from "../lib/names.ts";
+import { chatTitle, truncated } from "../lib/names.ts";
 import { useTypingAnywhere } from "../lib/shortcuts.ts";
 import { ComposerBanner } from "./ComposerBanner.tsx";
 import { Counter, isTooLong } from "./Counter.tsx";
 import { useComposerText } from "./composer-text.ts";
-import { useTools } from "./context.ts";
-import { bytesLeft } from "./limit.ts";
+import { bytesLeft } from "./content-limit.ts";
+import { useChatContext } from "./context.ts";
 import { MentionList } from "./MentionList.tsx";
 import { unaddressed } from "./mention.ts";
 import { useMentionChoice } from "./mention-choice.ts";
@@ -30,7 +30,7 @@ interface ComposerProps {
 }
 
 export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const me = useSelf();
   const { model } = useClient();
   const id = useId();
@@ -119,7 +119,7 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
               aria-autocomplete="list"
               aria-controls={isOffering ? `${id}-list` : undefined}
               aria-activedescendant={isOffering ? `${id}-${mentions.active}` : undefined}
-              placeholder={`Message ${shortened(chatTitle(chat, me), 24)}`}
+              placeholder={`Message ${truncated(chatTitle(chat, me), 24)}`}
               onChange={({ target }) => field.change(target.value, target.selectionStart)}
               onSelect={({ currentTarget }) => field.moveCaret(currentTarget.selectionStart)}
               onKeyDown={(event) => {

@@ -2,7 +2,7 @@ import { plainText } from "@parley/protocol/markup";
 import { IconButton } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Notice } from "../ui/Notice.tsx";
-import { useSpeaker } from "./speaker.ts";
+import { useSenderName } from "./sender-names.ts";
 import type { Writing } from "./writing.ts";
 
 interface BannerProps {
@@ -12,7 +12,7 @@ interface BannerProps {
 
 /** The message that is being answered or edited, and why the server refused an edit. */
 export function ComposerBanner({ writing, onCancel }: BannerProps) {
-  const speaker = useSpeaker();
+  const speaker = useSenderName();
   const { message } = writing;
   const edit = writing.kind === "edit";
   const refused = edit ? writing.refused : undefined;

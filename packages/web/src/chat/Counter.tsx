@@ -1,4 +1,4 @@
-import { MAX_CONTENT_BYTES } from "./limit.ts";
+import { MAX_CONTENT_BYTES } from "./content-limit.ts";
 
 export const isTooLong = (left: number | null) => left !== null && left < 0;
 

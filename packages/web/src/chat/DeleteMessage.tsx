@@ -1,18 +1,18 @@
 import { useClient } from "@parley/client/react";
-import { complain } from "../lib/action.ts";
+import { showError } from "../lib/errors.ts";
 import { Confirm } from "../ui/Confirm.tsx";
-import { type Deletion, useTools } from "./context.ts";
+import { type Deletion, useChatContext } from "./context.ts";
 
 interface DeleteMessageProps extends Deletion {
   onClose: () => void;
 }
 
 export function DeleteMessage({ messageId, scope, onClose }: DeleteMessageProps) {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const { model } = useClient();
   const remove = () => {
     onClose();
-    void model.remove(chat.id, [messageId], scope).catch(complain);
+    void model.remove(chat.id, [messageId], scope).catch(showError);
   };
   return (
     <Confirm

@@ -1,17 +1,17 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient, useMessages } from "@parley/client/react";
-import { complain } from "../lib/action.ts";
 import { copyText } from "../lib/copy.ts";
+import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { count, firstName } from "../lib/names.ts";
 import { clockTime, fullTime } from "../lib/time.ts";
 import { Icon } from "../ui/Icon.tsx";
 import { toast } from "../ui/Toasts.tsx";
-import { useTools } from "./context.ts";
+import { bytesLeft } from "./content-limit.ts";
+import { useChatContext } from "./context.ts";
 import { joinedAt } from "./group-changes.ts";
-import { bytesLeft } from "./limit.ts";
 import { Problem, ProblemButton } from "./Problem.tsx";
-import { useNeedsHandle } from "./speaker.ts";
+import { useNeedsHandle } from "./sender-names.ts";
 
 interface DeliveryProps {
   message: LocalMessage;
@@ -51,12 +51,12 @@ interface NotSentProps {
 
 /** What was written is never lost: it can be sent again, changed first, or copied. */
 function NotSent({ message, clientMsgId }: NotSentProps) {
-  const { onTakeBack } = useTools();
+  const { onReturnToComposer } = useChatContext();
   const { model } = useClient();
   const { content, failure } = message;
   const isTooLong = (bytesLeft(content) ?? 0) < 0;
   const reason = isTooLong ? "it is too long" : failure;
-  const copy = () => copyText(content).then(() => toast("Copied."), complain);
+  const copy = () => copyText(content).then(() => toast("Copied."), showError);
   return (
     <Problem
       actions={
@@ -64,7 +64,7 @@ function NotSent({ message, clientMsgId }: NotSentProps) {
           {!isTooLong && (
             <ProblemButton onClick={() => model.retry(clientMsgId)}>Try again</ProblemButton>
           )}
-          <ProblemButton onClick={() => onTakeBack(message)}>Edit</ProblemButton>
+          <ProblemButton onClick={() => onReturnToComposer(message)}>Edit</ProblemButton>
           <ProblemButton onClick={copy}>Copy</ProblemButton>
           <ProblemButton onClick={() => model.discard(clientMsgId)}>Discard</ProblemButton>
         </>
@@ -76,7 +76,7 @@ function NotSent({ message, clientMsgId }: NotSentProps) {
 }
 
 function Seen({ message }: { message: LocalMessage }) {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const needsHandle = useNeedsHandle();
   const me = useSelf();
   const { changes } = useMessages(chat.id);

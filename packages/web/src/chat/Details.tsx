@@ -1,7 +1,8 @@
 import { useClient } from "@parley/client/react";
 import { type FormEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { complain, useAction, wordsFor } from "../lib/action.ts";
+import { useAction } from "../lib/action.ts";
 import { useBackCloses } from "../lib/back.ts";
+import { describeError, showError } from "../lib/errors.ts";
 import { returnFocus } from "../lib/focus.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle } from "../lib/names.ts";
@@ -10,13 +11,13 @@ import { useMedia } from "../lib/screen.ts";
 import { Button, IconButton } from "../ui/Button.tsx";
 import { Confirm } from "../ui/Confirm.tsx";
 import { Field } from "../ui/Field.tsx";
-import { useTools } from "./context.ts";
+import { useChatContext } from "./context.ts";
 import { GroupAgents } from "./GroupAgents.tsx";
 import { Members } from "./Members.tsx";
 
 /** Beside the conversation where there is room, over it where there is not. */
 export function Details({ onClose }: { onClose: () => void }) {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const group = chat.kind === "group";
   const panel = useRef<HTMLElement>(null);
   useBackCloses(onClose, useMedia("(max-width: 63.99rem)"));
@@ -60,7 +61,7 @@ export function Details({ onClose }: { onClose: () => void }) {
 }
 
 function Title() {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const client = useClient();
   const { busy, error, run } = useAction();
   const [title, setTitle] = useState(chat.title ?? "");
@@ -71,7 +72,7 @@ function Title() {
   };
   return (
     <form onSubmit={save}>
-      <Field label="Title" error={error === null ? undefined : wordsFor(error)}>
+      <Field label="Title" error={error === null ? undefined : describeError(error)}>
         {(attributes) => (
           <span className="flex gap-2">
             <input
@@ -95,7 +96,7 @@ function Title() {
 }
 
 function Leave() {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const me = useSelf();
   const client = useClient();
   const [asking, setAsking] = useState(false);
@@ -104,7 +105,7 @@ function Leave() {
       await client.leaveChat({ chat_id: chat.id });
       navigate("/", { replace: true });
     } catch (error) {
-      complain(error);
+      showError(error);
     }
   };
   return (

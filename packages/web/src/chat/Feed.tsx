@@ -14,12 +14,12 @@ import {
 } from "react";
 import { useSelf } from "../lib/me.ts";
 import { dayLabel } from "../lib/time.ts";
-import { useActiveMessage } from "./active.ts";
-import { useTools } from "./context.ts";
+import { useActiveMessage } from "./active-message.ts";
+import { useChatContext } from "./context.ts";
 import { FloatingDate } from "./FloatingDate.tsx";
 import { MessageRow } from "./MessageRow.tsx";
-import { leaveAt, type Place, placeIn } from "./places.ts";
 import { outdatedAnswers, type Row, rowsOf } from "./rows.ts";
+import { type Place, savedPosition, savePosition } from "./scroll-positions.ts";
 
 /** Where the list begins: where the person was, at the latest message, or at a certain one. */
 export type Start = "left" | "latest" | { message: string };
@@ -54,7 +54,7 @@ const PADDING_END = 36;
 
 /** The messages, of which only those in sight are in the page. */
 export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedProps) {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const me = useSelf();
   const { items, hasOlder, hasNewer } = window;
   const box = useRef<HTMLDivElement>(null);
@@ -66,7 +66,7 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
   const latest = useRef(rows);
   latest.current = rows;
   const follows = useFollowing(!hasNewer);
-  const [left] = useState(() => placeIn(chat.id));
+  const [left] = useState(() => savedPosition(chat.id));
   const [opening] = useState(() => openingOf(rows, start.current, left));
   /** The message that is to stay in the middle until the person scrolls. */
   const [aim, setAim] = useState(opening.message);
@@ -93,9 +93,9 @@ export function Feed({ ref, window, line, start, onAtEnd, onMore, busy }: FeedPr
     const offset = virtual.scrollOffset ?? 0;
     const top = virtual.getVirtualItemForOffset(offset);
     const atEnd = virtual.isAtEnd() && !hasNewer;
-    if (!top || atEnd) return leaveAt(chat.id, null);
+    if (!top || atEnd) return savePosition(chat.id, null);
     const sizes = virtual.takeSnapshot();
-    leaveAt(chat.id, { key: String(top.key), hidden: offset - top.start, sizes });
+    savePosition(chat.id, { key: String(top.key), hidden: offset - top.start, sizes });
   };
 
   useLayoutEffect(() => {

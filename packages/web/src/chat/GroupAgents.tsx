@@ -1,26 +1,26 @@
 import { useAgents, useClient, useMessages } from "@parley/client/react";
 import type { AgentProfile, GroupAgent } from "@parley/protocol";
 import { useCallback, useEffect, useState } from "react";
-import { complain } from "../lib/action.ts";
+import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent, nameOf } from "../lib/names.ts";
+import { AccountLabel } from "../ui/AccountLabel.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button, IconButton } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
-import { OwnerChip } from "../ui/OwnerChip.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 import { toast } from "../ui/Toasts.tsx";
-import { useTools } from "./context.ts";
+import { useChatContext } from "./context.ts";
 
 /** The agents of the group, when each of them answers, and the brake for all of them. */
 export function GroupAgents() {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const client = useClient();
   const mine = useAgents();
   const [agents, setAgents] = useState<GroupAgent[] | null>(null);
   const load = useCallback(
     () =>
-      client.getGroupAgents({ chat_id: chat.id }).then(({ items }) => setAgents(items), complain),
+      client.getGroupAgents({ chat_id: chat.id }).then(({ items }) => setAgents(items), showError),
     [client, chat.id],
   );
   const members = chat.participants.map(({ username }) => username).join();
@@ -36,11 +36,11 @@ export function GroupAgents() {
   const absent = mine.filter(
     ({ username }) => !agents?.some(({ agent }) => agent.username === username),
   );
-  const change = (work: Promise<unknown>) => work.then(load, complain);
-  const brake = () =>
+  const change = (work: Promise<unknown>) => work.then(load, showError);
+  const stopAll = () =>
     client.stopChatAgents({ chat_id: chat.id }).then(({ stopped, cancelled }) => {
       toast(stopped + cancelled > 0 ? "All agents were stopped." : "No agent was answering.");
-    }, complain);
+    }, showError);
 
   return (
     <section aria-labelledby="agents-heading">
@@ -49,7 +49,7 @@ export function GroupAgents() {
           Agents
         </h3>
         {agents !== null && agents.length > 0 && (
-          <Button size="small" icon="stop" look="quiet" onClick={brake}>
+          <Button size="small" icon="stop" look="quiet" onClick={stopAll}>
             Stop all
           </Button>
         )}
@@ -84,7 +84,7 @@ const modes = [
 ] as const;
 
 function AgentEntry({ entry, onChange }: { entry: GroupAgent; onChange: Change }) {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const me = useSelf();
   const client = useClient();
   const { agent, always_on } = entry;
@@ -96,14 +96,7 @@ function AgentEntry({ entry, onChange }: { entry: GroupAgent; onChange: Change }
   return (
     <div className="flex flex-col gap-2.5 rounded-lg border border-line p-3">
       <div className="flex items-center gap-3">
-        <Avatar account={agent} size={32} />
-        <span className="min-w-0 flex-1">
-          <span className="flex flex-wrap items-baseline gap-x-1.5 text-base font-medium">
-            <span className="min-w-0 break-words">{nameOf(agent)}</span>
-            <OwnerChip account={agent} />
-          </span>
-          <span className="block text-xs break-all text-ink-3">@{agent.username}</span>
-        </span>
+        <AccountLabel account={agent} />
         {(mine || chat.admin === me.username) && (
           <IconButton
             icon="trash"
@@ -132,7 +125,7 @@ function AgentEntry({ entry, onChange }: { entry: GroupAgent; onChange: Change }
 }
 
 function Absent({ agents, onChange }: { agents: AgentProfile[]; onChange: Change }) {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const client = useClient();
   return agents.map(({ username, display_name, version }) => (
     <div

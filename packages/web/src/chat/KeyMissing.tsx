@@ -1,6 +1,7 @@
 import { useAgents, useClient } from "@parley/client/react";
 import { giveSandboxKey } from "../agents/sandbox.ts";
-import { useAction, wordsFor } from "../lib/action.ts";
+import { useAction } from "../lib/action.ts";
+import { describeError } from "../lib/errors.ts";
 import { agentPath, navigate } from "../lib/router.ts";
 import { Problem, ProblemButton } from "./Problem.tsx";
 
@@ -31,7 +32,7 @@ export function KeyMissing({ username, onRetry }: KeyMissingProps) {
       <ProblemButton onClick={() => navigate(agentPath(username, "key"))}>Set a key</ProblemButton>
     </>
   );
-  if (error !== null) return <Problem actions={actions}>{wordsFor(error)}</Problem>;
+  if (error !== null) return <Problem actions={actions}>{describeError(error)}</Problem>;
   return (
     <Problem tone="quiet" icon="key" actions={actions}>
       {hasKey ? "It had no API key then." : "It has no API key yet."}

@@ -2,21 +2,20 @@ import { useClient } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { useState } from "react";
 import { openDirect } from "../agents/sandbox.ts";
-import { complain, useAction, wordsFor } from "../lib/action.ts";
+import { useAction } from "../lib/action.ts";
+import { describeError, showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
-import { nameOf } from "../lib/names.ts";
 import { PeoplePicker } from "../people/PeoplePicker.tsx";
-import { Avatar } from "../ui/Avatar.tsx";
+import { AccountLabel } from "../ui/AccountLabel.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Confirm } from "../ui/Confirm.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { Menu, type MenuItem } from "../ui/Menu.tsx";
 import { Notice } from "../ui/Notice.tsx";
-import { OwnerChip } from "../ui/OwnerChip.tsx";
-import { useTools } from "./context.ts";
+import { useChatContext } from "./context.ts";
 
 export function Members() {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const [adding, setAdding] = useState(false);
   const shown = chat.participants.filter(({ kind }) => kind === "human" || chat.kind === "direct");
   return (
@@ -42,7 +41,7 @@ export function Members() {
 }
 
 function Member({ account }: { account: Account }) {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const me = useSelf();
   const client = useClient();
   const [asking, setAsking] = useState(false);
@@ -52,7 +51,7 @@ function Member({ account }: { account: Account }) {
     items.push({
       icon: "send",
       label: "Message",
-      onSelect: () => void openDirect(client, account.username).catch(complain),
+      onSelect: () => void openDirect(client, account.username).catch(showError),
     });
   }
   if (chat.kind === "group" && !self && chat.admin === me.username) {
@@ -65,22 +64,15 @@ function Member({ account }: { account: Account }) {
   }
   const remove = () => {
     setAsking(false);
-    client.removeChatMember({ chat_id: chat.id, username: account.username }).catch(complain);
+    client.removeChatMember({ chat_id: chat.id, username: account.username }).catch(showError);
   };
   return (
     <li className="flex min-h-12 items-center gap-3">
-      <Avatar account={account} size={32} />
-      <span className="min-w-0 flex-1">
-        <span className="flex flex-wrap items-baseline gap-x-1.5 text-base font-medium">
-          <span className="min-w-0 break-words">{nameOf(account)}</span>
-          {self && <span className="font-normal text-ink-3">(you)</span>}
-          <OwnerChip account={account} />
-        </span>
-        <span className="block text-xs break-all text-ink-3">
-          @{account.username}
-          {chat.admin === account.username && " · admin"}
-        </span>
-      </span>
+      <AccountLabel
+        account={account}
+        isSelf={self}
+        note={chat.admin === account.username && " · admin"}
+      />
       {items.length > 0 && (
         <Menu label={`Options for ${account.display_name}`} small items={items} />
       )}
@@ -100,7 +92,7 @@ function Member({ account }: { account: Account }) {
 }
 
 function AddMembers({ onClose }: { onClose: () => void }) {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const client = useClient();
   const { busy, error, run } = useAction();
   const [chosen, setChosen] = useState<Account[]>([]);
@@ -120,7 +112,7 @@ function AddMembers({ onClose }: { onClose: () => void }) {
           without={chat.participants.map(({ username }) => username)}
         />
         <p className="text-sm text-ink-3">They will see the whole history of the group.</p>
-        {error !== null && <Notice>{wordsFor(error)}</Notice>}
+        {error !== null && <Notice>{describeError(error)}</Notice>}
         <Button look="primary" busy={busy} disabled={chosen.length === 0} onClick={add}>
           Add to group
         </Button>

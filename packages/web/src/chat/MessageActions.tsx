@@ -1,7 +1,7 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import { EmojiButton } from "../emoji/EmojiButton.tsx";
-import { complain } from "../lib/action.ts";
+import { showError } from "../lib/errors.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { Menu } from "../ui/Menu.tsx";
 import { type Command, useCommands } from "./commands.ts";
@@ -40,7 +40,7 @@ function Toolbar({ message, mine, first, pinned }: ActionsProps) {
       <EmojiButton
         label="React"
         small
-        onPick={(emoji) => void client.model.react(message.id, emoji).catch(complain)}
+        onPick={(emoji) => void client.model.react(message.id, emoji).catch(showError)}
       />
       {commands.filter(isQuick).map(({ icon, label, onSelect }) => (
         <IconButton key={label} icon={icon} label={label} small onClick={onSelect} />

@@ -6,12 +6,12 @@ import { ActionTarget } from "../markdown/action-target.ts";
 import { Content } from "../markdown/Content.tsx";
 import { MentionContext } from "../markdown/Inline.tsx";
 import { PlainTextFallback } from "./PlainTextFallback.tsx";
-import { useSpeaker } from "./speaker.ts";
+import { useSenderName } from "./sender-names.ts";
 
 /** What the message says; what came of an agent's turn stands below it. */
 export function MessageBody({ message }: { message: LocalMessage }) {
   const me = useSelf();
-  const speaker = useSpeaker();
+  const speaker = useSenderName();
   const { id, conversation_id, content, mentions, turn, finalized_at, sender, uses } = message;
   const streaming = finalized_at === null && turn !== null;
   const acts = sender.kind === "agent" && !streaming;

@@ -1,15 +1,15 @@
 import type { LocalMessage } from "@parley/client";
 import { useAside, useClient, useMessages } from "@parley/client/react";
 import { type Ref, useCallback, useImperativeHandle, useRef, useState } from "react";
-import { complain } from "../lib/action.ts";
+import { showError } from "../lib/errors.ts";
 import { Announcer } from "./Announcer.tsx";
 import { MessagesSkeleton } from "./ChatSkeleton.tsx";
-import { useTools } from "./context.ts";
-import { Empty } from "./Empty.tsx";
+import { useChatContext } from "./context.ts";
+import { EmptyChat } from "./EmptyChat.tsx";
 import { Feed, type FeedHandle, type Start } from "./Feed.tsx";
 import { JumpToLatest } from "./JumpToLatest.tsx";
-import { loadedMessage } from "./loaded.ts";
-import { useReading } from "./reading.ts";
+import { loadedMessage } from "./loaded-message.ts";
+import { useReadMarker } from "./read-marker.ts";
 import { TypingLine } from "./TypingLine.tsx";
 
 export interface MessageListHandle {
@@ -19,7 +19,7 @@ export interface MessageListHandle {
 
 /** The latest messages; or those around one from further back, until they have met the latest. */
 export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const { model } = useClient();
   const live = useMessages(chat.id);
   const aside = useAside(chat.id);
@@ -28,7 +28,7 @@ export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
   const start = useRef<Start>("left");
   // Null until the list has found its place.
   const [atEnd, setAtEnd] = useState<boolean | null>(null);
-  const line = useReading(chat, live.items, atEnd === true && !aside);
+  const line = useReadMarker(chat, live.items, atEnd === true && !aside);
   const visit = useVisit(shown.items);
   const { loading, load } = useMore(chat.id, aside !== null);
 
@@ -54,7 +54,7 @@ export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
     },
     [model, chat.id],
   );
-  useImperativeHandle(ref, () => ({ toLatest, jumpTo: (id) => void jumpTo(id).catch(complain) }), [
+  useImperativeHandle(ref, () => ({ toLatest, jumpTo: (id) => void jumpTo(id).catch(showError) }), [
     toLatest,
     jumpTo,
   ]);
@@ -73,7 +73,7 @@ export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
           <MessagesSkeleton />
         </div>
       )}
-      {live.loaded && isEmpty && <Empty />}
+      {live.loaded && isEmpty && <EmptyChat />}
       {!isEmpty && (
         <Feed
           key={live.loaded ? visit : "early"}

@@ -8,14 +8,14 @@ import { Icon } from "../ui/Icon.tsx";
 import { OwnerChip } from "../ui/OwnerChip.tsx";
 import { ActionNote } from "./ActionNote.tsx";
 import { Changes } from "./Changes.tsx";
-import { useTools } from "./context.ts";
+import { useChatContext } from "./context.ts";
 import { Delivery } from "./Delivery.tsx";
 import { MessageActions } from "./MessageActions.tsx";
 import { MessageBody } from "./MessageBody.tsx";
 import { Reactions } from "./Reactions.tsx";
 import { ReplyQuote } from "./ReplyQuote.tsx";
 import type { Row } from "./rows.ts";
-import { useNeedsHandle, useSpeaker } from "./speaker.ts";
+import { useNeedsHandle, useSenderName } from "./sender-names.ts";
 import { TurnNote } from "./TurnNote.tsx";
 import { useTouch } from "./touch.ts";
 
@@ -45,9 +45,9 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
     isLastOwn,
     outdated,
   } = props;
-  const { onReply, onActions } = useTools();
+  const { onReply, onActions } = useChatContext();
   const me = useSelf();
-  const speaker = useSpeaker();
+  const speaker = useSenderName();
   const touch = useTouch({
     onLongPress: () => message.delivery === "sent" && onActions(message),
     onSwipe: () => message.delivery === "sent" && onReply(message),

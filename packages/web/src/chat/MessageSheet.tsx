@@ -4,11 +4,11 @@ import { plainText } from "@parley/protocol/markup";
 import { useRef, useState } from "react";
 import { EmojiPicker } from "../emoji/EmojiPicker.tsx";
 import { frequentEmojis } from "../emoji/recent.ts";
-import { complain } from "../lib/action.ts";
+import { showError } from "../lib/errors.ts";
 import { Icon } from "../ui/Icon.tsx";
 import { Sheet, SheetRow } from "../ui/Sheet.tsx";
 import { useCommands } from "./commands.ts";
-import { useSpeaker } from "./speaker.ts";
+import { useSenderName } from "./sender-names.ts";
 
 interface MessageSheetProps {
   message: LocalMessage;
@@ -18,13 +18,13 @@ interface MessageSheetProps {
 /** What can be done with a message, for fingers: after a long press. */
 export function MessageSheet({ message, onClose }: MessageSheetProps) {
   const client = useClient();
-  const speaker = useSpeaker();
+  const speaker = useSenderName();
   const commands = useCommands(message);
   const more = useRef<HTMLButtonElement>(null);
   const [picking, setPicking] = useState(false);
   const react = (emoji: string) => {
     onClose();
-    client.model.react(message.id, emoji).catch(complain);
+    client.model.react(message.id, emoji).catch(showError);
   };
   return (
     <Sheet label="Message actions" onClose={onClose}>

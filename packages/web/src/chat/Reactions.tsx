@@ -2,10 +2,10 @@ import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { useEffect, useId, useState } from "react";
-import { complain } from "../lib/action.ts";
+import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
-import { useTools } from "./context.ts";
-import { useSpeaker } from "./speaker.ts";
+import { useChatContext } from "./context.ts";
+import { useSenderName } from "./sender-names.ts";
 import { useTouch } from "./touch.ts";
 
 export function Reactions({ message }: { message: LocalMessage }) {
@@ -29,7 +29,7 @@ interface ReactionButtonProps {
 /** Toggles a reaction. Who gave it is told to whoever points at it or has the focus on it. */
 function ReactionButton({ message, emoji, count, reacted }: ReactionButtonProps) {
   const client = useClient();
-  const { onReactors } = useTools();
+  const { onReactors } = useChatContext();
   const id = useId();
   const [pointed, setPointed] = useState(false);
   const who = useWho(message, emoji, pointed);
@@ -47,7 +47,7 @@ function ReactionButton({ message, emoji, count, reacted }: ReactionButtonProps)
         onFocus={({ currentTarget }) => setPointed(currentTarget.matches(":focus-visible"))}
         onBlur={() => setPointed(false)}
         onKeyDown={({ key }) => key === "Escape" && setPointed(false)}
-        onClick={() => client.model.react(message.id, emoji).catch(complain)}
+        onClick={() => client.model.react(message.id, emoji).catch(showError)}
         className={`inline-flex h-7 animate-in items-center gap-1.5 rounded-full border px-2 text-sm tabular-nums transition-colors pointer-coarse:h-9 pointer-coarse:px-3 ${reacted ? "border-accent bg-surface text-accent" : "border-line bg-surface text-ink-2 hover:bg-hover"}`}
       >
         <span aria-hidden="true" className="font-emoji">
@@ -81,7 +81,7 @@ interface Known {
 function useWho(message: LocalMessage, emoji: string, wanted: boolean): string | null {
   const client = useClient();
   const me = useSelf();
-  const speaker = useSpeaker();
+  const speaker = useSenderName();
   const [known, setKnown] = useState<Known | null>(null);
   const total = message.reactions.find((each) => each.emoji === emoji)?.count ?? 0;
   const isKnown = known?.version === message.version;

@@ -1,15 +1,13 @@
 import { useClient } from "@parley/client/react";
 import type { Reaction } from "@parley/protocol";
 import { useCallback, useEffect, useState } from "react";
-import { wordsFor } from "../lib/action.ts";
+import { describeError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
-import { nameOf } from "../lib/names.ts";
 import { fullTime, shortTime } from "../lib/time.ts";
-import { Avatar } from "../ui/Avatar.tsx";
+import { AccountLabel } from "../ui/AccountLabel.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { Notice } from "../ui/Notice.tsx";
-import { OwnerChip } from "../ui/OwnerChip.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 
 interface ReactorsProps {
@@ -30,7 +28,7 @@ export function Reactors({ messageId, onClose }: ReactorsProps) {
             <Reactor key={reaction.reactor.username + reaction.emoji} reaction={reaction} />
           ))}
         </ul>
-        {problem !== null && <Notice>{wordsFor(problem)}</Notice>}
+        {problem !== null && <Notice>{describeError(problem)}</Notice>}
         {more && <Button onClick={loadMore}>Show more</Button>}
       </div>
     </Dialog>
@@ -41,17 +39,7 @@ function Reactor({ reaction: { reactor, emoji, created_at } }: { reaction: React
   const me = useSelf();
   return (
     <li className="flex min-h-12 items-center gap-3">
-      <Avatar account={reactor} size={32} />
-      <span className="min-w-0 flex-1">
-        <span className="flex flex-wrap items-baseline gap-x-1.5 text-base font-medium">
-          <span className="min-w-0 break-words">{nameOf(reactor)}</span>
-          {reactor.username === me.username && (
-            <span className="font-normal text-ink-3">(you)</span>
-          )}
-          <OwnerChip account={reactor} />
-        </span>
-        <span className="block text-xs break-all text-ink-3">@{reactor.username}</span>
-      </span>
+      <AccountLabel account={reactor} isSelf={reactor.username === me.username} />
       <time dateTime={created_at} title={fullTime(created_at)} className="text-xs text-ink-3">
         {shortTime(created_at)}
       </time>

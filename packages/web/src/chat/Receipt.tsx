@@ -1,7 +1,7 @@
 import { useClient } from "@parley/client/react";
 import type { TurnReceipt } from "@parley/protocol";
 import { useEffect, useState } from "react";
-import { wordsFor } from "../lib/action.ts";
+import { describeError } from "../lib/errors.ts";
 import { count } from "../lib/names.ts";
 import { duration, fullTime } from "../lib/time.ts";
 import { Dialog } from "../ui/Dialog.tsx";
@@ -19,7 +19,7 @@ export function Receipt({ messageId, onClose }: { messageId: string; onClose: ()
   return (
     <Dialog title="Receipt" onClose={onClose}>
       <div className="px-5 pb-5">
-        {problem !== null && <Notice>{wordsFor(problem)}</Notice>}
+        {problem !== null && <Notice>{describeError(problem)}</Notice>}
         {!receipt && problem === null && <Skeleton className="h-48" />}
         {receipt && (
           <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-2 text-base">

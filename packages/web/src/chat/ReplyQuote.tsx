@@ -2,15 +2,15 @@ import { useClient } from "@parley/client/react";
 import type { Message } from "@parley/protocol";
 import { plainText } from "@parley/protocol/markup";
 import { useEffect, useState } from "react";
-import { useTools } from "./context.ts";
-import { loadedMessage } from "./loaded.ts";
-import { useSpeaker } from "./speaker.ts";
+import { useChatContext } from "./context.ts";
+import { loadedMessage } from "./loaded-message.ts";
+import { useSenderName } from "./sender-names.ts";
 
 /** What is answered, in a line; a press leads to it. */
 export function ReplyQuote({ id }: { id: string }) {
-  const { chat, onJump } = useTools();
+  const { chat, onJump } = useChatContext();
   const client = useClient();
-  const speaker = useSpeaker();
+  const speaker = useSenderName();
   const [quoted, setQuoted] = useState<Message | null | undefined>(() =>
     loadedMessage(client.model, chat.id, id),
   );

@@ -1,10 +1,10 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient, useMessages } from "@parley/client/react";
 import type { ReactNode } from "react";
-import { complain } from "../lib/action.ts";
+import { showError } from "../lib/errors.ts";
 import { count } from "../lib/names.ts";
 import { toast } from "../ui/Toasts.tsx";
-import { useTools } from "./context.ts";
+import { useChatContext } from "./context.ts";
 
 interface SendButtonProps {
   edit: boolean;
@@ -52,7 +52,7 @@ function StopButton({ label, onStop }: Stop) {
 
 /** How to stop what is being answered here; null when nothing is. */
 function useStop(): Stop | null {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const client = useClient();
   const { items } = useMessages(chat.id);
   const running = items.slice(-RECENT).filter(isStreaming);
@@ -61,7 +61,7 @@ function useStop(): Stop | null {
   if (chat.kind === "direct") {
     return {
       label: "Stop",
-      onStop: () => void client.stopAgentTurn({ message_id: first.id }).catch(complain),
+      onStop: () => void client.stopAgentTurn({ message_id: first.id }).catch(showError),
     };
   }
   return {
@@ -69,7 +69,7 @@ function useStop(): Stop | null {
     onStop: () =>
       void client
         .stopChatAgents({ chat_id: chat.id })
-        .then(({ stopped }) => toast(`Stopped ${count(stopped, "answer")}.`), complain),
+        .then(({ stopped }) => toast(`Stopped ${count(stopped, "answer")}.`), showError),
   };
 }
 

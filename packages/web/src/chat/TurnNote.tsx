@@ -1,15 +1,16 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import { limitIn } from "../agents/limits.ts";
-import { useAction, wordsFor } from "../lib/action.ts";
-import { connectionWords, useConnection } from "../lib/connection.ts";
+import { useAction } from "../lib/action.ts";
+import { connectionMessages, useConnection } from "../lib/connection.ts";
+import { describeError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent } from "../lib/names.ts";
 import { type AgentField, agentPath, navigate } from "../lib/router.ts";
-import { useTools } from "./context.ts";
+import { useChatContext } from "./context.ts";
 import { KeyMissing } from "./KeyMissing.tsx";
 import { Problem, ProblemButton } from "./Problem.tsx";
-import { maySteer } from "./steer.ts";
+import { mayControlTurn } from "./turn-rights.ts";
 
 type TurnError = NonNullable<NonNullable<LocalMessage["turn"]>["error"]>;
 
@@ -21,7 +22,7 @@ interface TurnNoteProps {
 
 /** How an agent's turn ended, and what can be done about it, in its place. */
 export function TurnNote({ message, outdated }: TurnNoteProps) {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const me = useSelf();
   const client = useClient();
   const connection = useConnection();
@@ -29,7 +30,7 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
   const { id, sender, turn, finalized_at } = message;
   if (!turn) return null;
   if (!finalized_at) return connection === "up" ? null : <Interrupted connection={connection} />;
-  const may = maySteer(message, chat, me, client.model);
+  const may = mayControlTurn(message, chat, me, client.model);
   const retry = () => client.retryAgentTurn({ message_id: id });
   const again = (label: string) =>
     may && (
@@ -37,7 +38,7 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
         {label}
       </ProblemButton>
     );
-  if (error !== null) return <Problem actions={again("Try again")}>{wordsFor(error)}</Problem>;
+  if (error !== null) return <Problem actions={again("Try again")}>{describeError(error)}</Problem>;
   if (outdated && may) {
     return (
       <Problem tone="quiet" icon="edit" actions={again("Answer again")}>
@@ -81,7 +82,7 @@ const TRY_AGAIN = / Try again[^.]*\.$/;
 /** The words stand still because none arrive, not because the agent thinks. */
 const Interrupted = ({ connection }: { connection: "offline" | "unreachable" }) => (
   <Problem tone="quiet" icon="offline">
-    {connectionWords[connection]} The answer goes on when the connection is back.
+    {connectionMessages[connection]} The answer goes on when the connection is back.
   </Problem>
 );
 

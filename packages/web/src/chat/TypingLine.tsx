@@ -1,11 +1,11 @@
 import { useMessages, useTyping } from "@parley/client/react";
-import { useTools } from "./context.ts";
-import { useSpeaker } from "./speaker.ts";
+import { useChatContext } from "./context.ts";
+import { useSenderName } from "./sender-names.ts";
 
 /** Who is writing; it lies over the end of the list, so that nothing moves when it comes. */
 export function TypingLine() {
-  const { chat } = useTools();
-  const speaker = useSpeaker();
+  const { chat } = useChatContext();
+  const speaker = useSenderName();
   const { items } = useMessages(chat.id);
   // Whoever is seen answering need not be announced as well.
   const answering = items.filter(({ finalized_at }) => finalized_at === null);

@@ -1,37 +1,37 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
-import { complain } from "../lib/action.ts";
 import { copyText } from "../lib/copy.ts";
+import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent } from "../lib/names.ts";
 import type { MenuItem } from "../ui/Menu.tsx";
 import { toast } from "../ui/Toasts.tsx";
-import { useTools } from "./context.ts";
-import { maySteer } from "./steer.ts";
+import { useChatContext } from "./context.ts";
+import { mayControlTurn } from "./turn-rights.ts";
 
 export type Command = MenuItem;
 
 /** What the person may do with a message, in the order in which it is offered. */
 export function useCommands(message: LocalMessage): Command[] {
-  const { chat, onReply, onEdit, onReactors, onReceipt, onDelete } = useTools();
+  const { chat, onReply, onEdit, onReactors, onReceipt, onDelete } = useChatContext();
   const me = useSelf();
   const client = useClient();
   const { id, content, turn, finalized_at, sender } = message;
   const mine = sender.username === me.username;
   const ours = mine || isMyAgent(sender, me);
-  const steers = turn !== null && maySteer(message, chat, me, client.model);
+  const steers = turn !== null && mayControlTurn(message, chat, me, client.model);
   const offered: (Command | false)[] = [
     steers &&
       !finalized_at && {
         icon: "stop",
         label: "Stop",
-        onSelect: () => void client.stopAgentTurn({ message_id: id }).catch(complain),
+        onSelect: () => void client.stopAgentTurn({ message_id: id }).catch(showError),
       },
     { icon: "reply", label: "Reply", onSelect: () => onReply(message) },
     {
       icon: "copy",
       label: "Copy text",
-      onSelect: () => void copyText(content).then(() => toast("Copied."), complain),
+      onSelect: () => void copyText(content).then(() => toast("Copied."), showError),
     },
     message.reactions.length > 0 && {
       icon: "smile",
@@ -43,7 +43,7 @@ export function useCommands(message: LocalMessage): Command[] {
       finalized_at !== null && {
         icon: "retry",
         label: "Answer again",
-        onSelect: () => void client.retryAgentTurn({ message_id: id }).catch(complain),
+        onSelect: () => void client.retryAgentTurn({ message_id: id }).catch(showError),
       },
     turn !== null && ours && { icon: "receipt", label: "Receipt", onSelect: () => onReceipt(id) },
     {

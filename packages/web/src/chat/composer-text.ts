@@ -1,6 +1,6 @@
 import { useClient } from "@parley/client/react";
 import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { useTools } from "./context.ts";
+import { useChatContext } from "./context.ts";
 import type { Writing } from "./writing.ts";
 
 export interface ComposerText {
@@ -22,7 +22,7 @@ export function useComposerText(
   area: RefObject<HTMLTextAreaElement | null>,
   writing: Writing,
 ): ComposerText {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const { model } = useClient();
   const draft = () => model.get(`draft:${chat.id}`);
   const [text, setText] = useState(draft);

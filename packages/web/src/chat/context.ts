@@ -7,14 +7,14 @@ export interface Deletion {
 }
 
 /** What the parts of a conversation share. */
-export interface ChatTools {
+export interface ChatContextValue {
   chat: LocalChat;
   /** Usernames of people whose name alone could be taken for somebody else's here. */
-  mistakable: ReadonlySet<string>;
+  confusable: ReadonlySet<string>;
   onReply: (message: LocalMessage) => void;
   onEdit: (message: LocalMessage) => void;
   /** Puts a message that could not be sent back into the composer. */
-  onTakeBack: (message: LocalMessage) => void;
+  onReturnToComposer: (message: LocalMessage) => void;
   /** Shows a message, wherever in the history it stands. */
   onJump: (messageId: string) => void;
   /** Shows what can be done with a message, as a sheet. */
@@ -26,9 +26,9 @@ export interface ChatTools {
   onDelete: (deletion: Deletion) => void;
 }
 
-export const ChatContext = createContext<ChatTools | null>(null);
+export const ChatContext = createContext<ChatContextValue | null>(null);
 
-export function useTools(): ChatTools {
+export function useChatContext(): ChatContextValue {
   const tools = use(ChatContext);
   if (!tools) throw new Error("there is no conversation around this part");
   return tools;

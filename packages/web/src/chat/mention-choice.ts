@@ -2,7 +2,7 @@ import type { Account } from "@parley/protocol";
 import { useState } from "react";
 import { useSelf } from "../lib/me.ts";
 import type { ComposerText } from "./composer-text.ts";
-import { useTools } from "./context.ts";
+import { useChatContext } from "./context.ts";
 import { candidates, complete, mentionAt } from "./mention.ts";
 
 interface MentionChoice {
@@ -16,7 +16,7 @@ interface MentionChoice {
 
 /** The accounts that the handle at the caret may mean, and the choice among them. */
 export function useMentionChoice({ text, caret, replace }: ComposerText): MentionChoice {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const me = useSelf();
   // A choice is valid for the text it was made in.
   const [choice, setChoice] = useState({ text: "", index: 0 });

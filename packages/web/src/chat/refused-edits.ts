@@ -1,8 +1,8 @@
 import { useClient } from "@parley/client/react";
 import { useEffect, useSyncExternalStore } from "react";
-import { wordsFor } from "../lib/action.ts";
+import { describeError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
-import { useTools } from "./context.ts";
+import { useChatContext } from "./context.ts";
 import type { Writing } from "./writing.ts";
 
 type Edit = Extract<Writing, { kind: "edit" }>;
@@ -20,7 +20,7 @@ export function useSaveEdit(
   onWriting: (writing: Writing) => void,
 ): (edit: Edit, content: string) => void {
   const { model } = useClient();
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const key = `${useSelf().username} ${chat.id}`;
   const next = useSyncExternalStore(subscribe, () => refusedEdits.get(key)?.[0]);
   useEffect(() => {
@@ -31,7 +31,7 @@ export function useSaveEdit(
 
   return ({ message }, content) => {
     model.edit(message.id, content).catch((error: unknown) => {
-      const refused = { content, reason: wordsFor(error) };
+      const refused = { content, reason: describeError(error) };
       setRefused(key, [...(refusedEdits.get(key) ?? []), { kind: "edit", message, refused }]);
     });
   };

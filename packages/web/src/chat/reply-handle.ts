@@ -2,7 +2,7 @@ import type { Client } from "@parley/client";
 import { useClient } from "@parley/client/react";
 import { useEffect, useRef } from "react";
 import type { ComposerText } from "./composer-text.ts";
-import { useTools } from "./context.ts";
+import { useChatContext } from "./context.ts";
 import { addressed, unaddressed } from "./mention.ts";
 import type { Writing } from "./writing.ts";
 
@@ -11,7 +11,7 @@ import type { Writing } from "./writing.ts";
  * they are mentioned. Removes the handle again if the agent turns out to answer every message.
  */
 export function useReplyHandle(writing: Writing, field: ComposerText): void {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const client = useClient();
   const latest = useRef(field);
   latest.current = field;

@@ -19,7 +19,7 @@ export interface Row {
   last: boolean;
 }
 
-const TOGETHER_MS = 5 * 60_000;
+const RUN_GAP_MS = 5 * 60_000;
 
 /**
  * Everything that is shown above a message belongs to its row, so that rows keep their keys. Rows
@@ -42,7 +42,7 @@ export function rowsOf(
     const begins = !fresh && isUnread(message, me, readUpTo ?? 0);
     fresh ||= begins;
     const above = between(changes, placeOf(previous), placeOf(message));
-    const first = day || begins || above.length > 0 || !together(previous, message);
+    const first = day || begins || above.length > 0 || !inSameRun(previous, message);
     const before = rows.at(-1);
     if (before) before.last = first;
     rows.push({
@@ -87,11 +87,11 @@ const keyOf = ({ id, client_msg_id, sender }: LocalMessage, me: string) =>
 const isUnread = ({ seq, sender }: LocalMessage, me: string, readUpTo: number) =>
   seq > readUpTo && sender.username !== me;
 
-const together = (one: LocalMessage | undefined, next: LocalMessage) =>
+const inSameRun = (one: LocalMessage | undefined, next: LocalMessage) =>
   one !== undefined &&
   one.sender.username === next.sender.username &&
   next.reply_to_id === null &&
-  Date.parse(next.created_at) - Date.parse(one.created_at) < TOGETHER_MS;
+  Date.parse(next.created_at) - Date.parse(one.created_at) < RUN_GAP_MS;
 
 /** The latest answers to messages that were edited after these answers began. */
 export function outdatedAnswers(messages: readonly LocalMessage[]): ReadonlySet<string> {

@@ -114,15 +114,15 @@ function move(event: KeyboardEvent<HTMLElement>, onLeave: () => void): void {
 const isMove = (key: string) => key.startsWith("Arrow") || key === "Home" || key === "End";
 
 function nextOf(all: HTMLElement[], at: number, key: string): HTMLElement | undefined {
-  if (key === "ArrowDown") return besides(all, at, 1);
-  if (key === "ArrowUp") return besides(all, at, -1);
+  if (key === "ArrowDown") return nearestInRow(all, at, 1);
+  if (key === "ArrowUp") return nearestInRow(all, at, -1);
   if (key === "Home") return all[0];
   if (key === "End") return all.at(-1);
   return all[key === "ArrowRight" ? at + 1 : at - 1];
 }
 
 /** The nearest one in the next row up or down. */
-function besides(all: HTMLElement[], at: number, step: 1 | -1): HTMLElement | undefined {
+function nearestInRow(all: HTMLElement[], at: number, step: 1 | -1): HTMLElement | undefined {
   const from = all[at]?.getBoundingClientRect();
   if (!from) return;
   const isBeyond = (top: number) => (top - from.top) * step > from.height / 2;

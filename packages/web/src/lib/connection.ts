@@ -19,7 +19,7 @@ function subscribe(listener: () => void): () => void {
 }
 
 /** The two look alike and are mended differently. */
-export const connectionWords = {
+export const connectionMessages = {
   offline: "You are offline.",
   unreachable: "The server cannot be reached.",
 } as const;

@@ -6,7 +6,7 @@ export function returnFocus(to: Element | null): void {
 }
 
 /** Puts somebody who has followed a link right to the field that it is about. */
-export function startAt(field: HTMLElement | null): void {
+export function focusField(field: HTMLElement | null): void {
   field?.scrollIntoView({ block: "center" });
   field?.focus({ preventScroll: true });
 }

@@ -18,7 +18,7 @@ export function chatTitle(chat: LocalChat, me: Account): string {
 }
 
 /** For places of one line that cannot cut text off by themselves. */
-export const shortened = (text: string, most: number) =>
+export const truncated = (text: string, most: number) =>
   text.length <= most ? text : `${text.slice(0, most).trimEnd()}…`;
 
 /**
@@ -40,7 +40,7 @@ export const shortName = (account: Account) =>
   account.kind === "agent" ? nameOf(account) : firstName(account.display_name);
 
 /** Both ends of a long name: what tells similar ones apart is often the last word. */
-export function bothEnds(name: string, most: number): string {
+export function shortenMiddle(name: string, most: number): string {
   const letters = Array.from(name);
   if (letters.length <= most) return name;
   const half = Math.floor((most - 3) / 2);

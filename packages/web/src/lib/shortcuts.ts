@@ -2,6 +2,13 @@ import { useClient } from "@parley/client/react";
 import { type RefObject, useEffect } from "react";
 import { chatPath, navigate } from "./router.ts";
 
+const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent);
+
+/** The shortcuts as they are printed on the keyboard. */
+export const keyNames = isApple
+  ? { switcher: "⌘K", neighbours: "⌥ ↑ ↓" }
+  : { switcher: "Ctrl K", neighbours: "Alt ↑ ↓" };
+
 interface Shortcuts {
   /** The conversation in view. */
   open: string | null;

@@ -1,6 +1,6 @@
 import { memo, type ReactNode, useDeferredValue, useEffect, useState } from "react";
-import { complain } from "../lib/action.ts";
 import { copyText } from "../lib/copy.ts";
+import { showError } from "../lib/errors.ts";
 import { Icon } from "../ui/Icon.tsx";
 import type { CodeNode, highlight } from "./highlight.ts";
 
@@ -86,7 +86,7 @@ export function CopyButton({ text }: { text: string }) {
   return (
     <button
       type="button"
-      onClick={() => copyText(text).then(() => setCopied(true), complain)}
+      onClick={() => copyText(text).then(() => setCopied(true), showError)}
       className="inline-flex h-7 items-center gap-1.5 rounded-sm px-2 text-xs font-medium text-ink-2 hover:bg-hover hover:text-ink focus-visible:outline-offset-[-2px]"
     >
       <Icon name={copied ? "check" : "copy"} size={13} />

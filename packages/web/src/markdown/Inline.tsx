@@ -43,19 +43,19 @@ function InlineToken({ token }: { token: InlineNode }): ReactNode {
       return <br />;
     case "link":
       return (
-        <Outside href={token.href}>
+        <ExternalLink href={token.href}>
           <Inline tokens={token.tokens} />
-        </Outside>
+        </ExternalLink>
       );
     case "image":
       // An image would be loaded from wherever a message says: its address is shown instead.
-      return <Outside href={token.href}>{token.text}</Outside>;
+      return <ExternalLink href={token.href}>{token.text}</ExternalLink>;
   }
 }
 
 const SAFE = /^(https?:\/\/|mailto:)/i;
 
-function Outside({ href, children }: { href: string; children: ReactNode }) {
+function ExternalLink({ href, children }: { href: string; children: ReactNode }) {
   if (!SAFE.test(href)) return <span>{children}</span>;
   return (
     <a href={href} target="_blank" rel="noopener noreferrer nofollow">

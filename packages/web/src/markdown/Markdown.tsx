@@ -1,9 +1,9 @@
 import { memo, type ReactNode } from "react";
 import { Icon } from "../ui/Icon.tsx";
 import { CodeBlock } from "./CodeBlock.tsx";
+import { closeOpenMarks } from "./close-marks.ts";
 import { Inline } from "./Inline.tsx";
 import { type Block as BlockNode, parseMarkdown } from "./parse.ts";
-import { settle } from "./settle.ts";
 
 interface MarkdownProps {
   text: string;
@@ -13,7 +13,7 @@ interface MarkdownProps {
 
 /** Markdown as elements: what a message brings is only ever text, never HTML. */
 export const Markdown = memo(function Markdown({ text, streaming = false }: MarkdownProps) {
-  const blocks = parseMarkdown(streaming ? settle(text) : text);
+  const blocks = parseMarkdown(streaming ? closeOpenMarks(text) : text);
   if (blocks === null) return <PlainText text={text} />;
   return (
     <div className={`prose ${streaming ? "streaming" : ""}`}>

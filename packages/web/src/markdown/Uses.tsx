@@ -127,7 +127,7 @@ export function Collapsible({ label, title, uses, labels, children }: Collapsibl
   );
 }
 
-interface AgainProps {
+interface ConfirmAgainProps {
   /** The last time somebody did it. */
   last: ComponentUse;
   /** What was pressed; null for a form. */
@@ -137,7 +137,7 @@ interface AgainProps {
 }
 
 /** Asks before something is done that was done already. */
-export function Again({ last, label, onBack, onConfirm }: AgainProps) {
+export function ConfirmAgain({ last, label, onBack, onConfirm }: ConfirmAgainProps) {
   const target = use(ActionTarget);
   const who = target?.who(last.by) ?? "";
   return (

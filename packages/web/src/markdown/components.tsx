@@ -1,14 +1,15 @@
 import { useClient } from "@parley/client/react";
 import type { FormBlock } from "@parley/protocol/markup";
 import { use, useState } from "react";
-import { fieldErrorsOf, useAction, wordsFor } from "../lib/action.ts";
+import { useAction } from "../lib/action.ts";
+import { describeError, fieldErrorsOf } from "../lib/errors.ts";
 import { Button } from "../ui/Button.tsx";
 import { Field, TextField } from "../ui/Field.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
 import { ActionTarget, useUses } from "./action-target.ts";
 import { useFormDraft } from "./form-draft.ts";
 import { Markdown } from "./Markdown.tsx";
-import { Again, Collapsible, UseList } from "./Uses.tsx";
+import { Collapsible, ConfirmAgain, UseList } from "./Uses.tsx";
 
 type Values = Record<string, string | number>;
 
@@ -49,10 +50,10 @@ export function ActionButton({ action, label, first }: ActionButtonProps) {
         <span className="truncate">{label}</span>
       </Button>
       <span role="alert" className="text-sm text-danger not-empty:mt-1">
-        {error !== null && wordsFor(error)}
+        {error !== null && describeError(error)}
       </span>
       {asking && last && (
-        <Again
+        <ConfirmAgain
           last={last}
           label={label}
           onBack={() => setAsking(false)}
@@ -127,7 +128,7 @@ function FormFields({ form, token }: { form: FormBlock; token: string }) {
         )}
       </fieldset>
       {asking && last && (
-        <Again
+        <ConfirmAgain
           last={last}
           label={null}
           onBack={() => setAsking(null)}

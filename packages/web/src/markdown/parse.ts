@@ -65,11 +65,11 @@ parser.linkify
  */
 export function parseMarkdown(source: string): Block[] | null {
   const tokens = parser.parse(source, {});
-  if (isTooMuch(tokens)) return null;
+  if (exceedsLimits(tokens)) return null;
   return new TreeBuilder(source, tokens).blocks();
 }
 
-function isTooMuch(tokens: Token[]): boolean {
+function exceedsLimits(tokens: Token[]): boolean {
   let nodes = 0;
   for (const { nesting, level, children } of tokens) {
     // The parser drops blocks that are nested deeper, and does not limit emphasis.

@@ -1,14 +1,12 @@
-import { useClient } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { deceptiveNames } from "@parley/protocol/names";
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
-import { wordsFor } from "../lib/action.ts";
-import { connectionWords, useConnection } from "../lib/connection.ts";
 import { useSelf } from "../lib/me.ts";
 import { nameOf } from "../lib/names.ts";
+import { AccountLabel } from "../ui/AccountLabel.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
-import { OwnerChip } from "../ui/OwnerChip.tsx";
+import { usePeopleSearch } from "./people-search.ts";
 
 interface PickerProps {
   chosen: Account[];
@@ -17,38 +15,6 @@ interface PickerProps {
   without?: readonly string[];
   /** Agents are offered too. */
   agents?: boolean;
-}
-
-interface FoundPeople {
-  /** What they were looked for by. */
-  query: string;
-  /** Null until there is an answer. */
-  found: Account[] | null;
-  /** Why nobody could be found. */
-  problem: string | null;
-}
-
-export function useFoundPeople(query: string): FoundPeople {
-  const client = useClient();
-  const connection = useConnection();
-  const [people, setPeople] = useState<FoundPeople>({ query, found: null, problem: null });
-  useEffect(() => {
-    if (connection !== "up") {
-      return setPeople({ query, found: [], problem: connectionWords[connection] });
-    }
-    let left = false;
-    const timer = setTimeout(() => {
-      client.getUsers({ query: query.trim().replace(/^@/, ""), limit: 30 }).then(
-        ({ items }) => !left && setPeople({ query, found: items, problem: null }),
-        (error: unknown) => !left && setPeople({ query, found: [], problem: wordsFor(error) }),
-      );
-    }, 120);
-    return () => {
-      left = true;
-      clearTimeout(timer);
-    };
-  }, [client, query, connection]);
-  return people;
 }
 
 /**
@@ -63,12 +29,12 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
   const [moved, setMoved] = useState<number | null>(null);
   /** Enter was pressed before those who are called so were known. */
   const [entered, setEntered] = useState(false);
-  const { query: answered, found, problem } = useFoundPeople(query);
+  const { query: answered, items: found, problem } = usePeopleSearch(query);
   const taken = new Set([me.username, ...without, ...chosen.map(({ username }) => username)]);
   const offered = (found ?? []).filter(
     ({ username, kind }) => !taken.has(username) && (agents || kind === "human"),
   );
-  const twins = deceptiveNames([me, ...chosen, ...(found ?? [])]);
+  const confusable = deceptiveNames([me, ...chosen, ...(found ?? [])]);
   const known = found !== null && answered === query;
   const done = query === "" && chosen.length > 0;
   const at = moved ?? (done ? -1 : 0);
@@ -105,7 +71,7 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
           <Chip
             key={account.username}
             account={account}
-            withUsername={twins.has(account.username)}
+            withUsername={confusable.has(account.username)}
             onRemove={() => onChange(chosen.filter((one) => one !== account))}
           />
         ))}
@@ -175,14 +141,7 @@ function PersonOption({ id, account, active, onTake }: OptionProps) {
       }}
       className={`flex cursor-pointer items-center gap-3 rounded-md px-2.5 py-2 hover:bg-hover ${active ? "bg-hover" : ""}`}
     >
-      <Avatar account={account} size={32} />
-      <span className="min-w-0">
-        <span className="flex flex-wrap items-baseline gap-x-1.5 text-base font-medium">
-          <span className="min-w-0 break-words">{nameOf(account)}</span>
-          <OwnerChip account={account} />
-        </span>
-        <span className="block text-xs break-all text-ink-3">@{account.username}</span>
-      </span>
+      <AccountLabel account={account} />
     </div>
   );
 }

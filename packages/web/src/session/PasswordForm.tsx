@@ -1,6 +1,7 @@
 import { useClient } from "@parley/client/react";
 import { SaveRow } from "../agents/SaveRow.tsx";
-import { codeOf, useAction } from "../lib/action.ts";
+import { useAction } from "../lib/action.ts";
+import { codeOf } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { TextField } from "../ui/Field.tsx";
 import { Form } from "../ui/Form.tsx";

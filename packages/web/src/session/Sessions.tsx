@@ -1,8 +1,8 @@
 import { useClient } from "@parley/client/react";
 import type { Session } from "@parley/protocol";
 import { useCallback, useEffect, useState } from "react";
-import { complain } from "../lib/action.ts";
 import { deviceName } from "../lib/devices.ts";
+import { showError } from "../lib/errors.ts";
 import { fullTime } from "../lib/time.ts";
 import { Button } from "../ui/Button.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
@@ -11,7 +11,7 @@ export function Sessions() {
   const client = useClient();
   const [sessions, setSessions] = useState<Session[] | null>(null);
   const load = useCallback(
-    () => client.getSessions().then(({ items }) => setSessions(items), complain),
+    () => client.getSessions().then(({ items }) => setSessions(items), showError),
     [client],
   );
   useEffect(() => {
@@ -33,7 +33,7 @@ export function Sessions() {
           {!current && (
             <Button
               size="small"
-              onClick={() => client.revokeSession({ session_id: id }).then(load, complain)}
+              onClick={() => client.revokeSession({ session_id: id }).then(load, showError)}
             >
               Sign out
             </Button>

@@ -1,7 +1,8 @@
 import { useClient } from "@parley/client/react";
 import { useEffect, useState } from "react";
-import { codeOf, useAction } from "../lib/action.ts";
-import type { FieldErrors } from "../lib/validity.ts";
+import { useAction } from "../lib/action.ts";
+import { codeOf } from "../lib/errors.ts";
+import type { FieldErrors } from "../lib/validation.ts";
 import { Button } from "../ui/Button.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";

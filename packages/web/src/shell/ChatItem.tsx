@@ -4,7 +4,7 @@ import type { Account } from "@parley/protocol";
 import { plainText } from "@parley/protocol/markup";
 import { memo, useEffect, useRef } from "react";
 import { useSelf } from "../lib/me.ts";
-import { bothEnds, chatTitle, count, nameOf, others, shortName } from "../lib/names.ts";
+import { chatTitle, count, nameOf, others, shortenMiddle, shortName } from "../lib/names.ts";
 import { chatPath } from "../lib/router.ts";
 import { shortTime } from "../lib/time.ts";
 import { Avatar, GroupAvatar, type GroupSize } from "../ui/Avatar.tsx";
@@ -72,7 +72,7 @@ const LONGEST_TITLE = 42;
 
 /** In at most two lines, without losing its end. */
 function Title({ text }: { text: string }) {
-  const short = bothEnds(text, LONGEST_TITLE);
+  const short = shortenMiddle(text, LONGEST_TITLE);
   if (short === text) return text;
   return (
     <>

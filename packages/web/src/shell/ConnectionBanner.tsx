@@ -1,6 +1,6 @@
 import { useClient } from "@parley/client/react";
 import { useEffect, useState } from "react";
-import { connectionWords, useConnection } from "../lib/connection.ts";
+import { connectionMessages, useConnection } from "../lib/connection.ts";
 import { Icon } from "../ui/Icon.tsx";
 
 /** A hiccup of the connection is not worth a word. */
@@ -22,7 +22,7 @@ export function ConnectionBanner() {
       {shown && connection !== "up" && (
         <p className="flex animate-fade flex-wrap items-center justify-center gap-x-2 gap-y-0.5 bg-warn-soft px-4 py-1.5 text-sm text-warn">
           <Icon name={connection === "offline" ? "offline" : "alert"} size={15} />
-          <span className="font-medium">{connectionWords[connection]}</span>
+          <span className="font-medium">{connectionMessages[connection]}</span>
           <span>What you write is kept, and sent later.</span>
           {connection === "unreachable" && (
             <button

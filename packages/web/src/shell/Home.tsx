@@ -1,5 +1,5 @@
 import { useChatIds } from "@parley/client/react";
-import { keyNames } from "../lib/keys.ts";
+import { keyNames } from "../lib/shortcuts.ts";
 import { Button } from "../ui/Button.tsx";
 import { Welcome } from "./Welcome.tsx";
 
@@ -9,7 +9,11 @@ export function Home({ onNewChat }: { onNewChat: () => void }) {
   return (
     <main className="flex h-full overflow-y-auto bg-canvas px-6 py-10">
       <div className="m-auto w-full max-w-lg">
-        {ids.length === 0 ? <Welcome onNewChat={onNewChat} /> : <Quiet onNewChat={onNewChat} />}
+        {ids.length === 0 ? (
+          <Welcome onNewChat={onNewChat} />
+        ) : (
+          <NothingOpen onNewChat={onNewChat} />
+        )}
       </div>
     </main>
   );
@@ -22,7 +26,7 @@ const keys: [string, string][] = [
   ["@", "Mention a person or an agent"],
 ];
 
-function Quiet({ onNewChat }: { onNewChat: () => void }) {
+function NothingOpen({ onNewChat }: { onNewChat: () => void }) {
   return (
     <div className="flex flex-col items-center gap-6 text-center">
       <div>

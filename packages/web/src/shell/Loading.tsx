@@ -1,5 +1,5 @@
 import { useClient } from "@parley/client/react";
-import { connectionWords, useConnection } from "../lib/connection.ts";
+import { connectionMessages, useConnection } from "../lib/connection.ts";
 import { Button } from "../ui/Button.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 
@@ -14,7 +14,7 @@ export function Loading() {
         <Skeleton className="h-9" />
         <ListSkeleton />
         <div role="status" className="flex flex-col items-center gap-2 text-sm text-ink-3">
-          {connection !== "up" && connectionWords[connection]}
+          {connection !== "up" && connectionMessages[connection]}
           {connection === "unreachable" && (
             <Button size="small" icon="retry" onClick={() => client.reconnect()}>
               Retry

@@ -1,12 +1,12 @@
 import type { Account } from "@parley/protocol";
 import { lazy, Suspense, useRef, useState } from "react";
 import { ChatView } from "../chat/ChatView.tsx";
-import { useAway } from "../lib/away.ts";
 import { MeContext } from "../lib/me.ts";
+import { useNotifications } from "../lib/notifications.ts";
 import { useRoute } from "../lib/router.ts";
 import { useShortcuts } from "../lib/shortcuts.ts";
 import { NewChat } from "../people/NewChat.tsx";
-import { Failure } from "../ui/Failure.tsx";
+import { ErrorBoundary } from "../ui/ErrorBoundary.tsx";
 import { ConnectionBanner } from "./ConnectionBanner.tsx";
 import { Home } from "./Home.tsx";
 import { NotFound } from "./NotFound.tsx";
@@ -18,7 +18,7 @@ import { Switcher } from "./Switcher.tsx";
 const AgentsPage = lazy(() => import("../agents/AgentsPage.tsx"));
 const SettingsPage = lazy(() => import("../session/SettingsPage.tsx"));
 
-export type Overlay = "switcher" | "new-chat" | null;
+type Overlay = "switcher" | "new-chat" | null;
 
 /** A list beside what was chosen from it; on a phone one of the two. */
 export function Shell({ me }: { me: Account }) {
@@ -27,7 +27,7 @@ export function Shell({ me }: { me: Account }) {
   const content = useRef<HTMLDivElement>(null);
   const open = route.name === "chat" ? route.id : null;
   useShortcuts({ open, onSwitch: () => setOverlay("switcher") });
-  useAway(me);
+  useNotifications(me);
   const atList = route.name === "home";
   return (
     <MeContext value={me}>
@@ -36,13 +36,18 @@ export function Shell({ me }: { me: Account }) {
         <Skip onSkip={() => content.current?.focus()} />
         <ConnectionBanner />
         <div className="flex min-h-0 flex-1">
-          <Sidebar open={open} onOverlay={setOverlay} hidden={!atList} />
+          <Sidebar
+            open={open}
+            hidden={!atList}
+            onSearch={() => setOverlay("switcher")}
+            onNewChat={() => setOverlay("new-chat")}
+          />
           <div
             ref={content}
             tabIndex={-1}
             className={`min-w-0 flex-1 outline-none ${atList ? "max-md:hidden" : ""}`}
           >
-            <Failure key={route.name}>
+            <ErrorBoundary key={route.name}>
               <Suspense fallback={<PageSkeleton />}>
                 {route.name === "chat" && <ChatView key={route.id} route={route} />}
                 {route.name === "agents" && <AgentsPage part={route.part} />}
@@ -50,7 +55,7 @@ export function Shell({ me }: { me: Account }) {
                 {route.name === "missing" && <NotFound />}
                 {route.name === "home" && <Home onNewChat={() => setOverlay("new-chat")} />}
               </Suspense>
-            </Failure>
+            </ErrorBoundary>
           </div>
         </div>
       </div>

@@ -1,11 +1,11 @@
 import { useChatIds, useClient, useStatus } from "@parley/client/react";
 import { deceptiveNames } from "@parley/protocol/names";
 import { type KeyboardEvent, useState } from "react";
-import { keyNames } from "../lib/keys.ts";
 import { useSelf } from "../lib/me.ts";
 import { others } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
 import { useNarrow } from "../lib/screen.ts";
+import { keyNames } from "../lib/shortcuts.ts";
 import { setTheme, useTheme } from "../lib/theme.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { IconButton } from "../ui/Button.tsx";
@@ -15,17 +15,17 @@ import { Logo } from "../ui/Logo.tsx";
 import { Menu } from "../ui/Menu.tsx";
 import { ChatItem } from "./ChatItem.tsx";
 import { ListSkeleton } from "./Loading.tsx";
-import type { Overlay } from "./Shell.tsx";
 import { Welcome } from "./Welcome.tsx";
 
 interface SidebarProps {
   open: string | null;
   hidden: boolean;
-  onOverlay: (overlay: Overlay) => void;
+  onSearch: () => void;
+  onNewChat: () => void;
 }
 
 /** The list of conversations: beside the page, or on a narrow screen in its place. */
-export function Sidebar({ open, hidden, onOverlay }: SidebarProps) {
+export function Sidebar({ open, hidden, onSearch, onNewChat }: SidebarProps) {
   const isMain = useNarrow() && !hidden;
   const Name = isMain ? "h1" : "span";
   return (
@@ -39,12 +39,12 @@ export function Sidebar({ open, hidden, onOverlay }: SidebarProps) {
       <div className="flex items-center gap-2.5 px-4 pt-3 pb-2">
         <Logo size={26} />
         <Name className="flex-1 text-lg font-semibold tracking-tight">Parley</Name>
-        <IconButton icon="compose" label="New conversation" onClick={() => onOverlay("new-chat")} />
+        <IconButton icon="compose" label="New conversation" onClick={onNewChat} />
       </div>
       <div className="px-3 pb-2">
         <button
           type="button"
-          onClick={() => onOverlay("switcher")}
+          onClick={onSearch}
           className="flex h-9 w-full items-center gap-2 rounded-md bg-sunken px-3 text-base text-ink-2 transition-colors hover:text-ink"
         >
           <Icon name="search" size={15} />
@@ -54,8 +54,8 @@ export function Sidebar({ open, hidden, onOverlay }: SidebarProps) {
           </kbd>
         </button>
       </div>
-      <ChatList open={open} onNewChat={() => onOverlay("new-chat")} />
-      <Foot />
+      <ChatList open={open} onNewChat={onNewChat} />
+      <SidebarFooter />
     </div>
   );
 }
@@ -70,7 +70,7 @@ function ChatList({ open, onNewChat }: ChatListProps) {
   const ids = useChatIds();
   const status = useStatus();
   const [more, setMore] = useState(true);
-  const twins = useTwins(ids);
+  const confusable = useConfusableChats(ids);
   const waiting = ids.length === 0 && status === "connecting";
   const scrolled = (list: HTMLElement) => {
     if (!more || list.scrollTop + list.clientHeight < list.scrollHeight - 200) return;
@@ -87,7 +87,7 @@ function ChatList({ open, onNewChat }: ChatListProps) {
         <ListSkeleton />
       ) : (
         ids.map((id) => (
-          <ChatItem key={id} id={id} open={id === open} withUsername={twins.has(id)} />
+          <ChatItem key={id} id={id} open={id === open} withUsername={confusable.has(id)} />
         ))
       )}
       {!waiting && ids.length === 0 && (
@@ -105,7 +105,7 @@ function ChatList({ open, onNewChat }: ChatListProps) {
 }
 
 /** Direct conversations whose title could be taken for another person's, or for one's own name. */
-function useTwins(ids: readonly string[]): Set<string> {
+function useConfusableChats(ids: readonly string[]): Set<string> {
   const me = useSelf();
   const { model } = useClient();
   const people = ids.flatMap((id) => {
@@ -130,7 +130,7 @@ function moveInList(event: KeyboardEvent<HTMLElement>): void {
 const nextTheme = { system: "dark", dark: "light", light: "system" } as const;
 const themeIcon = { system: "system", dark: "moon", light: "sun" } as const;
 
-function Foot() {
+function SidebarFooter() {
   const me = useSelf();
   const client = useClient();
   const theme = useTheme();

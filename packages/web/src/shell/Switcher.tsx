@@ -15,7 +15,7 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
   const [query, setQuery] = useState("");
   // By its key: what the server finds later may come to stand above it.
   const [chosen, setChosen] = useState<string | null>(null);
-  const { entries, problem, settled } = useEntries(query.trim(), onNewChat);
+  const { entries, problem, isSettled } = useEntries(query.trim(), onNewChat);
   const place = Math.max(
     0,
     entries.findIndex(({ key }) => key === chosen),
@@ -64,7 +64,7 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
         aria-label="Results"
         className="min-h-[min(10rem,30dvh)] overflow-y-auto p-2"
       >
-        {entries.length === 0 && settled && problem === null && (
+        {entries.length === 0 && isSettled && problem === null && (
           <p
             role="presentation"
             className="flex h-36 items-center justify-center px-4 text-sm text-ink-3"

@@ -2,7 +2,8 @@ import { useAgents, useClient } from "@parley/client/react";
 import type { AgentProfile } from "@parley/protocol";
 import { useEffect } from "react";
 import { trySandbox } from "../agents/sandbox.ts";
-import { useAction, wordsFor } from "../lib/action.ts";
+import { useAction } from "../lib/action.ts";
+import { describeError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { firstName, nameOf } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
@@ -52,15 +53,15 @@ export function Welcome({ onNewChat }: { onNewChat: () => void }) {
         >
           Try your agent now
         </Button>
-        {error !== null && <Notice>{wordsFor(error)}</Notice>}
+        {error !== null && <Notice>{describeError(error)}</Notice>}
       </div>
       <div className="grid gap-3 sm:grid-cols-2">
-        <Way icon="users" title="Write to people" onPress={onNewChat}>
+        <WelcomeLink icon="users" title="Write to people" onPress={onNewChat}>
           Start a conversation or a group, and bring your agents along.
-        </Way>
-        <Way icon="key" title="Use a real model" onPress={() => navigate("/agents")}>
+        </WelcomeLink>
+        <WelcomeLink icon="key" title="Use a real model" onPress={() => navigate("/agents")}>
           Store your own API key. It is sealed, and never shown again.
-        </Way>
+        </WelcomeLink>
       </div>
     </div>
   );
@@ -93,14 +94,14 @@ function AgentRow({ agent, disabled, onPress }: AgentRowProps) {
   );
 }
 
-interface WayProps {
+interface WelcomeLinkProps {
   icon: IconName;
   title: string;
   children: string;
   onPress: () => void;
 }
 
-function Way({ icon, title, children, onPress }: WayProps) {
+function WelcomeLink({ icon, title, children, onPress }: WelcomeLinkProps) {
   return (
     <button
       type="button"

@@ -3,19 +3,19 @@ import { useClient } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import type { ReactNode } from "react";
 import { openDirect } from "../agents/sandbox.ts";
-import { complain } from "../lib/action.ts";
+import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle, nameOf, others } from "../lib/names.ts";
 import { chatPath, navigate } from "../lib/router.ts";
 import { setTheme } from "../lib/theme.ts";
 import { shortTime } from "../lib/time.ts";
-import { useFoundPeople } from "../people/PeoplePicker.tsx";
+import { usePeopleSearch } from "../people/people-search.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Icon, type IconName } from "../ui/Icon.tsx";
 import { OwnerChip } from "../ui/OwnerChip.tsx";
 import { ChatAvatar } from "./ChatItem.tsx";
 import { rank, ranked } from "./rank.ts";
-import { Snippet, useFoundMessages } from "./search.tsx";
+import { Snippet, useMessageSearch } from "./search.tsx";
 
 /** Something to go to or to do. */
 export interface Entry {
@@ -29,16 +29,16 @@ interface Entries {
   entries: Entry[];
   /** Why messages could not be searched. */
   problem: string | null;
-  /** The server has answered what is asked now. */
-  settled: boolean;
+  /** The server has answered the current query. */
+  isSettled: boolean;
 }
 
 /** Everything that fits what is typed: the group with the best match first, messages last. */
 export function useEntries(query: string, onNewChat: () => void): Entries {
   const client = useClient();
   const me = useSelf();
-  const people = useFoundPeople(query).found ?? [];
-  const { found: messages, problem, settled } = useFoundMessages(query);
+  const people = usePeopleSearch(query).items ?? [];
+  const { items: messages, problem, isSettled } = useMessageSearch(query);
   const { model } = client;
   const allChats = model
     .get("chats")
@@ -47,7 +47,7 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
   const commands = commandsFor({ onNewChat, onLeave: () => void client.leave() });
   if (query === "") {
     const recent = allChats.slice(0, 8).map((chat) => chatEntry(chat, me));
-    return { entries: [...recent, ...commands.slice(0, 3).map(commandEntry)], problem, settled };
+    return { entries: [...recent, ...commands.slice(0, 3).map(commandEntry)], problem, isSettled };
   }
 
   const chats = ranked(allChats, (chat) => rankOfChat(query, chat, me)).slice(0, 5);
@@ -65,10 +65,10 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
     toGroup(
       strangers.slice(0, 5).map((item) => ({ item, rank: Math.max(rankOfPerson(query, item), 1) })),
       (account) =>
-        personEntry(account, () => void openDirect(client, account.username).catch(complain)),
+        personEntry(account, () => void openDirect(client, account.username).catch(showError)),
     ),
   ].toSorted((one, other) => other.best - one.best);
-  const said = messages.map(({ message, snippet }) => ({
+  const said = (messages ?? []).map(({ message, snippet }) => ({
     key: message.id,
     group: "Messages",
     view: (
@@ -82,7 +82,7 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
     ),
     go: () => navigate(chatPath(message.conversation_id, message.id)),
   }));
-  return { entries: [...groups.flatMap(({ entries }) => entries), ...said], problem, settled };
+  return { entries: [...groups.flatMap(({ entries }) => entries), ...said], problem, isSettled };
 }
 
 const toGroup = <Item,>(found: { item: Item; rank: number }[], entryOf: (item: Item) => Entry) => ({
@@ -181,11 +181,11 @@ const commandsFor = (on: { onNewChat: () => void; onLeave: () => void }): Comman
 const commandEntry = ({ title, icon, go }: Command): Entry => ({
   key: title,
   group: "Commands",
-  view: <Line icon={<Glyph icon={icon} />} title={title} />,
+  view: <Line icon={<CommandIcon icon={icon} />} title={title} />,
   go,
 });
 
-const Glyph = ({ icon }: { icon: IconName }) => (
+const CommandIcon = ({ icon }: { icon: IconName }) => (
   <span className="inline-flex size-8 items-center justify-center rounded-md bg-sunken text-ink-2">
     <Icon name={icon} size={16} />
   </span>

@@ -9,8 +9,8 @@ import {
   useRef,
   useState,
 } from "react";
-import { fieldErrorsOf, wordsFor } from "../lib/action.ts";
-import { complaintAbout, type FieldErrors, isFormField } from "../lib/validity.ts";
+import { describeError, fieldErrorsOf } from "../lib/errors.ts";
+import { type FieldErrors, isFormField, validationError } from "../lib/validation.ts";
 import { Notice } from "./Notice.tsx";
 
 interface FormState {
@@ -61,7 +61,7 @@ export function Form({ error, explain, onSubmit, children, ...rest }: FormProps)
     const told = { ...fieldErrorsOf(error), ...explaining.current?.(error) };
     const placed = Object.entries(told).filter(([name]) => fieldOf(form.current, name));
     const errors = Object.fromEntries(placed);
-    show(errors, placed.length > 0 ? null : wordsFor(error));
+    show(errors, placed.length > 0 ? null : describeError(error));
   }, [error, show]);
 
   const submit = (event: FormEvent<HTMLFormElement>) => {
@@ -69,7 +69,7 @@ export function Form({ error, explain, onSubmit, children, ...rest }: FormProps)
     const fields = [...event.currentTarget.elements].filter(isFormField);
     const errors: FieldErrors = {};
     for (const field of fields) {
-      const complaint = complaintAbout(field);
+      const complaint = validationError(field);
       if (complaint !== null) errors[field.name] = complaint;
     }
     show(errors, null);

@@ -1,10 +1,10 @@
 import type { LiveModel, LocalChat, LocalMessage } from "@parley/client";
 import type { Account } from "@parley/protocol";
 import { isMyAgent } from "../lib/names.ts";
-import { loadedMessage } from "./loaded.ts";
+import { loadedMessage } from "./loaded-message.ts";
 
 /** The agent's owner, whoever's message started it, and a group's admin stop and repeat a turn. */
-export function maySteer(
+export function mayControlTurn(
   { sender, turn }: LocalMessage,
   chat: LocalChat,
   me: Account,

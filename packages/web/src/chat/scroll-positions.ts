@@ -11,10 +11,10 @@ export interface Place {
 
 const places = new Map<string, Place>();
 
-export const placeIn = (chatId: string): Place | undefined => places.get(chatId);
+export const savedPosition = (chatId: string): Place | undefined => places.get(chatId);
 
 /** Whoever was at the end has no place to come back to: they come back to the end. */
-export function leaveAt(chatId: string, place: Place | null): void {
+export function savePosition(chatId: string, place: Place | null): void {
   if (place) places.set(chatId, place);
   else places.delete(chatId);
 }

@@ -6,7 +6,7 @@ import { nameOf } from "./names.ts";
 import { chatPath, navigate } from "./router.ts";
 
 /** Tells of what happens while the person looks elsewhere, by notification. */
-export function useAway(me: Account): void {
+export function useNotifications(me: Account): void {
   const client = useClient();
   useEffect(() => {
     const watching = () => document.visibilityState === "visible" && document.hasFocus();

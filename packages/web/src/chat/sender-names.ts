@@ -2,13 +2,13 @@ import type { Account } from "@parley/protocol";
 import { deceptiveNames } from "@parley/protocol/names";
 import { useCallback } from "react";
 import { nameOf, ownerOf } from "../lib/names.ts";
-import { useTools } from "./context.ts";
+import { useChatContext } from "./context.ts";
 
 /**
  * People whose name alone could be taken for somebody else's, a person's or an agent's. Agents are
  * not among them: the chip with their owner tells them apart.
  */
-export function mistakablePeople(participants: readonly Account[]): ReadonlySet<string> {
+export function confusablePeople(participants: readonly Account[]): ReadonlySet<string> {
   const named = participants.map((each) => ({ ...each, display_name: nameOf(each) }));
   const people = participants.filter(({ kind }) => kind === "human");
   const confused = deceptiveNames(named);
@@ -17,7 +17,7 @@ export function mistakablePeople(participants: readonly Account[]): ReadonlySet<
 
 /** Whether somebody's @username has to stand beside their name: also for people who have left. */
 export function useNeedsHandle(): (account: Account) => boolean {
-  const { chat, mistakable: confused } = useTools();
+  const { chat, confusable: confused } = useChatContext();
   const { participants, participant_count } = chat;
   return useCallback(
     ({ kind, username }: Account) => {
@@ -32,7 +32,7 @@ export function useNeedsHandle(): (account: Account) => boolean {
 }
 
 /** Whose words these are, as text: for screen readers and for lines without room for chips. */
-export function useSpeaker(): (account: Account) => string {
+export function useSenderName(): (account: Account) => string {
   const needsHandle = useNeedsHandle();
   return useCallback(
     (account: Account) => {

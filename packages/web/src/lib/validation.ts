@@ -7,7 +7,7 @@ export const isFormField = (element: unknown): element is FormField =>
   element.name !== "";
 
 /** What is wrong with what stands in a field, by its own attributes; null if nothing is. */
-export function complaintAbout(field: FormField): string | null {
+export function validationError(field: FormField): string | null {
   const { value, validity, minLength } = field;
   if (field.disabled) return null;
   if (field.required && value.trim() === "") return "Please fill this in.";

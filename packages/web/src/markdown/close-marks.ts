@@ -2,21 +2,21 @@
  * Makes text that is still growing read as it will: what has been opened and not closed yet is
  * closed, and an unfinished link shows its label. So nothing flips when the rest arrives.
  */
-export function settle(text: string): string {
+export function closeOpenMarks(text: string): string {
   const start = text.lastIndexOf("\n\n") + 1;
   if (insideFence(text)) return text;
   const head = text.slice(0, start);
-  const tail = withoutLastMarks(withoutHalfLink(text.slice(start)));
+  const tail = withoutLastMarks(withoutOpenLink(text.slice(start)));
   return head + tail + closers(tail);
 }
 
 const insideFence = (text: string) => (text.match(/^[ \t>]*(?:```|~~~)/gm)?.length ?? 0) % 2 === 1;
 
 /** No link is longer, so that a text of brackets is not searched again from each of them. */
-const MAX_HALF_LINK_LENGTH = 2048;
+const MAX_OPEN_LINK_LENGTH = 2048;
 
-function withoutHalfLink(text: string): string {
-  const start = Math.max(0, text.length - MAX_HALF_LINK_LENGTH);
+function withoutOpenLink(text: string): string {
+  const start = Math.max(0, text.length - MAX_OPEN_LINK_LENGTH);
   const end = text.slice(start).replace(/!?\[([^\]\n]*)\]?(?:\([^)\n]*)?$/, "$1");
   return text.slice(0, start) + end;
 }

@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from "react";
  * Marks as read what the person has before their eyes. Returns up to where they had read when they
  * came; null when there was nothing new.
  */
-export function useReading(
+export function useReadMarker(
   chat: LocalChat,
   items: readonly LocalMessage[],
   inSight: boolean,

@@ -2,18 +2,18 @@ import type { LocalChat } from "@parley/client";
 import { useAgents, useClient, useMessages } from "@parley/client/react";
 import { useEffect } from "react";
 import { trySandbox } from "../agents/sandbox.ts";
-import { complain } from "../lib/action.ts";
+import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle, isMyAgent, others } from "../lib/names.ts";
 import { agentPath, navigate } from "../lib/router.ts";
 import { ChatAvatar } from "../shell/ChatItem.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Changes } from "./Changes.tsx";
-import { useTools } from "./context.ts";
+import { useChatContext } from "./context.ts";
 
 /** What to say first; to one's own agent by one press. */
-export function Empty() {
-  const { chat } = useTools();
+export function EmptyChat() {
+  const { chat } = useChatContext();
   const me = useSelf();
   const { changes } = useMessages(chat.id);
   const [other] = others(chat, me);
@@ -50,7 +50,7 @@ const ideas: [label: string, text: string][] = [
 ];
 
 function Suggestions({ username }: { username: string }) {
-  const { chat } = useTools();
+  const { chat } = useChatContext();
   const client = useClient();
   const agent = useAgents().find((each) => each.username === username);
   useEffect(() => {
@@ -67,7 +67,7 @@ function Suggestions({ username }: { username: string }) {
           <Button
             look="primary"
             icon="spark"
-            onClick={() => trySandbox(client, agent).catch(complain)}
+            onClick={() => trySandbox(client, agent).catch(showError)}
           >
             Try the sandbox
           </Button>

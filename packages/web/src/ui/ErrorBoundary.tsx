@@ -2,7 +2,7 @@ import { Component, type ReactNode } from "react";
 import { Button } from "./Button.tsx";
 
 /** Where something could not be shown, such as a part of a build that has been replaced since. */
-export class Failure extends Component<{ children: ReactNode }, { failed: boolean }> {
+export class ErrorBoundary extends Component<{ children: ReactNode }, { failed: boolean }> {
   override state = { failed: false };
 
   static getDerivedStateFromError() {
