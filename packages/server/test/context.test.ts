@@ -2,8 +2,9 @@ import { describe, expect, test } from "bun:test";
 import type { Account, Message, Turn } from "@parley/protocol";
 import fc from "fast-check";
 import { adapters } from "../src/agents/providers/index.ts";
-import { type ContextInput, estimateTokens, modelContext } from "../src/rules/context.ts";
+import { type ContextInput, modelContext } from "../src/rules/context.ts";
 import type { ModelMessage } from "../src/rules/model-content.ts";
+import { estimateTokens } from "../src/rules/token-estimate.ts";
 
 const person = (username: string, display_name: string): Account => ({
   username,

@@ -4,8 +4,9 @@ import type { ModelEvent, ModelRequest } from "../src/agents/providers/adapter.t
 import { type CallOptions, callModel } from "../src/agents/providers/call.ts";
 import { adapters, type ProtocolName } from "../src/agents/providers/index.ts";
 import { ProviderError } from "../src/agents/providers/provider-errors.ts";
-import { isSandboxKey, makeSandboxFetch, sandboxFetch } from "../src/agents/sandbox/index.ts";
+import { makeSandboxFetch, sandboxFetch } from "../src/agents/sandbox/index.ts";
 import type { ModelMessage } from "../src/rules/model-content.ts";
+import { isSandboxKey } from "../src/rules/sandbox.ts";
 
 const protocols: ProtocolName[] = ["anthropic", "openai"];
 const rushed = makeSandboxFetch({ speed: Number.POSITIVE_INFINITY });

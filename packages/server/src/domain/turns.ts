@@ -1,7 +1,7 @@
 import type { EventFrame, Message, Turn } from "@parley/protocol";
 import { type Announcement, counted } from "../changes/change.ts";
-import { estimateTokens } from "../rules/context.ts";
 import { dispatch } from "../rules/dispatch.ts";
+import { estimateTokens } from "../rules/token-estimate.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { WriteTx } from "../store/store.ts";
@@ -9,9 +9,7 @@ import type { FinishedTurn, TurnRecord } from "../store/turns.ts";
 import { publicAccount } from "./accounts.ts";
 import { mentionsIn } from "./mentions.ts";
 
-/** What happens to turns inside a unit of work, whoever's it is. */
-
-/** Records which agents are to answer a message, together with the message itself. */
+/** Queues a turn for each agent that answers a new message, in the message's unit of work. */
 export async function queueTurns(
   tx: WriteTx,
   conversation: ConversationRecord,
@@ -35,21 +33,21 @@ export async function queueTurns(
   if (answering.length > 0) tx.emit({ queuedTurns: true });
 }
 
-/** Drops the waiting turns of messages that were deleted, all but those that answer others too. */
+/** Drops the waiting turns of deleted messages, except turns that answer other messages too. */
 export async function dropTurnsOf(
   tx: WriteTx,
   conversation: ConversationRecord,
   messageIds: readonly string[],
 ): Promise<void> {
   if (conversation.agent_count === 0) return;
-  const unasked = (await tx.openTurns(conversation.id)).filter(
+  const dropped = (await tx.openTurns(conversation.id)).filter(
     ({ status, folded, trigger_uuid }) =>
       status === "waiting" && !folded && messageIds.includes(trigger_uuid),
   );
-  await tx.dropTurns(unasked.map(({ id }) => id));
+  await tx.dropTurns(dropped.map(({ id }) => id));
 }
 
-/** Gives a claimed turn its place in the conversation: an empty message, to be filled. */
+/** Starts a claimed turn. Inserts its empty message unless it has one from an earlier run. */
 export async function beginTurn(
   tx: WriteTx,
   turn: TurnRecord,
@@ -79,7 +77,7 @@ export async function beginTurn(
     turn: started,
     at,
   });
-  if (!message) throw new Error("a placeholder was not inserted");
+  if (!message) throw new Error("turn message was not inserted");
   await tx.beginTurn(turn.id, { messageUuid: message.id, model, at });
   tx.emit(counted("events.messageNew", message, conversation.uuid, message.seq));
   return message.id;
@@ -94,8 +92,8 @@ export interface Ending {
 }
 
 /**
- * Ends a running turn with what it has. Nothing happens to one that has ended meanwhile, or, where
- * the one who runs it ends it, to one that another node has taken over.
+ * Ends a running turn. Does nothing if it has already ended or, given a `runner`, if another node
+ * has taken it over.
  */
 export async function endTurn(
   tx: WriteTx,
@@ -124,7 +122,7 @@ export async function endTurn(
   tx.emit({ endedTurns: [{ id: turn.id, node: turn.node }] });
 }
 
-/** What a provider that was not heard out is taken to charge: what was sent, and what came back. */
+/** Estimates what a provider charges for a call whose usage it did not report. */
 function estimatedUsage(
   { reserved, estimated_input }: TurnRecord,
   streamed: string,
@@ -148,7 +146,7 @@ export async function stopTurns(
   return { stopped: running.length, cancelled: waiting.length };
 }
 
-/** A piece of an answer; `offset` is the length of the message in bytes with it. */
+/** The event for new text of an answer. `offset` is the length of the message in bytes after it. */
 export const deltaOf = (
   { message_uuid, conversation_uuid }: TurnRecord,
   delta: string,

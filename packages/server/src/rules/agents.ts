@@ -1,4 +1,4 @@
-/** Which agents a person owns. */
+/** The configured providers, by id. */
 export type ProviderNames = ReadonlyMap<string, { display_name: string }>;
 
 interface Owner {
@@ -7,6 +7,7 @@ interface Owner {
   readonly display_name: string;
 }
 
+/** The agents of a new person, one for each provider. */
 export const agentsOf = (owner: Owner, providers: ProviderNames) =>
   [...providers].map(([provider, { display_name }]) => ({
     username: `${owner.username}:${provider}`,

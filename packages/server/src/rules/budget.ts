@@ -1,6 +1,6 @@
 import type { AgentLimits } from "@parley/protocol";
 
-/** The limits of an agent whose owner has set none: generous for people, finite for accidents. */
+/** The limits of an agent whose owner has set none. They suffice for people and stop runaway use. */
 export const DEFAULT_LIMITS: AgentLimits = {
   spenders: "participants",
   daily_tokens: 2_000_000,
@@ -15,19 +15,19 @@ export interface BudgetLimits {
   readonly turns_per_minute: number | null;
 }
 
-/** What other turns have used or reserved already. */
+/** What other turns have used or reserved. */
 export interface Spent {
   readonly today: number;
   readonly todayHere: number;
   readonly turnsInMinute: number;
 }
 
-/** An answer shorter than this is not worth asking for. */
-const SHORTEST_ANSWER = 64;
+/** A turn that could answer with fewer tokens is refused. */
+const MIN_ANSWER_TOKENS = 64;
 
 export type Grant = { output_tokens: number } | { refusal: string };
 
-/** How long an answer may be so that no limit can be passed, or why there can be none. */
+/** The longest answer that stays within every limit, or why the turn is refused. */
 export function grant(
   limits: BudgetLimits,
   spent: Spent,
@@ -39,15 +39,16 @@ export function grant(
       refusal: `This agent may answer ${limits.turns_per_minute} times a minute. Try again in a minute.`,
     };
   }
-  const rooms = [
+  const budgets = [
     { limit: limits.daily_tokens, used: spent.today, where: "" },
     { limit: limits.chat_daily_tokens, used: spent.todayHere, where: " in this conversation" },
   ];
+  const minimum = Math.min(MIN_ANSWER_TOKENS, max_output_tokens);
   let output_tokens = max_output_tokens;
-  for (const { limit, used, where } of rooms) {
+  for (const { limit, used, where } of budgets) {
     if (limit === null) continue;
     output_tokens = Math.min(output_tokens, limit - used - input_tokens);
-    if (output_tokens < Math.min(SHORTEST_ANSWER, max_output_tokens)) {
+    if (output_tokens < minimum) {
       return {
         refusal: `This agent's budget of ${limit} tokens a day${where} is used up. Its owner can raise it.`,
       };

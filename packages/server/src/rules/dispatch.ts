@@ -1,4 +1,4 @@
-/** An agent of a conversation, as far as answering goes. */
+/** An agent in a conversation. */
 export interface Candidate {
   readonly account: {
     readonly id: number;
@@ -12,16 +12,16 @@ export interface Candidate {
 
 export interface Dispatched {
   readonly agent_id: number;
-  /** Why it must not call its provider, if it must not. */
+  /** Why the agent must not call its provider, or null if it may. */
   readonly refusal: string | null;
-  /** How many of its turns may wait in the conversation. */
+  /** How many of the agent's turns may wait in the conversation. */
   readonly waiting_turns: number;
 }
 
 /**
- * Which agents answer a message that has just been written. In a direct conversation every human
- * message; in a group every human message where the agent is always on, otherwise a mention.
- * Agents start nobody, whatever they write.
+ * Selects the agents that answer a new message. In a direct conversation the agent answers every
+ * human message. In a group it answers human messages that mention it, or all of them if it is
+ * always on. Messages of agents never start a turn.
  */
 export function dispatch(
   message: {
@@ -33,15 +33,15 @@ export function dispatch(
 ): Dispatched[] {
   if (message.sender.kind !== "human") return [];
   return agents.flatMap<Dispatched>(({ account, always_on, spenders, waiting_turns }) => {
-    const asked = conversation.kind === "direct" || message.mentions.includes(account.username);
-    if (!asked && !always_on) return [];
+    const isAsked = conversation.kind === "direct" || message.mentions.includes(account.username);
+    if (!isAsked && !always_on) return [];
     const refusal = spendingRefusal({ account, spenders }, message.sender);
-    // Somebody who asked is told why not; somebody who only talked is not bothered.
-    return asked || refusal === null ? [{ agent_id: account.id, refusal, waiting_turns }] : [];
+    // A refusal is shown only to people who asked the agent.
+    return isAsked || refusal === null ? [{ agent_id: account.id, refusal, waiting_turns }] : [];
   });
 }
 
-/** Why an agent must not spend its owner's key on what this person asks, if it must not. */
+/** Why the agent must not spend its owner's key for this person, or null if it may. */
 export const spendingRefusal = (
   { account, spenders }: Pick<Candidate, "account" | "spenders">,
   asker: { readonly id: number },

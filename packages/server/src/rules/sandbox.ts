@@ -1,2 +1,2 @@
-/** Test keys never leave the process: the built-in sandbox model answers them. */
+/** Keys that the built-in sandbox model answers. They never leave the process. */
 export const isSandboxKey = (key: string) => key.trimStart().startsWith("sandbox");

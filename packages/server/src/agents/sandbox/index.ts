@@ -1,5 +1,3 @@
-export { isSandboxKey } from "../../rules/sandbox.ts";
-
 import type { ModelFetch } from "../providers/attempt.ts";
 import { sleep } from "../providers/sleep.ts";
 import { type Dialect, dialectOf } from "./dialects.ts";

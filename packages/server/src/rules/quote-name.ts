@@ -1,0 +1,21 @@
+/** The limit for titles. Names are shorter. */
+const MAX_QUOTED_CHARACTERS = 128;
+/** Control, format and line-separating characters. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * A name that a person chose, as a JSON string of bounded length on one line, so that a model can
+ * tell it from instructions.
+ */
+export function quoteName(name: string): string {
+  const characters = [...name];
+  const isLong = characters.length > MAX_QUOTED_CHARACTERS;
+  const shown = isLong ? `${characters.slice(0, MAX_QUOTED_CHARACTERS).join("")}…` : name;
+  return JSON.stringify(shown).replaceAll(INVISIBLE, escapeCharacter);
+}
+
+const escapeCharacter = (character: string) =>
+  character
+    .split("")
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .join("");
