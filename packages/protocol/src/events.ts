@@ -3,33 +3,38 @@ import { Account, ConversationUpdate, Message, Reaction, SharedConversation } fr
 import { uuid } from "./text.ts";
 
 /**
- * How an event relates to the conversation's change counter:
- * `counted` ones are durable changes and carry `at` with the counter's new value,
- * `standing` ones carry `at` with the counter as it stands, `passing` ones carry none.
+ * How an event travels:
+ * - `counted`: a stored change that increments its conversation's counter; `at` has the new value.
+ * - `standing`: stored; `at` has the counter's current value.
+ * - `durable`: stored, without `at`. What it changes has an order of its own, such as `Account.version`.
+ * - `transient`: not stored; lost while a client is away.
  */
-export type Counting = "counted" | "standing" | "passing";
+export type Delivery = "counted" | "standing" | "durable" | "transient";
 
 export interface EventContract<Params extends z.ZodType = z.ZodType> {
   readonly params: Params;
-  readonly counting: Counting;
+  readonly delivery: Delivery;
+  /** How it travels when it concerns only the caller's own clients, where that differs. */
+  readonly ownDelivery: Delivery;
   readonly summary: string;
 }
 
-const event = <Params extends z.ZodType>(counting: Counting, params: Params, summary: string) => ({
-  params,
-  counting,
-  summary,
-});
+const event = <Params extends z.ZodType, How extends Delivery, Own extends Delivery = How>(
+  delivery: How,
+  params: Params,
+  summary: string,
+  ownDelivery: Own = delivery as Delivery as Own,
+) => ({ params, delivery, ownDelivery, summary });
 
 export const events = {
-  "events.hello": event("passing", Account, "Sent once, first, to the client that connected."),
+  "events.hello": event("transient", Account, "Sent once, first, to the client that connected."),
   "events.messageNew": event(
     "counted",
     Message,
     "A new message: a person's, an agent's empty placeholder, or the reply to a component action.",
   ),
   "events.messageDelta": event(
-    "passing",
+    "transient",
     z.object({ id: uuid, delta: z.string(), offset: z.int() }),
     "A chunk appended to a streaming message; `offset` is its length in bytes after appending.",
   ),
@@ -43,6 +48,7 @@ export const events = {
     "counted",
     z.object({ conversation_id: uuid, ids: z.array(uuid) }),
     "Messages to drop. When the caller hid them it goes only to the caller's clients, with `own_seq` in place of `at`.",
+    "durable",
   ),
   "events.reactionAdded": event("counted", Reaction, "Somebody reacted to a message."),
   "events.reactionRemoved": event(
@@ -51,7 +57,7 @@ export const events = {
     "A reaction was taken back.",
   ),
   "events.typing": event(
-    "passing",
+    "transient",
     z.object({ conversation_id: uuid, actor: Account, is_typing: z.boolean() }),
     "Somebody started or stopped typing; goes to everyone but them.",
   ),
@@ -66,12 +72,12 @@ export const events = {
     "Title, members, admin or the mode of an agent of a group changed.",
   ),
   "events.chatRead": event(
-    "passing",
+    "durable",
     z.object({ conversation_id: uuid, reader: Account, last_read_seq: z.int() }),
     "Somebody read up to a place, which never moves back. Sending a message reads up to it without this event.",
   ),
   "events.accountUpdated": event(
-    "passing",
+    "durable",
     Account,
     "Somebody who shares a conversation with the account changed their display name.",
   ),
@@ -79,6 +85,10 @@ export const events = {
 
 export type Events = typeof events;
 export type EventName = keyof Events;
+/** The events that can travel in a certain way. */
+export type EventsDelivered<How extends Delivery> = {
+  [Name in EventName]: How extends Events[Name]["delivery" | "ownDelivery"] ? Name : never;
+}[EventName];
 export type EventParams<Name extends EventName> = z.output<Events[Name]["params"]>;
 
 /** Where a durable event stands in its conversation. */

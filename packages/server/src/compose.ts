@@ -127,9 +127,9 @@ export async function compose(config: Config): Promise<Running> {
   const metrics = newMetrics();
   const security = securityLog(log);
   const everywhere = (name: string) => ({ cluster, name });
-  store.onCommit((announcements) => {
+  store.onCommit((changes) => {
     try {
-      hub.announce(announcements);
+      hub.announce(changes);
     } catch (error) {
       log.error({ err: error }, "event publishing failed");
     }

@@ -11,6 +11,7 @@ import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
 import { type NatsBusOptions, natsBus } from "../src/realtime/bus-nats.ts";
 import { type FakeClient, human } from "./support/broker.ts";
+import { announce, signal } from "./support/changes.ts";
 import { Ledger, texts } from "./support/ledger.ts";
 import {
   acquainted,
@@ -85,9 +86,9 @@ describe("delivery", () => {
       await two.connect("bob"),
       await three.connect("carol"),
     ];
-    one.hub.announce([ledger.say(ROOM, "a")]);
-    one.hub.pass(typing("alice"), { conversation: ROOM }, "alice");
-    one.hub.announce([ledger.say(ROOM, "b")]);
+    announce(one.hub, [ledger.say(ROOM, "a")]);
+    signal(one.hub, typing("alice"), { conversation: ROOM }, "alice");
+    announce(one.hub, [ledger.say(ROOM, "b")]);
     await hears(clients[0] as FakeClient, "a", "b");
     await hears(clients[1] as FakeClient, "a", "typing", "b");
     await hears(clients[2] as FakeClient, "a", "typing", "b");
@@ -103,7 +104,7 @@ describe("delivery", () => {
     for (let count = 0; count < 300; count++) {
       expected.push(`${count}`);
       const announcement = ledger.say(ROOM, `${count}`);
-      const publish = () => nodes[count % 3]?.hub.announce([announcement]);
+      const publish = () => announce((nodes[count % 3] as TestNode).hub, [announcement]);
       // Some publish only after others have committed and published more.
       if (count % 7 === 0) late.push(publish);
       else publish();
@@ -118,8 +119,8 @@ describe("delivery", () => {
     const [ours, theirs] = [world(), world()];
     const [here, there] = [await ours.node(), await theirs.node()];
     const [alice, other] = [await here.connect("alice"), await there.connect("alice")];
-    here.hub.announce([ours.ledger.say(ROOM, "ours")]);
-    there.hub.announce([theirs.ledger.say(ROOM, "theirs")]);
+    announce(here.hub, [ours.ledger.say(ROOM, "ours")]);
+    announce(there.hub, [theirs.ledger.say(ROOM, "theirs")]);
     await hears(alice, "ours");
     await hears(other, "theirs");
   });
@@ -132,10 +133,10 @@ describe("delivery", () => {
       method: "events.messageDelta",
       params: { id, delta: "word", offset: 4 },
     });
-    two.hub.announce([ledger.complete(ROOM, "ended")]);
-    one.hub.pass(word("ended"), { conversation: ROOM });
-    one.hub.pass(word("another"), { conversation: ROOM });
-    one.hub.announce([ledger.say(ROOM, "after")]);
+    announce(two.hub, [ledger.complete(ROOM, "ended")]);
+    signal(one.hub, word("ended"), { conversation: ROOM });
+    signal(one.hub, word("another"), { conversation: ROOM });
+    announce(one.hub, [ledger.say(ROOM, "after")]);
     await hears(bob, "messageComplete", "messageDelta", "after");
   });
 
@@ -151,8 +152,8 @@ describe("delivery", () => {
       method: "events.messageDeleted",
       params: { conversation_id: ROOM, ids: ["hidden"] },
     };
-    one.hub.announce([{ frame, to: { users: ["alice"] }, exceptSocket: asking.id }]);
-    one.hub.announce([{ frame, to: { users: ["bob"] } }]);
+    announce(one.hub, [{ frame, to: { users: ["alice"] }, exceptSocket: asking.id }]);
+    announce(one.hub, [{ frame, to: { users: ["bob"] } }]);
     await hears(other, "hidden");
     await hears(bob, "hidden");
     expect(heard(asking)).toEqual([]);
@@ -164,7 +165,7 @@ describe("delivery", () => {
     await two.connect("alice");
     const params = { ...human("alice"), display_name: "Alice the Second" };
     const frame: EventFrame = { method: "events.accountUpdated", params };
-    one.hub.announce([{ frame, to: { users: ["alice"] } }]);
+    announce(one.hub, [{ frame, to: { users: ["alice"] } }]);
     const name = () => two.hub.person("alice")?.account.display_name;
     await until(() => name() === "Alice the Second", "the new name");
   });
@@ -194,7 +195,7 @@ describe("delivery", () => {
     laptop.close(1000, "");
     while (await isFollowed());
     const back = await two.connect("bob");
-    one.hub.announce([ledger.say(ROOM, "again")]);
+    announce(one.hub, [ledger.say(ROOM, "again")]);
     await until(() => heard(back).includes("again"), "it is followed again");
   });
 
@@ -202,7 +203,7 @@ describe("delivery", () => {
     const { ledger, node } = world();
     const [one, two] = [await node(), await node()];
     let count = 0;
-    const talking = setInterval(() => one.hub.announce([ledger.say(ROOM, `${count++}`)]), 0);
+    const talking = setInterval(() => announce(one.hub, [ledger.say(ROOM, `${count++}`)]), 0);
     for (let round = 0; round < 20; round++) {
       const client = await two.connect(round % 2 ? "bob" : "carol");
       const known = ledger.counters("bob")[0]?.seq ?? 0;
@@ -225,8 +226,9 @@ describe("membership", () => {
     const [one, two] = [await node(), await node()];
     const alice = await one.connect("alice");
     const bob = [await two.connect("bob"), await two.connect("bob")];
-    one.hub.announce(ledger.join(OTHER_ROOM, "bob"));
-    for (let count = 0; count < 20; count++) one.hub.announce([ledger.say(OTHER_ROOM, `${count}`)]);
+    announce(one.hub, ledger.join(OTHER_ROOM, "bob"));
+    for (let count = 0; count < 20; count++)
+      announce(one.hub, [ledger.say(OTHER_ROOM, `${count}`)]);
     const after = Array.from({ length: 20 }, (_, place) => `${place}`);
     for (const client of bob) await hears(client, "conversationNew", ...after);
     await hears(alice, "conversationUpdated", ...after);
@@ -236,7 +238,7 @@ describe("membership", () => {
     const { ledger, node } = world();
     const [one, two] = [await node(), await node()];
     const [bob, carol] = [await two.connect("bob"), await two.connect("carol")];
-    one.hub.announce([ledger.leave(ROOM, "bob"), ledger.say(ROOM, "secret")]);
+    announce(one.hub, [ledger.leave(ROOM, "bob"), ledger.say(ROOM, "secret")]);
     await hears(carol, "conversationUpdated", "secret");
     expect(heard(bob)).toEqual(["conversationUpdated"]);
   });
@@ -247,10 +249,10 @@ describe("membership", () => {
     const [one, two, three] = [await node(), await node(), await node()];
     const [bob, carol] = [await three.connect("bob"), await three.connect("carol")];
     const invited = ledger.join(OTHER_ROOM, "bob");
-    two.hub.announce([ledger.leave(OTHER_ROOM, "bob")]);
+    announce(two.hub, [ledger.leave(OTHER_ROOM, "bob")]);
     await hears(carol, "conversationUpdated", "conversationUpdated");
-    one.hub.announce(invited);
-    one.hub.announce([ledger.say(OTHER_ROOM, "secret")]);
+    announce(one.hub, invited);
+    announce(one.hub, [ledger.say(OTHER_ROOM, "secret")]);
     await hears(carol, "conversationUpdated", "conversationUpdated", "secret");
     expect(heard(bob)).not.toContain("secret");
   });
@@ -261,9 +263,9 @@ describe("what was missed", () => {
     const { ledger, node } = world();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    one.hub.announce([ledger.say(ROOM, "a")]);
+    announce(one.hub, [ledger.say(ROOM, "a")]);
     ledger.say(ROOM, "never published");
-    one.hub.announce([ledger.say(ROOM, "b")]);
+    announce(one.hub, [ledger.say(ROOM, "b")]);
     await hears(bob, "a", "never published", "b");
   });
 
@@ -305,7 +307,7 @@ describe("what was missed", () => {
     await until(() => two.cluster.others().length === 0, "it has gone");
     await acquainted(await node(), two);
     await two.healer.now();
-    one.hub.announce([ledger.say(ROOM, "still here")]);
+    announce(one.hub, [ledger.say(ROOM, "still here")]);
     await hears(bob, "still here");
     expect(bob.closed).toEqual([]);
   });
@@ -322,7 +324,7 @@ describe("what was missed", () => {
     await nats.start();
     await until(() => ledger.isAsked, "the store is asked");
     await until(() => !isAway(one) && !isAway(two), "the link is back");
-    one.hub.announce([ledger.hide(ROOM, "bob", "new")]);
+    announce(one.hub, [ledger.hide(ROOM, "bob", "new")]);
     await hears(bob, "new");
     gate.resolve();
     await hears(bob, "new", "old", "new");
@@ -349,8 +351,8 @@ describe("what was missed", () => {
     await two.healer.now();
     await hears(bob, "conversationNew");
     await two.healer.now();
-    one.hub.announce(invited);
-    one.hub.announce([ledger.say(OTHER_ROOM, "a")]);
+    announce(one.hub, invited);
+    announce(one.hub, [ledger.say(OTHER_ROOM, "a")]);
     await hears(bob, "conversationNew", "a");
   });
 
@@ -361,10 +363,10 @@ describe("what was missed", () => {
     ledger.leave(ROOM, "bob");
     await two.healer.now();
     await hears(bob, "conversationUpdated");
-    one.hub.pass(typing("alice"), { conversation: ROOM }, "alice");
-    one.hub.announce([ledger.say(ROOM, "secret")]);
+    signal(one.hub, typing("alice"), { conversation: ROOM }, "alice");
+    announce(one.hub, [ledger.say(ROOM, "secret")]);
     const carol = await two.connect("carol");
-    one.hub.announce([ledger.say(ROOM, "more")]);
+    announce(one.hub, [ledger.say(ROOM, "more")]);
     await until(() => heard(carol).includes("more"), "carol heard what came later");
     expect(heard(bob)).toEqual(["conversationUpdated"]);
   });
@@ -374,7 +376,7 @@ describe("what was missed", () => {
     const [one, two] = [await node(), await node()];
     const [bob, carol] = [await two.connect("bob"), await two.connect("carol")];
     ledger.leave(ROOM, "bob");
-    one.hub.announce([ledger.say(ROOM, "secret")]);
+    announce(one.hub, [ledger.say(ROOM, "secret")]);
     await hears(carol, "conversationUpdated", "secret");
     expect(heard(bob)).toEqual(["conversationUpdated"]);
   });
@@ -399,14 +401,14 @@ describe("what was missed", () => {
     await hears(bob, "conversationUpdated");
     ledger.say(ROOM, "never published");
     ledger.forget(ROOM, 2);
-    one.hub.announce([ledger.say(ROOM, "b")]);
+    announce(one.hub, [ledger.say(ROOM, "b")]);
     await until(() => bob.closed.length > 0, "bob was sent back");
     expect(bob.closed).toEqual([{ code: closeCodes.goingAway, reason: expect.any(String) }]);
     expect(heard(bob)).toEqual(["conversationUpdated"]);
     expect(dave.closed).toEqual([]);
 
     const back = await two.connect("bob");
-    one.hub.announce([ledger.say(ROOM, "c")]);
+    announce(one.hub, [ledger.say(ROOM, "c")]);
     await hears(back, "c");
   });
 });
@@ -416,27 +418,27 @@ describe("while NATS is away", () => {
     const { ledger, node } = world();
     const [one, two] = [await node(), await node()];
     const [alice, bob] = [await one.connect("alice"), await two.connect("bob")];
-    one.hub.announce([ledger.say(ROOM, "before")]);
+    announce(one.hub, [ledger.say(ROOM, "before")]);
     await hears(bob, "before");
     await nats.stop();
     await until(() => isAway(one) && isAway(two), "the loss was noticed");
 
-    one.hub.announce([ledger.say(ROOM, "one")]);
+    announce(one.hub, [ledger.say(ROOM, "one")]);
     await hears(alice, "before", "one");
-    two.hub.announce([ledger.say(ROOM, "two")]);
+    announce(two.hub, [ledger.say(ROOM, "two")]);
     await hears(bob, "before", "one", "two");
-    one.hub.announce([ledger.say(ROOM, "three")]);
+    announce(one.hub, [ledger.say(ROOM, "three")]);
     const carol = await two.connect("carol");
-    two.hub.announce([ledger.say(ROOM, "four")]);
+    announce(two.hub, [ledger.say(ROOM, "four")]);
     await hears(bob, "before", "one", "two", "three", "four");
-    one.hub.announce([ledger.say(ROOM, "five")]);
+    announce(one.hub, [ledger.say(ROOM, "five")]);
 
     await nats.start();
     await hears(alice, "before", "one", "two", "three", "four", "five");
     await hears(bob, "before", "one", "two", "three", "four", "five");
     await until(() => heard(carol).includes("five"), "carol caught up");
     await until(() => !isAway(one) && !isAway(two), "the link is back");
-    one.hub.announce([ledger.say(ROOM, "after")]);
+    announce(one.hub, [ledger.say(ROOM, "after")]);
     await hears(bob, "before", "one", "two", "three", "four", "five", "after");
   });
 
@@ -446,17 +448,17 @@ describe("while NATS is away", () => {
     const [alice, bob] = [await one.connect("alice"), await two.connect("bob")];
     await nats.stop();
     await until(() => isAway(one) && isAway(two), "the loss was noticed");
-    one.hub.announce([ledger.say(ROOM, "one"), ledger.say(ROOM, "two")]);
+    announce(one.hub, [ledger.say(ROOM, "one"), ledger.say(ROOM, "two")]);
     await hears(bob, "one", "two");
-    two.hub.announce([ledger.say(ROOM, "three")]);
+    announce(two.hub, [ledger.say(ROOM, "three")]);
     await hears(alice, "one", "two", "three");
-    one.hub.announce([ledger.read(ROOM, "alice", 3)]);
+    announce(one.hub, [ledger.read(ROOM, "alice", 3)]);
     await hears(bob, "one", "two", "three", "chatRead");
-    one.hub.announce([ledger.say(ROOM, "four")]);
+    announce(one.hub, [ledger.say(ROOM, "four")]);
     await hears(bob, "one", "two", "three", "chatRead", "four");
     await nats.start();
     await until(() => !isAway(one) && !isAway(two), "the link is back");
-    two.hub.announce([ledger.say(ROOM, "five")]);
+    announce(two.hub, [ledger.say(ROOM, "five")]);
     await hears(alice, "one", "two", "three", "chatRead", "four", "five");
     await hears(bob, "one", "two", "three", "chatRead", "four", "five");
   });
@@ -468,12 +470,12 @@ describe("while NATS is away", () => {
     const [bob, carol] = [await two.connect("bob"), await two.connect("carol", "s1")];
     await nats.stop();
     await until(() => isAway(one) && isAway(two), "the loss was noticed");
-    one.hub.announce(ledger.join(OTHER_ROOM, "bob"));
-    one.hub.announce([ledger.leave(ROOM, "bob"), ledger.say(ROOM, "secret")]);
+    announce(one.hub, ledger.join(OTHER_ROOM, "bob"));
+    announce(one.hub, [ledger.leave(ROOM, "bob"), ledger.say(ROOM, "secret")]);
     ledger.ended.add("s1");
     await until(() => carol.closed.length > 0, "the session's socket is closed");
     await until(() => heard(bob).includes("conversationNew"), "bob is told of the other room");
-    one.hub.announce([ledger.say(OTHER_ROOM, "welcome")]);
+    announce(one.hub, [ledger.say(OTHER_ROOM, "welcome")]);
     await until(() => heard(bob).includes("welcome"), "bob hears the other room");
     expect(heard(bob)).not.toContain("secret");
     await nats.start();
@@ -486,10 +488,10 @@ describe("while NATS is away", () => {
     const [bob, carol] = [await two.connect("bob"), await two.connect("carol", "s1")];
     await nats.stop();
     await until(() => isAway(one) && isAway(two), "the loss was noticed");
-    one.hub.announce(ledger.join(OTHER_ROOM, "bob"));
-    one.hub.announce([ledger.leave(ROOM, "bob"), ledger.say(ROOM, "secret")]);
+    announce(one.hub, ledger.join(OTHER_ROOM, "bob"));
+    announce(one.hub, [ledger.leave(ROOM, "bob"), ledger.say(ROOM, "secret")]);
     ledger.ended.add("s1");
-    one.hub.announce([{ endedSession: "s1" }]);
+    announce(one.hub, [{ kind: "session_ended", session_id: "s1" }]);
     await nats.start();
     await until(() => carol.closed.length > 0, "the session ended");
     expect(carol.closed[0]?.code).toBe(closeCodes.signedOut);
@@ -501,11 +503,11 @@ describe("while NATS is away", () => {
     const { ledger, node } = world();
     const [one, two] = [await node(), await node()];
     const [bob, dave] = [await two.connect("bob"), await two.connect("dave")];
-    one.hub.announce([ledger.say(ROOM, "a")]);
+    announce(one.hub, [ledger.say(ROOM, "a")]);
     await hears(bob, "a");
     await nats.stop();
     await until(() => isAway(one) && isAway(two), "the loss was noticed");
-    one.hub.announce([ledger.read(ROOM, "alice", 1)]);
+    announce(one.hub, [ledger.read(ROOM, "alice", 1)]);
     await nats.start();
     await hears(bob, "a", "chatRead");
     expect(heard(dave)).toEqual([]);
@@ -521,12 +523,12 @@ describe("while NATS is away", () => {
     line.cut();
     await until(() => two.cluster.others().length === 0, "it was given up");
     await two.healer.now();
-    one.hub.announce([ledger.read(ROOM, "alice", 1)]);
+    announce(one.hub, [ledger.read(ROOM, "alice", 1)]);
     line.calm();
     await hears(bob, "chatRead");
     await until(() => two.cluster.others().length === 1, "it is back");
     await two.healer.now();
-    two.hub.announce([ledger.say(ROOM, "once is enough")]);
+    announce(two.hub, [ledger.say(ROOM, "once is enough")]);
     await hears(bob, "chatRead", "once is enough");
   });
 
@@ -534,11 +536,11 @@ describe("while NATS is away", () => {
     const { ledger, node } = world();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    one.hub.announce([ledger.read(ROOM, "alice", 1)]);
+    announce(one.hub, [ledger.read(ROOM, "alice", 1)]);
     await hears(bob, "chatRead");
     ledger.hide(ROOM, "bob", "missed");
-    one.hub.announce([ledger.hide(ROOM, "bob", "heard")]);
-    one.hub.announce([ledger.hide(ROOM, "alice", "another's")]);
+    announce(one.hub, [ledger.hide(ROOM, "bob", "heard")]);
+    announce(one.hub, [ledger.hide(ROOM, "alice", "another's")]);
     await hears(bob, "chatRead", "heard");
     await nats.stop();
     await until(() => isAway(one) && isAway(two), "the loss was noticed");
@@ -564,7 +566,7 @@ describe("while NATS is away", () => {
     const bob = await two.connect("bob");
     await nats.stop();
     await until(() => isAway(one) && isAway(two), "the loss was noticed");
-    one.hub.announce([ledger.say(ROOM, "one")]);
+    announce(one.hub, [ledger.say(ROOM, "one")]);
     await hears(bob, "one");
     await nats.start();
     await until(() => !isAway(one) && !isAway(two), "the link is back");
@@ -577,7 +579,7 @@ describe("sessions and turns", () => {
     const [one, two] = [await node(), await node()];
     const ended = [await one.connect("alice", "s1"), await two.connect("alice", "s1")];
     const other = await two.connect("alice", "s2");
-    one.hub.announce([{ endedSession: "s1" }]);
+    announce(one.hub, [{ kind: "session_ended", session_id: "s1" }]);
     for (const client of ended) {
       await until(() => client.closed.length > 0, "it was closed");
       expect(client.closed[0]?.code).toBe(closeCodes.signedOut);
@@ -588,17 +590,18 @@ describe("sessions and turns", () => {
   test("turns that ended are told to the node that runs them", async () => {
     const { node } = world();
     const [one, two, three] = [await node(), await node(), await node()];
-    one.hub.announce([
+    announce(one.hub, [
       {
-        endedTurns: [
+        kind: "turns_ended",
+        turns: [
           { id: 1, node: two.id },
           { id: 2, node: one.id },
           { id: 3, node: null },
         ],
       },
-      { queuedTurns: true },
+      { kind: "turns_queued" },
     ]);
-    one.hub.announce([{ endedTurns: [{ id: 4, node: three.id }] }]);
+    announce(one.hub, [{ kind: "turns_ended", turns: [{ id: 4, node: three.id }] }]);
     await until(() => two.turns.length > 0 && three.turns.length > 0, "both were told");
     expect(two.turns).toEqual([{ kind: "turns_ended", turns: [{ id: 1, node: two.id }] }]);
     expect(three.turns).toEqual([{ kind: "turns_ended", turns: [{ id: 4, node: three.id }] }]);
@@ -675,7 +678,7 @@ describe("what is not ours", () => {
       other.publish(`${prefix}.${subject}`, new Uint8Array([0xff, 0xfe, 0x0a, 0xc3, 0x28]));
     }
     await other.flush();
-    one.hub.announce([event, ledger.say(ROOM, "b")]);
+    announce(one.hub, [event, ledger.say(ROOM, "b")]);
     await hears(bob, "a", "b");
     expect(bob.closed).toEqual([]);
   });
@@ -792,7 +795,7 @@ describe("the connection", () => {
     const made = bus([late.url]);
     await expect(made.ready()).rejects.toThrow("NATS");
     const heardHere: string[] = [];
-    made.onPacket((packet) => heardHere.push(packet.kind));
+    made.onChange((change) => heardHere.push(change.kind));
     made.publish({ kind: "session_ended", session_id: "s1" });
     expect(heardHere).toEqual(["session_ended"]);
     await late.start();

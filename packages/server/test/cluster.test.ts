@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { closeCodes } from "@parley/protocol";
 import pino from "pino";
-import type { Bus, Channel, Packet } from "../src/realtime/bus.ts";
+import type { Bus, Channel, Delivered } from "../src/realtime/bus.ts";
 import { memoryBus } from "../src/realtime/bus-memory.ts";
 import { type Cluster, cluster as newCluster } from "../src/realtime/cluster.ts";
 import { hub as newHub } from "../src/realtime/hub.ts";
@@ -28,7 +28,7 @@ afterEach(() => void jest.useRealTimers());
  */
 function world() {
   const channels = new Map<string, { hear(body: unknown): void; up(): void }>();
-  const buses: ((packet: Packet) => void)[] = [];
+  const buses: ((packet: Delivered) => void)[] = [];
   const away = new Set<string>();
   const dead = new Set<string>();
   let onTheWay: (() => void)[] = [];
@@ -83,9 +83,9 @@ function world() {
   function bus(node: string): Bus {
     return {
       ...memoryBus(),
-      onPacket: (listener) => void buses.push(listener),
-      publish: (packet) => {
-        if (!dead.has(node)) for (const deliver of buses) deliver(packet);
+      onChange: (listener) => void buses.push(listener),
+      publish: (change) => {
+        if (!dead.has(node)) for (const deliver of buses) deliver(change);
       },
     };
   }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { deltas } from "../src/agents/deltas.ts";
-import type { Announcement } from "../src/changes/change.ts";
+import { type Change, frameOf } from "../src/changes/change.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
 import type { TurnRecord } from "../src/store/turns.ts";
 
@@ -9,17 +9,18 @@ function slowStore() {
   const told = new Map<string, string>();
   const moment = () => Bun.sleep(1 + Math.random() * 5);
   const note = async (unit: (tx: WriteTx) => unknown) => {
-    const announcements: Announcement[] = [];
+    const announcements: Change[] = [];
     await moment();
     const tx = {
       appendChunks: () => [],
-      emit: (each: Announcement) => announcements.push(each),
+      signal: (each: Change) => announcements.push(each),
     } as unknown as WriteTx;
     const result = await unit(tx);
     await moment();
     for (const each of announcements) {
-      if (!("frame" in each) || each.frame.method !== "events.messageDelta") continue;
-      const { id, delta } = each.frame.params;
+      const frame = each.kind === "event" ? frameOf(each) : null;
+      if (frame?.method !== "events.messageDelta") continue;
+      const { id, delta } = frame.params;
       told.set(id, (told.get(id) ?? "") + delta);
     }
     return result;

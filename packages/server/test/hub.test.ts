@@ -4,6 +4,7 @@ import { memoryBus } from "../src/realtime/bus-memory.ts";
 import { type Hub, hub as newHub, type Person } from "../src/realtime/hub.ts";
 import { typing as newTyping } from "../src/realtime/typing.ts";
 import { broker, FakeClient, human } from "./support/broker.ts";
+import { announce, signal } from "./support/changes.ts";
 
 const ROOM = "0190f000-0000-7000-8000-000000000001";
 const OTHER_ROOM = "0190f000-0000-7000-8000-000000000002";
@@ -54,11 +55,11 @@ describe("delivery", () => {
     const params = { ...human("user1"), toJSON: () => ({ encoded: ++encodings }) };
     const frame: EventFrame = { method: "events.accountUpdated", params };
 
-    hub.announce([{ frame, to: { conversation: ROOM } }]);
+    announce(hub, [{ frame, to: { conversation: ROOM } }]);
     expect(encodings).toBe(1);
-    hub.announce([{ frame, to: { users: people.map(({ person }) => person.account.username) } }]);
+    announce(hub, [{ frame, to: { users: people.map(({ person }) => person.account.username) } }]);
     expect(encodings).toBe(2);
-    hub.pass(frame, { conversation: ROOM }, "user7");
+    signal(hub, frame, { conversation: ROOM }, "user7");
     expect(encodings).toBe(3);
     for (const { client, person } of people) {
       expect(client.heard).toHaveLength(person.account.username === "user7" ? 2 : 3);
@@ -71,7 +72,7 @@ describe("delivery", () => {
     const laptop = connect("alice", [ROOM, OTHER_ROOM]);
     const bob = connect("bob", [OTHER_ROOM]);
 
-    hub.announce([{ frame: deleted("m1"), to: { conversation: ROOM } }]);
+    announce(hub, [{ frame: deleted("m1"), to: { conversation: ROOM } }]);
     expect(phone.client.events()).toEqual([deleted("m1")]);
     expect(laptop.client.events()).toEqual([deleted("m1")]);
     expect(bob.client.events()).toEqual([]);
@@ -84,7 +85,7 @@ describe("delivery", () => {
     const bob = connect("bob", [ROOM]);
     const carol = connect("carol", [ROOM]);
 
-    hub.announce([{ frame: deleted("m1"), to: { users: ["alice", "carol", "nobody"] } }]);
+    announce(hub, [{ frame: deleted("m1"), to: { users: ["alice", "carol", "nobody"] } }]);
     for (const { client } of [phone, laptop, carol]) {
       expect(client.events()).toEqual([deleted("m1")]);
     }
@@ -96,7 +97,10 @@ describe("delivery", () => {
     const { client } = connect("alice", [ROOM]);
     const frames = ["m1", "m2", "m3", "m4"].map(deleted);
 
-    hub.announce(frames.map((frame) => ({ frame, to: { conversation: ROOM } })));
+    announce(
+      hub,
+      frames.map((frame) => ({ frame, to: { conversation: ROOM } })),
+    );
     expect(client.events()).toEqual(frames);
   });
 
@@ -105,7 +109,7 @@ describe("delivery", () => {
     const { client, leave } = connect("alice", [ROOM]);
     leave();
 
-    hub.announce([{ frame: deleted("m1"), to: { conversation: ROOM } }]);
+    announce(hub, [{ frame: deleted("m1"), to: { conversation: ROOM } }]);
     expect(client.events()).toEqual([]);
   });
 });
@@ -116,7 +120,7 @@ describe("those left out", () => {
     const alice = [connect("alice", [ROOM]), connect("alice", [ROOM])];
     const bob = connect("bob", [ROOM]);
 
-    hub.pass(deleted("m1"), { conversation: ROOM }, "alice");
+    signal(hub, deleted("m1"), { conversation: ROOM }, "alice");
     for (const { client } of alice) expect(client.events()).toEqual([]);
     expect(bob.client.events()).toEqual([deleted("m1")]);
   });
@@ -127,7 +131,7 @@ describe("those left out", () => {
     const other = connect("alice");
     const bob = connect("bob");
 
-    hub.announce([
+    announce(hub, [
       { frame: deleted("m1"), to: { users: ["alice", "bob"] }, exceptSocket: asking.client.id },
     ]);
     expect(asking.client.events()).toEqual([]);
@@ -139,10 +143,10 @@ describe("those left out", () => {
     const { hub, connect } = world();
     const { client } = connect("alice", [ROOM]);
 
-    hub.pass(deleted("m1"), { conversation: ROOM }, "alice");
-    hub.announce([{ frame: deleted("m2"), to: { users: ["alice"] }, exceptSocket: client.id }]);
-    hub.announce([{ frame: deleted("m3"), to: { conversation: ROOM } }]);
-    hub.announce([{ frame: deleted("m4"), to: { users: ["alice"] } }]);
+    signal(hub, deleted("m1"), { conversation: ROOM }, "alice");
+    announce(hub, [{ frame: deleted("m2"), to: { users: ["alice"] }, exceptSocket: client.id }]);
+    announce(hub, [{ frame: deleted("m3"), to: { conversation: ROOM } }]);
+    announce(hub, [{ frame: deleted("m4"), to: { users: ["alice"] } }]);
     expect(client.events()).toEqual([deleted("m3"), deleted("m4")]);
   });
 
@@ -151,10 +155,10 @@ describe("those left out", () => {
     const { client } = connect("alice");
     connect("bob");
 
-    hub.announce([
+    announce(hub, [
       { frame: deleted("m1"), to: { users: ["alice", "bob"] }, exceptSocket: client.id },
     ]);
-    hub.announce([{ frame: deleted("private"), to: { users: ["bob"] } }]);
+    announce(hub, [{ frame: deleted("private"), to: { users: ["bob"] } }]);
     expect(client.events()).toEqual([]);
   });
 
@@ -162,8 +166,8 @@ describe("those left out", () => {
     const { hub, connect } = world();
     const { client } = connect("alice");
 
-    hub.pass(deleted("m1"), { conversation: ROOM }, "alice");
-    hub.announce([{ frame: deleted("m2"), to: { conversation: ROOM } }]);
+    signal(hub, deleted("m1"), { conversation: ROOM }, "alice");
+    announce(hub, [{ frame: deleted("m2"), to: { conversation: ROOM } }]);
     expect(client.events()).toEqual([]);
   });
 
@@ -172,8 +176,8 @@ describe("those left out", () => {
     const { client } = connect("alice");
     connect("bob");
 
-    hub.pass(deleted("m1"), { users: ["alice", "bob"] }, "alice");
-    hub.announce([{ frame: deleted("private"), to: { users: ["bob"] } }]);
+    signal(hub, deleted("m1"), { users: ["alice", "bob"] }, "alice");
+    announce(hub, [{ frame: deleted("private"), to: { users: ["bob"] } }]);
     expect(client.events()).toEqual([]);
   });
 });
@@ -186,7 +190,7 @@ describe("membership", () => {
     const { hub, connect } = world();
     const alice = [connect("alice"), connect("alice")];
 
-    hub.announce([
+    announce(hub, [
       { frame: deleted("before"), to },
       { frame: deleted("joined"), to, joins: moved(["alice", "nobody"]) },
       { frame: deleted("after"), to },
@@ -201,7 +205,7 @@ describe("membership", () => {
     const alice = [connect("alice", [ROOM]), connect("alice", [ROOM])];
     const bob = connect("bob", [ROOM]);
 
-    hub.announce([
+    announce(hub, [
       { frame: deleted("left"), to, leaves: moved(["alice", "nobody"]) },
       { frame: deleted("after"), to },
     ]);
@@ -215,11 +219,11 @@ describe("membership", () => {
     const counts = [person.membership];
     const count = () => counts.push(person.membership);
 
-    hub.announce([{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
+    announce(hub, [{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
     count();
-    hub.announce([{ frame: deleted("m2"), to, leaves: moved(["alice"]) }]);
+    announce(hub, [{ frame: deleted("m2"), to, leaves: moved(["alice"]) }]);
     count();
-    hub.announce([{ frame: deleted("m3"), to, joins: moved(["bob"]) }]);
+    announce(hub, [{ frame: deleted("m3"), to, joins: moved(["bob"]) }]);
     count();
     expect(new Set(counts.slice(0, 3)).size).toBe(3);
     expect(counts[3]).toBe(counts[2] as number);
@@ -229,14 +233,14 @@ describe("membership", () => {
     const { hub, enter } = world();
     const { client, person } = enter("alice");
 
-    hub.announce([{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
-    hub.pass(deleted("m2"), to, "alice");
-    hub.announce([{ frame: deleted("m3"), to }]);
-    hub.announce([{ frame: deleted("m4"), to: { users: ["alice"] } }]);
+    announce(hub, [{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
+    signal(hub, deleted("m2"), to, "alice");
+    announce(hub, [{ frame: deleted("m3"), to }]);
+    announce(hub, [{ frame: deleted("m4"), to: { users: ["alice"] } }]);
     expect(client.events()).toEqual([]);
 
     hub.listen(person, client, [counter(ROOM)]);
-    hub.announce([{ frame: deleted("m5"), to }]);
+    announce(hub, [{ frame: deleted("m5"), to }]);
     expect(client.events()).toEqual([deleted("m5")]);
   });
 });
@@ -276,7 +280,7 @@ describe("people", () => {
     const { person } = connect("alice");
     const params = { ...human("alice"), display_name: "Alice the Second" };
 
-    hub.announce([
+    announce(hub, [
       { frame: { method: "events.accountUpdated", params }, to: { users: ["alice"] } },
     ]);
     expect(person.account.display_name).toBe("Alice the Second");
@@ -285,7 +289,7 @@ describe("people", () => {
 
   test("somebody who is not connected can be renamed", () => {
     const { hub } = world();
-    hub.announce([{ frame: renamed("alice"), to: { users: ["alice"] } }]);
+    announce(hub, [{ frame: renamed("alice"), to: { users: ["alice"] } }]);
     expect(hub.person("alice")).toBeUndefined();
   });
 });
@@ -296,7 +300,7 @@ describe("ended sessions", () => {
     const ended = [connect("alice", [], "s1"), connect("alice", [], "s1")];
     const others = [connect("alice", [], "s2"), connect("bob", [], "s3")];
 
-    hub.announce([{ endedSession: "s1" }]);
+    announce(hub, [{ kind: "session_ended", session_id: "s1" }]);
     for (const { client } of ended) {
       expect(client.closed).toEqual([{ code: closeCodes.signedOut, reason: expect.any(String) }]);
     }
@@ -309,9 +313,9 @@ describe("ended sessions", () => {
     const { client } = connect("alice", [], "s1");
     const to = { users: ["alice"] };
 
-    hub.announce([
+    announce(hub, [
       { frame: deleted("before"), to },
-      { endedSession: "s1" },
+      { kind: "session_ended", session_id: "s1" },
       { frame: deleted("after"), to },
     ]);
     expect(client.events()).toEqual([deleted("before")]);
@@ -419,7 +423,7 @@ describe("typing", () => {
     const { hub, alice, bob, typing } = rooms();
     typing.start(ROOM, actor(alice.person));
     const leaves = { conversation: ROOM, users: ["alice"] };
-    hub.announce([{ frame: deleted("left"), to: { conversation: ROOM }, leaves }]);
+    announce(hub, [{ frame: deleted("left"), to: { conversation: ROOM }, leaves }]);
     alice.client.events();
     jest.advanceTimersByTime(EXPIRES_MS);
     expect(bob.client.events()).toContainEqual(shown("alice", false));
@@ -428,5 +432,5 @@ describe("typing", () => {
   });
 
   const tell = (hub: Hub, id: string) =>
-    hub.announce([{ frame: deleted(id), to: { conversation: ROOM } }]);
+    announce(hub, [{ frame: deleted(id), to: { conversation: ROOM } }]);
 });

@@ -2,11 +2,10 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { until } from "@parley/testkit/until.ts";
 import fc from "fast-check";
 import pino from "pino";
-import type { Announcement } from "../src/changes/change.ts";
-import type { EventPacket } from "../src/realtime/bus.ts";
-import { eventPacket, packetOf } from "../src/realtime/packet.ts";
+import type { Change, EventChange } from "../src/changes/change.ts";
 import { type Sequencer, type SequencerOptions, sequencer } from "../src/realtime/sequence.ts";
 import { human } from "./support/broker.ts";
+import { event } from "./support/changes.ts";
 import { Ledger, texts } from "./support/ledger.ts";
 
 const ROOM = "0190f000-0000-7000-8000-000000000001";
@@ -22,7 +21,7 @@ afterEach(() => {
 function world(options: Partial<SequencerOptions> = {}) {
   const ledger = new Ledger();
   ledger.open(ROOM, "alice", "bob");
-  const delivered: EventPacket[] = [];
+  const delivered: EventChange[] = [];
   const lost: string[] = [];
   const order = sequencer({
     events: ledger,
@@ -43,15 +42,14 @@ function world(options: Partial<SequencerOptions> = {}) {
   return { ledger, delivered, lost, order, heard, follow, say };
 }
 
-function asEvent(announcement: Announcement | undefined): EventPacket {
-  const packet = announcement && packetOf(announcement);
-  if (packet?.kind !== "event") throw new Error("not an event");
-  return packet;
+function asEvent(change: Change | undefined): EventChange {
+  if (change?.kind !== "event") throw new Error("not an event");
+  return change;
 }
 
 /** Something that is not counted, such as typing. */
-const passing = (text: string): EventPacket =>
-  eventPacket({
+const passing = (text: string): EventChange =>
+  event({
     frame: { method: "events.messageDeleted", params: { conversation_id: ROOM, ids: [text] } },
     to: { conversation: ROOM },
   });
@@ -237,7 +235,7 @@ describe("where it begins", () => {
 });
 
 describe("newcomers", () => {
-  const told = (packets: readonly EventPacket[]) =>
+  const told = (packets: readonly EventChange[]) =>
     packets.flatMap(({ to, at }) => ("users" in to ? [[...to.users, at?.seq]] : []));
 
   test("are told at once in a conversation that nobody here follows", () => {
@@ -252,8 +250,8 @@ describe("newcomers", () => {
     follow();
     const one = say("one");
     const [changed, welcome] = ledger.join(ROOM, "carol").map(asEvent) as [
-      EventPacket,
-      EventPacket,
+      EventChange,
+      EventChange,
     ];
     order.receive(changed);
     order.receive(welcome);
@@ -266,8 +264,8 @@ describe("newcomers", () => {
     const { order, delivered, heard, follow, say, ledger } = world();
     follow();
     const [changed, welcome] = ledger.join(ROOM, "carol").map(asEvent) as [
-      EventPacket,
-      EventPacket,
+      EventChange,
+      EventChange,
     ];
     order.receive(changed);
     order.receive(say("two"));
@@ -282,8 +280,8 @@ describe("newcomers", () => {
     const { order, delivered, heard, follow, say, ledger } = world();
     follow();
     const [changed, welcome] = ledger.join(ROOM, "carol").map(asEvent) as [
-      EventPacket,
-      EventPacket,
+      EventChange,
+      EventChange,
     ];
     order.receive(changed);
     order.receive(asEvent(ledger.leave(ROOM, "carol")));
@@ -320,7 +318,7 @@ describe("newcomers", () => {
 test("private events that are not counted pass by", () => {
   const { order, delivered, follow } = world({ graceMs: NEVER_MS });
   follow();
-  const packet = eventPacket({
+  const packet = event({
     frame: { method: "events.accountUpdated", params: human("alice") },
     to: { users: ["alice"] },
   });
@@ -339,7 +337,7 @@ test("however packets are lost, repeated and shuffled, each event is delivered o
       follow();
       const packets = places.map((_, place) => say(`${place}`));
       const arriving = packets
-        .flatMap((packet, place) => Array(places[place]?.copies ?? 0).fill(packet) as EventPacket[])
+        .flatMap((packet, place) => Array(places[place]?.copies ?? 0).fill(packet) as EventChange[])
         .map((packet, place) => ({ packet, at: (places[place % places.length]?.at ?? 0) + place }))
         .toSorted((one, other) => one.at - other.at);
       for (const { packet, at } of arriving) {

@@ -4,7 +4,13 @@ import { join } from "node:path";
 import { selfSigned } from "@parley/testkit/certificate.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
 import { SQL } from "bun";
-import { type Announcement, uncounted } from "../src/changes/change.ts";
+import {
+  type Change,
+  type DurableChange,
+  durable,
+  frameOf,
+  transient,
+} from "../src/changes/change.ts";
 import { readConfig } from "../src/config.ts";
 import { logger } from "../src/observe/log.ts";
 import { securityLog } from "../src/observe/security-log.ts";
@@ -316,7 +322,7 @@ test("announcements keep the order of a conversation when the answer to a COMMIT
         }),
       ),
   });
-  const announced: Announcement[] = [];
+  const announced: Change[] = [];
   const lane = writeLane({
     sessions: late(sessions(pool, 2)),
     patientSessions: sessions(pool, 1),
@@ -327,12 +333,15 @@ test("announcements keep the order of a conversation when the answer to a COMMIT
   const announce = (name: string) =>
     lane.enter(async (unit) => {
       await unit.own(room.id);
-      unit.emit({ endedSession: name });
+      unit.emit({ kind: "session_ended", session_id: name });
     });
   const one = announce("one");
   await first.promise;
   await Promise.all([one, announce("two")]);
-  expect(announced).toEqual([{ endedSession: "one" }, { endedSession: "two" }]);
+  expect(announced).toEqual([
+    { kind: "session_ended", session_id: "one" },
+    { kind: "session_ended", session_id: "two" },
+  ]);
   await lane.close();
   await pool.close();
 });
@@ -480,7 +489,9 @@ describe("the log of events", () => {
     const sent = [];
     for (const n of times(4)) sent.push(await here.write((tx) => send(tx, room, alice, `${n}`)));
     const since = async (seq: number) =>
-      (await there.eventsSince(room.uuid, seq))?.map((one) => "frame" in one && one.frame.params);
+      (await there.eventsSince(room.uuid, seq))?.map(
+        (one) => one.kind === "event" && frameOf(one).params,
+      );
     expect(await since(0)).toEqual(sent);
     expect(await since(2)).toEqual(sent.slice(2));
     expect(await since(4)).toEqual([]);
@@ -534,16 +545,16 @@ describe("the log of events", () => {
     const began = Date.now() - 1000;
     const [first, second] = [1, 2].map((last_read_seq) => {
       const params = { conversation_id: room.uuid, reader: shown(alice), last_read_seq };
-      return uncounted({ method: "events.chatRead", params }, { conversation: room.uuid });
-    }) as [Announcement, Announcement];
-    const typing: Announcement = {
-      frame: {
-        method: "events.typing",
-        params: { conversation_id: room.uuid, actor: shown(alice), is_typing: true },
-      },
-      to: { conversation: room.uuid },
-    };
-    for (const change of [first, typing, second]) await here.write((tx) => tx.emit(change));
+      const to = { conversation: room.uuid };
+      const details = { participant: alice.username };
+      return durable({ method: "events.chatRead", params }, to, details);
+    }) as [DurableChange, DurableChange];
+    const typing = { conversation_id: room.uuid, actor: shown(alice), is_typing: true };
+    await here.write((tx) => tx.emit(first));
+    await here.write((tx) =>
+      tx.signal(transient("events.typing", typing, { conversation: room.uuid })),
+    );
+    await here.write((tx) => tx.emit(second));
     await here.write((tx) => send(tx, room, alice, "counted"));
     expect(await there.uncountedSince(began)).toEqual([first, second]);
     await here.write((tx) => tx.deleteMembers(room.id, [alice.id]));

@@ -18,7 +18,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@parley/testkit/until.ts";
-import type { Announcement } from "../src/changes/change.ts";
+import type { Change } from "../src/changes/change.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import type { AccountRecord } from "../src/store/accounts.ts";
 import type { MessageRecord } from "../src/store/messages.ts";
@@ -293,8 +293,8 @@ describe("the group writer", () => {
     const db = new Database(":memory:", { strict: true });
     db.run("CREATE TABLE written (name TEXT)");
     const syncs: PromiseWithResolvers<void>[] = [];
-    const announced: Announcement[] = [];
-    let hear = (announcements: readonly Announcement[]) => void announced.push(...announcements);
+    const announced: Change[] = [];
+    let hear = (announcements: readonly Change[]) => void announced.push(...announcements);
     let asked = Promise.withResolvers<void>();
     const writes = connection(db);
     const insert = writes.change("INSERT INTO written VALUES (?)");
@@ -321,7 +321,7 @@ describe("the group writer", () => {
       write: (name: string) =>
         group.write((tx) => {
           insert.run(name);
-          tx.emit({ endedSession: name });
+          tx.emit({ kind: "session_ended", session_id: name });
           return name;
         }),
       written: () =>
@@ -355,7 +355,7 @@ describe("the group writer", () => {
     sync.resolve();
     expect(await write1).toBe("one");
     await group.settled();
-    expect(announced).toEqual([{ endedSession: "one" }]);
+    expect(announced).toEqual([{ kind: "session_ended", session_id: "one" }]);
   });
 
   test("has what arrives during one sync share the next", async () => {

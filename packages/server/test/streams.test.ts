@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { EventFrame } from "@parley/protocol";
-import type { EventPacket } from "../src/realtime/bus.ts";
-import { eventPacket } from "../src/realtime/packet.ts";
+import type { EventChange } from "../src/changes/change.ts";
 import { streams } from "../src/realtime/streams.ts";
+import { event } from "./support/changes.ts";
 
 const CHAT = "chat";
 const packet = (frame: object, conversation = CHAT) =>
-  eventPacket({ frame: frame as EventFrame, to: { conversation } });
+  event({ frame: frame as EventFrame, to: { conversation } });
 
 const placeholder = (id = "m") =>
   packet({ method: "events.messageNew", params: { id, content: "", finalized_at: null } });
@@ -19,14 +19,14 @@ const complete = (content: string, id = "m") =>
 function listener(read?: (message: string) => Promise<string | null>) {
   const heard: unknown[] = [];
   const told = streams({
-    deliver: ({ data }: EventPacket) => {
+    deliver: ({ data }: EventChange) => {
       const { method, params } = JSON.parse(data);
       if (method === "events.messageDelta") heard.push([params.delta, params.offset]);
       else heard.push(method === "events.messageNew" ? "new" : `complete ${params.content}`);
     },
     ...(read && { read }),
   });
-  const hear = (...packets: EventPacket[]) => packets.forEach(told.receive);
+  const hear = (...packets: EventChange[]) => packets.forEach(told.receive);
   return { heard, hear, forget: told.forget };
 }
 

@@ -211,7 +211,7 @@ async function storeDeltas(store: Store, node: string, flushes: readonly Flush[]
     const endedIds = new Set(await tx.appendChunks(node, chunks));
     for (const [index, { stream }] of flushes.entries()) {
       const { text, offset } = chunks[index] as NewChunk;
-      if (!endedIds.has(stream.turn.id)) tx.emit(deltaOf(stream.turn, text, offset));
+      if (!endedIds.has(stream.turn.id)) tx.signal(deltaOf(stream.turn, text, offset));
     }
     return flushes.filter(({ stream }) => endedIds.has(stream.turn.id));
   });

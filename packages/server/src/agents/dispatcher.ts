@@ -1,5 +1,5 @@
 import { beginTurn, endTurn } from "../domain/turns.ts";
-import type { TurnPacket } from "../realtime/hub.ts";
+import type { TurnChange } from "../realtime/hub.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { TurnRecord } from "../store/turns.ts";
 import { runTurn, type TurnServices } from "./turn.ts";
@@ -16,7 +16,7 @@ const BUSY_RETRY_MS = 10;
 
 export interface Dispatcher {
   /** Claims turns when some were queued, and aborts the calls of turns that have ended. */
-  receive(packet: TurnPacket): void;
+  receive(packet: TurnChange): void;
   /** Takes over the turns of an earlier process and starts to claim turns. */
   start(): Promise<void>;
   /** Aborts every call and releases the leases. Another process takes the turns over. */

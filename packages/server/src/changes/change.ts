@@ -1,4 +1,14 @@
-import type { EventFrame, EventName, EventParams } from "@parley/protocol";
+import type {
+  Account,
+  Delivery,
+  EventFrame,
+  EventName,
+  EventParams,
+  EventPlace,
+  EventsDelivered,
+  Message,
+  SharedConversation,
+} from "@parley/protocol";
 
 /** Who receives an event: everyone in a conversation, or all clients of certain accounts. */
 export type Audience = { conversation: string } | { users: readonly string[] };
@@ -8,43 +18,171 @@ export interface Membership {
   users: readonly string[];
 }
 
-/**
- * Something committed that clients hear of. Units of work emit announcements; the store hands
- * them on, in commit order, once they are on disk.
- */
-export type Announcement =
-  | {
-      frame: EventFrame;
-      to: Audience;
-      /** Tells apart changes that no counter counts. */
-      id?: string;
-      /** The socket that asked for the change and has its answer already. */
-      exceptSocket?: string | undefined;
-      /** Whose clients hear a conversation's events from this one on. */
-      joins?: Membership;
-      /** Whose clients hear this event of a conversation as their last. */
-      leaves?: Membership;
-    }
-  | { endedSession: string }
-  /** Agents have something to do. */
-  | { queuedTurns: true }
-  /** The nodes that run these turns are to let go of them. */
-  | { endedTurns: readonly { id: number; node: string | null }[] };
+/** A part of a streaming message: its placeholder (no bytes), a delta, or its end (all bytes). */
+export interface StreamPart {
+  message: string;
+  from: number;
+  to: number;
+  begins: boolean;
+  ends: boolean;
+}
 
-/** A durable change of a conversation, told to everyone in it with the counter's new value. */
-export const counted = <Name extends EventName>(
+/** An event for clients, encoded once. */
+export interface EventChange<How extends Delivery = Delivery> {
+  kind: "event";
+  name: EventName;
+  delivery: How;
+  to: Audience;
+  /** The encoded frame, as sockets receive it. */
+  data: string;
+  /** The frame's `at`. */
+  at?: EventPlace | undefined;
+  /** Identifies a durable change, which no counter orders. */
+  id?: string | undefined;
+  /** The message that the event shows. The log keeps this reference instead of a copy of the text. */
+  message?: string | undefined;
+  stream?: StreamPart | undefined;
+  /** An account with its new display name. */
+  account?: Account | undefined;
+  /** An account that the event is about: the event is not replayed once the account has left. */
+  participant?: string | undefined;
+  /** Clients of this account do not receive it. */
+  exceptUser?: string | undefined;
+  /** The socket that made the change and has its reply. */
+  exceptSocket?: string | undefined;
+  /** Accounts whose clients receive the conversation's events after this one. */
+  joins?: Membership | undefined;
+  /** Accounts whose clients receive this event of the conversation as their last. */
+  leaves?: Membership | undefined;
+}
+
+/** A change inside the service that no client receives as an event. */
+export type InternalChange =
+  | { kind: "session_ended"; session_id: string }
+  /** Agents have turns to take. */
+  | { kind: "turns_queued" }
+  /** The nodes that run these turns abort them. */
+  | { kind: "turns_ended"; turns: readonly { id: number; node: string | null }[] };
+
+export type TransientChange = EventChange<"transient">;
+/** What units of work emit: stored in the change log in the same transaction. */
+export type DurableChange = EventChange<Exclude<Delivery, "transient">> | InternalChange;
+
+/** One fact, in one shape from the unit of work that made it to the sockets and the other nodes. */
+export type Change = DurableChange | TransientChange;
+
+type Details = Pick<
+  EventChange,
+  | "message"
+  | "stream"
+  | "account"
+  | "participant"
+  | "exceptUser"
+  | "exceptSocket"
+  | "joins"
+  | "leaves"
+>;
+
+/** A change that increments the conversation's counter to `seq`. */
+export const counted = <Name extends EventsDelivered<"counted">>(
   method: Name,
   params: EventParams<Name>,
   conversation_id: string,
   seq: number,
-): Announcement => ({
-  frame: { method, params, at: { conversation_id, seq } } as EventFrame,
-  to: { conversation: conversation_id },
+  details: Details = {},
+): EventChange<"counted"> => {
+  const at = { conversation_id, seq };
+  return {
+    kind: "event",
+    name: method,
+    delivery: "counted",
+    to: { conversation: conversation_id },
+    data: JSON.stringify({ method, params, at }),
+    at,
+    ...details,
+  };
+};
+
+/** Shows a message as everybody sees it, and increments the counter. */
+export const messageChanged = (
+  method: "events.messageNew" | "events.messageComplete" | "events.messageEdited",
+  message: Message,
+  seq: number,
+  stream?: StreamPart,
+): EventChange<"counted"> =>
+  counted(method, message, message.conversation_id, seq, { message: message.id, stream });
+
+/** Introduces accounts to a conversation; `at` has its counter as it stands. */
+export const conversationShared = (
+  shared: SharedConversation,
+  users: readonly string[],
+  exceptSocket?: string,
+): EventChange<"standing"> => {
+  const method = "events.conversationNew";
+  const at = { conversation_id: shared.id, seq: shared.seq };
+  return {
+    kind: "event",
+    name: method,
+    delivery: "standing",
+    to: { users },
+    data: JSON.stringify({ method, params: shared, at }),
+    at,
+    joins: { conversation: shared.id, users },
+    exceptSocket,
+  };
+};
+
+/** A stored change that increments no conversation's counter. */
+export const durable = <Name extends EventsDelivered<"durable">>(
+  frame: Omit<EventFrame<Name>, "at"> & { method: Name },
+  to: Audience,
+  details: Details = {},
+): EventChange<"durable"> => ({
+  kind: "event",
+  name: frame.method,
+  delivery: "durable",
+  to,
+  data: JSON.stringify(frame),
+  id: Bun.randomUUIDv7(),
+  ...details,
 });
 
-/** A durable change that moves no counter on. */
-export const uncounted = (frame: EventFrame, to: Audience): Announcement => ({
-  id: Bun.randomUUIDv7(),
-  frame,
+/** What is sent and not stored. */
+export const transient = <Name extends EventsDelivered<"transient">>(
+  method: Name,
+  params: EventParams<Name>,
+  to: Audience,
+  details: Details = {},
+): TransientChange => ({
+  kind: "event",
+  name: method,
+  delivery: "transient",
   to,
+  data: JSON.stringify({ method, params }),
+  ...details,
 });
+
+/** The frame of an event, for subscribers that need more than its encoded form. */
+export const frameOf = ({ data }: EventChange): EventFrame => JSON.parse(data) as EventFrame;
+
+/** The next chunk of a streaming message; `offset` is the message's length in bytes including it. */
+export const messageDelta = (
+  message: string,
+  conversation: string,
+  delta: string,
+  offset: number,
+): TransientChange =>
+  transient(
+    "events.messageDelta",
+    { id: message, delta, offset },
+    { conversation },
+    {
+      stream: {
+        message,
+        from: offset - Buffer.byteLength(delta),
+        to: offset,
+        begins: false,
+        ends: false,
+      },
+    },
+  );

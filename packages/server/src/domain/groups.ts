@@ -1,5 +1,5 @@
 import type { Account } from "@parley/protocol";
-import { counted, uncounted } from "../changes/change.ts";
+import { conversationShared, counted, durable } from "../changes/change.ts";
 import { badField } from "../rules/failure.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord, MemberRecord } from "../store/conversations.ts";
@@ -25,22 +25,11 @@ const humansAmong = (accounts: readonly AccountRecord[]) =>
 export async function announceNew(
   tx: WriteTx,
   id: number,
-  uuid: string,
   people: readonly AccountRecord[],
   exceptSocket: string | undefined,
 ): Promise<void> {
   const shared = await tx.sharedConversation(id);
-  const users = humansAmong(people);
-  tx.emit({
-    frame: {
-      method: "events.conversationNew",
-      params: shared,
-      at: { conversation_id: uuid, seq: shared.seq },
-    },
-    to: { users },
-    joins: { conversation: uuid, users },
-    exceptSocket,
-  });
+  tx.emit(conversationShared(shared, humansAmong(people), exceptSocket));
 }
 
 /**
@@ -60,10 +49,8 @@ export async function announceChanges(
     ...(await tx.sharedConversation(id)),
     changes: await tx.conversationChanges(query),
   };
-  tx.emit({
-    ...counted("events.conversationUpdated", params, uuid, seq),
-    ...(leaving.length > 0 && { leaves: { conversation: uuid, users: leaving } }),
-  });
+  const leaves = leaving.length > 0 ? { conversation: uuid, users: leaving } : undefined;
+  tx.emit(counted("events.conversationUpdated", params, uuid, seq, { leaves }));
 }
 
 /** Adds accounts to a group and announces it: to the others the change, to the new ones the group. */
@@ -77,7 +64,7 @@ export async function join(
   const ids = added.map(({ id }) => id);
   await tx.insertMembers(group.id, ids, Date.now());
   await announceChanges(tx, group, actor, [{ kind: "added", subjects: added }, ...further]);
-  await announceNew(tx, group.id, group.uuid, added, undefined);
+  await announceNew(tx, group.id, added, undefined);
 }
 
 /**
@@ -125,9 +112,9 @@ export async function rename(
   const version = await tx.setDisplayName(account.id, display_name);
   const params = publicAccount({ ...account, display_name, version });
   const frame = { method: "events.accountUpdated", params } as const;
-  tx.emit(uncounted(frame, { users: [owner] }));
+  tx.emit(durable(frame, { users: [owner] }, { account: params }));
   for (const { uuid } of await tx.counters(account.id)) {
-    tx.emit(uncounted(frame, { conversation: uuid }));
+    tx.emit(durable(frame, { conversation: uuid }, { account: params }));
   }
   return params;
 }

@@ -8,7 +8,7 @@ export async function endSession(
   account: AccountRecord,
 ): Promise<boolean> {
   const ended = await tx.endSession(id, account.id, Date.now());
-  if (ended) tx.emit({ endedSession: id });
+  if (ended) tx.emit({ kind: "session_ended", session_id: id });
   return ended;
 }
 

@@ -1,5 +1,11 @@
-import type { EventFrame, Message, Turn } from "@parley/protocol";
-import { type Announcement, counted } from "../changes/change.ts";
+import type { Message, Turn } from "@parley/protocol";
+import {
+  counted,
+  messageChanged,
+  messageDelta,
+  type TransientChange,
+  transient,
+} from "../changes/change.ts";
 import { dispatch } from "../rules/dispatch.ts";
 import { estimateTokens } from "../rules/token-estimate.ts";
 import type { AccountRecord } from "../store/accounts.ts";
@@ -30,7 +36,7 @@ export async function queueTurns(
       at: Date.now(),
     });
   }
-  if (answering.length > 0) tx.emit({ queuedTurns: true });
+  if (answering.length > 0) tx.emit({ kind: "turns_queued" });
 }
 
 /** Drops the waiting turns of deleted messages, except turns that answer other messages too. */
@@ -55,7 +61,7 @@ export async function beginTurn(
   model: string,
 ): Promise<string> {
   const at = Date.now();
-  tx.emit({ frame: typingFrame(turn, true), to: { conversation: conversation.uuid } });
+  tx.signal(typingOf(turn, true));
   if (turn.message_uuid !== null) {
     await tx.beginTurn(turn.id, { messageUuid: turn.message_uuid, model, at });
     return turn.message_uuid;
@@ -79,7 +85,8 @@ export async function beginTurn(
   });
   if (!message) throw new Error("turn message was not inserted");
   await tx.beginTurn(turn.id, { messageUuid: message.id, model, at });
-  tx.emit(counted("events.messageNew", message, conversation.uuid, message.seq));
+  const stream = { message: message.id, from: 0, to: 0, begins: true, ends: false };
+  tx.emit(counted("events.messageNew", message, conversation.uuid, message.seq, { stream }));
   return message.id;
 }
 
@@ -111,15 +118,17 @@ export async function endTurn(
   const content = streamed === "" && error ? error.message : streamed;
   const mentions = streamed === "" ? [] : await mentionsIn(tx, streamed, turn.conversation_id);
   const unsent = content.startsWith(stored) ? content.slice(stored.length) : "";
-  if (unsent !== "") tx.emit(deltaOf(turn, unsent, Buffer.byteLength(content)));
+  if (unsent !== "") tx.signal(deltaOf(turn, unsent, Buffer.byteLength(content)));
   const at = Date.now();
   const seq = await tx.finishTurn(turn, { status, content, mentions, error, usage, at });
   const [message] = await tx.messageViews([turn.message_uuid], NOBODY);
   if (message) {
-    tx.emit(counted("events.messageComplete", message, turn.conversation_uuid, seq));
+    const to = Buffer.byteLength(message.content);
+    const stream = { message: message.id, from: 0, to, begins: false, ends: true };
+    tx.emit(messageChanged("events.messageComplete", message, seq, stream));
   }
-  tx.emit({ frame: typingFrame(turn, false), to: { conversation: turn.conversation_uuid } });
-  tx.emit({ endedTurns: [{ id: turn.id, node: turn.node }] });
+  tx.signal(typingOf(turn, false));
+  tx.emit({ kind: "turns_ended", turns: [{ id: turn.id, node: turn.node }] });
 }
 
 /** Estimates what a provider charges for a call whose usage it did not report. */
@@ -151,21 +160,13 @@ export const deltaOf = (
   { message_uuid, conversation_uuid }: TurnRecord,
   delta: string,
   offset: number,
-): Announcement => ({
-  frame: { method: "events.messageDelta", params: { id: message_uuid ?? "", delta, offset } },
-  to: { conversation: conversation_uuid },
-});
+): TransientChange => messageDelta(message_uuid ?? "", conversation_uuid, delta, offset);
 
 /** Broadcasts show nobody's own reactions. */
 const NOBODY = -1;
 
-function typingFrame({ agent, conversation_uuid }: TurnRecord, is_typing: boolean): EventFrame {
-  return {
-    method: "events.typing",
-    params: {
-      conversation_id: conversation_uuid,
-      actor: publicAccount(agent),
-      is_typing,
-    },
-  };
+function typingOf({ agent, conversation_uuid }: TurnRecord, is_typing: boolean): TransientChange {
+  const actor = publicAccount(agent);
+  const params = { conversation_id: conversation_uuid, actor, is_typing };
+  return transient("events.typing", params, { conversation: conversation_uuid });
 }

@@ -120,7 +120,7 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
       most_waiting: seat.waiting_turns,
       at: Date.now(),
     });
-    tx.emit({ queuedTurns: true });
+    tx.emit({ kind: "turns_queued" });
   }),
 );
 

@@ -1,6 +1,6 @@
 import { operations } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
-import { counted } from "../changes/change.ts";
+import { messageChanged } from "../changes/change.ts";
 import { joinedConversation, visibleMessage } from "../domain/access.ts";
 import { bind } from "../operation.ts";
 import { replyToAction } from "../rules/action-tokens.ts";
@@ -46,7 +46,7 @@ const sendComponentAction = bind(operations.sendComponentAction, ({ store, calle
       at: Date.now(),
     });
     if (!reply) return;
-    tx.emit(counted("events.messageNew", reply, conversation.uuid, reply.seq));
+    tx.emit(messageChanged("events.messageNew", reply, reply.seq));
   }),
 );
 
@@ -62,7 +62,7 @@ async function markUsed(
   const seq = await tx.useComponent(message, { token, by, at: Date.now() });
   const [changed] = await tx.messageViews([message.uuid], NOBODY);
   if (seq === null || !changed) return;
-  tx.emit(counted("events.messageEdited", changed, message.conversation_uuid, seq));
+  tx.emit(messageChanged("events.messageEdited", changed, seq));
 }
 
 /** The agent that wrote the message; otherwise the caller's own, or any of the conversation. */

@@ -1,6 +1,6 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
-import { uncounted } from "../changes/change.ts";
+import { durable } from "../changes/change.ts";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
 import { publicAccount } from "../domain/accounts.ts";
 import { announceChanges, announceNew, checkSize, join, part } from "../domain/groups.ts";
@@ -38,7 +38,7 @@ const startChat = bind(operations.startChat, (context, input) => {
     });
     const ids = people.map((account) => account.id);
     await tx.insertMembers(id, ids, at);
-    await announceNew(tx, id, uuid, people, origin.socket_id);
+    await announceNew(tx, id, people, origin.socket_id);
     return tx.conversationView(id, caller.account.id);
   });
 });
@@ -119,7 +119,9 @@ const readChat = bind(operations.readChat, ({ store, caller }, { chat_id, seq })
     if (await tx.markRead(id, caller.account.id, last_read_seq)) {
       const reader = publicAccount(caller.account);
       const params = { conversation_id: chat_id, reader, last_read_seq };
-      tx.emit(uncounted({ method: "events.chatRead", params }, { conversation: chat_id }));
+      const frame = { method: "events.chatRead", params } as const;
+      const participant = reader.username;
+      tx.emit(durable(frame, { conversation: chat_id }, { participant }));
     }
     return { unread_count: await tx.unreadCount(id, caller.account.id) };
   }),

@@ -1,6 +1,6 @@
 import { type InputOf, type Message, operations } from "@parley/protocol";
 import { z } from "zod";
-import { counted, uncounted } from "../changes/change.ts";
+import { counted, durable, messageChanged } from "../changes/change.ts";
 import { joinedConversation, visibleMessage } from "../domain/access.ts";
 import { mentionsIn } from "../domain/mentions.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
@@ -38,7 +38,7 @@ const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
       at: Date.now(),
     });
     if (!message) return firstSent(tx, conversation, input.client_msg_id, caller);
-    tx.emit(counted("events.messageNew", message, conversation.uuid, message.seq));
+    tx.emit(messageChanged("events.messageNew", message, message.seq));
     await queueTurns(tx, conversation, message, caller.account);
     return message;
   }),
@@ -96,14 +96,8 @@ const editMessage = bind(operations.editMessage, ({ store, caller }, { message_i
     }
     const mentions = await mentionsIn(tx, content, conversation.id);
     const seq = await tx.editMessage(message, content, mentions, Date.now());
-    tx.emit(
-      counted(
-        "events.messageEdited",
-        await oneView(tx, message_id, NOBODY),
-        conversation.uuid,
-        seq,
-      ),
-    );
+    const shown = await oneView(tx, message_id, NOBODY);
+    tx.emit(messageChanged("events.messageEdited", shown, seq));
     return oneView(tx, message_id, caller.account.id);
   }),
 );
@@ -147,7 +141,7 @@ const deleteMessagesForMe = bind(operations.deleteMessagesForMe, ({ store, calle
     if (own_seq === null) return;
     const params = { conversation_id: conversation.uuid, ids: messages.map(({ uuid }) => uuid) };
     const users = [caller.account.username];
-    tx.emit(uncounted({ method: "events.messageDeleted", params, own_seq }, { users }));
+    tx.emit(durable({ method: "events.messageDeleted", params, own_seq }, { users }));
   }),
 );
 

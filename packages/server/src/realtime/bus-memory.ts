@@ -1,13 +1,13 @@
-import type { Bus, Interest, Packet } from "./bus.ts";
+import type { Bus, Delivered, Interest } from "./bus.ts";
 import { streams } from "./streams.ts";
 
 /** One node alone: what is published is delivered here, at once, and nothing is missed. */
 export function memoryBus(): Bus {
-  let listener: (packet: Packet) => void = () => {};
+  let listener: (change: Delivered) => void = () => {};
   const answers = streams({ deliver: (packet) => listener(packet) });
   return {
     publish: (packet) => (packet.kind === "event" ? answers.receive(packet) : listener(packet)),
-    onPacket: (handler) => {
+    onChange: (handler) => {
       listener = handler;
     },
     interest: () => everything,

@@ -1,13 +1,13 @@
+import type { Change, EventChange } from "../changes/change.ts";
 import type { Logger } from "../observe/log.ts";
 import type {
   Bus,
   CatchUp,
   Channel,
   Counter,
+  Delivered,
   EventLog,
-  EventPacket,
   Interest,
-  Packet,
   Repeats,
 } from "./bus.ts";
 import { type NatsOptions, natsLink } from "./nats-link.ts";
@@ -53,9 +53,9 @@ export function natsBus(options: NatsBusOptions): NatsBus {
   /** Which changes that no counter counts were delivered here lately, and to whom. */
   const delivered = new Set<string>();
   /** Such changes that have come since the store is being asked for those that were missed. */
-  let meanwhile: EventPacket[] | null = null;
+  let meanwhile: EventChange[] | null = null;
   let hasUnsaid = false;
-  let listener: (packet: Packet) => void = () => {};
+  let listener: (change: Delivered) => void = () => {};
   let told: (body: unknown) => void = () => {};
 
   const subject = {
@@ -85,25 +85,25 @@ export function natsBus(options: NatsBusOptions): NatsBus {
   });
 
   /** Those here who hear of a change that no counter counts, each named with it. */
-  function hearers({ id, to }: EventPacket): string[] {
+  function hearers({ id, to }: EventChange): string[] {
     if (id === undefined) return [];
     if ("conversation" in to) return followed.has(to.conversation) ? [id] : [];
     return to.users.filter((user) => people.has(user)).map((user) => `${id} ${user}`);
   }
 
-  function remember(packet: EventPacket): void {
+  function remember(packet: EventChange): void {
     for (const each of hearers(packet)) delivered.add(each);
     forgetOldest(delivered);
   }
 
-  function receive(packet: EventPacket): void {
+  function receive(packet: EventChange): void {
     if (packet.id !== undefined) meanwhile?.push(packet);
     order.receive(packet);
   }
 
   /** From the first that was missed on: whoever hears an older one late hears the newest last. */
   async function repeat(read: Parameters<Repeats["repeat"]>[0]): Promise<boolean> {
-    const came: EventPacket[] = [];
+    const came: EventChange[] = [];
     meanwhile = came;
     const stored = await read().finally(() => {
       meanwhile = null;
@@ -112,14 +112,14 @@ export function natsBus(options: NatsBusOptions): NatsBus {
     const ids = new Set(stored.map(({ id }) => id));
     // What came while the store was read is newer than what it said.
     const changes = [...stored, ...came.filter(({ id }) => !ids.has(id))];
-    const isMissed = (change: EventPacket) => hearers(change).some((each) => !delivered.has(each));
+    const isMissed = (change: EventChange) => hearers(change).some((each) => !delivered.has(each));
     const missed = changes.findIndex(isMissed);
     if (missed >= 0) for (const change of changes.slice(missed)) order.receive(change);
     return true;
   }
 
   /** One packet that goes wrong does not keep others from being delivered. */
-  function hand(packet: Packet): void {
+  function hand(packet: Delivered): void {
     try {
       listener(packet);
     } catch (error) {
@@ -227,7 +227,7 @@ export function natsBus(options: NatsBusOptions): NatsBus {
     };
   }
 
-  function publish(packet: Packet): void {
+  function publish(packet: Change): void {
     hasUnsaid ||= !link.isReady();
     if (packet.kind === "event") {
       const { to } = packet;
@@ -246,7 +246,7 @@ export function natsBus(options: NatsBusOptions): NatsBus {
     hand(packet);
   }
 
-  function sendEach(turns: Extract<Packet, { kind: "turns_ended" }>["turns"]): void {
+  function sendEach(turns: Extract<Change, { kind: "turns_ended" }>["turns"]): void {
     for (const [runner, theirs] of Map.groupBy(turns, (turn) => turn.node)) {
       if (runner === null || runner === node) continue;
       tell(subject.node(runner), { kind: "turns_ended", turns: theirs });
@@ -255,7 +255,7 @@ export function natsBus(options: NatsBusOptions): NatsBus {
 
   return {
     publish,
-    onPacket: (handler) => {
+    onChange: (handler) => {
       listener = handler;
     },
     interest,

@@ -1,46 +1,8 @@
-import type { Account, EventPlace, SharedConversation } from "@parley/protocol";
-import type { Announcement, Audience, Membership } from "../changes/change.ts";
+import type { SharedConversation } from "@parley/protocol";
+import type { Change, EventChange } from "../changes/change.ts";
 
-/** An event, encoded once, on its way to whoever hears it. */
-export interface EventPacket {
-  kind: "event";
-  to: Audience;
-  /** The encoded frame, as sockets get it. */
-  data: string;
-  /** The frame's `at`. An event for a conversation that has it took the counter up. */
-  at?: EventPlace | undefined;
-  /** Tells apart changes that no counter counts. */
-  id?: string | undefined;
-  /** Which bytes of a streaming message it brings, and whether they are the last. */
-  stream?: StreamPart | undefined;
-  /** No client of this account gets it. */
-  exceptUser?: string | undefined;
-  exceptSocket?: string | undefined;
-  joins?: Membership | undefined;
-  leaves?: Membership | undefined;
-  /** An account that goes by a new name from here on. */
-  account?: Account | undefined;
-}
-
-/** A part of a streaming message: its placeholder (no bytes), a delta, or its end (all bytes). */
-export interface StreamPart {
-  message: string;
-  from: number;
-  to: number;
-  begins: boolean;
-  ends: boolean;
-}
-
-/** What travels between nodes: an event, or a change that concerns live sockets or running turns. */
-export type Packet =
-  | EventPacket
-  | { kind: "session_ended"; session_id: string }
-  /** Stays on its node: the others look by themselves every few seconds. */
-  | { kind: "turns_queued" }
-  /** Each goes to the node that runs it. */
-  | { kind: "turns_ended"; turns: readonly { id: number; node: string | null }[] }
-  /** Made here, never sent: events of this conversation are lost to the sockets of this node. */
-  | { kind: "events_lost"; conversation: string };
+/** What a node delivers: a change, or that this node has lost some of a conversation's events. */
+export type Delivered = Change | { kind: "events_lost"; conversation: string };
 
 /** A conversation and its counter, as the store had them at some moment. */
 export interface Counter {
@@ -51,7 +13,7 @@ export interface Counter {
 /** What a node hears for the sake of one person who has clients here. */
 export interface Interest {
   /**
-   * Hears these conversations, and the person's own packets, from when it resolves. True when that
+   * Hears these conversations, and the person's own events, from when it resolves. True when that
    * may not have been so before: then what was read until now may be out of date, and is to be read
    * again.
    */
@@ -67,24 +29,24 @@ export interface Interest {
 }
 
 /**
- * Carries packets to every node that has somebody to deliver them to, this one included.
+ * Carries changes to every node that has somebody to deliver them to, this one included.
  *
  * - Counted events of a conversation are delivered once, in the order of the counter and without
  *   gaps, whichever nodes they come from; what is missing is read from the store's log.
  * - Everything else is best effort: it is lost while nodes cannot reach each other.
- * - A node delivers its own packets even then.
+ * - A node delivers its own changes even then.
  */
 export interface Bus {
-  publish(packet: Packet): void;
-  /** Set once, before the first packet. */
-  onPacket(listener: (packet: Packet) => void): void;
+  publish(change: Change): void;
+  /** Set once, before the first change. */
+  onChange(listener: (change: Delivered) => void): void;
   interest(username: string): Interest;
   /** Rejects when other nodes cannot be reached. */
   ready(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What nodes say to each other beside packets. */
+/** What nodes say to each other besides changes. */
 export interface Channel {
   /** This node's id. */
   readonly node: string;
@@ -111,7 +73,7 @@ export interface Repeats {
    * Delivers here, and only here, changes that no counter counts, unless all of them were. False
    * when the store no longer has them all.
    */
-  repeat(read: () => Promise<readonly EventPacket[] | null>): Promise<boolean>;
+  repeat(read: () => Promise<readonly EventChange[] | null>): Promise<boolean>;
 }
 
 /** A seat is an account's place in a conversation. */
@@ -126,7 +88,7 @@ export interface ChangedSeat {
 /** What the store tells a node that may have missed something. */
 export interface EventLog {
   /** The counted events of a conversation after a counter value, in order; null when some are no longer kept. */
-  eventsSince(conversation: string, seq: number): Promise<readonly Announcement[] | null>;
+  eventsSince(conversation: string, seq: number): Promise<readonly Change[] | null>;
   /** Seats of these accounts whose conversation changed since then, with its counter. */
   changedSince(accountIds: readonly number[], since: number): Promise<readonly ChangedSeat[]>;
   /** Conversations whose counter went up since then, with its value, as far as the log has them. */
@@ -135,7 +97,7 @@ export interface EventLog {
    * Changes since then that no counter counts, such as how far somebody has read, in order; null when
    * there are too many or they are no longer kept.
    */
-  uncountedSince(since: number): Promise<readonly Announcement[] | null>;
+  uncountedSince(since: number): Promise<readonly Change[] | null>;
   /** Which of these sessions have ended. */
   endedSessions(ids: readonly string[]): Promise<readonly string[]>;
   /** The text of a message, as far as it has streamed; null when there is no such message. */

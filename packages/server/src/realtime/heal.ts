@@ -4,7 +4,6 @@ import type { Logger } from "../observe/log.ts";
 import type { Bus, CatchUp, ChangedSeat, Channel, EventLog, Repeats } from "./bus.ts";
 import { alone, type Cluster } from "./cluster.ts";
 import type { Hub, Person } from "./hub.ts";
-import { eventPacket } from "./packet.ts";
 
 const EVERY_MS = 5000;
 /** Clocks differ, and what was committed just now may have been stamped a while ago. */
@@ -101,7 +100,7 @@ export function healer(options: HealerOptions): Healer {
   const repeatSince = (since: number) =>
     bus.repeat(async () => {
       const changes = await events.uncountedSince(since);
-      return changes?.flatMap((change) => ("frame" in change ? eventPacket(change) : [])) ?? null;
+      return changes?.flatMap((change) => (change.kind === "event" ? change : [])) ?? null;
     });
 
   /** The cost of this follows what was changed, not who is connected. */

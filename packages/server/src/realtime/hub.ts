@@ -1,9 +1,8 @@
-import { type Account, closeCodes, type EventFrame } from "@parley/protocol";
-import type { Announcement, Audience, Membership } from "../changes/change.ts";
+import { type Account, closeCodes } from "@parley/protocol";
+import type { Change, EventChange, Membership, TransientChange } from "../changes/change.ts";
 import type { AccountRecord } from "../domain/accounts.ts";
-import type { Bus, Counter, EventPacket, Interest, Packet } from "./bus.ts";
+import type { Bus, Counter, Interest } from "./bus.ts";
 import { alone } from "./cluster.ts";
-import { eventPacket, packetOf } from "./packet.ts";
 import { sockets as socketCounts } from "./sockets.ts";
 
 /** A live socket, as far as the hub cares. */
@@ -40,14 +39,14 @@ export interface Hub {
   leave(person: Person, client: Client): void;
   person(username: string): Person | undefined;
   people(): Iterable<Person>;
-  /** The door for what was committed. */
-  announce(announcements: readonly Announcement[]): void;
-  /** The door for what is not stored: typing, deltas. */
-  pass(frame: EventFrame, to: Audience, exceptUser?: string): void;
+  /** Publishes changes that were committed. */
+  announce(changes: readonly Change[]): void;
+  /** Sends what is not stored: typing. */
+  signal(change: TransientChange): void;
   /** Told when the last client of an account has gone, here and everywhere. */
   onGone(listener: (account: Pick<Account, "username">) => void): void;
   /** Told of turns that were queued or ended, here or on another node. */
-  onTurns(listener: (packet: TurnPacket) => void): void;
+  onTurns(listener: (change: TurnChange) => void): void;
   /** Closes the sockets of a session. */
   endSession(sessionId: string): void;
   /** How many sockets are open here. */
@@ -57,7 +56,7 @@ export interface Hub {
   clients(): Iterable<Client>;
 }
 
-export type TurnPacket = Extract<Packet, { kind: "turns_queued" | "turns_ended" }>;
+export type TurnChange = Extract<Change, { kind: "turns_queued" | "turns_ended" }>;
 
 export type Publish = (topic: string, data: string) => void;
 
@@ -71,17 +70,17 @@ export function hub(
 ): Hub {
   const people = new Map<string, Person>();
   let gone: (account: Pick<Account, "username">) => void = () => {};
-  let turns: (packet: TurnPacket) => void = () => {};
+  let turns: (change: TurnChange) => void = () => {};
   let size = 0;
 
-  bus.onPacket((packet) => {
+  bus.onChange((packet) => {
     if (packet.kind === "event") deliver(packet);
     else if (packet.kind === "session_ended") endSession(packet.session_id);
     else if (packet.kind === "events_lost") sendBack(packet.conversation);
     else turns(packet);
   });
 
-  function deliver(packet: EventPacket): void {
+  function deliver(packet: EventChange): void {
     if (packet.account) rename(packet.account);
     const excluded = [...clientsOf(packet.exceptUser), ...socketOf(packet), ...informed(packet)];
     if (packet.joins) join(packet.joins, packet.at?.seq ?? 0);
@@ -97,14 +96,14 @@ export function hub(
     if (packet.leaves) part(packet.leaves);
   }
 
-  function socketOf({ to, exceptSocket }: EventPacket): Client[] {
+  function socketOf({ to, exceptSocket }: EventChange): Client[] {
     if (exceptSocket === undefined || !("users" in to)) return [];
     const all = to.users.flatMap((username) => [...clientsOf(username)]);
     return all.filter((client) => client.id === exceptSocket);
   }
 
   /** Those who know already that they take part: they are not told twice. */
-  function informed({ to, joins }: EventPacket): Client[] {
+  function informed({ to, joins }: EventChange): Client[] {
     if (!joins || !("users" in to)) return [];
     const topic = conversationTopic(joins.conversation);
     const all = joins.users.flatMap((username) => [...clientsOf(username)]);
@@ -217,10 +216,10 @@ export function hub(
     leave,
     person: (username) => people.get(username),
     people: () => people.values(),
-    announce(announcements) {
-      for (const announcement of announcements) bus.publish(packetOf(announcement));
+    announce(changes) {
+      for (const change of changes) bus.publish(change);
     },
-    pass: (frame, to, exceptUser) => bus.publish({ ...eventPacket({ frame, to }), exceptUser }),
+    signal: (change) => bus.publish(change),
     onGone: (listener) => {
       gone = listener;
     },

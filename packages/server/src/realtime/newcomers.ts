@@ -1,11 +1,10 @@
 import type { SharedConversation } from "@parley/protocol";
-import type { EventPacket } from "./bus.ts";
-import { eventPacket } from "./packet.ts";
+import { conversationShared, type EventChange } from "../changes/change.ts";
 
 /** Of those who took part at some value, those who have not left up to another. */
 export const stillThere = (
   newcomers: readonly (readonly [username: string, seq: number])[],
-  packets: readonly EventPacket[],
+  packets: readonly EventChange[],
   upTo: number,
 ): string[] =>
   newcomers
@@ -22,13 +21,6 @@ export const stillThere = (
 export function invitation(
   shared: SharedConversation,
   users: readonly string[],
-): EventPacket | null {
-  if (users.length === 0) return null;
-  const { id, seq } = shared;
-  const at = { conversation_id: id, seq };
-  return eventPacket({
-    frame: { method: "events.conversationNew", params: shared, at },
-    to: { users },
-    joins: { conversation: id, users },
-  });
+): EventChange | null {
+  return users.length === 0 ? null : conversationShared(shared, users);
 }

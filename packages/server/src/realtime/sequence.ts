@@ -1,7 +1,7 @@
+import type { EventChange } from "../changes/change.ts";
 import type { Logger } from "../observe/log.ts";
-import type { CatchUp, EventLog, EventPacket } from "./bus.ts";
+import type { CatchUp, EventLog } from "./bus.ts";
 import { invitation, stillThere } from "./newcomers.ts";
-import { eventPacket } from "./packet.ts";
 
 /** Another node may have committed first and publish later: so long it is waited for. */
 const GRACE_MS = 20;
@@ -16,7 +16,7 @@ export interface Sequencer extends CatchUp {
   close(conversation: string): void;
   /** Where they begin, unless that is known; the store had the conversation at this value. */
   begin(conversation: string, seq: number): void;
-  receive(packet: EventPacket): void;
+  receive(packet: EventChange): void;
   /** Reads the log, whether anything seems to be missing or not. */
   check(conversation: string): void;
   /** The counter value that was delivered last; undefined until it is known. */
@@ -27,7 +27,7 @@ export interface Sequencer extends CatchUp {
 export interface SequencerOptions {
   events: EventLog;
   log: Logger;
-  deliver(packet: EventPacket): void;
+  deliver(packet: EventChange): void;
   /** The log no longer has what is missing. */
   lost(conversation: string): void;
   graceMs?: number;
@@ -43,9 +43,9 @@ interface Track {
   /** The highest value heard of. */
   newest: number;
   /** What waits for something earlier, as it came. */
-  held: EventPacket[];
+  held: EventChange[];
   /** Counted events that are at hand but not due. */
-  early: Map<number, EventPacket>;
+  early: Map<number, EventChange>;
   /** Who took part at which value, and has to be told anew because that is past. */
   newcomers: Map<string, number>;
   timer: NodeJS.Timeout | undefined;
@@ -65,7 +65,7 @@ export function sequencer(options: SequencerOptions): Sequencer {
 
   const isOpen = (track: Track) => tracks.get(track.conversation) === track;
 
-  function receive(packet: EventPacket): void {
+  function receive(packet: EventChange): void {
     const track = tracks.get(conversationOf(packet) ?? "");
     if (!track) {
       // A conversation that is not followed has no hearers here; an account may have.
@@ -87,7 +87,7 @@ export function sequencer(options: SequencerOptions): Sequencer {
   }
 
   /** Delivers a packet if it is due, and drops it if it is past. False when it has to wait. */
-  function step(track: Track, packet: EventPacket): boolean {
+  function step(track: Track, packet: EventChange): boolean {
     const delivered = track.delivered ?? 0;
     if (!packet.at) {
       deliver(packet);
@@ -107,13 +107,13 @@ export function sequencer(options: SequencerOptions): Sequencer {
     return true;
   }
 
-  function pass(track: Track, packet: EventPacket, seq: number): void {
+  function pass(track: Track, packet: EventChange, seq: number): void {
     track.delivered = seq;
     track.early.delete(seq);
     deliver(packet);
   }
 
-  function hold(track: Track, packet: EventPacket): void {
+  function hold(track: Track, packet: EventChange): void {
     if (track.held.length >= mostHeld) {
       for (const { to, at } of track.held.filter(isStanding)) {
         if ("users" in to) for (const each of to.users) welcome(track, each, at?.seq ?? 0);
@@ -215,9 +215,9 @@ export function sequencer(options: SequencerOptions): Sequencer {
     }
   }
 
-  async function packetsSince(conversation: string, seq: number): Promise<EventPacket[] | null> {
+  async function packetsSince(conversation: string, seq: number): Promise<EventChange[] | null> {
     const announcements = await eventLog.eventsSince(conversation, seq);
-    return announcements?.flatMap((each) => ("frame" in each ? [eventPacket(each)] : [])) ?? null;
+    return announcements?.flatMap((each) => (each.kind === "event" ? [each] : [])) ?? null;
   }
 
   function lose(track: Track): void {
@@ -296,7 +296,7 @@ export function sequencer(options: SequencerOptions): Sequencer {
 }
 
 /** Tells accounts of a conversation, and carries the counter as it stands. */
-const isStanding = ({ at, to }: EventPacket) => at !== undefined && "users" in to;
+const isStanding = ({ delivery }: EventChange) => delivery === "standing";
 
-const conversationOf = ({ at, to }: EventPacket) =>
+const conversationOf = ({ at, to }: EventChange) =>
   at?.conversation_id ?? ("conversation" in to ? to.conversation : undefined);

@@ -1,18 +1,17 @@
-import type { EventPacket } from "./bus.ts";
-import { eventPacket } from "./packet.ts";
+import { type EventChange, messageDelta } from "../changes/change.ts";
 
 /** Ended streams are remembered so that their late deltas are dropped: the latest this many. */
 const MAX_ENDED = 10_000;
 
 export interface Streams {
   /** Delivers a packet. One that is part of a stream is delivered in its place, or dropped. */
-  receive(packet: EventPacket): void;
+  receive(packet: EventChange): void;
   /** Nobody here hears the conversation any more: what its streams had delivered does not count. */
   forget(conversation: string): void;
 }
 
 export interface StreamsOptions {
-  deliver(packet: EventPacket): void;
+  deliver(packet: EventChange): void;
   /**
    * Reads the text of a message as it is stored; null when it cannot be read. Needed where deltas
    * can be lost on their way.
@@ -67,9 +66,7 @@ export function streams({ deliver, read }: StreamsOptions): Streams {
     if (bytes.length <= stream.delivered) return;
     const delta = bytes.subarray(stream.delivered).toString();
     stream.delivered = bytes.length;
-    const params = { id: place.message, delta, offset: bytes.length };
-    const to = { conversation: place.conversation };
-    deliver(eventPacket({ frame: { method: "events.messageDelta", params }, to }));
+    deliver(messageDelta(place.message, place.conversation, delta, bytes.length));
   }
 
   /** Reads what is missing. Deltas that come meanwhile are in the store already, or read again. */
@@ -124,5 +121,5 @@ interface Place {
 }
 
 /** Of a packet that ends a stream. */
-const contentOf = ({ data }: EventPacket): string =>
+const contentOf = ({ data }: EventChange): string =>
   (JSON.parse(data) as { params: { content: string } }).params.content;

@@ -1,5 +1,6 @@
-import { Account, type EventFrame } from "@parley/protocol";
+import { Account } from "@parley/protocol";
 import { z } from "zod";
+import { transient } from "../changes/change.ts";
 import { publicAccount } from "../domain/accounts.ts";
 import { alone, type Cluster } from "./cluster.ts";
 import type { Hub } from "./hub.ts";
@@ -106,8 +107,8 @@ export function typing(hub: Hub, expiresMs = EXPIRES_MS, cluster: Cluster = alon
 
   const show = (conversation_id: string, actor: Account, is_typing: boolean) => {
     const params = { conversation_id, actor: publicAccount(actor), is_typing };
-    const frame: EventFrame = { method: "events.typing", params };
-    hub.pass(frame, { conversation: conversation_id }, actor.username);
+    const to = { conversation: conversation_id };
+    hub.signal(transient("events.typing", params, to, { exceptUser: actor.username }));
   };
 
   function end(conversation: string, actor: Account, stamp?: number): void {

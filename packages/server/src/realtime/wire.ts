@@ -1,11 +1,15 @@
-import { Account } from "@parley/protocol";
+import { Account, type Delivery, type EventName } from "@parley/protocol";
 import { z } from "zod";
-import type { Audience, Membership } from "../changes/change.ts";
-import type { EventPacket } from "./bus.ts";
+import type { Audience, EventChange, Membership } from "../changes/change.ts";
 
 const Members = z.object({ conversation: z.string(), users: z.array(z.string()) });
 
 const Header = z.object({
+  // Nodes of an earlier version do not say how an event is delivered, nor its name.
+  name: z.string().optional(),
+  delivery: z.enum(["counted", "standing", "durable", "transient"]).optional(),
+  message: z.string().optional(),
+  participant: z.string().optional(),
   at: z.object({ conversation_id: z.string(), seq: z.int().nonnegative() }).optional(),
   id: z.string().optional(),
   stream: z
@@ -26,17 +30,18 @@ const Header = z.object({
 });
 
 const decoder = new TextDecoder();
-const FRAME = '{"method":"events.';
+const FRAME_START = '{"method":"';
+const FRAME = `${FRAME_START}events.`;
 
 /** A line about the event, then the frame as sockets get it, which nobody parses on the way. */
-export function encodeEvent({ kind: _, to: __, data, ...header }: EventPacket): string {
+export function encodeEvent({ kind: _, to: __, data, ...header }: EventChange): string {
   return `${JSON.stringify(header)}\n${data}`;
 }
 
 /** An event for several accounts, as each of them gets it. */
 export function* encodeForEach(
   users: readonly string[],
-  { joins, leaves, ...packet }: EventPacket,
+  { joins, leaves, ...packet }: EventChange,
 ): Generator<[username: string, text: string]> {
   const only = (username: string, moved: Membership | undefined) =>
     moved?.users.includes(username) ? { ...moved, users: [username] } : undefined;
@@ -47,13 +52,29 @@ export function* encodeForEach(
 }
 
 /** Throws when it is not an event. */
-export function decodeEvent(bytes: Uint8Array, to: Audience): EventPacket {
+export function decodeEvent(bytes: Uint8Array, to: Audience): EventChange {
   const text = decoder.decode(bytes);
   const end = text.indexOf("\n");
   const header = Header.parse(JSON.parse(text.slice(0, end)));
   const data = text.slice(end + 1);
   if (!data.startsWith(FRAME)) throw new Error("the event has no frame");
-  return { kind: "event", to, data, ...header };
+  return {
+    kind: "event",
+    to,
+    data,
+    ...header,
+    name: (header.name ?? nameIn(data)) as EventName,
+    delivery: header.delivery ?? deliveryOf(header, to),
+  };
+}
+
+const nameIn = (data: string) =>
+  data.slice(FRAME_START.length, data.indexOf('"', FRAME_START.length));
+
+/** How an event of a node that does not say it is delivered. */
+function deliveryOf({ at, id }: z.infer<typeof Header>, to: Audience): Delivery {
+  if (at) return "conversation" in to ? "counted" : "standing";
+  return id === undefined ? "transient" : "durable";
 }
 
 const NodeMessage = z.discriminatedUnion("kind", [

@@ -6,6 +6,7 @@ import {
   allOperations,
   byResource,
   eventPlace,
+  hasPlace,
   mayReturnNothing,
   resourceOf,
   socketFailure,
@@ -117,13 +118,13 @@ const replyNames = (operation: Operation) => [
 function eventMessages(book: SchemaBook): Record<string, object> {
   return Object.fromEntries(
     allEvents.map(([name, event]) => {
-      const { params, counting, summary } = event;
+      const { params, delivery, summary } = event;
       const payload = object({ method: { const: name }, params: book.output(params) });
-      if (counting !== "passing") {
+      if (hasPlace(event)) {
         payload.properties = { ...payload.properties, at: book.output(eventPlace) };
       }
       // A counted change may be the caller's alone, and then has no place.
-      if (counting === "standing") payload.required?.push("at");
+      if (delivery === "standing") payload.required?.push("at");
       if (name === "events.hello") {
         payload.properties = { ...payload.properties, history_id: book.output(historyId) };
       }

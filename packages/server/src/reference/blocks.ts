@@ -1,4 +1,4 @@
-import { type Counting, type EventContract, errorStatus, type Operation } from "@parley/protocol";
+import { type Delivery, type EventContract, errorStatus, type Operation } from "@parley/protocol";
 import { mayReturnNothing, ownErrors } from "./contract.ts";
 import { answerExample, eventExample, exampleOf, frameExample, inputExample } from "./examples.ts";
 import { fieldTable, type Mark, typeName } from "./fields.ts";
@@ -24,9 +24,9 @@ ${errors(operation)}`;
 }
 
 export function eventBlock(name: string, event: EventContract, book: SchemaBook): Html {
-  const { params, counting, summary } = event;
+  const { params, delivery, summary } = event;
   const frame = eventExample([name, event], book);
-  const text = html`<p class="names"><span class="note">${words(countingNames[counting])}</span></p>
+  const text = html`<p class="names"><span class="note">${words(deliveryNames[delivery])}</span></p>
 <p>${words(summary)}</p>
 <h4>Params</h4>
 ${shape(book.output(params), "optional")}`;
@@ -39,10 +39,11 @@ export function recordBlock(name: string, book: SchemaBook): Html {
   return entry(name, shape(schema, "optional"), example);
 }
 
-const countingNames: Record<Counting, string> = {
+const deliveryNames: Record<Delivery, string> = {
   counted: "counted: `at` has the new value",
   standing: "`at` has the counter as it stands",
-  passing: "without `at`",
+  durable: "stored, without `at`",
+  transient: "not stored, without `at`",
 };
 
 const entry = (

@@ -70,6 +70,10 @@ export const httpFailure: z.ZodType<HttpFailure> = z
 
 export const socketFailure: z.ZodType<SocketFailure> = z.object({ ok: z.literal(false), error });
 
+/** Whether the frame of an event can have `at`. */
+export const hasPlace = ({ delivery }: EventContract) =>
+  delivery === "counted" || delivery === "standing";
+
 export const eventPlace: z.ZodType<EventPlace> = z
   .object({ conversation_id: uuid, seq: z.int() })
   .meta({ id: "EventPlace" });

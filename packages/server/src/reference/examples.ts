@@ -1,6 +1,6 @@
 import type { EventContract, Operation } from "@parley/protocol";
 import type { z } from "zod";
-import { eventPlace } from "./contract.ts";
+import { eventPlace, hasPlace } from "./contract.ts";
 import { mapEntries, refName, type Schema, type SchemaBook, socketWords } from "./schemas.ts";
 
 const timestamp = "2026-11-15T02:10:00.000Z";
@@ -119,12 +119,12 @@ export function answerExample(
 
 /** The frame of an event, with its place in the conversation where it has one. */
 export function eventExample(
-  [method, { params, counting }]: readonly [string, EventContract],
+  [method, event]: readonly [string, EventContract],
   book: SchemaBook,
 ): object | undefined {
-  const value = outputExample(params, book.output(params), book.shared);
+  const value = outputExample(event.params, book.output(event.params), book.shared);
   if (value === undefined) return undefined;
-  if (counting === "passing") return { method, params: value };
+  if (!hasPlace(event)) return { method, params: value };
   return { method, params: value, at: exampleOf(book.output(eventPlace), book.shared) };
 }
 

@@ -1,5 +1,5 @@
 import type { SharedConversation } from "@parley/protocol";
-import type { Announcement } from "../changes/change.ts";
+import type { Change, DurableChange, TransientChange } from "../changes/change.ts";
 import { Failure } from "../rules/failure.ts";
 import type { AccountReads, AccountWrites } from "./accounts.ts";
 import type { AgentReads, AgentWrites } from "./agents.ts";
@@ -24,8 +24,8 @@ import type { UsageReads } from "./usage.ts";
  * Guarantees every backend gives:
  * - A unit of work is atomic: all of its changes are kept, or, if it throws, none.
  * - Units that touch one conversation take effect one after another: its counter has no gaps.
- * - `write` resolves, and the unit's announcements are handed to `onCommit`, only once the
- *   changes are safely on disk; announcements come in the order in which the units took effect.
+ * - `write` resolves, and the unit's changes are handed to `onCommit`, only once the
+ *   changes are safely on disk, in the order in which the units took effect.
  * - `read` sees every unit whose `write` has resolved, and returns nothing that a crash could undo.
  * - A unit may run again from its start after a conflict, and may be run inside one transaction
  *   with others: it awaits nothing but its own `tx` and has no effect outside it.
@@ -41,7 +41,7 @@ export interface Store {
   /** Messages the viewer can see whose text matches, newest first. */
   search(query: SearchQuery): Promise<SearchHit[]>;
   /** Hands over what was committed, to a listener that does not throw. Set once, before the first write. */
-  onCommit(listener: (announcements: readonly Announcement[]) => void): void;
+  onCommit(listener: (changes: readonly Change[]) => void): void;
   /**
    * Which of these sessions have ended. Finds those that another process has ended; those that this
    * one has ended were announced, and may be left out.
@@ -65,7 +65,7 @@ export interface SharedStore extends Store {
   /** Tells installations apart that share other services. */
   readonly installation: string;
   /** The counted events of a conversation after a counter value, in order; null when some are no longer kept. */
-  eventsSince(conversation: string, seq: number): Promise<readonly Announcement[] | null>;
+  eventsSince(conversation: string, seq: number): Promise<readonly Change[] | null>;
   /** Seats of these accounts whose conversation has changed since then, or that they left. */
   changedSince(accountIds: readonly number[], since: number): Promise<readonly ChangedSeat[]>;
   /** Conversations whose counter went up since then, with its value, as far as the log has them. */
@@ -74,7 +74,7 @@ export interface SharedStore extends Store {
    * Changes since then that no counter counts, such as how far somebody has read, in order; null when
    * there are too many or they are no longer kept.
    */
-  uncountedSince(since: number): Promise<readonly Announcement[] | null>;
+  uncountedSince(since: number): Promise<readonly Change[] | null>;
   /** The text of a message, as far as it has streamed; null when there is no such message. */
   messageText(message: string): Promise<string | null>;
   /** What a new member is told of a conversation. */
@@ -124,6 +124,8 @@ export interface WriteTx
     ReactionWrites,
     AgentWrites,
     TurnWrites {
-  /** Announces a change of this unit, once it is on disk. */
-  emit(announcement: Announcement): void;
+  /** Records a change of this unit: subscribers receive it once the unit is on disk. */
+  emit(change: DurableChange): void;
+  /** Sends something transient in the order of the unit's changes, once the unit has committed. */
+  signal(change: TransientChange): void;
 }

@@ -1,5 +1,5 @@
 import type { EventParams, SharedConversation } from "@parley/protocol";
-import { type Announcement, counted, uncounted } from "../../src/changes/change.ts";
+import { type Change, conversationShared, counted, durable } from "../../src/changes/change.ts";
 import type { Counter, EventLog } from "../../src/realtime/bus.ts";
 import { human } from "./broker.ts";
 
@@ -8,7 +8,7 @@ interface Conversation {
   members: Set<string>;
   left: Map<string, number>;
   changedAt: number;
-  events: Map<number, Announcement>;
+  events: Map<number, Change>;
 }
 
 /** What several nodes share: conversations, their members, the events and the sessions. */
@@ -21,7 +21,7 @@ export class Ledger implements EventLog {
   /** What the answer to a question for what was missed waits for. */
   gate: Promise<void> = Promise.resolve();
   private readonly conversations = new Map<string, Conversation>();
-  private readonly uncounted: { at: number; announcement: Announcement }[] = [];
+  private readonly uncounted: { at: number; announcement: Change }[] = [];
   private readonly ids = new Map<string, number>();
 
   /** An account's id. */
@@ -42,7 +42,7 @@ export class Ledger implements EventLog {
   }
 
   /** Commits a message, and returns what is to be announced of it. */
-  say(conversation: string, text: string): Announcement {
+  say(conversation: string, text: string): Change {
     const params = { conversation_id: conversation, ids: [text] };
     return this.commit(conversation, (seq) =>
       counted("events.messageDeleted", params, conversation, seq),
@@ -50,10 +50,12 @@ export class Ledger implements EventLog {
   }
 
   /** Commits that a message is whole. */
-  complete(conversation: string, id: string, content = ""): Announcement {
+  complete(conversation: string, id: string, content = ""): Change {
     const message = { id, content } as EventParams<"events.messageComplete">;
+    const to = Buffer.byteLength(content);
+    const stream = { message: id, from: 0, to, begins: false, ends: true };
     return this.commit(conversation, (seq) =>
-      counted("events.messageComplete", message, conversation, seq),
+      counted("events.messageComplete", message, conversation, seq, { stream }),
     );
   }
 
@@ -62,7 +64,7 @@ export class Ledger implements EventLog {
   }
 
   /** Commits that somebody joins: the others hear of a change, the newcomer of the conversation. */
-  join(conversation: string, username: string): Announcement[] {
+  join(conversation: string, username: string): Change[] {
     const { members, left } = this.find(conversation);
     members.add(username);
     left.delete(username);
@@ -71,42 +73,36 @@ export class Ledger implements EventLog {
     );
     const shared = this.shared(conversation);
     const users = [username];
-    const at = { conversation_id: conversation, seq: shared.seq };
-    return [
-      changed,
-      {
-        frame: { method: "events.conversationNew", params: shared, at },
-        to: { users },
-        joins: { conversation, users },
-      },
-    ];
+    return [changed, conversationShared(shared, users)];
   }
 
   private updated(conversation: string) {
     return { ...this.shared(conversation), changes: [] };
   }
 
-  leave(conversation: string, username: string): Announcement {
+  leave(conversation: string, username: string): Change {
     const { members, left, seq: before } = this.find(conversation);
     members.delete(username);
     left.set(username, before + 1);
-    return this.commit(conversation, (seq) => ({
-      ...counted("events.conversationUpdated", this.updated(conversation), conversation, seq),
-      leaves: { conversation, users: [username] },
-    }));
+    const leaves = { conversation, users: [username] };
+    return this.commit(conversation, (seq) =>
+      counted("events.conversationUpdated", this.updated(conversation), conversation, seq, {
+        leaves,
+      }),
+    );
   }
 
   /** Commits that somebody has read up to a value, which no counter counts. */
-  read(conversation: string, username: string, last_read_seq: number): Announcement {
+  read(conversation: string, username: string, last_read_seq: number): Change {
     const params = { conversation_id: conversation, reader: human(username), last_read_seq };
-    return this.keep(uncounted({ method: "events.chatRead", params }, { conversation }));
+    return this.keep(durable({ method: "events.chatRead", params }, { conversation }));
   }
 
   /** Commits that somebody hides a message from themselves, which no counter counts either. */
-  hide(conversation: string, username: string, text: string): Announcement {
+  hide(conversation: string, username: string, text: string): Change {
     const params = { conversation_id: conversation, ids: [text] };
     const to = { users: [username] };
-    return this.keep(uncounted({ method: "events.messageDeleted", params }, to));
+    return this.keep(durable({ method: "events.messageDeleted", params }, to));
   }
 
   /** Forgets changes that no counter counts. */
@@ -127,7 +123,7 @@ export class Ledger implements EventLog {
       .map(([uuid, { seq }]) => ({ uuid, seq }));
   }
 
-  async eventsSince(conversation: string, since: number): Promise<Announcement[] | null> {
+  async eventsSince(conversation: string, since: number): Promise<Change[] | null> {
     this.reads++;
     this.check();
     const { seq, events } = this.find(conversation);
@@ -158,7 +154,7 @@ export class Ledger implements EventLog {
       .map(([uuid, { seq }]) => ({ uuid, seq }));
   }
 
-  async uncountedSince(since: number): Promise<Announcement[] | null> {
+  async uncountedSince(since: number): Promise<Change[] | null> {
     this.check();
     if (!this.isComplete) return null;
     const found = this.uncounted.filter(({ at }) => at >= since);
@@ -196,12 +192,12 @@ export class Ledger implements EventLog {
     };
   }
 
-  private keep(announcement: Announcement): Announcement {
+  private keep(announcement: Change): Change {
     this.uncounted.push({ at: Date.now(), announcement });
     return announcement;
   }
 
-  private commit(conversation: string, make: (seq: number) => Announcement): Announcement {
+  private commit(conversation: string, make: (seq: number) => Change): Change {
     const found = this.find(conversation);
     found.seq++;
     found.changedAt = Date.now();

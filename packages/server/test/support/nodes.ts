@@ -3,7 +3,7 @@ import pino from "pino";
 import { type NatsBus, type NatsBusOptions, natsBus } from "../../src/realtime/bus-nats.ts";
 import { type Cluster, cluster as newCluster } from "../../src/realtime/cluster.ts";
 import { type Healer, healer } from "../../src/realtime/heal.ts";
-import { type Hub, hub as newHub, type TurnPacket } from "../../src/realtime/hub.ts";
+import { type Hub, hub as newHub, type TurnChange } from "../../src/realtime/hub.ts";
 import { sockets } from "../../src/realtime/sockets.ts";
 import { broker, FakeClient, human } from "./broker.ts";
 import type { Ledger } from "./ledger.ts";
@@ -16,7 +16,7 @@ export interface TestNode extends AsyncDisposable {
   readonly hub: Hub;
   readonly cluster: Cluster;
   readonly healer: Healer;
-  readonly turns: TurnPacket[];
+  readonly turns: TurnChange[];
   /** Opens a client the way sockets do, with all conversations of the account. */
   connect(username: string, session?: string): Promise<FakeClient>;
 }
@@ -59,7 +59,7 @@ export async function startNode(
     watchMs,
     awayMs,
   });
-  const turns: TurnPacket[] = [];
+  const turns: TurnChange[] = [];
   hub.onTurns((packet) => turns.push(packet));
   await untilReady(bus);
 

@@ -1,4 +1,4 @@
-import type { Announcement } from "../../changes/change.ts";
+import type { Change } from "../../changes/change.ts";
 import type { ChangedSeat } from "../store.ts";
 import type { Session } from "./connection.ts";
 import { conversationId } from "./conversations.ts";
@@ -14,25 +14,15 @@ const MOST_UNCOUNTED = 10_000;
 const FORGOTTEN_AT_ONCE = 5000;
 
 /** Stores what a transaction tells of its changes, as the last of it. */
-export async function recordEvents(
-  session: Session,
-  announcements: readonly Announcement[],
-): Promise<void> {
-  await Promise.all([
-    recordCounted(session, announcements),
-    recordUncounted(session, announcements),
-  ]);
+export async function recordEvents(session: Session, changes: readonly Change[]): Promise<void> {
+  await Promise.all([recordCounted(session, changes), recordUncounted(session, changes)]);
 }
 
-async function recordCounted(
-  session: Session,
-  announcements: readonly Announcement[],
-): Promise<void> {
-  const events = announcements.flatMap((announcement) => {
-    if (!("frame" in announcement && "conversation" in announcement.to)) return [];
-    const { at } = announcement.frame;
-    if (!at) return [];
-    return [{ uuid: at.conversation_id, seq: at.seq, announcement: JSON.stringify(announcement) }];
+async function recordCounted(session: Session, changes: readonly Change[]): Promise<void> {
+  const events = changes.flatMap((change) => {
+    if (change.kind !== "event" || change.delivery !== "counted" || !change.at) return [];
+    const { conversation_id, seq } = change.at;
+    return [{ uuid: conversation_id, seq, announcement: JSON.stringify(change) }];
   });
   if (events.length === 0) return;
   await session.run(
@@ -44,11 +34,8 @@ async function recordCounted(
   );
 }
 
-async function recordUncounted(
-  session: Session,
-  announcements: readonly Announcement[],
-): Promise<void> {
-  const events = announcements.filter((each) => "frame" in each && each.id !== undefined);
+async function recordUncounted(session: Session, changes: readonly Change[]): Promise<void> {
+  const events = changes.filter((each) => each.kind === "event" && each.delivery === "durable");
   if (events.length === 0) return;
   await session.run(
     `INSERT INTO uncounted (at, announcement)
@@ -58,25 +45,19 @@ async function recordUncounted(
 }
 
 /** Null when not every one of them is there. */
-export async function uncountedSince(
-  unit: Unit,
-  since: number,
-): Promise<readonly Announcement[] | null> {
+export async function uncountedSince(unit: Unit, since: number): Promise<readonly Change[] | null> {
   const rows = await unit.all<{ announcement: string }>(
     `SELECT announcement FROM uncounted WHERE at >= ${MOMENT} - $1::bigint
      ORDER BY id LIMIT ${MOST_UNCOUNTED + 1}`,
     ago(since),
   );
   if (since < Date.now() - KEPT_MS || rows.length > MOST_UNCOUNTED) return null;
-  const changes = rows.map(({ announcement }) => JSON.parse(announcement) as Announcement);
+  const changes = rows.map(({ announcement }) => JSON.parse(announcement) as Change);
   return withoutDeparted(unit, changes);
 }
 
 /** How far somebody had read who has left since is no news to anybody. */
-async function withoutDeparted(
-  unit: Unit,
-  changes: readonly Announcement[],
-): Promise<readonly Announcement[]> {
+async function withoutDeparted(unit: Unit, changes: readonly Change[]): Promise<readonly Change[]> {
   const seats = changes.flatMap((change) => seatRead(change) ?? []);
   if (seats.length === 0) return changes;
   const rows = await unit.all<{ uuid: string; username: string }>(
@@ -93,10 +74,11 @@ async function withoutDeparted(
   });
 }
 
-function seatRead(change: Announcement): { uuid: string; username: string } | null {
-  if (!("frame" in change) || change.frame.method !== "events.chatRead") return null;
-  const { conversation_id, reader } = change.frame.params;
-  return { uuid: conversation_id, username: reader.username };
+function seatRead(change: Change): { uuid: string; username: string } | null {
+  if (change.kind !== "event" || change.participant === undefined) return null;
+  return "conversation" in change.to
+    ? { uuid: change.to.conversation, username: change.participant }
+    : null;
 }
 
 /** Null when not every one of them is there. */
@@ -104,7 +86,7 @@ export async function eventsSince(
   unit: Unit,
   uuid: string,
   seq: number,
-): Promise<readonly Announcement[] | null> {
+): Promise<readonly Change[] | null> {
   const id = await conversationId(unit, uuid);
   if (id === null) return [];
   const [counter, rows] = await Promise.all([
@@ -117,7 +99,7 @@ export async function eventsSince(
     ),
   ]);
   if (rows.length !== Math.max(0, (counter?.seq ?? 0) - seq)) return null;
-  return rows.map(({ announcement }) => JSON.parse(announcement) as Announcement);
+  return rows.map(({ announcement }) => JSON.parse(announcement) as Change);
 }
 
 /** Times are of the database's clock; a node that asks knows how long ago it was by its own. */

@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import type { Announcement } from "../../changes/change.ts";
+import type { Change } from "../../changes/change.ts";
 import { NOBODY } from "../rows.ts";
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
@@ -63,7 +63,8 @@ const writes: WriteMethods = {
 const readTx = binder<ReadTx>(reads);
 const writeTx = binder<WriteTx>({
   ...writes,
-  emit: (unit: Unit, announcement: Announcement) => unit.emit(announcement),
+  emit: (unit: Unit, change: Change) => unit.emit(change),
+  signal: (unit: Unit, change: Change) => unit.emit(change),
 });
 
 export interface PostgresStoreOptions extends PostgresOptions {
@@ -79,9 +80,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await pool.close({ timeout: 0 });
     throw error;
   });
-  let listener: (announcements: readonly Announcement[]) => void = () => {};
-  const committed = (announcements: readonly Announcement[]) => {
-    if (announcements.length > 0) listener(announcements);
+  let listener: (changes: readonly Change[]) => void = () => {};
+  const committed = (changes: readonly Change[]) => {
+    if (changes.length > 0) listener(changes);
   };
 
   const reading = readLane(sessions(pool, SESSIONS.read));

@@ -1,4 +1,4 @@
-import type { Announcement } from "../../changes/change.ts";
+import type { Change } from "../../changes/change.ts";
 import type { Awaitable } from "../awaitable.ts";
 import { Unavailable } from "../store.ts";
 import { conflicting, type Session, type Sessions } from "./connection.ts";
@@ -73,7 +73,7 @@ export interface CommitOrder {
 }
 
 /**
- * Lets transactions that held the same row hand over their announcements in the order in which they
+ * Lets transactions that held the same row hand over their changes in the order in which they
  * had it. PostgreSQL gives up a transaction's locks before it answers the COMMIT, so the next one to
  * hold the row, on another session, may have its answer first.
  */
@@ -105,8 +105,8 @@ export interface WriteOptions {
   /** Shared by the lanes that write to one database. */
   readonly order: CommitOrder;
   /** Stores what was announced, as the last of the transaction. */
-  record?(session: Session, announcements: readonly Announcement[]): Promise<unknown>;
-  committed(announcements: readonly Announcement[]): void;
+  record?(session: Session, changes: readonly Change[]): Promise<unknown>;
+  committed(changes: readonly Change[]): void;
 }
 
 /**
@@ -167,11 +167,11 @@ export function writeLane(options: WriteOptions): Lane {
     { finished }: Transaction,
     runs: readonly Running[],
   ): Promise<void> {
-    const announcements = finished.flatMap((run) => run.announcements);
+    const changes = finished.flatMap((run) => run.changes);
     const jobs = new Map(runs.map(({ run, job }) => [run, job]));
     const place = options.order.enter(new Set(finished.flatMap((run) => [...run.owned])));
     try {
-      await options.record?.(session, announcements);
+      await options.record?.(session, changes);
       const { command } = await session.run("COMMIT");
       // A transaction that was refused something ends, without an error, by being undone.
       if (command !== "COMMIT") throw new Error("the transaction was undone");
@@ -185,7 +185,7 @@ export function writeLane(options: WriteOptions): Lane {
       return;
     }
     await place.earlierLeft;
-    options.committed(announcements);
+    options.committed(changes);
     place.leave();
     for (const run of finished) jobs.get(run)?.resolve(run.result);
   }

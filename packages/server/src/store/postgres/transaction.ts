@@ -1,4 +1,4 @@
-import type { Announcement } from "../../changes/change.ts";
+import type { Change } from "../../changes/change.ts";
 import { aborted, type Rows, type Session } from "./connection.ts";
 import { type Batch, list, type Unit } from "./unit.ts";
 
@@ -234,7 +234,7 @@ export class UnitRun implements Unit {
   /** What it waits for while another unit of the transaction owns it. */
   waitsFor: string | null = null;
   wrote = false;
-  readonly announcements: Announcement[] = [];
+  readonly changes: Change[] = [];
   result: unknown;
   failure: { error: unknown } | null = null;
   private readonly transaction: Transaction;
@@ -286,7 +286,7 @@ export class UnitRun implements Unit {
     return conversationIds.filter((_, place) => owned[place]);
   }
 
-  emit(announcement: Announcement): void {
-    this.announcements.push(announcement);
+  emit(change: Change): void {
+    this.changes.push(change);
   }
 }

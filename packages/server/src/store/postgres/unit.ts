@@ -1,4 +1,4 @@
-import type { Announcement } from "../../changes/change.ts";
+import type { Change } from "../../changes/change.ts";
 import type { ReadTx, WriteTx } from "../store.ts";
 import type { Rows } from "./connection.ts";
 
@@ -22,8 +22,8 @@ export interface Unit {
    * counter of names, in this order and after the conversation.
    */
   ownRow(table: "turns" | "accounts" | "name_counter", id: number): Promise<void>;
-  /** Announces a change, once it is committed. */
-  emit(announcement: Announcement): void;
+  /** Hands a change to subscribers once the unit has committed. */
+  emit(change: Change): void;
 }
 
 /** What many calls are sent as, and how the answer is dealt out again. */
@@ -45,7 +45,7 @@ export type Methods<Names extends keyof WriteTx> = {
 };
 
 export type ReadMethods = Methods<keyof ReadTx>;
-export type WriteMethods = Methods<Exclude<keyof WriteTx, "emit">>;
+export type WriteMethods = Methods<Exclude<keyof WriteTx, "emit" | "signal">>;
 
 /** Makes the objects units get as `tx`: the same methods for all, bound to one unit each. */
 export function binder<Tx>(methods: object): (unit: Unit) => Tx {

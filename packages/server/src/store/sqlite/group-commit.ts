@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { Announcement } from "../../changes/change.ts";
+import type { Change } from "../../changes/change.ts";
 import type { Awaitable } from "../awaitable.ts";
 import type { WriteTx } from "../store.ts";
 import type { Connection } from "./connection.ts";
@@ -15,7 +15,7 @@ interface Job {
   unit: Unit;
   /** Whether it has to be on disk before anybody hears of it. */
   durable: boolean;
-  announcements: Announcement[];
+  changes: Change[];
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
@@ -43,10 +43,10 @@ export interface GroupWriter {
 export interface GroupOptions {
   db: Database;
   connection: Connection;
-  tx: Omit<WriteTx, "emit">;
+  tx: Omit<WriteTx, "emit" | "signal">;
   /** Puts the log on disk without holding up the event loop. */
   sync(): Promise<void>;
-  committed(announcements: readonly Announcement[]): void;
+  committed(changes: readonly Change[]): void;
 }
 
 /**
@@ -58,8 +58,9 @@ export function groupWriter(options: GroupOptions): GroupWriter {
   const begin = db.query("BEGIN IMMEDIATE");
   const commit = db.query("COMMIT");
   const rollback = db.query("ROLLBACK");
-  let announcements: Announcement[] = [];
-  const tx: WriteTx = { ...options.tx, emit: (one) => void announcements.push(one) };
+  let changes: Change[] = [];
+  const emit = (change: Change) => void changes.push(change);
+  const tx: WriteTx = { ...options.tx, emit, signal: emit };
 
   const waiting: Job[] = [];
   const notes: Job[] = [];
@@ -137,11 +138,11 @@ export function groupWriter(options: GroupOptions): GroupWriter {
 
   /** Whether the transaction is spoiled. */
   async function attempt(job: Job, done: Batch["finished"]): Promise<boolean> {
-    announcements = [];
+    changes = [];
     connection.wrote = false;
     try {
       const result = await job.unit(tx);
-      job.announcements = announcements;
+      job.changes = changes;
       done.push({ job, result });
       return false;
     } catch (error) {
@@ -192,7 +193,7 @@ export function groupWriter(options: GroupOptions): GroupWriter {
   /** What is on disk is written, whatever becomes of telling it. */
   function tell(finished: Batch["finished"]): void {
     try {
-      committed(finished.flatMap(({ job }) => job.announcements));
+      committed(finished.flatMap(({ job }) => job.changes));
     } catch {
       // The listener's own affair.
     }
@@ -202,7 +203,7 @@ export function groupWriter(options: GroupOptions): GroupWriter {
     new Promise((resolve, reject) => {
       if (broken) throw broken;
       if (closed) throw new Error("the store is closed");
-      (durable ? waiting : notes).push({ unit, durable, announcements: [], resolve, reject });
+      (durable ? waiting : notes).push({ unit, durable, changes: [], resolve, reject });
       if (!durable) noted?.resolve();
       if (!working) void work();
     });

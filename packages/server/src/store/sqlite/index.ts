@@ -1,6 +1,6 @@
 import { closeSync, fdatasync, fsyncSync, openSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Announcement } from "../../changes/change.ts";
+import type { Change } from "../../changes/change.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { SEARCH_DEADLINE_MS, searchQueue } from "../search-queue.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
@@ -41,14 +41,14 @@ export function openSqliteStore(path: string, eraseMs = ERASE_MS): Store {
   const log = openLog(path);
   const indexer = startIndexer(path);
   const searching = startSearching(path, indexer);
-  let listener: (announcements: readonly Announcement[]) => void = () => {};
+  let listener: (changes: readonly Change[]) => void = () => {};
 
   const group = groupWriter({
     db,
     connection: writer,
     tx: { ...reads(writer), ...writes(writer) },
     sync: log.sync,
-    committed: (announcements) => listener(announcements),
+    committed: (changes) => listener(changes),
   });
   const readTx = reads(connection(readerDb));
   const endedElsewhere = foreignSessionEnds(db, readerDb);
@@ -106,7 +106,7 @@ const reads = (db: Connection): ReadTx => ({
   ...historyReads(db),
 });
 
-const writes = (db: Connection): Omit<WriteTx, "emit" | keyof ReadTx> => ({
+const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
   ...accountWrites(db),
   ...identityWrites(db),
   ...sessionWrites(db),

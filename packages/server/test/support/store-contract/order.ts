@@ -58,7 +58,9 @@ export function order(check: Check) {
       );
       await world.store.write((tx) => tellEnd(tx, "all"));
       await world.heard("all");
-      const told = world.announced.map((one) => ("endedSession" in one ? one.endedSession : ""));
+      const told = world.announced.map((one) =>
+        one.kind === "session_ended" ? one.session_id : "",
+      );
       expect(told).toHaveLength(101);
       for (const n of times(50)) {
         expect(told.indexOf(`${n} ends`)).toBe(told.indexOf(`${n} begins`) + 1);
@@ -70,7 +72,8 @@ export function order(check: Check) {
     const found: Promise<unknown>[] = [];
     store.onCommit((announcements) => {
       for (const one of announcements) {
-        if ("endedSession" in one) found.push(store.read((tx) => tx.account(one.endedSession)));
+        if (one.kind === "session_ended")
+          found.push(store.read((tx) => tx.account(one.session_id)));
       }
     });
     await Promise.all(

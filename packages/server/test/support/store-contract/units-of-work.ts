@@ -95,7 +95,10 @@ export function unitsOfWork(check: Check) {
     await world.heard("last");
     const ended = times(20).filter((n) => n % 4 === 0);
     expect(world.announced).toEqual(
-      [...ended.map((n) => `before ${n}`), "last"].map((endedSession) => ({ endedSession })),
+      [...ended.map((n) => `before ${n}`), "last"].map((session_id) => ({
+        kind: "session_ended",
+        session_id,
+      })),
     );
   });
 

@@ -1,5 +1,5 @@
 import type { Account, Message } from "@parley/protocol";
-import type { Announcement } from "../../../src/changes/change.ts";
+import { type Change, messageChanged } from "../../../src/changes/change.ts";
 import type { AccountRecord, NewAccount } from "../../../src/store/accounts.ts";
 import type { ConversationRecord } from "../../../src/store/conversations.ts";
 import type { MessageRecord, NewMessage } from "../../../src/store/messages.ts";
@@ -27,7 +27,7 @@ export const NOBODY = -1;
 export async function world(open: () => Promise<OpenedStore>) {
   const opened = await open();
   const { store } = opened;
-  const announced: Announcement[] = [];
+  const announced: Change[] = [];
   let arrived = Promise.withResolvers<void>();
   store.onCommit((announcements) => {
     announced.push(...announcements);
@@ -42,7 +42,7 @@ export async function world(open: () => Promise<OpenedStore>) {
     [Symbol.asyncDispose]: opened.dispose,
     /** Resolves once somebody has been told the end of this session: all before it has come then. */
     heard: async (marker: string) => {
-      while (!announced.some((one) => "endedSession" in one && one.endedSession === marker)) {
+      while (!announced.some((one) => one.kind === "session_ended" && one.session_id === marker)) {
         await arrived.promise;
       }
     },
@@ -180,9 +180,7 @@ export async function trySend(
     ...options,
   });
   if (message) {
-    const at = { conversation_id: room.uuid, seq: message.seq };
-    const frame = { method: "events.messageNew", params: message, at } as const;
-    tx.emit({ frame, to: { conversation: room.uuid } });
+    tx.emit(messageChanged("events.messageNew", message, message.seq));
   }
   return message;
 }
@@ -206,12 +204,13 @@ export async function wholeHistory(
 }
 
 /** What was announced of new messages in a room, by their places in it. */
-export const placesHeard = (announced: readonly Announcement[], { uuid }: Room) =>
+export const placesHeard = (announced: readonly Change[], { uuid }: Room) =>
   announced.flatMap((one) =>
-    "frame" in one && one.frame.at?.conversation_id === uuid ? [one.frame.at.seq] : [],
+    one.kind === "event" && one.at?.conversation_id === uuid ? [one.at.seq] : [],
   );
 
-export const tellEnd = (tx: WriteTx, marker: string) => tx.emit({ endedSession: marker });
+export const tellEnd = (tx: WriteTx, marker: string) =>
+  tx.emit({ kind: "session_ended", session_id: marker });
 export const failed = (work: Promise<unknown>) => work.then(() => false).catch(() => true);
 export const spoil = () => {
   throw new Error("spoiled");
