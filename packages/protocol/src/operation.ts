@@ -16,7 +16,7 @@ export interface Operation<
   readonly input: Input;
   /** Shape of `result`; null when success is a bare `{ "ok": true }`. */
   readonly output: Output;
-  /** The errors it may answer in addition to `commonErrors`. */
+  /** The codes that this operation answers, besides those that `declaredErrors` adds. */
   readonly errors: readonly ErrorCode[];
   /** Public operations need no access token. */
   readonly access: "public" | "session";
@@ -31,6 +31,20 @@ export const commonErrors = [
   "internal",
   "unavailable",
 ] as const satisfies ErrorCode[];
+
+/** Codes that every operation may answer over HTTP, for the body of the request. */
+export const bodyErrors = [
+  "payload_too_large",
+  "unsupported_media_type",
+] as const satisfies ErrorCode[];
+
+/** Every code that an operation may answer. */
+export const declaredErrors = ({ access, errors }: Operation): readonly ErrorCode[] => [
+  ...commonErrors,
+  ...bodyErrors,
+  ...(access === "session" ? (["unauthorized"] as const) : []),
+  ...errors,
+];
 
 type Declaration<Name extends string, Input, Output> = {
   name: Name;

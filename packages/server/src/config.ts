@@ -126,6 +126,8 @@ export interface Config {
   /** Web origins besides the service's own; `*` for any. */
   origins: readonly string[];
   logLevel: string;
+  /** Whether a failure that the operation's contract does not declare becomes an internal error. */
+  strictErrors: boolean;
 }
 
 type Environment = Record<string, string | undefined>;
@@ -141,12 +143,13 @@ export function readConfig(env: Environment = process.env): Config {
     signUp: readSignUp(env.PARLEY_SIGNUP),
     oidc: readOidc(env),
     providers: readProviders(env.PARLEY_PROVIDERS),
-    sandbox: readSandbox(env.PARLEY_SANDBOX),
+    sandbox: readSwitch("PARLEY_SANDBOX", env.PARLEY_SANDBOX ?? "on"),
     masterKeys: readMasterKeys(env.PARLEY_MASTER_KEY),
     limits: readLimits(env.PARLEY_LIMITS),
     proxies: readProxies(env.PARLEY_PROXIES),
     origins: readOrigins(env.PARLEY_ORIGINS),
     logLevel: readLogLevel(env.PARLEY_LOG),
+    strictErrors: readSwitch("PARLEY_STRICT_ERRORS", env.PARLEY_STRICT_ERRORS ?? "off"),
   };
   if (config.nats) checkShared(config);
   return config;
@@ -295,9 +298,9 @@ function readProviders(value: string | undefined): Config["providers"] {
   return new Map(Object.entries(parsed.data));
 }
 
-function readSandbox(value = "on"): boolean {
+function readSwitch(name: string, value: string): boolean {
   if (value === "on" || value === "off") return value === "on";
-  throw new ConfigError(`PARLEY_SANDBOX must be on or off, not "${value}".`);
+  throw new ConfigError(`${name} must be on or off, not "${value}".`);
 }
 
 function readMasterKeys(value: string | undefined): Config["masterKeys"] {

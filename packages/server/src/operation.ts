@@ -1,4 +1,4 @@
-import type { Operation } from "@parley/protocol";
+import { declaredErrors, type Operation } from "@parley/protocol";
 import type { z } from "zod";
 import type { KeyTester } from "./agents/key-test.ts";
 import type { Config } from "./config.ts";
@@ -101,7 +101,7 @@ export type Invoke = (call: Call) => Promise<Outcome>;
  * parse the input, run the handler, turn an error into a failure.
  */
 export function invoker(registry: ReadonlyMap<string, Bound>, services: Services): Invoke {
-  const { rates, log, security, metrics } = services;
+  const { config, rates, log, security, metrics } = services;
 
   async function perform(call: Call, recognised: (caller: Caller) => void): Promise<unknown> {
     const bound = registry.get(call.name);
@@ -128,7 +128,7 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
       });
       return { ok: true, result };
     } catch (error) {
-      const failure = error instanceof Failure ? error : unexpected(error, call);
+      const failure = failureOf(error, call);
       code = failure.code;
       if (code === "rate_limited") {
         const { origin } = call;
@@ -140,6 +140,15 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
       metrics.called(operation, code, performance.now() - started);
     }
   };
+
+  function failureOf(error: unknown, call: Call): Failure {
+    if (!(error instanceof Failure)) return unexpected(error, call);
+    const contract = registry.get(call.name)?.contract;
+    const isDeclared = !contract || declaredErrors(contract).includes(error.code);
+    if (isDeclared || !config.strictErrors) return error;
+    const undeclared = `${contract.name} does not declare ${error.code}`;
+    return unexpected(new Error(undeclared, { cause: error }), call);
+  }
 
   function unexpected(error: unknown, call: Call): Failure {
     const reference = call.reference();

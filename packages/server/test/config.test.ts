@@ -51,6 +51,7 @@ test("without any settings the service runs as the contract says", () => {
     proxies: 0,
     origins: [],
     logLevel: "info",
+    strictErrors: false,
   });
   expect([...providers.keys()]).toEqual(["claude", "gpt"]);
   expect(providers.get("claude")).toMatchObject({ protocol: "anthropic" });
@@ -408,4 +409,13 @@ describe("the log's level", () => {
       expect(readConfig({ PARLEY_LOG: level }).logLevel).toBe(level));
   }
   refuses("PARLEY_LOG", ["", "INFO", "verbose", "3"]);
+});
+
+describe("strict errors", () => {
+  const read = (config: Config) => config.strictErrors;
+  accepts({
+    "they can be switched on": [{ PARLEY_STRICT_ERRORS: "on" }, read, true],
+    "they can be switched off": [{ PARLEY_STRICT_ERRORS: "off" }, read, false],
+  });
+  refuses("PARLEY_STRICT_ERRORS", ["", "ON", "yes", "1"]);
 });

@@ -1,6 +1,8 @@
 import { connect, type Socket as NetSocket } from "node:net";
 import {
   type Account,
+  declaredErrors,
+  type ErrorCode,
   type EventFrame,
   type EventName,
   errorStatus,
@@ -8,6 +10,7 @@ import {
   type HttpFailure,
   type InputOf,
   type Message,
+  type Operation,
   type OperationName,
   type OutputOf,
   operations,
@@ -44,7 +47,9 @@ export async function post(
     // A node that stood still closes idle connections when it goes on: maybe just as one is used.
     keepalive: false,
   });
-  return answer(response);
+  const read = await answer(response);
+  if (!read.body.ok) checkDeclared(operation, read.body.code);
+  return read;
 }
 
 /** Reads a response; whatever went wrong must be told in the one shape of failures. */
@@ -56,6 +61,15 @@ export async function answer(response: Response): Promise<Answer> {
     throw new Error(`status ${status} does not fit the body ${JSON.stringify(body)}`);
   }
   return { status, headers, body };
+}
+
+/** Throws if the contract of the operation does not declare the code. Unknown operations have none. */
+function checkDeclared(name: string, code: ErrorCode): void {
+  const contract = Object.values<Operation>(operations).find(
+    (each) => each.name === name || each.socket === name,
+  );
+  if (!contract || declaredErrors(contract).includes(code)) return;
+  throw new Error(`${contract.name} answered ${code}, which its contract does not declare`);
 }
 
 /** A call that failed, with the same fields for both transports. */
@@ -364,6 +378,7 @@ export class Socket extends Listener implements AsyncDisposable {
     await this.until(() => found() || this.closed, `the reply to ${method}`);
     const reply = found();
     if (!reply) throw new Error(`the socket closed with ${this.closed?.code} before a reply`);
+    if (!reply.ok) checkDeclared(method, reply.error.code);
     return reply;
   }
 

@@ -97,7 +97,7 @@ async function startNode(
   let life = await begin();
 
   async function begin() {
-    const child = spawnMain({ PARLEY_LOG: "warn", ...env });
+    const child = spawnMain({ PARLEY_LOG: "warn", PARLEY_STRICT_ERRORS: "on", ...env });
     const read = collect(child);
     if ((await read.until(/listens on (\S+)/)) !== null) return { child, output: read.output };
     throw new Error(`${name} did not start: ${read.output()}`);

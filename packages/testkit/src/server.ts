@@ -6,6 +6,8 @@ import { databaseFor, dropDatabase } from "./postgres.ts";
 
 const MAIN = new URL("../../server/src/main.ts", import.meta.url).pathname;
 const SOURCES = [process.execPath, MAIN];
+/** Settings of every test server: quiet, on a free port, and an undeclared failure is an internal error. */
+const DEFAULTS = { PORT: "0", PARLEY_LOG: "warn", PARLEY_STRICT_ERRORS: "on" };
 const KEY = Buffer.alloc(32, 7).toString("base64");
 
 /** A real server in a process of its own, with a data folder of its own. */
@@ -104,7 +106,7 @@ const sharedSettings = async (
 type Spawned = Awaited<ReturnType<typeof spawnServer>>;
 
 async function spawnServer(env: Environment, program: readonly string[]) {
-  const child = spawnMain({ PORT: "0", PARLEY_LOG: "warn", ...env }, [], program);
+  const child = spawnMain({ ...DEFAULTS, ...env }, [], program);
   const read = collect(child);
   const url = await read.until(/listens on (\S+)/);
   if (url === null) throw new Error(`the server did not start: ${read.output()}`);

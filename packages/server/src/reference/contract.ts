@@ -1,5 +1,5 @@
 import {
-  commonErrors,
+  declaredErrors,
   type ErrorCode,
   type EventContract,
   type EventPlace,
@@ -30,16 +30,10 @@ export const ownErrors = (operation: Operation): ErrorCode[] => [
   ...operation.errors,
 ];
 
-/** What else may be wrong with the body of an HTTP request, whatever it is for. */
-export const bodyErrors = [
-  "payload_too_large",
-  "unsupported_media_type",
-] as const satisfies ErrorCode[];
-
 /** Every failure of an operation over HTTP, by status. */
 export function httpErrors(operation: Operation): ErrorCode[] {
-  const possible = new Set<ErrorCode>([...commonErrors, ...ownErrors(operation), ...bodyErrors]);
-  return allErrors.filter((code) => possible.has(code));
+  const declared = declaredErrors(operation);
+  return allErrors.filter((code) => declared.includes(code));
 }
 
 /** Whether success may come without a `result` although the operation has an output. */

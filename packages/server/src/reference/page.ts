@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { closeCodes, commonErrors, errorStatus } from "@parley/protocol";
+import { bodyErrors, closeCodes, commonErrors, errorStatus } from "@parley/protocol";
 import manifest from "../../package.json" with { type: "json" };
 import { type Limits, readConfig } from "../config.ts";
 import { eventBlock, operationBlock, recordBlock } from "./blocks.ts";
-import { allErrors, allEvents, bodyErrors, byResource } from "./contract.ts";
+import { allErrors, allEvents, byResource } from "./contract.ts";
 import { chapters } from "./guide.ts";
 import { errorName, type Html, html, joined, words } from "./html.ts";
 import { closeMeanings, errorMeanings, limitMeanings, resourceTitle } from "./prose.ts";

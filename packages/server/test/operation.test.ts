@@ -1,0 +1,56 @@
+import { describe, expect, test } from "bun:test";
+import { operation } from "@parley/protocol";
+import { readConfig } from "../src/config.ts";
+import { type Bound, bind, type Call, invoker, type Services } from "../src/operation.ts";
+import { Failure } from "../src/rules/failure.ts";
+
+const contract = operation({
+  name: "lookUp",
+  socket: "things.get",
+  summary: "Looks a thing up.",
+  errors: ["not_found"],
+});
+
+/** Invokes an operation whose handler throws. */
+async function codeOf(error: Error, strict: "on" | "off") {
+  const logged: unknown[] = [];
+  const services = {
+    config: readConfig({ PARLEY_STRICT_ERRORS: strict }),
+    rates: { operations: { take: () => {} } },
+    log: { error: ({ err }: { err: Error }) => logged.push(err.message) },
+    security: { recordOnce: () => {} },
+    metrics: { called: () => {} },
+  } as unknown as Services;
+  const bound = bind(contract, () => Promise.reject(error));
+  const call = {
+    name: contract.name,
+    origin: { address: "", network: "", user_agent: null },
+    reference: () => "reference",
+    authenticate: () => ({ account: {}, session_id: "" }),
+    input: () => ({}),
+  } as unknown as Call;
+  const invoke = invoker(new Map<string, Bound>([[contract.name, bound]]), services);
+  const outcome = await invoke(call);
+  return { code: outcome.ok ? "ok" : outcome.failure.code, logged };
+}
+
+describe("a failure that the contract does not declare", () => {
+  const undeclared = new Failure("conflict", "conflict: it is taken");
+
+  test("is answered as it is by default", async () => {
+    expect(await codeOf(undeclared, "off")).toEqual({ code: "conflict", logged: [] });
+  });
+
+  test("is an internal error where errors are strict", async () => {
+    const logged = ["lookUp does not declare conflict"];
+    expect(await codeOf(undeclared, "on")).toEqual({ code: "internal", logged });
+  });
+});
+
+describe("where errors are strict, an operation may answer", () => {
+  for (const code of ["not_found", "unauthorized", "bad_request", "payload_too_large"] as const) {
+    test(code, async () => {
+      expect(await codeOf(new Failure(code, code), "on")).toEqual({ code, logged: [] });
+    });
+  }
+});
