@@ -8,7 +8,7 @@ import {
 } from "../changes/change.ts";
 import { dispatch } from "../rules/dispatch.ts";
 import { estimateTokens } from "../rules/token-estimate.ts";
-import type { AccountRecord } from "../store/accounts.ts";
+import { type AccountRecord, NOBODY } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { FinishedTurn, TurnRecord } from "../store/turns.ts";
@@ -161,9 +161,6 @@ export const deltaOf = (
   delta: string,
   offset: number,
 ): TransientChange => messageDelta(message_uuid ?? "", conversation_uuid, delta, offset);
-
-/** Broadcasts show nobody's own reactions. */
-const NOBODY = -1;
 
 function typingOf({ agent, conversation_uuid }: TurnRecord, is_typing: boolean): TransientChange {
   const actor = publicAccount(agent);

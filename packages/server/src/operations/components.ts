@@ -6,12 +6,10 @@ import { bind } from "../operation.ts";
 import { replyToAction } from "../rules/action-tokens.ts";
 import { notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
-import type { AccountRecord } from "../store/accounts.ts";
+import { type AccountRecord, NOBODY } from "../store/accounts.ts";
 import type { MessageRecord } from "../store/messages.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
-/** Broadcasts show nobody's own reactions. */
-const NOBODY = -1;
 /** A label comes from an agent, and may be as long as a message. */
 const MAX_LABEL_LENGTH = 200;
 

@@ -10,14 +10,13 @@ import { forbidden, notFound } from "../rules/failure.ts";
 import { mayDelete } from "../rules/permissions.ts";
 import { searchWords, snippet } from "../rules/search.ts";
 import type { Caller } from "../security/caller.ts";
+import { NOBODY } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { HistoryQuery, MessageRecord } from "../store/messages.ts";
 import type { ReadTx } from "../store/store.ts";
 import type { TurnRecord } from "../store/turns.ts";
 
 const searchCursor = cursorOf(z.int());
-/** Broadcasts show nobody's own reactions. */
-const NOBODY = -1;
 /** Beyond every place in a conversation. */
 const LATEST = Number.MAX_SAFE_INTEGER;
 /** A page of messages spans any number of changes of the group; this bounds what it returns of them. */

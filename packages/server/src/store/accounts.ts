@@ -4,6 +4,12 @@ import type { Awaitable } from "./awaitable.ts";
 
 export type { AccountRecord };
 
+/**
+ * The viewer id that no account has. Views for it show nothing that differs between viewers, such as
+ * a viewer's own reactions: they are what events carry.
+ */
+export const NOBODY = -1;
+
 export interface AccountReads {
   account(username: string): Awaitable<AccountRecord | null>;
   /** The accounts that exist among these, in no particular order. */

@@ -1,22 +1,29 @@
 import type { Account } from "@parley/protocol";
 import type { SQL } from "bun";
-import { accountNames, afterPrefix, foldName, withAgents } from "../account-names.ts";
-import type { AccountRecord, FoundAccount } from "../accounts.ts";
-import { ACCOUNT, RENAMED_PER_PAGE, type RenamedRow, toRenamed } from "../rows.ts";
+import type { AccountReads, AccountRecord, AccountWrites, FoundAccount } from "../accounts.ts";
+import { accountNames, nameRange, withAgents } from "../shared/account-names.ts";
+import {
+  ACCOUNT,
+  byId,
+  type CredentialsRow,
+  PUBLIC_ACCOUNT,
+  RENAMED_PER_PAGE,
+  type RenamedRow,
+  toCredentials,
+  toRenamed,
+} from "../shared/accounts.ts";
 import { list, type Methods, type Unit } from "./unit.ts";
 
 const VISIBLE = "(a.kind = 'human' OR a.owner_id = $1) AND a.username > $2";
 
-const RENAMED = `SELECT a.username, a.kind, a.display_name, a.version,
+const RENAMED = `SELECT ${PUBLIC_ACCOUNT},
     a.id = $1 OR a.owner_id IS NOT DISTINCT FROM $1 OR EXISTS (SELECT 1 FROM members mine
       JOIN members theirs ON theirs.conversation_id = mine.conversation_id
       WHERE mine.account_id = $1 AND theirs.account_id = a.id) AS visible
   FROM (SELECT * FROM accounts WHERE version > $2 AND version > 0
         ORDER BY version LIMIT ${RENAMED_PER_PAGE}) a ORDER BY a.version`;
 
-export const accountReads: Methods<
-  "account" | "accounts" | "credentials" | "listAccounts" | "findAccounts" | "renamedSince"
-> = {
+export const accountReads: Methods<keyof AccountReads> = {
   renamedSince: async (unit, viewerId, since) => {
     const [counter, rows] = await Promise.all([
       unit.get<{ seq: number }>("SELECT seq FROM name_counter WHERE id = 1"),
@@ -33,13 +40,11 @@ export const accountReads: Methods<
       usernames,
     ),
   credentials: async (unit, username) => {
-    const row = await unit.get<AccountRecord & { password_hash: string | null }>(
+    const row = await unit.get<CredentialsRow>(
       `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.username = $1`,
       username,
     );
-    if (!row) return null;
-    const { password_hash, ...account } = row;
-    return { account, password_hash };
+    return row && toCredentials(row);
   },
   listAccounts: (unit, { viewerId, after = "", usernames, limit }) => {
     if (usernames) {
@@ -60,10 +65,10 @@ export const accountReads: Methods<
       limit,
     );
   },
-  findAccounts: async (unit, { viewerId, query, after: place, limit }) => {
-    const prefix = foldName(query);
-    if (prefix === "") return [];
-    const after = place ?? { name: prefix, username: "" };
+  findAccounts: async (unit, query) => {
+    const range = nameRange(query);
+    if (!range) return [];
+    const { prefix, after, end } = range;
     // An account is listed under the first of its names that match.
     const found = await unit.all<FoundAccount>(
       `SELECT ${ACCOUNT}, n.name FROM account_names n JOIN accounts a ON a.id = n.account_id
@@ -73,19 +78,19 @@ export const accountReads: Methods<
        ORDER BY n.name, n.username LIMIT $5`,
       after.name,
       after.username,
-      afterPrefix(prefix),
+      end,
       prefix,
-      limit,
+      query.limit,
     );
     const agents = await unit.all<AccountRecord>(
       `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = $1`,
-      viewerId,
+      query.viewerId,
     );
-    return withAgents(found, agents, { prefix, after, limit });
+    return withAgents(found, agents, range, query.limit);
   },
 };
 
-export const accountWrites: Methods<"insertAccount" | "setDisplayName" | "setPassword"> = {
+export const accountWrites: Methods<keyof AccountWrites> = {
   insertAccount: async (unit, account) => {
     const [row] = await unit.change<AccountRecord>(
       `INSERT INTO accounts AS a
@@ -158,8 +163,8 @@ export async function accountsById(
 ): Promise<Map<number, Account>> {
   if (ids.length === 0) return new Map();
   const rows = await unit.all<Account & { id: number }>(
-    "SELECT id, username, kind, display_name, version FROM accounts WHERE id = ANY($1::bigint[])",
+    `SELECT a.id, ${PUBLIC_ACCOUNT} FROM accounts a WHERE a.id = ANY($1::bigint[])`,
     list(ids),
   );
-  return new Map(rows.map(({ id, ...account }) => [id, account]));
+  return byId(rows);
 }

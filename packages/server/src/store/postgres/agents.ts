@@ -1,14 +1,15 @@
-import type { UsageRow } from "@parley/protocol";
-import type { AccountRecord } from "../accounts.ts";
-import type { AgentSeat, SealedKey } from "../agents.ts";
-import { ACCOUNT, AGENT, type AgentRow, dayOf, SEAT_LIMITS, toAgent } from "../rows.ts";
+import type { AgentReads, AgentWrites, SealedKey } from "../agents.ts";
+import {
+  AGENT,
+  AGENT_SEAT,
+  type AgentRow,
+  type AgentSeatRow,
+  toAgent,
+  toAgentSeat,
+} from "../shared/agents.ts";
 import type { Methods } from "./unit.ts";
 
-type SeatRow = AccountRecord & Omit<AgentSeat, "account">;
-
-export const agentReads: Methods<
-  "agents" | "agent" | "conversationAgents" | "sealedKeys" | "spending" | "usage"
-> = {
+export const agentReads: Methods<keyof AgentReads> = {
   agents: async (unit, ownerId) => {
     const rows = await unit.all<AgentRow>(
       `${AGENT} WHERE a.owner_id = $1 ORDER BY a.provider COLLATE "C"`,
@@ -21,68 +22,16 @@ export const agentReads: Methods<
     return row && toAgent(row);
   },
   conversationAgents: async (unit, conversationId) => {
-    const rows = await unit.all<SeatRow>(
-      `SELECT ${ACCOUNT}, m.always_on, ${SEAT_LIMITS}
-       FROM members m JOIN accounts a ON a.id = m.account_id AND a.kind = 'agent'
-       LEFT JOIN agents g ON g.account_id = a.id
-       WHERE m.conversation_id = $1 ORDER BY m.position`,
+    const rows = await unit.all<AgentSeatRow>(
+      `${AGENT_SEAT} WHERE m.conversation_id = $1 ORDER BY m.position`,
       conversationId,
     );
-    return rows.map(({ always_on, spenders, waiting_turns, ...account }) => ({
-      account,
-      always_on,
-      spenders,
-      waiting_turns,
-    }));
+    return rows.map(toAgentSeat);
   },
   sealedKeys: (unit) => unit.all<SealedKey>("SELECT owner_id, provider, sealed FROM agent_keys"),
-  spending: async (unit, agentId, conversationId, now) => {
-    // Whoever spends next, on whichever node, sees what this unit is about to reserve.
-    await unit.ownRow("accounts", agentId);
-    const [rows, recent] = await Promise.all([
-      unit.all<{ conversation_id: number; used: number }>(
-        `SELECT conversation_id, input_tokens + output_tokens + reserved AS used
-         FROM agent_usage WHERE agent_id = $1 AND day = $2`,
-        agentId,
-        dayOf(now),
-      ),
-      // Turns that were refused, or have not come so far, called nobody.
-      unit.get<{ count: number }>(
-        `SELECT count(*) AS count FROM turns
-         WHERE agent_id = $1 AND started_at > $2 AND estimated_input > 0`,
-        agentId,
-        now - 60_000,
-      ),
-    ]);
-    return {
-      today: rows.reduce((sum, { used }) => sum + used, 0),
-      todayHere: rows.find((row) => row.conversation_id === conversationId)?.used ?? 0,
-      turnsInMinute: recent?.count ?? 0,
-    };
-  },
-  usage: (unit, ownerId, since, until) =>
-    unit.all<UsageRow>(
-      `SELECT a.username AS agent, c.uuid AS conversation_id, u.day, u.turns, u.failures,
-              u.input_tokens, u.output_tokens
-       FROM accounts a JOIN agent_usage u ON u.agent_id = a.id
-       JOIN conversations c ON c.id = u.conversation_id
-       WHERE a.owner_id = $1 AND ($2::text IS NULL OR u.day >= $2)
-         AND ($3::text IS NULL OR u.day <= $3) AND u.turns > 0
-       ORDER BY u.day, a.username, c.id`,
-      ownerId,
-      since === null ? null : dayOf(since),
-      until === null ? null : dayOf(until),
-    ),
 };
 
-export const agentWrites: Methods<
-  | "setAgentKey"
-  | "resealKey"
-  | "removeAgentKey"
-  | "setAgentProfile"
-  | "setAgentLimits"
-  | "setAlwaysOn"
-> = {
+export const agentWrites: Methods<keyof AgentWrites> = {
   setAgentKey: async (unit, { owner_id, provider, sealed, tail, at }) => {
     await unit.change(
       `INSERT INTO agent_keys (owner_id, provider, sealed, tail, updated_at)

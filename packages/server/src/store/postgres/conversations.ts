@@ -1,19 +1,24 @@
 import type { Account } from "@parley/protocol";
-import type { AccountRecord } from "../accounts.ts";
-import type { ConversationRecord } from "../conversations.ts";
+import { NOBODY } from "../accounts.ts";
+import type {
+  ConversationReads,
+  ConversationRecord,
+  ConversationWrites,
+} from "../conversations.ts";
+import { ACCOUNT, PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
-  ACCOUNT,
   type ConversationRow,
-  NOBODY,
+  type MemberRow,
   pairKey,
-  type ReadPosition,
+  type ReadPositionRow,
   SHOWN_PARTICIPANTS,
-  toDetail,
-  toPersonal,
-  toReads,
-  toShared,
-} from "../rows.ts";
-import { latestMessages } from "./messages.ts";
+  toConversation,
+  toConversationDetail,
+  toMember,
+  toReadPositions,
+  toSharedConversation,
+} from "../shared/conversations.ts";
+import { latestMessages } from "./message-views.ts";
 import { type Batch, list, type Methods, NOW, type Unit } from "./unit.ts";
 
 const KNOWN_IDS = 50_000;
@@ -61,19 +66,7 @@ const RECORD: Batch<{ id: number; viewerId: number }, ConversationRecord | null>
   },
 };
 
-export const conversationReads: Methods<
-  | "conversation"
-  | "directConversation"
-  | "members"
-  | "readPositions"
-  | "participantsAmong"
-  | "counters"
-  | "conversationView"
-  | "conversationDetail"
-  | "sharedConversation"
-  | "chats"
-  | "unreadCount"
-> = {
+export const conversationReads: Methods<keyof ConversationReads> = {
   conversation: async (unit, uuid, viewerId) => {
     const id = await conversationId(unit, uuid);
     if (id === null) return null;
@@ -89,20 +82,16 @@ export const conversationReads: Methods<
     return row?.id ?? null;
   },
   members: async (unit, id) => {
-    const rows = await unit.all<AccountRecord & { always_on: boolean; last_read_seq: number }>(
+    const rows = await unit.all<MemberRow>(
       `SELECT ${ACCOUNT}, m.always_on, m.last_read_seq FROM members m
        JOIN accounts a ON a.id = m.account_id WHERE m.conversation_id = $1 ORDER BY m.position`,
       id,
     );
-    return rows.map(({ always_on, last_read_seq, ...account }) => ({
-      account,
-      always_on,
-      last_read_seq,
-    }));
+    return rows.map(toMember);
   },
   readPositions: async (unit, id) =>
-    toReads(
-      await unit.all<ReadPosition>(
+    toReadPositions(
+      await unit.all<ReadPositionRow>(
         `SELECT a.username, a.kind, m.last_read_seq FROM members m
          JOIN accounts a ON a.id = m.account_id
          WHERE m.conversation_id = $1 ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`,
@@ -142,7 +131,7 @@ export const conversationReads: Methods<
       latestMessages(unit, [id], viewerId),
       shownParticipants(unit, [id]),
     ]);
-    return toPersonal(row, latest.get(id) ?? null, participants.get(id) ?? []);
+    return toConversation(row, latest.get(id) ?? null, participants.get(id) ?? []);
   },
   sharedConversation: async (unit, id) => {
     const [row, latest, participants] = await Promise.all([
@@ -150,7 +139,7 @@ export const conversationReads: Methods<
       latestMessages(unit, [id], NOBODY),
       shownParticipants(unit, [id]),
     ]);
-    return toShared(row, latest.get(id) ?? null, participants.get(id) ?? []);
+    return toSharedConversation(row, latest.get(id) ?? null, participants.get(id) ?? []);
   },
   conversationDetail: async (unit, id, viewerId) => {
     const [row, latest, members] = await Promise.all([
@@ -158,7 +147,7 @@ export const conversationReads: Methods<
       latestMessages(unit, [id], viewerId),
       conversationReads.members(unit, id),
     ]);
-    return toDetail(row, latest.get(id) ?? null, members);
+    return toConversationDetail(row, latest.get(id) ?? null, members);
   },
   chats: async (unit, { viewerId, after, limit }) => {
     const rows = await unit.all<ConversationRow>(
@@ -179,7 +168,7 @@ export const conversationReads: Methods<
       shownParticipants(unit, ids),
     ]);
     return rows.map((row) =>
-      toPersonal(row, latest.get(row.id) ?? null, participants.get(row.id) ?? []),
+      toConversation(row, latest.get(row.id) ?? null, participants.get(row.id) ?? []),
     );
   },
 };
@@ -196,7 +185,7 @@ async function shownParticipants(
 ): Promise<Map<number, Account[]>> {
   if (ids.length === 0) return new Map();
   const rows = await unit.all<Account & { conversation_id: number }>(
-    `SELECT m.conversation_id, a.username, a.kind, a.display_name, a.version
+    `SELECT m.conversation_id, ${PUBLIC_ACCOUNT}
      FROM unnest($1::bigint[]) AS j(id)
      CROSS JOIN LATERAL (SELECT conversation_id, account_id, position FROM members
        WHERE conversation_id = j.id ORDER BY position LIMIT ${SHOWN_PARTICIPANTS}) m
@@ -208,9 +197,7 @@ async function shownParticipants(
   return shown;
 }
 
-export const conversationWrites: Methods<
-  "insertConversation" | "insertMembers" | "deleteMembers" | "setAdmin" | "setTitle" | "markRead"
-> = {
+export const conversationWrites: Methods<keyof ConversationWrites> = {
   insertConversation: async (unit, { uuid, kind, title, created_by, direct, at }) => {
     const [row] = await unit.change<{ id: number }>(
       `WITH made AS (

@@ -1,13 +1,19 @@
 import type { ConversationChange } from "@parley/protocol";
-import { accountsIn, type ChangeRow, storedChanges, toChanges } from "../rows.ts";
+import type { GroupChangeReads, GroupChangeWrites } from "../group-changes.ts";
+import {
+  accountsIn,
+  type GroupChangeRow,
+  toConversationChanges,
+  toStoredChanges,
+} from "../shared/group-changes.ts";
 import { accountsById } from "./accounts.ts";
 import { type Methods, NOW, type Unit } from "./unit.ts";
 
 const COLUMNS = "seq, at, actor_id, changes";
 
-export const changeReads: Methods<"conversationChanges"> = {
+export const groupChangeReads: Methods<keyof GroupChangeReads> = {
   conversationChanges: async (unit, { conversationId, after, before, limit }) => {
-    const rows = await unit.all<ChangeRow>(
+    const rows = await unit.all<GroupChangeRow>(
       `SELECT ${COLUMNS} FROM conversation_changes
        WHERE conversation_id = $1 AND seq > $2 AND seq < $3 ORDER BY seq DESC LIMIT $4`,
       conversationId,
@@ -15,13 +21,18 @@ export const changeReads: Methods<"conversationChanges"> = {
       before,
       limit,
     );
-    return shownChanges(unit, rows.toReversed());
+    return groupChangeViews(unit, rows.toReversed());
   },
 };
 
-/** The first rows after a value of the counter, in order. */
-export const changesSince = (unit: Unit, conversationId: number, since: number, limit: number) =>
-  unit.all<ChangeRow>(
+/** The first changes after a value of the counter, oldest first. */
+export const groupChangesSince = (
+  unit: Unit,
+  conversationId: number,
+  since: number,
+  limit: number,
+) =>
+  unit.all<GroupChangeRow>(
     `SELECT ${COLUMNS} FROM conversation_changes
      WHERE conversation_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
     conversationId,
@@ -29,13 +40,14 @@ export const changesSince = (unit: Unit, conversationId: number, since: number, 
     limit,
   );
 
-/** Turns rows into changes as everybody sees them. */
-export const shownChanges = async (
+/** Converts rows to changes as all viewers see them. */
+export const groupChangeViews = async (
   unit: Unit,
-  rows: readonly ChangeRow[],
-): Promise<ConversationChange[]> => toChanges(rows, await accountsById(unit, accountsIn(rows)));
+  rows: readonly GroupChangeRow[],
+): Promise<ConversationChange[]> =>
+  toConversationChanges(rows, await accountsById(unit, accountsIn(rows)));
 
-export const changeWrites: Methods<"changeGroup"> = {
+export const groupChangeWrites: Methods<keyof GroupChangeWrites> = {
   changeGroup: async (unit, id, given) => {
     await unit.own(id);
     const [row] = await unit.change<{ seq: number }>(
@@ -47,7 +59,7 @@ export const changeWrites: Methods<"changeGroup"> = {
       id,
       given.at,
       given.actor.id,
-      storedChanges(given),
+      toStoredChanges(given),
     );
     if (!row) throw new Error(`conversation ${id} has no counters`);
     return row.seq;

@@ -1,14 +1,15 @@
 import type { TransactionSQL } from "bun";
+import type { HistoryReads, HistoryWrites } from "../history.ts";
 import type { Methods } from "./unit.ts";
 
-export const historyReads: Methods<"historyId"> = {
+export const historyReads: Methods<keyof HistoryReads> = {
   historyId: async (unit) => {
     const row = await unit.get<{ id: string }>("SELECT id FROM history");
     return row?.id ?? "";
   },
 };
 
-export const historyWrites: Methods<"renewHistory"> = {
+export const historyWrites: Methods<keyof HistoryWrites> = {
   renewHistory: async (unit) => {
     await unit.change("UPDATE history SET id = $1", Bun.randomUUIDv7());
   },

@@ -1,8 +1,9 @@
 import type { AccountRecord } from "../accounts.ts";
-import { ACCOUNT } from "../rows.ts";
+import type { IdentityReads, IdentityWrites } from "../identities.ts";
+import { ACCOUNT } from "../shared/accounts.ts";
 import type { Methods } from "./unit.ts";
 
-export const identityReads: Methods<"identity" | "unlinkedAccount"> = {
+export const identityReads: Methods<keyof IdentityReads> = {
   identity: (unit, issuer, subject) =>
     unit.get<AccountRecord>(
       `SELECT ${ACCOUNT} FROM identities i JOIN accounts a ON a.id = i.account_id
@@ -19,7 +20,7 @@ export const identityReads: Methods<"identity" | "unlinkedAccount"> = {
     ),
 };
 
-export const identityWrites: Methods<"insertIdentity"> = {
+export const identityWrites: Methods<keyof IdentityWrites> = {
   insertIdentity: async (unit, { issuer, subject, account_id, at }) => {
     const inserted = await unit.change(
       `INSERT INTO identities (issuer, subject, account_id, created_at) VALUES ($1, $2, $3, $4)

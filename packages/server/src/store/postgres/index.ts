@@ -1,11 +1,12 @@
 import type { SQL } from "bun";
 import type { Change } from "../../changes/change.ts";
-import { NOBODY } from "../rows.ts";
-import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../search-queue.ts";
+import { NOBODY } from "../accounts.ts";
+import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { refuseUnfinished } from "./claim.ts";
+import { componentWrites } from "./components.ts";
 import { openPool, type PostgresOptions, sessions } from "./connection.ts";
 import { conversationId, conversationReads, conversationWrites } from "./conversations.ts";
 import {
@@ -17,7 +18,8 @@ import {
   recordEvents,
   uncountedSince,
 } from "./events.ts";
-import { changeReads, changeWrites } from "./group-changes.ts";
+import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
+import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
 import { commitOrder, type Lane, readLane, writeLane } from "./lanes.ts";
@@ -28,6 +30,8 @@ import { search } from "./search.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
+import { updateReads } from "./updates.ts";
+import { usageReads } from "./usage.ts";
 
 /** Sessions with the server, by what they are for. */
 const SESSIONS = { read: 4, write: 3, patient: 4, note: 1, patientNote: 1 };
@@ -38,10 +42,13 @@ const reads: ReadMethods = {
   ...identityReads,
   ...sessionReads,
   ...conversationReads,
-  ...changeReads,
+  ...groupChangeReads,
   ...messageReads,
+  ...updateReads,
+  ...hiddenMessageReads,
   ...reactionReads,
   ...agentReads,
+  ...usageReads,
   ...turnReads,
   ...historyReads,
 };
@@ -52,8 +59,10 @@ const writes: WriteMethods = {
   ...identityWrites,
   ...sessionWrites,
   ...conversationWrites,
-  ...changeWrites,
+  ...groupChangeWrites,
   ...messageWrites,
+  ...hiddenMessageWrites,
+  ...componentWrites,
   ...reactionWrites,
   ...agentWrites,
   ...turnWrites,

@@ -1,9 +1,10 @@
-import { publicAccount } from "../../domain/accounts.ts";
-import { iso, placedReaction, type ReactionRow } from "../rows.ts";
-import { counterStep } from "./messages.ts";
+import type { ReactionReads, ReactionWrites } from "../reactions.ts";
+import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
+import { type ReactionRow, toPlacedReaction, toReaction } from "../shared/reactions.ts";
+import { incrementCounter } from "./counters.ts";
 import type { Methods, Unit } from "./unit.ts";
 
-export const reactionReads: Methods<"reaction" | "reactions" | "reactionCounts"> = {
+export const reactionReads: Methods<keyof ReactionReads> = {
   reactionCounts: async (unit, message, accountId) => {
     await unit.own(message.conversation_id);
     const rows = await unit.all<{ emoji: string; own: number }>(
@@ -19,7 +20,7 @@ export const reactionReads: Methods<"reaction" | "reactions" | "reactionCounts">
   },
   reactions: async (unit, { message, emoji, after, limit }) => {
     const rows = await unit.all<ReactionRow>(
-      `SELECT r.id, r.emoji, r.created_at, a.username, a.kind, a.display_name, a.version
+      `SELECT r.id, r.emoji, r.created_at, ${PUBLIC_ACCOUNT}
        FROM reactions r JOIN accounts a ON a.id = r.account_id
        WHERE r.message_id = $1 AND r.id > $2 AND ($3::text IS NULL OR r.emoji = $3)
        ORDER BY r.id LIMIT $4`,
@@ -28,7 +29,7 @@ export const reactionReads: Methods<"reaction" | "reactions" | "reactionCounts">
       emoji ?? null,
       limit,
     );
-    return rows.map((row) => placedReaction(message.uuid, row));
+    return rows.map((row) => toPlacedReaction(message, row));
   },
   reaction: async (unit, message, reactor, emoji) => {
     const row = await unit.get<{ created_at: number }>(
@@ -37,19 +38,13 @@ export const reactionReads: Methods<"reaction" | "reactions" | "reactionCounts">
       reactor.id,
       emoji,
     );
-    if (!row) return null;
-    return {
-      message_id: message.uuid,
-      reactor: publicAccount(reactor),
-      emoji,
-      created_at: iso(row.created_at),
-    };
+    return row && toReaction(message, reactor, { emoji, ...row });
   },
 };
 
-export const reactionWrites: Methods<"addReaction" | "removeReaction"> = {
+export const reactionWrites: Methods<keyof ReactionWrites> = {
   addReaction: async (unit, message, { reactor, emoji, at }) => {
-    const version = await counterStep(unit, message.conversation_id);
+    const version = await incrementCounter(unit, message.conversation_id);
     await Promise.all([
       unit.change(
         "INSERT INTO reactions (message_id, account_id, emoji, created_at) VALUES ($1, $2, $3, $4)",
@@ -63,7 +58,7 @@ export const reactionWrites: Methods<"addReaction" | "removeReaction"> = {
     return version;
   },
   removeReaction: async (unit, message, reactorId, emoji) => {
-    const version = await counterStep(unit, message.conversation_id);
+    const version = await incrementCounter(unit, message.conversation_id);
     await Promise.all([
       unit.change(
         "DELETE FROM reactions WHERE message_id = $1 AND account_id = $2 AND emoji = $3",

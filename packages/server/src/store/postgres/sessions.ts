@@ -1,26 +1,21 @@
-import type { AccountRecord } from "../accounts.ts";
-import { ACCOUNT, iso } from "../rows.ts";
-import type { SessionRecord } from "../sessions.ts";
+import type { SessionReads, SessionWrites } from "../sessions.ts";
+import { ACCOUNT } from "../shared/accounts.ts";
+import {
+  type ListedSessionRow,
+  type SessionRow,
+  toListedSession,
+  toSession,
+} from "../shared/sessions.ts";
 import type { Methods } from "./unit.ts";
 
-type SessionRow = Omit<SessionRecord, "account" | "id"> & AccountRecord & { session_id: string };
-type ListedRow = {
-  id: string;
-  created_at: number;
-  last_used_at: number;
-  user_agent: string | null;
-};
-
-export const sessionReads: Methods<"session" | "sessions" | "signedInFrom"> = {
+export const sessionReads: Methods<keyof SessionReads> = {
   session: async (unit, tokenHash) => {
     const row = await unit.get<SessionRow>(
       `SELECT s.id AS session_id, s.created_at, s.last_used_at, s.expires_at, s.ended_at, ${ACCOUNT}
        FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_hash = $1`,
       tokenHash,
     );
-    if (!row) return null;
-    const { session_id: id, created_at, last_used_at, expires_at, ended_at, ...account } = row;
-    return { id, account, created_at, last_used_at, expires_at, ended_at };
+    return row && toSession(row);
   },
   signedInFrom: async (unit, accountId, network) => {
     const row = await unit.get(
@@ -31,24 +26,18 @@ export const sessionReads: Methods<"session" | "sessions" | "signedInFrom"> = {
     return row !== null;
   },
   sessions: async (unit, accountId, now) => {
-    const rows = await unit.all<ListedRow>(
+    const rows = await unit.all<ListedSessionRow>(
       `SELECT id, created_at, last_used_at, user_agent FROM sessions
        WHERE account_id = $1 AND expires_at > $2 AND ended_at IS NULL
        ORDER BY last_used_at DESC, id DESC`,
       accountId,
       now,
     );
-    return rows.map((row) => ({
-      ...row,
-      created_at: iso(row.created_at),
-      last_used_at: iso(row.last_used_at),
-    }));
+    return rows.map(toListedSession);
   },
 };
 
-export const sessionWrites: Methods<
-  "insertSession" | "touchSession" | "endSession" | "purgeSessions"
-> = {
+export const sessionWrites: Methods<keyof SessionWrites> = {
   insertSession: async (unit, session) => {
     await unit.change(
       `INSERT INTO sessions

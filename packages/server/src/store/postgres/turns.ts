@@ -1,44 +1,18 @@
-import type { AccountRecord } from "../accounts.ts";
-import { ACCOUNT, dayOf, turnShown } from "../rows.ts";
-import type { FinishedTurn, NewChunk, TurnRecord } from "../turns.ts";
-import { counterStep, mentionWrites, storeMentions, streamedTexts } from "./messages.ts";
+import { toStoredMentions } from "../shared/mentions.ts";
+import { TURN, type TurnRow, toShownTurn, toTurn } from "../shared/turns.ts";
+import { releasedUsage, reservedUsage, settledUsage } from "../shared/usage.ts";
+import type { FinishedTurn, NewChunk, TurnReads, TurnRecord, TurnWrites } from "../turns.ts";
+import { incrementCounter } from "./counters.ts";
+import { mentionWrites } from "./mentions.ts";
+import { streamedTexts } from "./message-views.ts";
 import { reindex } from "./search.ts";
 import { Conflict } from "./transaction.ts";
 import { list, type Methods, NOW, type Unit } from "./unit.ts";
-
-const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation_uuid,
-    g.uuid AS trigger_uuid, g.seq AS trigger_seq, g.sender_id AS trigger_sender_id,
-    g.deleted_at IS NOT NULL AS trigger_deleted, t.open_ended, t.folded, t.refusal, t.status, t.node,
-    t.message_id, m.uuid AS message_uuid, t.model, t.error, t.context_ids, t.reserved,
-    t.estimated_input, t.tries, t.started_at, t.first_token_at, t.finished_at, t.input_tokens,
-    t.output_tokens, ${ACCOUNT}
-  FROM turns t
-  JOIN accounts a ON a.id = t.agent_id
-  JOIN conversations c ON c.id = t.conversation_id
-  JOIN messages g ON g.id = t.trigger_id
-  LEFT JOIN messages m ON m.id = t.message_id`;
-
-type TurnRow = AccountRecord &
-  Omit<TurnRecord, "id" | "agent" | "usage"> & {
-    turn_id: number;
-    input_tokens: number | null;
-    output_tokens: number | null;
-  };
-
-function toTurn(row: TurnRow): TurnRecord {
-  const { id, username, kind, display_name, version, owner_id, provider, ...turn } = row;
-  const { turn_id, input_tokens, output_tokens, ...rest } = turn;
-  return {
-    ...rest,
-    id: turn_id,
-    agent: { id, username, kind, display_name, version, owner_id, provider },
-    usage: input_tokens === null || output_tokens === null ? null : { input_tokens, output_tokens },
-  };
-}
+import { addUsage } from "./usage.ts";
 
 const one = (row: TurnRow | null) => row && toTurn(row);
 
-export const turnReads: Methods<"turn" | "turnOfMessage" | "openTurns" | "streamed"> = {
+export const turnReads: Methods<keyof TurnReads> = {
   turn: async (unit, id) => {
     const place = await unit.get<{ conversation_id: number }>(
       "SELECT conversation_id FROM turns WHERE id = $1",
@@ -64,21 +38,7 @@ export const turnReads: Methods<"turn" | "turnOfMessage" | "openTurns" | "stream
     (await streamedTexts(unit, [messageId])).get(messageId) ?? "",
 };
 
-type Writes = Methods<
-  | "queueTurn"
-  | "dropTurns"
-  | "claimTurns"
-  | "abandonedTurns"
-  | "adoptTurn"
-  | "renewLeases"
-  | "beginTurn"
-  | "reserveTurn"
-  | "noteTries"
-  | "appendChunks"
-  | "finishTurn"
->;
-
-export const turnWrites: Writes = {
+export const turnWrites: Methods<keyof TurnWrites> = {
   queueTurn: async (unit, turn) => {
     const { agent_id, conversation_id, trigger_uuid, open_ended, refusal, at } = turn;
     await unit.own(conversation_id);
@@ -151,7 +111,7 @@ export const turnWrites: Writes = {
   },
   adoptTurn: async (unit, id, node, leaseMs) => {
     const turn = await turnReads.turn(unit, id);
-    if (turn) await usageWrites.release(unit, turn);
+    if (turn) await addUsage(unit, releasedUsage(turn));
     await unit.change(
       `UPDATE turns SET node = $2, lease_until = ${NOW} + $3, reserved = 0, estimated_input = 0
        WHERE id = $1`,
@@ -181,7 +141,7 @@ export const turnWrites: Writes = {
   },
   reserveTurn: async (unit, turn, { input_tokens, output_tokens, context_ids }) => {
     const reserved = input_tokens + output_tokens;
-    await usageWrites.reserve(unit, turn, reserved);
+    await addUsage(unit, reservedUsage(turn, reserved));
     await unit.change(
       "UPDATE turns SET reserved = $2, estimated_input = $3, context_ids = $4 WHERE id = $1",
       turn.id,
@@ -276,14 +236,14 @@ async function finishTurn(unit: Unit, turn: TurnRecord, finished: FinishedTurn):
   const { message_id, conversation_id } = turn;
   if (message_id === null) throw new Error(`turn ${turn.id} has no message`);
   const { status, content, mentions, error, usage, at } = finished;
-  const version = await counterStep(unit, conversation_id);
+  const version = await incrementCounter(unit, conversation_id);
   const [place] = await unit.change<{ seq: number; sender_id: number }>(
     `UPDATE messages SET content = $2, mentions = $3, turn = $4, finalized_at = $5, version = $6
      WHERE id = $1 RETURNING seq, sender_id`,
     message_id,
     content,
-    storeMentions(mentions),
-    turnShown(turn, finished),
+    toStoredMentions(mentions),
+    toShownTurn(turn, finished),
     at,
     version,
   );
@@ -293,7 +253,7 @@ async function finishTurn(unit: Unit, turn: TurnRecord, finished: FinishedTurn):
   await Promise.all([
     unit.change("DELETE FROM chunks WHERE message_id = $1", message_id),
     reindex(unit, message_id, conversation_id, content),
-    usageWrites.settle(unit, turn, finished),
+    addUsage(unit, settledUsage(turn, finished)),
     unit.change(
       `UPDATE turns SET status = $2, error = $3, finished_at = $4, input_tokens = $5,
          output_tokens = $6, reserved = 0, node = NULL, lease_until = NULL WHERE id = $1`,
@@ -307,46 +267,3 @@ async function finishTurn(unit: Unit, turn: TurnRecord, finished: FinishedTurn):
   ]);
   return version;
 }
-
-interface Figures {
-  turns?: number;
-  failures?: number;
-  input?: number;
-  output?: number;
-  reserved: number;
-}
-
-/** A turn counts for the day on which it began: there its reservation stands, and there it is settled. */
-const addUsage = (
-  unit: Unit,
-  { agent, conversation_id, started_at }: TurnRecord,
-  figures: Figures,
-) =>
-  unit.change(
-    `INSERT INTO agent_usage AS u (agent_id, day, conversation_id, turns, failures, input_tokens,
-       output_tokens, reserved) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-     ON CONFLICT (agent_id, day, conversation_id) DO UPDATE SET turns = u.turns + $4,
-       failures = u.failures + $5, input_tokens = u.input_tokens + $6,
-       output_tokens = u.output_tokens + $7, reserved = u.reserved + $8`,
-    agent.id,
-    dayOf(started_at ?? 0),
-    conversation_id,
-    figures.turns ?? 0,
-    figures.failures ?? 0,
-    figures.input ?? 0,
-    figures.output ?? 0,
-    figures.reserved,
-  );
-
-const usageWrites = {
-  reserve: (unit: Unit, turn: TurnRecord, reserved: number) => addUsage(unit, turn, { reserved }),
-  release: (unit: Unit, turn: TurnRecord) => addUsage(unit, turn, { reserved: -turn.reserved }),
-  settle: (unit: Unit, turn: TurnRecord, { status, usage }: FinishedTurn) =>
-    addUsage(unit, turn, {
-      turns: 1,
-      failures: status === "failed" ? 1 : 0,
-      input: usage?.input_tokens ?? 0,
-      output: usage?.output_tokens ?? 0,
-      reserved: -turn.reserved,
-    }),
-};

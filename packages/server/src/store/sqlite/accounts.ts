@@ -1,24 +1,25 @@
 import type { Database } from "bun:sqlite";
-import { accountNames, afterPrefix, foldName, withAgents } from "../account-names.ts";
-import type { AccountQuery, AccountRecord, FoundAccount } from "../accounts.ts";
-import { ACCOUNT, RENAMED_PER_PAGE, type RenamedRow, toRenamed } from "../rows.ts";
-import type { ReadTx, WriteTx } from "../store.ts";
+import type { AccountReads, AccountRecord, AccountWrites, FoundAccount } from "../accounts.ts";
+import { accountNames, nameRange, withAgents } from "../shared/account-names.ts";
+import {
+  ACCOUNT,
+  type CredentialsRow,
+  PUBLIC_ACCOUNT,
+  RENAMED_PER_PAGE,
+  type RenamedRow,
+  toCredentials,
+  toRenamed,
+} from "../shared/accounts.ts";
 import type { Connection } from "./connection.ts";
 
-type Reads = Pick<
-  ReadTx,
-  "account" | "accounts" | "credentials" | "listAccounts" | "findAccounts" | "renamedSince"
->;
-type Writes = Pick<WriteTx, "insertAccount" | "setDisplayName" | "setPassword">;
-
-export function accountReads(db: Connection): Reads {
+export function accountReads(db: Connection): AccountReads {
   const byUsername = db.query<AccountRecord>(
     `SELECT ${ACCOUNT} FROM accounts a WHERE a.username = ?`,
   );
   const byUsernames = db.query<AccountRecord>(
     `SELECT ${ACCOUNT} FROM json_each(?) j JOIN accounts a ON a.username = j.value`,
   );
-  const withPassword = db.query<AccountRecord & { password_hash: string | null }>(
+  const withPassword = db.query<CredentialsRow>(
     `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.username = ?`,
   );
   const VISIBLE = "(a.kind = 'human' OR a.owner_id = ?1) AND a.username > ?2";
@@ -40,7 +41,7 @@ export function accountReads(db: Connection): Reads {
   const owned = db.query<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = ?`);
   const nameCounter = db.query<{ seq: number }>("SELECT seq FROM name_counter WHERE id = 1");
   const renamed = db.query<RenamedRow>(
-    `SELECT a.username, a.kind, a.display_name, a.version,
+    `SELECT ${PUBLIC_ACCOUNT},
        a.id = ?1 OR a.owner_id IS ?1 OR EXISTS (SELECT 1 FROM members mine
          JOIN members theirs ON theirs.conversation_id = mine.conversation_id
          WHERE mine.account_id = ?1 AND theirs.account_id = a.id) AS visible
@@ -57,25 +58,23 @@ export function accountReads(db: Connection): Reads {
     accounts: (usernames) => byUsernames.all(JSON.stringify(usernames)),
     credentials: (username) => {
       const row = withPassword.get(username);
-      if (!row) return null;
-      const { password_hash, ...account } = row;
-      return { account, password_hash };
+      return row && toCredentials(row);
     },
-    listAccounts: ({ viewerId, after = "", usernames, limit }: AccountQuery) =>
+    listAccounts: ({ viewerId, after = "", usernames, limit }) =>
       usernames
         ? listNamed.all(viewerId, after, JSON.stringify(usernames), limit)
         : list.all(viewerId, after, limit),
-    findAccounts: ({ viewerId, query, after: place, limit }) => {
-      const prefix = foldName(query);
-      if (prefix === "") return [];
-      const after = place ?? { name: prefix, username: "" };
-      const found = find.all(after.name, after.username, afterPrefix(prefix), prefix, limit);
-      return withAgents(found, owned.all(viewerId), { prefix, after, limit });
+    findAccounts: (query) => {
+      const range = nameRange(query);
+      if (!range) return [];
+      const { prefix, after, end } = range;
+      const found = find.all(after.name, after.username, end, prefix, query.limit);
+      return withAgents(found, owned.all(query.viewerId), range, query.limit);
     },
   };
 }
 
-export function accountWrites(db: Connection): Writes {
+export function accountWrites(db: Connection): AccountWrites {
   const insert = db.change<AccountRecord>(
     `INSERT INTO accounts (username, kind, display_name, password_hash, owner_id, provider, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (username) DO NOTHING

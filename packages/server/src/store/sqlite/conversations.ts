@@ -1,40 +1,27 @@
 import type { Account } from "@parley/protocol";
-import type { AccountRecord } from "../accounts.ts";
-import type { ChatsQuery, ConversationRecord, MemberRecord } from "../conversations.ts";
+import { NOBODY } from "../accounts.ts";
+import type {
+  ChatsQuery,
+  ConversationReads,
+  ConversationRecord,
+  ConversationWrites,
+  MemberRecord,
+} from "../conversations.ts";
+import { ACCOUNT, PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
-  ACCOUNT,
   type ConversationRow,
-  NOBODY,
+  type MemberRow,
   pairKey,
-  type ReadPosition,
+  type ReadPositionRow,
   SHOWN_PARTICIPANTS,
-  toDetail,
-  toPersonal,
-  toReads,
-  toShared,
-} from "../rows.ts";
-import type { ReadTx, WriteTx } from "../store.ts";
+  toConversation,
+  toConversationDetail,
+  toMember,
+  toReadPositions,
+  toSharedConversation,
+} from "../shared/conversations.ts";
 import type { Connection } from "./connection.ts";
-import { latestMessage } from "./messages.ts";
-
-type Reads = Pick<
-  ReadTx,
-  | "conversation"
-  | "directConversation"
-  | "members"
-  | "readPositions"
-  | "participantsAmong"
-  | "counters"
-  | "conversationView"
-  | "conversationDetail"
-  | "sharedConversation"
-  | "chats"
-  | "unreadCount"
->;
-type Writes = Pick<
-  WriteTx,
-  "insertConversation" | "insertMembers" | "deleteMembers" | "setAdmin" | "setTitle" | "markRead"
->;
+import { latestMessage } from "./message-views.ts";
 
 const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updated_at,
     k.participants AS participant_count, admin.username AS admin,
@@ -49,7 +36,7 @@ const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updat
   LEFT JOIN accounts admin ON admin.id = c.admin_id
   LEFT JOIN members me ON me.conversation_id = c.id AND me.account_id = ?1`;
 
-export function conversationReads(db: Connection): Reads {
+export function conversationReads(db: Connection): ConversationReads {
   const record = db.query<Omit<ConversationRecord, "joined"> & { joined: number }>(
     `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, k.seq, k.participants AS participant_count,
             k.agent_participants AS agent_count,
@@ -58,11 +45,11 @@ export function conversationReads(db: Connection): Reads {
      FROM conversations c JOIN counters k ON k.conversation_id = c.id WHERE c.uuid = ?1`,
   );
   const direct = db.query<{ id: number }>("SELECT id FROM conversations WHERE direct_pair = ?");
-  const members = db.query<AccountRecord & { always_on: number; last_read_seq: number }>(
+  const members = db.query<MemberRow>(
     `SELECT ${ACCOUNT}, m.always_on, m.last_read_seq FROM members m
      JOIN accounts a ON a.id = m.account_id WHERE m.conversation_id = ? ORDER BY m.position`,
   );
-  const positions = db.query<ReadPosition>(
+  const positions = db.query<ReadPositionRow>(
     `SELECT a.username, a.kind, m.last_read_seq FROM members m
      JOIN accounts a ON a.id = m.account_id
      WHERE m.conversation_id = ? ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`,
@@ -81,11 +68,7 @@ export function conversationReads(db: Connection): Reads {
      WHERE m.conversation_id = ? AND m.account_id = ?`,
   );
   const memberRecords = (conversationId: number): MemberRecord[] =>
-    members.all(conversationId).map(({ always_on, last_read_seq, ...account }) => ({
-      account,
-      always_on: always_on === 1,
-      last_read_seq,
-    }));
+    members.all(conversationId).map(toMember);
 
   return {
     conversation: (uuid, viewerId) => {
@@ -94,7 +77,7 @@ export function conversationReads(db: Connection): Reads {
     },
     directConversation: (pair) => direct.get(pairKey(pair))?.id ?? null,
     members: memberRecords,
-    readPositions: (conversationId) => toReads(positions.all(conversationId)),
+    readPositions: (conversationId) => toReadPositions(positions.all(conversationId)),
     participantsAmong: (conversationId, usernames) =>
       among.all(conversationId, JSON.stringify(usernames)).map((row) => row.username),
     counters: (accountId) => counters.all(accountId),
@@ -110,7 +93,7 @@ function conversationViews(db: Connection, members: (id: number) => MemberRecord
      ORDER BY k.updated_at DESC, c.id DESC LIMIT ?4`,
   );
   const shown = db.query<Account>(
-    `SELECT a.username, a.kind, a.display_name, a.version FROM members m JOIN accounts a ON a.id = m.account_id
+    `SELECT ${PUBLIC_ACCOUNT} FROM members m JOIN accounts a ON a.id = m.account_id
      WHERE m.conversation_id = ? ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`,
   );
   const latest = latestMessage(db);
@@ -123,19 +106,19 @@ function conversationViews(db: Connection, members: (id: number) => MemberRecord
 
   return {
     conversationView: (id: number, viewerId: number) =>
-      toPersonal(row(id, viewerId), latest(id, viewerId), shown.all(id)),
+      toConversation(row(id, viewerId), latest(id, viewerId), shown.all(id)),
     sharedConversation: (id: number) =>
-      toShared(row(id, NOBODY), latest(id, NOBODY), shown.all(id)),
+      toSharedConversation(row(id, NOBODY), latest(id, NOBODY), shown.all(id)),
     conversationDetail: (id: number, viewerId: number) =>
-      toDetail(row(id, viewerId), latest(id, viewerId), members(id)),
+      toConversationDetail(row(id, viewerId), latest(id, viewerId), members(id)),
     chats: ({ viewerId, after, limit }: ChatsQuery) =>
       list
         .all(viewerId, after?.updated_at ?? null, after?.id ?? null, limit)
-        .map((each) => toPersonal(each, latest(each.id, viewerId), shown.all(each.id))),
+        .map((each) => toConversation(each, latest(each.id, viewerId), shown.all(each.id))),
   };
 }
 
-export function conversationWrites(db: Connection): Writes {
+export function conversationWrites(db: Connection): ConversationWrites {
   const insert = db.change<{ id: number }>(
     `INSERT INTO conversations (uuid, kind, title, direct_pair, created_by, admin_id, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
@@ -191,7 +174,7 @@ export function conversationWrites(db: Connection): Writes {
  * a place sets the member's side of them: what the latest message there was counted as, and what is
  * deleted or hidden beyond it.
  */
-function markRead(db: Connection): Writes["markRead"] {
+function markRead(db: Connection): ConversationWrites["markRead"] {
   const place = db.query<{ last_read_seq: number }>(
     "SELECT last_read_seq FROM members WHERE conversation_id = ? AND account_id = ?",
   );

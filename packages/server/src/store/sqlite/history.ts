@@ -1,14 +1,14 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import type { ReadTx, WriteTx } from "../store.ts";
+import type { HistoryReads, HistoryWrites } from "../history.ts";
 import type { Connection } from "./connection.ts";
 
-export function historyReads(db: Connection): Pick<ReadTx, "historyId"> {
+export function historyReads(db: Connection): HistoryReads {
   const current = db.query<{ id: string }>("SELECT id FROM history");
   return { historyId: () => current.get()?.id ?? "" };
 }
 
-export function historyWrites(db: Connection): Pick<WriteTx, "renewHistory"> {
+export function historyWrites(db: Connection): HistoryWrites {
   const renew = db.change("UPDATE history SET id = ?");
   return { renewHistory: () => void renew.run(Bun.randomUUIDv7()) };
 }

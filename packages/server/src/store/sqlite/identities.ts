@@ -1,9 +1,9 @@
 import type { AccountRecord } from "../accounts.ts";
-import { ACCOUNT } from "../rows.ts";
-import type { ReadTx, WriteTx } from "../store.ts";
+import type { IdentityReads, IdentityWrites } from "../identities.ts";
+import { ACCOUNT } from "../shared/accounts.ts";
 import type { Connection } from "./connection.ts";
 
-export function identityReads(db: Connection): Pick<ReadTx, "identity" | "unlinkedAccount"> {
+export function identityReads(db: Connection): IdentityReads {
   const byIdentity = db.query<AccountRecord>(
     `SELECT ${ACCOUNT} FROM identities i JOIN accounts a ON a.id = i.account_id
      WHERE i.issuer = ? AND i.subject = ?`,
@@ -19,7 +19,7 @@ export function identityReads(db: Connection): Pick<ReadTx, "identity" | "unlink
   };
 }
 
-export function identityWrites(db: Connection): Pick<WriteTx, "insertIdentity"> {
+export function identityWrites(db: Connection): IdentityWrites {
   const insert = db.change(
     `INSERT INTO identities (issuer, subject, account_id, created_at) VALUES (?, ?, ?, ?)
      ON CONFLICT (issuer, subject) DO NOTHING`,

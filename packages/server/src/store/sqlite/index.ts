@@ -2,21 +2,25 @@ import { closeSync, fdatasync, fsyncSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Change } from "../../changes/change.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
-import { SEARCH_DEADLINE_MS, searchQueue } from "../search-queue.ts";
+import { SEARCH_DEADLINE_MS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { type Background, startIndexer, startSearcher } from "./background.ts";
+import { componentWrites } from "./components.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
-import { changeReads, changeWrites } from "./group-changes.ts";
+import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { type GroupWriter, groupWriter } from "./group-commit.ts";
+import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { followHistory, historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { foreignSessionEnds, sessionReads, sessionWrites } from "./sessions.ts";
 import { turnReads, turnWrites } from "./turns.ts";
+import { updateReads } from "./updates.ts";
+import { usageReads } from "./usage.ts";
 
 const MAINTENANCE_MS = 1000;
 /** After this many units of work what the log holds is moved into the database. */
@@ -98,10 +102,13 @@ const reads = (db: Connection): ReadTx => ({
   ...identityReads(db),
   ...sessionReads(db),
   ...conversationReads(db),
-  ...changeReads(db),
+  ...groupChangeReads(db),
   ...messageReads(db),
+  ...updateReads(db),
+  ...hiddenMessageReads(db),
   ...reactionReads(db),
   ...agentReads(db),
+  ...usageReads(db),
   ...turnReads(db),
   ...historyReads(db),
 });
@@ -111,8 +118,10 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...identityWrites(db),
   ...sessionWrites(db),
   ...conversationWrites(db),
-  ...changeWrites(db),
+  ...groupChangeWrites(db),
   ...messageWrites(db),
+  ...hiddenMessageWrites(db),
+  ...componentWrites(db),
   ...reactionWrites(db),
   ...agentWrites(db),
   ...turnWrites(db),

@@ -1,18 +1,15 @@
-import { publicAccount } from "../../domain/accounts.ts";
-import { iso, placedReaction, type ReactionRow } from "../rows.ts";
-import type { ReadTx, WriteTx } from "../store.ts";
+import type { ReactionReads, ReactionWrites } from "../reactions.ts";
+import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
+import { type ReactionRow, toPlacedReaction, toReaction } from "../shared/reactions.ts";
 import type { Connection } from "./connection.ts";
-import { counterStep } from "./messages.ts";
+import { incrementCounter } from "./counters.ts";
 
-type Reads = Pick<ReadTx, "reaction" | "reactions" | "reactionCounts">;
-type Writes = Pick<WriteTx, "addReaction" | "removeReaction">;
-
-export function reactionReads(db: Connection): Reads {
+export function reactionReads(db: Connection): ReactionReads {
   const find = db.query<{ created_at: number }>(
     "SELECT created_at FROM reactions WHERE message_id = ? AND account_id = ? AND emoji = ?",
   );
   const list = db.query<ReactionRow>(
-    `SELECT r.id, r.emoji, r.created_at, a.username, a.kind, a.display_name, a.version
+    `SELECT r.id, r.emoji, r.created_at, ${PUBLIC_ACCOUNT}
      FROM reactions r JOIN accounts a ON a.id = r.account_id
      WHERE r.message_id = ?1 AND r.id > ?2 AND (?3 IS NULL OR r.emoji = ?3)
      ORDER BY r.id LIMIT ?4`,
@@ -31,22 +28,16 @@ export function reactionReads(db: Connection): Reads {
     reactions: ({ message, emoji, after, limit }) =>
       list
         .all(message.id, after ?? 0, emoji ?? null, limit)
-        .map((row) => placedReaction(message.uuid, row)),
+        .map((row) => toPlacedReaction(message, row)),
     reaction: (message, reactor, emoji) => {
       const row = find.get(message.id, reactor.id, emoji);
-      if (!row) return null;
-      return {
-        message_id: message.uuid,
-        reactor: publicAccount(reactor),
-        emoji,
-        created_at: iso(row.created_at),
-      };
+      return row && toReaction(message, reactor, { emoji, ...row });
     },
   };
 }
 
-export function reactionWrites(db: Connection): Writes {
-  const advance = counterStep(db);
+export function reactionWrites(db: Connection): ReactionWrites {
+  const advance = incrementCounter(db);
   const insert = db.change(
     "INSERT INTO reactions (message_id, account_id, emoji, created_at) VALUES (?, ?, ?, ?)",
   );

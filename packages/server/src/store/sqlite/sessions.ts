@@ -1,27 +1,20 @@
 import type { Database } from "bun:sqlite";
-import type { AccountRecord } from "../accounts.ts";
-import { ACCOUNT, iso } from "../rows.ts";
-import type { SessionRecord } from "../sessions.ts";
-import type { ReadTx, WriteTx } from "../store.ts";
+import type { SessionReads, SessionWrites } from "../sessions.ts";
+import { ACCOUNT } from "../shared/accounts.ts";
+import {
+  type ListedSessionRow,
+  type SessionRow,
+  toListedSession,
+  toSession,
+} from "../shared/sessions.ts";
 import type { Connection } from "./connection.ts";
 
-type Reads = Pick<ReadTx, "session" | "sessions" | "signedInFrom">;
-type Writes = Pick<WriteTx, "insertSession" | "touchSession" | "endSession" | "purgeSessions">;
-
-type SessionRow = Omit<SessionRecord, "account" | "id"> & AccountRecord & { session_id: string };
-type ListedRow = {
-  id: string;
-  created_at: number;
-  last_used_at: number;
-  user_agent: string | null;
-};
-
-export function sessionReads(db: Connection): Reads {
+export function sessionReads(db: Connection): SessionReads {
   const byHash = db.query<SessionRow>(
     `SELECT s.id AS session_id, s.created_at, s.last_used_at, s.expires_at, s.ended_at, ${ACCOUNT}
      FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_hash = ?`,
   );
-  const byAccount = db.query<ListedRow>(
+  const byAccount = db.query<ListedSessionRow>(
     `SELECT id, created_at, last_used_at, user_agent FROM sessions
      WHERE account_id = ? AND expires_at > ? AND ended_at IS NULL ORDER BY last_used_at DESC, id DESC`,
   );
@@ -31,21 +24,14 @@ export function sessionReads(db: Connection): Reads {
   return {
     session: (tokenHash) => {
       const row = byHash.get(tokenHash);
-      if (!row) return null;
-      const { session_id: id, created_at, last_used_at, expires_at, ended_at, ...account } = row;
-      return { id, account, created_at, last_used_at, expires_at, ended_at };
+      return row && toSession(row);
     },
     signedInFrom: (accountId, network) => fromNetwork.get(accountId, network) !== null,
-    sessions: (accountId, now) =>
-      byAccount.all(accountId, now).map((row) => ({
-        ...row,
-        created_at: iso(row.created_at),
-        last_used_at: iso(row.last_used_at),
-      })),
+    sessions: (accountId, now) => byAccount.all(accountId, now).map(toListedSession),
   };
 }
 
-export function sessionWrites(db: Connection): Writes {
+export function sessionWrites(db: Connection): SessionWrites {
   const insert = db.change(
     `INSERT INTO sessions
        (id, token_hash, account_id, user_agent, network, created_at, last_used_at, expires_at)

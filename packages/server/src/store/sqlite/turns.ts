@@ -1,123 +1,41 @@
 import type { Turn } from "@parley/protocol";
-import type { AccountRecord } from "../accounts.ts";
-import { ACCOUNT, dayOf, turnShown } from "../rows.ts";
-import type { ReadTx, WriteTx } from "../store.ts";
-import type { FinishedTurn, TurnRecord } from "../turns.ts";
+import { TURN, type TurnRow, toShownTurn, toTurn } from "../shared/turns.ts";
+import { releasedUsage, reservedUsage, settledUsage } from "../shared/usage.ts";
+import type { TurnReads, TurnRecord, TurnWrites } from "../turns.ts";
 import type { Connection } from "./connection.ts";
-import { counterStep, mentionWrites, storeMentions } from "./messages.ts";
+import { incrementCounter } from "./counters.ts";
+import { mentionWrites, storedMentions } from "./mentions.ts";
+import { streamedText } from "./message-views.ts";
+import { addUsage } from "./usage.ts";
 
-type Reads = Pick<ReadTx, "turn" | "turnOfMessage" | "openTurns" | "streamed">;
-type Writes = Pick<
-  WriteTx,
-  | "queueTurn"
-  | "dropTurns"
-  | "claimTurns"
-  | "abandonedTurns"
-  | "adoptTurn"
-  | "renewLeases"
-  | "beginTurn"
-  | "reserveTurn"
-  | "noteTries"
-  | "appendChunks"
-  | "finishTurn"
->;
-
-const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation_uuid,
-    g.uuid AS trigger_uuid, g.seq AS trigger_seq, g.sender_id AS trigger_sender_id, g.deleted_at AS trigger_deleted_at,
-    t.open_ended, t.folded, t.refusal, t.status, t.node, t.message_id, m.uuid AS message_uuid, t.model, t.error, t.context_ids,
-    t.reserved, t.estimated_input, t.tries, t.started_at, t.first_token_at, t.finished_at, t.input_tokens,
-    t.output_tokens, ${ACCOUNT}
-  FROM turns t
-  JOIN accounts a ON a.id = t.agent_id
-  JOIN conversations c ON c.id = t.conversation_id
-  JOIN messages g ON g.id = t.trigger_id
-  LEFT JOIN messages m ON m.id = t.message_id`;
-
-interface TurnRow extends AccountRecord {
-  turn_id: number;
-  conversation_id: number;
-  conversation_uuid: string;
-  trigger_uuid: string;
-  trigger_seq: number;
-  trigger_sender_id: number;
-  trigger_deleted_at: number | null;
-  open_ended: number;
-  folded: number;
-  refusal: string | null;
-  status: TurnRecord["status"];
-  node: string | null;
-  message_id: number | null;
-  message_uuid: string | null;
-  model: string;
+type StoredTurnRow = Omit<TurnRow, "error" | "context_ids"> & {
   error: string | null;
   context_ids: string;
-  reserved: number;
-  estimated_input: number;
-  tries: number;
-  started_at: number | null;
-  first_token_at: number | null;
-  finished_at: number | null;
-  input_tokens: number | null;
-  output_tokens: number | null;
-}
+};
 
-function toTurn(row: TurnRow): TurnRecord {
-  const { id, username, kind, display_name, version, owner_id, provider } = row;
-  return {
-    id: row.turn_id,
-    agent: { id, username, kind, display_name, version, owner_id, provider },
-    conversation_id: row.conversation_id,
-    conversation_uuid: row.conversation_uuid,
-    trigger_uuid: row.trigger_uuid,
-    trigger_seq: row.trigger_seq,
-    trigger_sender_id: row.trigger_sender_id,
-    trigger_deleted: row.trigger_deleted_at !== null,
-    open_ended: row.open_ended === 1,
-    folded: row.folded === 1,
-    refusal: row.refusal,
-    status: row.status,
-    node: row.node,
-    message_id: row.message_id,
-    message_uuid: row.message_uuid,
-    model: row.model,
+const parsed = (row: StoredTurnRow): TurnRecord =>
+  toTurn({
+    ...row,
     error: row.error === null ? null : (JSON.parse(row.error) as Turn["error"]),
     context_ids: JSON.parse(row.context_ids) as string[],
-    reserved: row.reserved,
-    estimated_input: row.estimated_input,
-    tries: row.tries,
-    started_at: row.started_at,
-    first_token_at: row.first_token_at,
-    finished_at: row.finished_at,
-    usage:
-      row.input_tokens === null || row.output_tokens === null
-        ? null
-        : { input_tokens: row.input_tokens, output_tokens: row.output_tokens },
-  };
-}
+  });
 
-export function turnReads(db: Connection): Reads {
-  const byId = db.query<TurnRow>(`${TURN} WHERE t.id = ?`);
-  const byMessage = db.query<TurnRow>(`${TURN} WHERE t.message_id = ?`);
-  const open = db.query<TurnRow>(
+export function turnReads(db: Connection): TurnReads {
+  const byId = db.query<StoredTurnRow>(`${TURN} WHERE t.id = ?`);
+  const byMessage = db.query<StoredTurnRow>(`${TURN} WHERE t.message_id = ?`);
+  const open = db.query<StoredTurnRow>(
     `${TURN} WHERE t.conversation_id = ? AND t.status IN ('waiting', 'running') ORDER BY t.id`,
   );
-  const chunks = db.query<{ text: string }>(
-    "SELECT text FROM chunks WHERE message_id = ? ORDER BY byte_offset",
-  );
-  const one = (row: TurnRow | null) => row && toTurn(row);
+  const one = (row: StoredTurnRow | null) => row && parsed(row);
   return {
     turn: (id) => one(byId.get(id)),
     turnOfMessage: (message) => one(byMessage.get(message.id)),
-    openTurns: (conversationId) => open.all(conversationId).map(toTurn),
-    streamed: (messageId) =>
-      chunks
-        .all(messageId)
-        .map(({ text }) => text)
-        .join(""),
+    openTurns: (conversationId) => open.all(conversationId).map(parsed),
+    streamed: streamedText(db),
   };
 }
 
-export function turnWrites(db: Connection): Writes {
+export function turnWrites(db: Connection): TurnWrites {
   const waiting = db.query<{ count: number }>(
     `SELECT count(*) AS count FROM turns
      WHERE agent_id = ? AND conversation_id = ? AND status = 'waiting'`,
@@ -141,9 +59,11 @@ export function turnWrites(db: Connection): Writes {
   const claim = db.change(
     "UPDATE turns SET status = 'running', node = ?2, lease_until = ?3 WHERE id = ?1",
   );
-  const byId = db.query<TurnRow>(`${TURN} WHERE t.id = ?`);
+  const byId = db.query<StoredTurnRow>(`${TURN} WHERE t.id = ?`);
   // This file belongs to one process: what another one left running can only be from before.
-  const abandoned = db.query<TurnRow>(`${TURN} WHERE t.status = 'running' AND t.node IS NOT ?`);
+  const abandoned = db.query<StoredTurnRow>(
+    `${TURN} WHERE t.status = 'running' AND t.node IS NOT ?`,
+  );
   const adopt = db.change(
     "UPDATE turns SET node = ?2, lease_until = ?3, reserved = 0, estimated_input = 0 WHERE id = ?1",
   );
@@ -165,7 +85,7 @@ export function turnWrites(db: Connection): Writes {
   const firstToken = db.change(
     "UPDATE turns SET first_token_at = ?2 WHERE id = ?1 AND first_token_at IS NULL",
   );
-  const usage = usageWrites(db);
+  const addToUsage = addUsage(db);
 
   return {
     queueTurn: ({ agent_id, conversation_id, trigger_uuid, open_ended, refusal, ...rest }) => {
@@ -183,14 +103,14 @@ export function turnWrites(db: Connection): Writes {
     claimTurns: (node, leaseMs, most) => {
       const turns = next.all(most).map(({ id }) => {
         claim.run(id, node, Date.now() + leaseMs);
-        return toTurn(byId.get(id) as TurnRow);
+        return parsed(byId.get(id) as StoredTurnRow);
       });
       return { turns, more: turns.length === most };
     },
-    abandonedTurns: (node) => abandoned.all(node).map(toTurn),
+    abandonedTurns: (node) => abandoned.all(node).map(parsed),
     adoptTurn: (id, node, leaseMs) => {
       const row = byId.get(id);
-      if (row) usage.release(toTurn(row));
+      if (row) addToUsage(releasedUsage(parsed(row)));
       adopt.run(id, node, Date.now() + leaseMs);
     },
     renewLeases: (node, ids, leaseMs) => {
@@ -199,7 +119,7 @@ export function turnWrites(db: Connection): Writes {
     beginTurn: (id, { messageUuid, model, at }) => void begin.run(id, messageUuid, model, at),
     reserveTurn: (turn, { input_tokens, output_tokens, context_ids }) => {
       const reserved = input_tokens + output_tokens;
-      usage.reserve(turn, reserved);
+      addToUsage(reservedUsage(turn, reserved));
       reserve.run(turn.id, reserved, input_tokens, JSON.stringify(context_ids));
     },
     noteTries: (id, count) => void tries.run(id, count),
@@ -211,12 +131,13 @@ export function turnWrites(db: Connection): Writes {
           return false;
         })
         .map(({ turn_id }) => turn_id),
-    finishTurn: finishTurn(db, usage),
+    finishTurn: finishTurn(db),
   };
 }
 
-function finishTurn(db: Connection, usage: ReturnType<typeof usageWrites>): Writes["finishTurn"] {
-  const advance = counterStep(db);
+function finishTurn(db: Connection): TurnWrites["finishTurn"] {
+  const advance = incrementCounter(db);
+  const addToUsage = addUsage(db);
   const mentions = mentionWrites(db);
   const message = db.query<{ seq: number; sender_id: number }>(
     "SELECT seq, sender_id FROM messages WHERE id = ?",
@@ -240,8 +161,8 @@ function finishTurn(db: Connection, usage: ReturnType<typeof usageWrites>): Writ
     finalize.run(
       turn.message_id,
       finished.content,
-      storeMentions(names),
-      JSON.stringify(turnShown(turn, finished)),
+      storedMentions(names),
+      JSON.stringify(toShownTurn(turn, finished)),
       finished.at,
       version,
     );
@@ -250,7 +171,7 @@ function finishTurn(db: Connection, usage: ReturnType<typeof usageWrites>): Writ
     }
     dropChunks.run(turn.message_id);
     reindex.run(turn.message_id);
-    usage.settle(turn, finished);
+    addToUsage(settledUsage(turn, finished));
     finish.run(
       turn.id,
       finished.status,
@@ -260,48 +181,5 @@ function finishTurn(db: Connection, usage: ReturnType<typeof usageWrites>): Writ
       finished.usage?.output_tokens ?? null,
     );
     return version;
-  };
-}
-
-/** A turn counts for the day on which it began: there its reservation stands, and there it is settled. */
-function usageWrites(db: Connection) {
-  const change = db.change(
-    `INSERT INTO agent_usage (agent_id, day, conversation_id, turns, failures, input_tokens,
-       output_tokens, reserved) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-     ON CONFLICT (agent_id, day, conversation_id) DO UPDATE SET turns = turns + ?4,
-       failures = failures + ?5, input_tokens = input_tokens + ?6,
-       output_tokens = output_tokens + ?7, reserved = reserved + ?8`,
-  );
-  const add = (
-    { agent, conversation_id, started_at }: TurnRecord,
-    figures: {
-      turns?: number;
-      failures?: number;
-      input?: number;
-      output?: number;
-      reserved: number;
-    },
-  ) =>
-    change.run(
-      agent.id,
-      dayOf(started_at ?? 0),
-      conversation_id,
-      figures.turns ?? 0,
-      figures.failures ?? 0,
-      figures.input ?? 0,
-      figures.output ?? 0,
-      figures.reserved,
-    );
-  return {
-    reserve: (turn: TurnRecord, reserved: number) => add(turn, { reserved }),
-    release: (turn: TurnRecord) => add(turn, { reserved: -turn.reserved }),
-    settle: (turn: TurnRecord, { status, usage }: FinishedTurn) =>
-      add(turn, {
-        turns: 1,
-        failures: status === "failed" ? 1 : 0,
-        input: usage?.input_tokens ?? 0,
-        output: usage?.output_tokens ?? 0,
-        reserved: -turn.reserved,
-      }),
   };
 }

@@ -1,0 +1,77 @@
+import type { HiddenMessageReads, HiddenMessageWrites } from "../hidden-messages.ts";
+import { HIDDEN_PER_PAGE, type HiddenRow, toHidden } from "../shared/hidden-messages.ts";
+import { countsOf } from "../shared/messages.ts";
+import { mentionWrites } from "./mentions.ts";
+import type { Methods, Unit } from "./unit.ts";
+
+export const hiddenMessageReads: Methods<keyof HiddenMessageReads> = {
+  hiddenSince: async (unit, accountId, since) => {
+    const [own_seq, rows] = await Promise.all([
+      ownCounter(unit, accountId),
+      since === undefined
+        ? []
+        : unit.all<HiddenRow>(
+            `SELECT c.uuid AS conversation_id, m.uuid AS id, h.own_seq FROM hidden h
+             JOIN messages m ON m.conversation_id = h.conversation_id AND m.seq = h.seq
+             JOIN conversations c ON c.id = h.conversation_id
+             WHERE h.account_id = $1 AND h.own_seq > $2
+             ORDER BY h.own_seq LIMIT ${HIDDEN_PER_PAGE + 1}`,
+            accountId,
+            since,
+          ),
+    ]);
+    return toHidden(rows, own_seq);
+  },
+  isHidden: async (unit, message, accountId) =>
+    (await unit.get(
+      "SELECT 1 FROM hidden WHERE account_id = $1 AND conversation_id = $2 AND seq = $3",
+      accountId,
+      message.conversation_id,
+      message.seq,
+    )) !== null,
+};
+
+export const hiddenMessageWrites: Methods<keyof HiddenMessageWrites> = {
+  hideMessages: async (unit, messages, accountId) => {
+    for (const { conversation_id } of messages) await unit.own(conversation_id);
+    await unit.ownRow("accounts", accountId);
+    const own_seq = (await ownCounter(unit, accountId)) + 1;
+    let hidden = 0;
+    for (const { conversation_id, seq, sender_kind } of messages) {
+      const { count } = await unit.change(
+        `INSERT INTO hidden (account_id, conversation_id, seq, at_seq, own_seq)
+         SELECT $1, $2, $3, seq, $4 FROM counters WHERE conversation_id = $2
+         ON CONFLICT DO NOTHING`,
+        accountId,
+        conversation_id,
+        seq,
+        own_seq,
+      );
+      if (count === 0) continue;
+      hidden++;
+      const { humans, agents } = countsOf(sender_kind);
+      await unit.change(
+        `UPDATE members SET read_humans = read_humans + $4, read_agents = read_agents + $5
+         WHERE conversation_id = $1 AND account_id = $2 AND last_read_seq < $3`,
+        conversation_id,
+        accountId,
+        seq,
+        humans,
+        agents,
+      );
+      await mentionWrites.removeOne(unit, accountId, conversation_id, seq);
+    }
+    if (hidden === 0) return null;
+    await unit.change("UPDATE accounts SET own_seq = $2 WHERE id = $1", accountId, own_seq);
+    return own_seq;
+  },
+};
+
+/** The counter of changes that concern one account alone. */
+async function ownCounter(unit: Unit, accountId: number): Promise<number> {
+  const row = await unit.get<{ own_seq: number }>(
+    "SELECT own_seq FROM accounts WHERE id = $1",
+    accountId,
+  );
+  return row?.own_seq ?? 0;
+}

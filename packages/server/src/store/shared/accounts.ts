@@ -1,0 +1,46 @@
+import type { Account } from "@parley/protocol";
+import { publicAccount } from "../../domain/accounts.ts";
+import type { AccountRecord, Renamed } from "../accounts.ts";
+
+/** Columns of an `AccountRecord`, from a table with the alias `a`. */
+export const ACCOUNT =
+  "a.id, a.username, a.kind, a.display_name, a.version, a.owner_id, a.provider";
+
+/** Columns of an `Account`, from a table with the alias `a`. */
+export const PUBLIC_ACCOUNT = "a.username, a.kind, a.display_name, a.version";
+
+/** Takes an account out of a row that has other columns too. */
+export const accountOf = (row: AccountRecord): AccountRecord => ({
+  id: row.id,
+  username: row.username,
+  kind: row.kind,
+  display_name: row.display_name,
+  version: row.version,
+  owner_id: row.owner_id,
+  provider: row.provider,
+});
+
+export const byId = (rows: readonly (Account & { id: number })[]): Map<number, Account> =>
+  new Map(rows.map((row) => [row.id, publicAccount(row)]));
+
+export type CredentialsRow = AccountRecord & { password_hash: string | null };
+
+export const toCredentials = (row: CredentialsRow) => ({
+  account: accountOf(row),
+  password_hash: row.password_hash,
+});
+
+/** Number of renamed accounts that one page examines. */
+export const RENAMED_PER_PAGE = 1000;
+
+export type RenamedRow = Account & { visible: boolean | number };
+
+/** `rows` are a page of renamed accounts, ordered by version; `current` is the counter of names. */
+export function toRenamed(rows: readonly RenamedRow[], current: number): Renamed {
+  const has_more = rows.length === RENAMED_PER_PAGE;
+  return {
+    accounts: rows.filter(({ visible }) => visible).map(publicAccount),
+    seq: (has_more && rows.at(-1)?.version) || current,
+    has_more,
+  };
+}

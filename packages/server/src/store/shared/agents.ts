@@ -1,0 +1,72 @@
+import type { AgentLimits } from "@parley/protocol";
+import { DEFAULT_LIMITS } from "../../rules/budget.ts";
+import type { AccountRecord } from "../accounts.ts";
+import type { AgentRecord, AgentSeat } from "../agents.ts";
+import { ACCOUNT, accountOf } from "./accounts.ts";
+
+/** Selects `AgentRow`s: an agent with its owner, profile, limits and key. */
+export const AGENT = `SELECT ${ACCOUNT}, o.username AS owner_username,
+    o.display_name AS owner_display_name, o.version AS owner_version, g.model, g.instructions,
+    g.limits_set, g.spenders, g.daily_tokens, g.chat_daily_tokens, g.turns_per_minute,
+    g.waiting_turns, k.sealed AS sealed_key, k.tail AS key_tail
+  FROM accounts a
+  JOIN accounts o ON o.id = a.owner_id
+  LEFT JOIN agents g ON g.account_id = a.id
+  LEFT JOIN agent_keys k ON k.owner_id = a.owner_id AND k.provider = a.provider`;
+
+export type AgentRow = AccountRecord &
+  AgentLimits & {
+    /** False, or null for an agent without settings: the default limits apply. */
+    limits_set: boolean | number | null;
+    model: string | null;
+    instructions: string | null;
+    sealed_key: string | null;
+    key_tail: string | null;
+    owner_username: string;
+    owner_display_name: string;
+    owner_version: number;
+  };
+
+export const toAgent = (row: AgentRow): AgentRecord => ({
+  account: accountOf(row),
+  owner: {
+    id: row.owner_id ?? 0,
+    username: row.owner_username,
+    kind: "human",
+    display_name: row.owner_display_name,
+    version: row.owner_version,
+    owner_id: null,
+    provider: null,
+  },
+  model: row.model,
+  instructions: row.instructions,
+  limits: row.limits_set
+    ? {
+        spenders: row.spenders,
+        daily_tokens: row.daily_tokens,
+        chat_daily_tokens: row.chat_daily_tokens,
+        turns_per_minute: row.turns_per_minute,
+        waiting_turns: row.waiting_turns,
+      }
+    : DEFAULT_LIMITS,
+  sealed_key: row.sealed_key,
+  key_tail: row.key_tail,
+});
+
+/** Selects `AgentSeatRow`s: the agents of conversations. `m` is the alias of the members. */
+export const AGENT_SEAT = `SELECT ${ACCOUNT}, m.always_on,
+    coalesce(g.spenders, '${DEFAULT_LIMITS.spenders}') AS spenders,
+    coalesce(g.waiting_turns, ${DEFAULT_LIMITS.waiting_turns}) AS waiting_turns
+  FROM members m
+  JOIN accounts a ON a.id = m.account_id AND a.kind = 'agent'
+  LEFT JOIN agents g ON g.account_id = a.id`;
+
+export type AgentSeatRow = AccountRecord &
+  Omit<AgentSeat, "account" | "always_on"> & { always_on: boolean | number };
+
+export const toAgentSeat = (row: AgentSeatRow): AgentSeat => ({
+  account: accountOf(row),
+  always_on: Boolean(row.always_on),
+  spenders: row.spenders,
+  waiting_turns: row.waiting_turns,
+});

@@ -1,0 +1,29 @@
+import type { Account, ComponentUse } from "@parley/protocol";
+import { publicAccount } from "../../domain/accounts.ts";
+import type { NewMessage } from "../messages.ts";
+import { iso } from "./time.ts";
+
+/** Number of component uses that are kept for each message. */
+export const KEPT_USES = 50;
+
+/** What a message row stores about the component action that it replies to. */
+export interface StoredAction {
+  token: string;
+  label: string | null;
+  by: number;
+}
+
+export const toStoredAction = ({ action }: NewMessage): StoredAction | null =>
+  action ? { token: action.token, label: action.label, by: action.by.id } : null;
+
+export interface ComponentUseRow extends Account {
+  message_id: number;
+  token: string;
+  used_at: number;
+}
+
+export const toComponentUse = (row: ComponentUseRow): ComponentUse => ({
+  token: row.token,
+  by: publicAccount(row),
+  at: iso(row.used_at),
+});

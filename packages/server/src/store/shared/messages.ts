@@ -1,0 +1,137 @@
+import type { Account, ComponentUse, Message, ReactionSummary, Turn } from "@parley/protocol";
+import { publicAccount } from "../../domain/accounts.ts";
+import type { HistoryQuery, MessageRecord, NewMessage } from "../messages.ts";
+import type { StoredAction } from "./components.ts";
+import { iso, isoOrNull } from "./time.ts";
+
+/** Columns of a `MessageRow`, from `MESSAGE_TABLES`. */
+export const MESSAGE = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,
+  m.version, m.content, m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.action,
+  m.uses, m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind,
+  a.display_name, a.version AS sender_version`;
+
+export const MESSAGE_TABLES = `messages m JOIN accounts a ON a.id = m.sender_id
+  JOIN conversations c ON c.id = m.conversation_id`;
+
+export interface MessageRow extends Account {
+  id: number;
+  uuid: string;
+  conversation_id: number;
+  conversation_uuid: string;
+  seq: number;
+  version: number;
+  content: string;
+  client_msg_id: string | null;
+  reply_to_id: string | null;
+  mentions: string[] | null;
+  turn: Turn | null;
+  reactions: number;
+  action: StoredAction | null;
+  uses: number;
+  created_at: number;
+  edited_at: number | null;
+  finalized_at: number | null;
+  deleted_at: number | null;
+  sender_version: number;
+}
+
+/** What other tables hold about messages. */
+export interface MessageDetails {
+  /** The text of a message that streams. */
+  streamed(messageId: number): string | undefined;
+  reactions(messageId: number): ReactionSummary[] | undefined;
+  uses(messageId: number): ComponentUse[] | undefined;
+  account(id: number): Account | null | undefined;
+}
+
+/** The ids of the rows, and of the accounts, that `toMessage` asks for details about. */
+export const detailsNeeded = (rows: readonly MessageRow[]) => ({
+  streamed: rows.filter(({ finalized_at }) => finalized_at === null).map(({ id }) => id),
+  reactions: rows.filter(({ reactions }) => reactions > 0).map(({ id }) => id),
+  uses: rows.filter(showsUses).map(({ id }) => id),
+  accounts: rows.flatMap(({ action }) => (action ? [action.by] : [])),
+});
+
+/** The uses of a streaming message are shown once it is finalized. */
+const showsUses = ({ uses, finalized_at }: MessageRow) => uses > 0 && finalized_at !== null;
+
+export function toMessage(row: MessageRow, details: MessageDetails): Message {
+  const { id, action } = row;
+  const by = action && details.account(action.by);
+  return {
+    id: row.uuid,
+    conversation_id: row.conversation_uuid,
+    seq: row.seq,
+    version: row.version,
+    sender: publicAccount({ ...row, version: row.sender_version }),
+    content: row.finalized_at === null ? (details.streamed(id) ?? "") : row.content,
+    client_msg_id: row.client_msg_id,
+    reply_to_id: row.reply_to_id,
+    created_at: iso(row.created_at),
+    edited_at: isoOrNull(row.edited_at),
+    finalized_at: isoOrNull(row.finalized_at),
+    reactions: (row.reactions > 0 && details.reactions(id)) || [],
+    mentions: row.mentions ?? [],
+    turn: row.turn,
+    action: action && by ? { ...action, by } : null,
+    uses: (showsUses(row) && details.uses(id)) || [],
+  };
+}
+
+/** The message that an insert has made. */
+export function toNewMessage(message: NewMessage, id: string, seq: number): Message {
+  const created_at = iso(message.at);
+  return {
+    id,
+    conversation_id: message.conversation.uuid,
+    seq,
+    version: seq,
+    sender: publicAccount(message.sender),
+    content: message.content,
+    client_msg_id: message.client_msg_id,
+    reply_to_id: message.reply_to_id,
+    created_at,
+    edited_at: null,
+    finalized_at: message.turn ? null : created_at,
+    reactions: [],
+    mentions: [...message.mentions],
+    turn: message.turn ?? null,
+    action: message.action ? { ...message.action, by: publicAccount(message.action.by) } : null,
+    uses: [],
+  };
+}
+
+/** Columns of a `MessageRecordRow`, from `MESSAGE_TABLES`. */
+export const MESSAGE_RECORD = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,
+  m.sender_id, a.owner_id AS sender_owner_id, a.kind AS sender_kind, m.mentions, m.finalized_at,
+  m.deleted_at`;
+
+export type MessageRecordRow = Omit<MessageRecord, "mentions" | "finalized" | "deleted"> & {
+  mentions: string[] | null;
+  finalized_at: number | null;
+  deleted_at: number | null;
+};
+
+export const toMessageRecord = (row: MessageRecordRow): MessageRecord => {
+  const { mentions, finalized_at, deleted_at, ...record } = row;
+  return {
+    ...record,
+    mentions: mentions ?? [],
+    finalized: finalized_at !== null,
+    deleted: deleted_at !== null,
+  };
+};
+
+/** `rows` start at the page's anchor and are one more than the limit where there are more. */
+export function historyPage<Row>(
+  rows: readonly Row[],
+  { from, limit }: HistoryQuery,
+): { rows: Row[]; has_more: boolean } {
+  const page = rows.slice(0, limit);
+  if (from?.direction !== "newer") page.reverse();
+  return { rows: page, has_more: rows.length > limit };
+}
+
+/** How a message of this sender counts in the totals of people's and agents' messages. */
+export const countsOf = (kind: "human" | "agent") =>
+  kind === "human" ? { humans: 1, agents: 0 } : { humans: 0, agents: 1 };

@@ -1,0 +1,49 @@
+import type { Account, Reaction, ReactionSummary } from "@parley/protocol";
+import { publicAccount } from "../../domain/accounts.ts";
+import type { MessageRecord } from "../messages.ts";
+import type { PlacedReaction } from "../reactions.ts";
+import { iso } from "./time.ts";
+
+/** A reaction with its reactor. */
+export interface ReactionRow extends Account {
+  id: number;
+  emoji: string;
+  created_at: number;
+}
+
+export const toReaction = (
+  { uuid }: MessageRecord,
+  reactor: Account,
+  { emoji, created_at }: Pick<ReactionRow, "emoji" | "created_at">,
+): Reaction => ({
+  message_id: uuid,
+  reactor: publicAccount(reactor),
+  emoji,
+  created_at: iso(created_at),
+});
+
+export const toPlacedReaction = (message: MessageRecord, row: ReactionRow): PlacedReaction => ({
+  place: row.id,
+  reaction: toReaction(message, row, row),
+});
+
+export interface ReactionSummaryRow {
+  message_id: number;
+  emoji: string;
+  count: number;
+  reacted: boolean | number;
+}
+
+/** By message, in the order of the rows. */
+export function toReactionSummaries(
+  rows: readonly ReactionSummaryRow[],
+): Map<number, ReactionSummary[]> {
+  const summaries = new Map<number, ReactionSummary[]>();
+  for (const { message_id, emoji, count, reacted } of rows) {
+    const summary = { emoji, count, reacted: Boolean(reacted) };
+    const others = summaries.get(message_id);
+    if (others) others.push(summary);
+    else summaries.set(message_id, [summary]);
+  }
+  return summaries;
+}

@@ -1,0 +1,64 @@
+import type { FinishedTurn, TurnRecord } from "../turns.ts";
+import type { Spending } from "../usage.ts";
+import { dayOf } from "./time.ts";
+
+/** The time over which the turns of an agent are limited. */
+export const TURN_WINDOW_MS = 60_000;
+
+/** Tokens that an agent has used or reserved in a conversation on one day. */
+export interface SpentRow {
+  conversation_id: number;
+  used: number;
+}
+
+/** `rows` are of one day. */
+export const toSpending = (
+  rows: readonly SpentRow[],
+  conversationId: number,
+  turnsInMinute: number,
+): Spending => ({
+  today: rows.reduce((sum, { used }) => sum + used, 0),
+  todayHere: rows.find((row) => row.conversation_id === conversationId)?.used ?? 0,
+  turnsInMinute,
+});
+
+/** The days that a report covers, as stored. */
+export const daysOf = (since: number | null, until: number | null) => ({
+  first: since === null ? null : dayOf(since),
+  last: until === null ? null : dayOf(until),
+});
+
+/** What is added to the stored usage of an agent in a conversation on the day its turn began. */
+export interface UsageDelta {
+  agent_id: number;
+  day: string;
+  conversation_id: number;
+  turns: number;
+  failures: number;
+  input_tokens: number;
+  output_tokens: number;
+  reserved: number;
+}
+
+export const reservedUsage = (turn: TurnRecord, tokens: number): UsageDelta => ({
+  agent_id: turn.agent.id,
+  day: dayOf(turn.started_at ?? 0),
+  conversation_id: turn.conversation_id,
+  turns: 0,
+  failures: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  reserved: tokens,
+});
+
+/** Frees what a turn has reserved. */
+export const releasedUsage = (turn: TurnRecord): UsageDelta => reservedUsage(turn, -turn.reserved);
+
+/** Replaces what a turn has reserved by what it has used. */
+export const settledUsage = (turn: TurnRecord, { status, usage }: FinishedTurn): UsageDelta => ({
+  ...releasedUsage(turn),
+  turns: 1,
+  failures: status === "failed" ? 1 : 0,
+  input_tokens: usage?.input_tokens ?? 0,
+  output_tokens: usage?.output_tokens ?? 0,
+});

@@ -1,0 +1,60 @@
+import type { HiddenMessageReads, HiddenMessageWrites } from "../hidden-messages.ts";
+import { HIDDEN_PER_PAGE, type HiddenRow, toHidden } from "../shared/hidden-messages.ts";
+import { countsOf } from "../shared/messages.ts";
+import type { Connection } from "./connection.ts";
+import { mentionWrites } from "./mentions.ts";
+
+export function hiddenMessageReads(db: Connection): HiddenMessageReads {
+  const hidden = db.query(
+    "SELECT 1 FROM hidden WHERE account_id = ? AND conversation_id = ? AND seq = ?",
+  );
+  const since = db.query<HiddenRow>(
+    `SELECT c.uuid AS conversation_id, m.uuid AS id, h.own_seq FROM hidden h
+     CROSS JOIN messages m ON m.conversation_id = h.conversation_id AND m.seq = h.seq
+     CROSS JOIN conversations c ON c.id = h.conversation_id
+     WHERE h.account_id = ? AND h.own_seq > ? ORDER BY h.own_seq LIMIT ${HIDDEN_PER_PAGE + 1}`,
+  );
+  const ownSeq = ownCounter(db);
+  return {
+    isHidden: (message, accountId) =>
+      hidden.get(accountId, message.conversation_id, message.seq) !== null,
+    hiddenSince: (accountId, after) =>
+      toHidden(after === undefined ? [] : since.all(accountId, after), ownSeq(accountId)),
+  };
+}
+
+export function hiddenMessageWrites(db: Connection): HiddenMessageWrites {
+  const hide = db.change(
+    `INSERT INTO hidden (account_id, conversation_id, seq, at_seq, own_seq)
+     SELECT ?1, ?2, ?3, seq, ?4 FROM counters WHERE conversation_id = ?2 ON CONFLICT DO NOTHING`,
+  );
+  const discountUnread = db.change(
+    `UPDATE members SET read_humans = read_humans + ?4, read_agents = read_agents + ?5
+     WHERE conversation_id = ?1 AND account_id = ?2 AND last_read_seq < ?3`,
+  );
+  const setOwnCounter = db.change("UPDATE accounts SET own_seq = ?2 WHERE id = ?1");
+  const ownSeq = ownCounter(db);
+  const mentions = mentionWrites(db);
+  return {
+    hideMessages: (messages, accountId) => {
+      const own_seq = ownSeq(accountId) + 1;
+      let hidden = 0;
+      for (const { conversation_id, seq, sender_kind } of messages) {
+        if (hide.run(accountId, conversation_id, seq, own_seq).changes === 0) continue;
+        hidden++;
+        const { humans, agents } = countsOf(sender_kind);
+        discountUnread.run(conversation_id, accountId, seq, humans, agents);
+        mentions.removeOne(accountId, conversation_id, seq);
+      }
+      if (hidden === 0) return null;
+      setOwnCounter.run(accountId, own_seq);
+      return own_seq;
+    },
+  };
+}
+
+/** The counter of changes that concern one account alone. */
+function ownCounter(db: Connection) {
+  const counter = db.query<{ own_seq: number }>("SELECT own_seq FROM accounts WHERE id = ?");
+  return (accountId: number): number => counter.get(accountId)?.own_seq ?? 0;
+}

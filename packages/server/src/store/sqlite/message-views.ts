@@ -1,0 +1,85 @@
+import type { Account, Message, Turn } from "@parley/protocol";
+import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
+import { type ComponentUseRow, type StoredAction, toComponentUse } from "../shared/components.ts";
+import {
+  detailsNeeded,
+  MESSAGE,
+  MESSAGE_TABLES,
+  type MessageRow,
+  toMessage,
+} from "../shared/messages.ts";
+import { type ReactionSummaryRow, toReactionSummaries } from "../shared/reactions.ts";
+import type { Connection } from "./connection.ts";
+import { parsedMentions } from "./mentions.ts";
+
+/** True unless the viewer, parameter 2, has hidden the message. */
+export const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = ?2
+  AND h.conversation_id = m.conversation_id AND h.seq = m.seq)`;
+
+export type StoredMessageRow = Omit<MessageRow, "mentions" | "turn" | "action"> & {
+  mentions: string | null;
+  turn: string | null;
+  action: string | null;
+};
+
+const parsed = (row: StoredMessageRow): MessageRow => ({
+  ...row,
+  mentions: parsedMentions(row.mentions),
+  turn: row.turn === null ? null : (JSON.parse(row.turn) as Turn),
+  action: row.action === null ? null : (JSON.parse(row.action) as StoredAction),
+});
+
+/** Converts rows to messages as a viewer sees them. */
+export type ViewMessages = (rows: readonly StoredMessageRow[], viewerId: number) => Message[];
+
+export function viewMessages(db: Connection): ViewMessages {
+  const reactions = db.query<ReactionSummaryRow>(
+    `SELECT r.message_id, r.emoji, count(*) AS count, max(r.account_id = ?2) AS reacted
+     FROM json_each(?1) j JOIN reactions r ON r.message_id = j.value
+     GROUP BY r.message_id, r.emoji ORDER BY min(r.id)`,
+  );
+  const account = db.query<Account>(`SELECT ${PUBLIC_ACCOUNT} FROM accounts a WHERE a.id = ?`);
+  const uses = db.query<ComponentUseRow>(
+    `SELECT u.message_id, u.token, u.used_at, ${PUBLIC_ACCOUNT}
+     FROM component_uses u JOIN accounts a ON a.id = u.account_id
+     WHERE u.message_id = ? ORDER BY u.id`,
+  );
+  const streamed = streamedText(db);
+  return (stored, viewerId) => {
+    const rows = stored.map(parsed);
+    const reacted = detailsNeeded(rows).reactions;
+    const summaries = toReactionSummaries(
+      reacted.length === 0 ? [] : reactions.all(JSON.stringify(reacted), viewerId),
+    );
+    const details = {
+      streamed,
+      reactions: (id: number) => summaries.get(id),
+      uses: (id: number) => uses.all(id).map(toComponentUse),
+      account: (id: number) => account.get(id),
+    };
+    return rows.map((row) => toMessage(row, details));
+  };
+}
+
+/** The text that a message has streamed so far. */
+export function streamedText(db: Connection) {
+  const chunks = db.query<{ text: string }>(
+    "SELECT text FROM chunks WHERE message_id = ? ORDER BY byte_offset",
+  );
+  return (messageId: number): string =>
+    chunks
+      .all(messageId)
+      .map(({ text }) => text)
+      .join("");
+}
+
+/** The latest message of a conversation that a viewer can see. */
+export function latestMessage(db: Connection) {
+  const view = viewMessages(db);
+  const latest = db.query<StoredMessageRow>(
+    `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES} WHERE m.conversation_id = ?1
+     AND m.deleted_at IS NULL AND ${NOT_HIDDEN} ORDER BY m.seq DESC LIMIT 1`,
+  );
+  return (conversationId: number, viewerId: number): Message | null =>
+    view(latest.all(conversationId, viewerId), viewerId)[0] ?? null;
+}

@@ -1,0 +1,65 @@
+import type { UsageRow } from "@parley/protocol";
+import { dayOf } from "../shared/time.ts";
+import {
+  daysOf,
+  type SpentRow,
+  TURN_WINDOW_MS,
+  toSpending,
+  type UsageDelta,
+} from "../shared/usage.ts";
+import type { UsageReads } from "../usage.ts";
+import type { Connection } from "./connection.ts";
+
+export function usageReads(db: Connection): UsageReads {
+  const spent = db.query<SpentRow>(
+    `SELECT conversation_id, input_tokens + output_tokens + reserved AS used
+     FROM agent_usage WHERE agent_id = ? AND day = ?`,
+  );
+  // Turns without an estimate have not called the provider: they were refused, or have not come so far.
+  const recent = db.query<{ count: number }>(
+    `SELECT count(*) AS count FROM turns
+     WHERE agent_id = ? AND started_at > ? AND estimated_input > 0`,
+  );
+  const usage = db.query<UsageRow>(
+    `SELECT a.username AS agent, c.uuid AS conversation_id, u.day, u.turns, u.failures,
+            u.input_tokens, u.output_tokens
+     FROM accounts a JOIN agent_usage u ON u.agent_id = a.id
+     JOIN conversations c ON c.id = u.conversation_id
+     WHERE a.owner_id = ?1 AND (?2 IS NULL OR u.day >= ?2) AND (?3 IS NULL OR u.day <= ?3)
+       AND u.turns > 0
+     ORDER BY u.day, a.username, c.id`,
+  );
+  return {
+    spending: (agentId, conversationId, now) =>
+      toSpending(
+        spent.all(agentId, dayOf(now)),
+        conversationId,
+        recent.get(agentId, now - TURN_WINDOW_MS)?.count ?? 0,
+      ),
+    usage: (ownerId, since, until) => {
+      const { first, last } = daysOf(since, until);
+      return usage.all(ownerId, first, last);
+    },
+  };
+}
+
+export function addUsage(db: Connection) {
+  const add = db.change(
+    `INSERT INTO agent_usage (agent_id, day, conversation_id, turns, failures, input_tokens,
+       output_tokens, reserved) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+     ON CONFLICT (agent_id, day, conversation_id) DO UPDATE SET turns = turns + ?4,
+       failures = failures + ?5, input_tokens = input_tokens + ?6,
+       output_tokens = output_tokens + ?7, reserved = reserved + ?8`,
+  );
+  return (delta: UsageDelta): void =>
+    void add.run(
+      delta.agent_id,
+      delta.day,
+      delta.conversation_id,
+      delta.turns,
+      delta.failures,
+      delta.input_tokens,
+      delta.output_tokens,
+      delta.reserved,
+    );
+}
