@@ -205,6 +205,12 @@ describe("a turn that cannot succeed", () => {
       code: "provider_refused",
       calls: 1,
     },
+    "an answer without text": { scenes: [answers()], code: "provider_unavailable", calls: 1 },
+    "an answer that reaches its limit before any text": {
+      scenes: [endsWith("length")],
+      code: "provider_unavailable",
+      calls: 1,
+    },
     "a conversation that is too long": {
       scenes: [fails(400, { message: `prompt is too long, ${raw}` })],
       code: "context_too_long",
@@ -285,6 +291,33 @@ describe("a turn that cannot succeed", () => {
       expect(stage.calls(key)).toHaveLength(index + 1);
     }
   });
+
+  test.each([[[]], [[" ", "\n\n"]]])(
+    "for the empty answer %j counts its tokens and can be retried",
+    async (texts) => {
+      await using here = await place();
+      const { key, reader, ask } = here;
+      stage.play(key, answers(...texts), answers("Hello."));
+      const trigger = await ask("hello");
+      const failed = await answerTo(reader, trigger);
+      expect(failed.turn).toMatchObject({
+        status: "failed",
+        error: {
+          code: "provider_unavailable",
+          message: "The model ended its answer without any text. Try again.",
+        },
+        usage: { input_tokens: 25, output_tokens: 15 },
+      });
+      expect(stage.calls(key)).toHaveLength(1);
+      await bob.call("retryAgentTurn", { message_id: failed.id });
+      const second = await reader.event("events.messageComplete", ({ id }) => id !== failed.id);
+      expect(second.params).toMatchObject({
+        content: "Hello.",
+        turn: { status: "complete", triggered_by: trigger.id },
+      });
+      expect(stage.calls(key)[1]?.body.messages).toEqual(stage.calls(key)[0]?.body.messages);
+    },
+  );
 
   test("for want of a key names its owner, and calls nobody", async () => {
     await using here = await place();

@@ -8,7 +8,7 @@ import { type PreparedTurn, prepareTurn } from "./prepare-turn.ts";
 import type { ModelEvent } from "./providers/adapter.ts";
 import { callModel } from "./providers/call.ts";
 import { adapters } from "./providers/index.ts";
-import { ProviderError } from "./providers/provider-errors.ts";
+import { ProviderError, providerErrors } from "./providers/provider-errors.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
 export interface TurnServices extends KeyServices {
@@ -116,9 +116,14 @@ async function writeEvents(
 ): Promise<void> {
   for await (const event of events) {
     if (event.type === "text") stream.write(event.text);
-    if (event.type !== "usage") continue;
-    const { type: _, ...counts } = event;
-    Object.assign(progress.usage, counts);
+    if (event.type === "usage") {
+      const { type: _, ...counts } = event;
+      Object.assign(progress.usage, counts);
+    }
+    // An empty message would leave people without an answer, an error or a way to retry.
+    if (event.type === "end" && stream.written().trim() === "") {
+      throw providerErrors.emptyAnswer(event.reason);
+    }
   }
 }
 

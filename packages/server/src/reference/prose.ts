@@ -72,7 +72,8 @@ export const turnErrorMeanings: Record<(typeof turnErrorCodes)[number], string> 
   key_missing: "The owner has not stored a key for the provider.",
   key_rejected: "The provider rejected the key.",
   provider_rate_limited: "The provider's rate limit was exceeded, in three attempts.",
-  provider_unavailable: "The provider could not be reached or failed.",
+  provider_unavailable:
+    "The provider could not be reached, failed, or ended its answer without any text.",
   provider_refused: "The provider declined to answer.",
   context_too_long: "The conversation does not fit into the model's context.",
   timeout: "The provider did not answer in time.",

@@ -83,6 +83,14 @@ export const providerErrors = {
       "The provider's answer was broken off or unreadable. Try again.",
       { retryable: true },
     ),
+  /** Not retried automatically, because the provider charges for each empty answer. */
+  emptyAnswer: (reason: "stop" | "length") =>
+    new ProviderError(
+      "provider_unavailable",
+      reason === "length"
+        ? "The model reached the limit of its answer before it wrote any text. Try again, or ask for something simpler."
+        : "The model ended its answer without any text. Try again.",
+    ),
   tooMuchData: () =>
     new ProviderError(
       "provider_unavailable",
