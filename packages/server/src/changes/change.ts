@@ -18,6 +18,9 @@ export interface Membership {
   users: readonly string[];
 }
 
+/** A record that is read again, as it is by then, when an event is replayed. */
+export type Shown = { message: string } | { conversation: string };
+
 /** A part of a streaming message: its placeholder (no bytes), a delta, or its end (all bytes). */
 export interface StreamPart {
   message: string;
@@ -39,13 +42,11 @@ export interface EventChange<How extends Delivery = Delivery> {
   at?: EventPlace | undefined;
   /** Identifies a durable change, which no counter orders. */
   id?: string | undefined;
-  /** The message that the event shows. The log keeps this reference instead of a copy of the text. */
-  message?: string | undefined;
+  /** What the event shows. The log keeps this reference instead of `data`, which has people's text. */
+  shows?: Shown | undefined;
   stream?: StreamPart | undefined;
   /** An account with its new display name. */
   account?: Account | undefined;
-  /** An account that the event is about: the event is not replayed once the account has left. */
-  participant?: string | undefined;
   /** Clients of this account do not receive it. */
   exceptUser?: string | undefined;
   /** The socket that made the change and has its reply. */
@@ -110,7 +111,10 @@ export const messageChanged = (
   seq: number,
   stream?: StreamPart,
 ): EventChange<"counted"> =>
-  counted(method, message, message.conversation_id, seq, { message: message.id, stream });
+  counted(method, message, message.conversation_id, seq, {
+    shows: { message: message.id },
+    stream,
+  });
 
 /** Introduces accounts to a conversation; `at` has its counter as it stands. */
 export const conversationShared = (
@@ -127,6 +131,7 @@ export const conversationShared = (
     to: { users },
     data: JSON.stringify({ method, params: shared, at }),
     at,
+    shows: { conversation: shared.id },
     joins: { conversation: shared.id, users },
     exceptSocket,
   };

@@ -50,7 +50,8 @@ export async function announceChanges(
     changes: await tx.conversationChanges(query),
   };
   const leaves = leaving.length > 0 ? { conversation: uuid, users: leaving } : undefined;
-  tx.emit(counted("events.conversationUpdated", params, uuid, seq, { leaves }));
+  const shows = { conversation: uuid };
+  tx.emit(counted("events.conversationUpdated", params, uuid, seq, { shows, leaves }));
 }
 
 /** Adds accounts to a group and announces it: to the others the change, to the new ones the group. */

@@ -119,9 +119,7 @@ const readChat = bind(operations.readChat, ({ store, caller }, { chat_id, seq })
     if (await tx.markRead(id, caller.account.id, last_read_seq)) {
       const reader = publicAccount(caller.account);
       const params = { conversation_id: chat_id, reader, last_read_seq };
-      const frame = { method: "events.chatRead", params } as const;
-      const participant = reader.username;
-      tx.emit(durable(frame, { conversation: chat_id }, { participant }));
+      tx.emit(durable({ method: "events.chatRead", params }, { conversation: chat_id }));
     }
     return { unread_count: await tx.unreadCount(id, caller.account.id) };
   }),

@@ -8,8 +8,9 @@ const Header = z.object({
   // Nodes of an earlier version do not say how an event is delivered, nor its name.
   name: z.string().optional(),
   delivery: z.enum(["counted", "standing", "durable", "transient"]).optional(),
-  message: z.string().optional(),
-  participant: z.string().optional(),
+  shows: z
+    .union([z.object({ message: z.string() }), z.object({ conversation: z.string() })])
+    .optional(),
   at: z.object({ conversation_id: z.string(), seq: z.int().nonnegative() }).optional(),
   id: z.string().optional(),
   stream: z

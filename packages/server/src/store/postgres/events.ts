@@ -52,33 +52,7 @@ export async function uncountedSince(unit: Unit, since: number): Promise<readonl
     ago(since),
   );
   if (since < Date.now() - KEPT_MS || rows.length > MOST_UNCOUNTED) return null;
-  const changes = rows.map(({ announcement }) => JSON.parse(announcement) as Change);
-  return withoutDeparted(unit, changes);
-}
-
-/** How far somebody had read who has left since is no news to anybody. */
-async function withoutDeparted(unit: Unit, changes: readonly Change[]): Promise<readonly Change[]> {
-  const seats = changes.flatMap((change) => seatRead(change) ?? []);
-  if (seats.length === 0) return changes;
-  const rows = await unit.all<{ uuid: string; username: string }>(
-    `SELECT DISTINCT g.uuid, g.username
-     FROM jsonb_to_recordset($1::jsonb) AS g (uuid uuid, username text)
-     JOIN conversations c ON c.uuid = g.uuid JOIN accounts a ON a.username = g.username
-     JOIN members b ON b.conversation_id = c.id AND b.account_id = a.id`,
-    seats,
-  );
-  const taken = new Set(rows.map(({ uuid, username }) => `${uuid} ${username}`));
-  return changes.filter((change) => {
-    const seat = seatRead(change);
-    return !seat || taken.has(`${seat.uuid} ${seat.username}`);
-  });
-}
-
-function seatRead(change: Change): { uuid: string; username: string } | null {
-  if (change.kind !== "event" || change.participant === undefined) return null;
-  return "conversation" in change.to
-    ? { uuid: change.to.conversation, username: change.participant }
-    : null;
+  return rows.map(({ announcement }) => JSON.parse(announcement) as Change);
 }
 
 /** Null when not every one of them is there. */
