@@ -74,14 +74,7 @@ export type Change = DurableChange | TransientChange;
 
 type Details = Pick<
   EventChange,
-  | "message"
-  | "stream"
-  | "account"
-  | "participant"
-  | "exceptUser"
-  | "exceptSocket"
-  | "joins"
-  | "leaves"
+  "shows" | "stream" | "account" | "exceptUser" | "exceptSocket" | "joins" | "leaves"
 >;
 
 /** A change that increments the conversation's counter to `seq`. */
