@@ -1,11 +1,11 @@
 import type { Account } from "@parley/protocol";
 import { conversationShared, counted, durable } from "../changes/change.ts";
+import { publicAccount } from "../rules/accounts.ts";
 import { badField } from "../rules/failure.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord, MemberRecord } from "../store/conversations.ts";
 import type { NewChange } from "../store/group-changes.ts";
 import type { WriteTx } from "../store/store.ts";
-import { publicAccount } from "./accounts.ts";
 import { stopTurns } from "./turns.ts";
 
 export function checkSize(

@@ -6,13 +6,13 @@ import {
   type TransientChange,
   transient,
 } from "../changes/change.ts";
+import { publicAccount } from "../rules/accounts.ts";
 import { dispatch } from "../rules/dispatch.ts";
 import { estimateTokens } from "../rules/token-estimate.ts";
 import { type AccountRecord, NOBODY } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { FinishedTurn, TurnRecord } from "../store/turns.ts";
-import { publicAccount } from "./accounts.ts";
 import { mentionsIn } from "./mentions.ts";
 
 /** Queues a turn for each agent that answers a new message, in the message's unit of work. */

@@ -1,9 +1,9 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
-import { publicAccount } from "../domain/accounts.ts";
 import { rename } from "../domain/groups.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind } from "../operation.ts";
+import { publicAccount } from "../rules/accounts.ts";
 import { notFound } from "../rules/failure.ts";
 
 const listCursor = cursorOf(z.string());

@@ -5,10 +5,10 @@ import {
   type TurnReceipt,
 } from "@parley/protocol";
 import { visibleMessage } from "../domain/access.ts";
-import { publicAccount } from "../domain/accounts.ts";
 import { rename } from "../domain/groups.ts";
 import { stopTurns } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
+import { publicAccount } from "../rules/accounts.ts";
 import { spendingRefusal } from "../rules/dispatch.ts";
 import { badField, Failure, forbidden, notFound } from "../rules/failure.ts";
 import { maySteer } from "../rules/permissions.ts";

@@ -1,9 +1,9 @@
 import { operations } from "@parley/protocol";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
-import { publicAccount } from "../domain/accounts.ts";
 import { announceChanges, checkSize, join, part } from "../domain/groups.ts";
 import { stopTurns } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
+import { publicAccount } from "../rules/accounts.ts";
 import { badField, forbidden, notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";

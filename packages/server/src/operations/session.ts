@@ -1,7 +1,7 @@
 import { operations, type SignedIn } from "@parley/protocol";
-import { publicAccount } from "../domain/accounts.ts";
 import { endSession, replacePassword } from "../domain/sessions.ts";
 import { bind, type Context, type Services } from "../operation.ts";
+import { publicAccount } from "../rules/accounts.ts";
 import { badField, Failure, forbidden, notFound, unauthorized } from "../rules/failure.ts";
 import { makePerson, UsernameTaken } from "../security/authenticate.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";

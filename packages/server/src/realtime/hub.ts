@@ -1,6 +1,6 @@
 import { type Account, closeCodes } from "@parley/protocol";
 import type { Change, EventChange, Membership, TransientChange } from "../changes/change.ts";
-import type { AccountRecord } from "../domain/accounts.ts";
+import type { AccountRecord } from "../rules/accounts.ts";
 import type { Bus, Counter, Interest } from "./bus.ts";
 import { alone } from "./cluster.ts";
 import { sockets as socketCounts } from "./sockets.ts";

@@ -1,7 +1,7 @@
 import { Account } from "@parley/protocol";
 import { z } from "zod";
 import { transient } from "../changes/change.ts";
-import { publicAccount } from "../domain/accounts.ts";
+import { publicAccount } from "../rules/accounts.ts";
 import { alone, type Cluster } from "./cluster.ts";
 import type { Hub } from "./hub.ts";
 

@@ -1,5 +1,5 @@
 import type { Account } from "@parley/protocol";
-import type { AccountRecord } from "../domain/accounts.ts";
+import type { AccountRecord } from "../rules/accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
 
 export type { AccountRecord };

@@ -6,11 +6,11 @@ import {
   type SocketReply,
 } from "@parley/protocol";
 import type { ServerWebSocket, WebSocketHandler } from "bun";
-import { publicAccount } from "../domain/accounts.ts";
 import { readSyncPoint, type SyncPoint } from "../domain/sync.ts";
 import type { Invoke, Services } from "../operation.ts";
 import type { Backlog } from "../realtime/backlog.ts";
 import type { Client, Person } from "../realtime/hub.ts";
+import { publicAccount } from "../rules/accounts.ts";
 import { Failure, forbidden, rateLimited } from "../rules/failure.ts";
 import type { Authenticated } from "../security/authenticate.ts";
 import type { Caller, Origin } from "../security/caller.ts";

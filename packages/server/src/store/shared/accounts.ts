@@ -1,5 +1,5 @@
 import type { Account } from "@parley/protocol";
-import { publicAccount } from "../../domain/accounts.ts";
+import { publicAccount } from "../../rules/accounts.ts";
 import type { AccountRecord, Renamed } from "../accounts.ts";
 
 /** Columns of an `AccountRecord`, from a table with the alias `a`. */

@@ -1,5 +1,5 @@
 import type { Account, ComponentUse } from "@parley/protocol";
-import { publicAccount } from "../../domain/accounts.ts";
+import { publicAccount } from "../../rules/accounts.ts";
 import type { NewMessage } from "../messages.ts";
 import { iso } from "./time.ts";
 

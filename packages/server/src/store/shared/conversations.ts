@@ -5,7 +5,7 @@ import type {
   Message,
   SharedConversation,
 } from "@parley/protocol";
-import { publicAccount } from "../../domain/accounts.ts";
+import { publicAccount } from "../../rules/accounts.ts";
 import type { AccountRecord } from "../accounts.ts";
 import type { MemberRecord } from "../conversations.ts";
 import { accountOf } from "./accounts.ts";

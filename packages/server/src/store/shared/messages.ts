@@ -1,5 +1,5 @@
 import type { Account, ComponentUse, Message, ReactionSummary, Turn } from "@parley/protocol";
-import { publicAccount } from "../../domain/accounts.ts";
+import { publicAccount } from "../../rules/accounts.ts";
 import type { HistoryQuery, MessageRecord, NewMessage } from "../messages.ts";
 import type { StoredAction } from "./components.ts";
 import { iso, isoOrNull } from "./time.ts";

@@ -1,5 +1,5 @@
 import type { Account, Reaction, ReactionSummary } from "@parley/protocol";
-import { publicAccount } from "../../domain/accounts.ts";
+import { publicAccount } from "../../rules/accounts.ts";
 import type { MessageRecord } from "../messages.ts";
 import type { PlacedReaction } from "../reactions.ts";
 import { iso } from "./time.ts";

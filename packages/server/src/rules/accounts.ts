@@ -1,13 +1,15 @@
 import type { Account } from "@parley/protocol";
 
-/** An account with what only the server knows of it. */
+/** An account with the fields that clients do not see. */
 export interface AccountRecord extends Account {
   readonly id: number;
+  /** Set for agents. */
   readonly owner_id: number | null;
+  /** Set for agents. */
   readonly provider: string | null;
 }
 
-/** The public shape of an account, without what only the server knows. */
+/** An account without the fields that clients do not see. */
 export const publicAccount = ({ username, kind, display_name, version }: Account): Account => ({
   username,
   kind,
