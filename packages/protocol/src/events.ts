@@ -19,12 +19,18 @@ export interface EventContract<Params extends z.ZodType = z.ZodType> {
   readonly summary: string;
 }
 
+// `NoInfer`, because `satisfies` below would otherwise widen `Own` to every delivery.
 const event = <Params extends z.ZodType, How extends Delivery, Own extends Delivery = How>(
   delivery: How,
   params: Params,
   summary: string,
   ownDelivery: Own = delivery as Delivery as Own,
-) => ({ params, delivery, ownDelivery, summary });
+): { params: Params; delivery: How; ownDelivery: NoInfer<Own>; summary: string } => ({
+  params,
+  delivery,
+  ownDelivery,
+  summary,
+});
 
 export const events = {
   "events.hello": event("transient", Account, "Sent once, first, to the client that connected."),
