@@ -416,7 +416,7 @@ describe("several nodes", () => {
     const identity = {
       issuer: "https://id.example.com",
       subject: "dora-1",
-      wish: "dora",
+      requestedName: "dora",
       display_name: "Dora",
       expires_at,
     };

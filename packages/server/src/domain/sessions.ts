@@ -1,7 +1,7 @@
 import type { AccountRecord } from "../store/accounts.ts";
 import type { WriteTx } from "../store/store.ts";
 
-/** False when it is not there, not this account's, or has ended before. */
+/** Ends a session of the account. Returns false if there is none with this id, or it has ended already. */
 export async function endSession(
   tx: WriteTx,
   id: string,
@@ -12,7 +12,7 @@ export async function endSession(
   return ended;
 }
 
-/** Whoever knew the old one is out, except for the session that is kept. Returns how many sessions ended. */
+/** Sets a password and ends all sessions of the account except `keptSession`. Returns how many it ended. */
 export async function replacePassword(
   tx: WriteTx,
   account: AccountRecord,

@@ -1,9 +1,9 @@
 import { operations, type SignedIn } from "@parley/protocol";
+import { createPerson } from "../domain/accounts.ts";
 import { endSession, replacePassword } from "../domain/sessions.ts";
 import { bind, type Context, type Services } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { badField, Failure, forbidden, notFound, unauthorized } from "../rules/failure.ts";
-import { makePerson, UsernameTaken } from "../security/authenticate.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId, newDevice } from "../security/devices.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
@@ -19,17 +19,14 @@ const signUp = bind(operations.signUp, async (context, input) => {
   signUps.take(origin.network);
   const password_hash = await passwords.hash(input.password, origin.network);
   const { username, display_name = username } = input;
-  try {
-    const { signedIn, session_id } = await store.write(async (tx) => {
-      const person = { username, display_name, password_hash };
-      const account = await makePerson(tx, person, config.providers);
-      return openSession(tx, account, context);
-    });
-    security.record("sign_up", { account: username, origin, session_id });
-    return signedIn;
-  } catch (error) {
-    throw error instanceof UsernameTaken ? taken() : error;
-  }
+  const { signedIn, session_id } = await store.write(async (tx) => {
+    const person = { username, display_name, password_hash };
+    const account = await createPerson(tx, person, config.providers);
+    if (!account) throw taken();
+    return openSession(tx, account, context);
+  });
+  security.record("sign_up", { account: username, origin, session_id });
+  return signedIn;
 });
 
 const signIn = bind(operations.signIn, async (context, { username, password, device }) => {
@@ -42,19 +39,24 @@ const signIn = bind(operations.signIn, async (context, { username, password, dev
     const from = networkFingerprint(context, account, network);
     return { found, isKnownNetwork: await tx.signedInFrom(account.id, from) };
   });
-  const shown = found && device ? deviceId(vault, found.account.id, device) : null;
-  const attempt = signInThrottle.attempt({ username, network, isKnownNetwork, device: shown });
+  const knownDevice = found && device ? deviceId(vault, found.account.id, device) : null;
+  const attempt = signInThrottle.attempt({
+    username,
+    network,
+    isKnownNetwork,
+    device: knownDevice,
+  });
   const isRight = await passwords
     .verify(password, found?.password_hash ?? null, network)
-    .catch(withdrawing(attempt));
+    .catch(withdraw(attempt));
   if (!isRight || !found) {
-    // A name that is nobody's may be a password that was typed into the wrong field.
+    // An unknown username is not logged: it may be a password typed into the wrong field.
     security.record("sign_in_failed", { account: found?.account.username ?? null, origin });
     throw unauthorized("the username or the password is wrong");
   }
   attempt.succeeded();
   const { signedIn, session_id } = await store.write((tx) =>
-    openSession(tx, found.account, context, shown ? device : undefined),
+    openSession(tx, found.account, context, knownDevice ? device : undefined),
   );
   const { account } = signedIn;
   security.record("sign_in", { account: account.username, origin, session_id, method: "password" });
@@ -68,12 +70,12 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
   const { username } = account;
   checkStrength("new_password", input.new_password, username);
   const known = await store.read((tx) => tx.credentials(username));
-  // Failures of others, who have no session of the account, do not count here.
+  // The session counts as a device: failed sign-ins of others do not make its owner wait.
   const device = `session ${session_id}`;
   const attempt = signInThrottle.attempt({ username, network, isKnownNetwork: true, device });
   const isRight = await passwords
     .verify(input.current_password, known?.password_hash ?? null, network)
-    .catch(withdrawing(attempt));
+    .catch(withdraw(attempt));
   if (!isRight) {
     security.record("password_change_failed", { account: username, origin, session_id });
     throw forbidden("the current password is wrong");
@@ -122,8 +124,8 @@ function checkPolicy(policy: Context["config"]["signUp"], inviteCode: string | u
   }
 }
 
-/** An attempt whose password was not looked at, because the queue was full, is no failure. */
-const withdrawing =
+/** Uncounts an attempt whose password was not checked, because the hashing queue was full. */
+const withdraw =
   (attempt: PendingAttempt) =>
   (error: unknown): never => {
     attempt.withdrawn();

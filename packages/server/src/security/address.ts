@@ -1,16 +1,16 @@
 import { isIPv4, isIPv6 } from "node:net";
 
-/** No address is longer; what a proxy passes on may be anything. */
-const LONGEST = 45;
+/** The longest textual IPv6 address. What a proxy passes on may be any string, and is cut to this. */
+const ADDRESS_CHARACTERS = 45;
 
 /**
- * The network that a client is counted by. An IPv4 address stands for itself, also when it is
- * written as an IPv6 address; an IPv6 customer has at least a /64, so that is what counts.
+ * The key for limits per client address: an IPv4 address itself, also if it is mapped into IPv6; for
+ * an IPv6 address its /64 prefix, since every IPv6 customer has at least a /64.
  */
 export function networkOf(address: string): string {
   const bare = address.replace(/%.*$/s, "");
   if (isIPv4(bare)) return bare;
-  if (!isIPv6(bare)) return bare.slice(0, LONGEST);
+  if (!isIPv6(bare)) return bare.slice(0, ADDRESS_CHARACTERS);
   const groups = groupsOf(bare);
   const [mapped, high = 0, low = 0] = groups.slice(5);
   if (mapped === 0xffff && groups.slice(0, 5).every((group) => group === 0)) {
@@ -22,7 +22,7 @@ export function networkOf(address: string): string {
 
 /** The eight groups of an IPv6 address. */
 function groupsOf(address: string): number[] {
-  // The URL parser writes the last 32 bits as two groups, however they were given.
+  // The URL parser normalises dotted notation: it writes the last 32 bits as two groups.
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [left = [], right = []] = canonical
     .split("::")
@@ -33,7 +33,7 @@ function groupsOf(address: string): number[] {
 
 const USER_AGENT_CHARACTERS = 256;
 
-/** What a client calls itself, as it is stored and logged: one line of bounded length. */
+/** The User-Agent header as it is stored and logged: one line, truncated. */
 export function boundedUserAgent(given: string | null): string | null {
   const text = (given ?? "")
     .slice(0, 4 * USER_AGENT_CHARACTERS)

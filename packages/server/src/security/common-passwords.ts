@@ -1,6 +1,6 @@
 import list from "./common-passwords.txt";
 
-/** Made at the first use: most commands of the program never need it. */
+/** Built on first use: most commands of the program do not need it. */
 let common: Set<string> | null = null;
 
 const isCommon = (password: string) => {
@@ -8,10 +8,10 @@ const isCommon = (password: string) => {
   return common.has(password);
 };
 
-/** Longer passwords of one pattern are not among those that attackers try first. */
-const PATTERN_LENGTH = 32;
+/** Longer patterns are not among the passwords that attackers try first. */
+const MAX_PATTERN_LENGTH = 32;
 
-/** Rows of keys and orders that fingers and minds follow; also read from right to left. */
+/** Sequences of neighbouring keys, letters or digits, in both directions. */
 const RUNS = [
   "abcdefghijklmnopqrstuvwxyz",
   "01234567890123456789",
@@ -27,20 +27,20 @@ const RUNS = [
   "q1w2e3r4t5y6u7i8o9p0",
 ].flatMap((run) => [run, [...run].reverse().join("")]);
 
-/** Why a password is easy to guess, as a sentence about the field; null when it is not. */
+/** Why a password is easy to guess, in words that follow the field's name; null if it is not. */
 export function passwordWeakness(password: string, username: string): string | null {
   const typed = password.toLowerCase();
   if (typed === username || typed === [...username].reverse().join("")) {
     return "must not be the username";
   }
   if (isCommon(typed)) return "is one of the most common passwords";
-  if (typed.length <= PATTERN_LENGTH && isPattern(typed)) {
+  if (typed.length <= MAX_PATTERN_LENGTH && isPattern(typed)) {
     return "must not be one pattern, such as a repetition or a row of keys";
   }
   return null;
 }
 
-/** One run, or a part of at most four characters over and over. */
+/** Whether it is part of a sequence, or one to four characters repeated. */
 function isPattern(typed: string): boolean {
   return RUNS.some((run) => run.includes(typed)) || /^(.{1,4}?)\1+$/su.test(typed);
 }

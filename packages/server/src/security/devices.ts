@@ -1,21 +1,22 @@
 import type { Vault } from "./vault.ts";
 
-/** No provider has such a name: a sealed key is no device, and a device no key. */
+/** Not a valid provider id, so that a sealed provider key is never accepted as a device, or vice versa. */
 const PURPOSE = "sign-in device";
 
 /**
- * What a client is given when it signs in, and shows when it signs in again: that it knew the
- * password once. It opens nothing; it only keeps the failures of others from being counted against it.
+ * A token that a client receives when it signs in and sends when it signs in again: proof that it
+ * once knew the password. It grants no access. It exempts the client from limits caused by the failed
+ * sign-ins of others.
  */
 export const newDevice = (vault: Vault, accountId: number): string =>
   vault.seal(Bun.randomUUIDv7(), { owner_id: accountId, provider: PURPOSE });
 
-/** The device's id, or null when it is not one of this account's. */
+/** The id of a device of the account; null for anything else. */
 export function deviceId(vault: Vault, accountId: number, device: string): string | null {
   try {
     return vault.open(device, { owner_id: accountId, provider: PURPOSE });
   } catch {
-    // Made up, of another account, or sealed under a master key that is gone: like having none.
+    // Forged, of another account, or sealed with a master key that was removed: the same as no device.
     return null;
   }
 }

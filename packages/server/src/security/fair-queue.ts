@@ -1,14 +1,14 @@
 export interface FairQueueOptions {
-  /** How many run at once. */
+  /** How many tasks run at once. */
   readonly running: number;
-  /** How many wait in all. */
+  /** How many tasks of all keys may wait. */
   readonly waiting: number;
-  /** What those are told for whom there is no room. */
+  /** The error for a task that is refused because the queue is full. */
   readonly full: () => Error;
 }
 
-/** Runs work of a key as soon as it is that key's turn; rejects when there is no room to wait. */
-export type FairQueue = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>;
+/** Runs a task when it is its key's turn. Rejects if the task cannot wait because the queue is full. */
+export type FairQueue = <Result>(key: string, task: () => Promise<Result>) => Promise<Result>;
 
 interface Waiter {
   start(): void;
@@ -16,55 +16,57 @@ interface Waiter {
 }
 
 /**
- * Keys take turns, so that one with many waiting does not hold up the others. When there is no room
- * left, the key with the most waiting loses its latest to a key that has fewer.
+ * Limits concurrency, with round-robin over the keys, so that a key with many waiting tasks does not
+ * hold up the others. When the queue is full, a new task displaces the latest task of the key with
+ * the most waiting, unless its own key has as many.
  */
-export function fairQueue({ running: most, waiting: room, full }: FairQueueOptions): FairQueue {
-  // In the order in which keys have their turns.
-  const lines = new Map<string, Waiter[]>();
+export function fairQueue({ running: maxRunning, waiting: maxWaiting, full }: FairQueueOptions) {
+  // The waiting tasks by key; the order of the keys is the order of their turns.
+  const queues = new Map<string, Waiter[]>();
   let running = 0;
   let waiting = 0;
 
   function startNext(): void {
-    const [next] = lines;
-    if (!next || running >= most) return;
-    const [key, line] = next;
-    lines.delete(key);
-    const waiter = line.shift();
-    if (line.length > 0) lines.set(key, line);
+    const [next] = queues;
+    if (!next || running >= maxRunning) return;
+    const [key, queue] = next;
+    queues.delete(key);
+    const waiter = queue.shift();
+    if (queue.length > 0) queues.set(key, queue);
     waiting--;
     running++;
     waiter?.start();
   }
 
   function makeRoom(key: string): void {
-    const own = lines.get(key)?.length ?? 0;
-    const [longest] = [...lines].sort(([, one], [, other]) => other.length - one.length);
+    const own = queues.get(key)?.length ?? 0;
+    const [longest] = [...queues].sort(([, one], [, other]) => other.length - one.length);
     if (!longest || longest[1].length <= own + 1) throw full();
     waiting--;
     longest[1].pop()?.refuse(full());
   }
 
-  function turn(key: string): Promise<void> {
+  function waitForTurn(key: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      const line = lines.get(key) ?? [];
-      line.push({ start: resolve, refuse: reject });
-      lines.set(key, line);
+      const queue = queues.get(key) ?? [];
+      queue.push({ start: resolve, refuse: reject });
+      queues.set(key, queue);
       waiting++;
     });
   }
 
-  return async (key, work) => {
-    if (running < most) running++;
+  const run: FairQueue = async (key, task) => {
+    if (running < maxRunning) running++;
     else {
-      if (waiting >= room) makeRoom(key);
-      await turn(key);
+      if (waiting >= maxWaiting) makeRoom(key);
+      await waitForTurn(key);
     }
     try {
-      return await work();
+      return await task();
     } finally {
       running--;
       startNext();
     }
   };
+  return run;
 }

@@ -11,10 +11,10 @@ import {
 } from "node:fs";
 import { newMasterKey, parseMasterKeys } from "./vault.ts";
 
-/** The installation's own master keys: a file beside the data, readable by its owner alone. */
+/** The installation's own master keys, in a file in the data folder that only its owner can read. */
 export interface MasterKeyFile {
   read(): Buffer[];
-  /** Puts a new key first; the old ones stay, to open what they sealed. */
+  /** Adds a new key in first place. The old keys stay, to open what was sealed with them. */
   add(): void;
 }
 
@@ -32,12 +32,12 @@ export function masterKeyFile(path: string): MasterKeyFile {
   };
 }
 
-/** At no moment is there half a file, or none: without its master keys an installation's keys are lost. */
+/** Replaces the file atomically: without its master keys an installation's provider keys are lost. */
 function replaceFile(path: string, text: string): void {
   const draft = `${path}.new`;
   const file = openSync(draft, "w", 0o600);
   const owner = statSync(path, { throwIfNoEntry: false });
-  // Rotated by root, it stays the server's own.
+  // Keeps the owner, so that the server can still read the file after root rotated the keys.
   if (owner) fchownSync(file, owner.uid, owner.gid);
   writeSync(file, text);
   fsyncSync(file);

@@ -6,27 +6,27 @@ import type { Logger } from "../observe/log.ts";
 import { unauthorized, unavailable } from "../rules/failure.ts";
 import { isSafeAddress } from "./safe-address.ts";
 
-/** Whom the issuer vouches for. `issuer` and `subject` together say who it is, for good. */
+/** A person authenticated by the issuer. `issuer` and `subject` together identify them permanently. */
 export interface Identity {
   readonly issuer: string;
   readonly subject: string;
-  /** What the issuer calls them, in lowercase: a wish for their username. */
-  readonly wish: string;
-  /** Null when the issuer names none that can be shown. */
+  /** The issuer's username claim in lowercase, from which a username is derived. */
+  readonly requestedName: string;
+  /** Null if the token has no name that may be used as a display name. */
   readonly display_name: string | null;
   readonly expires_at: number;
 }
 
 export interface Oidc {
-  /** Whether a bearer token has the form of a JWT at all. */
+  /** Whether a bearer token has the form of a JWT. */
   recognises(token: string): boolean;
-  /** Checks signature, issuer, audience and expiry; throws `unauthorized`. */
+  /** Checks signature, issuer, audience and expiry. Throws `unauthorized`, or `unavailable` if the issuer cannot be reached. */
   verify(token: string): Promise<Identity>;
 }
 
 const ALGORITHMS = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA".split(" ");
 
-/** By OpenID Connect a subject has at most 255 characters. */
+/** OpenID Connect limits a subject to 255 characters. */
 const Subject = z
   .string()
   .min(1)
@@ -35,7 +35,7 @@ const Subject = z
 
 export function oidc(config: NonNullable<Config["oidc"]>, log: Logger): Oidc {
   let keys: Promise<JWTVerifyGetKey> | null = null;
-  /** Found on first use, so that the service starts while the issuer is away. */
+  /** Fetched on first use, so that the service starts while the issuer is unreachable. */
   const keySet = () => {
     keys ??= discover(config.issuer).catch((error) => {
       keys = null;
@@ -55,15 +55,15 @@ export function oidc(config: NonNullable<Config["oidc"]>, log: Logger): Oidc {
         algorithms: ALGORITHMS,
       }).catch(rejected);
       const subject = Subject.safeParse(payload.sub);
-      if (!subject.success) throw unauthorized("the token's sub names nobody");
-      const wish = payload[config.usernameClaim];
-      if (typeof wish !== "string" || wish.trim() === "") {
+      if (!subject.success) throw unauthorized("the token has no valid sub");
+      const claim = payload[config.usernameClaim];
+      if (typeof claim !== "string" || claim.trim() === "") {
         throw unauthorized(`the token has no ${config.usernameClaim}`);
       }
       return {
         issuer: config.issuer,
         subject: subject.data,
-        wish: wish.toLowerCase(),
+        requestedName: claim.toLowerCase(),
         display_name: shownName(payload.name),
         expires_at: (payload.exp ?? 0) * 1000,
       };
@@ -71,17 +71,17 @@ export function oidc(config: NonNullable<Config["oidc"]>, log: Logger): Oidc {
   };
 }
 
-/** What of the issuer's own description of itself is used. */
+/** The part of the issuer's discovery document that is used. */
 const Discovery = z.object({ issuer: z.string(), jwks_uri: z.string() });
 
 async function discover(issuer: string): Promise<JWTVerifyGetKey> {
   const address = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
   const response = await fetch(address, { signal: AbortSignal.timeout(5000), redirect: "error" });
   const found = Discovery.parse(await response.json());
-  if (found.issuer !== issuer) throw new Error("the issuer calls itself by another name");
+  if (found.issuer !== issuer) throw new Error("the discovery document names another issuer");
   if (!isSafeAddress(found.jwks_uri)) throw new Error("jwks_uri is not an https address");
   return createRemoteJWKSet(new URL(found.jwks_uri), {
-    // A rotated key is looked for at once, but an unknown one cannot make us hammer the issuer.
+    // Finds a rotated key within seconds; tokens with unknown keys cause one request per cooldown.
     cooldownDuration: 2000,
   });
 }
@@ -89,17 +89,17 @@ async function discover(issuer: string): Promise<JWTVerifyGetKey> {
 const unreachable = () => unavailable("the sign-in service cannot be reached", 5);
 
 function rejected(error: unknown): never {
-  const reachable =
+  const isReachable =
     error instanceof errors.JOSEError &&
     !(error instanceof errors.JWKSTimeout) &&
     error.code !== "ERR_JOSE_GENERIC";
-  if (!reachable) throw unreachable();
+  if (!isReachable) throw unreachable();
   throw unauthorized("the access token is not valid");
 }
 
 const NAME_CHARACTERS = 64;
 
-/** The name as `updateMe` would take it, whatever the issuer has. */
+/** The issuer's name for the person, in a form that `updateMe` would accept. */
 function shownName(claim: unknown): string | null {
   if (typeof claim !== "string") return null;
   const line = claim

@@ -3,21 +3,22 @@ import { fairQueue } from "./fair-queue.ts";
 
 const algorithm = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 
-/** Hashing takes some 50 ms of a core and 19 MiB, so only a few run at once and the rest wait. */
+/** Hashing takes about 50 ms of a core and 19 MiB, so only a few run at once and the rest wait. */
 const SIGN_INS_AT_ONCE = 3;
 const SIGN_UPS_AT_ONCE = 2;
+/** Waiting tasks per queue; beyond it calls are refused with `unavailable`. */
 const WAITING = 200;
 
 /**
- * Hashes passwords and compares them with hashes. Sign-ups wait in a queue of their own, so that a
- * flood of them does not keep anybody from signing in; in each queue networks take turns.
+ * Hashes passwords and compares them with hashes. Sign-ups have a queue of their own, so that a flood
+ * of them does not delay sign-ins. Within each queue networks take turns.
  */
 export interface Passwords {
   /** For a new account. */
   hash(password: string, network: string): Promise<string>;
-  /** For somebody who is signed in. */
+  /** For an account that is signed in; waits in the queue of the sign-ins. */
   rehash(password: string, network: string): Promise<string>;
-  /** Takes the same time for an account that is missing or has no password. */
+  /** Takes the same time for an account that does not exist or has no password. */
   verify(password: string, hash: string | null, network: string): Promise<boolean>;
 }
 

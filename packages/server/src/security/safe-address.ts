@@ -1,4 +1,4 @@
-/** Whether what is fetched from there cannot be changed on the way: https, or this machine itself. */
+/** Whether responses from this address cannot be tampered with in transit: https, or http to localhost. */
 export function isSafeAddress(address: string): boolean {
   if (!URL.canParse(address)) return false;
   const { protocol, hostname } = new URL(address);

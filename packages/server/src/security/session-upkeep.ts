@@ -3,13 +3,14 @@ import type { Client } from "../realtime/hub.ts";
 import type { Store } from "../store/store.ts";
 
 const PURGE_MS = 60 * 60 * 1000;
-const PURGED_AT_ONCE = 1000;
+/** Sessions deleted per unit of work, so that other units are not held up. */
+const PURGE_BATCH = 1000;
 
 export interface SessionUpkeepOptions {
   readonly store: Pick<Store, "endedSessions" | "write">;
   readonly hub: { clients(): Iterable<Client>; endSession(sessionId: string): void };
   readonly log: Logger;
-  /** How often to look for sessions that another process has ended; null where nodes tell each other. */
+  /** How often to look for sessions that another process has ended; null if nodes notify each other. */
   readonly watchMs: number | null;
 }
 
@@ -24,17 +25,15 @@ export function sessionUpkeep({ store, hub, log, watchMs }: SessionUpkeepOptions
     const now = Date.now();
     let purged: number;
     do {
-      purged = await store.write((tx) => tx.purgeSessions(now, PURGED_AT_ONCE));
-    } while (purged === PURGED_AT_ONCE);
+      purged = await store.write((tx) => tx.purgeSessions(now, PURGE_BATCH));
+    } while (purged === PURGE_BATCH);
   }
 
-  const purging = repeat(purge, PURGE_MS, (err) =>
-    log.error({ err }, "purging expired sessions failed"),
-  );
+  const purging = repeat(purge, PURGE_MS, (err) => log.error({ err }, "session purge failed"));
   const watching =
     watchMs === null
       ? null
-      : repeat(closeEnded, watchMs, (err) => log.error({ err }, "watching sessions failed"));
+      : repeat(closeEnded, watchMs, (err) => log.error({ err }, "session watch failed"));
   return {
     async stop(): Promise<void> {
       await Promise.all([purging.stop(), watching?.stop()]);
@@ -42,7 +41,7 @@ export function sessionUpkeep({ store, hub, log, watchMs }: SessionUpkeepOptions
   };
 }
 
-/** Does it now and again, one at a time, until it is stopped. */
+/** Runs the work now and then periodically, never twice at once, until it is stopped. */
 function repeat(work: () => Promise<void>, everyMs: number, failed: (error: unknown) => void) {
   let running: Promise<void> | null = null;
   const once = () => {

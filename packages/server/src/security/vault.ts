@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 
-/** Whose key it is and for what: a sealed key opens only in its own place. */
+/** What a sealed text is bound to: it opens only for the same owner and provider. */
 export interface Place {
   owner_id: number;
   provider: string;
@@ -8,11 +8,11 @@ export interface Place {
 
 export interface Vault {
   seal(key: string, place: Place): string;
-  /** Throws when it was sealed for another place, by a master key we do not have, or tampered with. */
+  /** Throws if it was sealed for another place or with an unknown master key, or was tampered with. */
   open(sealed: string, place: Place): string;
-  /** The same for the same text; says nothing of it to whoever has no master key. */
+  /** A keyed hash: the same for the same text, and meaningless without the master key. */
   fingerprint(text: string): string;
-  /** Whether it was sealed under the newest master key. */
+  /** Whether it was sealed with the newest master key. */
   isCurrent(sealed: string): boolean;
 }
 
@@ -21,7 +21,7 @@ const MASTER_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const ALGORITHM = "aes-256-gcm";
-/** Otherwise a shorter tag, which is easier to guess, would do as well. */
+/** Without it Node.js would also accept shorter tags, which are easier to forge. */
 const OPTIONS = { authTagLength: TAG_BYTES };
 
 const idOf = (master: Buffer) => createHash("sha256").update(master).digest("hex").slice(0, 12);
@@ -30,7 +30,10 @@ const boundTo = ({ owner_id, provider }: Place) => Buffer.from(`parley:${owner_i
 const byId = (masters: readonly Buffer[]) =>
   new Map(masters.map((master) => [idOf(master), master]));
 
-/** AES-256-GCM with a fresh nonce each time. `masters` are newest first; `reload` may know newer ones. */
+/**
+ * AES-256-GCM with a random nonce. `masters` are in order, newest first. `reload` reads them again, to
+ * find keys that were added since.
+ */
 export function vault(masters: readonly Buffer[], reload?: () => readonly Buffer[]): Vault {
   let known = byId(masters);
 
@@ -73,7 +76,7 @@ export function vault(masters: readonly Buffer[], reload?: () => readonly Buffer
   };
 }
 
-/** Master keys as configured: base64, 32 bytes each, newest first; null when one is not. */
+/** Parses master keys: 32 bytes each in base64, newest first. Null if one is invalid. */
 export function parseMasterKeys(text: string): Buffer[] | null {
   const keys = text
     .split(/[,\s]+/)
@@ -88,6 +91,6 @@ const MASK = "••••••••";
 
 const TAIL_LENGTH = 4;
 
-/** What may be shown of a key: never the whole of it. */
+/** The part of a key that may be shown: a mask and the last characters, but never the whole key. */
 export const keyTail = (key: string) =>
   key.length <= TAIL_LENGTH ? MASK : MASK + key.slice(-TAIL_LENGTH);

@@ -1,0 +1,136 @@
+import { createPerson } from "../domain/accounts.ts";
+import { rename } from "../domain/groups.ts";
+import type { ProviderNames } from "../rules/agents.ts";
+import { usernameCandidates, usernameFrom } from "../rules/usernames.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { Store, WriteTx } from "../store/store.ts";
+import type { Origin } from "./caller.ts";
+import type { Identity } from "./oidc.ts";
+
+/** The account of an identity. */
+export interface IdentityAccount {
+  readonly account: AccountRecord;
+  /** Whether it was created for this sign-in. */
+  readonly isNew: boolean;
+  /** Whether it was created by an earlier version, which knew it by its username only. */
+  readonly isLinked: boolean;
+}
+
+export interface OidcAccounts {
+  /**
+   * Stores a session for a token that has not been used before. Creates the account of an identity
+   * that has none, and takes over the issuer's display name.
+   */
+  signIn(tokenHash: string, identity: Identity, origin: Origin): Promise<IdentityAccount>;
+}
+
+export interface OidcAccountsOptions {
+  readonly store: Store;
+  readonly providers: ProviderNames;
+}
+
+export function oidcAccounts({ store, providers }: OidcAccountsOptions): OidcAccounts {
+  const serially = serializer();
+  return {
+    signIn: (tokenHash, identity, origin) =>
+      // Concurrent calls of a new identity would all try to create its account.
+      serially(identity.subject, () =>
+        retryOnConflict(() =>
+          store.write((tx) => openSession(tx, { tokenHash, identity, origin }, providers)),
+        ),
+      ),
+  };
+}
+
+interface SignIn {
+  readonly tokenHash: string;
+  readonly identity: Identity;
+  readonly origin: Origin;
+}
+
+async function openSession(
+  tx: WriteTx,
+  { tokenHash, identity, origin }: SignIn,
+  providers: ProviderNames,
+): Promise<IdentityAccount> {
+  const found = await accountOf(tx, identity, providers);
+  const { account } = found;
+  const { display_name, expires_at } = identity;
+  if (display_name !== null && display_name !== account.display_name) {
+    await rename(tx, account, display_name);
+  }
+  await tx.insertSession({
+    id: Bun.randomUUIDv7(),
+    token_hash: tokenHash,
+    account_id: account.id,
+    user_agent: origin.user_agent,
+    at: Date.now(),
+    expires_at,
+  });
+  return found;
+}
+
+/** Finds or creates the account of an identity. An account with a password is never taken over. */
+async function accountOf(
+  tx: WriteTx,
+  identity: Identity,
+  providers: ProviderNames,
+): Promise<IdentityAccount> {
+  const { issuer, subject, requestedName } = identity;
+  const known = await tx.identity(issuer, subject);
+  if (known) return { account: known, isNew: false, isLinked: false };
+  const username = usernameFrom(requestedName);
+  const earlier = username === requestedName ? await tx.unlinkedAccount(username) : null;
+  const account = earlier ?? (await createAccount(tx, identity, username, providers));
+  const link = { issuer, subject, account_id: account.id, at: Date.now() };
+  if (!(await tx.insertIdentity(link))) throw new IdentityConflict();
+  return { account, isNew: earlier === null, isLinked: earlier !== null };
+}
+
+/** Creates the account under the requested username or, if it is taken, the next free variant. */
+async function createAccount(
+  tx: WriteTx,
+  { issuer, subject, ...identity }: Identity,
+  requested: string,
+  providers: ProviderNames,
+): Promise<AccountRecord> {
+  for (const username of usernameCandidates(requested)) {
+    if (await tx.account(username)) continue;
+    const display_name = identity.display_name ?? username;
+    const created = await createPerson(tx, { username, display_name }, providers);
+    if (created) return created;
+    // The account that has just taken the name may be this identity's, created by another node.
+    if (await tx.identity(issuer, subject)) throw new IdentityConflict();
+  }
+  throw new Error("there is no username left");
+}
+
+/** Another node created the account of the same identity at the same time. */
+class IdentityConflict extends Error {}
+
+const MAX_ATTEMPTS = 5;
+
+/** Runs the work again after a conflict: it then finds the account that the other node created. */
+async function retryOnConflict<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof IdentityConflict) || attempt === MAX_ATTEMPTS) throw error;
+    }
+  }
+}
+
+/** Runs work of the same key one after the other. */
+function serializer() {
+  const last = new Map<string, Promise<unknown>>();
+  return async <Result>(key: string, work: () => Promise<Result>): Promise<Result> => {
+    const current = (last.get(key) ?? Promise.resolve()).then(work, work);
+    last.set(key, current);
+    try {
+      return await current;
+    } finally {
+      if (last.get(key) === current) last.delete(key);
+    }
+  };
+}
