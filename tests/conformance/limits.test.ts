@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { closeCodes } from "@parley/protocol";
 import {
   type Answer,
   type Caller,
@@ -276,6 +277,23 @@ describe.concurrent("a client that does not read", () => {
     const since_seq = seen.at(-1) ?? chat.seq;
     const missed = await bob.call("getUpdates", { chat_id: chat.id, since_seq, limit: 1 });
     expect(missed).toMatchObject({ messages: [{ seq: since_seq + 1 }] });
+  });
+
+  test("is told so with code 4408 after everything that was sent to it before", async () => {
+    await using server = await startServer({
+      ...limits({ messages_per_second: 0, operations_per_second: 0, backlog_bytes: 262_144 }),
+    });
+    const [alice, bob] = await people(server.url, "alice", "bob");
+    const chat = await groupOf(alice, bob);
+    await using sender = await alice.connect();
+    await using slow = await RawSocket.connect(bob);
+    slow.tcp.pause();
+    while ((await openSockets(server.url)) > 1) await say(sender, chat, LARGE);
+    slow.tcp.resume();
+    expect(await slow.until(() => slow.closed, "close")).toEqual({ code: closeCodes.tooSlow });
+    const seen = slow.texts.slice(1).map((text) => JSON.parse(text).at.seq as number);
+    expect(seen).toEqual(seen.map((_, index) => chat.seq + 1 + index));
+    expect(server.output()).toContain("slow socket closed: backlog_bytes exceeded");
   });
 
   test("is cut off first when it is furthest behind and all together have too much", async () => {

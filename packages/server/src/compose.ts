@@ -114,12 +114,12 @@ export async function compose(config: Config): Promise<Running> {
   const { limits } = config;
   const socketCounts = newSocketCounts(cluster, limits.sockets_per_user);
   const unsent = backlog(
-    limits.backlog_total_bytes,
-    () => hub.clients(),
-    (bytes) => log.warn({ bytes }, "slow socket closed: backlog_total_bytes exceeded"),
+    limits,
+    () => sockets.connections,
+    (limit, bytes) => log.warn({ bytes }, `slow socket closed: ${limit} exceeded`),
   );
   const publish = (topic: string, data: string) => {
-    unsent.sent(data.length * server.subscriberCount(topic));
+    unsent.sent(data.length, server.subscriberCount(topic));
     server.publish(topic, data);
   };
   const hub = newHub(bus, publish, socketCounts);

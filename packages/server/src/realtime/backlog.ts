@@ -1,58 +1,108 @@
-import type { Client } from "./hub.ts";
+/** A socket, seen from the bytes that its client has not read. */
+export interface Reader {
+  /** Bytes in the send buffer of the socket. */
+  buffered(): number;
+  /** The same, and the replies that wait for room in it. */
+  unsent(): number;
+  /** Closes the socket with code 4408. The client reads what is buffered first. */
+  closeSlow(): void;
+  /** Drops the connection and what is buffered. The client sees code 1006. */
+  terminate(): void;
+}
 
-type Reader = Pick<Client, "backlog" | "cutOff">;
+/** Limits on bytes that clients have not read; named as in the settings. */
+export interface BacklogLimits {
+  /** Buffered bytes of one socket. */
+  backlog_bytes: number;
+  /** Unsent bytes of all sockets together. */
+  backlog_total_bytes: number;
+}
 
-/** The unsent bytes of all sockets together. */
 export interface Backlog {
-  /** Counts bytes that were handed to sockets. */
-  sent(bytes: number): void;
+  /** Counts a frame that was handed to this number of sockets. */
+  sent(bytes: number, sockets?: number): void;
+  /** The unsent bytes of all sockets together. */
   total(): number;
 }
 
-/** How much of the limit is left once sockets were cut off, so that it is not reached again at once. */
+/** The share of the total that is used after sockets were closed, so that it is not reached again at once. */
 const LEFT_SHARE = 0.75;
+/** The share of `backlog_bytes` that is sent between two scans, at least: a scan visits every socket. */
+const SCAN_SHARE = 1 / 8;
+/** A client that does not read keeps the buffer of its closed socket for up to 20 s: Bun's timeout. */
+const CLOSING_MS = 20_000;
+/** The share of the total for the buffers of sockets that are closing; without room, they are terminated. */
+const CLOSING_SHARE = 0.25;
 
 /**
- * Keeps the unsent bytes of all sockets below a limit: beyond it those that are furthest behind are
- * cut off first. Adding up all sockets takes time, so it is done only when so much was sent since the
- * last time that the limit may have been reached.
+ * Closes the sockets of clients that do not read: those above the limit of one socket, and those
+ * furthest behind while all together are above the total. Sockets do not report how far behind they
+ * are, so that they are scanned once enough was sent that a limit may have been reached.
  */
 export function backlog(
-  limit: number,
+  limits: BacklogLimits,
   readers: () => Iterable<Reader>,
-  onCutOff: (bytes: number) => void,
+  onClose: (limit: keyof BacklogLimits, bytes: number) => void,
 ): Backlog {
-  /** No less than what is unsent. */
-  let bound = 0;
+  /** Upper bounds of the unsent bytes of all sockets, and of the buffered bytes of any one. */
+  let total = 0;
+  let longest = 0;
+  /** Bytes in the buffers of sockets that are closing. */
+  let closing = 0;
   let isScheduled = false;
 
-  function enforce(): void {
+  function scan(): void {
     isScheduled = false;
-    const slow = [...readers()]
-      .map((reader) => ({ reader, bytes: reader.backlog() }))
+    const within = [...readers()].filter((reader) => !closeIfSlow(reader));
+    const furthest = within.reduce((most, reader) => Math.max(most, reader.buffered()), 0);
+    longest = Math.min(furthest, limits.backlog_bytes * (1 - SCAN_SHARE));
+    terminateFurthest(within);
+  }
+
+  function closeIfSlow(reader: Reader): boolean {
+    const bytes = reader.buffered();
+    if (bytes <= limits.backlog_bytes) return false;
+    onClose("backlog_bytes", bytes);
+    if (closing + bytes > limits.backlog_total_bytes * CLOSING_SHARE) {
+      reader.terminate();
+      return true;
+    }
+    reader.closeSlow();
+    closing += bytes;
+    setTimeout(() => {
+      closing -= bytes;
+    }, CLOSING_MS).unref();
+    return true;
+  }
+
+  function terminateFurthest(within: readonly Reader[]): void {
+    const behind = within
+      .map((reader) => ({ reader, bytes: reader.unsent() }))
       .filter(({ bytes }) => bytes > 0)
       .sort((one, other) => other.bytes - one.bytes);
-    bound = slow.reduce((sum, { bytes }) => sum + bytes, 0);
-    if (bound <= limit) return;
-    for (const { reader, bytes } of slow) {
-      if (bound <= limit * LEFT_SHARE) return;
-      bound -= bytes;
-      reader.cutOff();
-      onCutOff(bytes);
+    total = behind.reduce((sum, { bytes }) => sum + bytes, closing);
+    if (total <= limits.backlog_total_bytes) return;
+    for (const { reader, bytes } of behind) {
+      if (total <= limits.backlog_total_bytes * LEFT_SHARE) return;
+      total -= bytes;
+      reader.terminate();
+      onClose("backlog_total_bytes", bytes);
     }
   }
 
   return {
-    sent(bytes) {
-      bound += bytes;
-      if (bound <= limit || isScheduled) return;
+    sent(bytes, sockets = 1) {
+      total += bytes * sockets;
+      longest += bytes;
+      const isWithin = total <= limits.backlog_total_bytes && longest <= limits.backlog_bytes;
+      if (isWithin || isScheduled) return;
       isScheduled = true;
-      // What is published reaches the sockets at the end of this turn of the event loop.
-      setImmediate(enforce);
+      // Bun hands published frames to the sockets at the end of this turn of the event loop.
+      setImmediate(scan);
     },
     total() {
-      let sum = 0;
-      for (const reader of readers()) sum += reader.backlog();
+      let sum = closing;
+      for (const reader of readers()) sum += reader.unsent();
       return sum;
     },
   };

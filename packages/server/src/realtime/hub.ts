@@ -13,10 +13,6 @@ export interface Client {
   unsubscribe(topic: string): void;
   isSubscribed(topic: string): boolean;
   close(code: number, reason: string): void;
-  /** Bytes that were sent and that the client has not read. */
-  backlog(): number;
-  /** Closes the socket at once, without a word: for one that does not read. */
-  cutOff(): void;
 }
 
 /** Everyone connected under one account shares one of these. */

@@ -8,7 +8,7 @@ import {
 import type { ServerWebSocket, WebSocketHandler } from "bun";
 import { readSyncPoint, type SyncPoint } from "../domain/sync.ts";
 import type { Invoke, Services } from "../operation.ts";
-import type { Backlog } from "../realtime/backlog.ts";
+import type { Backlog, Reader } from "../realtime/backlog.ts";
 import type { Client, Person } from "../realtime/hub.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { Failure, forbidden, rateLimited } from "../rules/failure.ts";
@@ -25,12 +25,20 @@ const SWEEP_MS = 5000;
 /** An open socket extends its session by at least this much at a time, to keep writes rare. */
 const RENEW_MS = 12 * 60 * 60 * 1000;
 
+/**
+ * Bun terminates a socket at this multiple of `backlog_bytes`, in the middle of what it sends. Below
+ * it there is room for what is sent until `backlog` has closed the socket with a code.
+ */
+const HARD_LIMIT_FACTOR = 1.5;
+
 type Socket = ServerWebSocket<Connection>;
 
 export interface SocketTransport {
   /** Resolves to undefined once the request is upgraded to a socket. */
   upgrade(request: Request, origin: Origin, upgrade: Upgrader): Promise<Response | undefined>;
   handlers: WebSocketHandler<Connection>;
+  /** The open sockets. */
+  readonly connections: Iterable<Connection>;
   /** Closes every socket with `goingAway`, so that clients reconnect. */
   stop(): void;
 }
@@ -44,7 +52,8 @@ export function socketTransport(
 ): SocketTransport {
   const { config, authenticator, hub } = services;
   const shared: Shared = { services, invoke, backlog };
-  const sweeper = setInterval(() => sweep(services), SWEEP_MS);
+  const connections = new Set<Connection>();
+  const sweeper = setInterval(() => sweep(connections, services), SWEEP_MS);
 
   return {
     async upgrade(request, origin, upgrade) {
@@ -59,21 +68,28 @@ export function socketTransport(
     },
     handlers: {
       maxPayloadLength: config.limits.frame_bytes,
-      backpressureLimit: config.limits.backlog_bytes,
+      backpressureLimit: config.limits.backlog_bytes * HARD_LIMIT_FACTOR,
       // Without it, Bun silently drops what does not fit into the buffer of a slow client.
       closeOnBackpressureLimit: true,
       idleTimeout: config.limits.idle_seconds,
       sendPings: true,
       perMessageDeflate: false,
-      open: (socket) => socket.data.opened(socket),
+      open: (socket) => {
+        connections.add(socket.data);
+        socket.data.opened(socket);
+      },
       message: (socket, data) => socket.data.received(data),
       drain: (socket) => socket.data.drained(),
-      close: (socket) => socket.data.closed(),
+      close: (socket) => {
+        connections.delete(socket.data);
+        socket.data.closed();
+      },
     },
+    connections,
     stop() {
       clearInterval(sweeper);
-      for (const client of hub.clients()) {
-        client.close(closeCodes.goingAway, "the server is restarting, please reconnect");
+      for (const connection of connections) {
+        connection.close(closeCodes.goingAway, "the server is restarting, please reconnect");
       }
     },
   };
@@ -86,7 +102,7 @@ interface Shared {
 }
 
 /** One socket: its registration with the hub, its calls and their replies. */
-class Connection implements Client {
+class Connection implements Client, Reader {
   readonly id: string = Bun.randomUUIDv7();
   readonly session_id: string;
   expires_at: number;
@@ -169,11 +185,20 @@ class Connection implements Client {
     });
   }
 
-  backlog(): number {
-    return (this.socket?.getBufferedAmount() ?? 0) + this.outboxBytes;
+  buffered(): number {
+    return this.socket?.getBufferedAmount() ?? 0;
   }
 
-  cutOff(): void {
+  unsent(): number {
+    return this.buffered() + this.outboxBytes;
+  }
+
+  closeSlow(): void {
+    this.ended = true;
+    this.socket?.close(closeCodes.tooSlow, "the client reads too slowly: reconnect and catch up");
+  }
+
+  terminate(): void {
     this.ended = true;
     this.socket?.terminate();
   }
@@ -202,11 +227,7 @@ class Connection implements Client {
   }
 
   private congested(): boolean {
-    return (
-      this.calls >= CALLS_AT_ONCE ||
-      this.outbox.length > 0 ||
-      (this.socket?.getBufferedAmount() ?? 0) > REPLY_BACKLOG
-    );
+    return this.calls >= CALLS_AT_ONCE || this.outbox.length > 0 || this.buffered() > REPLY_BACKLOG;
   }
 
   private pump(): void {
@@ -337,11 +358,10 @@ function envelope(
 }
 
 /** Extends the sessions of open sockets, and closes sockets whose session or issuer's token has expired. */
-function sweep({ hub, authenticator, log, config }: Services): void {
+function sweep(connections: Iterable<Connection>, { authenticator, log, config }: Services): void {
   const now = Date.now();
   const renewed = new Map<string, number>();
-  for (const client of hub.clients()) {
-    const connection = client as Connection;
+  for (const connection of connections) {
     const { renewable_since, session_id } = connection;
     if (connection.expires_at <= now) {
       connection.close(closeCodes.signedOut, "the session has expired");
