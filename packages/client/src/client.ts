@@ -1,135 +1,160 @@
-import type { EventFrame, EventName, InputOf, OutputOf } from "@parley/protocol";
-import { operationsOver } from "./connection/operations.ts";
-import { session } from "./connection/session.ts";
-import { type MessageReader, messageReader } from "./each-message/reader.ts";
-import { liveModel, type ModelParts } from "./live-model.ts";
+import type { Account, EventFrame, InputOf, OutputOf } from "@parley/protocol";
+import { createOperations } from "./connection/operations.ts";
+import { Session } from "./connection/session.ts";
+import { MessageReader } from "./each-message/reader.ts";
+import { EventListeners } from "./event-listeners.ts";
 import { createStore, type Store } from "./model/store.ts";
-import { cache } from "./storage/cache.ts";
-import { keeper } from "./storage/unsent.ts";
-import type { Sync } from "./sync/sync.ts";
-import type { Client, ClientOptions, Operations, Status } from "./types.ts";
+import { ModelRuntime } from "./model-runtime.ts";
+import { StateCache } from "./storage/cache.ts";
+import { UnsentStorage } from "./storage/unsent.ts";
+import type {
+  Client,
+  ClientOptions,
+  EachOptions,
+  MessageListener,
+  Operations,
+  Status,
+} from "./types.ts";
 
-/** A client of the service: its operations, its events, and a live model of what its user sees. */
+/** Creates a client of the service: its operations, its events, and a live model of what a person sees. */
 export function createClient(options: ClientOptions = {}): Client {
-  const hasToken = options.token !== undefined || options.getToken !== undefined;
-  const store = createStore(hasToken ? "offline" : "signed_out");
-  const kept = keeper(store, options.storage);
-  const heard = listeners();
-  const readers = new Set<MessageReader>();
-  const cached = cache(store, options.storage, () => mine.token);
-  const mine = session(options, {
-    onStatus: (status) => store.dispatch({ type: "status", status }),
-    onOpen(account, historyId) {
-      const { me } = store.state;
-      // Another token may be another person's.
-      if (me && me.username !== account.username) forget(store.state.status);
-      store.dispatch({ type: "me", me: account });
-      if (historyId !== undefined) parts.sync.inHistory(historyId);
-      kept.open(account);
-      parts.reachable();
-      for (const reader of readers) reader.start(account.username);
-    },
-    onEvent(frame) {
-      store.dispatch({ type: "event", frame });
-      parts.heard(frame);
-      heard.tell(frame);
-      for (const reader of readers) reader.heard(frame);
-    },
-    catchUp: () => parts.sync.catchUp(),
-    onLost: () => halt(),
-    onToken: () => parts.reachable(),
-    onSignedOut: () => forget("signed_out"),
-  });
-  function halt(): void {
-    parts.halted();
-    for (const reader of readers) reader.halt();
-  }
-  function forget(status: Status): void {
-    cached.clear();
-    parts.reset(status);
-  }
-  if (options.token !== undefined) cached.restore(options.token);
-  if (store.state.me) kept.open(store.state.me);
-  const plain = operationsOver(mine.call);
-  const parts: ModelParts = liveModel(store, plain, mine, kept);
-  const api = operationsOver(async (name, input) => {
-    const result = await mine.call(name, input);
-    await consequences(store, parts.sync, name, input, result);
-    if (name === "signOut") mine.forget();
-    return result;
-  });
-  const own: Omit<Client, keyof Operations> = {
-    model: parts.model,
+  const runtime = new ClientRuntime(options);
+  const { session, store } = runtime;
+  const methods: Omit<Client, keyof Operations> = {
+    model: runtime.model.model,
     get status() {
       return store.state.status;
     },
     get token() {
-      return mine.token;
+      return session.token;
     },
-    enter: mine.enter,
-    connect: mine.connect,
-    reconnect: mine.retryNow,
-    async leave() {
-      await plain.signOut().catch(() => {});
-      kept.clear();
-      mine.forget();
-    },
-    close() {
-      cached.save();
-      mine.close();
-      halt();
-    },
-    on: heard.on,
-    eachMessage(listener, each = {}) {
-      const { storage } = options;
-      const reader = messageReader(plain, listener, { ...(storage && { storage }), ...each });
-      readers.add(reader);
-      if (mine.isConnected() && store.state.me) reader.start(store.state.me.username);
-      return () => {
-        readers.delete(reader);
-        reader.halt();
-      };
-    },
+    enter: (how, input) => session.enter(how, input),
+    connect: () => session.connect(),
+    reconnect: () => session.retryNow(),
+    leave: () => runtime.leave(),
+    close: () => runtime.close(),
+    on: (name, listener) => runtime.listeners.add(name, listener),
+    eachMessage: (listener, each) => runtime.addReader(listener, each),
   };
-  return Object.setPrototypeOf(own, api) as Client;
+  // Operations come from a proxy, so that their names need not be listed.
+  return Object.setPrototypeOf(methods, runtime.createApi()) as Client;
 }
 
-/** What an answer means for the model where no event would tell. */
-async function consequences(
-  store: Store,
-  sync: Sync,
-  name: string,
-  input: object,
-  result: unknown,
-): Promise<void> {
-  switch (name) {
-    case "startChat":
-      return store.dispatch({ type: "snapshots", snapshots: [result as OutputOf<"startChat">] });
-    case "leaveChat": {
-      const { chat_id } = input as InputOf<"leaveChat">;
-      return store.dispatch({ type: "chatGone", chatId: chat_id });
-    }
-    case "setAgentKey":
-    case "removeAgentKey":
-    case "setAgentProfile":
-    case "setAgentLimits":
-      return sync.refreshAgents().catch(() => {});
+/** The parts of a client, and what happens between them. */
+class ClientRuntime {
+  readonly store: Store;
+  readonly session: Session;
+  readonly model: ModelRuntime;
+  readonly listeners = new EventListeners();
+  readonly #options: ClientOptions;
+  readonly #operations: Operations;
+  readonly #cache: StateCache;
+  readonly #unsent: UnsentStorage;
+  readonly #readers = new Set<MessageReader>();
+
+  constructor(options: ClientOptions) {
+    const hasToken = options.token !== undefined || options.getToken !== undefined;
+    this.#options = options;
+    this.store = createStore(hasToken ? "offline" : "signed_out");
+    this.#unsent = new UnsentStorage(this.store, options.storage);
+    this.#cache = new StateCache(this.store, options.storage, () => this.session.token);
+    this.session = new Session(options, {
+      onStatus: (status) => this.store.dispatch({ type: "status", status }),
+      onOpen: (account, historyId) => this.#handleOpen(account, historyId),
+      onEvent: (frame) => this.#handleEvent(frame),
+      catchUp: () => this.model.sync.catchUp(),
+      onLost: () => this.#halt(),
+      onToken: () => this.model.flush(),
+      onSignedOut: () => this.#forget("signed_out"),
+    });
+    this.#operations = createOperations((name, input) => this.session.call(name, input));
+    if (options.token !== undefined) this.#cache.restore(options.token);
+    if (this.store.state.me) this.#unsent.open(this.store.state.me);
+    this.model = new ModelRuntime(this.store, this.#operations, this.session);
   }
-}
 
-type Listener = (frame: EventFrame) => void;
+  /** The operations that the caller gets: they also update the model where no event would. */
+  createApi(): Operations {
+    return createOperations(async (name, input) => {
+      const result = await this.session.call(name, input);
+      await this.#applyResult(name, input, result);
+      return result;
+    });
+  }
 
-function listeners() {
-  const all = new Map<EventName, Set<Listener>>();
-  return {
-    on<Name extends EventName>(name: Name, listener: (frame: EventFrame<Name>) => void) {
-      const own: Listener = (frame) => listener(frame as EventFrame<Name>);
-      const some = all.get(name) ?? new Set();
-      all.set(name, some.add(own));
-      return () => void some.delete(own);
-    },
-    tell(frame: EventFrame): void {
-      for (const listener of [...(all.get(frame.method) ?? [])]) listener(frame);
-    },
-  };
+  /** Returns a function that stops the reader. */
+  addReader(listener: MessageListener, each: EachOptions = {}): () => void {
+    const { storage } = this.#options;
+    const options = { ...(storage && { storage }), ...each };
+    const reader = new MessageReader(this.#operations, listener, options);
+    this.#readers.add(reader);
+    const { me } = this.store.state;
+    if (this.session.isConnected() && me) reader.start(me.username);
+    return () => {
+      this.#readers.delete(reader);
+      reader.halt();
+    };
+  }
+
+  async leave(): Promise<void> {
+    await this.#operations.signOut().catch(() => {});
+    this.#unsent.clear();
+    this.session.forget();
+  }
+
+  close(): void {
+    this.#cache.save();
+    this.session.close();
+    this.#halt();
+  }
+
+  #handleOpen(account: Account, historyId: string | undefined): void {
+    const { me } = this.store.state;
+    // A new token may belong to another account.
+    if (me && me.username !== account.username) this.#forget(this.store.state.status);
+    this.store.dispatch({ type: "me", me: account });
+    if (historyId !== undefined) this.model.sync.setHistory(historyId);
+    this.#unsent.open(account);
+    this.model.flush();
+    for (const reader of this.#readers) reader.start(account.username);
+  }
+
+  #handleEvent(frame: EventFrame): void {
+    this.store.dispatch({ type: "event", frame });
+    this.model.handleEvent(frame);
+    this.listeners.notify(frame);
+    for (const reader of this.#readers) reader.handleEvent(frame);
+  }
+
+  #halt(): void {
+    this.model.halt();
+    for (const reader of this.#readers) reader.halt();
+  }
+
+  /** Forgets the account's state. Unsent messages stay in the storage. */
+  #forget(status: Status): void {
+    this.#cache.clear();
+    this.#unsent.close();
+    this.model.reset(status);
+  }
+
+  async #applyResult(name: string, input: object, result: unknown): Promise<void> {
+    switch (name) {
+      case "startChat": {
+        const snapshots = [result as OutputOf<"startChat">];
+        return this.store.dispatch({ type: "snapshots", snapshots });
+      }
+      case "leaveChat": {
+        const { chat_id: chatId } = input as InputOf<"leaveChat">;
+        return this.store.dispatch({ type: "chatRemoved", chatId });
+      }
+      case "setAgentKey":
+      case "removeAgentKey":
+      case "setAgentProfile":
+      case "setAgentLimits":
+        return this.model.sync.refreshAgents().catch(() => {});
+      case "signOut":
+        return this.session.forget();
+    }
+  }
 }

@@ -27,15 +27,15 @@ export const isCallError = (error: unknown): error is CallError => error instanc
 const hasCode = (error: unknown, codes: readonly string[]): boolean =>
   isCallError(error) && codes.includes(error.code);
 
-/** The same call may succeed later. */
+/** Whether the same call may succeed later. */
 export const isTransient = (error: unknown): boolean =>
   hasCode(error, ["unavailable", "rate_limited", "internal"] satisfies ErrorCode[]);
 
-/** The service could not be reached, or asked to wait. */
+/** Whether the service could not be reached or asked the caller to wait. */
 export const isTemporary = (error: unknown): boolean =>
   hasCode(error, ["unavailable", "rate_limited"] satisfies ErrorCode[]);
 
-/** There is nothing there for the caller, or no longer. */
+/** Whether the caller may not access the record, or it does not exist. */
 export const isOutOfReach = (error: unknown): boolean =>
   hasCode(error, ["forbidden", "not_found"] satisfies ErrorCode[]);
 

@@ -10,7 +10,7 @@ import type { Client, PieceName, PieceOf } from "./types.ts";
 
 const ClientContext = createContext<Client | null>(null);
 
-/** Gives a client to everything inside. */
+/** Provides a client to the components inside. */
 export function ParleyProvider({ client, children }: { client: Client; children?: ReactNode }) {
   return createElement(ClientContext.Provider, { value: client }, children);
 }
@@ -21,10 +21,13 @@ export function useClient(): Client {
   return client;
 }
 
-/** A piece of the live model; the component renders again when that piece has changed. */
+/** Reads a piece of the live model. The component renders again when that piece has changed. */
 export function usePiece<Name extends PieceName>(name: Name): PieceOf<Name> {
   const { model } = useClient();
-  const subscribe = useCallback((told: () => void) => model.watch(name, told), [model, name]);
+  const subscribe = useCallback(
+    (onChange: () => void) => model.watch(name, onChange),
+    [model, name],
+  );
   const read = () => model.get(name);
   return useSyncExternalStore(subscribe, read, read);
 }
@@ -39,7 +42,7 @@ export const useTyping = (id: string) => usePiece(`typing:${id}`);
 export const useAgents = () => usePiece("agents");
 export const useUnread = () => usePiece("unread");
 
-/** The text being written in a conversation, and how to change it. */
+/** The draft of a conversation, and a function that changes it. */
 export function useDraft(id: string): [text: string, setText: (text: string) => void] {
   const { model } = useClient();
   const text = usePiece(`draft:${id}`);

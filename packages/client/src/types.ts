@@ -23,31 +23,32 @@ export type Operations = {
 export type GetToken = () => string | Promise<string>;
 
 export interface ClientOptions {
-  /** Base address of the service, such as `https://chat.example.com`; in a browser the page's own by default. */
+  /** The address of the service, such as `https://chat.example.com`. In a browser it defaults to the page's origin. */
   url?: string;
   /** An access token from an earlier sign-in. */
   token?: string;
   /**
-   * Gives an access token: called at the start if there is no `token`, and whenever one has ended.
-   * What is shown and what was not sent stay meanwhile. One that rejects, does not answer within
-   * `timeoutMs` or gives the same token again is called again, after a pause that grows.
+   * Returns an access token. It is called at the start if there is no `token`, and whenever the
+   * service no longer accepts the token. Meanwhile the model keeps its state, and messages wait in
+   * the outbox. If it rejects, takes longer than `timeoutMs` or returns the same token again, it is
+   * called again with backoff.
    */
   getToken?: GetToken;
   /**
-   * Where unsent messages, drafts and the latest of what was shown survive a reload; nowhere by
-   * default. Signing out forgets what was shown.
+   * Where unsent messages, drafts and the latest state are stored, so that they survive a reload.
+   * Nothing is stored by default. Signing out deletes the state.
    */
   storage?: KeyValueStorage;
-  /** How long a call may take before it fails; 20 s by default. */
+  /** The timeout of a call; 20 s by default. */
   timeoutMs?: number;
-  /** Shortest and longest pause before a lost connection is made again; 500 ms and 4 s by default. */
+  /** The shortest and the longest delay before a reconnect; 500 ms and 4 s by default. */
   reconnectMs?: { min: number; max: number };
-  /** Stand-ins for the platform's own: Node before 22 has no WebSocket. */
+  /** Replace those of the platform. Node before 22 has no WebSocket. */
   WebSocket?: WebSocketClass;
   fetch?: typeof fetch;
 }
 
-/** The part of a WebSocket that is needed. The platform's own, `ws` and undici's have it. */
+/** The part of a WebSocket that the client uses. The platform's own, `ws` and undici's have it. */
 export interface WebSocketLike {
   readonly readyState: number;
   addEventListener(type: "message", listener: (event: { data: unknown }) => void): void;
@@ -59,7 +60,7 @@ export interface WebSocketLike {
 
 export type WebSocketClass = new (url: string) => WebSocketLike;
 
-/** The part of `localStorage` that is needed. */
+/** The part of `localStorage` that the client uses. */
 export interface KeyValueStorage {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;
@@ -67,68 +68,68 @@ export interface KeyValueStorage {
 }
 
 /**
- * `signed_out`: there is no valid token. `authorizing`: `getToken` was called and has not given one
- * yet. `connecting`: the first connection is being made. `online`: connected and up to date.
- * `offline`: no connection; it comes by itself.
+ * `signed_out`: there is no valid token. `authorizing`: `getToken` was called and has not returned a
+ * token yet. `connecting`: the first connection is being made. `online`: connected and up to date.
+ * `offline`: not connected; the client reconnects by itself.
  */
 export type Status = "signed_out" | "authorizing" | "connecting" | "online" | "offline";
 
-/** Where a message of our own stands. Messages of others are always `sent`. */
+/** The state of a message of the caller. Messages of others are always `sent`. */
 export type Delivery = "sending" | "sent" | "failed";
 
 /** A message as a client shows it. Until it is `sent`, `id` is its `client_msg_id` and `seq` is 0. */
 export interface LocalMessage extends Message {
   readonly delivery: Delivery;
-  /** Why sending failed, in words. */
+  /** Why sending failed, as text for people. */
   readonly failure?: string;
 }
 
 /** A conversation as a client shows it. */
 export interface LocalChat extends Conversation {
-  /** How far each human participant has read, by username; of those known so far. */
+  /** The read positions of human participants, by username, as far as they are known. */
   readonly reads: Readonly<Record<string, number>>;
 }
 
-/** A window on a conversation's messages, oldest first and without gaps. */
+/** A range of a conversation's messages, oldest first and without gaps. */
 export interface MessageWindow {
   readonly items: readonly LocalMessage[];
   /**
-   * What changed of the group itself, oldest first: members, title, admin, modes of agents. Each
-   * stands before the first message with a higher `seq`.
+   * Changes of the group itself, oldest first: members, title, admin, modes of agents. Show each
+   * before the first message with a higher `seq`.
    */
   readonly changes: readonly ConversationChange[];
-  /** Whether older ones can be loaded. */
+  /** Whether older messages can be loaded. */
   readonly hasOlder: boolean;
-  /** Whether newer ones can be loaded; never of the latest ones, which come by themselves. */
+  /** Whether newer messages can be loaded. Always false for `messages:<id>`, which is kept up to date. */
   readonly hasNewer: boolean;
-  /** False until the first page is there. */
+  /** False until the first page is loaded. */
   readonly loaded: boolean;
 }
 
 export interface TypingState {
-  /** Who is typing, other than the caller; agents included. */
+  /** The people and agents who are typing, without the caller. */
   readonly actors: readonly Account[];
 }
 
 /**
- * What can be observed, by name. Snapshots are immutable: a piece that has not changed is the very
- * same object, and only those who watch a piece that has changed are told.
+ * The pieces of the model, by name. They are immutable: a piece that has not changed is the same
+ * object, and listeners are called only for a piece that has changed.
  */
 export interface Pieces {
   status: Status;
   me: Account | null;
   /** Ids of the conversations, latest activity first. */
   chats: readonly string[];
-  /** Unread figures over all conversations. */
+  /** Unread counts over all conversations. */
   unread: { readonly human: number; readonly agent: number; readonly mentions: number };
   agents: readonly AgentProfile[];
   [chat: `chat:${string}`]: LocalChat | null;
-  /** The messages up to the latest. */
+  /** The latest messages. */
   [messages: `messages:${string}`]: MessageWindow;
-  /** Messages further back, as long as those between them and the latest are not loaded. */
+  /** Older messages, as long as there is a gap between them and the latest. */
   [aside: `aside:${string}`]: MessageWindow | null;
   [typing: `typing:${string}`]: TypingState;
-  /** The text the person was writing there when they last left. */
+  /** The text that the person has written and not sent. */
   [draft: `draft:${string}`]: string;
 }
 
@@ -137,94 +138,100 @@ export type PieceOf<Name extends PieceName> = Pieces[Name];
 
 export interface LiveModel {
   get<Name extends PieceName>(name: Name): PieceOf<Name>;
-  /** Calls the listener after the piece has changed; returns how to stop. */
+  /** Calls the listener after the piece has changed. Returns a function that unsubscribes. */
   watch(name: PieceName, listener: () => void): () => void;
 
-  /** Loads a conversation's latest messages if they are not there, and keeps them up to date. */
+  /** Loads the latest messages of a conversation, unless they are loaded, and keeps them up to date. */
   openChat(chatId: string): Promise<void>;
   loadOlder(chatId: string): Promise<void>;
   /**
-   * Loads a message and those around it, if it is not loaded, without all that was said since: as
-   * `aside:<id>`, or right into `messages:<id>` if nothing between is missing. Kept up to date too.
+   * Loads a message and those around it, unless it is loaded: into `aside:<id>`, or into
+   * `messages:<id>` if there is no gap between them. They are kept up to date.
    */
   showAround(chatId: string, messageId: string): Promise<void>;
-  /** Loads what is next to `aside:<id>`, which ends when it has met the latest messages. */
+  /** Loads the page next to `aside:<id>`. Once it reaches the latest messages, it joins them and is null. */
   loadAside(chatId: string, direction: "older" | "newer"): Promise<void>;
   closeAside(chatId: string): void;
-  /** Loads further conversations of the list; false when there are no more. */
+  /** Loads more conversations of the list. Resolves with whether there are still more. */
   loadMoreChats(): Promise<boolean>;
-  /** Writes a message at once; it leaves when the connection allows, exactly once and in order. Returns its `client_msg_id`. */
+  /**
+   * Shows a message at once, and sends it exactly once and in order when the service can be reached.
+   * Returns its `client_msg_id`.
+   */
   send(chatId: string, content: string, options?: { replyTo?: string }): string;
-  /** Tries a failed message again, or drops it. */
+  /** Sends a failed message again. */
   retry(clientMsgId: string): void;
+  /** Drops a message that was not sent. */
   discard(clientMsgId: string): void;
-  /** Shows the change at once and takes it back if the server refuses. */
+  /** `react`, `edit` and `remove` show the change at once, and roll it back if the service refuses it. */
   react(messageId: string, emoji: string): Promise<void>;
   edit(messageId: string, content: string): Promise<void>;
   remove(chatId: string, messageIds: string[], scope: "me" | "everyone"): Promise<void>;
-  /** Marks as read up to the latest message known; a no-op when it is read already. */
+  /** Marks the conversation as read up to its latest message. */
   markRead(chatId: string): void;
-  /** Says that the person is typing; call it on every keystroke, it sends as often as needed. */
+  /** Reports that the person is typing. Call it on every keystroke: it is throttled. */
   typing(chatId: string): void;
   setDraft(chatId: string, text: string): void;
-  /** Loads, or loads again, the caller's agents. */
+  /** Loads the caller's agents again. */
   refreshAgents(): Promise<void>;
 }
 
 export interface Client extends Operations {
   readonly model: LiveModel;
   readonly status: Status;
-  /** The token in use, for keeping across reloads. */
+  /** The token in use, to be stored across reloads. */
   readonly token: string | null;
-  /** Signs in or up and connects. */
+  /** Signs in or up, and connects. */
   enter(
     how: "signIn" | "signUp",
     input: InputOf<"signIn"> | InputOf<"signUp">,
   ): Promise<OutputOf<"signIn">>;
-  /** Opens the connection and keeps it open; resolves when the model is up to date for the first time. */
+  /** Connects and stays connected. Resolves when the model is up to date for the first time. */
   connect(): Promise<void>;
-  /** Tries to connect now instead of after the pause, as for a «Retry» button; does nothing while connected. */
+  /** Reconnects now instead of after the backoff, for a «Retry» button. Does nothing while connected. */
   reconnect(): void;
   /** Signs out and forgets everything. */
   leave(): Promise<void>;
-  /** Ends the connection for good; what was not sent stays in the storage. */
+  /** Closes the connection. Unsent messages stay in the storage. */
   close(): void;
   /**
-   * Calls the listener for every event that comes while there is a connection, and for none that was
-   * missed; returns how to stop.
+   * Calls the listener for every event that arrives, but not for events sent while there was no
+   * connection. Returns a function that unsubscribes.
    */
   on<Name extends EventName>(name: Name, listener: (frame: EventFrame<Name>) => void): () => void;
   /**
-   * Calls the listener for every message from now on, the caller's own too, exactly once and in the
-   * order of its conversation, also for those that came while there was no connection; returns how
-   * to stop. The next message of a conversation waits until the listener is done. With a `storage`
-   * it goes on where an earlier process ended: one that was killed while its listener was working
-   * gets that message again.
+   * Calls the listener exactly once for every message from now on, in the order of its conversation.
+   * That includes the caller's own messages and those sent while there was no connection. The next
+   * message of a conversation waits until the listener is done. With a `storage`, a new process
+   * continues where an earlier one stopped; if that was killed while its listener ran, the message is
+   * delivered again. Returns a function that unsubscribes.
    */
   eachMessage(listener: MessageListener, options?: EachOptions): () => void;
 }
 
-/** An answer of an agent may still be streaming: `finalized_at` is then null. */
+/** A message of an agent may still be streaming: `finalized_at` is then null. */
 export type MessageListener = (message: Message) => void | Promise<void>;
 
 export interface EachOptions {
-  /** Where positions are kept; the client's own `storage` by default. */
+  /** Where positions are stored; the client's own `storage` by default. */
   storage?: KeyValueStorage;
-  /** Tells positions apart where several listeners share a storage; `messages` by default. */
+  /** The name under which positions are stored, for several listeners with one storage; `messages` by default. */
   name?: string;
   /**
-   * Called when the listener fails, which then goes on with the next message; by default the error is
-   * an unhandled rejection. A `CallError` with the code `unavailable` or `rate_limited` is not a
-   * failure: the listener is called again for the same message.
+   * Called when the listener throws; the next message follows. By default the error is an unhandled
+   * rejection. After a `CallError` with the code `unavailable` or `rate_limited` the listener is
+   * called again for the same message instead.
    */
   onError?(error: unknown, message: Message): void;
 }
 
-/** A call that the service refused, or that never got through (`code` is then `unavailable`). */
+/** A call that the service refused, or that got no reply (`code` is then `unavailable`). */
 export interface CallError extends Error {
   readonly code: ErrorCode;
-  /** What kept the call from getting through, if that is known. */
+  /** Why the call got no reply, if that is known. */
   readonly cause?: unknown;
+  /** The seconds after which the call may be made again. */
   readonly retryAfter: number | undefined;
+  /** What is wrong with the input, by field. */
   readonly fields: Readonly<Record<string, string>> | undefined;
 }

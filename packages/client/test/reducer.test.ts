@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ConversationChange } from "@parley/protocol";
-import { initialState, isBehind, isDoubtful, type State } from "../src/model/state.ts";
-import { unsent } from "../src/send/outbox.ts";
+import { initialState, isBehind, isStale, type State } from "../src/model/state.ts";
+import { createUnsentMessage } from "../src/send/unsent-message.ts";
 import type { LocalMessage } from "../src/types.ts";
 import {
   aChange,
@@ -240,7 +240,7 @@ describe("unread figures", () => {
     const deleted = { conversation_id: CHAT, ids: ["m1", "m2"] };
     const state = run(annsState(), ...three, anEvent("events.messageDeleted", deleted, 4));
     expect(unread(state)).toEqual({ human: 1, agent: 0, mentions: 0 });
-    expect(isDoubtful(chatOf(state))).toBe(false);
+    expect(isStale(chatOf(state))).toBe(false);
   });
 
   test("follow mentions that an edit brings or takes", () => {
@@ -257,10 +257,10 @@ describe("unread figures", () => {
       reader: ann,
       last_read_seq: 1,
     });
-    expect(isDoubtful(chatOf(run(annsState(), ...three, partly)))).toBe(true);
+    expect(isStale(chatOf(run(annsState(), ...three, partly)))).toBe(true);
     const unknown = { conversation_id: CHAT, ids: ["never seen"] };
     const deleted = anEvent("events.messageDeleted", unknown, 4);
-    expect(isDoubtful(chatOf(run(annsState(), ...three, deleted)))).toBe(true);
+    expect(isStale(chatOf(run(annsState(), ...three, deleted)))).toBe(true);
   });
 
   test("of a snapshot that does not know what was read here stay read", () => {
@@ -301,16 +301,16 @@ describe("streams", () => {
     const unknown = anEvent("events.messageDelta", { id: "m7", delta: "hi", offset: 2 });
     const state = run(begun, unknown);
     expect(items(state)).toBe(items(begun));
-    expect(state.early).toEqual({});
+    expect(state.earlyDeltas).toEqual({});
   });
 
   test("hold back what came too early until the rest is fetched", () => {
     const gap = run(begun, delta("one ", 4), delta("three", 13));
     expect(items(gap)[0]?.content).toBe("one ");
-    expect(Object.keys(gap.early)).toEqual(["m1"]);
+    expect(Object.keys(gap.earlyDeltas)).toEqual(["m1"]);
     const fetched = run(gap, { type: "message", message: { ...placeholder, content: "one two " } });
     expect(items(fetched)[0]?.content).toBe("one two three");
-    expect(fetched.early).toEqual({});
+    expect(fetched.earlyDeltas).toEqual({});
     expect(chatOf(fetched).chat.last_message?.content).toBe("one two three");
   });
 
@@ -331,7 +331,7 @@ describe("streams", () => {
       delta("!", 8),
     );
     expect(items(state)[0]?.content).toBe("one two");
-    expect(state.early).toEqual({});
+    expect(state.earlyDeltas).toEqual({});
   });
 
   test("keep the agent typing until the message is whole", () => {
@@ -349,7 +349,13 @@ describe("streams", () => {
 });
 
 describe("the outbox", () => {
-  const entry = unsent({ id: "u1", chatId: CHAT, content: "hi", replyTo: undefined, sender: ann });
+  const entry = createUnsentMessage({
+    id: "u1",
+    chatId: CHAT,
+    content: "hi",
+    replyTo: undefined,
+    sender: ann,
+  });
   const queued = run(annsState(1), { type: "queued", message: entry });
   const mine = aMessage({ id: "m2", seq: 2, sender: ann, client_msg_id: "u1", content: "hi" });
 

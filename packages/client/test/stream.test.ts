@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Message } from "@parley/protocol";
 import fc from "fast-check";
-import { append, byteLength, type Delta } from "../src/model/stream.ts";
+import { appendDeltas, byteLength, type Delta } from "../src/model/stream.ts";
 import { aMessage } from "./support/records.ts";
 
 const empty: Message = aMessage({ content: "", finalized_at: null });
@@ -19,7 +19,7 @@ describe("a stream", () => {
   test("grows chunk by chunk, counted in bytes", () => {
     let message = empty;
     for (const delta of chunksOf(["naïve ", "café ", "日本", "🦜"])) {
-      const appended = append(message, [delta]);
+      const appended = appendDeltas(message, [delta]);
       expect(appended.early).toEqual([]);
       message = appended.message;
     }
@@ -29,18 +29,18 @@ describe("a stream", () => {
 
   test("ignores a chunk that came before, and is then the same object", () => {
     const [first] = chunksOf(["one"]) as [Delta];
-    const { message } = append(empty, [first]);
-    expect(append(message, [first]).message).toBe(message);
+    const { message } = appendDeltas(empty, [first]);
+    expect(appendDeltas(message, [first]).message).toBe(message);
   });
 
   test("holds back a chunk that came too early", () => {
     const [, second] = chunksOf(["one ", "two"]) as [Delta, Delta];
-    expect(append(empty, [second])).toEqual({ message: empty, early: [second] });
+    expect(appendDeltas(empty, [second])).toEqual({ message: empty, early: [second] });
   });
 
   test("takes the rest of a chunk of which it has the beginning", () => {
     const message = { ...empty, content: "日本" };
-    const { content } = append(message, [{ delta: "日本語", offset: 9 }]).message;
+    const { content } = appendDeltas(message, [{ delta: "日本語", offset: 9 }]).message;
     expect(content).toBe("日本語");
   });
 
@@ -54,7 +54,7 @@ describe("a stream", () => {
         let message = empty;
         let early: readonly Delta[] = [];
         for (const chunk of [...picked, ...chunks]) {
-          ({ message, early } = append(message, [...early, chunk]));
+          ({ message, early } = appendDeltas(message, [...early, chunk]));
           expect(texts.join("").startsWith(message.content)).toBe(true);
         }
         expect(message.content).toBe(texts.join(""));

@@ -3,42 +3,42 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-/** Something to wait for that comes and goes. */
+/** A condition that can be waited for, and that can become false again. */
 export interface Gate {
-  /** Resolves at once while it is open, otherwise when it opens. */
-  passed(): Promise<void>;
+  /** Resolves when the gate is open. */
+  whenOpen(): Promise<void>;
   open(): void;
   close(): void;
-  /** Sends all away who wait. */
-  refuse(error: Error): void;
+  /** Closes the gate and rejects everything that waits for it. */
+  closeWith(error: Error): void;
 }
 
-export function gate(): Gate {
+export function createGate(): Gate {
   let isOpen = false;
-  let waiting: Waiter[] = [];
-  const dismiss = () => {
-    const all = waiting;
-    waiting = [];
+  let waiters: Waiter[] = [];
+  const takeWaiters = () => {
+    const all = waiters;
+    waiters = [];
     return all;
   };
   return {
-    passed() {
+    whenOpen() {
       if (isOpen) return Promise.resolve();
-      const passing = new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
-      // Nobody has to wait for what they have started.
-      passing.catch(() => {});
-      return passing;
+      const opened = new Promise<void>((resolve, reject) => waiters.push({ resolve, reject }));
+      // A caller that ignores the promise must not cause an unhandled rejection.
+      opened.catch(() => {});
+      return opened;
     },
     open() {
       isOpen = true;
-      for (const { resolve } of dismiss()) resolve();
+      for (const { resolve } of takeWaiters()) resolve();
     },
     close() {
       isOpen = false;
     },
-    refuse(error) {
+    closeWith(error) {
       isOpen = false;
-      for (const { reject } of dismiss()) reject(error);
+      for (const { reject } of takeWaiters()) reject(error);
     },
   };
 }

@@ -1,16 +1,16 @@
 import type { Reachability } from "../connection/connectivity.ts";
 import { isCallError, isTransient } from "../errors.ts";
 
-const TRIES = 6;
-const SHORTEST_MS = 500;
-const LONGEST_MS = 4000;
+const MAX_ATTEMPTS = 6;
+const MIN_DELAY_MS = 500;
+const MAX_DELAY_MS = 4000;
 
-/** How long to wait before the next try, as the service says or longer each time. */
-export const pauseBefore = (tries: number, error: unknown): number =>
+/** The delay before the next attempt: what the service asks for, or exponential backoff. */
+export const retryDelayMs = (failures: number, error: unknown): number =>
   ((isCallError(error) && error.retryAfter) || 0) * 1000 ||
-  Math.min(LONGEST_MS, SHORTEST_MS * 2 ** tries);
+  Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** failures);
 
-/** Resolves after the time, or when the signal is aborted. */
+/** Resolves after the time, or as soon as the signal is aborted. */
 export const pause = (ms: number, signal?: AbortSignal) =>
   new Promise<void>((resolve) => {
     const done = () => {
@@ -22,36 +22,25 @@ export const pause = (ms: number, signal?: AbortSignal) =>
     signal?.addEventListener("abort", done);
   });
 
-/** Doubles from attempt to attempt, and differs from client to client so that they do not come back all at once. */
+/** Exponential backoff with jitter, so that clients do not all reconnect at the same moment. */
 export const backoffMs = (failures: number, { min, max }: { min: number; max: number }): number =>
   min + Math.random() * (Math.min(max, min * 2 ** failures) - min);
 
-/** Makes a call that may be made again until it is answered: lost connections are waited out. */
-export async function untilAnswered<Result>(
-  { canCall, whenReachable }: Reachability,
+/**
+ * Makes an idempotent call and repeats it after transient failures. Without a connection it waits
+ * for the next one.
+ */
+export async function callWithRetry<Result>(
+  reachability: Reachability,
   call: () => Promise<Result>,
 ): Promise<Result> {
-  for (let tries = 1; ; tries++) {
-    await whenReachable();
+  for (let attempt = 1; ; attempt++) {
+    await reachability.whenReachable();
     try {
       return await call();
     } catch (error) {
-      if (!isTransient(error) || tries >= TRIES) throw error;
-      if (canCall()) await pause(pauseBefore(tries - 1, error));
+      if (!isTransient(error) || attempt >= MAX_ATTEMPTS) throw error;
+      if (reachability.canCall()) await pause(retryDelayMs(attempt - 1, error));
     }
   }
-}
-
-/** Runs tasks of one key one after another, those of different keys side by side. */
-export function lanes(): <Result>(key: string, task: () => Promise<Result>) => Promise<Result> {
-  const last = new Map<string, Promise<unknown>>();
-  return (key, task) => {
-    const run = (last.get(key) ?? Promise.resolve()).then(task, task);
-    last.set(key, run);
-    const done = () => {
-      if (last.get(key) === run) last.delete(key);
-    };
-    run.then(done, done);
-    return run;
-  };
 }

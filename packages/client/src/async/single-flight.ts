@@ -1,14 +1,14 @@
-/** Starts a task unless it runs already, and returns the one that runs. */
-export function once(
+/** Runs the task, or joins the run with the same key that is under way. */
+export function singleFlight(
   running: Map<string, Promise<void>>,
-  id: string,
+  key: string,
   task: () => Promise<void>,
 ): Promise<void> {
-  const known = running.get(id);
+  const known = running.get(key);
   if (known) return known;
   const run = task().finally(() => {
-    if (running.get(id) === run) running.delete(id);
+    if (running.get(key) === run) running.delete(key);
   });
-  running.set(id, run);
+  running.set(key, run);
   return run;
 }

@@ -1,149 +1,158 @@
 import type { Account, EventFrame } from "@parley/protocol";
 import { backoffMs } from "../async/retry.ts";
+import { onNetworkChange } from "../page-events.ts";
 import type { WebSocketClass } from "../types.ts";
-import { onWake } from "./page-events.ts";
-import { openSocket, type Socket } from "./socket.ts";
+import { ABNORMAL, Socket } from "./socket.ts";
 
-/** The service's word that the token is no longer valid. */
+/** The close code for a token that is no longer valid. */
 const SIGNED_OUT = 4401;
-const NO_WORD = 1006;
-/** An attempt this old is given up when there is new hope: it may wait for a network that is gone. */
+/**
+ * A connection attempt older than this is abandoned when the network comes back: it may wait for a
+ * network that is gone.
+ */
 const STALE_ATTEMPT_MS = 2000;
 
 export interface ConnectionOptions {
   url: string;
   timeoutMs: number;
-  /** Shortest and longest pause between attempts. */
-  pauses: { min: number; max: number };
+  /** The shortest and the longest delay between attempts. */
+  backoff: { min: number; max: number };
   WebSocket: WebSocketClass | undefined;
-  /** Null while there is none: then no attempt is made. */
+  /** The token for the next attempt. While it is null, no attempt is made. */
   token(): string | null;
   onOpen(account: Account, historyId: string | undefined): void;
   onEvent(frame: EventFrame): void;
   onLost(): void;
-  /** An attempt has failed. A refused upgrade looks like any other failure to a browser. */
-  onUnreached(): void;
+  /** An attempt failed. Browsers do not tell whether the service refused the token. */
+  onAttemptFailed(): void;
   /** The token is no longer valid. No further attempt is made before `renew` or `start`. */
-  onTokenEnded(): void;
+  onTokenRejected(): void;
 }
 
-export interface Connection {
-  /** Whether a socket is open. */
-  isOpen(): boolean;
-  /** Whether there is one or one is being made. */
-  isWanted(): boolean;
-  start(): void;
-  stop(): void;
-  /** Ends the socket, if there is one, and makes another at once. */
-  renew(): void;
-  /** Tries now, without waiting for the end of a pause; checks the socket if one is open. */
-  retryNow(): void;
-  call(name: string, input: object): Promise<unknown>;
-}
+/** Keeps one socket open: reconnects with backoff, and at once when the network comes back. */
+export class Connection {
+  readonly #options: ConnectionOptions;
+  #isStarted = false;
+  #socket: Socket | null = null;
+  #hasHello = false;
+  #failures = 0;
+  #attemptedAt = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #unsubscribe = () => {};
 
-/** Keeps one socket open: comes back by itself, later and later, and at once when there is hope. */
-export function keepConnected(options: ConnectionOptions): Connection {
-  let wanted = false;
-  let socket: Socket | null = null;
-  let open = false;
-  let failures = 0;
-  let dialledAt = 0;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let stopWaking = () => {};
-
-  function dial(): void {
-    clearTimeout(timer);
-    timer = undefined;
-    const token = options.token();
-    if (!wanted || socket || token === null) return;
-    dialledAt = Date.now();
-    const made: Socket = openSocket({
-      url: options.url,
-      token,
-      timeoutMs: options.timeoutMs,
-      WebSocket: implementation(options.WebSocket),
-      onOpen(account, historyId) {
-        open = true;
-        failures = 0;
-        options.onOpen(account, historyId);
-      },
-      onEvent: options.onEvent,
-      onClose(code) {
-        if (socket === made) lost(code);
-      },
-    });
-    socket = made;
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
   }
 
-  function lost(code: number): void {
-    const wasOpen = open;
-    socket = null;
-    open = false;
-    if (!wanted) return;
-    if (code === SIGNED_OUT) {
-      options.onTokenEnded();
+  /** Whether a socket is open and `events.hello` has arrived. */
+  get isOpen(): boolean {
+    return this.#hasHello;
+  }
+
+  /** Whether a connection is open or being made. */
+  get isWanted(): boolean {
+    return this.#isStarted;
+  }
+
+  start(): void {
+    webSocketClass(this.#options.WebSocket);
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    this.#failures = 0;
+    this.#unsubscribe = onNetworkChange(
+      () => this.retryNow(),
+      () => this.#drop(),
+    );
+    this.#attempt();
+  }
+
+  stop(): void {
+    this.#isStarted = false;
+    this.#unsubscribe();
+    clearTimeout(this.#timer);
+    const socket = this.#socket;
+    this.#socket = null;
+    this.#hasHello = false;
+    socket?.close();
+  }
+
+  /** Closes the socket, if there is one, and opens another at once. */
+  renew(): void {
+    this.#drop();
+    this.#attempt();
+  }
+
+  /** Connects without waiting for the end of the backoff. Checks the socket if one is open. */
+  retryNow(): void {
+    if (this.isOpen) {
+      this.#socket?.check();
       return;
     }
-    failures++;
-    timer = setTimeout(dial, backoffMs(failures, options.pauses));
-    if (wasOpen) options.onLost();
-    else options.onUnreached();
-  }
-
-  function retryNow(): void {
-    if (open) return void socket?.check();
-    failures = 0;
-    if (socket && Date.now() - dialledAt >= STALE_ATTEMPT_MS) {
-      const stale = socket;
-      socket = null;
+    this.#failures = 0;
+    if (this.#socket && Date.now() - this.#attemptedAt >= STALE_ATTEMPT_MS) {
+      const stale = this.#socket;
+      this.#socket = null;
       stale.close();
     }
-    dial();
+    this.#attempt();
   }
 
-  /** Does not wait for the socket to close: without a network it does not for a long time. */
-  function lose(): void {
-    if (!open) return;
-    const dead = socket;
-    lost(NO_WORD);
-    dead?.close();
+  call(name: string, input: object): Promise<unknown> {
+    if (!this.#socket) throw new Error("there is no connection");
+    return this.#socket.call(name, input);
   }
 
-  function renew(): void {
-    lose();
-    dial();
+  #attempt(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const token = this.#options.token();
+    if (!this.#isStarted || this.#socket || token === null) return;
+    this.#attemptedAt = Date.now();
+    const { url, timeoutMs, onEvent } = this.#options;
+    const socket: Socket = new Socket({
+      url,
+      token,
+      timeoutMs,
+      WebSocket: webSocketClass(this.#options.WebSocket),
+      onOpen: (account, historyId) => {
+        this.#hasHello = true;
+        this.#failures = 0;
+        this.#options.onOpen(account, historyId);
+      },
+      onEvent,
+      onClose: (code) => {
+        if (this.#socket === socket) this.#handleClose(code);
+      },
+    });
+    this.#socket = socket;
   }
 
-  return {
-    isOpen: () => open,
-    isWanted: () => wanted,
-    start() {
-      implementation(options.WebSocket);
-      if (wanted) return;
-      wanted = true;
-      failures = 0;
-      stopWaking = onWake(retryNow, lose);
-      dial();
-    },
-    stop() {
-      wanted = false;
-      stopWaking();
-      clearTimeout(timer);
-      const last = socket;
-      socket = null;
-      open = false;
-      last?.close();
-    },
-    renew,
-    retryNow,
-    call(name, input) {
-      if (!socket) throw new Error("there is no connection");
-      return socket.call(name, input);
-    },
-  };
+  #handleClose(code: number): void {
+    const wasOpen = this.isOpen;
+    this.#socket = null;
+    this.#hasHello = false;
+    if (!this.#isStarted) return;
+    if (code === SIGNED_OUT) {
+      this.#options.onTokenRejected();
+      return;
+    }
+    this.#failures++;
+    const delayMs = backoffMs(this.#failures, this.#options.backoff);
+    this.#timer = setTimeout(() => this.#attempt(), delayMs);
+    if (wasOpen) this.#options.onLost();
+    else this.#options.onAttemptFailed();
+  }
+
+  /** Gives an open socket up without waiting for it to close, which takes long without a network. */
+  #drop(): void {
+    if (!this.isOpen) return;
+    const socket = this.#socket;
+    this.#handleClose(ABNORMAL);
+    socket?.close();
+  }
 }
 
-function implementation(given: WebSocketClass | undefined): WebSocketClass {
+function webSocketClass(given: WebSocketClass | undefined): WebSocketClass {
   const found = given ?? globalThis.WebSocket;
   if (!found) {
     throw new Error(

@@ -9,7 +9,7 @@ export interface HttpOptions {
 
 type Body = { ok: true; result?: unknown } | HttpFailure;
 
-/** One call as `POST /api/<operation>`. */
+/** Makes a call as `POST /api/<operation>`. */
 export async function callHttp(
   { url, timeoutMs, fetch }: HttpOptions,
   name: string,
@@ -34,8 +34,8 @@ async function post(send: typeof fetch, url: string, request: RequestInit): Prom
     const response = await send(url, request);
     const body: unknown = await response.json().catch(() => null);
     if (isBody(body)) return body;
-    // Something in between, such as a proxy, that does not speak for the service.
-    throw new Error(`an answer that is not the service's, with status ${response.status}`);
+    // The response is from a proxy, not from the service.
+    throw new Error(`the response is not from the service: status ${response.status}`);
   } catch (cause) {
     throw callError("unavailable", "the service could not be reached", { cause });
   }

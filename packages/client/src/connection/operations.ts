@@ -3,16 +3,16 @@ import type { Operations } from "../types.ts";
 export type Call = (name: string, input: object) => Promise<unknown>;
 
 /**
- * Every operation of the contract as a method. Their names are the contract's alone: an operation
- * added there can be called here at once.
+ * An object with every operation as a method. The names are not listed here, so that an operation
+ * added to the contract can be called at once.
  */
-export function operationsOver(call: Call): Operations {
+export function createOperations(call: Call): Operations {
   return new Proxy({} as Operations, {
     get: (target, key) =>
       isOperation(key) ? (input: object = {}) => call(key, input) : Reflect.get(target, key),
   });
 }
 
-/** All are a verb and its object; `toJSON` is asked of any object that is printed. */
+/** Operation names are a verb and an object. `JSON.stringify` asks every object for `toJSON`. */
 const isOperation = (key: string | symbol): key is string =>
   typeof key === "string" && /^[a-z]+[A-Z]/.test(key) && key !== "toJSON";

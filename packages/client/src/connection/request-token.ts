@@ -3,36 +3,35 @@ import type { GetToken } from "../types.ts";
 
 export interface TokenRequest {
   getToken: GetToken;
-  /** The token that has ended; the same one again is as good as none. */
-  ended: string | null;
+  /** The token that is no longer accepted. If `getToken` returns it again, that is a failure. */
+  rejected: string | null;
   /** How long one call of `getToken` may take. */
   timeoutMs: number;
-  /** Shortest and longest pause between calls. */
-  pauses: { min: number; max: number };
+  backoff: { min: number; max: number };
   signal: AbortSignal;
 }
 
-/** Asks for a token until there is one; rejects when the signal says that none is wanted any more. */
+/** Calls `getToken` until it returns a new token. Rejects when the signal is aborted. */
 export async function requestToken(request: TokenRequest): Promise<string> {
-  const { getToken, ended, timeoutMs, pauses, signal } = request;
-  for (let tries = 1; ; tries++) {
-    const token = await answerOf(getToken, timeoutMs, signal);
+  const { getToken, rejected, timeoutMs, backoff, signal } = request;
+  for (let failures = 1; ; failures++) {
+    const token = await callOnce(getToken, timeoutMs, signal);
     signal.throwIfAborted();
-    if (token !== null && token !== ended) return token;
-    await pause(backoffMs(tries, pauses), signal);
+    if (token !== null && token !== rejected) return token;
+    await pause(backoffMs(failures, backoff), signal);
     signal.throwIfAborted();
   }
 }
 
-/** Null if it rejects, or does not answer before the time is up or the signal comes. */
-async function answerOf(getToken: GetToken, timeoutMs: number, signal: AbortSignal) {
-  const waiting = new AbortController();
-  const isLate = pause(timeoutMs, AbortSignal.any([signal, waiting.signal])).then(() => null);
+/** Returns null if `getToken` rejects, times out or the signal is aborted. */
+async function callOnce(getToken: GetToken, timeoutMs: number, signal: AbortSignal) {
+  const done = new AbortController();
+  const timeout = pause(timeoutMs, AbortSignal.any([signal, done.signal])).then(() => null);
   try {
-    return await Promise.race([getToken(), isLate]);
+    return await Promise.race([getToken(), timeout]);
   } catch {
     return null;
   } finally {
-    waiting.abort();
+    done.abort();
   }
 }

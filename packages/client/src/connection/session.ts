@@ -1,245 +1,246 @@
 import type { Account, EventFrame, OutputOf } from "@parley/protocol";
-import { gate } from "../async/gate.ts";
-import { pause } from "../async/retry.ts";
+import { createGate } from "../async/gate.ts";
 import { callError, isUnauthorized } from "../errors.ts";
-import type { ClientOptions, GetToken, Status } from "../types.ts";
-import { keepConnected } from "./connection.ts";
+import type { ClientOptions, Status } from "../types.ts";
+import { AccessToken } from "./access-token.ts";
+import { Connection } from "./connection.ts";
 import type { Connectivity } from "./connectivity.ts";
 import { callHttp } from "./http.ts";
-import { requestToken } from "./request-token.ts";
 
 const TIMEOUT_MS = 20_000;
-/** The longest is short enough that nobody waits long for a server that is back. */
-const PAUSES = { min: 500, max: 4000 };
-/** Calls that make a session rather than use one. */
-const ENTRANCES = ["signIn", "signUp"];
+/** The maximum is short, so that clients are back soon after a restart of the service. */
+const BACKOFF_MS = { min: 500, max: 4000 };
+/** Calls that return a token and need none. */
+const SIGN_IN_CALLS = ["signIn", "signUp"];
 
 export interface SessionEvents {
   onStatus(status: Status): void;
   onOpen(account: Account, historyId: string | undefined): void;
   onEvent(frame: EventFrame): void;
-  /** Brings the model up to date; false if the connection was lost again. */
+  /** Brings the model up to date. Resolves with false if the connection was lost meanwhile. */
   catchUp(): Promise<boolean>;
   onLost(): void;
-  /** There is another token: what had to wait may be called. */
+  /** There is a new token, so that waiting calls can be made. */
   onToken(): void;
   onSignedOut(): void;
 }
 
-export interface Session extends Connectivity {
-  readonly token: string | null;
-  /** Over the socket while it is open, over HTTP otherwise. */
-  call(name: string, input: object): Promise<unknown>;
-  enter(how: "signIn" | "signUp", input: object): Promise<OutputOf<"signIn">>;
-  connect(): Promise<void>;
-  /** Tries to connect now, if a connection is wanted and there is none. */
-  retryNow(): void;
-  /** Forgets the token. */
-  forget(): void;
-  close(): void;
-}
+/** The token, the connection made with it, and calls over the socket or HTTP. */
+export class Session implements Connectivity {
+  readonly #events: SessionEvents;
+  readonly #http: (name: string, input: object) => Promise<unknown>;
+  readonly #accessToken: AccessToken;
+  readonly #connection: Connection;
+  readonly #connected = createGate();
+  readonly #upToDate = createGate();
+  /** Incremented when the token is forgotten: replies to calls made before are not returned. */
+  #signInCount = 0;
+  #wasUpToDate = false;
+  #isClosed = false;
 
-/** The token, the connection made with it, and calls by whichever way is open. */
-export function session(options: ClientOptions, events: SessionEvents): Session {
-  const url = (options.url ?? pageOrigin()).replace(/\/+$/, "");
-  const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
-  const pauses = options.reconnectMs ?? PAUSES;
-  const { getToken } = options;
-  const fetch: typeof globalThis.fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
-  const connected = gate();
-  const upToDate = gate();
-  let token = options.token ?? null;
-  /** While another token is asked for. */
-  let renewal: { done: Promise<void>; stop: AbortController } | null = null;
-  /** Changes when the token is forgotten: what one person asked for is not for the next. */
-  let visit = 0;
-  let wasUpToDate = false;
-  let isClosed = false;
-
-  const connection = keepConnected({
-    url,
-    timeoutMs,
-    pauses,
-    WebSocket: options.WebSocket,
-    token: () => (renewal ? null : token),
-    onOpen(account, historyId) {
-      events.onOpen(account, historyId);
-      connected.open();
-      void catchUp();
-    },
-    onEvent: events.onEvent,
-    onLost() {
-      halt();
-      if (wasUpToDate) events.onStatus("offline");
-    },
-    onUnreached() {
-      events.onStatus("offline");
-      void checkToken(token);
-    },
-    onTokenEnded: () => tokenEnded(token),
-  });
-
-  function halt(): void {
-    connected.close();
-    upToDate.close();
-    events.onLost();
+  constructor(options: ClientOptions, events: SessionEvents) {
+    const url = (options.url ?? pageOrigin()).replace(/\/+$/, "");
+    const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+    const backoff = options.reconnectMs ?? BACKOFF_MS;
+    const fetch: typeof globalThis.fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+    this.#events = events;
+    this.#http = (name, input) => callHttp({ url, timeoutMs, fetch }, name, input, this.token);
+    this.#accessToken = new AccessToken({
+      token: options.token ?? null,
+      getToken: options.getToken,
+      timeoutMs,
+      backoff,
+      onRenewing: () => this.#handleRenewing(),
+      onRenewed: () => this.#handleRenewed(),
+    });
+    this.#connection = new Connection({
+      url,
+      timeoutMs,
+      backoff,
+      WebSocket: options.WebSocket,
+      token: () => this.#accessToken.usable,
+      onOpen: (account, historyId) => this.#handleOpen(account, historyId),
+      onEvent: events.onEvent,
+      onLost: () => this.#handleLost(),
+      onAttemptFailed: () => this.#handleAttemptFailed(),
+      onTokenRejected: () => this.#handleRejected(this.token),
+    });
   }
 
-  async function catchUp(): Promise<void> {
-    if (!(await events.catchUp())) return;
-    wasUpToDate = true;
-    events.onStatus("online");
-    upToDate.open();
+  get token(): string | null {
+    return this.#accessToken.current;
   }
 
-  const http = (name: string, input: object) =>
-    callHttp({ url, timeoutMs, fetch }, name, input, token);
-
-  async function call(name: string, input: object): Promise<unknown> {
-    if (ENTRANCES.includes(name)) return http(name, input);
-    const mine = visit;
-    const mayRenew = getToken !== undefined && name !== "signOut";
+  /** Makes a call: over the socket while it is open, over HTTP otherwise. */
+  async call(name: string, input: object): Promise<unknown> {
+    if (SIGN_IN_CALLS.includes(name)) return this.#http(name, input);
+    const accessToken = this.#accessToken;
+    const signInCount = this.#signInCount;
+    const mayRenew = accessToken.canRenew && name !== "signOut";
     for (let isRetry = false; ; isRetry = true) {
-      if (mayRenew && (token === null || renewal)) await renewed();
-      const used = token;
+      if (mayRenew && accessToken.usable === null) await accessToken.renewInTime();
+      const used = this.token;
       try {
-        const isSocket = connection.isOpen();
-        const result = await (isSocket ? connection.call(name, input) : http(name, input));
-        if (mine !== visit) throw callError("unauthorized", "signed out");
+        const result = await this.#send(name, input);
+        if (signInCount !== this.#signInCount) throw signedOut();
         return result;
       } catch (error) {
-        if (!isUnauthorized(error) || mine !== visit || used === null) throw error;
-        tokenEnded(used);
+        const isRejected = isUnauthorized(error) && signInCount === this.#signInCount;
+        if (!isRejected || used === null) throw error;
+        this.#handleRejected(used);
         if (!mayRenew || isRetry) throw error;
       }
     }
   }
 
-  async function checkToken(used: string | null): Promise<void> {
-    try {
-      await http("getMe", {});
-    } catch (error) {
-      if (isUnauthorized(error) && connection.isWanted()) tokenEnded(used);
-    }
+  #send(name: string, input: object): Promise<unknown> {
+    return this.#connection.isOpen ? this.#connection.call(name, input) : this.#http(name, input);
   }
 
-  /** The service no longer takes a token that was used. */
-  function tokenEnded(used: string | null): void {
-    if (used !== token) return;
-    if (getToken) void renew(getToken);
-    else forget();
+  /** Signs in or up, and connects. */
+  async enter(how: "signIn" | "signUp", input: object): Promise<OutputOf<"signIn">> {
+    const entered = (await this.call(how, input)) as OutputOf<"signIn">;
+    if (this.token !== null || this.#accessToken.isRenewing) this.forget();
+    this.#accessToken.set(entered.access_token);
+    this.#events.onStatus("offline");
+    await this.connect();
+    return entered;
   }
 
-  /** Asks for another token and goes on with it; resolves when it is there. */
-  function renew(ask: GetToken): Promise<void> {
-    if (renewal) return renewal.done;
-    const stop = new AbortController();
-    const { signal } = stop;
-    const request = { getToken: ask, ended: token, timeoutMs, pauses, signal };
-    const done = requestToken(request).then(adopt);
-    // Nobody has to wait for it.
-    done.catch(() => {});
-    renewal = { done, stop };
-    halt();
-    events.onStatus("authorizing");
-    return done;
-  }
-
-  function adopt(given: string): void {
-    token = given;
-    renewal = null;
-    events.onStatus(connection.isWanted() && !wasUpToDate ? "connecting" : "offline");
-    connection.renew();
-    events.onToken();
-  }
-
-  /** A call does not wait for a token longer than for an answer. */
-  async function renewed(): Promise<void> {
-    if (!getToken) return;
-    const waiting = new AbortController();
-    const isLate = pause(timeoutMs, waiting.signal).then(() => false);
-    try {
-      const isThere = await Promise.race([renew(getToken).then(() => true), isLate]);
-      if (!isThere) throw callError("unauthorized", "there is no access token");
-    } finally {
-      waiting.abort();
-    }
-  }
-
-  function end(reason: Error): void {
-    renewal?.stop.abort(reason);
-    renewal = null;
-    connection.stop();
-    connected.refuse(reason);
-    upToDate.refuse(reason);
-    wasUpToDate = false;
-  }
-
-  function forget(): void {
-    visit++;
-    token = null;
-    end(callError("unauthorized", "signed out"));
-    events.onSignedOut();
-  }
-
-  function connect(): Promise<void> {
-    if (token === null && !getToken) {
+  /**
+   * Connects. The promise resolves when the model is up to date for the first time, and may be
+   * ignored.
+   */
+  connect(): Promise<void> {
+    if (!this.#accessToken.isAvailable) {
       return Promise.reject(callError("unauthorized", "sign in first"));
     }
-    isClosed = false;
+    this.#isClosed = false;
     try {
-      if (!connection.isWanted()) {
-        connection.start();
-        events.onStatus("connecting");
-        if (token === null && getToken) void renew(getToken);
-      }
-      return upToDate.passed();
+      this.#startConnection();
+      return this.#upToDate.whenOpen();
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  return {
-    get token() {
-      return token;
-    },
-    call,
-    async enter(how, input) {
-      const entered = (await call(how, input)) as OutputOf<"signIn">;
-      if (token !== null || renewal) forget();
-      token = entered.access_token;
-      events.onStatus("offline");
-      await connect();
-      return entered;
-    },
-    connect,
-    retryNow: connection.retryNow,
-    forget,
-    close() {
-      isClosed = true;
-      end(closed());
-      if (token !== null) events.onStatus("offline");
-    },
-    isConnected: connection.isOpen,
-    reconnect: connection.renew,
-    canCall: () =>
-      (token !== null || getToken !== undefined) &&
-      !renewal &&
-      !isClosed &&
-      (connection.isOpen() || !connection.isWanted()),
-    whenReachable() {
-      if (token === null && !getToken) {
-        return Promise.reject(callError("unauthorized", "signed out"));
-      }
-      if (isClosed) return Promise.reject(closed());
-      return connection.isWanted() ? connected.passed() : Promise.resolve();
-    },
-  };
+  /** Connects now, if a connection is wanted and there is none. */
+  retryNow(): void {
+    this.#connection.retryNow();
+  }
+
+  /** Forgets the token. */
+  forget(): void {
+    this.#signInCount++;
+    this.#accessToken.set(null);
+    this.#disconnect(signedOut());
+    this.#events.onSignedOut();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#disconnect(closed());
+    if (this.token !== null) this.#events.onStatus("offline");
+  }
+
+  isConnected(): boolean {
+    return this.#connection.isOpen;
+  }
+
+  reconnect(): void {
+    this.#connection.renew();
+  }
+
+  canCall(): boolean {
+    const accessToken = this.#accessToken;
+    const connection = this.#connection;
+    if (this.#isClosed || !accessToken.isAvailable || accessToken.isRenewing) return false;
+    return connection.isOpen || !connection.isWanted;
+  }
+
+  async whenReachable(): Promise<void> {
+    if (!this.#accessToken.isAvailable) throw signedOut();
+    if (this.#isClosed) throw closed();
+    if (this.#connection.isWanted) await this.#connected.whenOpen();
+  }
+
+  #startConnection(): void {
+    if (this.#connection.isWanted) return;
+    this.#connection.start();
+    this.#events.onStatus("connecting");
+    if (this.token === null) void this.#accessToken.renew();
+  }
+
+  #handleOpen(account: Account, historyId: string | undefined): void {
+    this.#events.onOpen(account, historyId);
+    this.#connected.open();
+    void this.#catchUp();
+  }
+
+  async #catchUp(): Promise<void> {
+    if (!(await this.#events.catchUp())) return;
+    this.#wasUpToDate = true;
+    this.#events.onStatus("online");
+    this.#upToDate.open();
+  }
+
+  #handleLost(): void {
+    this.#halt();
+    if (this.#wasUpToDate) this.#events.onStatus("offline");
+  }
+
+  #handleAttemptFailed(): void {
+    this.#events.onStatus("offline");
+    void this.#checkToken(this.token);
+  }
+
+  /** Finds out whether the attempt failed because of the token. */
+  async #checkToken(used: string | null): Promise<void> {
+    try {
+      await this.#http("getMe", {});
+    } catch (error) {
+      if (isUnauthorized(error) && this.#connection.isWanted) this.#handleRejected(used);
+    }
+  }
+
+  /** The service no longer accepts the token: gets a new one, or signs out. */
+  #handleRejected(used: string | null): void {
+    if (used !== this.token) return;
+    if (this.#accessToken.canRenew) void this.#accessToken.renew();
+    else this.forget();
+  }
+
+  #handleRenewing(): void {
+    this.#halt();
+    this.#events.onStatus("authorizing");
+  }
+
+  #handleRenewed(): void {
+    const isFirst = this.#connection.isWanted && !this.#wasUpToDate;
+    this.#events.onStatus(isFirst ? "connecting" : "offline");
+    this.#connection.renew();
+    this.#events.onToken();
+  }
+
+  #halt(): void {
+    this.#connected.close();
+    this.#upToDate.close();
+    this.#events.onLost();
+  }
+
+  #disconnect(reason: Error): void {
+    this.#accessToken.abortRenewal(reason);
+    this.#connection.stop();
+    this.#connected.closeWith(reason);
+    this.#upToDate.closeWith(reason);
+    this.#wasUpToDate = false;
+  }
 }
 
+const signedOut = () => callError("unauthorized", "signed out");
 const closed = () => callError("unavailable", "the client was closed");
 
-/** In a browser, the page's own service. */
+/** In a browser the service is at the page's own origin by default. */
 function pageOrigin(): string {
   const { location } = globalThis as { location?: { origin: string } };
   if (!location) throw new Error("Outside a browser createClient needs the `url` of the service.");

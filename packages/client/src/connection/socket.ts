@@ -1,148 +1,108 @@
-import type { Account, ErrorParameters, EventFrame, SocketReply } from "@parley/protocol";
-import { callError } from "../errors.ts";
-import type { WebSocketClass } from "../types.ts";
+import type { Account, EventFrame, SocketReply } from "@parley/protocol";
+import type { WebSocketClass, WebSocketLike } from "../types.ts";
+import { PendingCalls } from "./pending-calls.ts";
 
-/** A connection on which nothing was heard for so long is asked whether it is still there. */
-const QUIET_MS = 30_000;
-/** A sign of life needs no work on the other side: it comes soon or not at all. */
-const SIGN_MS = 5000;
-/** An attempt without a hello for so long is given up: the next one may find a server that is back. */
-const GREETING_MS = 8000;
-const TOO_BIG = 1009;
-const ABNORMAL = 1006;
+/** A connection on which nothing arrived for this long is checked with a call. */
+const IDLE_MS = 30_000;
+/** The timeout of that call. It needs no work on the server, so its reply is fast. */
+const CHECK_TIMEOUT_MS = 5000;
+/** The timeout for `events.hello` after a connection attempt. The next attempt may reach a server. */
+const HELLO_TIMEOUT_MS = 8000;
+/** Close codes. */
+const NORMAL = 1000;
+export const ABNORMAL = 1006;
 /** A `readyState`. */
 const OPEN = 1;
 
 export interface SocketOptions {
-  /** Of the service, with `http` or `https`. */
+  /** The address of the service, with `http` or `https`. */
   url: string;
   token: string;
   timeoutMs: number;
   WebSocket: WebSocketClass;
-  /** The service has said hello: from here on no event is missed. */
+  /** `events.hello` has arrived: from here on no event is missed. */
   onOpen(account: Account, historyId: string | undefined): void;
   onEvent(frame: EventFrame): void;
-  /** Called once, also when it never opened. */
+  /** Called once, also if the socket never opened. */
   onClose(code: number): void;
 }
 
-export interface Socket {
-  call(name: string, input: object): Promise<unknown>;
-  /** Asks for a sign of life. */
-  check(): void;
-  close(): void;
-}
+/**
+ * One WebSocket from opening to closing. A call without a reply closes it, because the connection
+ * may be half open.
+ */
+export class Socket {
+  readonly #options: SocketOptions;
+  readonly #webSocket: WebSocketLike;
+  readonly #calls = new PendingCalls();
+  readonly #helloTimer: ReturnType<typeof setTimeout>;
+  readonly #idleTimer: ReturnType<typeof setInterval>;
+  #receivedAt = Date.now();
+  #isClosed = false;
+  /** The error that WebSockets outside of browsers report. */
+  #failure: unknown;
 
-interface Pending {
-  size: number;
-  timer: ReturnType<typeof setTimeout>;
-  resolve(result: unknown): void;
-  reject(error: Error): void;
-}
-
-/** One socket from its opening to its end. A call without an answer ends it: it may be half open. */
-export function openSocket(options: SocketOptions): Socket {
-  const { url, token, timeoutMs } = options;
-  const pending = new Map<number, Pending>();
-  let calls = 0;
-  let heardAt = Date.now();
-  let ended = false;
-  /** What a WebSocket outside of browsers says of its failure. */
-  let failure: unknown;
-
-  const wire = new options.WebSocket(
-    `${url.replace(/^http/, "ws")}/api/ws?token=${encodeURIComponent(token)}`,
-  );
-  const greeting = setTimeout(() => end(ABNORMAL), Math.min(GREETING_MS, timeoutMs));
-  const pulse = setInterval(() => {
-    if (Date.now() - heardAt >= QUIET_MS) check();
-  }, QUIET_MS / 2);
-
-  wire.addEventListener("message", ({ data }) => {
-    if (ended) return;
-    heardAt = Date.now();
-    const frame = JSON.parse(String(data)) as EventFrame | SocketReply;
-    if (!("method" in frame)) settle(frame);
-    else if (frame.method !== "events.hello") options.onEvent(frame);
-    else {
-      clearTimeout(greeting);
-      options.onOpen(frame.params, frame.history_id);
-      options.onEvent(frame);
-    }
-  });
-  wire.addEventListener("close", ({ code }) => end(code));
-  wire.addEventListener("error", (event) => {
-    failure = "error" in event ? event.error : undefined;
-  });
-
-  function settle(reply: SocketReply): void {
-    const call = pending.get(Number(reply.id));
-    if (!call) return;
-    pending.delete(Number(reply.id));
-    clearTimeout(call.timer);
-    if (reply.ok) {
-      call.resolve(reply.result);
-    } else {
-      const { code, message, parameters } = reply.error;
-      call.reject(callError(code, message, withInputNames(parameters)));
-    }
-  }
-
-  function end(code: number): void {
-    if (ended) return;
-    ended = true;
-    clearTimeout(greeting);
-    clearInterval(pulse);
-    const largest = code === TOO_BIG ? Math.max(...[...pending.values()].map(sizeOf)) : undefined;
-    const cause = failure ?? new Error(`the socket closed with code ${code}`);
-    for (const { size, timer, reject } of pending.values()) {
-      clearTimeout(timer);
-      reject(
-        size === largest
-          ? callError("payload_too_large", "the call is larger than the service takes")
-          : callError("unavailable", "the connection was lost", { cause }),
-      );
-    }
-    pending.clear();
-    // A dead line may take minutes to close; nobody waits for it.
-    wire.close();
-    options.onClose(code);
-  }
-
-  function call(name: string, input: object, patienceMs = timeoutMs): Promise<unknown> {
-    const id = ++calls;
-    const frame = JSON.stringify({ method: name, params: asSocketParams(input), id });
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        pending.delete(id);
-        reject(callError("unavailable", "the service did not answer in time"));
-        end(ABNORMAL);
-      }, patienceMs);
-      pending.set(id, { size: frame.length, timer, resolve, reject });
-      wire.send(frame);
+  constructor(options: SocketOptions) {
+    const { url, token, timeoutMs } = options;
+    this.#options = options;
+    this.#webSocket = new options.WebSocket(
+      `${url.replace(/^http/, "ws")}/api/ws?token=${encodeURIComponent(token)}`,
+    );
+    const helloTimeoutMs = Math.min(HELLO_TIMEOUT_MS, timeoutMs);
+    this.#helloTimer = setTimeout(() => this.#end(ABNORMAL), helloTimeoutMs);
+    this.#idleTimer = setInterval(() => {
+      if (Date.now() - this.#receivedAt >= IDLE_MS) this.check();
+    }, IDLE_MS / 2);
+    this.#webSocket.addEventListener("message", ({ data }) => this.#receive(String(data)));
+    this.#webSocket.addEventListener("close", ({ code }) => this.#end(code));
+    this.#webSocket.addEventListener("error", (event) => {
+      this.#failure = "error" in event ? event.error : undefined;
     });
   }
 
-  function check(): void {
-    if (ended || wire.readyState !== OPEN) return;
-    call("getMe", {}, Math.min(SIGN_MS, timeoutMs)).catch(() => {});
+  call(name: string, input: object, timeoutMs = this.#options.timeoutMs): Promise<unknown> {
+    return this.#calls.send(name, input, {
+      send: (frame) => this.#webSocket.send(frame),
+      timeoutMs,
+      onTimeout: () => this.#end(ABNORMAL),
+    });
   }
 
-  return { call, check, close: () => end(1000) };
-}
+  /** Makes a call to find out whether the connection is alive. */
+  check(): void {
+    if (this.#isClosed || this.#webSocket.readyState !== OPEN) return;
+    const timeoutMs = Math.min(CHECK_TIMEOUT_MS, this.#options.timeoutMs);
+    this.call("getMe", {}, timeoutMs).catch(() => {});
+  }
 
-const sizeOf = ({ size }: Pending) => size;
+  close(): void {
+    this.#end(NORMAL);
+  }
 
-/** On the socket a conversation goes by its full name. */
-function asSocketParams(input: object): object {
-  if (!("chat_id" in input)) return input;
-  const { chat_id, ...rest } = input;
-  return { ...rest, conversation_id: chat_id };
-}
+  #receive(data: string): void {
+    if (this.#isClosed) return;
+    this.#receivedAt = Date.now();
+    const frame = JSON.parse(data) as EventFrame | SocketReply;
+    if (!("method" in frame)) {
+      this.#calls.settle(frame);
+      return;
+    }
+    if (frame.method === "events.hello") {
+      clearTimeout(this.#helloTimer);
+      this.#options.onOpen(frame.params, frame.history_id);
+    }
+    this.#options.onEvent(frame);
+  }
 
-/** Callers know the field by the name that they gave it. */
-function withInputNames(parameters?: ErrorParameters): ErrorParameters | undefined {
-  const { conversation_id, ...fields } = parameters?.fields ?? {};
-  if (conversation_id === undefined) return parameters;
-  return { ...parameters, fields: { ...fields, chat_id: conversation_id } };
+  #end(code: number): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#helloTimer);
+    clearInterval(this.#idleTimer);
+    const cause = this.#failure ?? new Error(`the socket closed with code ${code}`);
+    this.#calls.rejectAll(code, cause);
+    // `onClose` does not wait for the close event: on a dead connection it takes minutes.
+    this.#webSocket.close();
+    this.#options.onClose(code);
+  }
 }

@@ -1,280 +1,203 @@
 import type { EventFrame, Message } from "@parley/protocol";
-import { lanes, pause, pauseBefore } from "../async/retry.ts";
+import { createQueues } from "../async/queues.ts";
+import { pause, retryDelayMs } from "../async/retry.ts";
 import { isOutOfReach, isTemporary } from "../errors.ts";
 import type { EachOptions, KeyValueStorage, MessageListener, Operations } from "../types.ts";
+import { missedMessages, type Search } from "./missed-messages.ts";
+import { noPositions, readPositions } from "./positions.ts";
+import { fetchCounters } from "./server-counters.ts";
 
-const PAGE = 100;
-/** One call has room for more than twice as many counters. */
-const COUNTERS_PER_CALL = 2000;
-
-/** Up to where the messages of a conversation were delivered. */
-interface Position {
-  /** The conversation's counter: every message up to it was delivered. */
-  readonly seq: number;
-  /** The last message delivered; null if there is none. */
-  readonly id: string | null;
-  /** When that was created; otherwise from when on messages are delivered. */
-  readonly at: string;
-}
-
-interface Positions {
-  historyId: string | null;
-  /** When nothing was missing; null before the first start. */
-  completeAt: string | null;
-  chats: Record<string, Position>;
-}
-
-export interface MessageReader {
-  /** A connection was made, by this account. */
-  start(username: string): void;
-  heard(frame: EventFrame): void;
-  /** The connection was lost. */
-  halt(): void;
-}
+type ReaderApi = Pick<Operations, "getChatHistory" | "getUpdates">;
 
 /**
- * Delivers every message once, those of a conversation in order, across lost connections. At the
- * start of a connection it asks which conversations have changed and reads what it missed; the
- * events of the connection wait for that. A position moves on when the listener is done.
+ * Delivers every message exactly once, and those of a conversation in order, across lost
+ * connections. After connecting it asks which conversations have changed and delivers the missed
+ * messages; events wait until then. A position is stored when the listener is done.
  */
-export function messageReader(
-  api: Pick<Operations, "getChatHistory" | "getUpdates">,
-  listener: MessageListener,
-  { storage, name = "messages", onError = throwOutside }: EachOptions,
-): MessageReader {
-  /** Changes with every connection: what began in an earlier one stops. */
-  let connection = 0;
-  let account: string | null = null;
-  let positions = nowhere();
-  /** Events that wait for the comparison at the start of the connection; null when it is done. */
-  let waiting: EventFrame[] | null = [];
-  /** The counters of the events that were put in line. */
-  let counters = new Map<string, number>();
-  const inOrder = lanes();
+export class MessageReader {
+  readonly #api: ReaderApi;
+  readonly #listener: MessageListener;
+  readonly #storage: KeyValueStorage | undefined;
+  readonly #name: string;
+  readonly #onError: (error: unknown, message: Message) => void;
+  readonly #inOrder = createQueues();
+  /** Incremented when a connection is made or lost, so that work of an earlier one stops. */
+  #connectionId = 0;
+  #username: string | null = null;
+  #positions = noPositions();
+  /** Events that arrived before the counters were compared; null once they are. */
+  #waiting: EventFrame[] | null = [];
+  /** The highest counter value of each conversation whose messages are delivered or queued. */
+  #queuedSeqs = new Map<string, number>();
 
-  const key = () => `parley:${name}:${account}`;
-
-  function save(): void {
-    if (waiting === null) positions.completeAt = new Date().toISOString();
-    storage?.setItem(key(), JSON.stringify(positions));
+  constructor(api: ReaderApi, listener: MessageListener, options: EachOptions) {
+    this.#api = api;
+    this.#listener = listener;
+    this.#storage = options.storage;
+    this.#name = options.name ?? "messages";
+    this.#onError = options.onError ?? rejectUnhandled;
   }
 
-  /** Tries until it is done or the connection is lost, after which all is compared again. */
-  async function untilDone(mine: number, task: () => Promise<void>): Promise<void> {
-    for (let tries = 0; mine === connection; tries++) {
+  /** A connection was made with this account. */
+  start(username: string): void {
+    const connectionId = ++this.#connectionId;
+    if (this.#username !== username) {
+      this.#username = username;
+      this.#positions = readPositions(this.#storage, this.#storageKey());
+    }
+    this.#waiting = [];
+    void this.#repeat(connectionId, () => this.#compare(connectionId));
+  }
+
+  /** The connection was lost. */
+  halt(): void {
+    this.#connectionId++;
+    this.#waiting = [];
+  }
+
+  handleEvent(frame: EventFrame): void {
+    if (this.#waiting) this.#waiting.push(frame);
+    else this.#follow(frame);
+  }
+
+  #storageKey(): string {
+    return `parley:${this.#name}:${this.#username}`;
+  }
+
+  #save(): void {
+    if (this.#waiting === null) this.#positions.completeAt = new Date().toISOString();
+    this.#storage?.setItem(this.#storageKey(), JSON.stringify(this.#positions));
+  }
+
+  #isObsolete(connectionId: number): boolean {
+    return connectionId !== this.#connectionId;
+  }
+
+  /** Repeats a task until it succeeds or the connection is lost. The next connection starts again. */
+  async #repeat(connectionId: number, task: () => Promise<void>): Promise<void> {
+    for (let failures = 0; !this.#isObsolete(connectionId); failures++) {
       try {
         return await task();
       } catch (error) {
-        if (mine === connection) await pause(pauseBefore(tries, error));
+        if (!this.#isObsolete(connectionId)) await pause(retryDelayMs(failures, error));
       }
     }
   }
 
-  async function compare(mine: number): Promise<void> {
-    const { seqs, historyId, isBehind } = await serverCounters(api, positions);
-    if (mine !== connection) return;
-    const { completeAt } = positions;
+  /** Compares the positions with the server's counters, and queues what was missed. */
+  async #compare(connectionId: number): Promise<void> {
+    const positions = this.#positions;
+    const { seqs, historyId, isBehind } = await fetchCounters(this.#api, positions);
+    if (this.#isObsolete(connectionId)) return;
     const isOther = isBehind || (positions.historyId ?? historyId) !== historyId;
     positions.historyId = historyId;
-    const held = waiting ?? [];
-    for (const [id, seq] of seqs) {
-      const isKnown = positions.chats[id] !== undefined;
-      // At the very first start, what is there was there before, but for what was heard since.
-      const isFirst = completeAt === null;
-      const from = Math.min(seq, (firstSeq(held, id) ?? Number.POSITIVE_INFINITY) - 1);
-      const at = completeAt ?? new Date().toISOString();
-      const position = positions.chats[id] ?? { seq: isFirst ? from : 0, id: null, at };
-      positions.chats[id] = position;
-      if (isOther || (!isKnown && !isFirst)) catchUp(id, seq, "byTime");
-      else if (isKnown && seq > position.seq) catchUp(id, seq, "byPlace");
-    }
+    const events = this.#waiting ?? [];
+    for (const [id, seq] of seqs) this.#catchUp(id, seq, this.#startPosition(id, seq, isOther));
     for (const id of Object.keys(positions.chats)) if (!seqs.has(id)) delete positions.chats[id];
-    counters = seqs;
-    waiting = null;
-    save();
-    for (const frame of held) follow(frame);
+    this.#queuedSeqs = seqs;
+    this.#waiting = null;
+    this.#save();
+    for (const frame of events) this.#follow(frame);
   }
 
-  /** Delivers what a conversation has beyond its position, up to the counter at least. */
-  function catchUp(id: string, seq: number, how: "byPlace" | "byTime"): void {
-    const mine = connection;
-    void inOrder(id, () => untilDone(mine, () => readOn(id, seq, how, mine)));
+  /**
+   * Sets the position of a conversation that has none. Returns how to find what was missed, or null
+   * if nothing was.
+   */
+  #startPosition(id: string, seq: number, isOther: boolean): Search | null {
+    const { chats, completeAt } = this.#positions;
+    const known = chats[id];
+    const isFirstStart = completeAt === null;
+    // At the first start existing messages are not delivered, except those whose events wait.
+    const firstEvent = firstSeq(this.#waiting ?? [], id) ?? Number.POSITIVE_INFINITY;
+    const startSeq = isFirstStart ? Math.min(seq, firstEvent - 1) : 0;
+    const at = completeAt ?? new Date().toISOString();
+    const position = known ?? { seq: startSeq, id: null, at };
+    chats[id] = position;
+    if (isOther || (!known && !isFirstStart)) return "byTime";
+    return known && seq > known.seq ? "byPlace" : null;
   }
 
-  async function readOn(
+  /** Queues what a conversation has after its position, at least up to `seq`. */
+  #catchUp(id: string, seq: number, search: Search | null): void {
+    if (search === null) return;
+    const connectionId = this.#connectionId;
+    void this.#inOrder(id, () =>
+      this.#repeat(connectionId, () => this.#deliverMissed(id, seq, search, connectionId)),
+    );
+  }
+
+  async #deliverMissed(
     id: string,
     seq: number,
-    how: "byPlace" | "byTime",
-    mine: number,
+    search: Search,
+    connectionId: number,
   ): Promise<void> {
-    const position = positions.chats[id];
+    const { chats } = this.#positions;
+    const position = chats[id];
     if (!position) return;
     try {
-      for await (const message of missed(api, id, position, how)) {
-        if (mine !== connection) return;
-        await deliver(message, mine);
+      for await (const message of missedMessages(this.#api, id, position, search)) {
+        if (this.#isObsolete(connectionId)) return;
+        await this.#deliver(message, connectionId);
       }
     } catch (error) {
       if (!isOutOfReach(error)) throw error;
       // Either the last message delivered is not in this history, or the conversation is gone.
-      if (how === "byPlace") return readOn(id, seq, "byTime", mine);
-      delete positions.chats[id];
+      if (search === "byPlace") return this.#deliverMissed(id, seq, "byTime", connectionId);
+      delete chats[id];
       return;
     }
-    if (mine !== connection) return;
-    const last = positions.chats[id] ?? position;
-    const isReset = how === "byTime" && last === position;
-    positions.chats[id] = { ...last, seq: isReset ? seq : Math.max(seq, last.seq) };
-    save();
+    if (this.#isObsolete(connectionId)) return;
+    const last = chats[id] ?? position;
+    const isReset = search === "byTime" && last === position;
+    chats[id] = { ...last, seq: isReset ? seq : Math.max(seq, last.seq) };
+    this.#save();
   }
 
-  /** Without a connection the position stays: the next connection delivers the message again. */
-  async function deliver(message: Message, mine: number): Promise<void> {
-    for (let tries = 0; ; tries++) {
+  /** Calls the listener until it is done. If the connection is lost, the next one delivers again. */
+  async #deliver(message: Message, connectionId: number): Promise<void> {
+    for (let failures = 0; ; failures++) {
       try {
-        await listener(message);
+        await this.#listener(message);
         break;
       } catch (error) {
         if (!isTemporary(error)) {
-          onError(error, message);
+          this.#onError(error, message);
           break;
         }
-        if (mine === connection) await pause(pauseBefore(tries, error));
-        if (mine !== connection) return;
+        if (!this.#isObsolete(connectionId)) await pause(retryDelayMs(failures, error));
+        if (this.#isObsolete(connectionId)) return;
       }
     }
     const { conversation_id, id, seq, created_at } = message;
-    positions.chats[conversation_id] = { seq, id, at: created_at };
-    save();
+    this.#positions.chats[conversation_id] = { seq, id, at: created_at };
+    this.#save();
   }
 
-  function follow(frame: EventFrame): void {
-    const { at } = frame;
-    if (!at) return;
-    const mine = connection;
-    const { conversation_id: chatId, seq } = at;
-    const before = counters.get(chatId);
+  /** Queues what an event brings, and before it what was missed. */
+  #follow(frame: EventFrame): void {
+    if (!frame.at) return;
+    const connectionId = this.#connectionId;
+    const { conversation_id: chatId, seq } = frame.at;
+    const before = this.#queuedSeqs.get(chatId);
     const isNew = frame.method === "events.conversationNew";
-    // The caller's own new conversations are known by their first event.
-    const from = isNew ? seq : seq - 1;
-    positions.chats[chatId] ??= { seq: from, id: null, at: new Date().toISOString() };
-    if (before !== undefined && seq > before + 1) catchUp(chatId, seq - 1, "byPlace");
-    counters.set(chatId, Math.max(seq, before ?? 0));
-    void inOrder(chatId, async () => {
-      const position = positions.chats[chatId];
-      if (mine !== connection || !position || seq <= position.seq) return;
-      if (frame.method === "events.messageNew") await deliver(frame.params, mine);
-      else positions.chats[chatId] = { ...position, seq };
+    // A new conversation's first event carries the counter as it stands; any other is the next change.
+    const startSeq = isNew ? seq : seq - 1;
+    this.#positions.chats[chatId] ??= { seq: startSeq, id: null, at: new Date().toISOString() };
+    if (before !== undefined && seq > before + 1) this.#catchUp(chatId, seq - 1, "byPlace");
+    this.#queuedSeqs.set(chatId, Math.max(seq, before ?? 0));
+    void this.#inOrder(chatId, async () => {
+      const position = this.#positions.chats[chatId];
+      if (this.#isObsolete(connectionId) || !position || seq <= position.seq) return;
+      if (frame.method === "events.messageNew") await this.#deliver(frame.params, connectionId);
+      else this.#positions.chats[chatId] = { ...position, seq };
     });
   }
-
-  return {
-    start(username) {
-      const mine = ++connection;
-      if (account !== username) {
-        account = username;
-        positions = read(storage, key());
-      }
-      waiting = [];
-      void untilDone(mine, () => compare(mine));
-    },
-    heard(frame) {
-      if (waiting) waiting.push(frame);
-      else follow(frame);
-    },
-    halt() {
-      connection++;
-      waiting = [];
-    },
-  };
 }
 
 const firstSeq = (frames: readonly EventFrame[], chatId: string): number | undefined =>
   frames.find(({ at }) => at?.conversation_id === chatId)?.at?.seq;
 
-const nowhere = (): Positions => ({ historyId: null, completeAt: null, chats: {} });
-
-function read(storage: KeyValueStorage | undefined, key: string): Positions {
-  const kept = storage?.getItem(key);
-  return kept ? (JSON.parse(kept) as Positions) : nowhere();
-}
-
-/** As an unhandled rejection. */
-const throwOutside = (error: unknown) => void Promise.reject(error);
-
-/** The counter of every conversation of the account, and whether some are below the known ones. */
-async function serverCounters(
-  api: Pick<Operations, "getUpdates">,
-  { chats, historyId: before }: Positions,
-) {
-  const seqs = new Map<string, number>();
-  let historyId = before;
-  let isBehind = false;
-  const all = Object.entries(chats);
-  for (let from = 0; from === 0 || from < all.length; from += COUNTERS_PER_CALL) {
-    const some = all.slice(from, from + COUNTERS_PER_CALL).map(([id, { seq }]) => [id, seq]);
-    const known: Record<string, number> = Object.fromEntries(some);
-    const compared = await api.getUpdates({ known });
-    if (!("gone" in compared)) continue;
-    historyId = compared.history_id ?? null;
-    isBehind ||= (compared.behind ?? []).length > 0;
-    for (const id of compared.gone) delete known[id];
-    for (const [id, seq] of Object.entries(known)) seqs.set(id, seq);
-    const { ahead, behind = [], new: others } = compared;
-    for (const { conversation_id, seq } of [...ahead, ...behind]) seqs.set(conversation_id, seq);
-    // Those of other calls are new to this one only.
-    const isUnknown = ({ conversation_id }: { conversation_id: string }) =>
-      chats[conversation_id] === undefined;
-    for (const { conversation_id, seq } of others.filter(isUnknown)) seqs.set(conversation_id, seq);
-  }
-  return { seqs, historyId, isBehind };
-}
-
-/**
- * The messages of a conversation after a position, oldest first: by their place, or by their time if
- * the position is of another history or of none.
- */
-async function* missed(
-  api: Pick<Operations, "getChatHistory">,
-  chat_id: string,
-  { id, seq, at }: Position,
-  how: "byPlace" | "byTime",
-): AsyncGenerator<Message> {
-  if (how === "byTime") yield* latest(api, chat_id, ({ created_at }) => created_at > at);
-  else if (id === null) yield* latest(api, chat_id, (message) => message.seq > seq);
-  else yield* after(api, chat_id, id);
-}
-
-async function* after(
-  api: Pick<Operations, "getChatHistory">,
-  chat_id: string,
-  id: string,
-): AsyncGenerator<Message> {
-  for (let last: string | undefined = id; last !== undefined; ) {
-    const page: HistoryPage = await api.getChatHistory({ chat_id, after: last, limit: PAGE });
-    yield* page.items;
-    last = page.has_more ? page.items.at(-1)?.id : undefined;
-  }
-}
-
-type HistoryPage = Awaited<ReturnType<Operations["getChatHistory"]>>;
-
-/** The latest messages, as far back as they are wanted. */
-async function* latest(
-  api: Pick<Operations, "getChatHistory">,
-  chat_id: string,
-  isWanted: (message: Message) => boolean,
-): AsyncGenerator<Message> {
-  const found: Message[] = [];
-  for (let before: string | undefined, isMore = true; isMore; before = found[0]?.id) {
-    const page: HistoryPage = await api.getChatHistory({
-      chat_id,
-      limit: PAGE,
-      ...(before !== undefined && { before }),
-    });
-    const wanted = page.items.filter(isWanted);
-    found.unshift(...wanted);
-    isMore = page.has_more && wanted.length === page.items.length && wanted.length > 0;
-  }
-  yield* found;
-}
+/** Reports the error as an unhandled rejection. */
+const rejectUnhandled = (error: unknown) => void Promise.reject(error);

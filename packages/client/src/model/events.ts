@@ -1,73 +1,80 @@
 import type { Account, EventFrame } from "@parley/protocol";
-import { chatAfter, forgotten, hidden, withRead } from "./chat.ts";
-import { onChat, withoutChat } from "./chats.ts";
-import { signed } from "./outbox.ts";
+import { chatAfter } from "./chat-events.ts";
+import { removeChat, updateChat } from "./chats.ts";
+import { buryMessages, hideMessages } from "./deletions.ts";
+import { setSender } from "./outbox.ts";
+import { markRead } from "./read-positions.ts";
 import type { State } from "./state.ts";
-import { streamed } from "./streaming.ts";
-import { put, share } from "./structural-sharing.ts";
+import { applyDeltas } from "./streaming.ts";
+import { setEntry, share } from "./structural-sharing.ts";
 import { typingAfter } from "./typing.ts";
-import { onWindows, windowAfter } from "./window.ts";
+import { updateWindows, windowAfter } from "./window.ts";
 
 /** The state after an event. */
-export function afterEvent(state: State, frame: EventFrame): State {
+export function applyEvent(state: State, frame: EventFrame): State {
   switch (frame.method) {
     case "events.hello":
-      return identified(state, frame.params);
+      return setMe(state, frame.params);
     case "events.messageDelta":
-      return streamed(state, frame.params.id, [frame.params]);
+      return applyDeltas(state, frame.params.id, [frame.params]);
     case "events.typing":
       return { ...state, typing: typingAfter(state, frame) };
     case "events.chatRead": {
       const { conversation_id, reader, last_read_seq } = frame.params;
-      return onChat(state, conversation_id, (chat) =>
-        withRead(chat, reader.username, last_read_seq, name(state)),
+      return updateChat(state, conversation_id, (chat) =>
+        markRead(chat, reader.username, last_read_seq, state.me?.username),
       );
     }
+    case "events.messageDeleted":
+      return frame.at ? applyCounted(state, frame) : applyHidden(state, frame);
     default:
-      return counted(state, frame);
+      return applyCounted(state, frame);
   }
 }
 
-/** Who the caller is. */
-export const identified = (state: State, me: Account): State => ({
+/** Sets who the caller is. */
+export const setMe = (state: State, me: Account): State => ({
   ...state,
   me: share(state.me ?? undefined, me),
-  outbox: signed(state.outbox, me),
+  outbox: setSender(state.outbox, me),
 });
 
-const name = ({ me }: State) => me?.username;
-
-function counted(state: State, given: EventFrame): State {
-  if (given.method === "events.messageDeleted" && !given.at) {
-    const { conversation_id, ids } = given.params;
-    return onChat(withOwn(state, given.own_seq), conversation_id, (chat) =>
-      hidden(chat, ids, name(state), given.own_seq),
-    );
-  }
-  if (!given.at) return state;
-  const { conversation_id, seq } = given.at;
-  const isNews = seq > (state.chats[conversation_id]?.chat.seq ?? -1);
-  if (isNews && isRemoval(given, name(state))) return withoutChat(state, conversation_id, seq);
-  const heard = put(state.heard, conversation_id, Math.max(seq, state.heard[conversation_id] ?? 0));
-  const next = onChat({ ...state, heard }, conversation_id, (chat) => {
-    const after = chatAfter(chat, given, name(state));
-    const moved = onWindows({ ...after, heard: Math.max(chat.heard, seq) }, (window) =>
-      windowAfter(window, given, after.gone, name(state)),
-    );
-    return given.method === "events.messageDeleted" ? forgotten(moved, given.params.ids) : moved;
-  });
-  return { ...next, typing: typingAfter(next, given) };
+/** Messages that the caller deleted for themselves. */
+function applyHidden(state: State, frame: EventFrame<"events.messageDeleted">): State {
+  const { conversation_id, ids } = frame.params;
+  return updateChat(advanceOwn(state, frame.own_seq), conversation_id, (chat) =>
+    hideMessages(chat, ids, state.me?.username, frame.own_seq),
+  );
 }
 
-/** The caller's own counter goes on by one; beyond that something is missing. */
-function withOwn(state: State, own_seq: number | undefined): State {
+/** Advances the caller's own counter if the value is the next one; otherwise deletions are missing. */
+function advanceOwn(state: State, own_seq: number | undefined): State {
   if (own_seq === undefined) return state;
-  const { seq, heard } = state.own;
+  const { seq, highest } = state.own;
   const isNext = seq !== null && own_seq === seq + 1;
-  return { ...state, own: { seq: isNext ? own_seq : seq, heard: Math.max(heard, own_seq) } };
+  return { ...state, own: { seq: isNext ? own_seq : seq, highest: Math.max(highest, own_seq) } };
 }
 
-/** The caller is no longer among the members, all of whom are shown. */
+function applyCounted(state: State, frame: EventFrame): State {
+  if (!frame.at) return state;
+  const me = state.me?.username;
+  const { conversation_id, seq } = frame.at;
+  const isNews = seq > (state.chats[conversation_id]?.chat.seq ?? -1);
+  if (isNews && isRemoval(frame, me)) return removeChat(state, conversation_id, seq);
+  const highest = Math.max(seq, state.highestSeqs[conversation_id] ?? 0);
+  const highestSeqs = setEntry(state.highestSeqs, conversation_id, highest);
+  const next = updateChat({ ...state, highestSeqs }, conversation_id, (before) => {
+    const chat = chatAfter(before, frame, me);
+    const after = updateWindows(
+      { ...chat, highestSeq: Math.max(before.highestSeq, seq) },
+      (window) => windowAfter(window, frame, chat.tombstones, me),
+    );
+    return frame.method === "events.messageDeleted" ? buryMessages(after, frame.params.ids) : after;
+  });
+  return { ...next, typing: typingAfter(next, frame) };
+}
+
+/** Whether the event lists all participants and the caller is not among them. */
 function isRemoval(frame: EventFrame, me: string | undefined): boolean {
   if (frame.method !== "events.conversationUpdated") return false;
   const { participants, participant_count } = frame.params;
@@ -76,3 +83,9 @@ function isRemoval(frame: EventFrame, me: string | undefined): boolean {
     !participants.some(({ username }) => username === me)
   );
 }
+
+/** Whether the event moves its conversation to the top of the list, so that it has to be known. */
+export const bringsToTop = ({ method }: EventFrame): boolean =>
+  method === "events.messageNew" ||
+  method === "events.conversationNew" ||
+  method === "events.conversationUpdated";

@@ -4,38 +4,39 @@ import type { Accounts } from "./accounts.ts";
 import type { Delta } from "./stream.ts";
 
 /**
- * A conversation in two layers, each a copy of the server's as of a value of the change counter:
- * the conversation itself (`chat.seq`), and the messages loaded of it (`window.seq`). A counted
- * event moves a layer on only from the value right before it; whatever is behind is fetched.
+ * A conversation in two layers: the conversation itself and the messages loaded of it. Each layer is
+ * a copy of the server's state at one value of the change counter (`chat.seq` and `window.seq`). A
+ * counted event advances a layer only if it is the next change; otherwise the layer is behind and
+ * the missing changes are fetched.
  */
 export interface ChatState {
   readonly chat: LocalChat;
-  /** Null until the conversation is opened. */
+  /** The latest messages; null until the conversation is opened. */
   readonly window: Window | null;
-  /** Messages further back, while some between them and the window are not loaded. */
+  /** Older messages, as long as there is a gap between them and the window. */
   readonly aside: Window | null;
-  /** The highest value of the counter heard of. */
-  readonly heard: number;
-  /** Goes up whenever events alone do not tell what the server would say. */
-  readonly doubts: number;
-  /** Which of the doubts a snapshot has answered. */
-  readonly answered: number;
-  /** The highest read position of each person that was heard of, also of those who left. */
-  readonly positions: Readonly<Record<string, number>>;
-  /** Messages deleted or hidden: an answer that was on its way meanwhile does not bring them back. */
-  readonly gone: ReadonlySet<string>;
+  /** The highest counter value seen in an event or a reply. */
+  readonly highestSeq: number;
+  /** Incremented whenever events alone do not determine the server's state. */
+  readonly invalidations: number;
+  /** The value of `invalidations` when the latest snapshot was requested. */
+  readonly validated: number;
+  /** The highest known read position of each person, including people who left. */
+  readonly readPositions: Readonly<Record<string, number>>;
+  /** Ids of deleted and hidden messages. A late reply does not bring them back. */
+  readonly tombstones: ReadonlySet<string>;
 }
 
-/** The messages from some place up to another, without gaps. */
+/** A range of messages without gaps. */
 export interface Window {
   readonly items: readonly LocalMessage[];
-  /** What changed of the group itself between them, by `seq`. */
+  /** Changes of the group itself in this range, by `seq`. */
   readonly changes: readonly ConversationChange[];
-  /** The oldest message loaded, if there may be older ones; it may have been deleted since. */
+  /** The oldest message loaded, if there may be older ones. It may have been deleted since. */
   readonly floor: Place | null;
-  /** The newest message loaded, if there are newer ones; null when the window goes up to the latest. */
+  /** The newest message loaded; null if the range includes the latest message. */
   readonly ceiling: Place | null;
-  /** Every change up to this value is in; some later ones may be. */
+  /** All changes up to this counter value are included; some later ones may be. */
   readonly seq: number;
 }
 
@@ -44,8 +45,8 @@ export interface Place {
   readonly seq: number;
 }
 
-/** A change of the caller's own that is shown before the server has confirmed it. */
-export type Change = { readonly token: number } & (
+/** A change made by the caller and shown before the server has confirmed it. */
+export type OptimisticChange = { readonly changeId: number } & (
   | { readonly kind: "edit"; readonly id: string; readonly content: string; readonly at: string }
   | { readonly kind: "react"; readonly id: string; readonly emoji: string; readonly on: boolean }
   | { readonly kind: "remove"; readonly ids: readonly string[] }
@@ -55,7 +56,7 @@ type ByChat<Value> = Readonly<Record<string, Value>>;
 
 export interface State {
   readonly status: Status;
-  /** Names the server's history that everything here was fetched from; null if it is not known. */
+  /** The server's history that everything here was fetched from; null if not known. */
   readonly historyId: string | null;
   readonly me: Account | null;
   readonly chats: ByChat<ChatState>;
@@ -64,28 +65,31 @@ export interface State {
   readonly unread: Pieces["unread"];
   /** The newest record of each account. */
   readonly accounts: Accounts;
-  /** Up to where new names were asked for; null before the first answer. */
+  /** The `accounts_seq` of the last `getUpdates`; null before the first. */
   readonly accountsSeq: number | null;
-  /** The caller's own counter: up to where all that was hidden is known, and the highest heard of. */
-  readonly own: { readonly seq: number | null; readonly heard: number };
-  /** The highest counter heard of each conversation, known or not. */
-  readonly heard: ByChat<number>;
-  /** Conversations the caller is no longer in, and the counter when they went. */
+  /**
+   * The caller's own counter, which counts messages deleted for oneself: `seq` is the value up to
+   * which all of them are known, `highest` the highest value seen.
+   */
+  readonly own: { readonly seq: number | null; readonly highest: number };
+  /** The highest counter value seen of each conversation, including those not loaded. */
+  readonly highestSeqs: ByChat<number>;
+  /** Conversations the caller is no longer in, with the counter value at that time. */
   readonly left: ByChat<number>;
-  /** What was written and is not in the window yet, in order. */
+  /** The caller's messages that are not in the window yet, in the order they were written. */
   readonly outbox: ByChat<readonly LocalMessage[]>;
-  readonly changes: ByChat<readonly Change[]>;
-  /** Up to where the caller has read without the server having confirmed it. */
-  readonly reading: ByChat<number>;
+  readonly optimisticChanges: ByChat<readonly OptimisticChange[]>;
+  /** The caller's read positions that the server has not confirmed yet. */
+  readonly unconfirmedReads: ByChat<number>;
   readonly typing: ByChat<TypingState>;
-  /** By message: pieces of a stream that came before those in front of them. */
-  readonly early: Readonly<Record<string, readonly Delta[]>>;
+  /** By message id: deltas that arrived before the ones they continue. */
+  readonly earlyDeltas: Readonly<Record<string, readonly Delta[]>>;
   readonly agents: readonly AgentProfile[];
   readonly drafts: ByChat<string>;
 }
 
-/** What the cache stores of the state. */
-export interface Cached {
+/** The part of the state that survives a restart. The property names are the stored format. */
+export interface CachedState {
   historyId: string | null;
   accountsSeq: number | null;
   /** The caller's own counter. */
@@ -93,7 +97,8 @@ export interface Cached {
   me: Account;
   agents: readonly AgentProfile[];
   chats: readonly { chat: LocalChat; window: Window | null }[];
-  reading: State["reading"];
+  /** The caller's read positions that the server has not confirmed yet. */
+  reading: State["unconfirmedReads"];
 }
 
 export const initialState = (status: Status): State => ({
@@ -105,19 +110,19 @@ export const initialState = (status: Status): State => ({
   unread: { human: 0, agent: 0, mentions: 0 },
   accounts: {},
   accountsSeq: null,
-  own: { seq: null, heard: 0 },
-  heard: {},
+  own: { seq: null, highest: 0 },
+  highestSeqs: {},
   left: {},
   outbox: {},
-  changes: {},
-  reading: {},
+  optimisticChanges: {},
+  unconfirmedReads: {},
   typing: {},
-  early: {},
+  earlyDeltas: {},
   agents: [],
   drafts: {},
 });
 
-/** Up to where every change is in all that is loaded of a conversation; null if nothing is. */
+/** The counter value up to which all loaded messages are current; null if none are loaded. */
 export function loadedSeq({ window, aside }: ChatState): number | null {
   if (!window) return null;
   return Math.min(window.seq, aside?.seq ?? window.seq);
@@ -128,10 +133,13 @@ export function loadedMessage({ window, aside }: ChatState, id: string): LocalMe
   return window?.items.findLast(isIt) ?? aside?.items.findLast(isIt);
 }
 
+/** Whether changes are missing. */
 export const isBehind = (state: ChatState): boolean =>
-  state.heard > state.chat.seq || (loadedSeq(state) ?? state.chat.seq) < state.chat.seq;
+  state.highestSeq > state.chat.seq || (loadedSeq(state) ?? state.chat.seq) < state.chat.seq;
 
-export const isDoubtful = ({ doubts, answered }: ChatState): boolean => doubts > answered;
+/** Whether the conversation has to be fetched because events did not determine its state. */
+export const isStale = ({ invalidations, validated }: ChatState): boolean =>
+  invalidations > validated;
 
-/** Whether something was hidden on another device that is not known yet. */
-export const isOwnBehind = ({ own }: State): boolean => own.seq !== null && own.heard > own.seq;
+/** Whether a deletion for oneself, made on another device, is missing. */
+export const isOwnBehind = ({ own }: State): boolean => own.seq !== null && own.highest > own.seq;

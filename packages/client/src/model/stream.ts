@@ -1,16 +1,16 @@
 import type { Message } from "@parley/protocol";
 
-/** A chunk of a streaming message; `offset` is the length in bytes after appending it. */
+/** A piece of a streaming message. `offset` is the message's length in bytes after appending it. */
 export interface Delta {
   readonly delta: string;
   readonly offset: number;
 }
 
 const encoder = new TextEncoder();
-// Otherwise a byte order mark at the beginning of a piece would be taken for one of the text.
+// Without `ignoreBOM` the decoder would drop a byte order mark at the start of a delta.
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Lengths of texts that grow chunk by chunk, so that each chunk costs its own length only. */
+/** Byte lengths of streaming messages, so that appending a delta does not encode the whole text again. */
 const lengths = new WeakMap<Message, number>();
 
 export function byteLength(message: Message): number {
@@ -22,10 +22,10 @@ export function byteLength(message: Message): number {
 }
 
 /**
- * The message with the chunks that continue it, whatever their order and however often they came,
- * and the chunks that do not fit because something before them is missing.
+ * Appends the deltas that continue the message. They may be duplicates and in any order. `early` has
+ * those that leave a gap before them.
  */
-export function append<Known extends Message>(
+export function appendDeltas<Known extends Message>(
   message: Known,
   deltas: readonly Delta[],
 ): { message: Known; early: readonly Delta[] } {

@@ -1,50 +1,52 @@
 import type { ConversationChange, EventFrame, Message } from "@parley/protocol";
 import type { LocalMessage } from "../types.ts";
-import { asSent, changed, changedId, later } from "./message.ts";
+import { asSent, changedMessageId, messageAfter, newerMessage } from "./message.ts";
 import type { ChatState, Place, Window } from "./state.ts";
 
 export interface HistoryPage {
   items: readonly Message[];
   has_more: boolean;
-  /** A server of an earlier version sends none. */
+  /** Older servers send none. */
   changes?: readonly ConversationChange[];
 }
 
-/** The latest page, as the server had it at `seq` or later. */
-export function openedWindow(page: HistoryPage, gone: ReadonlySet<string>, seq: number): Window {
+/** What adding a page needs besides the page. */
+interface PageContext {
+  tombstones: ReadonlySet<string>;
+  /** The conversation's counter when the page was requested: the page includes all changes up to it. */
+  seq: number;
+}
+
+/** A window of the latest page. */
+export function createWindow(page: HistoryPage, { tombstones, seq }: PageContext): Window {
   const window = { items: [], changes: [], floor: floorOf(page), ceiling: null, seq };
-  return withPage(window, page, gone);
+  return addPage(window, page, tombstones);
 }
 
-/** A page from the middle, which does not say on which side of it there is more. */
-export function windowAround(page: HistoryPage, gone: ReadonlySet<string>, seq: number): Window {
+/** A window of a page around a message. The page does not tell on which side there are more. */
+export function createAside(page: HistoryPage, { tombstones, seq }: PageContext): Window {
   const [floor, ceiling] = [placeAt(page.items[0]), placeAt(page.items.at(-1))];
-  return withPage({ items: [], changes: [], floor, ceiling, seq }, page, gone);
+  return addPage({ items: [], changes: [], floor, ceiling, seq }, page, tombstones);
 }
 
-const withPage = (window: Window, { items, changes }: HistoryPage, gone: ReadonlySet<string>) =>
-  withChanges(withMessages(window, items, gone), changes);
+const addPage = (window: Window, page: HistoryPage, tombstones: ReadonlySet<string>): Window =>
+  addChanges(addMessages(window, page.items, tombstones), page.changes);
 
-/** The window with the page before it; back to `seq`, since when changes of these messages were not heard. */
-export function withOlder(
-  window: Window,
-  page: HistoryPage,
-  gone: ReadonlySet<string>,
-  seq: number,
-): Window {
+/**
+ * Extends the window by the page before it. The window is then only current up to `seq`, because
+ * later changes of the added messages may have been missed.
+ */
+export function extendOlder(window: Window, page: HistoryPage, context: PageContext): Window {
   const floor = floorOf(page);
-  return withPage({ ...window, floor, seq: Math.min(window.seq, seq) }, page, gone);
+  const seq = Math.min(window.seq, context.seq);
+  return addPage({ ...window, floor, seq }, page, context.tombstones);
 }
 
-/** The same with the page after it. */
-export function withNewer(
-  window: Window,
-  page: HistoryPage,
-  gone: ReadonlySet<string>,
-  seq: number,
-): Window {
+/** Extends the window by the page after it. */
+export function extendNewer(window: Window, page: HistoryPage, context: PageContext): Window {
   const ceiling = page.has_more ? placeAt(page.items.at(-1)) : null;
-  return withPage({ ...window, ceiling, seq: Math.min(window.seq, seq) }, page, gone);
+  const seq = Math.min(window.seq, context.seq);
+  return addPage({ ...window, ceiling, seq }, page, context.tombstones);
 }
 
 const floorOf = ({ items, has_more }: HistoryPage): Place | null =>
@@ -53,75 +55,75 @@ const floorOf = ({ items, has_more }: HistoryPage): Place | null =>
 const placeAt = (message: Message | undefined): Place | null =>
   message ? { id: message.id, seq: message.seq } : null;
 
-/** What was loaded further back becomes part of the window as soon as nothing between them is missing. */
-export function joined(state: ChatState): ChatState {
+/** Merges `aside` into the window once there is no gap between them. */
+export function joinAside(state: ChatState): ChatState {
   const { window, aside } = state;
   if (!window || !aside) return state;
   const from = window.floor?.seq ?? 0;
   if (aside.ceiling && aside.ceiling.seq < from) return state;
   const older = aside.items.filter(({ seq }) => seq < from);
-  const whole = {
+  const joined = {
     items: [...older, ...window.items],
     changes: window.changes,
     floor: (aside.floor?.seq ?? 0) < from ? aside.floor : window.floor,
     ceiling: null,
     seq: Math.min(window.seq, aside.seq),
   };
-  return { ...state, aside: null, window: withChanges(whole, aside.changes) };
+  return { ...state, aside: null, window: addChanges(joined, aside.changes) };
 }
 
-/** The window without all but its latest messages. */
-export function latestOf(window: Window, most: number): Window {
-  const items = window.items.slice(-most);
+/** Drops all but the latest messages of the window. */
+export function trimWindow(window: Window, maxMessages: number): Window {
+  const items = window.items.slice(-maxMessages);
   if (items.length === window.items.length) return window;
   const floor = placeAt(items[0]);
   const changes = window.changes.filter(({ seq }) => seq > (floor?.seq ?? 0));
   return { ...window, items, changes, floor };
 }
 
-/** The conversation with both of its windows changed. */
-export function onWindows(state: ChatState, change: (window: Window) => Window): ChatState {
+/** Applies a change to both windows of a conversation. */
+export function updateWindows(state: ChatState, change: (window: Window) => Window): ChatState {
   const window = state.window && change(state.window);
   const aside = state.aside && change(state.aside);
   return window === state.window && aside === state.aside ? state : { ...state, window, aside };
 }
 
-/** The window with messages fetched: new ones in their places, known ones in their later version. */
-export function withMessages(
+/** Adds messages that lie in the window's range; of a known one the newer version is kept. */
+export function addMessages(
   window: Window,
   fetched: readonly Message[],
-  gone: ReadonlySet<string>,
+  tombstones: ReadonlySet<string>,
 ): Window {
   const items = [...window.items];
   let isSame = true;
   for (const message of fetched) {
-    if (gone.has(message.id) || !isWithin(window, message.seq)) continue;
-    const place = placeOf(items, message.seq);
-    const known = items[place];
-    const next = known?.id === message.id ? later(known, message) : asSent(message);
+    if (tombstones.has(message.id) || !isInRange(window, message.seq)) continue;
+    const index = indexOf(items, message.seq);
+    const known = items[index];
+    const next = known?.id === message.id ? newerMessage(known, message) : asSent(message);
     isSame &&= next === known;
-    items.splice(place, known?.id === message.id ? 1 : 0, next);
+    items.splice(index, known?.id === message.id ? 1 : 0, next);
   }
   return isSame ? window : { ...window, items };
 }
 
-/** The window with changes of the group that were fetched or heard; they stay as they are for good. */
-export function withChanges(window: Window, fetched: readonly ConversationChange[] = []): Window {
+/** Adds changes of the group that lie in the window's range. Known ones stay: they are immutable. */
+export function addChanges(window: Window, fetched: readonly ConversationChange[] = []): Window {
   const known = new Set(window.changes.map(({ seq }) => seq));
-  const news = fetched.filter(({ seq }) => !known.has(seq) && isWithin(window, seq));
-  if (news.length === 0) return window;
-  const changes = [...window.changes, ...news].toSorted((one, other) => one.seq - other.seq);
+  const added = fetched.filter(({ seq }) => !known.has(seq) && isInRange(window, seq));
+  if (added.length === 0) return window;
+  const changes = [...window.changes, ...added].toSorted((one, other) => one.seq - other.seq);
   return { ...window, changes };
 }
 
-const isWithin = ({ floor, ceiling }: Window, seq: number): boolean =>
+const isInRange = ({ floor, ceiling }: Window, seq: number): boolean =>
   seq >= (floor?.seq ?? 0) && seq <= (ceiling?.seq ?? Number.POSITIVE_INFINITY);
 
-/** Where a message of that place stands, or would stand. */
-function placeOf(items: readonly LocalMessage[], seq: number): number {
+/** The index of the message with this `seq`, or where it has to be inserted. */
+function indexOf(items: readonly LocalMessage[], seq: number): number {
   let low = 0;
   let high = items.length;
-  // Most come at the end.
+  // Most messages are appended.
   if ((items[high - 1]?.seq ?? 0) < seq) return high;
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -131,7 +133,7 @@ function placeOf(items: readonly LocalMessage[], seq: number): number {
   return low;
 }
 
-export function withoutMessages(window: Window, ids: ReadonlySet<string>): Window {
+export function removeMessages(window: Window, ids: ReadonlySet<string>): Window {
   if (!window.items.some(({ id }) => ids.has(id))) return window;
   return { ...window, items: window.items.filter(({ id }) => !ids.has(id)) };
 }
@@ -141,42 +143,44 @@ export function mapMessage(
   id: string,
   change: (message: LocalMessage) => LocalMessage,
 ): Window {
-  const place = window.items.findLastIndex((message) => message.id === id);
-  const message = window.items[place];
+  const index = window.items.findLastIndex((message) => message.id === id);
+  const message = window.items[index];
   const next = message && change(message);
   if (!next || next === message) return window;
-  return { ...window, items: window.items.with(place, next) };
+  return { ...window, items: window.items.with(index, next) };
 }
 
-/** The window after a counted event; as it was when something before the event is missing. */
+/** The window after a counted event; unchanged unless the event is the next change. */
 export function windowAfter(
   window: Window,
   frame: EventFrame,
-  gone: ReadonlySet<string>,
+  tombstones: ReadonlySet<string>,
   me: string | undefined,
 ): Window {
   if (frame.at?.seq !== window.seq + 1) return window;
-  return { ...withEvent(window, frame, gone, me), seq: frame.at.seq };
+  return { ...applyEvent(window, frame, tombstones, me), seq: frame.at.seq };
 }
 
-function withEvent(
+function applyEvent(
   window: Window,
   frame: EventFrame,
-  gone: ReadonlySet<string>,
+  tombstones: ReadonlySet<string>,
   me: string | undefined,
 ): Window {
   switch (frame.method) {
     case "events.messageNew":
-      return withMessages(window, [frame.params], gone);
+      return addMessages(window, [frame.params], tombstones);
     case "events.messageEdited":
     case "events.messageComplete":
     case "events.reactionAdded":
     case "events.reactionRemoved":
-      return mapMessage(window, changedId(frame), (message) => changed(message, frame, me));
+      return mapMessage(window, changedMessageId(frame), (message) =>
+        messageAfter(message, frame, me),
+      );
     case "events.messageDeleted":
-      return withoutMessages(window, new Set(frame.params.ids));
+      return removeMessages(window, new Set(frame.params.ids));
     case "events.conversationUpdated":
-      return withChanges(window, frame.params.changes);
+      return addChanges(window, frame.params.changes);
     default:
       return window;
   }

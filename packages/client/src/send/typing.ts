@@ -2,83 +2,90 @@ import type { EventFrame } from "@parley/protocol";
 import type { State } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
 
-/** The service forgets who types after 6 s: often enough for it not to, and no more. */
-const RENEW_MS = 4000;
+/** How often typing is reported. The service forgets it after 6 s. */
+const REPORT_INTERVAL_MS = 4000;
 /**
- * The service repeats that somebody types at least every 6 s and says when they stop. Only a node
- * that died says neither: then the indicator ends after this time.
+ * When somebody's typing is ended without an event. The service renews it at least every 6 s and
+ * reports its end, so this happens only if a node died.
  */
-const EXPIRES_MS = 30_000;
+const EXPIRY_MS = 30_000;
 
-export interface Typist {
-  typing(chatId: string): void;
-  /** What was typed has been sent. */
-  stop(chatId: string): void;
-  /** Takes note of an event that the model has been told of. */
-  heard(frame: EventFrame): void;
-  close(): void;
+interface Typist {
+  chatId: string;
+  username: string;
 }
 
-/** Tells others that the caller types, and ends the typing of others that was never ended. */
-export function typist(
-  store: Store,
-  tell: (chatId: string, isTyping: boolean) => void,
-  isConnected: () => boolean,
-): Typist {
-  const toldAt = new Map<string, number>();
-  const timers = new Map<string, ReturnType<typeof setTimeout>>();
+/** Reports the caller's typing, and expires the typing of others whose end was not reported. */
+export class TypingSignals {
+  readonly #store: Store;
+  readonly #report: (chatId: string, isTyping: boolean) => void;
+  readonly #isConnected: () => boolean;
+  readonly #reportedAt = new Map<string, number>();
+  readonly #expiryTimers = new Map<string, ReturnType<typeof setTimeout>>();
 
-  store.onChange((state, before) => {
-    if (state.typing === before.typing) return;
-    const now = actors(state);
-    for (const [key, timer] of timers) {
-      if (now.has(key)) continue;
-      clearTimeout(timer);
-      timers.delete(key);
-    }
-    for (const [key, actor] of now) if (!timers.has(key)) expire(key, actor);
-  });
-
-  function expire(key: string, actor: { chatId: string; username: string }): void {
-    clearTimeout(timers.get(key));
-    const end = () => store.dispatch({ type: "typingEnded", ...actor });
-    timers.set(key, setTimeout(end, EXPIRES_MS));
+  constructor(
+    store: Store,
+    report: (chatId: string, isTyping: boolean) => void,
+    isConnected: () => boolean,
+  ) {
+    this.#store = store;
+    this.#report = report;
+    this.#isConnected = isConnected;
+    store.onChange((state, before) => {
+      if (state.typing !== before.typing) this.#updateTimers(state);
+    });
   }
 
-  return {
-    typing(chatId) {
-      const now = Date.now();
-      if (!isConnected() || now - (toldAt.get(chatId) ?? 0) < RENEW_MS) return;
-      toldAt.set(chatId, now);
-      tell(chatId, true);
-    },
-    stop(chatId) {
-      if (toldAt.delete(chatId) && isConnected()) tell(chatId, false);
-    },
-    heard(frame) {
-      if (frame.method !== "events.typing" || !frame.params.is_typing) return;
-      const actor = {
-        chatId: frame.params.conversation_id,
-        username: frame.params.actor.username,
-      };
-      const key = keyOf(actor);
-      if (timers.has(key)) expire(key, actor);
-    },
-    close() {
-      for (const timer of timers.values()) clearTimeout(timer);
-      timers.clear();
-      toldAt.clear();
-    },
-  };
+  /** Called on every keystroke of the caller. */
+  keystroke(chatId: string): void {
+    const now = Date.now();
+    const elapsedMs = now - (this.#reportedAt.get(chatId) ?? 0);
+    if (!this.#isConnected() || elapsedMs < REPORT_INTERVAL_MS) return;
+    this.#reportedAt.set(chatId, now);
+    this.#report(chatId, true);
+  }
+
+  /** Ends the caller's typing, because the message was sent. */
+  stop(chatId: string): void {
+    if (this.#reportedAt.delete(chatId) && this.#isConnected()) this.#report(chatId, false);
+  }
+
+  /** Called with every event after it was applied. Renewed typing expires later. */
+  handleEvent(frame: EventFrame): void {
+    if (frame.method !== "events.typing" || !frame.params.is_typing) return;
+    const { conversation_id: chatId, actor } = frame.params;
+    const typist = { chatId, username: actor.username };
+    if (this.#expiryTimers.has(keyOf(typist))) this.#startTimer(typist);
+  }
+
+  close(): void {
+    for (const timer of this.#expiryTimers.values()) clearTimeout(timer);
+    this.#expiryTimers.clear();
+    this.#reportedAt.clear();
+  }
+
+  #updateTimers(state: State): void {
+    const typists = new Map(peopleTyping(state).map((each) => [keyOf(each), each]));
+    for (const [key, timer] of this.#expiryTimers) {
+      if (typists.has(key)) continue;
+      clearTimeout(timer);
+      this.#expiryTimers.delete(key);
+    }
+    for (const [key, typist] of typists) if (!this.#expiryTimers.has(key)) this.#startTimer(typist);
+  }
+
+  #startTimer(typist: Typist): void {
+    const key = keyOf(typist);
+    clearTimeout(this.#expiryTimers.get(key));
+    const end = () => this.#store.dispatch({ type: "typingEnded", ...typist });
+    this.#expiryTimers.set(key, setTimeout(end, EXPIRY_MS));
+  }
 }
 
-/** People, not agents: those type for as long as their message streams, which may be long. */
-function actors({ typing }: State) {
-  const found = Object.entries(typing).flatMap(([chatId, { actors: some }]) =>
-    some.filter(({ kind }) => kind === "human").map(({ username }) => ({ chatId, username })),
+/** Agents are left out: they type as long as their message streams, which may take minutes. */
+const peopleTyping = ({ typing }: State): Typist[] =>
+  Object.entries(typing).flatMap(([chatId, { actors }]) =>
+    actors.filter(({ kind }) => kind === "human").map(({ username }) => ({ chatId, username })),
   );
-  return new Map(found.map((each) => [keyOf(each), each]));
-}
 
-const keyOf = ({ chatId, username }: { chatId: string; username: string }) =>
-  `${chatId} ${username}`;
+const keyOf = ({ chatId, username }: Typist) => `${chatId} ${username}`;

@@ -1,10 +1,10 @@
 import type { Account } from "@parley/protocol";
 import type { State } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
-import { unsent } from "../send/outbox.ts";
+import { createUnsentMessage } from "../send/unsent-message.ts";
 import type { KeyValueStorage, LocalMessage } from "../types.ts";
 
-interface Kept {
+interface StoredMessage {
   id: string;
   chat_id: string;
   content: string;
@@ -13,81 +13,90 @@ interface Kept {
   failure?: string;
 }
 
-export interface Keeper {
-  /** Brings back what the account left unsent and unfinished, and keeps it from now on. */
-  open(me: Account): void;
-  /** Keeps nothing any more, and leaves what is kept. */
-  close(): void;
-  /** Throws away what is kept of the account. */
-  clear(): void;
-}
+type Drafts = State["drafts"];
 
-/** Keeps unsent messages and drafts in a storage, which tabs may share. */
-export function keeper(store: Store, storage: KeyValueStorage | undefined): Keeper {
-  let me: Account | null = null;
-  const key = (what: "outbox" | "drafts") => `parley:${what}:${me?.username ?? ""}`;
+/** Stores unsent messages and drafts of the signed-in account. Several tabs may share the storage. */
+export class UnsentStorage {
+  readonly #store: Store;
+  readonly #storage: KeyValueStorage | undefined;
+  #me: Account | null = null;
 
-  function read<Value>(what: "outbox" | "drafts", otherwise: Value): Value {
-    try {
-      return JSON.parse(storage?.getItem(key(what)) ?? "null") ?? otherwise;
-    } catch {
-      return otherwise;
-    }
+  constructor(store: Store, storage: KeyValueStorage | undefined) {
+    this.#store = store;
+    this.#storage = storage;
+    store.onChange((state, before) => this.#save(state, before));
   }
 
-  function write(what: "outbox" | "drafts", value: object): void {
-    try {
-      if (Object.keys(value).length === 0) storage?.removeItem(key(what));
-      else storage?.setItem(key(what), JSON.stringify(value));
-    } catch {
-      // A full or forbidden storage costs the memory of a reload, nothing else.
+  /** Restores what the account left unsent, and stores its changes from now on. */
+  open(account: Account): void {
+    if (this.#me?.username === account.username) return;
+    this.#me = account;
+    const known = new Set(unsentIn(this.#store.state).map(({ id }) => id));
+    for (const stored of this.#read<StoredMessage[]>("outbox", [])) {
+      if (known.has(stored.id)) continue;
+      this.#store.dispatch({ type: "queued", message: restoreMessage(stored, account) });
     }
+    const drafts = { ...this.#read<Drafts>("drafts", {}), ...this.#store.state.drafts };
+    this.#store.dispatch({ type: "drafts", drafts });
   }
 
-  store.onChange((state, before) => {
-    if (!me || !storage) return;
+  /** Stops storing changes, and leaves what is stored. */
+  close(): void {
+    this.#me = null;
+  }
+
+  /** Deletes what is stored of the account. */
+  clear(): void {
+    this.#storage?.removeItem(this.#key("outbox"));
+    this.#storage?.removeItem(this.#key("drafts"));
+    this.#me = null;
+  }
+
+  #save(state: State, before: State): void {
+    if (!this.#me || !this.#storage) return;
     if (state.outbox !== before.outbox) {
-      const now = waiting(state);
-      const gone = new Set(waiting(before).map(({ id }) => id));
-      for (const { id } of now) gone.add(id);
-      // Another tab's entries stay: only what was ours is replaced.
-      const others = read<Kept[]>("outbox", []).filter(({ id }) => !gone.has(id));
-      write("outbox", [...others, ...now.map(asKept)]);
+      const unsent = unsentIn(state);
+      const replaced = new Set([...unsentIn(before), ...unsent].map(({ id }) => id));
+      // Entries of other tabs stay.
+      const others = this.#read<StoredMessage[]>("outbox", []).filter(
+        ({ id }) => !replaced.has(id),
+      );
+      this.#write("outbox", [...others, ...unsent.map(toStored)]);
     }
     if (state.drafts !== before.drafts) {
-      write("drafts", { ...read<State["drafts"]>("drafts", {}), ...changed(state, before) });
+      const drafts = this.#read<Drafts>("drafts", {});
+      this.#write("drafts", { ...drafts, ...changedDrafts(state, before) });
     }
-  });
+  }
 
-  return {
-    open(account) {
-      if (me?.username === account.username) return;
-      me = account;
-      const here = new Set(waiting(store.state).map(({ id }) => id));
-      for (const kept of read<Kept[]>("outbox", [])) {
-        if (here.has(kept.id)) continue;
-        store.dispatch({ type: "queued", message: asUnsent(kept, account) });
-      }
-      const drafts = { ...read<State["drafts"]>("drafts", {}), ...store.state.drafts };
-      store.dispatch({ type: "drafts", drafts });
-    },
-    close() {
-      me = null;
-    },
-    clear() {
-      storage?.removeItem(key("outbox"));
-      storage?.removeItem(key("drafts"));
-      me = null;
-    },
-  };
+  #key(what: "outbox" | "drafts"): string {
+    return `parley:${what}:${this.#me?.username ?? ""}`;
+  }
+
+  #read<Value>(what: "outbox" | "drafts", fallback: Value): Value {
+    try {
+      return JSON.parse(this.#storage?.getItem(this.#key(what)) ?? "null") ?? fallback;
+    } catch {
+      return fallback;
+    }
+  }
+
+  #write(what: "outbox" | "drafts", value: object): void {
+    try {
+      if (Object.keys(value).length === 0) this.#storage?.removeItem(this.#key(what));
+      else this.#storage?.setItem(this.#key(what), JSON.stringify(value));
+    } catch {
+      // The storage is full or forbidden: the entries only do not survive a reload.
+    }
+  }
 }
 
-const waiting = ({ outbox }: State): LocalMessage[] =>
+const unsentIn = ({ outbox }: State): LocalMessage[] =>
   Object.values(outbox)
     .flat()
     .filter(({ delivery }) => delivery !== "sent");
 
-const asKept = (message: LocalMessage): Kept => ({
+const toStored = (message: LocalMessage): StoredMessage => ({
   id: message.id,
   chat_id: message.conversation_id,
   content: message.content,
@@ -96,20 +105,20 @@ const asKept = (message: LocalMessage): Kept => ({
   ...(message.failure !== undefined && { failure: message.failure }),
 });
 
-const asUnsent = (kept: Kept, sender: Account): LocalMessage =>
-  unsent({
-    id: kept.id,
-    chatId: kept.chat_id,
-    content: kept.content,
-    replyTo: kept.reply_to_id ?? undefined,
+const restoreMessage = (stored: StoredMessage, sender: Account): LocalMessage =>
+  createUnsentMessage({
+    id: stored.id,
+    chatId: stored.chat_id,
+    content: stored.content,
+    replyTo: stored.reply_to_id ?? undefined,
     sender,
-    at: kept.created_at,
-    failure: kept.failure,
+    createdAt: stored.created_at,
+    failure: stored.failure,
   });
 
-/** The drafts that differ; an emptied one is kept as undefined, which JSON leaves out. */
-function changed(state: State, before: State): Record<string, string | undefined> {
+/** The drafts that changed. A deleted one is undefined, which JSON leaves out. */
+function changedDrafts(state: State, before: State): Record<string, string | undefined> {
   const ids = new Set([...Object.keys(state.drafts), ...Object.keys(before.drafts)]);
-  const differing = [...ids].filter((id) => state.drafts[id] !== before.drafts[id]);
-  return Object.fromEntries(differing.map((id) => [id, state.drafts[id]]));
+  const changed = [...ids].filter((id) => state.drafts[id] !== before.drafts[id]);
+  return Object.fromEntries(changed.map((id) => [id, state.drafts[id]]));
 }

@@ -1,177 +1,175 @@
 import type { EventFrame } from "@parley/protocol";
-import { pause, pauseBefore } from "../async/retry.ts";
-import { once } from "../async/single-flight.ts";
+import { pause, retryDelayMs } from "../async/retry.ts";
+import { singleFlight } from "../async/single-flight.ts";
 import { isOutOfReach } from "../errors.ts";
-import { type ChatState, isBehind, isDoubtful, loadedSeq, type State } from "../model/state.ts";
+import { bringsToTop } from "../model/events.ts";
+import { isBehind, isStale, loadedSeq, type State } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
 import type { Operations } from "../types.ts";
+import { isOtherHistory } from "./history.ts";
 
-/** So many changes are asked for at a time. */
-const PAGE = 100;
-/** Whatever lacks more changes than that is loaded anew. */
-const FAR = 1000;
+const UPDATES_PER_PAGE = 100;
+/** A conversation that lacks more changes than this is loaded again instead of updated. */
+const MAX_MISSING_CHANGES = 1000;
 
-export interface Healer {
-  /** A connection was made: nothing is fetched until `resume`. */
-  start(): void;
-  /** Fetches all that is missing, and from now on whatever turns out to be. */
-  resume(): Promise<void>;
-  /** The connection was lost. */
-  halt(): void;
-  /** Fetches a conversation, whatever is known of it. */
-  want(id: string): void;
-  /** Takes note of an event that the model has been told of. */
-  heard(frame: EventFrame): void;
-  /** Forgets what it was about. */
-  reset(): void;
-}
-
-export interface HealerEvents {
-  onHealed(id: string): void;
-  /** The server's history is another one than that of what was fetched. */
+export interface ResyncEvents {
+  /** A conversation is up to date again. */
+  onResynced(id: string): void;
+  /** The server has another history than the one everything was fetched from. */
   onOtherHistory(): void;
 }
 
 /**
- * Brings single conversations to the server's state. A conversation is in need of it when its
- * counter is behind what was heard, when events did not tell enough, or when it is not known.
+ * Brings single conversations up to date. A conversation is fetched when its counter is behind,
+ * when events did not determine its state, or on request.
  */
-export function healer(
-  store: Store,
-  api: Pick<Operations, "getChat" | "getMessage" | "getUpdates">,
-  { onHealed, onOtherHistory }: HealerEvents,
-): Healer {
-  /** Changes with every connection: what began in an earlier one stops. */
-  let connection = 0;
-  let isActive = false;
-  const wanted = new Set<string>();
-  const healing = new Map<string, Promise<void>>();
-  const filling = new Map<string, Promise<void>>();
+export class Resync {
+  readonly #store: Store;
+  readonly #api: Pick<Operations, "getChat" | "getMessage" | "getUpdates">;
+  readonly #events: ResyncEvents;
+  /** Incremented when a connection is made or lost, so that work of an earlier one stops. */
+  #connectionId = 0;
+  #isActive = false;
+  /** Conversations to fetch whatever is known of them. */
+  readonly #requested = new Set<string>();
+  readonly #runningChats = new Map<string, Promise<void>>();
+  readonly #runningMessages = new Map<string, Promise<void>>();
 
-  const chatOf = (id: string): ChatState | undefined => store.state.chats[id];
-
-  function isNeedy(id: string): boolean {
-    const chat = chatOf(id);
-    if (!chat) return wanted.has(id);
-    return wanted.has(id) || isBehind(chat) || isDoubtful(chat);
+  constructor(
+    store: Store,
+    api: Pick<Operations, "getChat" | "getMessage" | "getUpdates">,
+    events: ResyncEvents,
+  ) {
+    this.#store = store;
+    this.#api = api;
+    this.#events = events;
+    store.onChange((state, before) => this.#checkChanges(state, before));
   }
 
-  function heal(id: string): Promise<void> {
-    return once(healing, id, () => healOne(id, connection));
+  /** A connection was made. Nothing is fetched until `resume`. */
+  start(): void {
+    this.#connectionId++;
+    this.#isActive = false;
   }
 
-  async function healOne(id: string, mine: number): Promise<void> {
-    for (let tries = 0; isNeedy(id) && mine === connection; ) {
+  /** Fetches everything that is missing, and from now on whatever turns out to be missing. */
+  async resume(): Promise<void> {
+    this.#isActive = true;
+    const chats = Object.entries(this.#store.state.chats);
+    // The list contains no read positions of others, so opened conversations are always fetched.
+    for (const [id, { window }] of chats) if (window) this.#requested.add(id);
+    const ids = new Set([...this.#requested, ...chats.map(([id]) => id).filter(this.#needsResync)]);
+    // No counter tells that deltas were missed, so streaming messages are always fetched.
+    const streaming = chats
+      .flatMap(([, { window, aside }]) => [...(window?.items ?? []), ...(aside?.items ?? [])])
+      .filter(({ finalized_at }) => finalized_at === null);
+    await Promise.all([
+      ...[...ids].map((id) => this.#resync(id)),
+      ...streaming.map(({ id }) => this.#fetchMessage(id)),
+    ]);
+  }
+
+  /** The connection was lost. */
+  halt(): void {
+    this.#connectionId++;
+    this.#isActive = false;
+    this.#runningChats.clear();
+    this.#runningMessages.clear();
+  }
+
+  /** Has a conversation fetched, whatever is known of it. */
+  request(id: string): void {
+    this.#requested.add(id);
+    if (this.#isActive) void this.#resync(id);
+  }
+
+  /** Drops all requests. */
+  reset(): void {
+    this.#requested.clear();
+  }
+
+  /** Called with every event after it was applied. */
+  handleEvent(frame: EventFrame): void {
+    if (!frame.at || !bringsToTop(frame)) return;
+    const { conversation_id, seq } = frame.at;
+    const { chats, left } = this.#store.state;
+    if (!chats[conversation_id] && seq > (left[conversation_id] ?? -1)) {
+      this.request(conversation_id);
+    }
+  }
+
+  #checkChanges(state: State, before: State): void {
+    if (!this.#isActive) return;
+    if (state.chats !== before.chats) {
+      for (const id of Object.keys(state.chats)) {
+        if (state.chats[id] !== before.chats[id] && this.#needsResync(id)) void this.#resync(id);
+      }
+    }
+    if (state.earlyDeltas === before.earlyDeltas) return;
+    for (const id of Object.keys(state.earlyDeltas)) void this.#fetchMessage(id);
+  }
+
+  readonly #needsResync = (id: string): boolean => {
+    const chat = this.#store.state.chats[id];
+    if (this.#requested.has(id)) return true;
+    return chat !== undefined && (isBehind(chat) || isStale(chat));
+  };
+
+  #resync(id: string): Promise<void> {
+    return singleFlight(this.#runningChats, id, () => this.#fetchUntilCurrent(id));
+  }
+
+  async #fetchUntilCurrent(id: string): Promise<void> {
+    const connectionId = this.#connectionId;
+    const isObsolete = () => connectionId !== this.#connectionId;
+    for (let failures = 0; this.#needsResync(id) && !isObsolete(); ) {
       try {
-        await fetchMissing(id);
+        await this.#fetchMissing(id);
       } catch (error) {
-        if (mine !== connection) return;
-        if (isOutOfReach(error)) store.dispatch({ type: "chatGone", chatId: id });
+        if (isObsolete()) return;
+        if (isOutOfReach(error)) this.#store.dispatch({ type: "chatRemoved", chatId: id });
         else {
-          wanted.add(id);
-          await pause(pauseBefore(tries++, error));
+          this.#requested.add(id);
+          await pause(retryDelayMs(failures++, error));
         }
       }
     }
-    if (mine === connection) onHealed(id);
+    if (!isObsolete()) this.#events.onResynced(id);
   }
 
-  async function fetchMissing(id: string): Promise<void> {
-    const chat = chatOf(id);
-    const known = chat ? loadedSeq(chat) : null;
-    if (chat && known !== null && isBehind(chat)) {
-      if (chat.heard - known <= FAR) return fetchUpdates(id, known);
-      store.dispatch({ type: "unloaded", chatId: id });
+  /** Fetches the missing changes of loaded messages, or else the conversation. */
+  async #fetchMissing(id: string): Promise<void> {
+    const chat = this.#store.state.chats[id];
+    const since = chat ? loadedSeq(chat) : null;
+    if (chat && since !== null && isBehind(chat)) {
+      if (chat.highestSeq - since <= MAX_MISSING_CHANGES) return this.#fetchUpdates(id, since);
+      this.#store.dispatch({ type: "unloaded", chatId: id });
     }
-    wanted.delete(id);
-    const answers = chat?.doubts ?? 0;
-    const snapshot = await api.getChat({ chat_id: id });
-    if (snapshot.seq < (chat?.chat.seq ?? 0)) return onOtherHistory();
-    store.dispatch({ type: "snapshots", snapshots: [snapshot], answers });
+    this.#requested.delete(id);
+    const validates = chat?.invalidations ?? 0;
+    const snapshot = await this.#api.getChat({ chat_id: id });
+    if (snapshot.seq < (chat?.chat.seq ?? 0)) return this.#events.onOtherHistory();
+    this.#store.dispatch({ type: "snapshots", snapshots: [snapshot], validates });
   }
 
-  async function fetchUpdates(id: string, since_seq: number): Promise<void> {
-    const page = await api.getUpdates({ chat_id: id, since_seq, limit: PAGE });
+  async #fetchUpdates(id: string, since_seq: number): Promise<void> {
+    const page = await this.#api.getUpdates({ chat_id: id, since_seq, limit: UPDATES_PER_PAGE });
     if (!("messages" in page)) return;
-    if (page.conversation.seq < since_seq || isOtherHistory(store.state, page)) {
-      return onOtherHistory();
+    if (page.conversation.seq < since_seq || isOtherHistory(this.#store.state, page)) {
+      return this.#events.onOtherHistory();
     }
-    store.dispatch({ type: "updates", chatId: id, page, since: since_seq });
+    this.#store.dispatch({ type: "updates", chatId: id, page, since: since_seq });
   }
 
-  /** Fetches a streaming message of which something is missing. */
-  function fill(id: string): Promise<void> {
-    return once(filling, id, async () => {
+  /** Fetches a streaming message that lacks deltas. */
+  #fetchMessage(id: string): Promise<void> {
+    return singleFlight(this.#runningMessages, id, async () => {
       try {
-        const message = await api.getMessage({ message_id: id });
-        store.dispatch({ type: "message", message });
+        const message = await this.#api.getMessage({ message_id: id });
+        this.#store.dispatch({ type: "message", message });
       } catch {
-        // It was deleted, or the connection lost: either way something else brings the rest.
+        // The message was deleted or the connection was lost: an event or the next `resume` follows.
       }
     });
   }
-
-  function want(id: string): void {
-    wanted.add(id);
-    if (isActive) void heal(id);
-  }
-
-  store.onChange((state, before) => {
-    if (!isActive) return;
-    if (state.chats !== before.chats) {
-      for (const id of Object.keys(state.chats)) {
-        if (state.chats[id] !== before.chats[id] && isNeedy(id)) void heal(id);
-      }
-    }
-    if (state.early !== before.early) for (const id of Object.keys(state.early)) void fill(id);
-  });
-
-  return {
-    start() {
-      connection++;
-      isActive = false;
-    },
-    async resume() {
-      isActive = true;
-      const chats = Object.entries(store.state.chats);
-      // Lists do not tell who has read how far, and no counter tells of chunks that were missed.
-      for (const [id, { window }] of chats) if (window) wanted.add(id);
-      const messages = chats.flatMap(([, { window, aside }]) => [
-        ...(window?.items ?? []),
-        ...(aside?.items ?? []),
-      ]);
-      const streaming = messages.filter(({ finalized_at }) => finalized_at === null);
-      const needy = new Set([...wanted, ...chats.map(([id]) => id).filter(isNeedy)]);
-      await Promise.all([...[...needy].map(heal), ...streaming.map(({ id }) => fill(id))]);
-    },
-    halt() {
-      connection++;
-      isActive = false;
-      healing.clear();
-      filling.clear();
-    },
-    want,
-    heard(frame) {
-      const { at } = frame;
-      const leftAt = at && (store.state.left[at.conversation_id] ?? -1);
-      if (at && isActivity(frame) && !chatOf(at.conversation_id) && at.seq > (leftAt ?? -1)) {
-        want(at.conversation_id);
-      }
-    },
-    reset() {
-      wanted.clear();
-    },
-  };
 }
-
-/** Whether an answer is of another history than what was fetched. */
-export const isOtherHistory = (
-  { historyId }: Pick<State, "historyId">,
-  { history_id = historyId }: { history_id?: string | null },
-): boolean => historyId !== null && history_id !== historyId;
-
-/** What makes a conversation appear in the list. */
-const isActivity = ({ method }: EventFrame): boolean =>
-  method === "events.messageNew" ||
-  method === "events.conversationNew" ||
-  method === "events.conversationUpdated";

@@ -6,7 +6,8 @@ import type {
   EventName,
   Message,
 } from "@parley/protocol";
-import { type Action, reduce } from "../../src/model/reducer.ts";
+import type { Action } from "../../src/model/actions.ts";
+import { reduce } from "../../src/model/reducer.ts";
 import { initialState, type State } from "../../src/model/state.ts";
 
 export const ann: Account = { username: "ann", kind: "human", display_name: "Ann", version: 0 };

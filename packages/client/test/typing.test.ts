@@ -1,42 +1,42 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import { createStore } from "../src/model/store.ts";
-import { typist } from "../src/send/typing.ts";
+import { TypingSignals } from "../src/send/typing.ts";
 import { anEvent, bob, CHAT, claude } from "./support/records.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-function aTypist() {
+function typingSignals() {
   const store = createStore("online");
-  const told: boolean[] = [];
-  const typing = typist(
+  const reported: boolean[] = [];
+  const typing = new TypingSignals(
     store,
-    (_chat, isTyping) => void told.push(isTyping),
+    (_chat, isTyping) => void reported.push(isTyping),
     () => true,
   );
-  return { store, told, typing };
+  return { store, reported, typing };
 }
 
-test("keystrokes are told of once in four seconds", () => {
-  const { told, typing } = aTypist();
+test("keystrokes are reported at most once in four seconds", () => {
+  const { reported, typing } = typingSignals();
   for (let second = 0; second < 9; second++) {
-    typing.typing(CHAT);
+    typing.keystroke(CHAT);
     jest.advanceTimersByTime(1000);
   }
-  expect(told).toEqual([true, true, true]);
+  expect(reported).toEqual([true, true, true]);
 });
 
-test("sending ends it, and the next keystroke is told of at once", () => {
-  const { told, typing } = aTypist();
-  typing.typing(CHAT);
+test("sending ends the typing, and the next keystroke is reported at once", () => {
+  const { reported, typing } = typingSignals();
+  typing.keystroke(CHAT);
   typing.stop(CHAT);
   typing.stop(CHAT);
-  typing.typing(CHAT);
-  expect(told).toEqual([true, false, true]);
+  typing.keystroke(CHAT);
+  expect(reported).toEqual([true, false, true]);
 });
 
-test("people whose end was never told stop at last; agents type as long as they write", () => {
-  const { store } = aTypist();
+test("typing of people expires without an end event; typing of agents does not", () => {
+  const { store } = typingSignals();
   const actors = () => store.get(`typing:${CHAT}`).actors.map(({ username }) => username);
   for (const actor of [bob, claude]) {
     store.dispatch(anEvent("events.typing", { conversation_id: CHAT, actor, is_typing: true }));
@@ -47,8 +47,8 @@ test("people whose end was never told stop at last; agents type as long as they 
   expect(actors()).toEqual(["ann:claude"]);
 });
 
-test("somebody whose typing is renewed is shown for as long as that goes on", () => {
-  const { store, typing } = aTypist();
+test("renewed typing does not expire", () => {
+  const { store, typing } = typingSignals();
   const actors = () => store.get(`typing:${CHAT}`).actors.map(({ username }) => username);
   const renewal = anEvent("events.typing", {
     conversation_id: CHAT,
@@ -57,7 +57,7 @@ test("somebody whose typing is renewed is shown for as long as that goes on", ()
   });
   for (let second = 0; second < 120; second += 5) {
     store.dispatch(renewal);
-    typing.heard(renewal.frame);
+    typing.handleEvent(renewal.frame);
     jest.advanceTimersByTime(5000);
     expect(actors()).toEqual(["bob"]);
   }

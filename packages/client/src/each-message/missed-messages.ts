@@ -1,0 +1,58 @@
+import type { Message } from "@parley/protocol";
+import type { Operations } from "../types.ts";
+import type { Position } from "./positions.ts";
+
+const MESSAGES_PER_PAGE = 100;
+
+type HistoryApi = Pick<Operations, "getChatHistory">;
+type HistoryPage = Awaited<ReturnType<Operations["getChatHistory"]>>;
+
+/**
+ * How to find the messages after a position: by its place in the history, or by time if the position
+ * belongs to another history or the conversation is new.
+ */
+export type Search = "byPlace" | "byTime";
+
+/** The messages of a conversation after a position, oldest first. */
+export async function* missedMessages(
+  api: HistoryApi,
+  chatId: string,
+  { id, seq, at }: Position,
+  search: Search,
+): AsyncGenerator<Message> {
+  if (search === "byTime") yield* latest(api, chatId, ({ created_at }) => created_at > at);
+  else if (id === null) yield* latest(api, chatId, (message) => message.seq > seq);
+  else yield* after(api, chatId, id);
+}
+
+async function* after(api: HistoryApi, chatId: string, id: string): AsyncGenerator<Message> {
+  for (let last: string | undefined = id; last !== undefined; ) {
+    const page: HistoryPage = await api.getChatHistory({
+      chat_id: chatId,
+      after: last,
+      limit: MESSAGES_PER_PAGE,
+    });
+    yield* page.items;
+    last = page.has_more ? page.items.at(-1)?.id : undefined;
+  }
+}
+
+/** The latest messages, back to the first that is not wanted. */
+async function* latest(
+  api: HistoryApi,
+  chatId: string,
+  isWanted: (message: Message) => boolean,
+): AsyncGenerator<Message> {
+  const found: Message[] = [];
+  for (let before: string | undefined, hasMore = true; hasMore; before = found[0]?.id) {
+    const page: HistoryPage = await api.getChatHistory({
+      chat_id: chatId,
+      limit: MESSAGES_PER_PAGE,
+      ...(before !== undefined && { before }),
+    });
+    const wanted = page.items.filter(isWanted);
+    found.unshift(...wanted);
+    hasMore = page.has_more && wanted.length === page.items.length && wanted.length > 0;
+  }
+  yield* found;
+}

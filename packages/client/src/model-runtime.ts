@@ -1,0 +1,93 @@
+import type { EventFrame } from "@parley/protocol";
+import type { Connectivity } from "./connection/connectivity.ts";
+import type { Store } from "./model/store.ts";
+import { setEntry } from "./model/structural-sharing.ts";
+import { MessageChanges } from "./send/message-changes.ts";
+import { Outbox } from "./send/outbox.ts";
+import { ReadPositions } from "./send/read-positions.ts";
+import { TypingSignals } from "./send/typing.ts";
+import { Sync } from "./sync/sync.ts";
+import type { LiveModel, Operations, Status } from "./types.ts";
+
+/** The live model and its background work. */
+export class ModelRuntime {
+  readonly model: LiveModel;
+  readonly sync: Sync;
+  readonly #store: Store;
+  readonly #outbox: Outbox;
+  readonly #typing: TypingSignals;
+  readonly #reads: ReadPositions;
+
+  constructor(store: Store, api: Operations, connectivity: Connectivity) {
+    this.#store = store;
+    this.sync = new Sync(store, api, connectivity);
+    this.#outbox = new Outbox(store, api, () => connectivity.canCall());
+    this.#reads = new ReadPositions(store, api, connectivity);
+    this.#typing = new TypingSignals(
+      store,
+      (chat_id, is_typing) => void api.sendChatAction({ chat_id, is_typing }).catch(() => {}),
+      () => connectivity.isConnected(),
+    );
+    this.model = this.#createModel(new MessageChanges(store, api, connectivity));
+  }
+
+  /** Called with every event after it was applied. */
+  handleEvent(frame: EventFrame): void {
+    this.sync.handleEvent(frame);
+    this.#typing.handleEvent(frame);
+  }
+
+  /** Makes waiting calls: there is a connection, or a new token. */
+  flush(): void {
+    this.#outbox.flush();
+    this.#reads.flush();
+  }
+
+  /** The connection was lost or closed. */
+  halt(): void {
+    this.sync.halt();
+    this.#typing.close();
+    this.#store.dispatch({ type: "typingEnded" });
+  }
+
+  /** The account has signed out. */
+  reset(status: Status): void {
+    this.halt();
+    this.sync.reset();
+    this.#store.dispatch({ type: "reset", status });
+  }
+
+  #createModel(changes: MessageChanges): LiveModel {
+    const { sync } = this;
+    const store = this.#store;
+    const outbox = this.#outbox;
+    const reads = this.#reads;
+    const typing = this.#typing;
+    return {
+      get: store.get,
+      watch: store.watch,
+      openChat: (chatId) => sync.openChat(chatId),
+      loadOlder: (chatId) => sync.loadOlder(chatId),
+      showAround: (chatId, messageId) => sync.showAround(chatId, messageId),
+      loadAside: (chatId, direction) => sync.loadAside(chatId, direction),
+      closeAside: (chatId) => store.dispatch({ type: "asideClosed", chatId }),
+      loadMoreChats: () => sync.loadMoreChats(),
+      refreshAgents: () => sync.refreshAgents(),
+      react: (messageId, emoji) => changes.react(messageId, emoji),
+      edit: (messageId, content) => changes.edit(messageId, content),
+      remove: (chatId, messageIds, scope) => changes.remove(chatId, messageIds, scope),
+      markRead: (chatId) => reads.markRead(chatId),
+      send(chatId, content, { replyTo } = {}) {
+        typing.stop(chatId);
+        return outbox.add(chatId, content, replyTo);
+      },
+      retry: (clientMsgId) => outbox.retry(clientMsgId),
+      discard: (clientMsgId) => outbox.discard(clientMsgId),
+      typing: (chatId) => typing.keystroke(chatId),
+      setDraft(chatId, text) {
+        const drafts = setEntry(store.state.drafts, chatId, text === "" ? undefined : text);
+        store.dispatch({ type: "drafts", drafts });
+      },
+    };
+  }
+}

@@ -1,0 +1,56 @@
+import type { Account, AgentProfile, EventFrame, Message, OutputOf } from "@parley/protocol";
+import type { Status } from "../types.ts";
+import type { OutboxAction } from "./outbox.ts";
+import type { Snapshot } from "./snapshot.ts";
+import type { CachedState } from "./state.ts";
+import type { HistoryPage } from "./window.ts";
+
+type UpdatesPage = Omit<Extract<OutputOf<"getUpdates">, { messages: unknown }>, "history_id">;
+
+/** What `getUpdates` returns for all conversations. Older servers leave fields out. */
+export type Overview = Partial<Extract<OutputOf<"getUpdates">, { gone: unknown }>>;
+
+/** The edge of `aside` that a page continues. */
+export interface AsideEdge {
+  id: string;
+  direction: "older" | "newer";
+}
+
+/** Everything that changes the state. */
+export type Action =
+  | { type: "status"; status: Status }
+  | { type: "me"; me: Account }
+  /** The server's history; what was fetched from another one is discarded. */
+  | { type: "historyId"; historyId: string }
+  /** Everything fetched belongs to a history that the server no longer has. */
+  | { type: "copyDiscarded" }
+  | { type: "event"; frame: EventFrame }
+  /** New names and hidden messages, of all conversations. */
+  | { type: "overview"; page: Overview }
+  /** Conversations from a reply. `validates` is the value of `invalidations` at the request. */
+  | { type: "snapshots"; snapshots: readonly Snapshot[]; validates?: number }
+  /** The changes of a conversation after the counter value `since`. */
+  | { type: "updates"; chatId: string; page: UpdatesPage; since: number }
+  /** A page of messages; `since` is the conversation's counter at the request. */
+  | { type: "history"; chatId: string; page: HistoryPage; since: number; before?: string }
+  /** A page of older messages: around a message, or next to `from`. */
+  | { type: "aside"; chatId: string; page: HistoryPage; since: number; from?: AsideEdge }
+  | { type: "asideClosed"; chatId: string }
+  /** The loaded messages are too far behind to be updated. */
+  | { type: "unloaded"; chatId: string }
+  /** The state stored by an earlier run. */
+  | { type: "restored"; cached: CachedState }
+  | { type: "message"; message: Message }
+  | { type: "chatRemoved"; chatId: string }
+  | { type: "messagesRemoved"; chatId: string; ids: readonly string[] }
+  | { type: "read"; chatId: string; seq: number }
+  /** The server has confirmed or refused a read position. */
+  | { type: "readSettled"; chatId: string; seq: number }
+  /** Of one account in one conversation, or all typing. */
+  | { type: "typingEnded"; chatId?: string; username?: string }
+  | { type: "agents"; agents: readonly AgentProfile[] }
+  | { type: "drafts"; drafts: Readonly<Record<string, string>> }
+  | { type: "reset"; status: Status }
+  | OutboxAction;
+
+export type ActionOf<Type extends Action["type"]> = Extract<Action, { type: Type }>;

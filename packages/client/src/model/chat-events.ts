@@ -1,0 +1,75 @@
+import type { ConversationUpdate, EventFrame, Message } from "@parley/protocol";
+import type { LocalMessage } from "../types.ts";
+import { invalidate, mergeParticipants, setChat } from "./chat.ts";
+import { uncountMessages } from "./deletions.ts";
+import { asSent, changedMessageId, type MessageChangeEvent, messageAfter } from "./message.ts";
+import {
+  highestPositions,
+  markRead,
+  positionsOfAdded,
+  setReadPositions,
+} from "./read-positions.ts";
+import type { ChatState } from "./state.ts";
+import { countMention, countUnread, unreadFields } from "./unread.ts";
+
+/** The conversation after a counted event; unchanged unless the event is the next change. */
+export function chatAfter(state: ChatState, frame: EventFrame, me: string | undefined): ChatState {
+  const seq = frame.at?.seq ?? 0;
+  if (seq !== state.chat.seq + 1) return state;
+  const next = applyEvent(state, frame, me);
+  return setChat(next, { ...next.chat, seq });
+}
+
+function applyEvent(state: ChatState, frame: EventFrame, me: string | undefined): ChatState {
+  switch (frame.method) {
+    case "events.messageNew":
+      return addMessage(state, frame.params, me);
+    case "events.messageEdited":
+    case "events.messageComplete":
+      return countMention(updateLast(state, frame, me), frame, state, me);
+    case "events.reactionAdded":
+    case "events.reactionRemoved":
+      return updateLast(state, frame, me);
+    case "events.messageDeleted":
+      return uncountMessages(state, frame.params.ids, me);
+    case "events.conversationUpdated":
+      return updateConversation(state, frame.params);
+    default:
+      return state;
+  }
+}
+
+/** Counts as the server does: a person who sends a message has read up to it. */
+function addMessage(state: ChatState, message: Message, me: string | undefined): ChatState {
+  const { sender, seq, created_at } = message;
+  const isRead = sender.username === me || seq <= state.chat.last_read_seq;
+  const unread = isRead ? state.chat.unread : countUnread(state.chat.unread, message, me, 1);
+  const chat = {
+    ...state.chat,
+    ...unreadFields(unread),
+    last_message: state.tombstones.has(message.id) ? state.chat.last_message : asSent(message),
+    updated_at: created_at,
+  };
+  const next = setChat(state, chat);
+  return sender.kind === "human" ? markRead(next, sender.username, seq, me) : next;
+}
+
+function updateLast(
+  state: ChatState,
+  frame: MessageChangeEvent,
+  me: string | undefined,
+): ChatState {
+  const last = state.chat.last_message as LocalMessage | null;
+  if (last?.id !== changedMessageId(frame)) return state;
+  return setChat(state, { ...state.chat, last_message: messageAfter(last, frame, me) });
+}
+
+function updateConversation(state: ChatState, update: ConversationUpdate): ChatState {
+  const { last_message: _, changes: __, ...fields } = update;
+  const before = state.chat;
+  const participants = mergeParticipants(state, update);
+  const positions = highestPositions(state.readPositions, positionsOfAdded(before, update));
+  const next = setReadPositions(setChat(state, { ...before, ...fields, participants }), positions);
+  const isComplete = update.participants.length === update.participant_count;
+  return isComplete ? next : invalidate(next);
+}

@@ -1,0 +1,102 @@
+import type { Message } from "@parley/protocol";
+import type { ActionOf, Overview } from "./actions.ts";
+import { invalidate } from "./chat.ts";
+import { putChat, updateChat, updateMessage } from "./chats.ts";
+import { buryMessages, hideMessages } from "./deletions.ts";
+import { newerMessage } from "./message.ts";
+import { mergeSnapshot, type Snapshot } from "./snapshot.ts";
+import type { ChatState, State } from "./state.ts";
+import {
+  addChanges,
+  addMessages,
+  createAside,
+  createWindow,
+  extendNewer,
+  extendOlder,
+  joinAside,
+  updateWindows,
+} from "./window.ts";
+
+/** Applies a conversation from a reply. */
+export function applySnapshot(state: State, snapshot: Snapshot, validates = 0): State {
+  const { id, seq } = snapshot;
+  if (seq < (state.left[id] ?? 0)) return state;
+  const chat = state.chats[id]
+    ? mergeSnapshot(state.chats[id], snapshot, id in state.unconfirmedReads)
+    : firstSnapshot(state, snapshot);
+  const validated = Math.max(chat.validated, validates);
+  return putChat(state, id, validated === chat.validated ? chat : { ...chat, validated });
+}
+
+/** Events may have arrived before the conversation was known. */
+function firstSnapshot(state: State, snapshot: Snapshot): ChatState {
+  const chat = mergeSnapshot(undefined, snapshot);
+  const highestSeq = Math.max(snapshot.seq, state.highestSeqs[snapshot.id] ?? 0);
+  const isOlder = snapshot.own_seq < state.own.highest;
+  return { ...(isOlder ? invalidate(chat) : chat), highestSeq };
+}
+
+/** Applies the part of `getUpdates` that is about all conversations. */
+export function applyOverview(state: State, page: Overview): State {
+  const { accounts_seq, own_seq } = page;
+  const higher = (known: number | null, fetched = known) =>
+    fetched === null ? null : Math.max(known ?? 0, fetched);
+  const seq = higher(state.own.seq, own_seq);
+  const own = { seq, highest: Math.max(state.own.highest, seq ?? 0) };
+  const accountsSeq = higher(state.accountsSeq, accounts_seq);
+  return (page.hidden ?? []).reduce(
+    (next, { conversation_id, ids }) =>
+      updateChat(next, conversation_id, (chat) =>
+        hideMessages(chat, ids, state.me?.username, own_seq),
+      ),
+    { ...state, accountsSeq, own },
+  );
+}
+
+/** Applies the part of `getUpdates` that is about one conversation. */
+export function applyUpdates(state: State, { chatId, page, since }: ActionOf<"updates">): State {
+  const next = updateChat(state, chatId, (chat) => {
+    if (!chat.window) return chat;
+    const kept = buryMessages(chat, page.deleted_ids);
+    return updateWindows(kept, (window) => {
+      const added = addMessages(window, page.messages, kept.tombstones);
+      const after = addChanges(added, page.changes);
+      // A page loaded in the meantime may lack changes from before `since`.
+      return after.seq < since ? after : { ...after, seq: Math.max(after.seq, page.seq) };
+    });
+  });
+  return applySnapshot(next, { ...page.conversation, reads: page.reads ?? {} });
+}
+
+/** Applies a page of the latest messages, or the page before those loaded. */
+export function applyHistory(state: State, action: ActionOf<"history">): State {
+  const { page, since: seq, before } = action;
+  return updateChat(state, action.chatId, (chat) => {
+    const { window, tombstones } = chat;
+    const isExpected = before === undefined ? window === null : window?.floor?.id === before;
+    if (!isExpected) return chat;
+    const context = { tombstones, seq };
+    const next = window ? extendOlder(window, page, context) : createWindow(page, context);
+    return joinAside({ ...chat, window: next });
+  });
+}
+
+/** Applies a page around a message, or one next to those around it. */
+export function applyAside(state: State, action: ActionOf<"aside">): State {
+  const { page, since: seq, from } = action;
+  return updateChat(state, action.chatId, (chat) => {
+    const { aside: before, tombstones } = chat;
+    const edge = from?.direction === "older" ? before?.floor : before?.ceiling;
+    if (from && edge?.id !== from.id) return chat;
+    const extend = from?.direction === "older" ? extendOlder : extendNewer;
+    const context = { tombstones, seq };
+    const aside = from && before ? extend(before, page, context) : createAside(page, context);
+    return joinAside({ ...chat, aside });
+  });
+}
+
+/** Applies a message from a reply. */
+export function applyMessage(state: State, message: Message): State {
+  const { id, conversation_id } = message;
+  return updateMessage(state, conversation_id, id, (known) => newerMessage(known, message));
+}

@@ -1,0 +1,61 @@
+import { callError } from "../errors.ts";
+import { loadedMessage } from "../model/state.ts";
+import type { Store } from "../model/store.ts";
+import type { Operations } from "../types.ts";
+
+const MESSAGES_PER_PAGE = 50;
+
+type HistoryApi = Pick<Operations, "getChat" | "getChatHistory">;
+
+/** Loads the latest messages of a conversation, and the conversation if it is not known. */
+export async function loadLatest(store: Store, api: HistoryApi, chatId: string): Promise<void> {
+  if (!store.state.chats[chatId]) {
+    const snapshot = await api.getChat({ chat_id: chatId });
+    store.dispatch({ type: "snapshots", snapshots: [snapshot] });
+  }
+  const since = store.state.chats[chatId]?.chat.seq ?? 0;
+  const page = await api.getChatHistory({ chat_id: chatId, limit: MESSAGES_PER_PAGE });
+  store.dispatch({ type: "history", chatId, page, since });
+}
+
+/** Loads the page before the loaded messages. */
+export async function loadOlder(store: Store, api: HistoryApi, chatId: string): Promise<void> {
+  const window = store.state.chats[chatId]?.window;
+  const before = window?.floor?.id;
+  if (!window || before === undefined) return;
+  const page = await api.getChatHistory({ chat_id: chatId, before, limit: MESSAGES_PER_PAGE });
+  store.dispatch({ type: "history", chatId, page, since: window.seq, before });
+}
+
+/** Loads the page around a message that is not loaded. */
+export async function loadAround(
+  store: Store,
+  api: HistoryApi,
+  chatId: string,
+  messageId: string,
+): Promise<void> {
+  const chat = store.state.chats[chatId];
+  if (!chat || loadedMessage(chat, messageId)) return;
+  const around = { chat_id: chatId, around: messageId, limit: MESSAGES_PER_PAGE };
+  const page = await api.getChatHistory(around);
+  if (!page.items.some(({ id }) => id === messageId)) {
+    throw callError("not_found", "not found: message");
+  }
+  store.dispatch({ type: "aside", chatId, page, since: chat.chat.seq });
+}
+
+/** Loads the page next to `aside`. */
+export async function extendAside(
+  store: Store,
+  api: HistoryApi,
+  chatId: string,
+  direction: "older" | "newer",
+): Promise<void> {
+  const aside = store.state.chats[chatId]?.aside;
+  const id = (direction === "older" ? aside?.floor : aside?.ceiling)?.id;
+  if (!aside || id === undefined) return;
+  const next = direction === "older" ? { before: id } : { after: id };
+  const page = await api.getChatHistory({ chat_id: chatId, ...next, limit: MESSAGES_PER_PAGE });
+  const from = { id, direction };
+  store.dispatch({ type: "aside", chatId, page, since: aside.seq, from });
+}
