@@ -65,6 +65,13 @@ describe("counted events", () => {
     expect(isBehind(chatOf(healed))).toBe(false);
   });
 
+  test("do not include a new conversation, whose counter stands: what is missing is asked for", () => {
+    const { unread: _, unread_count: __, ...shared } = aChat({ seq: 3 });
+    const state = run(annsState(2), anEvent("events.conversationNew", shared, 3));
+    expect(chatOf(state).chat.seq).toBe(2);
+    expect(isBehind(chatOf(state))).toBe(true);
+  });
+
   test("of a conversation not known yet count once it is", () => {
     const state = run(
       initialState("online"),

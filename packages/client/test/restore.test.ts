@@ -213,6 +213,7 @@ describe.skipIf(onSeveralNodes)("after a restore that the server did not notice"
 
   function historyOf({ dataDir }: TestServer, set?: string): string {
     const db = new Database(join(dataDir, "parley.db"));
+    db.run("PRAGMA busy_timeout = 10000");
     if (set !== undefined) db.query("UPDATE history SET id = ?").run(set);
     const row = db.query<{ id: string }, []>("SELECT id FROM history").get();
     db.close();

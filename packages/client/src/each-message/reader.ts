@@ -2,6 +2,7 @@ import type { EventFrame, Message } from "@parley/protocol";
 import { createQueues } from "../async/queues.ts";
 import { pause, retryDelayMs } from "../async/retry.ts";
 import { isOutOfReach, isTemporary } from "../errors.ts";
+import { isStanding } from "../model/delivery.ts";
 import type { EachOptions, KeyValueStorage, MessageListener, Operations } from "../types.ts";
 import { missedMessages, type Search } from "./missed-messages.ts";
 import { noPositions, readPositions } from "./positions.ts";
@@ -181,9 +182,8 @@ export class MessageReader {
     const connectionId = this.#connectionId;
     const { conversation_id: chatId, seq } = frame.at;
     const before = this.#queuedSeqs.get(chatId);
-    const isNew = frame.method === "events.conversationNew";
-    // A new conversation's first event carries the counter as it stands; any other is the next change.
-    const startSeq = isNew ? seq : seq - 1;
+    // The first event of a conversation is its next change, or has its current counter.
+    const startSeq = isStanding(frame) ? seq : seq - 1;
     this.#positions.chats[chatId] ??= { seq: startSeq, id: null, at: new Date().toISOString() };
     if (before !== undefined && seq > before + 1) this.#catchUp(chatId, seq - 1, "byPlace");
     this.#queuedSeqs.set(chatId, Math.max(seq, before ?? 0));

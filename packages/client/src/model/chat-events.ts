@@ -1,7 +1,8 @@
-import type { ConversationUpdate, EventFrame, Message } from "@parley/protocol";
+import type { ConversationUpdate, Message } from "@parley/protocol";
 import type { LocalMessage } from "../types.ts";
 import { invalidate, mergeParticipants, setChat } from "./chat.ts";
 import { uncountMessages } from "./deletions.ts";
+import type { CountedFrame } from "./delivery.ts";
 import { asSent, changedMessageId, type MessageChangeEvent, messageAfter } from "./message.ts";
 import {
   highestPositions,
@@ -13,14 +14,18 @@ import type { ChatState } from "./state.ts";
 import { countMention, countUnread, unreadFields } from "./unread.ts";
 
 /** The conversation after a counted event; unchanged unless the event is the next change. */
-export function chatAfter(state: ChatState, frame: EventFrame, me: string | undefined): ChatState {
+export function chatAfter(
+  state: ChatState,
+  frame: CountedFrame,
+  me: string | undefined,
+): ChatState {
   const seq = frame.at?.seq ?? 0;
   if (seq !== state.chat.seq + 1) return state;
   const next = applyEvent(state, frame, me);
   return setChat(next, { ...next.chat, seq });
 }
 
-function applyEvent(state: ChatState, frame: EventFrame, me: string | undefined): ChatState {
+function applyEvent(state: ChatState, frame: CountedFrame, me: string | undefined): ChatState {
   switch (frame.method) {
     case "events.messageNew":
       return addMessage(state, frame.params, me);
@@ -35,6 +40,8 @@ function applyEvent(state: ChatState, frame: EventFrame, me: string | undefined)
     case "events.conversationUpdated":
       return updateConversation(state, frame.params);
     default:
+      // An event that this version does not know: only the counter changes.
+      frame satisfies never;
       return state;
   }
 }

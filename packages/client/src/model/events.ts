@@ -2,6 +2,7 @@ import type { Account, EventFrame } from "@parley/protocol";
 import { chatAfter } from "./chat-events.ts";
 import { removeChat, updateChat } from "./chats.ts";
 import { buryMessages, hideMessages } from "./deletions.ts";
+import { type CountedFrame, isStanding } from "./delivery.ts";
 import { setSender } from "./outbox.ts";
 import { markRead } from "./read-positions.ts";
 import type { State } from "./state.ts";
@@ -27,8 +28,11 @@ export function applyEvent(state: State, frame: EventFrame): State {
     }
     case "events.messageDeleted":
       return frame.at ? applyCounted(state, frame) : applyHidden(state, frame);
+    case "events.accountUpdated":
+      // The reducer takes new names from every action.
+      return state;
     default:
-      return applyCounted(state, frame);
+      return isStanding(frame) ? noteCounter(state, frame) : applyCounted(state, frame);
   }
 }
 
@@ -55,27 +59,33 @@ function advanceOwn(state: State, own_seq: number | undefined): State {
   return { ...state, own: { seq: isNext ? own_seq : seq, highest: Math.max(highest, own_seq) } };
 }
 
-function applyCounted(state: State, frame: EventFrame): State {
+/** Remembers the counter of an event, so that missing changes are fetched. */
+function noteCounter(state: State, { at }: Pick<EventFrame, "at">): State {
+  if (!at) return state;
+  const { conversation_id, seq } = at;
+  const highest = Math.max(seq, state.highestSeqs[conversation_id] ?? 0);
+  const highestSeqs = setEntry(state.highestSeqs, conversation_id, highest);
+  return updateChat({ ...state, highestSeqs }, conversation_id, (chat) =>
+    seq > chat.highestSeq ? { ...chat, highestSeq: seq } : chat,
+  );
+}
+
+function applyCounted(state: State, frame: CountedFrame): State {
   if (!frame.at) return state;
   const me = state.me?.username;
   const { conversation_id, seq } = frame.at;
   const isNews = seq > (state.chats[conversation_id]?.chat.seq ?? -1);
   if (isNews && isRemoval(frame, me)) return removeChat(state, conversation_id, seq);
-  const highest = Math.max(seq, state.highestSeqs[conversation_id] ?? 0);
-  const highestSeqs = setEntry(state.highestSeqs, conversation_id, highest);
-  const next = updateChat({ ...state, highestSeqs }, conversation_id, (before) => {
+  const next = updateChat(noteCounter(state, frame), conversation_id, (before) => {
     const chat = chatAfter(before, frame, me);
-    const after = updateWindows(
-      { ...chat, highestSeq: Math.max(before.highestSeq, seq) },
-      (window) => windowAfter(window, frame, chat.tombstones, me),
-    );
+    const after = updateWindows(chat, (window) => windowAfter(window, frame, chat.tombstones, me));
     return frame.method === "events.messageDeleted" ? buryMessages(after, frame.params.ids) : after;
   });
   return { ...next, typing: typingAfter(next, frame) };
 }
 
 /** Whether the event lists all participants and the caller is not among them. */
-function isRemoval(frame: EventFrame, me: string | undefined): boolean {
+function isRemoval(frame: CountedFrame, me: string | undefined): boolean {
   if (frame.method !== "events.conversationUpdated") return false;
   const { participants, participant_count } = frame.params;
   return (

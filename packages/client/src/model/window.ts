@@ -1,5 +1,6 @@
-import type { ConversationChange, EventFrame, Message } from "@parley/protocol";
+import type { ConversationChange, Message } from "@parley/protocol";
 import type { LocalMessage } from "../types.ts";
+import type { CountedFrame } from "./delivery.ts";
 import { asSent, changedMessageId, messageAfter, newerMessage } from "./message.ts";
 import type { ChatState, Place, Window } from "./state.ts";
 
@@ -153,7 +154,7 @@ export function mapMessage(
 /** The window after a counted event; unchanged unless the event is the next change. */
 export function windowAfter(
   window: Window,
-  frame: EventFrame,
+  frame: CountedFrame,
   tombstones: ReadonlySet<string>,
   me: string | undefined,
 ): Window {
@@ -163,7 +164,7 @@ export function windowAfter(
 
 function applyEvent(
   window: Window,
-  frame: EventFrame,
+  frame: CountedFrame,
   tombstones: ReadonlySet<string>,
   me: string | undefined,
 ): Window {
@@ -182,6 +183,8 @@ function applyEvent(
     case "events.conversationUpdated":
       return addChanges(window, frame.params.changes);
     default:
+      // An event that this version does not know: only the counter changes.
+      frame satisfies never;
       return window;
   }
 }
