@@ -12,8 +12,10 @@ import {
   say,
   signUp,
 } from "@parley/testkit/client.ts";
-import { answers, providersAt, type Scene, startStage } from "@parley/testkit/provider-server.ts";
+import { answers } from "@parley/testkit/provider-responders.ts";
+import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 
 const ROUNDS = 25;
 const STREAMS = 4;
@@ -26,32 +28,32 @@ const beginning = (bytes: number) => {
   return text;
 };
 
-const rambles: Scene = async (exchange) => {
+const rambles: Responder = async (exchange) => {
   await exchange.head(200);
-  await exchange.write(exchange.wire.begin);
+  await exchange.write(exchange.frames.begin);
   for (let place = 0; ; place++) {
-    await exchange.write(exchange.wire.text(word(place)));
+    await exchange.write(exchange.frames.text(word(place)));
     await Bun.sleep(1);
   }
 };
 /** Takes the question, and says nothing. */
-const silent: Scene = async (exchange) => {
+const silent: Responder = async (exchange) => {
   await exchange.head(200);
-  await exchange.write(exchange.wire.begin);
+  await exchange.write(exchange.frames.begin);
   await exchange.stall();
 };
 
 /** A provider that does what it is told by the last words of the conversation, and counts the calls. */
 async function startActor() {
-  const stage = await startStage();
+  const sharedProvider = await startSharedProvider();
   const calls = new Map<string, number>();
   const waiting: (() => void)[] = [];
-  const scenes: Record<string, (call: number) => Scene> = {
+  const scenes: Record<string, (call: number) => Responder> = {
     ramble: () => rambles,
     silent: (call) => (call === 1 ? silent : answers("Begun ", "again.")),
     answer: () => answers("An ", "answer."),
   };
-  const act: Scene = (exchange) => {
+  const act: Responder = (exchange) => {
     const text = JSON.stringify(exchange.request.body.messages);
     const [tag = "", kind = ""] = [...text.matchAll(/#(\w+)-[\w-]+/g)].at(-1) ?? [];
     const call = (calls.get(tag) ?? 0) + 1;
@@ -60,7 +62,7 @@ async function startActor() {
     return scenes[kind]?.(call)(exchange);
   };
   return {
-    ...stage,
+    ...sharedProvider,
     act,
     calls: (tag: string) => calls.get(tag) ?? 0,
     async called(tag: string): Promise<void> {
@@ -200,7 +202,7 @@ async function rounds(times: number, end: End): Promise<number> {
   await using server = await startServer({ ...noRates, ...providers });
   const owner = await signUp(server.url, "owner");
   const api_key = "key-of-the-owner";
-  actor.play(api_key, actor.act);
+  actor.respond(api_key, actor.act);
   await owner.call("setAgentKey", { provider: "claude", api_key });
   await liftLimits(owner);
   let cut = 0;

@@ -12,25 +12,19 @@ import {
   say,
 } from "@parley/testkit/client.ts";
 import { Watcher } from "@parley/testkit/model.ts";
-import {
-  answers,
-  endsWith,
-  fails,
-  providersAt,
-  type Scene,
-  startStage,
-  stopsShortAfter,
-} from "@parley/testkit/provider-server.ts";
+import { answers, endsWith, fails, stopsShortAfter } from "@parley/testkit/provider-responders.ts";
+import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
+import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 import fc from "fast-check";
 
-const stage = await startStage();
-const server = await startServer({ ...noRates, ...providersAt(stage.url) });
+const sharedProvider = await startSharedProvider();
+const server = await startServer({ ...noRates, ...providersAt(sharedProvider.url) });
 const everybody = await people(server.url, "ann", "bob", "cat", "dan");
 const [ann, bob, cat, dan] = everybody;
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
-  await stage[Symbol.asyncDispose]();
+  await sharedProvider[Symbol.asyncDispose]();
 });
 
 const [claude, gpt] = [agentOf(ann), agentOf(bob, "gpt")] as const;
@@ -49,7 +43,7 @@ interface Place {
 
 /** Runs something in a group with two agents, and checks that everybody's events told them all of it. */
 async function verify(action: (place: Place) => Promise<unknown>): Promise<void> {
-  for (const key of Object.values(keys)) stage.play(key);
+  for (const key of Object.values(keys)) sharedProvider.respond(key);
   const chat = await ann.call("startChat", {
     usernames: [bob.username, cat.username, claude],
     title: "Group",
@@ -74,15 +68,15 @@ async function verify(action: (place: Place) => Promise<unknown>): Promise<void>
 /** An answer of ann's agent to cat that has begun, and the call behind it. */
 async function begun({ chat, socket }: Place, words = "Hel🦜") {
   const trigger = await say(cat, chat, `@${claude} hello`);
-  const call = await stage.next(keys.claude);
-  await call.says(words);
+  const call = await sharedProvider.nextCall(keys.claude);
+  await call.sendText(words);
   const message = await replyTo(socket, trigger);
   await socket.event("events.messageDelta", ({ id }) => id === message.id);
   return { trigger, call, message };
 }
 
-async function answered({ chat, socket }: Place, ...scenes: Scene[]): Promise<Message> {
-  stage.play(keys.claude, ...scenes);
+async function answered({ chat, socket }: Place, ...scenes: Responder[]): Promise<Message> {
+  sharedProvider.respond(keys.claude, ...scenes);
   return answerTo(socket, await say(cat, chat, `@${claude} hello`));
 }
 
@@ -98,21 +92,21 @@ describe("with agents, initial fetch and events equal a fresh fetch", () => {
     "while an answer waits for its first word": async ({ chat, socket }) => {
       const trigger = await say(cat, chat, `@${claude} hello`);
       await replyTo(socket, trigger);
-      await stage.next(keys.claude);
+      await sharedProvider.nextCall(keys.claude);
     },
     "while an answer streams, and when it is whole": async (place) => {
       const { trigger, call } = await begun(place);
       await place.check();
-      await call.says("lo");
-      await call.ends();
+      await call.sendText("lo");
+      await call.complete();
       await answerTo(place.socket, trigger);
     },
     "while two agents stream": async (place) => {
       const { chat, socket } = place;
       await begun(place);
       const trigger = await say(bob, chat, `@${gpt} hello`);
-      const call = await stage.next(keys.gpt);
-      await call.says("日本");
+      const call = await sharedProvider.nextCall(keys.gpt);
+      await call.sendText("日本");
       const { id } = await replyTo(socket, trigger);
       await socket.event("events.messageDelta", (delta) => delta.id === id);
     },
@@ -138,8 +132,8 @@ describe("with agents, initial fetch and events equal a fresh fetch", () => {
     "after an answer was hidden in mid-stream": async (place) => {
       const { trigger, call, message } = await begun(place);
       await cat.call("deleteMessagesForMe", { chat_id: place.chat.id, message_ids: [message.id] });
-      await call.says(`lo @${cat.username}`);
-      await call.ends();
+      await call.sendText(`lo @${cat.username}`);
+      await call.complete();
       await answerTo(place.socket, trigger);
     },
     "after reading and reacting in mid-stream": async (place) => {
@@ -147,8 +141,8 @@ describe("with agents, initial fetch and events equal a fresh fetch", () => {
       await bob.call("readChat", { chat_id: place.chat.id, seq: message.seq });
       await bob.call("setMessageReaction", { message_id: message.id, emoji: "👍" });
       await place.check();
-      await call.says(`lo @${bob.username}`);
-      await call.ends();
+      await call.sendText(`lo @${bob.username}`);
+      await call.complete();
       await answerTo(place.socket, trigger);
     },
     "after the agent's owner left in mid-stream": async (place) => {
@@ -163,8 +157,8 @@ describe("with agents, initial fetch and events equal a fresh fetch", () => {
       const { trigger, call } = await begun(place);
       await bob.call("addChatMembers", { chat_id: place.chat.id, usernames: [dan.username] });
       await place.check();
-      await call.says("lo");
-      await call.ends();
+      await call.sendText("lo");
+      await call.complete();
       await answerTo(place.socket, trigger);
     },
     "after a component's action": async (place) => {
@@ -186,15 +180,15 @@ describe("with agents, initial fetch and events equal a fresh fetch", () => {
 });
 
 /** Long enough that many deltas are on their way at once. */
-const ramble: Scene = async (exchange) => {
+const ramble: Responder = async (exchange) => {
   await exchange.head(200);
-  await exchange.write(exchange.wire.begin);
-  for (let word = 0; word < 60; word++) await exchange.write(exchange.wire.text(`語${word} `));
-  await exchange.write(exchange.wire.end("stop"));
+  await exchange.write(exchange.frames.begin);
+  for (let word = 0; word < 60; word++) await exchange.write(exchange.frames.text(`語${word} `));
+  await exchange.write(exchange.frames.end("stop"));
   await exchange.end();
 };
 
-const scenes: Scene[] = [
+const scenes: Responder[] = [
   answers("Hello ", "🦜"),
   answers(`@${ann.username} @${bob.username} @${gpt} `, "look"),
   ramble,
@@ -266,8 +260,8 @@ test("random sequences with answers under way leave every client with the server
       fc.array(fc.nat(scenes.length - 1), { minLength: 1, maxLength: 8 }),
       (steps, program) =>
         verify(async ({ chat }) => {
-          const played = program.map((index) => scenes[index] as Scene);
-          for (const key of Object.values(keys)) stage.play(key, ...played);
+          const played = program.map((index) => scenes[index] as Responder);
+          for (const key of Object.values(keys)) sharedProvider.respond(key, ...played);
           for (const each of steps) await perform(chat.id, each).catch(allowed);
           // Whatever still runs or waits ends here: after it nothing more happens.
           for (const person of everybody) {

@@ -18,12 +18,10 @@ import {
   cutsAfterHead,
   cutsBeforeHead,
   endsWith,
-  keyOf,
-  providersAt,
-  type Scene,
-  startStage,
-} from "@parley/testkit/provider-server.ts";
+} from "@parley/testkit/provider-responders.ts";
+import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
 import { noRates, spawnMain, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { keyOf, startSharedProvider } from "@parley/testkit/shared-provider.ts";
 
 /** What must not be found: nothing else looks like it, however it is written. */
 const marker = (name: string) => `${name}-${Bun.randomUUIDv7().replaceAll("-", "")}-${name}`;
@@ -125,40 +123,40 @@ class Witness {
 }
 
 /** A stand-in that gives away the key it was sent, in every way an answer can. */
-const tells = (status: number): Scene => {
+const tells = (status: number): Responder => {
   return async (exchange) => {
     const key = keyOf(exchange.request);
     await exchange.head(status, { "content-type": "application/json", "x-request-id": key });
     const message = `Incorrect API key provided: ${key}. Bearer ${key}`;
-    await exchange.write(exchange.wire.errorBody(key, message));
+    await exchange.write(exchange.frames.errorBody(key, message));
     await exchange.end();
   };
 };
-const tellsElsewhere: Scene = async (exchange) => {
+const tellsElsewhere: Responder = async (exchange) => {
   await exchange.head(307, { location: `http://127.0.0.1:1/?key=${keyOf(exchange.request)}` });
   await exchange.end();
 };
 const streams =
-  (frame: (key: string) => string, ...words: string[]): Scene =>
+  (frame: (key: string) => string, ...words: string[]): Responder =>
   async (exchange) => {
-    const { head, write, wire, request, end } = exchange;
+    const { head, write, frames, request, end } = exchange;
     await head(200);
-    await write(wire.begin);
-    for (const word of words) await write(wire.text(word));
+    await write(frames.begin);
+    for (const word of words) await write(frames.text(word));
     await write(frame(keyOf(request)));
     await end();
   };
 const garbage = (key: string) => `data: {"${key}": ${key}\n\n`;
 const report = (key: string) =>
   `data: ${JSON.stringify({ type: "error", error: { type: key, message: key, code: key } })}\n\n`;
-const says: Scene = answers("All ", "is well.");
-const stalls: Scene = async (exchange) => {
+const says: Responder = answers("All ", "is well.");
+const stalls: Responder = async (exchange) => {
   await exchange.head(200);
-  await exchange.write(exchange.wire.begin + exchange.wire.text("Half a"));
+  await exchange.write(exchange.frames.begin + exchange.frames.text("Half a"));
   await exchange.stall();
 };
 
-const scenes: Record<string, Scene> = {
+const scenes: Record<string, Responder> = {
   ...Object.fromEntries(
     [400, 401, 402, 403, 404, 413, 429, 500, 503, 529].map((status) => [
       `s${status}`,
@@ -179,23 +177,23 @@ const scenes: Record<string, Scene> = {
 };
 
 /** Plays what the last words of the conversation ask for. */
-const asAsked: Scene = (exchange) => {
+const asAsked: Responder = (exchange) => {
   const text = JSON.stringify(exchange.request.body.messages);
   const name = [...text.matchAll(/#(\w+)/g)].at(-1)?.[1] ?? "";
   return scenes[name]?.(exchange);
 };
 
 test("no key, password or token is found on disk, in any output, event, reply or page", async () => {
-  await using stage = await startStage();
+  await using sharedProvider = await startSharedProvider();
   await using server = await startServer({
     ...noRates,
-    ...providersAt(stage.url),
+    ...providersAt(sharedProvider.url),
     PARLEY_LOG: "trace",
   });
   const witness = new Witness(server);
   const password = marker("password");
   const keys = { claude: marker("claude-key"), gpt: marker("gpt-key"), old: marker("old-key") };
-  for (const key of Object.values(keys)) stage.play(key, asAsked);
+  for (const key of Object.values(keys)) sharedProvider.respond(key, asAsked);
 
   // Signing in, well and badly.
   const username = `owner_${process.pid}`;
@@ -255,7 +253,7 @@ test("no key, password or token is found on disk, in any output, event, reply or
   for (const operation of ["getMyAgents", "getAgentUsage", "getMe", "getSessions", "getChats"]) {
     await witness.call(operation, {}, token);
   }
-  const calls = stage.requests.map(keyOf);
+  const calls = sharedProvider.requests.map(keyOf);
   for (const key of [keys.claude, keys.gpt]) {
     expect(calls.filter((each) => each === key).length).toBeGreaterThan(20);
   }
@@ -342,10 +340,10 @@ describe("rotation of the master key", () => {
   const environment = (url: string) => ({ ...noRates, ...providersAt(url), PARLEY_LOG: "trace" });
 
   test("seals every key anew beside a running server, which goes on as if nothing were", async () => {
-    await using stage = await startStage();
-    await using server = await startServer(environment(stage.url));
+    await using sharedProvider = await startSharedProvider();
+    await using server = await startServer(environment(sharedProvider.url));
     const keys = newKeys();
-    for (const key of Object.values(keys)) stage.play(key, asAsked);
+    for (const key of Object.values(keys)) sharedProvider.respond(key, asAsked);
     const { owner, asks, chats } = await ownerOf(server, keys);
     expect(await asks("claude")).toBe("All is well.");
     await using socket = await owner.connect();
@@ -370,7 +368,7 @@ describe("rotation of the master key", () => {
 
     // What is stored from now on is sealed under the new one.
     const another = marker("another-key");
-    stage.play(another, asAsked);
+    sharedProvider.respond(another, asAsked);
     await owner.call("setAgentKey", { provider: "gpt", api_key: another });
     expect(sealedIn(server.dataDir).map(masterOf)).toEqual(after.map(masterOf));
     expect(await asks("gpt")).toBe("All is well.");
@@ -388,8 +386,8 @@ describe("rotation of the master key", () => {
   });
 
   test("loses no key that is stored while it is under way", async () => {
-    await using stage = await startStage();
-    await using server = await startServer(environment(stage.url));
+    await using sharedProvider = await startSharedProvider();
+    await using server = await startServer(environment(sharedProvider.url));
     const { owner, asks } = await ownerOf(server, newKeys());
     let rotating = true;
     const rotations = (async () => {
@@ -399,23 +397,23 @@ describe("rotation of the master key", () => {
     let stored = 0;
     while (rotating) {
       const api_key = marker(`key-${stored++}`);
-      stage.play(api_key, asAsked);
+      sharedProvider.respond(api_key, asAsked);
       await owner.call("setAgentKey", { provider: "claude", api_key });
       expect(await asks("claude")).toBe("All is well.");
-      expect(stage.calls(api_key)).toHaveLength(1);
+      expect(sharedProvider.calls(api_key)).toHaveLength(1);
     }
     await rotations;
     expect(stored).toBeGreaterThan(1);
   });
 
   test("goes from one configured key to the next without a pause", async () => {
-    await using stage = await startStage();
+    await using sharedProvider = await startSharedProvider();
     const master = () => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64");
     const [old, fresh] = [master(), master()];
-    const env = environment(stage.url);
+    const env = environment(sharedProvider.url);
     await using first = await startServer({ ...env, PARLEY_MASTER_KEY: old });
     const keys = newKeys();
-    for (const key of Object.values(keys)) stage.play(key, asAsked);
+    for (const key of Object.values(keys)) sharedProvider.respond(key, asAsked);
     const { asks } = await ownerOf(first, keys);
     expect(await asks("claude")).toBe("All is well.");
     const PARLEY_DATA = first.dataDir;
@@ -444,11 +442,11 @@ describe("rotation of the master key", () => {
 
     // Without the key that sealed them nothing opens, and the failure tells nothing.
     await using fourth = await startServer({ ...env, PARLEY_DATA, PARLEY_MASTER_KEY: old });
-    const calls = stage.requests.length;
+    const calls = sharedProvider.requests.length;
     expect(await asks("claude", fourth)).toBe(
       "The stored API key cannot be opened here. Store it again.",
     );
-    expect(stage.requests).toHaveLength(calls);
+    expect(sharedProvider.requests).toHaveLength(calls);
     for (const secret of [...Object.values(keys), old, fresh]) {
       for (const { output } of [first, second, third, fourth]) {
         expect(holds(Buffer.from(output()), secret)).toBe(false);

@@ -1,7 +1,8 @@
 import { agentOf, liftLimits, type Person, type Socket, signUp } from "@parley/testkit/client.ts";
 import { type Cluster, startCluster } from "@parley/testkit/cluster.ts";
-import { providersAt, type Scene, startStage } from "@parley/testkit/provider-server.ts";
+import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
 import { noRates } from "@parley/testkit/server.ts";
+import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 import { clientOf, type TestClient } from "../../packages/client/test/support/clients.ts";
 import { History } from "./history.ts";
 import { type Chances, chances } from "./random.ts";
@@ -42,12 +43,12 @@ export interface Crew extends AsyncDisposable {
 /** A provider whose answers take their time, and nodes that ask it. */
 export async function startScene(nodes = 3) {
   await using made = new AsyncDisposableStack();
-  const stage = made.use(await startStage());
-  const env = { ...noRates, ...providersAt(stage.url, { max_output_tokens: 1000 }) };
+  const sharedProvider = made.use(await startSharedProvider());
+  const env = { ...noRates, ...providersAt(sharedProvider.url, { max_output_tokens: 1000 }) };
   const cluster = made.use(await startCluster({ nodes, env }));
   await cluster.ready();
   const all = made.move();
-  return { stage, cluster, [Symbol.asyncDispose]: () => all.disposeAsync() };
+  return { sharedProvider, cluster, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 export type TestScene = Awaited<ReturnType<typeof startScene>>;
 
@@ -58,7 +59,7 @@ export interface CrewOptions {
 }
 
 export async function gatherCrew(
-  { stage, cluster }: TestScene,
+  { sharedProvider, cluster }: TestScene,
   { people, chats: count, seed }: CrewOptions,
 ): Promise<Crew> {
   const { url } = cluster;
@@ -73,7 +74,7 @@ export async function gatherCrew(
   const history = new History();
   for (const provider of PROVIDERS) {
     const api_key = `key-${Bun.randomUUIDv7()}`;
-    stage.play(api_key, slowly(chances(seed)));
+    sharedProvider.respond(api_key, slowly(chances(seed)));
     await keeper.person.call("setAgentKey", { provider, api_key });
   }
   await liftLimits(keeper.person);
@@ -120,15 +121,15 @@ async function countersOf(person: Person): Promise<Record<string, number>> {
 }
 
 const slowly =
-  (luck: Chances): Scene =>
-  async ({ head, write, end, wire }) => {
+  (luck: Chances): Responder =>
+  async ({ head, write, end, frames }) => {
     await head(200);
-    await write(wire.begin);
+    await write(frames.begin);
     if (luck.number() < 0.3) await Bun.sleep(THOUGHT_MS);
     for (const word of WORDS) {
-      await write(wire.text(word));
+      await write(frames.text(word));
       await Bun.sleep(WORD_MS);
     }
-    await write(wire.end("stop"));
+    await write(frames.end("stop"));
     await end();
   };

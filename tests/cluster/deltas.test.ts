@@ -11,7 +11,7 @@ import {
   say,
 } from "@parley/testkit/client.ts";
 import type { TestNode } from "@parley/testkit/cluster.ts";
-import type { Scene } from "@parley/testkit/provider-server.ts";
+import type { Responder } from "@parley/testkit/provider-server.ts";
 import { newKey } from "@parley/testkit/turns.ts";
 import { startScene, type TestScene } from "./crew.ts";
 
@@ -27,16 +27,16 @@ beforeAll(async () => {
   [alice] = await people(scene.cluster.url, "alice");
   agent = agentOf(alice);
   await liftLimits(alice);
-  scene.stage.play(await newKey(alice), talksOn);
+  scene.sharedProvider.respond(await newKey(alice), talksOn);
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
 /** Says one word after another for as long as somebody listens. */
-const talksOn: Scene = async ({ head, write, wire }) => {
+const talksOn: Responder = async ({ head, write, frames }) => {
   await head(200);
-  await write(wire.begin);
+  await write(frames.begin);
   for (let word = 0; ; word++) {
-    await write(wire.text(`wörd ${word} `));
+    await write(frames.text(`wörd ${word} `));
     await Bun.sleep(1);
   }
 };

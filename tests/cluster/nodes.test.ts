@@ -13,7 +13,8 @@ import {
   say,
 } from "@parley/testkit/client.ts";
 import type { TestNode } from "@parley/testkit/cluster.ts";
-import { answers, type HeldCall, spendsAll } from "@parley/testkit/provider-server.ts";
+import { answers, spendsAll } from "@parley/testkit/provider-responders.ts";
+import type { PendingCall } from "@parley/testkit/shared-provider.ts";
 import { finish, newKey } from "@parley/testkit/turns.ts";
 import { SQL } from "bun";
 import { startScene, type TestScene } from "./crew.ts";
@@ -85,7 +86,7 @@ describe("a turn", () => {
     for (;;) {
       const before = await running(node);
       const message = await replyTo(listener, await ask(alice.at(node.url), provider));
-      const call = await scene.stage.next(keys[provider]);
+      const call = await scene.sharedProvider.nextCall(keys[provider]);
       if ((await running(node)) > before) return { message, call };
       await finish(call, "Elsewhere.");
       await ended(listener, message);
@@ -98,13 +99,13 @@ describe("a turn", () => {
     await using listener = await bob.at(three.url).connect();
     const { message: seen, call: first } = await begunAt(one, here, listener);
     const { message: unseen, call: silent } = await begunAt(one, here, listener, "gpt");
-    const calls = scene.stage.calls(keys.claude).length;
-    await first.says("Hel");
+    const calls = scene.sharedProvider.calls(keys.claude).length;
+    await first.sendText("Hel");
     await heard(listener, seen, 3);
     await one.kill();
     await Promise.all([first.request.closed, silent.request.closed]);
 
-    const again = await scene.stage.next(keys.gpt);
+    const again = await scene.sharedProvider.nextCall(keys.gpt);
     await finish(again, "Anew.");
     expect(await ended(listener, unseen)).toMatchObject({
       content: "Anew.",
@@ -115,7 +116,7 @@ describe("a turn", () => {
       turn: { status: "failed", error: { code: "interrupted" } },
     });
     expect(grown(listener, { ...unseen, content: "" })).toBe("Anew.");
-    expect(scene.stage.calls(keys.claude)).toHaveLength(calls);
+    expect(scene.sharedProvider.calls(keys.claude)).toHaveLength(calls);
     await one.restart();
     const late = await carol.at(one.url).call("getMessage", { message_id: seen.id });
     expect(late).toMatchObject({ content: "Hel", turn: { status: "failed" } });
@@ -125,13 +126,13 @@ describe("a turn", () => {
     const here = await place();
     await using listener = await here.bob.at(three.url).connect();
     const { message, call } = await begunAt(two, here, listener);
-    await call.says("One ");
+    await call.sendText("One ");
     await heard(listener, message, 4);
     for (const words of ["two ", "three "]) {
       two.pause();
       await Bun.sleep(1000);
       two.resume();
-      await call.says(words);
+      await call.sendText(words);
       await event(listener, "events.messageDelta", ({ delta }) => delta.endsWith(words));
     }
     await finish(call, "four");
@@ -147,10 +148,10 @@ describe("a turn", () => {
     await using listener = await bob.at(three.url).connect();
     await using stayed = await bob.at(two.url).connect();
     const { message, call } = await begunAt(two, here, listener);
-    await call.says("One ");
+    await call.sendText("One ");
     await heard(listener, message, 4);
     two.pause();
-    await call.says("two ", "three");
+    await call.sendText("two ", "three");
     const final = await ended(listener, message);
     expect(final).toMatchObject({
       content: "One ",
@@ -173,8 +174,8 @@ describe("an answer", () => {
     const { alice, bob, carol, chat, keys, ask } = await place();
     await using listener = await bob.at(two.url).connect();
     const message = await replyTo(listener, await ask(alice.at(one.url)));
-    const call = await scene.stage.next(keys.claude);
-    await call.says("Grüße ");
+    const call = await scene.sharedProvider.nextCall(keys.claude);
+    await call.sendText("Grüße ");
     await heard(listener, message, 8);
     await using newcomer = await carol.at(three.url).connect();
     const { items } = await carol.at(three.url).call("getChatHistory", { chat_id: chat.id });
@@ -187,16 +188,16 @@ describe("an answer", () => {
   });
 
   test.each([
-    ["whole", "complete", (call: HeldCall) => call.ends()],
-    ["broken off", "failed", (call: HeldCall) => call.cuts()],
+    ["whole", "complete", (call: PendingCall) => call.complete()],
+    ["broken off", "failed", (call: PendingCall) => call.disconnect()],
   ] as const)(
     "that is %s says all that was said, though the database lost the last of it in a crash",
     async (_, status, finishes) => {
       const { alice, bob, keys, ask } = await place();
       await using listener = await bob.at(two.url).connect();
       const message = await replyTo(listener, await ask(alice.at(one.url)));
-      const call = await scene.stage.next(keys.claude);
-      await call.says("Hello");
+      const call = await scene.sharedProvider.nextCall(keys.claude);
+      await call.sendText("Hello");
       await heard(listener, message, 5);
       await using sql = new SQL({ url: scene.cluster.postgres.url, max: 1 });
       await sql`DELETE FROM chunks WHERE text = 'Hello'`;
@@ -211,8 +212,8 @@ describe("an answer", () => {
     await using listener = await bob.at(three.url).connect();
     const trigger = await ask(alice.at(one.url));
     const message = await replyTo(listener, trigger);
-    const call = await scene.stage.next(keys.claude);
-    await call.says("Hel");
+    const call = await scene.sharedProvider.nextCall(keys.claude);
+    await call.sendText("Hel");
     await heard(listener, message, 3);
     await alice.at(two.url).call("stopAgentTurn", { message_id: message.id });
     expect(await ended(listener, message)).toMatchObject({
@@ -228,8 +229,8 @@ describe("an answer", () => {
       "events.messageNew",
       ({ id, turn }) => turn?.triggered_by === trigger.id && id !== message.id,
     );
-    const second = await scene.stage.next(keys.claude);
-    await second.says("Again");
+    const second = await scene.sharedProvider.nextCall(keys.claude);
+    await second.sendText("Again");
     await heard(listener, repeated.params, 5);
     await ask(alice.at(two.url));
     const brake = await carol.at(one.url).call("stopChatAgents", { chat_id: chat.id });
@@ -267,15 +268,15 @@ describe("an owner's limits", () => {
 
   test("hold over all nodes, however many are asked at once", async () => {
     const { alice, keys } = await place();
-    scene.stage.play(keys.claude, answers("Yes."));
-    scene.stage.play(keys.gpt, spendsAll);
+    scene.sharedProvider.respond(keys.claude, answers("Yes."));
+    scene.sharedProvider.respond(keys.gpt, spendsAll);
     await alice.call("setAgentLimits", { provider: "claude", turns_per_minute: 2 });
     const often = await askEverywhere(alice, "claude", 6);
     expect(often.map(({ turn }) => turn?.error?.code ?? "complete").toSorted()).toEqual([
       ...Array(4).fill("budget_exceeded"),
       ...Array(2).fill("complete"),
     ]);
-    expect(scene.stage.calls(keys.claude)).toHaveLength(2);
+    expect(scene.sharedProvider.calls(keys.claude)).toHaveLength(2);
 
     const daily_tokens = 3500;
     await alice.call("setAgentLimits", { provider: "gpt", daily_tokens });
@@ -311,11 +312,11 @@ describe("while PostgreSQL is away", () => {
     const { postgres, nodes } = scene.cluster;
     await using listener = await bob.at(two.url).connect();
     const message = await replyTo(listener, await ask(alice.at(one.url)));
-    const call = await scene.stage.next(keys.claude);
-    await call.says("One ");
+    const call = await scene.sharedProvider.nextCall(keys.claude);
+    await call.sendText("One ");
     await heard(listener, message, 4);
     await postgres.kill();
-    await call.says("two ");
+    await call.sendText("two ");
     const send = { chat_id: chat.id, content: "anybody there?", client_msg_id: "only" };
     const refused = nodes.map(async ({ url }) => {
       const { status, body } = await post(url, "sendMessage", send, alice.token);
@@ -330,7 +331,7 @@ describe("while PostgreSQL is away", () => {
 
     await postgres.start();
     await scene.cluster.ready();
-    await call.says("three").catch(() => {});
+    await call.sendText("three").catch(() => {});
     const sent = await alice.at(three.url).call("sendMessage", send);
     expect(await alice.at(two.url).call("sendMessage", send)).toEqual(sent);
     await event(listener, "events.messageNew", ({ id }) => id === sent.id);

@@ -1,19 +1,15 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { type Caller, failure, outcome, signUp, transports } from "@parley/testkit/client.ts";
-import {
-  answers,
-  fails,
-  providersAt,
-  startStage,
-  thinksThenAnswers,
-} from "@parley/testkit/provider-server.ts";
+import { answers, fails, thinksThenAnswers } from "@parley/testkit/provider-responders.ts";
+import { providersAt } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
+import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 
-const stage = await startStage();
-const server = await startServer({ ...noRates, ...providersAt(stage.url) });
+const sharedProvider = await startSharedProvider();
+const server = await startServer({ ...noRates, ...providersAt(sharedProvider.url) });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
-  await stage[Symbol.asyncDispose]();
+  await sharedProvider[Symbol.asyncDispose]();
 });
 
 const newKey = () => `key-${Bun.randomUUIDv7()}`;
@@ -33,14 +29,14 @@ describe.each(transports)("testAgentKey over %s", (transport) => {
       ["gpt", "model-o"],
     ] as const) {
       const api_key = newKey();
-      stage.play(api_key, answers("Hi."));
+      sharedProvider.respond(api_key, answers("Hi."));
       await person.call("setAgentKey", { provider, api_key });
       expect(await caller.call("testAgentKey", { provider })).toEqual({
         ...WORKS,
         model,
         sandbox: false,
       });
-      const calls = stage.calls(api_key);
+      const calls = sharedProvider.calls(api_key);
       expect(calls).toHaveLength(1);
       const { max_tokens, max_completion_tokens } = calls[0]?.body ?? {};
       expect(Number(max_tokens ?? max_completion_tokens)).toBeLessThan(100);
@@ -57,7 +53,7 @@ describe.each(transports)("testAgentKey over %s", (transport) => {
     const { person, caller } = await newcomer();
     await using _ = caller;
     const api_key = newKey();
-    stage.play(api_key, answers("Hi."));
+    sharedProvider.respond(api_key, answers("Hi."));
     expect(await caller.call("testAgentKey", { provider: "claude", api_key })).toMatchObject(WORKS);
     const { items } = await person.call("getMyAgents");
     expect(items.map(({ key_configured }) => key_configured)).toEqual([false, false]);
@@ -80,12 +76,12 @@ describe.each(transports)("testAgentKey over %s", (transport) => {
     ] as const;
     for (const [status, code] of cases) {
       const api_key = newKey();
-      stage.play(api_key, fails(status, { message: `raw words about ${api_key}` }));
+      sharedProvider.respond(api_key, fails(status, { message: `raw words about ${api_key}` }));
       const result = await caller.call("testAgentKey", { provider: "claude", api_key });
       expect(result).toMatchObject({ works: false, error: { code } });
       expect(JSON.stringify(result)).not.toContain("raw words");
       expect(JSON.stringify(result)).not.toContain(api_key);
-      expect(stage.calls(api_key)).toHaveLength(1);
+      expect(sharedProvider.calls(api_key)).toHaveLength(1);
     }
   });
 
@@ -93,19 +89,19 @@ describe.each(transports)("testAgentKey over %s", (transport) => {
     const { caller } = await newcomer();
     await using _ = caller;
     const api_key = newKey();
-    stage.play(api_key, thinksThenAnswers(3, ""));
+    sharedProvider.respond(api_key, thinksThenAnswers(3, ""));
     expect(await caller.call("testAgentKey", { provider: "gpt", api_key })).toMatchObject(WORKS);
   });
 
   test("answers for sandbox keys without leaving the process", async () => {
     const { caller } = await newcomer();
     await using _ = caller;
-    const before = stage.requests.length;
+    const before = sharedProvider.requests.length;
     for (const provider of ["claude", "gpt"]) {
       const tested = await caller.call("testAgentKey", { provider, api_key: "sandbox-1" });
       expect(tested).toMatchObject({ ...WORKS, sandbox: true });
     }
-    expect(stage.requests.length).toBe(before);
+    expect(sharedProvider.requests.length).toBe(before);
   });
 
   test("refuses unknown providers and keys that no header carries", async () => {
@@ -148,7 +144,7 @@ test("a sandbox key does not work where the sandbox is off", async () => {
 test("no key that was tested appears in the log", async () => {
   const person = await signUp(server.url);
   const api_key = newKey();
-  stage.play(api_key, fails(500, { message: api_key }));
+  sharedProvider.respond(api_key, fails(500, { message: api_key }));
   await person.call("testAgentKey", { provider: "claude", api_key });
   expect(server.output()).not.toContain(api_key);
 });

@@ -12,15 +12,17 @@ import {
   signUp,
   transports,
 } from "@parley/testkit/client.ts";
-import { answers, keyOf, providersAt, startStage } from "@parley/testkit/provider-server.ts";
+import { answers } from "@parley/testkit/provider-responders.ts";
+import { providersAt } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
+import { keyOf, startSharedProvider } from "@parley/testkit/shared-provider.ts";
 
-const stage = await startStage();
-const server = await startServer({ ...noRates, ...providersAt(stage.url) });
+const sharedProvider = await startSharedProvider();
+const server = await startServer({ ...noRates, ...providersAt(sharedProvider.url) });
 const [alice, bob] = await people(server.url, "alice", "bob");
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
-  await stage[Symbol.asyncDispose]();
+  await sharedProvider[Symbol.asyncDispose]();
 });
 
 const MASK = "••••••••";
@@ -108,7 +110,7 @@ describe.each(transports)("setAgentKey over %s", (transport) => {
     const { person, caller } = await newcomer(transport);
     await using _ = caller;
     const key = `key-${person.username}-0123`;
-    stage.play(key, answers("Hello."));
+    sharedProvider.respond(key, answers("Hello."));
     expect(
       await caller.call("setAgentKey", { provider: "claude", api_key: ` \t${key}\r\n` }),
     ).toMatchObject({ key_tail: `${MASK}0123` });
@@ -116,7 +118,7 @@ describe.each(transports)("setAgentKey over %s", (transport) => {
     const chat = await person.call("startChat", { usernames: [agentOf(person)] });
     const answer = await answerTo(socket, await say(person, chat, "hi"));
     expect(answer).toMatchObject({ content: "Hello.", turn: { status: "complete" } });
-    expect(stage.calls(key).map(keyOf)).toEqual([key]);
+    expect(sharedProvider.calls(key).map(keyOf)).toEqual([key]);
   });
 
   test("refuses what no key can be, naming the field and not the key", async () => {
@@ -391,7 +393,7 @@ describe.each(transports)("getAgentUsage over %s", (transport) => {
     const { person, caller } = await newcomer(transport);
     await using _ = caller;
     const key = `key-${person.username}`;
-    stage.play(key, answers("Hello."));
+    sharedProvider.respond(key, answers("Hello."));
     for (const provider of ["claude", "gpt"]) {
       await person.call("setAgentKey", { provider, api_key: key });
     }
@@ -483,18 +485,18 @@ describe("the sandbox", () => {
     const answer = await answerTo(socket, await say(person, chat, "help"));
     expect(answer).toMatchObject({ turn: { status: "complete", error: null } });
     expect(answer.content).toContain("sandbox");
-    expect(stage.calls(api_key)).toEqual([]);
+    expect(sharedProvider.calls(api_key)).toEqual([]);
   });
 
   test("where it is off, refuses test keys, and those stored before do not leave the process", async () => {
-    await using before = await startServer({ ...noRates, ...providersAt(stage.url) });
+    await using before = await startServer({ ...noRates, ...providersAt(sharedProvider.url) });
     const person = await signUp(before.url, "tester");
     const api_key = "sandbox-9876543210";
     await person.call("setAgentKey", { provider: "claude", api_key });
     await before.kill();
     await using after = await startServer({
       ...noRates,
-      ...providersAt(stage.url),
+      ...providersAt(sharedProvider.url),
       PARLEY_DATA: before.dataDir,
       PARLEY_SANDBOX: "off",
     });
@@ -507,6 +509,6 @@ describe("the sandbox", () => {
     const chat = await again.call("startChat", { usernames: [agentOf(person)] });
     const answer = await answerTo(socket, await say(again, chat, "hi"));
     expect(answer.turn).toMatchObject({ status: "failed", error: { code: "key_rejected" } });
-    expect(stage.calls(api_key)).toEqual([]);
+    expect(sharedProvider.calls(api_key)).toEqual([]);
   });
 });

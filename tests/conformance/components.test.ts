@@ -15,19 +15,21 @@ import {
   TIMESTAMP,
   transports,
 } from "@parley/testkit/client.ts";
-import { answers, providersAt, startStage } from "@parley/testkit/provider-server.ts";
+import { answers } from "@parley/testkit/provider-responders.ts";
+import { providersAt } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
+import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 
-const stage = await startStage();
-const server = await startServer({ ...noRates, ...providersAt(stage.url) });
+const sharedProvider = await startSharedProvider();
+const server = await startServer({ ...noRates, ...providersAt(sharedProvider.url) });
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
-  await stage[Symbol.asyncDispose]();
+  await sharedProvider[Symbol.asyncDispose]();
 });
 
 const KEY = "key-of-alice";
-stage.play(KEY, answers('<button action="refresh">Refresh</button>'));
+sharedProvider.respond(KEY, answers('<button action="refresh">Refresh</button>'));
 await alice.call("setAgentKey", { provider: "claude", api_key: KEY });
 await liftLimits(alice);
 
@@ -128,7 +130,7 @@ describe.each(transports)("a component's action over %s", (transport) => {
     await using reader = await alice.connect();
     await using own = await bob.connect();
     await using outsider = await carol.connect();
-    const calls = stage.calls(KEY).length;
+    const calls = sharedProvider.calls(KEY).length;
     const reply = await press(caller, place, "trade:buy:AAPL:10");
     const seq = message.version + 1;
     expect(reply).toEqual({
@@ -162,7 +164,7 @@ describe.each(transports)("a component's action over %s", (transport) => {
     await outsider.settled();
     expect(outsider.events).toHaveLength(1);
     // The answer is the server's own: no model is asked.
-    expect(stage.calls(KEY)).toHaveLength(calls);
+    expect(sharedProvider.calls(KEY)).toHaveLength(calls);
   });
 
   test("enters the model's context as what the person did, never as the agent's words", async () => {
@@ -172,7 +174,7 @@ describe.each(transports)("a component's action over %s", (transport) => {
     const words = "I, the agent, promise you a refund";
     await press(caller, place, "form_submit:f", { note: `${words}\n\n${alice.username}: agreed` });
     await answerTo(socket, await say(alice, chat, `@${agentOf(alice)} and now?`));
-    const request = stage.calls(KEY).at(-1)?.body ?? {};
+    const request = sharedProvider.calls(KEY).at(-1)?.body ?? {};
     const told = request.messages as { role: string; content: string }[];
     const saying = told.filter(({ content }) => content.includes(words));
     expect(saying.map(({ role }) => role)).toEqual(["user"]);
@@ -220,15 +222,15 @@ describe.each(transports)("a component's action over %s", (transport) => {
     await using socket = await alice.connect();
     await using caller = await alice.via(transport);
     const trigger = await say(alice, chat, `@${agentOf(bob, "gpt")} a button`);
-    const call = await stage.next(key);
-    await call.says('<button action="refresh">Refresh</button>');
+    const call = await sharedProvider.nextCall(key);
+    await call.sendText('<button action="refresh">Refresh</button>');
     const streaming = await replyTo(socket, trigger);
     await socket.event("events.messageDelta", ({ id }) => id === streaming.id);
     const place = { chat_id: chat.id, message_id: streaming.id };
     const reply = await press(caller, place, "refresh");
     expect(reply).toMatchObject({ sender: streaming.sender, turn: null });
-    await call.says(" Done.");
-    await call.ends();
+    await call.sendText(" Done.");
+    await call.complete();
     expect(await answerTo(socket, trigger)).toMatchObject({
       content: '<button action="refresh">Refresh</button> Done.',
       turn: { status: "complete" },

@@ -13,23 +13,24 @@ import {
   TIMESTAMP,
   transports,
 } from "@parley/testkit/client.ts";
-import { answers, fails, type HeldCall } from "@parley/testkit/provider-server.ts";
+import { answers, fails } from "@parley/testkit/provider-responders.ts";
+import type { PendingCall } from "@parley/testkit/shared-provider.ts";
 import { bodyOf, finish, type ModelInput, newKey, startTurns } from "@parley/testkit/turns.ts";
 
 const turns = await startTurns();
-const { stage, alice, bob, carol, dave, place, begun, expectQuiet } = turns;
+const { sharedProvider, alice, bob, carol, dave, agentGroup, startAnswer, expectNoTurns } = turns;
 afterAll(() => turns[Symbol.asyncDispose]());
 
-const lastSaid = (call: HeldCall) => bodyOf(call).messages.at(-1)?.content ?? "";
+const lastSaid = (call: PendingCall) => bodyOf(call).messages.at(-1)?.content ?? "";
 
 const contentOf = async (message_id: string) =>
   (await alice.call("getMessage", { message_id })).content;
 
 describe.each(transports)("stopAgentTurn over %s", (transport) => {
   test("finishes the message with what it has, and the provider is left alone", async () => {
-    await using here = await place();
-    const { chat, reader, agent } = here;
-    const { trigger, call, message } = await begun(here, "Hel");
+    await using group = await agentGroup();
+    const { chat, reader, agent } = group;
+    const { trigger, call, message } = await startAnswer(group, "Hel");
     await using caller = await alice.via(transport);
     expect(await caller.call("stopAgentTurn", { message_id: message.id })).toBeUndefined();
     await call.request.closed;
@@ -46,14 +47,14 @@ describe.each(transports)("stopAgentTurn over %s", (transport) => {
       method: "events.typing",
       params: { actor: { username: agent }, is_typing: false },
     });
-    await expectQuiet(chat);
+    await expectNoTurns(chat);
   });
 
   test("before the first word leaves an empty message, which is final", async () => {
-    await using here = await place();
-    const { key, reader, ask } = here;
+    await using group = await agentGroup();
+    const { key, reader, ask } = group;
     const trigger = await ask("hello");
-    const call = await stage.next(key);
+    const call = await sharedProvider.nextCall(key);
     const { id } = await replyTo(reader, trigger);
     await using caller = await bob.via(transport);
     await caller.call("stopAgentTurn", { message_id: id });
@@ -66,14 +67,14 @@ describe.each(transports)("stopAgentTurn over %s", (transport) => {
   });
 
   test("after the end is a conflict, however it ended", async () => {
-    await using here = await place();
-    const { key, reader, ask } = here;
-    stage.play(key, answers("Done."), fails(401));
+    await using group = await agentGroup();
+    const { key, reader, ask } = group;
+    sharedProvider.respond(key, answers("Done."), fails(401));
     await using caller = await alice.via(transport);
     const complete = await answerTo(reader, await ask("one"));
     const failed = await answerTo(reader, await ask("two"));
-    stage.play(key);
-    const { trigger, message } = await begun(here);
+    sharedProvider.respond(key);
+    const { trigger, message } = await startAnswer(group);
     await caller.call("stopAgentTurn", { message_id: message.id });
     const stopped = await answerTo(reader, trigger);
     for (const ended of [complete, failed, stopped]) {
@@ -84,13 +85,13 @@ describe.each(transports)("stopAgentTurn over %s", (transport) => {
   });
 
   test("is for the agent's owner, whoever asked, and the group's admin", async () => {
-    await using here = await place();
-    const { reader, chat } = here;
+    await using group = await agentGroup();
+    const { reader, chat } = group;
     const owned = await groupOf(dave, alice, bob, carol);
-    await alice.call("addGroupAgent", { chat_id: owned.id, agent_username: here.agent });
+    await alice.call("addGroupAgent", { chat_id: owned.id, agent_username: group.agent });
     for (const who of [alice, bob, dave]) {
-      const trigger = await say(bob, owned, `@${here.agent} hello`);
-      await stage.next(here.key);
+      const trigger = await say(bob, owned, `@${group.agent} hello`);
+      await sharedProvider.nextCall(group.key);
       const { id } = await replyTo(reader, trigger);
       await using caller = await who.via(transport);
       await using stranger = await carol.via(transport);
@@ -99,13 +100,13 @@ describe.each(transports)("stopAgentTurn over %s", (transport) => {
       await caller.call("stopAgentTurn", { message_id: id });
       expect((await answerTo(reader, trigger)).turn?.status).toBe("stopped");
     }
-    await expectQuiet(chat);
+    await expectNoTurns(chat);
   });
 
   test("knows nothing of what is not an agent's turn, and tells no stranger of one", async () => {
-    await using here = await place();
-    const { chat } = here;
-    const { message } = await begun(here);
+    await using group = await agentGroup();
+    const { chat } = group;
+    const { message } = await startAnswer(group);
     await using caller = await alice.via(transport);
     await using stranger = await dave.via(transport);
     for (const name of ["stopAgentTurn", "retryAgentTurn", "getTurn"] as const) {
@@ -121,9 +122,9 @@ describe.each(transports)("stopAgentTurn over %s", (transport) => {
 
 describe.each(transports)("retryAgentTurn over %s", (transport) => {
   test("has the same message answered again, in a new one, without the old answer", async () => {
-    await using here = await place();
-    const { chat, key, reader, ask, agent } = here;
-    stage.play(key, fails(401), answers("Better."), answers("Best."));
+    await using group = await agentGroup();
+    const { chat, key, reader, ask, agent } = group;
+    sharedProvider.respond(key, fails(401), answers("Better."), answers("Best."));
     const trigger = await ask("hello");
     const failed = await answerTo(reader, trigger);
     await say(carol, chat, "meanwhile");
@@ -143,7 +144,7 @@ describe.each(transports)("retryAgentTurn over %s", (transport) => {
       last = params;
     }
     expect(await alice.call("getMessage", { message_id: failed.id })).toEqual(failed);
-    for (const { body } of stage.calls(key).slice(1)) {
+    for (const { body } of sharedProvider.calls(key).slice(1)) {
       expect((body as unknown as ModelInput).messages).toEqual([
         { role: "user", content: `${bob.username}: @${agent} hello` },
       ]);
@@ -151,45 +152,45 @@ describe.each(transports)("retryAgentTurn over %s", (transport) => {
   });
 
   test("while the turn runs is a conflict, and so is it when the agent has gone", async () => {
-    await using here = await place();
-    const { chat, agent } = here;
-    const { trigger, call, message } = await begun(here);
+    await using group = await agentGroup();
+    const { chat, agent } = group;
+    const { trigger, call, message } = await startAnswer(group);
     await using caller = await alice.via(transport);
     const input = { message_id: message.id };
     expect(await outcome(caller.call("retryAgentTurn", input))).toBe("conflict");
     await finish(call, "lo");
-    await answerTo(here.reader, trigger);
+    await answerTo(group.reader, trigger);
     await alice.call("removeGroupAgent", { chat_id: chat.id, agent_username: agent });
     expect(await outcome(caller.call("retryAgentTurn", input))).toBe("conflict");
-    await expectQuiet(chat);
+    await expectNoTurns(chat);
   });
 
   test("of an answer to a message that was deleted finds nothing to answer", async () => {
-    await using here = await place();
-    const { chat, key, reader, ask } = here;
-    stage.play(key, answers("Yes?"));
+    await using group = await agentGroup();
+    const { chat, key, reader, ask } = group;
+    sharedProvider.respond(key, answers("Yes?"));
     const trigger = await ask("hello");
     const { id } = await answerTo(reader, trigger);
     await bob.call("deleteMessages", { chat_id: chat.id, message_ids: [trigger.id] });
     await using caller = await alice.via(transport);
     expect(await outcome(caller.call("retryAgentTurn", { message_id: id }))).toBe("not_found");
-    await expectQuiet(chat);
+    await expectNoTurns(chat);
   });
 
   test("is for the agent's owner, whoever asked, and the group's admin", async () => {
-    await using here = await place();
-    const { key, reader } = here;
+    await using group = await agentGroup();
+    const { key, reader } = group;
     const chat = await groupOf(dave, alice, bob, carol);
-    await alice.call("addGroupAgent", { chat_id: chat.id, agent_username: here.agent });
-    stage.play(key, answers("Yes?"));
-    const { id } = await answerTo(reader, await say(bob, chat, `@${here.agent} hello`));
+    await alice.call("addGroupAgent", { chat_id: chat.id, agent_username: group.agent });
+    sharedProvider.respond(key, answers("Yes?"));
+    const { id } = await answerTo(reader, await say(bob, chat, `@${group.agent} hello`));
     await using stranger = await carol.via(transport);
     const refused = stranger.call("retryAgentTurn", { message_id: id });
     expect((await failure(refused)).code).toBe("forbidden");
-    for (const [place, who] of [alice, bob, dave].entries()) {
+    for (const [index, who] of [alice, bob, dave].entries()) {
       await using caller = await who.via(transport);
       await caller.call("retryAgentTurn", { message_id: id });
-      const answersSeen = () => reader.eventsNamed("events.messageComplete").length === place + 2;
+      const answersSeen = () => reader.eventsNamed("events.messageComplete").length === index + 2;
       await reader.until(answersSeen, "another answer");
     }
   });
@@ -197,14 +198,14 @@ describe.each(transports)("retryAgentTurn over %s", (transport) => {
 
 describe.each(transports)("stopChatAgents over %s", (transport) => {
   test("ends what runs, drops what waits, and says how many", async () => {
-    await using here = await place();
-    const { chat, key, reader, ask, agent } = here;
+    await using group = await agentGroup();
+    const { chat, key, reader, ask, agent } = group;
     const gpt = agentOf(alice, "gpt");
     const other = await newKey(alice, "gpt");
     await alice.call("addGroupAgent", { chat_id: chat.id, agent_username: gpt, always_on: true });
     const trigger = await ask("hello");
-    const calls = [await stage.next(key), await stage.next(other)];
-    await calls[0]?.says("Hel");
+    const calls = [await sharedProvider.nextCall(key), await sharedProvider.nextCall(other)];
+    await calls[0]?.sendText("Hel");
     const message = await replyTo(reader, trigger, agent);
     await reader.event("events.messageDelta", ({ id }) => id === message.id);
     await ask("one");
@@ -229,19 +230,19 @@ describe.each(transports)("stopChatAgents over %s", (transport) => {
     });
     const { items } = await carol.call("getChatHistory", { chat_id: chat.id });
     expect(items.filter(({ turn }) => turn !== null)).toHaveLength(2);
-    stage.play(key, answers("Again."));
-    stage.play(other, answers("Me too."));
+    sharedProvider.respond(key, answers("Again."));
+    sharedProvider.respond(other, answers("Me too."));
     expect((await answerTo(reader, await ask("again"), agent)).content).toBe("Again.");
   });
 
   test("leaves other conversations alone", async () => {
-    await using here = await place();
-    const { trigger, call } = await begun(here);
-    const elsewhere = await groupOf(alice, carol, { username: here.agent });
+    await using group = await agentGroup();
+    const { trigger, call } = await startAnswer(group);
+    const elsewhere = await groupOf(alice, carol, { username: group.agent });
     await using caller = await alice.via(transport);
     await caller.call("stopChatAgents", { chat_id: elsewhere.id });
     await finish(call, "lo");
-    expect(await answerTo(here.reader, trigger)).toMatchObject({
+    expect(await answerTo(group.reader, trigger)).toMatchObject({
       content: "Hello",
       turn: { status: "complete" },
     });
@@ -250,7 +251,7 @@ describe.each(transports)("stopChatAgents over %s", (transport) => {
 
 describe("in mid-stream", () => {
   /** What the others see of a message that was ended early with what it had. */
-  async function expectStopped(reader: Socket, trigger: Message, call: HeldCall) {
+  async function expectStopped(reader: Socket, trigger: Message, call: PendingCall) {
     await call.request.closed;
     const final = await answerTo(reader, trigger);
     expect(final).toMatchObject({ content: "Hel", turn: { status: "stopped", error: null } });
@@ -260,9 +261,9 @@ describe("in mid-stream", () => {
   }
 
   test("a deleted answer is stopped first, and then gone", async () => {
-    await using here = await place();
-    const { chat, key, reader, ask } = here;
-    const { trigger, call, message } = await begun(here);
+    await using group = await agentGroup();
+    const { chat, key, reader, ask } = group;
+    const { trigger, call, message } = await startAnswer(group);
     await ask("and then?");
     await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [message.id] });
     const final = await expectStopped(reader, trigger, call);
@@ -272,15 +273,15 @@ describe("in mid-stream", () => {
     const gone = bob.call("getMessage", { message_id: message.id });
     expect((await failure(gone)).code).toBe("not_found");
     // What waited goes on.
-    const next = await stage.next(key);
+    const next = await sharedProvider.nextCall(key);
     expect(lastSaid(next)).toContain("and then?");
     expect(JSON.stringify(bodyOf(next))).not.toContain("Hel");
   });
 
   test("an answer that its reader hides goes on for the others", async () => {
-    await using here = await place();
-    const { chat, reader } = here;
-    const { trigger, call, message } = await begun(here);
+    await using group = await agentGroup();
+    const { chat, reader } = group;
+    const { trigger, call, message } = await startAnswer(group);
     await carol.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [message.id] });
     await finish(call, "lo");
     expect((await answerTo(reader, trigger)).content).toBe("Hello");
@@ -289,49 +290,49 @@ describe("in mid-stream", () => {
   });
 
   test("an owner who leaves takes the agent along, with what it has said", async () => {
-    await using here = await place();
-    const { chat, reader, ask } = here;
-    const { trigger, call } = await begun(here);
+    await using group = await agentGroup();
+    const { chat, reader, ask } = group;
+    const { trigger, call } = await startAnswer(group);
     await ask("and then?");
     await alice.call("leaveChat", { chat_id: chat.id });
     await expectStopped(reader, trigger, call);
     const updated = await reader.event("events.conversationUpdated");
     expect(updated.params.participants).toEqual([bob.account, carol.account]);
-    await expectQuiet(chat);
-    expect(stage.calls(here.key)).toHaveLength(1);
+    await expectNoTurns(chat);
+    expect(sharedProvider.calls(group.key)).toHaveLength(1);
   });
 
   test("an agent that is taken out stops, with what it has said", async () => {
     for (const how of ["by its owner", "by the admin"]) {
-      await using here = await place();
-      const { chat, agent, reader } = here;
-      const { trigger, call } = await begun(here);
+      await using group = await agentGroup();
+      const { chat, agent, reader } = group;
+      const { trigger, call } = await startAnswer(group);
       if (how === "by its owner") {
         await alice.call("removeGroupAgent", { chat_id: chat.id, agent_username: agent });
       } else {
         await alice.call("removeChatMember", { chat_id: chat.id, username: agent });
       }
       await expectStopped(reader, trigger, call);
-      await expectQuiet(chat);
+      await expectNoTurns(chat);
     }
   });
 
   test("an owner who is removed loses the agent there, too", async () => {
-    await using here = await place();
+    await using group = await agentGroup();
     const chat = await groupOf(carol, alice, bob);
-    await alice.call("addGroupAgent", { chat_id: chat.id, agent_username: here.agent });
-    const trigger = await say(bob, chat, `@${here.agent} hello`);
-    const call = await stage.next(here.key);
-    await call.says("Hel");
-    await here.reader.event("events.messageDelta");
+    await alice.call("addGroupAgent", { chat_id: chat.id, agent_username: group.agent });
+    const trigger = await say(bob, chat, `@${group.agent} hello`);
+    const call = await sharedProvider.nextCall(group.key);
+    await call.sendText("Hel");
+    await group.reader.event("events.messageDelta");
     await carol.call("removeChatMember", { chat_id: chat.id, username: alice.username });
-    await expectStopped(here.reader, trigger, call);
+    await expectStopped(group.reader, trigger, call);
   });
 
   test("somebody who asked and left gets their answer read by the others", async () => {
-    await using here = await place();
-    const { chat, reader } = here;
-    const { trigger, call } = await begun(here, "Hel", carol);
+    await using group = await agentGroup();
+    const { chat, reader } = group;
+    const { trigger, call } = await startAnswer(group, "Hel", carol);
     await carol.call("leaveChat", { chat_id: chat.id });
     await finish(call, "lo");
     expect(await answerTo(reader, trigger)).toMatchObject({
@@ -341,18 +342,18 @@ describe("in mid-stream", () => {
   });
 
   test("a question that is deleted is still answered, as it was asked", async () => {
-    await using here = await place();
-    const { chat, reader } = here;
-    const { trigger, call } = await begun(here);
+    await using group = await agentGroup();
+    const { chat, reader } = group;
+    const { trigger, call } = await startAnswer(group);
     await bob.call("deleteMessages", { chat_id: chat.id, message_ids: [trigger.id] });
     await finish(call, "lo");
     expect((await answerTo(reader, trigger)).content).toBe("Hello");
   });
 
   test("a key that is removed serves the answer to its end, and none after it", async () => {
-    await using here = await place();
-    const { reader, ask, key } = here;
-    const { trigger, call } = await begun(here);
+    await using group = await agentGroup();
+    const { reader, ask, key } = group;
+    const { trigger, call } = await startAnswer(group);
     const waiting = await ask("and then?");
     await alice.call("removeAgentKey", { provider: "claude" });
     await finish(call, "lo");
@@ -363,28 +364,28 @@ describe("in mid-stream", () => {
     const next = await answerTo(reader, waiting);
     expect(next.turn).toMatchObject({ status: "failed", error: { code: "key_missing" } });
     expect(next.content).toBe(next.turn?.error?.message ?? "");
-    expect(stage.calls(key)).toHaveLength(1);
+    expect(sharedProvider.calls(key)).toHaveLength(1);
   });
 
   test("a key that is replaced serves the answer to its end, and the new one the next", async () => {
-    await using here = await place();
-    const { reader, ask, key } = here;
-    const { trigger, call } = await begun(here);
+    await using group = await agentGroup();
+    const { reader, ask, key } = group;
+    const { trigger, call } = await startAnswer(group);
     const waiting = await ask("and then?");
     const other = await newKey(alice);
-    stage.play(other, answers("With the new one."));
+    sharedProvider.respond(other, answers("With the new one."));
     await finish(call, "lo");
     expect((await answerTo(reader, trigger)).content).toBe("Hello");
     expect((await answerTo(reader, waiting)).content).toBe("With the new one.");
-    expect(stage.calls(key)).toHaveLength(1);
+    expect(sharedProvider.calls(key)).toHaveLength(1);
   });
 
   test("a reaction to an answer counts, and stays when it is whole", async () => {
-    await using here = await place();
-    const { trigger, call, message } = await begun(here);
+    await using group = await agentGroup();
+    const { trigger, call, message } = await startAnswer(group);
     await bob.call("setMessageReaction", { message_id: message.id, emoji: "👍" });
     await finish(call, "lo");
-    expect(await answerTo(here.reader, trigger)).toMatchObject({
+    expect(await answerTo(group.reader, trigger)).toMatchObject({
       content: "Hello",
       reactions: [{ emoji: "👍", count: 1, reacted: false }],
       version: trigger.seq + 3,
@@ -392,8 +393,8 @@ describe("in mid-stream", () => {
   });
 
   test("nobody edits an answer, not even the agent's owner", async () => {
-    await using here = await place();
-    const { message } = await begun(here);
+    await using group = await agentGroup();
+    const { message } = await startAnswer(group);
     const edit = alice.call("editMessage", { message_id: message.id, content: "mine" });
     expect((await failure(edit)).code).toBe("forbidden");
     expect(await contentOf(message.id)).toBe("Hel");

@@ -20,23 +20,23 @@ import {
   endsWith,
   fails,
   reportsErrorAfter,
-  type Scene,
   sendsGarbageAfter,
   sendsPage,
   spendsAll,
   stopsShortAfter,
-} from "@parley/testkit/provider-server.ts";
+} from "@parley/testkit/provider-responders.ts";
+import type { Responder } from "@parley/testkit/provider-server.ts";
 import { newKey, startTurns } from "@parley/testkit/turns.ts";
 
 const turns = await startTurns();
-const { stage, server, alice, bob, carol, place, begun } = turns;
+const { sharedProvider, server, alice, bob, carol, agentGroup, startAnswer } = turns;
 afterAll(() => turns[Symbol.asyncDispose]());
 
 describe.each(transports)("getTurn over %s", (transport) => {
   test("is the receipt of an answer, with its tokens for the owner alone", async () => {
-    await using here = await place();
-    const { chat, key, reader, ask, agent } = here;
-    stage.play(key, fails(500), answers("Hello."));
+    await using group = await agentGroup();
+    const { chat, key, reader, ask, agent } = group;
+    sharedProvider.respond(key, fails(500), answers("Hello."));
     const trigger = await ask("hello");
     const final = await answerTo(reader, trigger);
     const receipt: TurnReceipt & { duration_ms: number } = {
@@ -68,8 +68,8 @@ describe.each(transports)("getTurn over %s", (transport) => {
   });
 
   test("is there while the answer streams", async () => {
-    await using here = await place();
-    const { trigger, message } = await begun(here);
+    await using group = await agentGroup();
+    const { trigger, message } = await startAnswer(group);
     await using caller = await alice.via(transport);
     expect(await caller.call("getTurn", { message_id: message.id })).toMatchObject({
       status: "streaming",
@@ -83,8 +83,8 @@ describe.each(transports)("getTurn over %s", (transport) => {
   });
 
   test("of a turn that never called anybody says so", async () => {
-    await using here = await place();
-    const { reader, ask } = here;
+    await using group = await agentGroup();
+    const { reader, ask } = group;
     await alice.call("removeAgentKey", { provider: "claude" });
     const { id } = await answerTo(reader, await ask("hello"));
     await using caller = await alice.via(transport);
@@ -111,24 +111,24 @@ test("usage is the sum of the receipts, however the turns ended", async () => {
     const chat = chats[index] as Conversation;
     return say(owner, chat, `@${agentOf(owner)} hello`);
   };
-  stage.play(key, answers("One."), fails(401), answers("Three."), fails(400));
+  sharedProvider.respond(key, answers("One."), fails(401), answers("Three."), fails(400));
   const ended: Message[] = [];
   for (let turn = 0; turn < 4; turn++) ended.push(await answerTo(socket, await ask(turn % 2)));
-  stage.play(key);
+  sharedProvider.respond(key);
   for (const [end, words] of [
     ["stop", "Hel"],
     ["cut", "Hel"],
     ["stop", ""],
   ] as const) {
     const trigger = await ask(0);
-    const call = await stage.next(key);
+    const call = await sharedProvider.nextCall(key);
     const { id } = await replyTo(socket, trigger);
     if (words !== "") {
-      await call.says(words);
+      await call.sendText(words);
       await socket.event("events.messageDelta", (delta) => delta.id === id);
     }
     if (end === "stop") await owner.call("stopAgentTurn", { message_id: id });
-    else call.cuts();
+    else call.disconnect();
     ended.push(await answerTo(socket, trigger));
   }
   const sums = new Map<string, object>();
@@ -160,7 +160,7 @@ test("usage is the sum of the receipts, however the turns ended", async () => {
 
 describe("a turn that cannot succeed", () => {
   const raw = "raw words of the provider";
-  type Case = { scenes: Scene[]; code: string; calls: number };
+  type Case = { scenes: Responder[]; code: string; calls: number };
   const cases: Record<string, Case> = {
     "a rejected key": { scenes: [fails(401)], code: "key_rejected", calls: 1 },
     "a key without permission": { scenes: [fails(403)], code: "key_rejected", calls: 1 },
@@ -229,7 +229,7 @@ describe("a turn that cannot succeed", () => {
     const run = async ([name, { scenes, code, calls }]: [string, Case]) => {
       const owner = await signUp(server.url, "unlucky");
       const key = await newKey(owner, provider);
-      stage.play(key, ...scenes);
+      sharedProvider.respond(key, ...scenes);
       await using socket = await owner.connect();
       const chat = await owner.call("startChat", { usernames: [agentOf(owner, provider)] });
       const final = await answerTo(socket, await say(owner, chat, "hello"));
@@ -256,7 +256,7 @@ describe("a turn that cannot succeed", () => {
       });
       expect(final.turn?.error?.message).toMatch(/^[A-Z].{20,}\.$/);
       expect(final.content).toBe(final.turn?.error?.message ?? "");
-      expect(stage.calls(key)).toHaveLength(calls);
+      expect(sharedProvider.calls(key)).toHaveLength(calls);
       expect(receipt.tries).toBe(calls);
       expect(socket.eventsNamed("events.messageDelta").map(({ params }) => params)).toEqual([
         { id: final.id, delta: final.content, offset: Buffer.byteLength(final.content) },
@@ -267,17 +267,17 @@ describe("a turn that cannot succeed", () => {
   });
 
   test.each(["claude", "gpt"])("after the first word is not repeated by %s", async (provider) => {
-    await using here = await place({ provider });
-    const { key, reader, ask } = here;
+    await using group = await agentGroup({ provider });
+    const { key, reader, ask } = group;
     const heard = Promise.withResolvers<void>();
-    const broken: Scene[] = [
+    const broken: Responder[] = [
       cutsAfter(heard.promise, "Hello 🦜"),
       stopsShortAfter("Hello 🦜"),
       sendsGarbageAfter("Hello 🦜"),
       reportsErrorAfter("overloaded_error", "Hello 🦜"),
     ];
     for (const [index, scene] of broken.entries()) {
-      stage.play(key, scene);
+      sharedProvider.respond(key, scene);
       const trigger = await ask("hello");
       const { id } = await replyTo(reader, trigger);
       await reader.event("events.messageDelta", (delta) => delta.id === id);
@@ -288,16 +288,16 @@ describe("a turn that cannot succeed", () => {
         turn: { status: "failed", error: { code: "provider_unavailable" } },
       });
       expect(final.turn?.error?.message).not.toContain(raw);
-      expect(stage.calls(key)).toHaveLength(index + 1);
+      expect(sharedProvider.calls(key)).toHaveLength(index + 1);
     }
   });
 
   test.each([[[]], [[" ", "\n\n"]]])(
     "for the empty answer %j counts its tokens and can be retried",
     async (texts) => {
-      await using here = await place();
-      const { key, reader, ask } = here;
-      stage.play(key, answers(...texts), answers("Hello."));
+      await using group = await agentGroup();
+      const { key, reader, ask } = group;
+      sharedProvider.respond(key, answers(...texts), answers("Hello."));
       const trigger = await ask("hello");
       const failed = await answerTo(reader, trigger);
       expect(failed.turn).toMatchObject({
@@ -308,38 +308,40 @@ describe("a turn that cannot succeed", () => {
         },
         usage: { input_tokens: 25, output_tokens: 15 },
       });
-      expect(stage.calls(key)).toHaveLength(1);
+      expect(sharedProvider.calls(key)).toHaveLength(1);
       await bob.call("retryAgentTurn", { message_id: failed.id });
       const second = await reader.event("events.messageComplete", ({ id }) => id !== failed.id);
       expect(second.params).toMatchObject({
         content: "Hello.",
         turn: { status: "complete", triggered_by: trigger.id },
       });
-      expect(stage.calls(key)[1]?.body.messages).toEqual(stage.calls(key)[0]?.body.messages);
+      expect(sharedProvider.calls(key)[1]?.body.messages).toEqual(
+        sharedProvider.calls(key)[0]?.body.messages,
+      );
     },
   );
 
   test("for want of a key names its owner, and calls nobody", async () => {
-    await using here = await place();
-    const { key, reader, ask } = here;
+    await using group = await agentGroup();
+    const { key, reader, ask } = group;
     await alice.call("removeAgentKey", { provider: "claude" });
     const final = await answerTo(reader, await ask("hello"));
     expect(final.turn).toMatchObject({ status: "failed", error: { code: "key_missing" } });
     expect(final.content).toContain(alice.account.display_name);
-    expect(stage.calls(key)).toEqual([]);
+    expect(sharedProvider.calls(key)).toEqual([]);
   });
 
   test("is tried again after what the provider asks for, and succeeds if that does", async () => {
-    await using here = await place();
-    const { key, reader, ask } = here;
+    await using group = await agentGroup();
+    const { key, reader, ask } = group;
     const at: number[] = [];
     const noting =
-      (scene: Scene): Scene =>
+      (scene: Responder): Responder =>
       (exchange) => {
         at.push(performance.now());
         return scene(exchange);
       };
-    stage.play(
+    sharedProvider.respond(
       key,
       noting(fails(429, { headers: { "retry-after": "1" } })),
       noting(fails(503, { headers: { "retry-after-ms": "700" } })),
@@ -361,7 +363,7 @@ describe("limits", () => {
     const owner = await signUp(server.url, "thrifty");
     const key = await newKey(owner);
     await owner.call("setAgentLimits", { provider: "claude", ...limits });
-    stage.play(key, spendsAll);
+    sharedProvider.respond(key, spendsAll);
     const agent_username = agentOf(owner);
     const chats: Conversation[] = [];
     for (let made = 0; made < groups; made += 100) {
@@ -378,7 +380,7 @@ describe("limits", () => {
 
   /** What a stand-in that uses up all it may has charged for a key. */
   const charged = (key: string) =>
-    stage.calls(key).reduce((sum, { body }) => sum + 25 + Number(body.max_tokens), 0);
+    sharedProvider.calls(key).reduce((sum, { body }) => sum + 25 + Number(body.max_tokens), 0);
 
   const used = async (owner: Person) => {
     const { items } = await owner.call("getAgentUsage");
@@ -412,7 +414,7 @@ describe("limits", () => {
     await using socket = await bob.connect();
     const triggers = await Promise.all(chats.map((chat) => say(bob, chat, "hello")));
     const { exceeded, complete } = await endings(socket, triggers);
-    expect(stage.calls(key)).toHaveLength(complete);
+    expect(sharedProvider.calls(key)).toHaveLength(complete);
     expect(complete).toBeGreaterThan(10);
     expect(exceeded).toBeGreaterThan(900);
     expect(charged(key)).toBeLessThanOrEqual(daily_tokens);
@@ -424,7 +426,7 @@ describe("limits", () => {
     await using socket = await bob.connect();
     const triggers = await Promise.all(chats.map((chat) => say(bob, chat, "hello")));
     expect(await endings(socket, triggers)).toEqual({ exceeded: 53, complete: 7 });
-    expect(stage.calls(key)).toHaveLength(7);
+    expect(sharedProvider.calls(key)).toHaveLength(7);
     // Those that were refused do not count against the next.
     expect(await endings(socket, [await say(bob, chats[0] as Conversation, "again")])).toEqual({
       exceeded: 1,
@@ -454,7 +456,7 @@ describe("limits", () => {
     const { key, chats } = await limited({ daily_tokens: 1200 }, 1);
     await using socket = await bob.connect();
     await endings(socket, [await say(bob, chats[0] as Conversation, "hello")]);
-    expect(Number(stage.calls(key)[0]?.body.max_tokens)).toBeWithin(64, 1000);
+    expect(Number(sharedProvider.calls(key)[0]?.body.max_tokens)).toBeWithin(64, 1000);
   });
 
   test("a limit of nothing calls nobody, and lifting it does", async () => {
@@ -464,7 +466,7 @@ describe("limits", () => {
       await using socket = await bob.connect();
       const trigger = await say(bob, chat, "hello");
       expect(await endings(socket, [trigger])).toMatchObject({ exceeded: 1 });
-      expect(stage.calls(key)).toEqual([]);
+      expect(sharedProvider.calls(key)).toEqual([]);
       expect(await used(owner)).toBe(0);
       await owner.call("setAgentLimits", { provider: "claude", [limit]: null });
       expect(await endings(socket, [await say(bob, chat, "now?")])).toMatchObject({ complete: 1 });
@@ -488,7 +490,7 @@ describe("limits", () => {
     await bob.call("retryAgentTurn", { message_id: refused.id });
     const second = await socket.event("events.messageComplete", ({ id }) => id !== refused.id);
     expect(second.params.turn).toMatchObject({ error: { code: "budget_exceeded" } });
-    expect(stage.calls(key)).toEqual([]);
+    expect(sharedProvider.calls(key)).toEqual([]);
     const seen = new Set([refused.id, second.params.id]);
     await owner.call("retryAgentTurn", { message_id: refused.id });
     const third = await socket.event("events.messageComplete", ({ id }) => !seen.has(id));

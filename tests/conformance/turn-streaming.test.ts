@@ -12,20 +12,20 @@ import {
   TIMESTAMP,
   transports,
 } from "@parley/testkit/client.ts";
-import { answers, answersByteByByte, fails } from "@parley/testkit/provider-server.ts";
+import { answers, answersByteByByte, fails } from "@parley/testkit/provider-responders.ts";
 import { bodyOf, finish, newKey, startTurns } from "@parley/testkit/turns.ts";
 
 const turns = await startTurns();
-const { stage, alice, bob, carol, dave, place, begun, expectQuiet } = turns;
+const { sharedProvider, alice, bob, carol, dave, agentGroup, startAnswer, expectNoTurns } = turns;
 afterAll(() => turns[Symbol.asyncDispose]());
 
 describe.each(["claude", "gpt"])("a turn of %s on the wire", (provider) => {
   test("is typing, the empty message, deltas, the whole message, and no more typing", async () => {
-    await using here = await place({ provider });
-    const { chat, key, reader, ask } = here;
+    await using group = await agentGroup({ provider });
+    const { chat, key, reader, ask } = group;
     await using own = await alice.connect();
     await using outsider = await dave.connect();
-    stage.play(key, answers("Hel", "lo ", "🦜"));
+    sharedProvider.respond(key, answers("Hel", "lo ", "🦜"));
     const trigger = await ask("hello");
     const final = await answerTo(reader, trigger);
     const actor = final.sender;
@@ -95,8 +95,8 @@ describe.each(["claude", "gpt"])("a turn of %s on the wire", (provider) => {
   });
 
   test("has offsets that count bytes, and deltas that make up the content byte for byte", async () => {
-    await using here = await place({ provider });
-    const { key, reader, ask } = here;
+    await using group = await agentGroup({ provider });
+    const { key, reader, ask } = group;
     const texts = [
       "naïve ",
       "🦜",
@@ -113,7 +113,7 @@ describe.each(["claude", "gpt"])("a turn of %s on the wire", (provider) => {
       [answersByteByByte(...texts), texts.join("")],
       [answers(...split), "a🦜b"],
     ] as const) {
-      stage.play(key, scene);
+      sharedProvider.respond(key, scene);
       const final = await answerTo(reader, await ask("go"));
       expect(final.content).toBe(whole);
       expect(grown(reader, { id: final.id, content: "" })).toBe(whole);
@@ -146,10 +146,10 @@ describe("a reader who comes late", () => {
 
   for (const [way, look] of Object.entries(ways)) {
     test(`gets the part so far by ${way}, and then every following byte once`, async () => {
-      await using here = await place();
-      const { trigger, call, message } = await begun(here, "Hel");
+      await using group = await agentGroup();
+      const { trigger, call, message } = await startAnswer(group, "Hel");
       await using late = await carol.connect();
-      const part = await look(carol, here.chat.id, message.id);
+      const part = await look(carol, group.chat.id, message.id);
       expect(part).toEqual({ ...message, content: "Hel" });
       await finish(call, "lo 🦜", " there");
       const final = await answerTo(late, trigger);
@@ -159,15 +159,15 @@ describe("a reader who comes late", () => {
   }
 
   test("gets all of it whenever they come, and however many they are", async () => {
-    await using here = await place();
-    const { reader } = here;
-    const { trigger, call, message } = await begun(here, "0 ");
+    await using group = await agentGroup();
+    const { reader } = group;
+    const { trigger, call, message } = await startAnswer(group, "0 ");
     const sockets = await Promise.all(Array.from({ length: 10 }, () => carol.connect()));
     let saying = true;
     const speech = (async () => {
-      for (let word = 1; word < 400; word++) await call.says(`${word} 語 `);
+      for (let word = 1; word < 400; word++) await call.sendText(`${word} 語 `);
       saying = false;
-      await call.ends();
+      await call.complete();
     })();
     const parts: { socket: Socket; part: Message }[] = [];
     while (saying) {
@@ -188,7 +188,7 @@ describe("a reader who comes late", () => {
 describe("who answers what", () => {
   test("in a direct conversation every message of its owner's", async () => {
     const key = await newKey(alice);
-    stage.play(key, answers("Hello."));
+    sharedProvider.respond(key, answers("Hello."));
     await using socket = await alice.connect();
     const chat = await alice.call("startChat", { usernames: [agentOf(alice)] });
     for (const words of ["hello", "`@nobody`"]) {
@@ -198,9 +198,9 @@ describe("who answers what", () => {
   });
 
   test("in a group a mention, in any case and not in code", async () => {
-    await using here = await place();
-    const { chat, key, agent, reader } = here;
-    stage.play(key, answers("Yes?"));
+    await using group = await agentGroup();
+    const { chat, key, agent, reader } = group;
+    sharedProvider.respond(key, answers("Yes?"));
     const mention = `hello, (@${agent.toUpperCase()})!`;
     expect(await answerTo(reader, await say(bob, chat, mention))).toMatchObject({
       content: "Yes?",
@@ -211,15 +211,15 @@ describe("who answers what", () => {
     ];
     for (const words of others) {
       await say(bob, chat, words);
-      await expectQuiet(chat);
+      await expectNoTurns(chat);
     }
-    expect(stage.calls(key)).toHaveLength(1);
+    expect(sharedProvider.calls(key)).toHaveLength(1);
   });
 
   test("in a group everything people say, where it is always on", async () => {
-    await using here = await place({ always_on: true });
-    const { chat, key, reader } = here;
-    stage.play(key, answers("Yes?"));
+    await using group = await agentGroup({ always_on: true });
+    const { chat, key, reader } = group;
+    sharedProvider.respond(key, answers("Yes?"));
     for (const person of [alice, bob, carol]) {
       const answer = await answerTo(reader, await say(person, chat, "hello"));
       expect(answer.content).toBe("Yes?");
@@ -227,52 +227,52 @@ describe("who answers what", () => {
   });
 
   test("a mode that was changed applies from the next message", async () => {
-    await using here = await place();
-    const { chat, key, agent, reader } = here;
-    stage.play(key, answers("Yes?"));
+    await using group = await agentGroup();
+    const { chat, key, agent, reader } = group;
+    sharedProvider.respond(key, answers("Yes?"));
     const setMode = (always_on: boolean) =>
       alice.call("setGroupAgentMode", { chat_id: chat.id, agent_username: agent, always_on });
     await say(bob, chat, "before");
     await setMode(true);
-    await expectQuiet(chat);
+    await expectNoTurns(chat);
     await answerTo(reader, await say(bob, chat, "now"));
     await setMode(false);
     await say(bob, chat, "after");
-    await expectQuiet(chat);
+    await expectNoTurns(chat);
   });
 
   test.each(transports)("a message sent again over %s starts nothing again", async (transport) => {
-    await using here = await place();
-    const { chat, key, agent, reader } = here;
-    stage.play(key, answers("Once."));
+    await using group = await agentGroup();
+    const { chat, key, agent, reader } = group;
+    sharedProvider.respond(key, answers("Once."));
     await using caller = await bob.via(transport);
     const input = { chat_id: chat.id, content: `@${agent} hello`, client_msg_id: "same" };
     const trigger = await caller.call("sendMessage", input);
     expect(await caller.call("sendMessage", input)).toEqual(trigger);
     await answerTo(reader, trigger);
     expect(await caller.call("sendMessage", input)).toEqual(trigger);
-    await expectQuiet(chat);
-    expect(stage.calls(key)).toHaveLength(1);
+    await expectNoTurns(chat);
+    expect(sharedProvider.calls(key)).toHaveLength(1);
   });
 
   test("a mention that an edit brings starts nothing", async () => {
-    await using here = await place();
-    const { chat, agent } = here;
+    await using group = await agentGroup();
+    const { chat, agent } = group;
     const { id } = await say(bob, chat, "hello");
     const edited = await bob.call("editMessage", { message_id: id, content: `@${agent} hello` });
     expect(edited.mentions).toEqual([agent]);
-    await expectQuiet(chat);
+    await expectNoTurns(chat);
   });
 
   test("what agents write starts no agent, not even one that is always on", async () => {
-    await using here = await place();
-    const { chat, reader, agent } = here;
+    await using group = await agentGroup();
+    const { chat, reader, agent } = group;
     const other = agentOf(bob, "gpt");
-    const { trigger, call } = await begun(here, "Hm. ");
+    const { trigger, call } = await startAnswer(group, "Hm. ");
     await bob.call("addGroupAgent", { chat_id: chat.id, agent_username: other, always_on: true });
     await finish(call, `@${other}, and @${agent}, what do you think?`);
     expect((await answerTo(reader, trigger)).mentions).toEqual([other, agent]);
-    await expectQuiet(chat);
+    await expectNoTurns(chat);
   });
 
   test("an agent that came after a message does not answer it", async () => {
@@ -283,17 +283,17 @@ describe("who answers what", () => {
       agent_username: agentOf(alice),
       always_on: true,
     });
-    await expectQuiet(chat);
+    await expectNoTurns(chat);
   });
 });
 
 describe("turns of one agent", () => {
   test("run side by side in different conversations", async () => {
-    await using one = await place();
+    await using one = await agentGroup();
     const other = await groupOf(alice, bob, { username: one.agent });
-    const first = await begun(one);
+    const first = await startAnswer(one);
     const trigger = await say(bob, other, `@${one.agent} hello`);
-    const call = await stage.next(one.key);
+    const call = await sharedProvider.nextCall(one.key);
     await finish(call, "Second.");
     expect(await answerTo(one.reader, trigger)).toMatchObject({ content: "Second." });
     await finish(first.call, "lo");
@@ -301,16 +301,16 @@ describe("turns of one agent", () => {
   });
 
   test("run side by side with those of other agents", async () => {
-    await using here = await place();
-    const { chat, reader, agent, key } = here;
+    await using group = await agentGroup();
+    const { chat, reader, agent, key } = group;
     const others = [agentOf(alice, "gpt"), agentOf(bob)];
     const keys = [key, await newKey(alice, "gpt"), await newKey(bob)];
     await alice.call("addGroupAgent", { chat_id: chat.id, agent_username: others[0] as string });
     await bob.call("addGroupAgent", { chat_id: chat.id, agent_username: others[1] as string });
     const agents = [agent, ...others];
     const trigger = await say(carol, chat, agents.map((each) => `@${each}`).join(" "));
-    const calls = await Promise.all(keys.map((each) => stage.next(each)));
-    for (const [index, call] of calls.entries()) await call.says(`I am ${index}`);
+    const calls = await Promise.all(keys.map((each) => sharedProvider.nextCall(each)));
+    for (const [index, call] of calls.entries()) await call.sendText(`I am ${index}`);
     for (const [index, call] of calls.entries()) {
       await finish(call, ".");
       const answer = await answerTo(reader, trigger, agents[index]);
@@ -323,8 +323,8 @@ describe("turns of one agent", () => {
 
 describe("what the model is sent", () => {
   test("is who it is, its owner's instructions, and what its owner can see", async () => {
-    await using here = await place();
-    const { chat, key, agent, reader, ask } = here;
+    await using group = await agentGroup();
+    const { chat, key, agent, reader, ask } = group;
     await alice.call("setAgentProfile", {
       provider: "claude",
       model: "model-of-choice",
@@ -341,7 +341,7 @@ describe("what the model is sent", () => {
     await alice.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [hidden.id] });
     await bob.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [bobsOnly.id] });
     const trigger = await ask("well?");
-    const call = await stage.next(key);
+    const call = await sharedProvider.nextCall(key);
     await alice.call("setAgentProfile", {
       provider: "claude",
       model: null,
@@ -376,13 +376,13 @@ describe("what the model is sent", () => {
   });
 
   test("is what was said before, the agent's own words on its side and no failure among them", async () => {
-    await using here = await place();
-    const { key, agent, reader, ask } = here;
-    stage.play(key, fails(401), answers("First."), fails(400));
+    await using group = await agentGroup();
+    const { key, agent, reader, ask } = group;
+    sharedProvider.respond(key, fails(401), answers("First."), fails(400));
     for (const words of ["one", "two", "three"]) await answerTo(reader, await ask(words));
-    stage.play(key);
+    sharedProvider.respond(key);
     await ask("four");
-    const { messages } = bodyOf(await stage.next(key));
+    const { messages } = bodyOf(await sharedProvider.nextCall(key));
     const line = (words: string) => `${bob.username}: @${agent} ${words}`;
     expect(messages).toEqual([
       { role: "user", content: `${line("one")}\n\n${line("two")}` },

@@ -10,19 +10,20 @@ import {
   say,
   signUp,
 } from "@parley/testkit/client.ts";
-import { answers, type HeldCall, spendsAll } from "@parley/testkit/provider-server.ts";
-import { bodyOf, finish, newKey, type Place, startTurns } from "@parley/testkit/turns.ts";
+import { answers, spendsAll } from "@parley/testkit/provider-responders.ts";
+import type { PendingCall } from "@parley/testkit/shared-provider.ts";
+import { type AgentGroup, bodyOf, finish, newKey, startTurns } from "@parley/testkit/turns.ts";
 
 const turns = await startTurns();
-const { stage, server, alice, bob, carol, place, begun, expectQuiet } = turns;
+const { sharedProvider, server, alice, bob, carol, agentGroup, startAnswer, expectNoTurns } = turns;
 afterAll(() => turns[Symbol.asyncDispose]());
 
-const linesOf = (call: HeldCall) =>
+const linesOf = (call: PendingCall) =>
   bodyOf(call).messages.map(({ role, content }) => [role, content]);
 const waitingTurns = (waiting_turns: number) =>
   alice.call("setAgentLimits", { provider: "claude", waiting_turns });
 
-async function askAll({ ask }: Place, words: readonly string[]): Promise<Message[]> {
+async function askAll({ ask }: AgentGroup, words: readonly string[]): Promise<Message[]> {
   const asked: Message[] = [];
   for (const each of words) asked.push(await ask(each));
   return asked;
@@ -36,17 +37,17 @@ const answersIn = async (chat: Conversation) =>
 
 describe("messages that come while an agent answers", () => {
   test("are each answered by a turn of their own, in order, seeing the answers before it", async () => {
-    await using here = await place();
-    const { chat, key, reader, agent } = here;
-    const first = await begun(here, "Answer zero.");
-    const asked = await askAll(here, ["one", "two", "three"]);
+    await using group = await agentGroup();
+    const { chat, key, reader, agent } = group;
+    const first = await startAnswer(group, "Answer zero.");
+    const asked = await askAll(group, ["one", "two", "three"]);
     await say(carol, chat, "by the way");
-    expect(stage.calls(key)).toHaveLength(1);
+    expect(sharedProvider.calls(key)).toHaveLength(1);
     await finish(first.call);
     const line = (words: string) => ["user", `${bob.username}: @${agent} ${words}`];
     const known: (string | undefined)[][] = [line("hello"), ["assistant", "Answer zero."]];
-    for (const [place, words] of ["one", "two", "three"].entries()) {
-      const call = await stage.next(key);
+    for (const [index, words] of ["one", "two", "three"].entries()) {
+      const call = await sharedProvider.nextCall(key);
       known.push(line(words));
       if (words === "three") {
         const [, last] = known.pop() as string[];
@@ -54,11 +55,11 @@ describe("messages that come while an agent answers", () => {
       }
       expect(linesOf(call)).toEqual(known as never);
       await finish(call, `Answer ${words}.`);
-      const answer = await answerTo(reader, asked[place] as Message);
+      const answer = await answerTo(reader, asked[index] as Message);
       expect(answer.content).toBe(`Answer ${words}.`);
       known.push(["assistant", answer.content]);
     }
-    await expectQuiet(chat);
+    await expectNoTurns(chat);
     const given = await answersIn(chat);
     expect(given.map(({ turn }) => turn?.triggered_by)).toEqual(
       [first.trigger, ...asked].map(({ id }) => id),
@@ -66,55 +67,55 @@ describe("messages that come while an agent answers", () => {
   });
 
   test("share the last turn once as many wait as may", async () => {
-    await using here = await place();
-    const { chat, key, reader } = here;
-    const first = await begun(here);
+    await using group = await agentGroup();
+    const { chat, key, reader } = group;
+    const first = await startAnswer(group);
     const asked = await askAll(
-      here,
+      group,
       Array.from({ length: 18 }, (_, n) => `question ${n}.`),
     );
-    stage.play(key, answers("Yes."));
+    sharedProvider.respond(key, answers("Yes."));
     await finish(first.call);
     await answerTo(reader, asked[17] as Message);
     const given = (await answersIn(chat)).slice(1).map(({ turn }) => turn?.triggered_by);
     const expected = [...asked.slice(0, 15), asked[17] as Message].map(({ id }) => id);
     expect(given).toEqual(expected);
-    const lastCall = JSON.stringify(stage.calls(key).at(-1)?.body.messages);
+    const lastCall = JSON.stringify(sharedProvider.calls(key).at(-1)?.body.messages);
     for (const n of [15, 16, 17]) expect(lastCall).toContain(`question ${n}.`);
-    await expectQuiet(chat);
+    await expectNoTurns(chat);
   });
 
   test("share one turn if only one may wait", async () => {
     await waitingTurns(1);
-    await using here = await place();
-    const { chat, key, reader } = here;
-    const first = await begun(here);
-    const asked = await askAll(here, ["one", "two", "three"]);
+    await using group = await agentGroup();
+    const { chat, key, reader } = group;
+    const first = await startAnswer(group);
+    const asked = await askAll(group, ["one", "two", "three"]);
     await say(carol, chat, "by the way");
     await waitingTurns(16);
     await finish(first.call, "lo");
-    const next = await stage.next(key);
+    const next = await sharedProvider.nextCall(key);
     for (const words of ["Hello", "one", "two", "three", "by the way"]) {
       expect(JSON.stringify(bodyOf(next).messages)).toContain(words);
     }
     await finish(next, "To all three.");
     expect((await answerTo(reader, asked[2] as Message)).content).toBe("To all three.");
-    await expectQuiet(chat);
-    expect(stage.calls(key)).toHaveLength(2);
+    await expectNoTurns(chat);
+    expect(sharedProvider.calls(key)).toHaveLength(2);
     expect(await answersIn(chat)).toHaveLength(2);
   });
 
   test("are dropped by the brake, all of them", async () => {
-    await using here = await place();
-    const { chat, key } = here;
-    await begun(here);
-    await askAll(here, ["one", "two", "three"]);
+    await using group = await agentGroup();
+    const { chat, key } = group;
+    await startAnswer(group);
+    await askAll(group, ["one", "two", "three"]);
     expect(await carol.call("stopChatAgents", { chat_id: chat.id })).toEqual({
       stopped: 1,
       cancelled: 3,
     });
-    await expectQuiet(chat);
-    expect(stage.calls(key)).toHaveLength(1);
+    await expectNoTurns(chat);
+    expect(sharedProvider.calls(key)).toHaveLength(1);
   });
 
   test("are dropped when their agent is taken out, or its owner leaves", async () => {
@@ -123,44 +124,44 @@ describe("messages that come while an agent answers", () => {
         alice.call("removeGroupAgent", { chat_id, agent_username: agentOf(alice) }),
       (chat_id: string) => alice.call("leaveChat", { chat_id }),
     ]) {
-      await using here = await place();
-      const { chat, key } = here;
-      const { call } = await begun(here);
-      await askAll(here, ["one", "two"]);
+      await using group = await agentGroup();
+      const { chat, key } = group;
+      const { call } = await startAnswer(group);
+      await askAll(group, ["one", "two"]);
       await leave(chat.id);
       await call.request.closed;
-      await expectQuiet(chat);
-      expect(stage.calls(key)).toHaveLength(1);
+      await expectNoTurns(chat);
+      expect(sharedProvider.calls(key)).toHaveLength(1);
     }
   });
 
   test("and are deleted before it are not answered, the others are", async () => {
-    await using here = await place();
-    const { chat, key, reader } = here;
-    const first = await begun(here);
-    const asked = await askAll(here, ["one", "two", "three"]);
+    await using group = await agentGroup();
+    const { chat, key, reader } = group;
+    const first = await startAnswer(group);
+    const asked = await askAll(group, ["one", "two", "three"]);
     const message_ids = [asked[1] as Message].map(({ id }) => id);
     await bob.call("deleteMessages", { chat_id: chat.id, message_ids });
-    stage.play(key, answers("Yes."));
+    sharedProvider.respond(key, answers("Yes."));
     await finish(first.call);
     await answerTo(reader, asked[2] as Message);
     expect((await answersIn(chat)).map(({ turn }) => turn?.triggered_by)).toEqual(
       [first.trigger, asked[0] as Message, asked[2] as Message].map(({ id }) => id),
     );
-    for (const { body } of stage.calls(key))
+    for (const { body } of sharedProvider.calls(key))
       expect(JSON.stringify(body.messages)).not.toContain("two");
   });
 
   test("and share a turn are answered without the one that was deleted", async () => {
     await waitingTurns(1);
-    await using here = await place();
-    const { chat, key, reader } = here;
-    const first = await begun(here);
-    const [, two] = (await askAll(here, ["one", "two"])) as [Message, Message];
+    await using group = await agentGroup();
+    const { chat, key, reader } = group;
+    const first = await startAnswer(group);
+    const [, two] = (await askAll(group, ["one", "two"])) as [Message, Message];
     await waitingTurns(16);
     await bob.call("deleteMessages", { chat_id: chat.id, message_ids: [two.id] });
     await finish(first.call, "lo");
-    const next = await stage.next(key);
+    const next = await sharedProvider.nextCall(key);
     expect(bodyOf(next).messages.at(-1)?.content).toContain("one");
     expect(JSON.stringify(bodyOf(next).messages)).not.toContain("two");
     await finish(next, "One.");
@@ -168,14 +169,14 @@ describe("messages that come while an agent answers", () => {
   });
 
   test("as edited are what the model is asked", async () => {
-    await using here = await place();
-    const { key, reader, agent } = here;
-    const first = await begun(here);
-    const waiting = await here.ask("a typo");
+    await using group = await agentGroup();
+    const { key, reader, agent } = group;
+    const first = await startAnswer(group);
+    const waiting = await group.ask("a typo");
     const content = `@${agent} no typo`;
     await bob.call("editMessage", { message_id: waiting.id, content });
     await finish(first.call);
-    const next = await stage.next(key);
+    const next = await sharedProvider.nextCall(key);
     expect(bodyOf(next).messages.at(-1)?.content).toBe(`${bob.username}: ${content}`);
     await finish(next, "Right.");
     await answerTo(reader, waiting);
@@ -188,17 +189,17 @@ test("a thousand triggers in one conversation cannot spend past a day's limit", 
   const key = await newKey(owner);
   const limits = { daily_tokens, turns_per_minute: null, waiting_turns: 100 };
   await owner.call("setAgentLimits", { provider: "claude", ...limits });
-  stage.play(key, spendsAll);
+  sharedProvider.respond(key, spendsAll);
   await using socket = await owner.connect();
   const chat = await owner.call("startChat", { usernames: [agentOf(owner)] });
   const asked = await Promise.all(Array.from({ length: 1000 }, () => say(owner, chat, "hello")));
   const last = asked.reduce((one, other) => (one.seq > other.seq ? one : other));
   expect((await answerTo(socket, last)).turn?.error?.code).toBe("budget_exceeded");
-  const spent = stage.calls(key).length * 1000;
+  const spent = sharedProvider.calls(key).length * 1000;
   expect(spent).toBeWithin(1000, daily_tokens + 1);
   const ended = socket.eventsNamed("events.messageComplete").map(({ params }) => params);
   expect(ended.filter(({ turn }) => turn?.status === "complete")).toHaveLength(
-    stage.calls(key).length,
+    sharedProvider.calls(key).length,
   );
   expect(ended.length).toBeGreaterThanOrEqual(100);
   const { items } = await owner.call("getAgentUsage");
@@ -208,24 +209,24 @@ test("a thousand triggers in one conversation cannot spend past a day's limit", 
 
 describe("retryAgentTurn", () => {
   test("of one message waits once, and a second time is a conflict", async () => {
-    await using here = await place();
-    const { chat, key, reader, ask } = here;
-    stage.play(key, answers("First."));
+    await using group = await agentGroup();
+    const { chat, key, reader, ask } = group;
+    sharedProvider.respond(key, answers("First."));
     const trigger = await ask("hello");
     const message_id = (await answerTo(reader, trigger)).id;
-    stage.play(key);
-    const busy = await begun(here);
+    sharedProvider.respond(key);
+    const busy = await startAnswer(group);
     await bob.call("retryAgentTurn", { message_id });
     for (const who of [alice, bob]) {
       const again = await failure(who.call("retryAgentTurn", { message_id }));
       expect(again.code).toBe("conflict");
     }
     await finish(busy.call);
-    const second = await stage.next(key);
+    const second = await sharedProvider.nextCall(key);
     // It no longer waits: another one may.
     expect(await outcome(bob.call("retryAgentTurn", { message_id }))).toBe("ok");
     await finish(second, "Second.");
-    await finish(await stage.next(key), "Third.");
+    await finish(await sharedProvider.nextCall(key), "Third.");
     await reader.until(
       () =>
         reader
@@ -233,19 +234,19 @@ describe("retryAgentTurn", () => {
           .some(({ params }) => params.content === "Third."),
       "the third answer",
     );
-    await expectQuiet(chat);
+    await expectNoTurns(chat);
     const given = (await answersIn(chat)).filter(({ turn }) => turn?.triggered_by === trigger.id);
     expect(given.map(({ content }) => content)).toEqual(["First.", "Second.", "Third."]);
   });
 
   test("is a conflict where as many turns wait as may", async () => {
-    await using here = await place();
-    const { chat, key, reader, ask } = here;
-    stage.play(key, answers("First."));
+    await using group = await agentGroup();
+    const { chat, key, reader, ask } = group;
+    sharedProvider.respond(key, answers("First."));
     const { id: message_id } = await answerTo(reader, await ask("hello"));
-    stage.play(key);
+    sharedProvider.respond(key);
     await waitingTurns(1);
-    await begun(here);
+    await startAnswer(group);
     await ask("and then?");
     expect(await outcome(bob.call("retryAgentTurn", { message_id }))).toBe("conflict");
     await waitingTurns(16);
@@ -254,21 +255,21 @@ describe("retryAgentTurn", () => {
   });
 
   test("asks with the message as it was edited, for whoever may retry", async () => {
-    await using here = await place();
-    const { key, reader, ask, agent } = here;
-    stage.play(key, answers("Noted."));
+    await using group = await agentGroup();
+    const { key, reader, ask, agent } = group;
+    sharedProvider.respond(key, answers("Noted."));
     const trigger = await ask("the wrong question");
     const { id: message_id } = await answerTo(reader, trigger);
     const retry = async (who: Person, content: string) => {
       await bob.call("editMessage", { message_id: trigger.id, content });
-      const before = stage.calls(key).length;
+      const before = sharedProvider.calls(key).length;
       const known = reader.eventsNamed("events.messageComplete").length;
       await who.call("retryAgentTurn", { message_id });
       await reader.until(
         () => reader.eventsNamed("events.messageComplete").length > known,
         "the new answer",
       );
-      const call = stage.calls(key)[before]?.body as { messages: { content: string }[] };
+      const call = sharedProvider.calls(key)[before]?.body as { messages: { content: string }[] };
       expect(call.messages).toEqual([
         { role: "user", content: `${bob.username}: ${content}` },
       ] as never);
@@ -280,15 +281,15 @@ describe("retryAgentTurn", () => {
   });
 
   test("sees the answers to what was asked before, though they came after the question", async () => {
-    await using here = await place();
-    const { key, reader, agent } = here;
-    const first = await begun(here, "Answer zero.");
-    const [one] = (await askAll(here, ["one"])) as [Message];
+    await using group = await agentGroup();
+    const { key, reader, agent } = group;
+    const first = await startAnswer(group, "Answer zero.");
+    const [one] = (await askAll(group, ["one"])) as [Message];
     await finish(first.call);
-    await finish(await stage.next(key), "Answer one.");
+    await finish(await sharedProvider.nextCall(key), "Answer one.");
     const { id: message_id } = await answerTo(reader, one);
     await bob.call("retryAgentTurn", { message_id });
-    const again = await stage.next(key);
+    const again = await sharedProvider.nextCall(key);
     const line = (words: string) => ["user", `${bob.username}: @${agent} ${words}`];
     expect(linesOf(again)).toEqual([
       line("hello"),

@@ -17,7 +17,7 @@ import {
 } from "@parley/testkit/client.ts";
 import { fetchView } from "@parley/testkit/model.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
-import { providersAt, startStage } from "@parley/testkit/provider-server.ts";
+import { providersAt } from "@parley/testkit/provider-server.ts";
 import {
   noRates,
   onSeveralNodes,
@@ -25,6 +25,7 @@ import {
   startServer,
   type TestServer,
 } from "@parley/testkit/server.ts";
+import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 import { SQL } from "bun";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { openPostgresTarget } from "../src/store/postgres/target.ts";
@@ -238,8 +239,8 @@ function busy(person: Person, chat: { id: string }, message: { id: string }) {
 
 describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
   test("takes a live installation along, and everybody finds everything as it was", async () => {
-    await using stage = await startStage();
-    const providers = providersAt(stage.url);
+    await using sharedProvider = await startSharedProvider();
+    const providers = providersAt(sharedProvider.url);
     await using server = await startServer({ ...noRates, ...providers });
     await using database = await newDatabase();
     const { alice, bob, carol, direct, group, ...rest } = await liveInstallation(server.url);
@@ -253,8 +254,8 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     const asked = await erin.call("startChat", { usernames: [erins] });
     await using witness = await erin.connect();
     await say(erin, asked, "a question");
-    const call = await stage.next("erins-own-key");
-    await call.says("Half an ");
+    const call = await sharedProvider.nextCall("erins-own-key");
+    await call.sendText("Half an ");
     await witness.event("events.messageDelta");
     const waiting = await say(erin, asked, "another question");
 
@@ -299,9 +300,9 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     // The answer that was cut off says so, and the question that waited is answered.
     const erinThere = erin.at(moved.url);
     await using reader = await erinThere.connect();
-    const next = await stage.next("erins-own-key");
-    await next.says("A whole answer");
-    await next.ends();
+    const next = await sharedProvider.nextCall("erins-own-key");
+    await next.sendText("A whole answer");
+    await next.complete();
     await answerTo(reader, waiting);
     const { items } = await erinThere.call("getChatHistory", { chat_id: asked.id });
     expect(items.map(({ content, turn }) => [content, turn?.error?.code ?? turn?.status])).toEqual([

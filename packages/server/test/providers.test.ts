@@ -10,17 +10,16 @@ import {
   fails,
   neverEnds,
   reportsErrorAfter,
-  type Scene,
   sendsGarbageAfter,
   sendsPage,
   stallsAfter,
   stallsAfterEnd,
   stallsAfterHead,
   stallsBeforeHead,
-  startProvider,
   stopsShortAfter,
   thinksThenAnswers,
-} from "@parley/testkit/provider-server.ts";
+} from "@parley/testkit/provider-responders.ts";
+import { type Responder, startProvider } from "@parley/testkit/provider-server.ts";
 import type { ModelEvent, ModelRequest } from "../src/agents/providers/adapter.ts";
 import { type CallOptions, callModel } from "../src/agents/providers/call.ts";
 import { adapters, type ProtocolName } from "../src/agents/providers/index.ts";
@@ -71,7 +70,7 @@ async function outcomeOf(protocol: ProtocolName, request: ModelRequest, options:
 }
 
 /** Plays the scenes, one a try, and tells how the call went. */
-async function play(protocol: ProtocolName, scenes: Scene[], options: CallOptions = {}) {
+async function play(protocol: ProtocolName, scenes: Responder[], options: CallOptions = {}) {
   await using provider = await startProvider(...scenes);
   const outcome = await outcomeOf(protocol, requestTo(provider.url), options);
   return { ...outcome, requests: provider.requests };
@@ -137,7 +136,7 @@ const toolResult: ModelMessage = {
 };
 
 describe.each(protocols)("the %s protocol", (protocol) => {
-  const playing = (...scenes: Scene[]) => play(protocol, scenes);
+  const playing = (...scenes: Responder[]) => play(protocol, scenes);
 
   describe("an answer", () => {
     test("is text, usage and one end, in that order", async () => {
@@ -348,16 +347,16 @@ describe.each(protocols)("the %s protocol", (protocol) => {
     });
 
     test("count by their status when their body is no JSON, never ends or never comes", async () => {
-      const page: Scene = async ({ head, write, end }) => {
+      const page: Responder = async ({ head, write, end }) => {
         await head(401, { "content-type": "text/html" });
         await write("<html>raw words of the provider</html>");
         await end();
       };
-      const flood: Scene = async ({ head, write }) => {
+      const flood: Responder = async ({ head, write }) => {
         await head(401);
         for (;;) await write("raw words ".repeat(1000));
       };
-      const silence: Scene = async ({ head, stall }) => {
+      const silence: Responder = async ({ head, stall }) => {
         await head(401);
         await stall();
       };
@@ -369,7 +368,7 @@ describe.each(protocols)("the %s protocol", (protocol) => {
   });
 
   describe("tries", () => {
-    const beforeText: [string, Scene][] = [
+    const beforeText: [string, Responder][] = [
       ["a connection cut before the head", cutsBeforeHead],
       ["a connection cut after the head", cutsAfterHead],
       ["a connection cut before any text", cutsAfter(Promise.resolve())],
@@ -392,7 +391,7 @@ describe.each(protocols)("the %s protocol", (protocol) => {
       expect(requests).toHaveLength(3);
     });
 
-    const afterText: [string, Scene][] = [
+    const afterText: [string, Responder][] = [
       ["a missing end", stopsShortAfter("Hel", "lo")],
       ["nonsense", sendsGarbageAfter("Hel", "lo")],
       ["an error event", reportsErrorAfter("overloaded_error", "Hel", "lo")],
@@ -553,7 +552,7 @@ describe.each(protocols)("the %s protocol", (protocol) => {
 
   describe("a provider that never ends", () => {
     test("is cut off far beyond the longest answer allowed", async () => {
-      await using provider = await startProvider(neverEnds((wire) => wire.text("word ")));
+      await using provider = await startProvider(neverEnds((frames) => frames.text("word ")));
       const request = requestTo(provider.url, { max_output_tokens: 50 });
       const { text, end } = await outcomeOf(protocol, request);
       expect(end).toBe("length");
@@ -563,7 +562,7 @@ describe.each(protocols)("the %s protocol", (protocol) => {
     });
 
     test.each([
-      ["thoughts", neverEnds((wire) => wire.thinking.repeat(1000))],
+      ["thoughts", neverEnds((frames) => frames.thinking.repeat(1000))],
       ["comments", neverEnds(() => ": still here\n\n".repeat(1000))],
       ["one event", neverEnds(() => "data: ".repeat(10_000))],
     ])("is cut off when it sends nothing but %s", async (_, scene) => {

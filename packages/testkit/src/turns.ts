@@ -10,61 +10,68 @@ import {
   type Socket,
   say,
 } from "./client.ts";
-import { type HeldCall, providersAt, startStage } from "./provider-server.ts";
+import { providersAt } from "./provider-server.ts";
 import { noRates, startServer } from "./server.ts";
+import { type PendingCall, startSharedProvider } from "./shared-provider.ts";
 
-type Stage = Awaited<ReturnType<typeof startStage>>;
-type Cast = Record<"alice" | "bob" | "carol" | "dave", Person>;
+type SharedProvider = Awaited<ReturnType<typeof startSharedProvider>>;
+type Participants = Record<"alice" | "bob" | "carol", Person>;
 
-export interface Place extends AsyncDisposable {
+/** A group of alice (admin), bob and carol with an agent of alice's. */
+export interface AgentGroup extends AsyncDisposable {
   chat: Conversation;
+  /** The agent's API key. */
   key: string;
+  /** The agent's username. */
   agent: string;
-  /** Bob's. */
+  /** A socket of bob's. */
   reader: Socket;
-  ask(words: string, person?: Person): Promise<Message>;
+  /** Mentions the agent in a message, as bob unless someone else is given. */
+  ask(text: string, person?: Person): Promise<Message>;
 }
 
-/** A server, a provider that says what it is told to, and four people to try turns with. */
+/** Starts a server, a provider that tests control, and four people. */
 export async function startTurns() {
-  const stage = await startStage();
+  const sharedProvider = await startSharedProvider();
   const server = await startServer({
     ...noRates,
-    ...providersAt(stage.url, { max_output_tokens: 1000, context_tokens: 20_000 }),
+    ...providersAt(sharedProvider.url, { max_output_tokens: 1000, context_tokens: 20_000 }),
   });
   const [alice, bob, carol, dave] = await people(server.url, "alice", "bob", "carol", "dave");
-  const cast: Cast = { alice, bob, carol, dave };
-  for (const person of Object.values(cast)) await liftLimits(person);
+  for (const person of [alice, bob, carol, dave]) await liftLimits(person);
   return {
-    stage,
+    sharedProvider,
     server,
-    ...cast,
-    /** A group of alice, bob and carol with an agent of alice's, and bob listening. Alice is its admin. */
-    place: (options?: PlaceOptions) => makePlace(cast, options),
-    /** Asks, and brings the answer so far that its first words have been heard. */
-    begun: (here: Place, words = "Hel", person = bob) => begin(stage, here, words, person),
-    /** Nothing of the conversation's agents runs or waits: turns are recorded with their trigger. */
-    expectQuiet: async (chat: { id: string }) =>
+    alice,
+    bob,
+    carol,
+    dave,
+    agentGroup: (options?: AgentGroupOptions) => makeAgentGroup({ alice, bob, carol }, options),
+    /** Asks the agent and streams the beginning of its answer until bob has received it. */
+    startAnswer: (group: AgentGroup, text = "Hel", person = bob) =>
+      startAnswer(sharedProvider, group, text, person),
+    /** No turn runs or waits in the conversation: turns are stored with their trigger. */
+    expectNoTurns: async (chat: { id: string }) =>
       expect(await carol.call("stopChatAgents", { chat_id: chat.id })).toEqual({
         stopped: 0,
         cancelled: 0,
       }),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
-      await stage[Symbol.asyncDispose]();
+      await sharedProvider[Symbol.asyncDispose]();
     },
   };
 }
 
-interface PlaceOptions {
+interface AgentGroupOptions {
   provider?: string;
   always_on?: boolean;
 }
 
-async function makePlace(
-  { alice, bob, carol }: Cast,
-  { provider = "claude", always_on = false }: PlaceOptions = {},
-): Promise<Place> {
+async function makeAgentGroup(
+  { alice, bob, carol }: Participants,
+  { provider = "claude", always_on = false }: AgentGroupOptions = {},
+): Promise<AgentGroup> {
   const agent = agentOf(alice, provider);
   const key = await newKey(alice, provider);
   const chat = await groupOf(alice, bob, carol);
@@ -75,7 +82,7 @@ async function makePlace(
     key,
     agent,
     reader,
-    ask: (words, person = bob) => say(person, chat, `@${agent} ${words}`),
+    ask: (text, person = bob) => say(person, chat, `@${agent} ${text}`),
     async [Symbol.asyncDispose]() {
       await reader[Symbol.asyncDispose]();
       await carol.call("stopChatAgents", { chat_id: chat.id }).catch(() => undefined);
@@ -83,33 +90,38 @@ async function makePlace(
   };
 }
 
-async function begin(stage: Stage, { ask, key, reader }: Place, words: string, person: Person) {
+async function startAnswer(
+  sharedProvider: SharedProvider,
+  { ask, key, reader }: AgentGroup,
+  text: string,
+  person: Person,
+) {
   const trigger = await ask("hello", person);
-  const call = await stage.next(key);
-  await call.says(words);
+  const call = await sharedProvider.nextCall(key);
+  await call.sendText(text);
   const message = await replyTo(reader, trigger);
   await reader.event("events.messageDelta", ({ id }) => id === message.id);
   return { trigger, call, message };
 }
 
-/** A key by which the provider knows this test's calls. */
+/** Stores a new API key, by which the shared provider tells the calls of this test from others. */
 export async function newKey(person: Person, provider = "claude"): Promise<string> {
   const api_key = `key-${Bun.randomUUIDv7()}`;
   await person.call("setAgentKey", { provider, api_key });
   return api_key;
 }
 
-/** Says the rest of an answer and ends it. */
-export async function finish(call: HeldCall, ...words: string[]) {
-  await call.says(...words);
-  await call.ends();
+/** Sends the rest of an answer and completes it. */
+export async function finish(call: PendingCall, ...texts: string[]) {
+  await call.sendText(...texts);
+  await call.complete();
 }
 
-/** What a provider is asked with. */
+/** The body of a request in the anthropic protocol. */
 export interface ModelInput {
   model: string;
   max_tokens: number;
   system: string;
   messages: { role: string; content: string }[];
 }
-export const bodyOf = ({ request }: HeldCall) => request.body as unknown as ModelInput;
+export const bodyOf = ({ request }: PendingCall) => request.body as unknown as ModelInput;

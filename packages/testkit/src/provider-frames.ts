@@ -1,0 +1,97 @@
+import type { ProtocolName } from "../../server/src/agents/providers/index.ts";
+
+/** What a provider sends in one protocol, written after the providers' own documentation. */
+export interface ProtocolFrames {
+  /** The events before the first text. */
+  begin: string;
+  text(text: string): string;
+  thinking: string;
+  /** The stop reason and the usage. */
+  end(reason: "stop" | "length" | "refused", outputTokens?: number): string;
+  /** An error inside the stream. */
+  error(type: string): string;
+  /** The body of an error response. */
+  errorBody(type: string, message: string): string;
+}
+
+/** Text that must never appear in what people see. */
+export const RAW_PROVIDER_TEXT = "raw words of the provider";
+
+const dataFrame = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`;
+const namedFrame = (type: string, data: object) =>
+  `event: ${type}\n${dataFrame({ type, ...data })}`;
+
+const ANTHROPIC_STOP_REASONS = { stop: "end_turn", length: "max_tokens", refused: "refusal" };
+
+const anthropic: ProtocolFrames = {
+  begin:
+    namedFrame("message_start", {
+      message: {
+        id: "msg_1nZdL29xx5MUA1yADyHTEsnR8uuvGzszyY",
+        type: "message",
+        role: "assistant",
+        content: [],
+        model: "test-model",
+        stop_reason: null,
+        stop_sequence: null,
+        usage: {
+          input_tokens: 5,
+          cache_creation_input_tokens: 8,
+          cache_read_input_tokens: 12,
+          output_tokens: 1,
+        },
+      },
+    }) +
+    namedFrame("content_block_start", { index: 0, content_block: { type: "text", text: "" } }) +
+    namedFrame("ping", {}),
+  text: (text) =>
+    namedFrame("content_block_delta", { index: 0, delta: { type: "text_delta", text } }),
+  thinking: namedFrame("content_block_delta", {
+    index: 0,
+    delta: { type: "thinking_delta", thinking: "Let me see …" },
+  }),
+  end: (reason, output_tokens = 15) =>
+    namedFrame("content_block_stop", { index: 0 }) +
+    namedFrame("message_delta", {
+      delta: { stop_reason: ANTHROPIC_STOP_REASONS[reason], stop_sequence: null },
+      usage: { output_tokens },
+    }) +
+    namedFrame("message_stop", {}),
+  error: (type) => namedFrame("error", { error: { type, message: RAW_PROVIDER_TEXT } }),
+  errorBody: (type, message) => JSON.stringify({ type: "error", error: { type, message } }),
+};
+
+const OPENAI_CHUNK = {
+  id: "chatcmpl-123",
+  object: "chat.completion.chunk",
+  created: 1694268190,
+  model: "test-model",
+};
+
+const chunkFrame = (delta: object, finish_reason: string | null = null) =>
+  dataFrame({
+    ...OPENAI_CHUNK,
+    choices: [{ index: 0, delta, logprobs: null, finish_reason }],
+    usage: null,
+  });
+
+const OPENAI_FINISH_REASONS = { stop: "stop", length: "length", refused: "content_filter" };
+
+const openai: ProtocolFrames = {
+  begin: chunkFrame({ role: "assistant", content: "", refusal: null }),
+  text: (content) => chunkFrame({ content }),
+  thinking: chunkFrame({ reasoning_content: "Let me see …" }),
+  end: (reason, completion_tokens = 15) =>
+    chunkFrame({}, OPENAI_FINISH_REASONS[reason]) +
+    dataFrame({
+      ...OPENAI_CHUNK,
+      choices: [],
+      usage: { prompt_tokens: 25, completion_tokens, total_tokens: 25 + completion_tokens },
+    }) +
+    "data: [DONE]\n\n",
+  error: (type) => dataFrame({ error: { message: RAW_PROVIDER_TEXT, type, code: null } }),
+  errorBody: (type, message) =>
+    JSON.stringify({ error: { message, type, param: null, code: null } }),
+};
+
+export const framesOf: Record<ProtocolName, ProtocolFrames> = { anthropic, openai };
