@@ -4,6 +4,7 @@ import { Failure } from "../rules/failure.ts";
 import type { AccountReads, AccountWrites } from "./accounts.ts";
 import type { AgentReads, AgentWrites } from "./agents.ts";
 import type { Awaitable } from "./awaitable.ts";
+import type { ChangeLog, SubscriptionWrites } from "./changes.ts";
 import type { ComponentWrites } from "./components.ts";
 import type { ConversationReads, ConversationWrites } from "./conversations.ts";
 import type { GroupChangeReads, GroupChangeWrites } from "./group-changes.ts";
@@ -38,6 +39,8 @@ export interface Store {
    * case. What it did survives the end of this process, and whatever befalls a store elsewhere.
    */
   note<Result>(unit: (tx: WriteTx) => Awaitable<Result>): Promise<Result>;
+  /** The durable changes that units have emitted. */
+  readonly changes: ChangeLog;
   /** Messages the viewer can see whose text matches, newest first. */
   search(query: SearchQuery): Promise<SearchHit[]>;
   /** Hands over what was committed, to a listener that does not throw. Set once, before the first write. */
@@ -123,7 +126,8 @@ export interface WriteTx
     ComponentWrites,
     ReactionWrites,
     AgentWrites,
-    TurnWrites {
+    TurnWrites,
+    SubscriptionWrites {
   /** Records a change of this unit: subscribers receive it once the unit is on disk. */
   emit(change: DurableChange): void;
   /** Sends something transient in the order of the unit's changes, once the unit has committed. */

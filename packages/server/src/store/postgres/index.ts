@@ -5,6 +5,7 @@ import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../shared/search-
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
+import { subscriptionWrites } from "./changes.ts";
 import { refuseUnfinished } from "./claim.ts";
 import { componentWrites } from "./components.ts";
 import { openPool, type PostgresOptions, sessions } from "./connection.ts";
@@ -67,6 +68,7 @@ const writes: WriteMethods = {
   ...agentWrites,
   ...turnWrites,
   ...historyWrites,
+  ...subscriptionWrites,
 };
 
 const readTx = binder<ReadTx>(reads);
@@ -125,6 +127,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     read: (unit) => on(reading, (run) => unit(readTx(run))),
     write: (unit) => on(writing, (run) => unit(writeTx(run))),
     note: (unit) => on(noting, (run) => unit(writeTx(run))),
+    changes: { head: async () => 0, read: async () => [] },
     search: searchQueue((query) => searchSessions.use((session) => search(session, query))),
     onCommit: (handler) => {
       listener = handler;

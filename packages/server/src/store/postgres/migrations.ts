@@ -323,4 +323,25 @@ export const migrations: readonly string[] = [
   WHERE id IN (SELECT account_id FROM hidden);
   CREATE INDEX hidden_by_own_seq ON hidden (account_id, own_seq);
   `,
+  `
+  -- The durable changes of each transaction. Transactions that change one conversation have their
+  -- ids in commit order; others may commit in another order than that of their ids.
+  CREATE TABLE changes (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at bigint NOT NULL,
+    node text COLLATE "C" NOT NULL,
+    body text COLLATE "C" NOT NULL
+  );
+  -- The entries up to this id were pruned. No row: none were.
+  CREATE TABLE changes_pruned (
+    one boolean PRIMARY KEY,
+    up_to bigint NOT NULL
+  );
+  CREATE TABLE subscriptions (
+    name text COLLATE "C" PRIMARY KEY,
+    cursor bigint NOT NULL,
+    node text COLLATE "C" NOT NULL,
+    leased_until bigint NOT NULL
+  );
+  `,
 ];

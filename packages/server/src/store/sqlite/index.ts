@@ -7,6 +7,7 @@ import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { type Background, startIndexer, startSearcher } from "./background.ts";
+import { subscriptionWrites } from "./changes.ts";
 import { componentWrites } from "./components.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
@@ -75,6 +76,7 @@ export function openSqliteStore(path: string, eraseMs = ERASE_MS): Store {
     },
     write: (unit) => group.write(unit) as Promise<never>,
     note: (unit) => group.note(unit) as Promise<never>,
+    changes: { head: async () => 0, read: async () => [] },
     search: searching.search,
     onCommit: (handler) => {
       listener = handler;
@@ -126,6 +128,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...agentWrites(db),
   ...turnWrites(db),
   ...historyWrites(db),
+  ...subscriptionWrites(db),
 });
 
 /** The write-ahead log, which holds every commit until it is synced. */

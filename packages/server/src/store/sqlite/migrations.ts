@@ -287,4 +287,24 @@ export const migrations: readonly string[] = [
   WHERE id IN (SELECT account_id FROM hidden);
   CREATE INDEX hidden_by_own_seq ON hidden (account_id, own_seq);
   `,
+  `
+  -- The durable changes of each transaction, in commit order.
+  CREATE TABLE changes (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    node TEXT NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT;
+  -- The entries up to this id were pruned. No row: none were.
+  CREATE TABLE changes_pruned (
+    one INTEGER PRIMARY KEY,
+    up_to INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE subscriptions (
+    name TEXT PRIMARY KEY,
+    cursor INTEGER NOT NULL,
+    node TEXT NOT NULL,
+    leased_until INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

@@ -7,8 +7,12 @@ import type { Range, Row, Table, TransferSource } from "../transfer.ts";
 import type { Binding } from "./connection.ts";
 import { migrations } from "./migrations.ts";
 
-/** What the search index follows, and what is made anew elsewhere from the accounts. */
-const LEFT_OUT = ["search_changes", "account_names"];
+/**
+ * Tables that are not copied: the queue of the search index, names that the target derives from the
+ * accounts, and the change log with its subscriptions. Cursors mean nothing in another store, and
+ * every client fetches what it missed after a move.
+ */
+const LEFT_OUT = ["search_changes", "account_names", "changes", "changes_pruned", "subscriptions"];
 
 /** The data of an installation, to be copied elsewhere. Only reads it, beside a server or alone. */
 export function openSqliteSource(path: string): TransferSource {

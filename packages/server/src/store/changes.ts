@@ -1,0 +1,54 @@
+import type { EventChange, InternalChange } from "../changes/change.ts";
+import type { Awaitable } from "./awaitable.ts";
+
+/** A position in the change log. Later entries have greater cursors. */
+export type Cursor = number;
+
+/** The durable changes of one transaction, in the order in which its units took effect. */
+export interface LogEntry {
+  readonly cursor: Cursor;
+  /** The node that committed the transaction. */
+  readonly node: string;
+  readonly changes: readonly LoggedChange[];
+}
+
+/**
+ * A change as the log stores it. An event that shows a message has no `data`, only the reference
+ * `message`: the text of a message is stored in one place, so that deleting it erases it.
+ */
+export type LoggedChange = InternalChange | (Omit<EventChange, "data"> & { data?: string });
+
+/**
+ * The durable changes of all nodes in commit order. Entries are written in the transaction that
+ * made the changes: an entry exists exactly when its changes are visible. Old entries are pruned.
+ */
+export interface ChangeLog {
+  /** The cursor of the newest entry that is safe to read: no entry before it can still appear. */
+  head(): Promise<Cursor>;
+  /**
+   * Entries after a cursor in commit order, at most `limit`. An entry that commits late is never
+   * skipped: entries after it are returned only once it has committed or rolled back. Null when an
+   * entry after the cursor was pruned.
+   */
+  read(after: Cursor, limit: number): Promise<readonly LogEntry[] | null>;
+}
+
+/** Named subscriptions keep their position in the change log across restarts and nodes. */
+export interface SubscriptionWrites {
+  /**
+   * Leases the subscription to a node and returns its cursor; null while another node holds the
+   * lease. A new subscription begins at `from`.
+   */
+  claimSubscription(
+    name: string,
+    node: string,
+    leaseMs: number,
+    from: Cursor,
+  ): Awaitable<Cursor | null>;
+  /**
+   * Saves the cursor and renews the lease; `leaseMs` 0 releases it. False when another node has
+   * taken over or the subscription was deleted.
+   */
+  saveSubscription(name: string, node: string, cursor: Cursor, leaseMs: number): Awaitable<boolean>;
+  deleteSubscription(name: string): Awaitable<void>;
+}
