@@ -1,14 +1,18 @@
 import { expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
-import { composer, giveSandboxKey, message, sharedHouse, test, write } from "./support.ts";
+import type { Page } from "playwright-core";
+import { agentChat, composer, hasFocus, message, sharedHarness, test, write } from "./support.ts";
 
-const house = sharedHouse();
+const harness = sharedHarness();
+
+const cardOf = (page: Page, username: string) =>
+  page.getByRole("region").filter({ hasText: `@${username}` });
 
 test("keys are stored, masked, replaced and removed", async () => {
-  const ada = await house().person("ada");
-  await using visit = await house().visit(ada, { path: "/agents" });
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada, { path: "/agents" });
   const { page } = visit;
-  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
+  const card = cardOf(page, agentOf(ada));
   await card.getByLabel("Your API key").fill("sk-ant-test-0123456789abcdef");
   await card.getByRole("button", { name: "Save" }).first().click();
   await card.getByText("••••••••cdef").waitFor();
@@ -28,11 +32,11 @@ test("keys are stored, masked, replaced and removed", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("name, model, instructions and limits are kept", async () => {
-  const ada = await house().person("ada");
-  await using visit = await house().visit(ada, { path: "/agents" });
+test("name, model, instructions and limits are saved", async () => {
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada, { path: "/agents" });
   const { page } = visit;
-  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
+  const card = cardOf(page, agentOf(ada));
   await card.getByText("Name, model and instructions").click();
   await card.getByLabel("Name", { exact: true }).fill("Scout");
   await card.getByLabel("Instructions").fill("Be brief.");
@@ -53,17 +57,17 @@ test("name, model, instructions and limits are kept", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("what cannot be a key is refused beside its field, and what does not look like one is asked about", async () => {
-  const ada = await house().person("ada");
-  await using visit = await house().visit(ada, { path: "/agents" });
+test("an invalid key is refused beside its field, and an unusual one needs confirmation", async () => {
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada, { path: "/agents" });
   const { page } = visit;
-  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
+  const card = cardOf(page, agentOf(ada));
   const field = card.getByLabel("Your API key");
   const save = card.getByRole("button", { name: "Save" }).first();
   await field.fill("two words");
   await save.click();
   await card.getByRole("alert").getByText("one line without spaces").waitFor();
-  expect(await field.evaluate((element) => element === document.activeElement)).toBe(true);
+  expect(await hasFocus(field)).toBe(true);
 
   await field.fill("sk-proj-0123456789abcdef");
   expect(await card.getByRole("alert").count()).toBe(0);
@@ -78,10 +82,10 @@ test("what cannot be a key is refused beside its field, and what does not look l
 });
 
 test("a sandbox key is tested before and after it is stored, and the result names the sandbox", async () => {
-  const ada = await house().person("ada");
-  await using visit = await house().visit(ada, { path: "/agents" });
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada, { path: "/agents" });
   const { page } = visit;
-  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
+  const card = cardOf(page, agentOf(ada));
   await card.getByLabel("Your API key").fill(' export ANTHROPIC_API_KEY="sandbox-typed" ');
   await card.getByRole("button", { name: "Test the key" }).click();
   await card.getByRole("status").getByText("the sandbox model answered").waitFor();
@@ -92,17 +96,17 @@ test("a sandbox key is tested before and after it is stored, and the result name
   expect(visit.problems()).toEqual([]);
 });
 
-test("remedies lead to the very field", async () => {
-  const ada = await house().person("ada");
+test("the button under a failed turn opens the field that solves the problem", async () => {
+  const ada = await harness().person("ada");
   const focused = (label: string) =>
     page.waitForFunction(
       (name) => (document.activeElement as HTMLInputElement)?.labels?.[0]?.textContent === name,
       label,
     );
   const chat = await ada.call("startChat", { usernames: [agentOf(ada, "gpt")] });
-  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  await using visit = await harness().visit(ada, { path: `/c/${chat.id}` });
   const { page } = visit;
-  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada, "gpt")}` });
+  const card = cardOf(page, agentOf(ada, "gpt"));
   await write(page, "Are you there?");
   await page.getByRole("button", { name: "Set a key" }).click();
   await focused("Your API key");
@@ -114,9 +118,7 @@ test("remedies lead to the very field", async () => {
   await write(page, "fail key");
   await page.getByRole("button", { name: "Set a key" }).click();
   await focused("New API key");
-  expect(
-    await card.getByLabel("New API key").evaluate((field) => field === document.activeElement),
-  ).toBe(true);
+  expect(await hasFocus(card.getByLabel("New API key"))).toBe(true);
 
   await ada.call("setAgentLimits", { provider: "gpt", turns_per_minute: 0 });
   await page.goBack();
@@ -137,29 +139,29 @@ test("remedies lead to the very field", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("a limit that is none is refused beside its field", async () => {
-  const ada = await house().person("ada");
-  await using visit = await house().visit(ada, { path: "/agents#daily_tokens-claude" });
+test("an invalid limit is refused beside its field", async () => {
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada, { path: "/agents#daily_tokens-claude" });
   const { page } = visit;
-  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
+  const card = cardOf(page, agentOf(ada));
   const field = card.getByLabel("Answers a minute");
   await field.fill("-3");
   await card.locator("details").last().getByRole("button", { name: "Save" }).click();
   await card.getByRole("alert").getByText("At least 0").waitFor();
-  expect(await field.evaluate((element) => element === document.activeElement)).toBe(true);
+  expect(await hasFocus(field)).toBe(true);
   expect(visit.problems()).toEqual([]);
 });
 
-test("a failed turn says what to do, where it happened", async () => {
-  const ada = await house().person("ada");
+test("a turn that failed for lack of a key can be repeated after a key is set", async () => {
+  const ada = await harness().person("ada");
   const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
-  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  await using visit = await harness().visit(ada, { path: `/c/${chat.id}` });
   const { page } = visit;
   await page.getByText("It has no key yet").waitFor();
   await write(page, "Are you there?");
   await page.getByRole("button", { name: "Set a key" }).click();
   await page.getByRole("heading", { name: "My agents" }).waitFor();
-  const card = page.getByRole("region").filter({ hasText: `@${agentOf(ada)}` });
+  const card = cardOf(page, agentOf(ada));
   await card.getByRole("button", { name: "Try the sandbox" }).click();
   await card.getByRole("button", { name: "Open conversation" }).click();
   await page.getByRole("button", { name: "Try again" }).click();
@@ -167,11 +169,9 @@ test("a failed turn says what to do, where it happened", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("a turn that can be tried again says so once", async () => {
-  const ada = await house().person("ada");
-  await giveSandboxKey(ada);
-  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
-  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+test("a failed turn offers «Try again» only once", async () => {
+  const { ada, path } = await agentChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "fail midway");
   const answer = page.getByRole("article").last();
@@ -179,27 +179,25 @@ test("a turn that can be tried again says so once", async () => {
   expect((await answer.innerText()).match(/Try again/g)).toHaveLength(1);
 });
 
-test("one press leads from an agent without a key to its answer", async () => {
-  const ada = await house().person("ada");
+test("«Try the sandbox» under a message without an answer gets the answer", async () => {
+  const ada = await harness().person("ada");
   const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
-  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  await using visit = await harness().visit(ada, { path: `/c/${chat.id}` });
   const { page } = visit;
   await page.getByText("It has no key yet").waitFor();
   await write(page, "Are you there?");
   await message(page, "It has no API key yet").getByText("Try the sandbox").click();
   await message(page, "I am the built-in sandbox").waitFor();
-  // What is typed after a press goes into the message, wherever the focus went.
+  // Text typed after the button press goes into the composer.
   await page.keyboard.type("buy");
   await page.keyboard.press("Enter");
   await page.getByRole("region", { name: "Buy 10 AAPL" }).waitFor();
   expect(visit.problems()).toEqual([]);
 });
 
-test("the owner sees the receipt of a turn, and usage as a chart", async () => {
-  const ada = await house().person("ada");
-  await giveSandboxKey(ada);
-  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
-  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+test("the owner sees the receipt of a turn and a chart of the usage", async () => {
+  const { ada, path } = await agentChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await composer(page).waitFor();
   await write(page, "help");

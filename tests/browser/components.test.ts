@@ -2,36 +2,33 @@ import { expect } from "bun:test";
 import { agentOf, groupOf } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
 import {
+  agentChat,
   composer,
   giveSandboxKey,
+  groupChat,
+  hasFocus,
   message,
-  prepare,
+  nextFrame,
+  say,
   scroller,
-  sharedHouse,
+  sharedHarness,
   test,
   write,
 } from "./support.ts";
 
-const house = sharedHouse();
+const harness = sharedHarness();
 
-async function direct() {
-  const ada = await house().person("ada");
-  await giveSandboxKey(ada);
-  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
-  return { ada, chat, path: `/c/${chat.id}` };
-}
-
-test("a card's button is pressed, its result comes, and the card shows its outcome", async () => {
-  const { ada, path } = await direct();
-  await using visit = await house().visit(ada, { path });
+test("a pressed button gets a reply, and its card collapses to the outcome", async () => {
+  const { ada, path } = await agentChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "buy");
   const card = page.getByRole("region", { name: "Buy 10 AAPL" });
   await card.getByRole("button", { name: "Buy 10 AAPL" }).click();
   const outcome = card.getByRole("button", { name: /Buy 10 AAPL · You · / });
   await outcome.waitFor();
-  // The focus is on what has taken the place of the button.
-  expect(await outcome.evaluate((element) => element === document.activeElement)).toBe(true);
+  // The header that replaces the button has the focus.
+  expect(await hasFocus(outcome)).toBe(true);
   const reply = message(page, "Buy order placed");
   await reply.getByText("AAPL", { exact: false }).first().waitFor();
   await reply.getByText("You pressed «Buy 10 AAPL»").waitFor();
@@ -43,13 +40,12 @@ test("a card's button is pressed, its result comes, and the card shows its outco
   expect(visit.problems()).toEqual([]);
 });
 
-test("everybody sees who used a component, also after a reload, and using it again asks first", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+test("everybody sees who used a component, and a second use needs confirmation", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
   await giveSandboxKey(ada);
-  const chat = await groupOf(ada, bob);
-  await prepare(ada, "addGroupAgent", { chat_id: chat.id, agent_username: agentOf(ada) });
-  await using first = await house().visit(ada, { path: `/c/${chat.id}` });
-  await using second = await house().visit(bob, { path: `/c/${chat.id}` });
+  await ada.call("addGroupAgent", { chat_id: chat.id, agent_username: agentOf(ada) });
+  await using first = await harness().visit(ada, { path });
+  await using second = await harness().visit(bob, { path });
   await write(first.page, `@${agentOf(ada)} buy`);
   const card = (page: Page) => page.getByRole("region", { name: "Buy 10 AAPL" });
   const outcome = (page: Page, who: string) =>
@@ -64,21 +60,21 @@ test("everybody sees who used a component, also after a reload, and using it aga
 
   const pressed = card(first.page).getByRole("button", { name: "Buy 10 AAPL", exact: true });
   await pressed.click();
-  const asked = first.page.getByRole("dialog", { name: "«Buy 10 AAPL» again?" });
-  await asked.getByText(`${bob.username} did that already`).waitFor();
-  await asked.getByRole("button", { name: "Leave it" }).click();
-  await asked.waitFor({ state: "detached" });
+  const confirmation = first.page.getByRole("dialog", { name: "«Buy 10 AAPL» again?" });
+  await confirmation.getByText(`${bob.username} did that already`).waitFor();
+  await confirmation.getByRole("button", { name: "Leave it" }).click();
+  await confirmation.waitFor({ state: "detached" });
   expect(await message(first.page, "Buy order placed").count()).toBe(1);
   await pressed.click();
-  await asked.getByRole("button", { name: "Press again" }).click();
+  await confirmation.getByRole("button", { name: "Press again" }).click();
   await message(first.page, "Buy order placed").nth(1).waitFor();
   await outcome(second.page, ada.username).waitFor();
   expect([...first.problems(), ...second.problems()]).toEqual([]);
 });
 
-test("a form is filled in and submitted with its values, once without being asked", async () => {
-  const { ada, path } = await direct();
-  await using visit = await house().visit(ada, { path });
+test("a form is submitted with its values, and a second time only after confirmation", async () => {
+  const { ada, path } = await agentChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "form");
   const form = page.getByRole("form");
@@ -106,9 +102,9 @@ test("a form is filled in and submitted with its values, once without being aske
   expect(visit.problems()).toEqual([]);
 });
 
-test("a select that is not required submits nothing until something is chosen", async () => {
-  const { ada, path } = await direct();
-  await using visit = await house().visit(ada, { path });
+test("an optional select in which nothing is chosen submits nothing", async () => {
+  const { ada, path } = await agentChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "form");
   const form = page.getByRole("form");
@@ -121,9 +117,9 @@ test("a select that is not required submits nothing until something is chosen", 
   expect(visit.problems()).toEqual([]);
 });
 
-test("what is typed into a form survives scrolling away and a reload, until it is sent", async () => {
-  const { ada, chat, path } = await direct();
-  await using visit = await house().visit(ada, { path });
+test("the values of a form survive scrolling and a reload until it is submitted", async () => {
+  const { ada, chat, path } = await agentChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "form");
   const form = page.getByRole("form");
@@ -134,21 +130,21 @@ test("what is typed into a form survives scrolling away and a reload, until it i
     await form.getByLabel("Your name").inputValue(),
     await form.getByLabel("Topic").inputValue(),
   ];
-  const bob = await house().person("bob");
+  const bob = await harness().person("bob");
   const other = await groupOf(ada, bob);
   for (let number = 1; number <= 40; number++) {
-    await bob.call("sendMessage", { chat_id: other.id, content: `Number ${number}` });
+    await say(bob, other, `Number ${number}`);
   }
-  // Out of the page and back: first by another conversation, then by a long one.
+  // The form leaves the page twice: with another conversation, then by scrolling.
   await page.getByRole("link", { name: bob.username }).click();
   await form.waitFor({ state: "detached" });
   await page.goBack();
   await form.waitFor();
   expect(await typed()).toEqual(["Ada", "Problem"]);
 
-  await prepare(ada, "removeAgentKey", { provider: "claude" });
+  await ada.call("removeAgentKey", { provider: "claude" });
   for (let number = 1; number <= 40; number++) {
-    await prepare(ada, "sendMessage", { chat_id: chat.id, content: `Number ${number}` });
+    await say(ada, chat, `Number ${number}`);
   }
   await scroller(page).evaluate((box) => box.scrollTo(0, box.scrollHeight));
   await form.waitFor({ state: "detached" });
@@ -161,30 +157,30 @@ test("what is typed into a form survives scrolling away and a reload, until it i
   await page.getByRole("feed").waitFor();
   while (!(await form.isVisible())) {
     await scroller(page).evaluate((box) => box.scrollTo(0, 0));
-    await page.evaluate(() => new Promise(requestAnimationFrame));
+    await nextFrame(page);
   }
   expect(await typed()).toEqual(["Ada", "Problem"]);
   expect(visit.problems()).toEqual([]);
 });
 
-test("a form says what is wrong beside the field it is about", async () => {
-  const { ada, path } = await direct();
-  await using visit = await house().visit(ada, { path });
+test("a form shows errors beside their fields", async () => {
+  const { ada, path } = await agentChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "form");
   const form = page.getByRole("form");
   await form.getByRole("button", { name: "Submit" }).click();
   const name = form.getByLabel("Your name");
-  const told = (field: typeof name) =>
+  const errorOf = (field: typeof name) =>
     field.evaluate(
       (element) =>
         document.getElementById(element.getAttribute("aria-describedby") ?? "")?.textContent,
     );
   await form.getByText("Please fill this in.").first().waitFor();
-  expect(await told(name)).toBe("Please fill this in.");
-  expect(await name.evaluate((element) => element === document.activeElement)).toBe(true);
+  expect(await errorOf(name)).toBe("Please fill this in.");
+  expect(await hasFocus(name)).toBe(true);
   await name.fill("Ada");
-  expect(await told(name)).toBeUndefined();
+  expect(await errorOf(name)).toBeUndefined();
   await form.getByLabel("E-mail").fill("nowhere");
   await form.getByLabel("Rating from 1 to 10").fill("7");
   await form.getByRole("button", { name: "Submit" }).click();
@@ -195,14 +191,13 @@ test("a form says what is wrong beside the field it is about", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("nothing in a message runs, loads or leaves its bubble", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
-  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+test("a message runs no script, loads nothing and does not overflow", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await composer(page).waitFor();
-  const asked: string[] = [];
-  page.on("request", (request) => asked.push(request.url()));
+  const requested: string[] = [];
+  page.on("request", (request) => requested.push(request.url()));
   const hostile = [
     "<script>document.title = 'gone'</script>",
     "<img src=x onerror=\"document.title='gone'\">",
@@ -214,7 +209,7 @@ test("nothing in a message runs, loads or leaves its bubble", async () => {
     `${"wide".repeat(400)}`,
     "the end",
   ];
-  for (const content of hostile) await bob.call("sendMessage", { chat_id: chat.id, content });
+  for (const content of hostile) await say(bob, chat, content);
   await message(page, "the end").waitFor();
   await message(page, "<script>document.title = 'gone'</script>").waitFor();
   await message(page, "<iframe").waitFor();
@@ -227,15 +222,17 @@ test("nothing in a message runs, loads or leaves its bubble", async () => {
   );
   // Only an agent's components can be pressed.
   expect(await page.getByRole("button", { name: "Not for people" }).isDisabled()).toBe(true);
-  expect(asked.filter((url) => !url.startsWith(house().url) && !url.startsWith("ws"))).toEqual([]);
+  expect(
+    requested.filter((url) => !url.startsWith(harness().url) && !url.startsWith("ws")),
+  ).toEqual([]);
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   expect(overflow).toBeLessThanOrEqual(0);
   expect(visit.problems()).toEqual([]);
 });
 
-test("code is highlighted and copied, tables are tables", async () => {
-  const { ada, path } = await direct();
-  await using visit = await house().visit(ada, { path });
+test("code is highlighted and can be copied, and tables are rendered", async () => {
+  const { ada, path } = await agentChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "```ts\nconst answer: number = 42;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |");
   const own = page.getByRole("article").first();
@@ -249,9 +246,8 @@ test("code is highlighted and copied, tables are tables", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("text reads from its own side, tables keep their columns and words, and emoji alone are large", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
+test("text has its own direction, table cells do not break words, and emoji alone are large", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
   const said = [
     "مرحبا بالجميع",
     "- نقطة\n- أخرى",
@@ -259,9 +255,9 @@ test("text reads from its own side, tables keep their columns and words, and emo
     "🎉🎉",
     "the end",
   ];
-  for (const content of said) await bob.call("sendMessage", { chat_id: chat.id, content });
+  for (const content of said) await say(bob, chat, content);
   const phone = { viewport: { width: 360, height: 740 } };
-  await using visit = await house().visit(ada, { path: `/c/${chat.id}`, ...phone });
+  await using visit = await harness().visit(ada, { path, ...phone });
   const { page } = visit;
   await message(page, "the end").waitFor();
   const style = (text: string, selector: string, name: "direction" | "textAlign" | "fontSize") =>

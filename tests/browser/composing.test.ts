@@ -1,36 +1,26 @@
 import { expect } from "bun:test";
-import { agentOf, groupOf, type Person } from "@parley/testkit/client.ts";
+import { agentOf } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
 import { wireTo } from "./proxy.ts";
 import {
+  agentChat,
   composer,
   giveSandboxKey,
+  groupChat,
   message,
-  prepare,
+  nextFrame,
+  say,
   scroller,
-  sharedHouse,
+  sharedHarness,
   test,
   write,
 } from "./support.ts";
 
-const house = sharedHouse();
+const harness = sharedHarness();
 
-async function direct() {
-  const ada = await house().person("ada");
-  await giveSandboxKey(ada);
-  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
-  return { ada, chat, path: `/c/${chat.id}` };
-}
-
-async function withBob() {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
-  return { ada, bob, chat, path: `/c/${chat.id}` };
-}
-
-test("a counter appears near the limit, and too long a message stays in the composer", async () => {
-  const { ada, path } = await withBob();
-  await using visit = await house().visit(ada, { path });
+test("a counter appears near the length limit, and a message over the limit is not sent", async () => {
+  const { ada, path } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   const counter = page.locator("form").getByRole("status");
   const send = page.getByRole("button", { name: "Send" });
@@ -41,7 +31,7 @@ test("a counter appears near the limit, and too long a message stays in the comp
   await counter.getByText("768 bytes left").waitFor();
   expect(await send.isEnabled()).toBe(true);
 
-  // The limit is in bytes, of which this letter takes two.
+  // The limit counts bytes, and this letter takes two.
   const tooLong = "é".repeat(16_400);
   await composer(page).fill(tooLong);
   await counter.getByText("Too long by 32 of 32,768 bytes").waitFor();
@@ -56,13 +46,13 @@ test("a counter appears near the limit, and too long a message stays in the comp
   expect(visit.problems()).toEqual([]);
 });
 
-test("a message that could not be sent is edited or copied back", async () => {
-  const { ada, chat, path } = await withBob();
-  await using visit = await house().visit(ada, { path });
+test("a message that could not be sent can be edited and copied", async () => {
+  const { ada, chat, path } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await composer(page).waitFor();
   const content = `Too long ${"a".repeat(33_000)}`;
-  // As an earlier version of the client has left it behind.
+  // An earlier version of the client sent messages over the limit.
   await page.evaluate(([key, kept]) => localStorage.setItem(key, kept), [
     `parley:outbox:${ada.username}`,
     JSON.stringify([
@@ -93,14 +83,14 @@ test("a message that could not be sent is edited or copied back", async () => {
 const editor = (page: Page) => page.getByRole("textbox", { name: "Edit message" });
 
 test("an edit that the server refuses stays in the composer, with the reason", async () => {
-  const { ada, chat, path } = await withBob();
-  const { id } = await say(ada, chat.id, "The first version");
-  await using visit = await house().visit(ada, { path });
+  const { ada, chat, path } = await groupChat(harness());
+  const { id } = await say(ada, chat, "The first version");
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await message(page, "The first version").waitFor();
   await composer(page).press("ArrowUp");
   await editor(page).fill("The second version");
-  await prepare(ada, "deleteMessages", { chat_id: chat.id, message_ids: [id] });
+  await ada.call("deleteMessages", { chat_id: chat.id, message_ids: [id] });
   await message(page, "The first version").waitFor({ state: "detached" });
   await editor(page).press("Enter");
   await page.getByRole("alert").getByText("Not saved: ").waitFor();
@@ -112,11 +102,11 @@ test("an edit that the server refuses stays in the composer, with the reason", a
 });
 
 test("a refused edit waits until the edit of another message is done", async () => {
-  const { ada, chat, path } = await withBob();
-  const { id } = await say(ada, chat.id, "The first message");
-  await say(ada, chat.id, "The last message");
-  using wire = wireTo(house().url);
-  await using visit = await house().visit(ada, { path, url: wire.url, networkFails: true });
+  const { ada, chat, path } = await groupChat(harness());
+  const { id } = await say(ada, chat, "The first message");
+  await say(ada, chat, "The last message");
+  using wire = wireTo(harness().url);
+  await using visit = await harness().visit(ada, { path, url: wire.url, networkFails: true });
   const { page } = visit;
   const first = message(page, "The first message");
   await first.hover();
@@ -128,7 +118,7 @@ test("a refused edit waits until the edit of another message is done", async () 
   await editor(page).press("Enter");
   await composer(page).press("ArrowUp");
   await editor(page).fill("Another edit");
-  await prepare(ada, "deleteMessages", { chat_id: chat.id, message_ids: [id] });
+  await ada.call("deleteMessages", { chat_id: chat.id, message_ids: [id] });
 
   wire.mend();
   await message(page, "A refused edit").waitFor({ state: "detached" });
@@ -140,9 +130,9 @@ test("a refused edit waits until the edit of another message is done", async () 
   expect(visit.problems()).toEqual([]);
 });
 
-test("Stop is in the composer while an answer streams, and Send beside it once there is text", async () => {
-  const { ada, path } = await direct();
-  await using visit = await house().visit(ada, { path });
+test("the composer shows Stop while an answer streams, and Send beside it once there is text", async () => {
+  const { ada, path } = await agentChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "slow");
   await message(page, "I am in no hurry").waitFor();
@@ -158,9 +148,9 @@ test("Stop is in the composer while an answer streams, and Send beside it once t
   expect(visit.problems()).toEqual([]);
 });
 
-test("an answer to a question that was edited offers to answer again, also after a reload", async () => {
-  const { ada, path } = await direct();
-  await using visit = await house().visit(ada, { path });
+test("an answer offers «Answer again» after its question was edited, also after a reload", async () => {
+  const { ada, path } = await agentChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "help");
   const answer = message(page, "I am the built-in sandbox").first();
@@ -177,13 +167,13 @@ test("an answer to a question that was edited offers to answer again, also after
   expect(visit.problems()).toEqual([]);
 });
 
-test("a reply to an agent that waits to be mentioned mentions it", async () => {
-  const { ada, chat, path } = await withBob();
+test("a reply to an agent mentions it, unless it answers every message", async () => {
+  const { ada, chat, path } = await groupChat(harness());
   await giveSandboxKey(ada);
   const agent = agentOf(ada);
-  await prepare(ada, "addGroupAgent", { chat_id: chat.id, agent_username: agent });
-  await ada.call("sendMessage", { chat_id: chat.id, content: `@${agent} help` });
-  await using visit = await house().visit(ada, { path });
+  await ada.call("addGroupAgent", { chat_id: chat.id, agent_username: agent });
+  await say(ada, chat, `@${agent} help`);
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   const answer = message(page, "store a real API key");
   const reply = async () => {
@@ -197,7 +187,7 @@ test("a reply to an agent that waits to be mentioned mentions it", async () => {
     (handle) => document.querySelector("textarea")?.value === `@${handle} `,
     agent,
   );
-  // Who does not reply after all has an empty composer again.
+  // Escape cancels the reply and removes the handle.
   await composer(page).press("Escape");
   expect(await composer(page).inputValue()).toBe("");
   await reply();
@@ -206,13 +196,13 @@ test("a reply to an agent that waits to be mentioned mentions it", async () => {
   await page.keyboard.press("Enter");
   await page.getByRole("region", { name: "AAPL price alert" }).waitFor();
 
-  await prepare(ada, "setGroupAgentMode", {
+  await ada.call("setGroupAgentMode", {
     chat_id: chat.id,
     agent_username: agent,
     always_on: true,
   });
   await reply();
-  // The handle goes again: this agent answers in any case.
+  // The handle disappears: this agent answers every message.
   await page.waitForFunction(() => document.querySelector("textarea")?.value === "");
   await page.keyboard.type("form");
   await page.keyboard.press("Enter");
@@ -222,22 +212,22 @@ test("a reply to an agent that waits to be mentioned mentions it", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("one's own reply is in sight, wherever one was reading", async () => {
-  const { ada, bob, chat, path } = await withBob();
+test("a sent reply scrolls into view from anywhere in the history", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
   for (let number = 1; number <= 90; number++) {
-    await say(bob, chat.id, `Message number ${number}, ${"as it is. ".repeat(number % 7)}`);
+    await say(bob, chat, `Message number ${number}, ${"as it is. ".repeat(number % 7)}`);
   }
-  await prepare(ada, "readChat", {
+  await ada.call("readChat", {
     chat_id: chat.id,
     seq: (await ada.call("getChat", { chat_id: chat.id })).seq,
   });
-  await using visit = await house().visit(ada, { path });
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await message(page, "number 90,").waitFor();
   const old = message(page, "number 30,");
   while (!(await old.isVisible())) {
     await scroller(page).evaluate((box) => box.scrollBy(0, -600));
-    await page.evaluate(() => new Promise(requestAnimationFrame));
+    await nextFrame(page);
   }
   await old.hover();
   await old.getByRole("button", { name: "Reply" }).click();
@@ -247,11 +237,11 @@ test("one's own reply is in sight, wherever one was reading", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("a reply to a message from far back leads to the latest messages", async () => {
-  const { ada, bob, chat, path } = await withBob();
-  const first = await say(bob, chat.id, "The very first message");
-  for (let number = 1; number <= 130; number++) await say(bob, chat.id, `Number ${number}.`);
-  await using visit = await house().visit(ada, { path: `${path}#${first.id}` });
+test("a reply to a message outside of the loaded history shows the latest messages", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  const first = await say(bob, chat, "The very first message");
+  for (let number = 1; number <= 130; number++) await say(bob, chat, `Number ${number}.`);
+  await using visit = await harness().visit(ada, { path: `${path}#${first.id}` });
   const { page } = visit;
   const found = message(page, "The very first message");
   await found.hover();
@@ -262,7 +252,7 @@ test("a reply to a message from far back leads to the latest messages", async ()
   expect(visit.problems()).toEqual([]);
 });
 
-/** Waits until the latest message is the one with this text, and above the composer. */
+/** Waits until the latest message has this text and lies above the composer. */
 const inSight = (page: Page, text: string) =>
   page.waitForFunction((words) => {
     const end = [...document.querySelectorAll("article")].at(-1);
@@ -270,6 +260,3 @@ const inSight = (page: Page, text: string) =>
     const top = document.querySelector("form")?.getBoundingClientRect().top ?? 0;
     return end?.textContent.includes(words) && bottom <= top;
   }, text);
-
-const say = (who: Person, chat_id: string, content: string) =>
-  who.call("sendMessage", { chat_id, content });

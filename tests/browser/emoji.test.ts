@@ -1,16 +1,14 @@
 import { expect } from "bun:test";
-import { groupOf } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
-import { composer, message, sharedHouse, test, write } from "./support.ts";
+import { composer, groupChat, message, sharedHarness, test, write } from "./support.ts";
 
-const house = sharedHouse();
+const harness = sharedHarness();
 
 const focused = (page: Page) => page.evaluate(() => document.activeElement?.ariaLabel);
 
-test("an emoji is found among hundreds, by its words or by the arrows, and remembered", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
-  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+test("an emoji is found by its name or with the arrow keys, and offered first the next time", async () => {
+  const { ada, path } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, "Something to react to");
   const own = message(page, "Something to react to");

@@ -1,28 +1,38 @@
 import { expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
-import { composer, giveSandboxKey, message, prepare, sharedHouse, test, write } from "./support.ts";
+import {
+  composer,
+  giveSandboxKey,
+  groupChat,
+  message,
+  say,
+  sharedHarness,
+  test,
+  twoPeople,
+  write,
+} from "./support.ts";
 
-const house = sharedHouse();
+const harness = sharedHarness();
 
-/** Two people, an agent of each, and a group of the four. */
+/** A group of two people and one agent of each. */
 async function room() {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+  const { ada, bob } = await twoPeople(harness());
   await Promise.all([giveSandboxKey(ada), giveSandboxKey(bob)]);
   for (const owner of [ada, bob]) {
-    await prepare(owner, "setAgentLimits", { provider: "claude", spenders: "participants" });
+    await owner.call("setAgentLimits", { provider: "claude", spenders: "participants" });
   }
   const chat = await ada.call("startChat", {
     usernames: [bob.username, agentOf(ada)],
     title: "Room",
   });
-  await prepare(bob, "addGroupAgent", { chat_id: chat.id, agent_username: agentOf(bob) });
+  await bob.call("addGroupAgent", { chat_id: chat.id, agent_username: agentOf(bob) });
   return { ada, bob, chat, path: `/c/${chat.id}` };
 }
 
-test("two people and two agents talk, and both people see both answers stream", async () => {
+test("both people see both agents stream, and one of them stops both", async () => {
   const { ada, bob, path } = await room();
-  await using first = await house().visit(ada, { path });
-  await using second = await house().visit(bob, { path });
+  await using first = await harness().visit(ada, { path });
+  await using second = await harness().visit(bob, { path });
   await composer(second.page).waitFor();
   await write(first.page, `@${agentOf(ada)} and @${agentOf(bob)}: slow, please`);
 
@@ -41,16 +51,15 @@ test("two people and two agents talk, and both people see both answers stream", 
       { polling: 50 },
     );
   }
-  // The brake ends both of them, whoever pulls it.
   await second.page.getByRole("button", { name: "Stop agents" }).click();
   await first.page.getByText("Stopped").nth(1).waitFor();
   await second.page.getByText("Stopped").nth(1).waitFor();
   expect([...first.problems(), ...second.problems()]).toEqual([]);
 });
 
-test("a reload in the middle of a stream goes on with it", async () => {
+test("a stream continues after a reload", async () => {
   const { ada, path } = await room();
-  await using visit = await house().visit(ada, { path });
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, `@${agentOf(ada)} slow`);
   const answer = message(page, "I am in no hurry");
@@ -62,9 +71,9 @@ test("a reload in the middle of a stream goes on with it", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("one's own answer is stopped and asked for again, in its place", async () => {
+test("an owner stops an answer of their agent and asks for it again", async () => {
   const { ada, path } = await room();
-  await using visit = await house().visit(ada, { path });
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await write(page, `@${agentOf(ada)} slow`);
   const answer = message(page, "I am in no");
@@ -77,10 +86,10 @@ test("one's own answer is stopped and asked for again, in its place", async () =
   expect(visit.problems()).toEqual([]);
 });
 
-test("replies, edits, reactions, deletions and typing reach the other side", async () => {
+test("replies, edits, reactions, deletions and typing reach the other person", async () => {
   const { ada, bob, path } = await room();
-  await using first = await house().visit(ada, { path });
-  await using second = await house().visit(bob, { path });
+  await using first = await harness().visit(ada, { path });
+  await using second = await harness().visit(bob, { path });
   await composer(second.page).waitFor();
   await write(first.page, "The **first** word");
   const arrived = message(second.page, "The first word");
@@ -119,9 +128,9 @@ test("replies, edits, reactions, deletions and typing reach the other side", asy
 
 test("members, agents and the title are changed in the details", async () => {
   const { ada, bob, path } = await room();
-  const carol = await house().person("carol");
-  await using first = await house().visit(ada, { path });
-  await using second = await house().visit(bob, { path });
+  const carol = await harness().person("carol");
+  await using first = await harness().visit(ada, { path });
+  await using second = await harness().visit(bob, { path });
   const { page } = first;
   await page.getByRole("button", { name: "Members and agents" }).click();
   await page.getByLabel("Title").fill("Another name");
@@ -151,26 +160,26 @@ test("members, agents and the title are changed in the details", async () => {
   expect([...first.problems(), ...second.problems()]).toEqual([]);
 });
 
-test("joins, leaves, titles and modes stand in the timeline, also after a reload", async () => {
+test("the timeline shows who joined and left, new titles and modes, also after a reload", async () => {
   const { ada, bob, chat, path } = await room();
-  const carol = await house().person("carol");
-  await ada.call("sendMessage", { chat_id: chat.id, content: "Before" });
-  await using visit = await house().visit(ada, { path });
+  const carol = await harness().person("carol");
+  await say(ada, chat, "Before");
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await message(page, "Before").waitFor();
-  await prepare(ada, "addChatMembers", { chat_id: chat.id, usernames: [carol.username] });
+  await ada.call("addChatMembers", { chat_id: chat.id, usernames: [carol.username] });
   await page.getByText(`You added ${carol.username}`).waitFor();
-  await prepare(bob, "setChatTitle", { chat_id: chat.id, title: "Tea room" });
+  await bob.call("setChatTitle", { chat_id: chat.id, title: "Tea room" });
   await page.getByText(`${bob.username} named the group «Tea room»`).waitFor();
-  await bob.call("sendMessage", { chat_id: chat.id, content: "Between" });
-  await prepare(bob, "setGroupAgentMode", {
+  await say(bob, chat, "Between");
+  await bob.call("setGroupAgentMode", {
     chat_id: chat.id,
     agent_username: agentOf(bob),
     always_on: true,
   });
   const mode = `set Claude of @${bob.username} to answer every message`;
   await page.getByText(`${bob.username} ${mode}`).waitFor();
-  await prepare(carol, "leaveChat", { chat_id: chat.id });
+  await carol.call("leaveChat", { chat_id: chat.id });
   await page.getByText(`${carol.username} (@${carol.username}) left`).waitFor();
   await page.reload();
   await page.getByText(`${carol.username} (@${carol.username}) left`).waitFor();
@@ -183,22 +192,45 @@ test("joins, leaves, titles and modes stand in the timeline, also after a reload
   expect(visit.problems()).toEqual([]);
 });
 
-test("nobody has seen what was written before they joined", async () => {
+test("a new member does not count as having seen earlier messages", async () => {
   const { ada, bob, chat, path } = await room();
-  const { seq } = await ada.call("sendMessage", { chat_id: chat.id, content: "Who sees this?" });
-  await prepare(bob, "readChat", { chat_id: chat.id, seq });
-  const carol = await house().person("carol");
-  await prepare(ada, "addChatMembers", { chat_id: chat.id, usernames: [carol.username] });
-  await using visit = await house().visit(ada, { path });
+  const { seq } = await say(ada, chat, "Who sees this?");
+  await bob.call("readChat", { chat_id: chat.id, seq });
+  const carol = await harness().person("carol");
+  await ada.call("addChatMembers", { chat_id: chat.id, usernames: [carol.username] });
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await page.getByText(`Seen by ${bob.username}`, { exact: false }).waitFor();
   const seen = page.locator("span", { hasText: /^· Seen by/ });
   expect(await seen.textContent()).not.toContain(carol.username);
   await write(page, "And this?");
-  await prepare(carol, "readChat", {
+  await carol.call("readChat", {
     chat_id: chat.id,
     seq: (await carol.call("getChat", { chat_id: chat.id })).seq,
   });
   await page.getByText(`Seen by ${carol.username}`).waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a removed member sees that they were removed, and the conversation again once they are added", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  await ada.call("setChatTitle", { chat_id: chat.id, title: "The inner circle" });
+  await say(ada, chat, "Among ourselves");
+  await using visit = await harness().visit(bob, { path });
+  const { page } = visit;
+  await message(page, "Among ourselves").waitFor();
+  await ada.call("removeChatMember", { chat_id: chat.id, username: bob.username });
+  await page.getByRole("heading", { name: "This conversation is not here" }).waitFor();
+  await page.getByText("You are no longer part of it.").waitFor();
+  await page.getByRole("link", { name: /The inner circle/ }).waitFor({ state: "detached" });
+  expect(await page.getByText("Among ourselves").count()).toBe(0);
+
+  await ada.call("addChatMembers", { chat_id: chat.id, usernames: [bob.username] });
+  await message(page, "Among ourselves").waitFor();
+  await composer(page).waitFor();
+
+  await ada.call("removeChatMember", { chat_id: chat.id, username: bob.username });
+  await page.getByRole("button", { name: "Back to conversations" }).click();
+  await page.waitForFunction(() => location.pathname === "/");
   expect(visit.problems()).toEqual([]);
 });

@@ -1,15 +1,24 @@
 import { expect } from "bun:test";
-import { groupOf, type Person } from "@parley/testkit/client.ts";
+import type { Person } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
-import { composer, message, scroller, sharedHouse, test, write } from "./support.ts";
+import {
+  composer,
+  groupChat,
+  message,
+  nextFrame,
+  say,
+  scroller,
+  sharedHarness,
+  test,
+  write,
+} from "./support.ts";
 
-const house = sharedHouse();
+const harness = sharedHarness();
 
 async function history(length: number) {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
+  const { ada, bob, chat, path } = await groupChat(harness());
   await fill(bob, chat.id, length);
-  return { ada, bob, chat, path: `/c/${chat.id}` };
+  return { ada, bob, chat, path };
 }
 
 async function fill(person: Person, chat_id: string, length: number): Promise<void> {
@@ -18,9 +27,9 @@ async function fill(person: Person, chat_id: string, length: number): Promise<vo
   }
 }
 
-test("a long history stays where it is while older pages load above", async () => {
+test("the scroll position is stable while older pages load", async () => {
   const { ada, path } = await history(400);
-  await using visit = await house().visit(ada, { path });
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await page.getByRole("button", { name: "new messages" }).click();
   await message(page, "Message number 400,").waitFor();
@@ -41,12 +50,11 @@ test("a long history stays where it is while older pages load above", async () =
     );
     oldest = await topmost();
   }
-  // Where the eye rests nothing moves, however much is put above it.
   const anchor = message(page, `Message number ${oldest + 12},`);
   const places = new Set<number>();
   for (let look = 0; look < 10; look++) {
     places.add(Math.round((await anchor.boundingBox())?.y ?? Number.NaN));
-    await page.evaluate(() => new Promise(requestAnimationFrame));
+    await nextFrame(page);
   }
   expect(places.size).toBe(1);
 
@@ -60,9 +68,9 @@ test("a long history stays where it is while older pages load above", async () =
   }
 });
 
-test("a line shows what is new, and a button counts what came below", async () => {
+test("a line marks the first unread message, and a button counts new messages below", async () => {
   const { ada, bob, chat, path } = await history(45);
-  await using visit = await house().visit(ada, { path });
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await page.getByText("New messages", { exact: true }).waitFor();
   await page.getByRole("button", { name: "new messages" }).click();
@@ -73,19 +81,19 @@ test("a line shows what is new, and a button counts what came below", async () =
   await page.getByRole("button", { name: "2 new messages" }).click();
   await message(page, "Message number 2,").last().waitFor();
   await page.getByRole("button", { name: "2 new messages" }).waitFor({ state: "detached" });
-  // The page shows it at once; the server hears of it a moment later.
+  // The client tells the server a moment after it shows them as read.
   const unread = async () => (await ada.call("getChat", { chat_id: chat.id })).unread_count;
-  while ((await unread()) > 0) await page.evaluate(() => new Promise(requestAnimationFrame));
+  while ((await unread()) > 0) await nextFrame(page);
   expect(visit.problems()).toEqual([]);
 });
 
-test("a search leads to a message far back, without all that was said since", async () => {
+test("a search result opens far back without loading the messages in between", async () => {
   const { ada, bob, chat, path } = await history(0);
   await fill(bob, chat.id, 40);
-  await bob.call("sendMessage", { chat_id: chat.id, content: "The needle is here" });
+  await say(bob, chat, "The needle is here");
   await fill(bob, chat.id, 560);
   await ada.call("readChat", { chat_id: chat.id, seq: 601 });
-  await using visit = await house().visit(ada, { path });
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   let pages = 0;
   page.on("websocket", (socket) =>
@@ -96,13 +104,13 @@ test("a search leads to a message far back, without all that was said since", as
   await page.reload();
   await message(page, "Message number 560,").waitFor();
   await find(page, "needle");
-  await inSight(page, "The needle is here");
+  await isVisible(page, "The needle is here");
   await composer(page).waitFor();
-  // The page around it and those that are fetched ahead, of the twelve that there are.
+  // The page around the message and those fetched ahead, out of twelve pages.
   expect(pages).toBeLessThan(7);
   expect(await message(page, "Message number 560,").count()).toBe(0);
 
-  // One reads on from there, and nothing jumps when later messages come in below.
+  // Scrolling down loads later messages in order.
   const feed = scroller(page);
   for (let bottom = await lowest(page); bottom < 500; bottom = await lowest(page)) {
     await feed.evaluate((box) => box.scrollBy(0, 2500));
@@ -114,35 +122,35 @@ test("a search leads to a message far back, without all that was said since", as
       bottom,
       { polling: 30 },
     );
-    // Numbers begin anew after the needle, which may still be in the page.
+    // Numbers restart after the needle, which may still be in the page.
     const all = await numbers(page);
     const shown = all.slice(Math.max(0, all.lastIndexOf(1)));
     expect(shown).toEqual(shown.map((_, index) => (shown[0] ?? 0) + index));
   }
-  await bob.call("sendMessage", { chat_id: chat.id, content: "Said meanwhile" });
+  await say(bob, chat, "Said meanwhile");
   await page.getByRole("button", { name: "1 new message" }).click();
-  await inSight(page, "Said meanwhile");
+  await isVisible(page, "Said meanwhile");
 
-  // The same hit again is the same way back.
+  // The same search result works a second time.
   await find(page, "needle");
-  await inSight(page, "The needle is here");
+  await isVisible(page, "The needle is here");
   await write(page, "Found it");
   await message(page, "Found it").getByText("Sent").waitFor();
-  await inSight(page, "Found it");
+  await isVisible(page, "Found it");
   expect(visit.problems()).toEqual([]);
 });
 
-test("one comes back to where one was in a conversation", async () => {
+test("a conversation opens at the scroll position it was left at", async () => {
   const { ada, bob, chat, path } = await history(120);
   const other = await ada.call("startChat", { usernames: [bob.username], title: "Elsewhere" });
-  await bob.call("sendMessage", { chat_id: other.id, content: "Quite another thing" });
+  await say(bob, other, "Quite another thing");
   await ada.call("readChat", { chat_id: chat.id, seq: 120 });
-  await using visit = await house().visit(ada, { path });
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await message(page, "Message number 120,").waitFor();
   await scroller(page).evaluate((box) => box.scrollBy(0, -1700));
   await page.getByRole("button", { name: "Jump to latest" }).waitFor();
-  const anchor = message(page, `Message number ${await topmostInSight(page)},`);
+  const anchor = message(page, `Message number ${await topmostVisible(page)},`);
   const before = await anchor.boundingBox();
 
   await page.getByRole("link", { name: /Elsewhere/ }).click();
@@ -154,12 +162,12 @@ test("one comes back to where one was in a conversation", async () => {
   await page.getByRole("button", { name: "2 new messages" }).click();
   await page.getByRole("button", { name: "2 new messages" }).waitFor({ state: "detached" });
 
-  // Whoever was at the end comes back to the end, with what has come since.
+  // A conversation that was left at its end opens at its end, with the new messages.
   await page.getByRole("link", { name: /Elsewhere/ }).click();
   await message(page, "Quite another thing").waitFor();
-  await bob.call("sendMessage", { chat_id: chat.id, content: "Said at the end" });
+  await say(bob, chat, "Said at the end");
   await page.goBack();
-  await inSight(page, "Said at the end");
+  await isVisible(page, "Said at the end");
   expect(visit.problems()).toEqual([]);
 });
 
@@ -169,8 +177,8 @@ async function find(page: Page, word: string): Promise<void> {
   await page.getByRole("option", { name: new RegExp(word) }).click();
 }
 
-/** Waits until a message lies wholly within the window. */
-const inSight = (page: Page, text: string) =>
+/** Waits until a message is completely visible. */
+const isVisible = (page: Page, text: string) =>
   page.waitForFunction((words) => {
     const found = [...document.querySelectorAll("article")].find((article) =>
       article.textContent.includes(words),
@@ -179,7 +187,7 @@ const inSight = (page: Page, text: string) =>
     return box !== undefined && box.top > 0 && box.bottom < innerHeight;
   }, text);
 
-/** The numbers of the messages in the page, in their order. */
+/** The numbers of the messages in the page, from top to bottom. */
 const numbers = (page: Page): Promise<number[]> =>
   page.evaluate(() =>
     [...document.querySelectorAll<HTMLElement>("article")]
@@ -190,7 +198,7 @@ const numbers = (page: Page): Promise<number[]> =>
 
 const lowest = async (page: Page): Promise<number> => (await numbers(page)).at(-1) ?? 0;
 
-const topmostInSight = (page: Page): Promise<number> =>
+const topmostVisible = (page: Page): Promise<number> =>
   page.evaluate(() => {
     const feed = document.querySelector("[role=feed]")?.parentElement?.parentElement;
     const top = feed?.getBoundingClientRect().top ?? 0;

@@ -13,7 +13,7 @@ const nesting = (node: CodeNode | string): number =>
 
 const report: string[] = [];
 
-describe("hostile code is highlighted within bounds, and shown whole", () => {
+describe("hostile code is highlighted within limits and shown completely", () => {
   const CODE_CHARACTERS = 32_000;
 
   test.each([
@@ -34,7 +34,7 @@ describe("hostile code is highlighted within bounds, and shown whole", () => {
     expect(tree && textOf(tree)).toBe(code);
   });
 
-  test("a line that is too long is left as text, and the others are highlighted", () => {
+  test("a long line stays plain text while the others are highlighted", () => {
     const long = `${"a".repeat(CODE_CHARACTERS)}\n`;
     const children = highlight(`return 1;\n${long}return 2;\n`, "java")?.children ?? [];
     expect(children).toContain(long);

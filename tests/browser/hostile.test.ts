@@ -1,23 +1,22 @@
 import { expect } from "bun:test";
-import { groupOf, type Person } from "@parley/testkit/client.ts";
+import type { Person } from "@parley/testkit/client.ts";
 import { hostileMarkdown } from "@parley/testkit/hostile-markdown.ts";
-import { message, sharedHouse, test, write } from "./support.ts";
+import { groupChat, message, say, sharedHarness, test, write } from "./support.ts";
 
-const house = sharedHouse();
+const harness = sharedHarness();
 
 async function conversation(contents: string[]): Promise<{ ada: Person; path: string }> {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
+  const { ada, bob, chat, path } = await groupChat(harness());
   for (const content of ["the beginning", ...contents, "the end"]) {
-    await bob.call("sendMessage", { chat_id: chat.id, content });
+    await say(bob, chat, content);
   }
-  return { ada, path: `/c/${chat.id}` };
+  return { ada, path };
 }
 
-test("a conversation with hostile messages opens, shows the others and takes a reply", async () => {
+test("a conversation with hostile messages opens, shows the other messages and sends a reply", async () => {
   const names = ["underlined headings", "long table", "nested emphasis", "block quotes"] as const;
   const { ada, path } = await conversation(names.map((name) => hostileMarkdown[name] ?? ""));
-  await using visit = await house().visit(ada, { path });
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await message(page, "the end").waitFor();
   await message(page, ">>>>>").waitFor();
@@ -26,11 +25,11 @@ test("a conversation with hostile messages opens, shows the others and takes a r
   expect(visit.problems()).toEqual([]);
 });
 
-test("a message that fails to render is shown as plain text, and the others as ever", async () => {
+test("a message that fails to render is shown as plain text, and the others are unaffected", async () => {
   const { ada, path } = await conversation(["**one** &#57635;", "**two**"]);
-  await using visit = await house().visit(ada);
+  await using visit = await harness().visit(ada);
   const { page } = visit;
-  // The parser turns a character reference into its character with this.
+  // The parser calls this for every character reference.
   await page.addInitScript(() => {
     const fromCharCode = String.fromCharCode;
     String.fromCharCode = (...codes) => {
@@ -38,7 +37,7 @@ test("a message that fails to render is shown as plain text, and the others as e
       return fromCharCode(...codes);
     };
   });
-  await page.goto(house().url + path);
+  await page.goto(harness().url + path);
   await message(page, "the end").waitFor();
   await message(page, "**one** &#57635;").waitFor();
   await message(page, "two").locator("strong").waitFor();

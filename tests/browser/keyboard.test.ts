@@ -1,11 +1,21 @@
 import { expect } from "bun:test";
 import { agentOf, groupOf } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
-import { composer, giveSandboxKey, message, sharedHouse, test } from "./support.ts";
+import {
+  composer,
+  giveSandboxKey,
+  groupChat,
+  hasFocus,
+  message,
+  say,
+  sharedHarness,
+  test,
+  twoPeople,
+} from "./support.ts";
 
-const house = sharedHouse();
+const harness = sharedHarness();
 
-/** Presses Tab until the thing of that name has the focus, as somebody without a pointer would. */
+/** Presses Tab until the element with this name has the focus. */
 async function tabTo(page: Page, name: string | RegExp): Promise<void> {
   for (let presses = 0; presses < 60; presses++) {
     await page.keyboard.press("Tab");
@@ -20,8 +30,8 @@ async function tabTo(page: Page, name: string | RegExp): Promise<void> {
   throw new Error(`Tab never reached ${name}`);
 }
 
-test("from nothing to an answer by keyboard alone", async () => {
-  await using visit = await house().visit();
+test("sign-up, a first message and a reaction work by keyboard alone", async () => {
+  await using visit = await harness().visit();
   const { page } = visit;
   await page.getByRole("heading", { name: "Create your account" }).waitFor();
   await tabTo(page, "Your name");
@@ -34,7 +44,7 @@ test("from nothing to an answer by keyboard alone", async () => {
   await page.getByRole("button", { name: "Try your agent now" }).waitFor();
   await tabTo(page, "Try your agent now");
   await page.keyboard.press("Enter");
-  // The composer has the focus: one simply writes.
+  // The composer already has the focus.
   await page.getByText("Say anything").waitFor();
   await page.keyboard.type("buy");
   await page.keyboard.press("Enter");
@@ -51,15 +61,15 @@ test("from nothing to an answer by keyboard alone", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("names are completed, lines broken, and the last message edited, without leaving the keys", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+test("mentions, line breaks, edits and switching conversations work by keyboard alone", async () => {
+  const { ada, bob } = await twoPeople(harness());
   await giveSandboxKey(ada);
   const chat = await ada.call("startChat", {
     usernames: [bob.username, agentOf(ada)],
     title: "Keys",
   });
   await groupOf(ada, bob);
-  await using visit = await house().visit(ada);
+  await using visit = await harness().visit(ada);
   const { page } = visit;
   await page.getByRole("heading", { name: "Choose a conversation" }).waitFor();
   await page.keyboard.press("Control+k");
@@ -92,11 +102,10 @@ test("names are completed, lines broken, and the last message edited, without le
   expect(visit.problems()).toEqual([]);
 });
 
-test("the focus comes back to the message it left, and the list can be skipped", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
-  await ada.call("sendMessage", { chat_id: chat.id, content: "To be kept" });
-  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+test("the focus returns to the message after a dialog, and Tab can skip the list", async () => {
+  const { ada, chat, path } = await groupChat(harness());
+  await say(ada, chat, "To be kept");
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   const kept = message(page, "To be kept");
   await kept.focus();
@@ -108,7 +117,7 @@ test("the focus comes back to the message it left, and the list can be skipped",
   await page.getByRole("dialog", { name: "Delete for everyone?" }).waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
-  expect(await kept.evaluate((element) => element === document.activeElement)).toBe(true);
+  expect(await hasFocus(kept)).toBe(true);
 
   await page.getByRole("button", { name: "Members and agents" }).focus();
   await page.keyboard.press("Enter");
@@ -123,20 +132,20 @@ test("the focus comes back to the message it left, and the list can be skipped",
   await page.keyboard.press("Enter");
   await page.keyboard.press("Tab");
   const first = page.getByRole("button", { name: "Members and agents" });
-  expect(await first.evaluate((element) => element === document.activeElement)).toBe(true);
+  expect(await hasFocus(first)).toBe(true);
   await page.keyboard.type("Straight into the field");
   expect(await composer(page).inputValue()).toBe("Straight into the field");
   expect(visit.problems()).toEqual([]);
 });
 
-test("a conversation far down is in sight in the list, and a search that finds nothing says so", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+test("the open conversation is scrolled into view in the list, and an empty search result says so", async () => {
+  const { ada, bob } = await twoPeople(harness());
   const chats = [];
   for (let number = 1; number <= 20; number++) {
     const usernames = [bob.username];
     chats.push(await ada.call("startChat", { usernames, title: `Room ${number}` }));
   }
-  await using visit = await house().visit(ada, { path: `/c/${chats[0]?.id}` });
+  await using visit = await harness().visit(ada, { path: `/c/${chats[0]?.id}` });
   const { page } = visit;
   await composer(page).waitFor();
   const item = page.getByRole("link", { name: /^Room 1 / });
@@ -153,13 +162,13 @@ test("a conversation far down is in sight in the list, and a search that finds n
   expect(visit.problems()).toEqual([]);
 });
 
-test("what fits best stands first, commands among the rest", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+test("the switcher ranks conversations and commands by how well they match", async () => {
+  const { ada, bob } = await twoPeople(harness());
   for (const title of ["The reset of Settlers", "Offset printing"]) {
     const { id: chat_id } = await ada.call("startChat", { usernames: [bob.username], title });
     await ada.call("sendMessage", { chat_id, content: "Settings are fine" });
   }
-  await using visit = await house().visit(ada);
+  await using visit = await harness().visit(ada);
   const { page } = visit;
   await page.getByRole("link", { name: /Offset/ }).waitFor();
   await page.keyboard.press("Control+k");
@@ -167,7 +176,7 @@ test("what fits best stands first, commands among the rest", async () => {
   const first = (name: string) => options.first().and(page.getByRole("option", { name })).waitFor();
   await page.keyboard.type("set");
   await first("Settings");
-  // It stays chosen when the server's finds come in.
+  // The choice stays when results of the server arrive.
   await page
     .getByRole("option", { name: /Settings are fine/ })
     .first()
@@ -184,8 +193,8 @@ test("what fits best stands first, commands among the rest", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("choices far down a page are reached by Tab without the page moving out of the window", async () => {
-  await using visit = await house().visit(await house().person("ada"), { path: "/agents" });
+test("Tab reaches radio buttons far down a page without scrolling the window", async () => {
+  await using visit = await harness().visit(await harness().person("ada"), { path: "/agents" });
   const { page } = visit;
   await page.getByText("Limits", { exact: true }).last().click();
   await tabTo(page, "Everyone in the conversation");
@@ -196,9 +205,9 @@ test("choices far down a page are reached by Tab without the page moving out of 
   expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(800);
 });
 
-test("Enter among people takes who was typed, however fast, and never leaves anybody out", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  await using visit = await house().visit(ada);
+test("Enter in the people picker takes the typed person even before the results arrive", async () => {
+  const { ada, bob } = await twoPeople(harness());
+  await using visit = await harness().visit(ada);
   const { page } = visit;
   await page.getByRole("button", { name: "New conversation" }).first().click();
   const dialog = page.getByRole("dialog", { name: "New conversation" });

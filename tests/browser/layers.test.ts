@@ -1,11 +1,17 @@
 import { expect } from "bun:test";
-import { agentOf, groupOf } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
-import { composer, giveSandboxKey, message, sharedHouse, test } from "./support.ts";
+import {
+  composer,
+  groupChat,
+  hasFocus,
+  message,
+  PHONE,
+  say,
+  sharedHarness,
+  test,
+} from "./support.ts";
 
-const house = sharedHouse();
-
-const phone = { viewport: { width: 390, height: 760 }, hasTouch: true, isMobile: true };
+const harness = sharedHarness();
 
 const focusedLabel = (page: Page) =>
   page.evaluate(() => {
@@ -13,10 +19,9 @@ const focusedLabel = (page: Page) =>
     return element?.ariaLabel ?? element?.labels?.[0]?.textContent ?? element?.textContent ?? "";
   });
 
-test("a dialog gives the focus to its first field, or to its safe answer", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
-  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+test("a dialog focuses its first field, or its safe answer", async () => {
+  const { ada, path } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await page.getByRole("button", { name: "New conversation" }).click();
   await page.getByRole("dialog").waitFor();
@@ -40,33 +45,31 @@ test("a dialog gives the focus to its first field, or to its safe answer", async
   expect(visit.problems()).toEqual([]);
 });
 
-test("a message is deleted for oneself only after one was asked", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
-  await bob.call("sendMessage", { chat_id: chat.id, content: "Keep me" });
-  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+test("«Delete for me» needs confirmation", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  await say(bob, chat, "Keep me");
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
-  const asked = page.getByRole("dialog", { name: "Delete for me?" });
+  const confirmation = page.getByRole("dialog", { name: "Delete for me?" });
   const choose = async () => {
     await message(page, "Keep me").hover();
     await message(page, "Keep me").getByRole("button", { name: "More" }).click();
     await page.getByRole("menuitem", { name: "Delete for me" }).click();
-    await asked.waitFor();
+    await confirmation.waitFor();
   };
   await choose();
   expect(await focusedLabel(page)).toBe("Keep");
   await page.keyboard.press("Enter");
-  await asked.waitFor({ state: "detached" });
+  await confirmation.waitFor({ state: "detached" });
   await choose();
-  await asked.getByRole("button", { name: "Delete" }).click();
+  await confirmation.getByRole("button", { name: "Delete" }).click();
   await message(page, "Keep me").waitFor({ state: "detached" });
   expect(visit.problems()).toEqual([]);
 });
 
-test("back on a phone closes what is on top, one layer at a time, and only then leaves the page", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
-  await using visit = await house().visit(ada, phone);
+test("«back» on a phone closes one layer at a time and then leaves the page", async () => {
+  const { ada, bob, chat } = await groupChat(harness());
+  await using visit = await harness().visit(ada, PHONE);
   const { page } = visit;
   await page.getByRole("link", { name: bob.username }).tap();
   await composer(page).waitFor();
@@ -94,10 +97,9 @@ test("back on a phone closes what is on top, one layer at a time, and only then 
   expect(visit.problems()).toEqual([]);
 });
 
-test("a layer that is closed by itself, or left by a choice, leaves no step behind", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
-  await using visit = await house().visit(ada, phone);
+test("a layer that was closed without «back» leaves no history entry behind", async () => {
+  const { ada, bob, chat } = await groupChat(harness());
+  await using visit = await harness().visit(ada, PHONE);
   const { page } = visit;
   await page.getByRole("button", { name: "Menu", exact: true }).tap();
   await page.getByRole("menuitem", { name: "Settings" }).tap();
@@ -137,9 +139,42 @@ test("a layer that is closed by itself, or left by a choice, leaves no step behi
   expect(visit.problems()).toEqual([]);
 });
 
-test("on a phone a menu is a sheet with rows for fingers", async () => {
-  const ada = await house().person("ada");
-  await using visit = await house().visit(ada, phone);
+test("Escape closes the topmost layer first, then the details", async () => {
+  const { ada, path } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  const details = page.getByRole("complementary", { name: "Details" });
+  const opener = page.getByRole("button", { name: "Members and agents" });
+  await composer(page).waitFor();
+
+  await opener.click();
+  await details.waitFor();
+  await page.keyboard.press("Escape");
+  await details.waitFor({ state: "detached" });
+
+  await opener.click();
+  await details.getByRole("button", { name: "Add" }).first().focus();
+  await page.keyboard.press("Escape");
+  await details.waitFor({ state: "detached" });
+  expect(await hasFocus(opener)).toBe(true);
+
+  await opener.click();
+  const people = page.getByRole("region", { name: "People" });
+  await people.getByRole("button", { name: "Add" }).click();
+  await page.getByRole("dialog", { name: "Add people" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await details.waitFor();
+  await people.getByRole("button", { name: "Options for" }).first().click();
+  await page.keyboard.press("Escape");
+  await page.getByRole("menu").waitFor({ state: "detached" });
+  await details.waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a menu on a phone is a sheet with rows large enough for fingers", async () => {
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada, PHONE);
   const { page } = visit;
   await page.getByRole("button", { name: "Menu", exact: true }).tap();
   const rows = page.getByRole("menuitem");
@@ -154,91 +189,10 @@ test("on a phone a menu is a sheet with rows for fingers", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("agents go by their own name, with their owner beside it", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  await giveSandboxKey(ada);
-  const own = await ada.call("startChat", { usernames: [agentOf(ada)] });
-  const group = await ada.call("startChat", {
-    usernames: [bob.username, agentOf(ada)],
-    title: "Together",
-  });
-  await bob.call("addGroupAgent", { chat_id: group.id, agent_username: agentOf(bob, "gpt") });
-  await using visit = await house().visit(ada, { path: `/c/${own.id}` });
-  const { page } = visit;
-  await page.getByRole("link", { name: /^Claude yours/ }).waitFor();
-  await page.getByRole("heading", { name: "Claude", level: 1 }).waitFor();
-
-  await page.getByRole("link", { name: /^Together/ }).click();
-  await ada.call("sendMessage", { chat_id: group.id, content: `@${agentOf(ada)} hello` });
-  await message(page, "I am the built-in sandbox").waitFor();
-  await page.getByRole("link", { name: /^Together.*Claude: Hello/ }).waitFor();
-  await page.getByRole("button", { name: "Members and agents" }).click();
-  const details = page.getByRole("complementary", { name: "Details" });
-  await details.getByText("Claude", { exact: true }).waitFor();
-  await details.getByText("GPT", { exact: true }).first().waitFor();
-  await details.getByText(`@${bob.username}`, { exact: true }).first().waitFor();
-
-  await page.getByRole("button", { name: "New conversation" }).click();
-  await page.getByRole("combobox").fill(agentOf(ada));
-  await page.getByRole("option", { name: /^Claude\s*yours/ }).waitFor();
-  await page.keyboard.press("Escape");
-  await page.keyboard.press("Control+k");
-  await page.getByRole("combobox").fill("claude");
-  await page
-    .getByRole("option", { name: /^Claude\s*yours/ })
-    .first()
-    .waitFor();
-  expect(visit.problems()).toEqual([]);
-});
-
-test("where a name alone could deceive, the username stands beside it", async () => {
-  const [ada, bob, mallory] = await Promise.all(
-    ["ada", "bob", "mallory"].map((name) => house().person(name)),
-  );
-  if (!ada || !bob || !mallory) throw new Error("somebody is missing");
-  const carol = await house().person("carol");
-  const unique = `Robert ${bob.username.replace(/\W|_|\d/g, "")}`;
-  await bob.call("updateMe", { display_name: unique });
-  await mallory.call("updateMe", { display_name: unique.replace("o", "о") });
-  for (const other of [bob, mallory, carol]) {
-    const { id: chat_id } = await other.call("startChat", { usernames: [ada.username] });
-    await other.call("sendMessage", { chat_id, content: "Hi" });
-  }
-  await using visit = await house().visit(ada);
-  const { page } = visit;
-  const list = page.getByRole("navigation", { name: "Conversation list" });
-  await list.getByText(`@${bob.username}`).waitFor();
-  await list.getByText(`@${mallory.username}`).waitFor();
-  expect(await list.getByText(`@${carol.username}`).count()).toBe(0);
-  expect(visit.problems()).toEqual([]);
-});
-
-test("names that differ only at their end can be told apart in the list", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const region = "Quarterly planning for the whole of the northern region and its neighbours";
-  for (const part of ["design", "engineering"]) {
-    await ada.call("startChat", { usernames: [bob.username], title: `${region}: ${part}` });
-  }
-  await using visit = await house().visit(ada);
-  const { page } = visit;
-  const list = page.getByRole("navigation", { name: "Conversation list" });
-  await list.getByRole("link", { name: `${region}: design` }).waitFor();
-  for (const part of ["design", "engineering"]) {
-    const row = list.getByRole("link", { name: `${region}: ${part}` });
-    const end = row.getByText(new RegExp(`… .*${part}$`));
-    const [outer, inner] = [await row.boundingBox(), await end.boundingBox()];
-    if (!outer || !inner) throw new Error("the row is not in sight");
-    expect(inner.x + inner.width).toBeLessThanOrEqual(outer.x + outer.width);
-    expect(inner.height).toBeLessThanOrEqual(60);
-  }
-  expect(visit.problems()).toEqual([]);
-});
-
-test("in a short window a dialog scrolls, its button stays in sight, and rings are whole", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
+test("a dialog in a low window scrolls, keeps its button visible and does not clip focus rings", async () => {
+  const { ada, path } = await groupChat(harness());
   const short = { viewport: { width: 900, height: 320 } };
-  await using visit = await house().visit(ada, { path: `/c/${chat.id}`, ...short });
+  await using visit = await harness().visit(ada, { path, ...short });
   const { page } = visit;
   await page.getByRole("button", { name: "New conversation" }).click();
   const dialog = page.getByRole("dialog");

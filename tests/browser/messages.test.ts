@@ -1,42 +1,34 @@
 import { describe, expect } from "bun:test";
-import { agentOf, groupOf, type Person } from "@parley/testkit/client.ts";
 import type { Locator, Page } from "playwright-core";
 import {
+  agentChat,
   composer,
-  giveSandboxKey,
+  groupChat,
+  hasFocus,
   message,
-  prepare,
+  PHONE,
+  say,
   scroller,
-  sharedHouse,
+  sharedHarness,
   test,
   write,
 } from "./support.ts";
 
-const house = sharedHouse();
-const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
-
-async function withBob() {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
-  return { ada, bob, chat, path: `/c/${chat.id}` };
-}
-
-const say = (who: Person, chat: { id: string }, content: string) =>
-  who.call("sendMessage", { chat_id: chat.id, content });
+const harness = sharedHarness();
 
 const toolbars = (page: Page) => page.getByRole("toolbar", { name: "Message actions" });
 
 async function boxOf(locator: Locator) {
   const box = await locator.boundingBox();
-  if (!box) throw new Error("it is not in sight");
+  if (!box) throw new Error("the element is not visible");
   return box;
 }
 
 describe("toolbars of messages", () => {
-  test("there is only one, wherever the pointer and the focus are", async () => {
-    const { ada, bob, chat, path } = await withBob();
+  test("only one is visible, at the message that was pointed at or focused last", async () => {
+    const { ada, bob, chat, path } = await groupChat(harness());
     for (const word of ["Alpha", "Beta", "Gamma"]) await say(bob, chat, word);
-    await using visit = await house().visit(ada, { path });
+    await using visit = await harness().visit(ada, { path });
     const { page } = visit;
     await message(page, "Gamma").focus();
     await message(page, "Gamma").getByRole("button", { name: "Reply" }).waitFor();
@@ -47,7 +39,7 @@ describe("toolbars of messages", () => {
     await page.keyboard.press("ArrowUp");
     await message(page, "Beta").getByRole("button", { name: "Reply" }).waitFor();
     expect(await toolbars(page).count()).toBe(1);
-    // An open menu keeps its message, whatever is pointed at meanwhile.
+    // While a menu is open, the toolbar stays at its message.
     await message(page, "Beta").getByRole("button", { name: "More" }).click();
     await page.getByRole("menuitem", { name: "Copy text" }).waitFor();
     await message(page, "Alpha").hover({ force: true });
@@ -55,10 +47,10 @@ describe("toolbars of messages", () => {
     expect(visit.problems()).toEqual([]);
   });
 
-  test("beside the details it leaves the name of whoever wrote in sight", async () => {
-    const { ada, bob, chat, path } = await withBob();
+  test("the toolbar does not cover the name of the sender while the details are open", async () => {
+    const { ada, bob, chat, path } = await groupChat(harness());
     await say(bob, chat, "Short");
-    await using visit = await house().visit(ada, { path });
+    await using visit = await harness().visit(ada, { path });
     const { page } = visit;
     await page.getByRole("button", { name: "Members and agents" }).click();
     await page.getByRole("button", { name: "Close details" }).waitFor();
@@ -71,9 +63,9 @@ describe("toolbars of messages", () => {
     expect(bar.x + bar.width).toBeLessThanOrEqual(1280 - 336);
   });
 
-  test("its menu shows every command whole", async () => {
-    const { ada, path } = await withBob();
-    await using visit = await house().visit(ada, { path });
+  test("the menu does not clip its commands", async () => {
+    const { ada, path } = await groupChat(harness());
+    await using visit = await harness().visit(ada, { path });
     const { page } = visit;
     await write(page, "Mine");
     await message(page, "Mine").hover();
@@ -87,11 +79,9 @@ describe("toolbars of messages", () => {
     }
   });
 
-  test("that of the latest answer makes room for another", async () => {
-    const ada = await house().person("ada");
-    await giveSandboxKey(ada);
-    const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
-    await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  test("the toolbar of the latest answer is always visible unless another one is", async () => {
+    const { ada, path } = await agentChat(harness());
+    await using visit = await harness().visit(ada, { path });
     const { page } = visit;
     await write(page, "alert");
     const answer = message(page, "I can pretend to watch");
@@ -107,7 +97,7 @@ describe("toolbars of messages", () => {
 
     await write(page, "Thank you");
     await message(page, "I am the built-in sandbox").waitFor();
-    // While words come, the messages move below the pointer.
+    // While an answer streams, the messages move under the pointer.
     const stop = page.locator("form").getByRole("button", { name: "Stop" });
     await stop.waitFor({ state: "detached" });
     await answer.hover();
@@ -116,11 +106,9 @@ describe("toolbars of messages", () => {
     expect(visit.problems()).toEqual([]);
   });
 
-  test("what can be done with a long answer is at its end", async () => {
-    const ada = await house().person("ada");
-    await giveSandboxKey(ada);
-    const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
-    await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  test("the toolbar of a long answer is at its end", async () => {
+    const { ada, path } = await agentChat(harness());
+    await using visit = await harness().visit(ada, { path });
     const { page } = visit;
     await write(page, "long");
     const answer = message(page, "A long answer from the sandbox");
@@ -129,10 +117,11 @@ describe("toolbars of messages", () => {
     await stop.waitFor({ state: "detached" });
     const reply = answer.getByRole("button", { name: "Reply" });
     await reply.waitFor();
-    const end = await answer.getByText("it would not have been free of charge").boundingBox();
-    const at = await reply.boundingBox();
-    expect(at?.y ?? 0).toBeGreaterThan((end?.y ?? 0) + (end?.height ?? 0) - 4);
-    expect((at?.y ?? 0) + (at?.height ?? 0)).toBeLessThanOrEqual(await top(page.locator("form")));
+    const end = await boxOf(answer.getByText("it would not have been free of charge"));
+    const button = await boxOf(reply);
+    const form = await boxOf(page.locator("form"));
+    expect(button.y).toBeGreaterThan(end.y + end.height - 4);
+    expect(button.y + button.height).toBeLessThanOrEqual(form.y);
     await reply.click();
     await page.getByText("Replying to Claude").waitFor();
     expect(visit.problems()).toEqual([]);
@@ -140,14 +129,14 @@ describe("toolbars of messages", () => {
 });
 
 describe("how messages look", () => {
-  test("20 to 24 pixels between turns, and the tint of one's own on nothing else", async () => {
-    const { ada, bob, chat, path } = await withBob();
+  test("turns are 20 to 24 pixels apart, and only own messages are tinted", async () => {
+    const { ada, bob, chat, path } = await groupChat(harness());
     await say(bob, chat, "From Bob");
     const own = await say(ada, chat, "From Ada");
     await say(bob, chat, "From Bob again");
-    await prepare(ada, "setMessageReaction", { message_id: own.id, emoji: "👍" });
-    for (const viewport of [phone.viewport, { width: 1280, height: 800 }]) {
-      await using visit = await house().visit(ada, { path, viewport });
+    await ada.call("setMessageReaction", { message_id: own.id, emoji: "👍" });
+    for (const viewport of [PHONE.viewport, { width: 1280, height: 800 }]) {
+      await using visit = await harness().visit(ada, { path, viewport });
       const { page } = visit;
       await message(page, "From Bob again").waitFor();
       const gaps = await page.evaluate(() =>
@@ -170,56 +159,10 @@ describe("how messages look", () => {
     }
   });
 
-  test("agents have their own name and a chip with their owner", async () => {
-    const { ada, bob, chat, path } = await withBob();
-    for (const owner of [ada, bob]) {
-      await giveSandboxKey(owner);
-      await prepare(owner, "addGroupAgent", { chat_id: chat.id, agent_username: agentOf(owner) });
-    }
-    await say(ada, chat, `@${agentOf(ada)} help`);
-    await say(bob, chat, `@${agentOf(bob)} help`);
-    await using visit = await house().visit(ada, { path });
-    const { page } = visit;
-    const header = (chip: string) =>
-      page.getByRole("article").locator("p").filter({ hasText: "Claude" }).getByText(chip, {
-        exact: true,
-      });
-    await header("yours").waitFor();
-    await header(`@${bob.username}`).waitFor();
-    expect(await page.locator("article [data-provider=claude]").count()).toBe(2);
-    expect(visit.problems()).toEqual([]);
-  });
-
-  test("the @username is shown where names could be mistaken, and names wrap", async () => {
-    const { ada, bob, chat, path } = await withBob();
-    const eve = await house().person("eve");
-    const long = "Margaret Elizabeth Hamilton of the Apollo Guidance Software Team";
-    await prepare(bob, "updateMe", { display_name: long });
-    // A small l in place of the capital I.
-    await prepare(ada, "updateMe", { display_name: "Ida" });
-    await prepare(eve, "updateMe", { display_name: "lda" });
-    await prepare(ada, "addChatMembers", { chat_id: chat.id, usernames: [eve.username] });
-    await say(eve, chat, "It is me");
-    await say(bob, chat, "And me");
-    await using visit = await house().visit(ada, { path, ...phone });
-    const { page } = visit;
-    await message(page, "It is me").getByText(`@${eve.username}`).waitFor();
-    expect(await message(page, "And me").getByText(`@${bob.username}`).count()).toBe(0);
-    const name = message(page, "And me").getByText(long);
-    expect(await name.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
-
-    await using writing = await eve.connect();
-    await writing.call("sendChatAction", { chat_id: chat.id, action: "typing" });
-    await page.getByText(`lda (@${eve.username}) is typing`).waitFor();
-    await composer(page).fill("@lda");
-    await page.getByRole("option", { name: `@${eve.username}` }).waitFor();
-    expect(visit.problems()).toEqual([]);
-  });
-
-  test("task lists have boxes in place of bullets", async () => {
-    const { ada, bob, chat, path } = await withBob();
+  test("task lists have boxes instead of bullets", async () => {
+    const { ada, bob, chat, path } = await groupChat(harness());
     await say(bob, chat, "- [x] Write it\n- [ ] Send it\n- A plain item");
-    await using visit = await house().visit(ada, { path });
+    await using visit = await harness().visit(ada, { path });
     const { page } = visit;
     const items = message(page, "Write it").getByRole("listitem");
     await items.first().waitFor();
@@ -232,11 +175,11 @@ describe("how messages look", () => {
     expect(visit.problems()).toEqual([]);
   });
 
-  test("the day floats above the messages while one scrolls", async () => {
-    const { ada, bob, chat, path } = await withBob();
+  test("the day floats above the messages during scrolling", async () => {
+    const { ada, bob, chat, path } = await groupChat(harness());
     for (let number = 1; number <= 40; number++) await say(bob, chat, `Number ${number}`);
     await say(ada, chat, "The last word");
-    await using visit = await house().visit(ada, { path });
+    await using visit = await harness().visit(ada, { path });
     const { page } = visit;
     await message(page, "The last word").waitFor();
     const floating = page.locator("main p[aria-hidden]", { hasText: "Today" });
@@ -249,11 +192,11 @@ describe("how messages look", () => {
     expect(visit.problems()).toEqual([]);
   });
 
-  test("no focus ring is cut off", async () => {
-    const { ada, bob, chat, path } = await withBob();
+  test("no focus ring is clipped", async () => {
+    const { ada, bob, chat, path } = await groupChat(harness());
     const first = await say(bob, chat, "```ts\nconst a = 1;\n```\n\n| a |\n|---|\n| 1 |");
-    await prepare(bob, "setMessageReaction", { message_id: first.id, emoji: "👍" });
-    await using visit = await house().visit(ada, { path });
+    await bob.call("setMessageReaction", { message_id: first.id, emoji: "👍" });
+    await using visit = await harness().visit(ada, { path });
     const { page } = visit;
     await message(page, "const a").focus();
     const reached: string[] = [];
@@ -269,12 +212,12 @@ describe("how messages look", () => {
 });
 
 describe("who reacted", () => {
-  test("is told on hover and focus, and listed by keyboard", async () => {
-    const { ada, bob, chat, path } = await withBob();
+  test("is shown on hover and focus, and as a list by keyboard", async () => {
+    const { ada, bob, chat, path } = await groupChat(harness());
     const { id: message_id } = await say(bob, chat, "Look at this");
-    for (const who of [bob, ada]) await prepare(who, "addReaction", { message_id, emoji: "🎉" });
-    await prepare(bob, "addReaction", { message_id, emoji: "👍" });
-    await using visit = await house().visit(ada, { path });
+    for (const who of [bob, ada]) await who.call("addReaction", { message_id, emoji: "🎉" });
+    await bob.call("addReaction", { message_id, emoji: "👍" });
+    await using visit = await harness().visit(ada, { path });
     const { page } = visit;
     const pill = message(page, "Look at this").getByRole("button", { name: "🎉, 2" });
     await pill.hover();
@@ -283,14 +226,14 @@ describe("who reacted", () => {
     await page.getByRole("tooltip").waitFor({ state: "detached" });
     await message(page, "Look at this").focus();
     await page.keyboard.press("Tab");
-    while (!(await pill.evaluate((element) => element === document.activeElement))) {
+    while (!(await hasFocus(pill))) {
       await page.keyboard.press("Tab");
     }
     await page.getByRole("tooltip").waitFor();
-    // Reactions that come later are in it too.
-    const carol = await house().person("carol");
-    await prepare(ada, "addChatMembers", { chat_id: chat.id, usernames: [carol.username] });
-    await prepare(carol, "addReaction", { message_id, emoji: "🎉" });
+    // The tooltip includes later reactions.
+    const carol = await harness().person("carol");
+    await ada.call("addChatMembers", { chat_id: chat.id, usernames: [carol.username] });
+    await carol.call("addReaction", { message_id, emoji: "🎉" });
     await page.getByRole("tooltip").getByText(carol.username).waitFor();
 
     await message(page, "Look at this").focus();
@@ -303,27 +246,9 @@ describe("who reacted", () => {
     await list.waitFor({ state: "detached" });
     expect(visit.problems()).toEqual([]);
   });
-
-  test("is listed after a long press", async () => {
-    const { ada, bob, chat, path } = await withBob();
-    const { id: message_id } = await say(bob, chat, "Look at this");
-    await prepare(bob, "addReaction", { message_id, emoji: "🎉" });
-    await using visit = await house().visit(ada, { path, ...phone });
-    const { page } = visit;
-    const pill = message(page, "Look at this").getByRole("button", { name: "🎉, 1" });
-    await using finger = await touching(page, pill);
-    const list = page.getByRole("dialog", { name: "Who reacted" });
-    await list.getByText(`@${bob.username}`).waitFor();
-    await finger.lift();
-    // The press has shown the list, and has not reacted.
-    await list.getByRole("button", { name: "Close" }).tap();
-    await list.waitFor({ state: "detached" });
-    await pill.waitFor();
-    expect(visit.problems()).toEqual([]);
-  });
 });
 
-/** What has the focus, and whether something cuts its ring off. */
+/** The focused element, and whether an ancestor clips its focus ring. */
 function focusRing(): { name: string; clipped: boolean } {
   const element = document.activeElement ?? document.body;
   const { outlineStyle, outlineWidth, outlineOffset } = getComputedStyle(element);
@@ -343,66 +268,3 @@ function focusRing(): { name: string; clipped: boolean } {
   }
   return { name: element.tagName, clipped };
 }
-
-describe("on a touch screen", () => {
-  test("a long press opens a sheet whose rows a finger can hit", async () => {
-    const { ada, bob, chat, path } = await withBob();
-    await say(bob, chat, "Press me");
-    await using visit = await house().visit(ada, { path, ...phone });
-    const { page } = visit;
-    await using finger = await touching(page, message(page, "Press me").getByText("Press me"));
-    const sheet = page.getByRole("dialog", { name: "Message actions" });
-    await sheet.waitFor();
-    await finger.lift();
-    for (const button of await sheet.getByRole("button").all()) {
-      const { width, height } = (await button.boundingBox()) ?? { width: 0, height: 0 };
-      expect(Math.min(width, height)).toBeGreaterThanOrEqual(44);
-    }
-    await sheet.getByRole("button", { name: "React with 👍" }).tap();
-    await message(page, "Press me").getByRole("button", { name: "👍" }).waitFor();
-    await sheet.waitFor({ state: "detached" });
-    expect(visit.problems()).toEqual([]);
-  });
-
-  test("a message pulled to the left is replied to, one pulled a little is not", async () => {
-    const { ada, bob, chat, path } = await withBob();
-    await say(bob, chat, "Pull me");
-    await using visit = await house().visit(ada, { path, ...phone });
-    const { page } = visit;
-    const words = message(page, "Pull me").getByText("Pull me");
-    for (const [distance, replies] of [
-      [30, false],
-      [70, true],
-    ] as const) {
-      await using finger = await touching(page, words);
-      await finger.move(-distance / 2);
-      await finger.move(-distance);
-      await finger.lift();
-      const banner = page.getByText("Replying to");
-      if (replies) await banner.waitFor();
-      else expect(await banner.count()).toBe(0);
-    }
-    expect(visit.problems()).toEqual([]);
-  });
-});
-
-/** A finger on the middle of an element. */
-async function touching(page: Page, element: Locator) {
-  await element.waitFor();
-  const { x = 0, y = 0, width = 0, height = 0 } = (await element.boundingBox()) ?? {};
-  const session = await page.context().newCDPSession(page);
-  const at = (left: number) => [{ x: x + width / 2 + left, y: y + height / 2 }];
-  const send = (type: "touchStart" | "touchMove" | "touchEnd", touchPoints: object[]) =>
-    session.send("Input.dispatchTouchEvent", {
-      type,
-      touchPoints: touchPoints as { x: number; y: number }[],
-    });
-  await send("touchStart", at(0));
-  return {
-    move: (left: number) => send("touchMove", at(left)),
-    lift: () => send("touchEnd", []),
-    [Symbol.asyncDispose]: () => session.detach(),
-  };
-}
-
-const top = async (element: Locator) => (await element.boundingBox())?.y ?? 0;

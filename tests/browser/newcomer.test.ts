@@ -1,25 +1,37 @@
 import { describe, expect } from "bun:test";
 import { post } from "@parley/testkit/client.ts";
 import { limits, startServer } from "@parley/testkit/server.ts";
+import type { Page } from "playwright-core";
 import { buildWeb, firstLoad } from "../../packages/web/build.ts";
-import { message, sharedHouse, test } from "./support.ts";
+import { hasFocus, message, sharedHarness, test, twoPeople } from "./support.ts";
 
-const house = sharedHouse();
+const harness = sharedHarness();
 
-test("a newcomer has an agent answering without reading anything", async () => {
-  await using visit = await house().visit();
-  const { page } = visit;
-  await page.getByLabel("Your name").fill("Nora Newcomer");
-  await page.getByLabel("Username").fill("nora");
+async function createAccount(page: Page, name: string, username: string): Promise<void> {
+  await page.getByLabel("Your name").fill(name);
+  await page.getByLabel("Username").fill(username);
   await page.getByLabel("Password").fill("correct horse");
   await page.getByRole("button", { name: "Create account" }).click();
+}
+
+async function signOut(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Menu" }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Welcome back" }).waitFor();
+}
+
+const isInvalid = (page: Page, label: string) =>
+  page.getByLabel(label).evaluate((field) => field.ariaInvalid === "true");
+
+test("a new account gets an answer from its agent, signs out and signs in again", async () => {
+  await using visit = await harness().visit();
+  const { page } = visit;
+  await createAccount(page, "Nora Newcomer", "nora");
   await page.getByRole("button", { name: "Try your agent now" }).click();
   await page.getByRole("button", { name: "Say hello" }).click();
   await message(page, "I am the built-in sandbox").waitFor();
 
-  await page.getByRole("button", { name: "Menu" }).click();
-  await page.getByRole("menuitem", { name: "Sign out" }).click();
-  await page.getByRole("heading", { name: "Welcome back" }).waitFor();
+  await signOut(page);
   await page.getByLabel("Username").fill("nora");
   await page.getByLabel("Password").fill("wrong horse");
   await page.getByRole("button", { name: "Sign in" }).click();
@@ -27,22 +39,17 @@ test("a newcomer has an agent answering without reading anything", async () => {
   await page.getByLabel("Password").fill("correct horse");
   await page.getByRole("button", { name: "Sign in" }).click();
   await message(page, "Hello! Who are you?").first().waitFor();
-  // The browser itself tells of the refused sign-in.
+  // The browser logs the refused sign-in.
   expect(visit.problems().filter((problem) => !problem.includes("401"))).toEqual([]);
 });
 
-test("somebody who guesses at a password does not lock out the browser that knows it", async () => {
-  await using visit = await house().visit();
+test("failed sign-ins elsewhere do not lock out a browser that has signed in before", async () => {
+  await using visit = await harness().visit();
   const { page } = visit;
-  await page.getByLabel("Your name").fill("Gina");
-  await page.getByLabel("Username").fill("gina");
-  await page.getByLabel("Password").fill("correct horse");
-  await page.getByRole("button", { name: "Create account" }).click();
-  await page.getByRole("button", { name: "Menu" }).click();
-  await page.getByRole("menuitem", { name: "Sign out" }).click();
-  await page.getByRole("heading", { name: "Welcome back" }).waitFor();
+  await createAccount(page, "Gina", "gina");
+  await signOut(page);
   const guess = () =>
-    post(house().url, "signIn", { username: "gina", password: "wrong horse battery" });
+    post(harness().url, "signIn", { username: "gina", password: "wrong horse battery" });
   while ((await guess()).status !== 429);
   await page.getByLabel("Username").fill("Gina");
   await page.getByLabel("Password").fill("correct horse");
@@ -51,19 +58,19 @@ test("somebody who guesses at a password does not lock out the browser that know
   expect(visit.problems()).toEqual([]);
 });
 
-test("what is wrong with a new account stands beside its field", async () => {
-  const ada = await house().person("ada");
-  await using visit = await house().visit();
+test("mistakes in the sign-up form are shown beside their fields", async () => {
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit();
   const { page } = visit;
   const create = page.getByRole("button", { name: "Create account" });
   const username = page.getByLabel("Username");
-  const isInvalid = (label: string) =>
-    page.getByLabel(label).evaluate((field) => field.ariaInvalid === "true");
-  const hasFocus = (element: Element) => element === document.activeElement;
   await create.click();
   await page.getByRole("alert").getByText("Please fill this in").first().waitFor();
-  expect([await isInvalid("Username"), await isInvalid("Password")]).toEqual([true, true]);
-  expect(await username.evaluate(hasFocus)).toBe(true);
+  expect([await isInvalid(page, "Username"), await isInvalid(page, "Password")]).toEqual([
+    true,
+    true,
+  ]);
+  expect(await hasFocus(username)).toBe(true);
 
   await username.fill("Not a name!");
   await page.getByLabel("Password").fill("short");
@@ -75,40 +82,47 @@ test("what is wrong with a new account stands beside its field", async () => {
   await page.getByLabel("Password").fill("correct horse battery");
   await create.click();
   await page.getByText("This username is taken").waitFor();
-  expect(await username.evaluate(hasFocus)).toBe(true);
-  expect(await isInvalid("Password")).toBe(false);
+  expect(await hasFocus(username)).toBe(true);
+  expect(await isInvalid(page, "Password")).toBe(false);
   expect(visit.problems().filter((problem) => !problem.includes("409"))).toEqual([]);
 });
 
-test("what the service refuses in a new account is told where it belongs", async () => {
+test("the reasons of a refused sign-up are shown beside their fields", async () => {
   await using server = await startServer(limits({ signups_per_hour: 1 }));
-  await using visit = await house().visit(null, { url: server.url });
+  await using visit = await harness().visit(null, { url: server.url });
   const { page } = visit;
   const create = async (username: string, password: string) => {
     await page.getByLabel("Username").fill(username);
     await page.getByLabel("Password").fill(password);
     await page.getByRole("button", { name: "Create account" }).click();
   };
-  const isInvalid = (label: string) =>
-    page.getByLabel(label).evaluate((field) => field.ariaInvalid === "true");
   await create("nora", "password1");
   await page.getByRole("alert").getByText("It is one of the most common passwords").waitFor();
-  expect([await isInvalid("Username"), await isInvalid("Password")]).toEqual([false, true]);
+  expect([await isInvalid(page, "Username"), await isInvalid(page, "Password")]).toEqual([
+    false,
+    true,
+  ]);
   await create("admin", "correct horse battery");
   await page.getByRole("alert").getByText("It is reserved").waitFor();
-  expect([await isInvalid("Username"), await isInvalid("Password")]).toEqual([true, false]);
+  expect([await isInvalid(page, "Username"), await isInvalid(page, "Password")]).toEqual([
+    true,
+    false,
+  ]);
 
   const other = { username: "first", password: "correct horse battery" };
   await post(server.url, "signUp", other);
   await create("nora", "correct horse battery");
   await page.getByRole("alert").getByText("Try again in").waitFor();
-  expect([await isInvalid("Username"), await isInvalid("Password")]).toEqual([false, false]);
+  expect([await isInvalid(page, "Username"), await isInvalid(page, "Password")]).toEqual([
+    false,
+    false,
+  ]);
   expect(visit.problems().filter((problem) => !/40[0-9]|429/.test(problem))).toEqual([]);
 });
 
-test("each agent of the welcome page can be chosen", async () => {
-  const nora = await house().person("nora");
-  await using visit = await house().visit(nora);
+test("every agent on the welcome page can be chosen", async () => {
+  const nora = await harness().person("nora");
+  await using visit = await harness().visit(nora);
   const { page } = visit;
   await page.getByRole("button", { name: /^GPT/ }).click();
   await page.getByRole("heading", { name: "GPT", level: 1 }).waitFor();
@@ -117,10 +131,10 @@ test("each agent of the welcome page can be chosen", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("an address where nothing is shows the client's own page, with a way back", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
+test("an unknown address shows a page of the client with a way back", async () => {
+  const { ada, bob } = await twoPeople(harness());
   await ada.call("startChat", { usernames: [bob.username], title: "Somewhere" });
-  await using visit = await house().visit(ada, { path: "/nowhere/at/all" });
+  await using visit = await harness().visit(ada, { path: "/nowhere/at/all" });
   const { page } = visit;
   await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
   await page.getByText("/nowhere/at/all").waitFor();
@@ -128,15 +142,15 @@ test("an address where nothing is shows the client's own page, with a way back",
   await page.getByRole("button", { name: "Back to conversations" }).click();
   await page.getByRole("heading", { name: "Choose a conversation" }).waitFor();
   expect(new URL(page.url()).pathname).toBe("/");
-  // The browser itself tells of the status.
+  // The browser logs the status.
   expect(visit.problems().filter((problem) => !problem.includes("404"))).toEqual([]);
 });
 
 describe("the files of the client", () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
-    fetch(house().url + path, { headers, decompress: false });
+    fetch(harness().url + path, { headers, decompress: false });
 
-  test("the page is strict about what it may do, and always fresh", async () => {
+  test("the page has a strict content security policy and is revalidated", async () => {
     for (const path of ["/", "/c/0198-abc", "/agents", "/settings"]) {
       const response = await get(path);
       expect([path, response.status]).toEqual([path, 200]);
@@ -162,7 +176,7 @@ describe("the files of the client", () => {
     expect((await get("/assets/nothing.js")).status).toBe(404);
   });
 
-  test("assets are kept for good, compressed, and not sent twice", async () => {
+  test("assets are immutable, compressed and answered with 304 if unchanged", async () => {
     const [asset = ""] = (await (await get("/")).text()).match(/\/assets\/main-\w+\.js/) ?? [];
     const plain = await get(asset);
     expect(plain.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
@@ -177,7 +191,7 @@ describe("the files of the client", () => {
     expect((await get(asset, { "if-none-match": etag })).status).toBe(304);
   });
 
-  test("the first load is below 200 kB of script, gzipped", async () => {
+  test("the first load takes less than 200 kB of gzipped script", async () => {
     expect(firstLoad(await buildWeb())).toBeLessThan(200_000);
   });
 });

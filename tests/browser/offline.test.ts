@@ -1,16 +1,23 @@
 import { expect } from "bun:test";
-import { agentOf, groupOf } from "@parley/testkit/client.ts";
 import { wireTo } from "./proxy.ts";
-import { composer, giveSandboxKey, message, sharedHouse, test, write } from "./support.ts";
+import {
+  agentChat,
+  composer,
+  groupChat,
+  message,
+  say,
+  sharedHarness,
+  test,
+  write,
+} from "./support.ts";
 
-const house = sharedHouse();
+const harness = sharedHarness();
 
-test("what is written offline is kept, sent once when the connection is back, and caught up with", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
-  using wire = wireTo(house().url);
-  const options = { path: `/c/${chat.id}`, url: wire.url, networkFails: true };
-  await using visit = await house().visit(ada, options);
+test("a message written offline is sent exactly once after reconnecting, and missed messages arrive", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  using wire = wireTo(harness().url);
+  const options = { path, url: wire.url, networkFails: true };
+  await using visit = await harness().visit(ada, options);
   const { page } = visit;
   await composer(page).waitFor();
   await write(page, "Before the storm");
@@ -20,7 +27,7 @@ test("what is written offline is kept, sent once when the connection is back, an
   await page.getByText("The server cannot be reached").waitFor();
   await write(page, "Written without a connection");
   await message(page, "Written without a connection").getByText("Sending").waitFor();
-  await bob.call("sendMessage", { chat_id: chat.id, content: "Said in the meantime" });
+  await say(bob, chat, "Said in the meantime");
 
   wire.mend();
   await page.getByText("The server cannot be reached").waitFor({ state: "detached" });
@@ -36,10 +43,10 @@ test("what is written offline is kept, sent once when the connection is back, an
   expect(visit.problems()).toEqual([]);
 });
 
-test("a server that does not answer is not called a missing network, and Retry brings it back", async () => {
-  const ada = await house().person("ada");
-  using wire = wireTo(house().url);
-  await using visit = await house().visit(ada, { url: wire.url, networkFails: true });
+test("an unreachable server and a missing network have different messages, and Retry reconnects", async () => {
+  const ada = await harness().person("ada");
+  using wire = wireTo(harness().url);
+  await using visit = await harness().visit(ada, { url: wire.url, networkFails: true });
   const { page } = visit;
   await page.getByRole("heading", { name: /^Hello/ }).waitFor();
   wire.cut();
@@ -58,12 +65,11 @@ test("a server that does not answer is not called a missing network, and Retry b
   expect(visit.problems()).toEqual([]);
 });
 
-test("a search without a connection says so, still finds conversations, and goes on when it is back", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
+test("a search offline says so, finds conversations, and completes after reconnecting", async () => {
+  const { ada, bob, chat } = await groupChat(harness());
   await ada.call("setChatTitle", { chat_id: chat.id, title: "Umbrellas" });
-  await bob.call("sendMessage", { chat_id: chat.id, content: "Take an umbrella along" });
-  await using visit = await house().visit(ada, { networkFails: true });
+  await say(bob, chat, "Take an umbrella along");
+  await using visit = await harness().visit(ada, { networkFails: true });
   const { page } = visit;
   await page.getByRole("link", { name: /Umbrellas/ }).waitFor();
   await page.context().setOffline(true);
@@ -80,13 +86,11 @@ test("a search without a connection says so, still finds conversations, and goes
   expect(visit.problems()).toEqual([]);
 });
 
-test("an answer that stands still for want of a connection says so, and goes on afterwards", async () => {
-  const ada = await house().person("ada");
-  await giveSandboxKey(ada);
-  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
-  using wire = wireTo(house().url);
-  const options = { path: `/c/${chat.id}`, url: wire.url, networkFails: true };
-  await using visit = await house().visit(ada, options);
+test("an answer that is interrupted by a lost connection says so until the connection is back", async () => {
+  const { ada, path } = await agentChat(harness());
+  using wire = wireTo(harness().url);
+  const options = { path, url: wire.url, networkFails: true };
+  await using visit = await harness().visit(ada, options);
   const { page } = visit;
   await composer(page).waitFor();
   await write(page, "slow");
@@ -101,9 +105,8 @@ test("an answer that stands still for want of a connection says so, and goes on 
 });
 
 test("drafts survive a reload", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
-  await using visit = await house().visit(ada, { path: `/c/${chat.id}` });
+  const { ada, path } = await groupChat(harness());
+  await using visit = await harness().visit(ada, { path });
   const { page } = visit;
   await composer(page).fill("Half a thought");
   await page.reload();
@@ -112,13 +115,12 @@ test("drafts survive a reload", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
-test("a start without a connection shows what was there, and sends what is written when it is back", async () => {
-  const [ada, bob] = await Promise.all([house().person("ada"), house().person("bob")]);
-  const chat = await groupOf(ada, bob);
+test("a start without a connection shows cached conversations and sends new messages later", async () => {
+  const { ada, bob, chat } = await groupChat(harness());
   await ada.call("setChatTitle", { chat_id: chat.id, title: "On the train" });
-  await bob.call("sendMessage", { chat_id: chat.id, content: "Before the tunnel" });
-  using wire = wireTo(house().url);
-  await using visit = await house().visit(ada, {
+  await say(bob, chat, "Before the tunnel");
+  using wire = wireTo(harness().url);
+  await using visit = await harness().visit(ada, {
     url: wire.url,
     networkFails: true,
     serviceWorkers: "allow",
@@ -143,7 +145,7 @@ test("a start without a connection shows what was there, and sends what is writt
   await page.reload();
   await message(page, "Inside the tunnel").getByText("Sending").waitFor();
 
-  await bob.call("sendMessage", { chat_id: chat.id, content: "Beyond the tunnel" });
+  await say(bob, chat, "Beyond the tunnel");
   wire.mend();
   await message(page, "Beyond the tunnel").waitFor();
   await message(page, "Inside the tunnel").getByText("Sent").waitFor();

@@ -1,18 +1,18 @@
 import { expect } from "bun:test";
 import { Person, post } from "@parley/testkit/client.ts";
-import { sharedHouse, test } from "./support.ts";
+import { sharedHarness, test } from "./support.ts";
 
-const house = sharedHouse();
+const harness = sharedHarness();
 
-test("a password is changed, and other devices are signed out", async () => {
-  const elsewhere = await house().person("ada");
+test("changing the password signs out other devices", async () => {
+  const elsewhere = await harness().person("ada");
   const { username } = elsewhere;
-  const signIn = (password: string) => post(house().url, "signIn", { username, password });
+  const signIn = (password: string) => post(harness().url, "signIn", { username, password });
   const { body } = await signIn("correct horse battery");
   if (!body.ok) throw new Error(body.description);
   const { access_token } = body.result as { access_token: string };
-  const ada = new Person(house().url, access_token, elsewhere.account);
-  await using visit = await house().visit(ada, { path: "/settings" });
+  const ada = new Person(harness().url, access_token, elsewhere.account);
+  await using visit = await harness().visit(ada, { path: "/settings" });
   const { page } = visit;
   const change = async (current: string) => {
     await page.getByLabel("Current password").fill(current);
@@ -26,6 +26,6 @@ test("a password is changed, and other devices are signed out", async () => {
   expect(await page.getByLabel("Current password").getAttribute("aria-invalid")).toBe("true");
   await change("correct horse battery");
   await page.getByText("Saved").waitFor();
-  expect((await post(house().url, "getMe", {}, elsewhere.token)).status).toBe(401);
+  expect((await post(harness().url, "getMe", {}, elsewhere.token)).status).toBe(401);
   expect((await signIn("battery staple")).status).toBe(200);
 });

@@ -1,9 +1,8 @@
 /// <reference lib="dom" />
 import { afterAll, beforeAll, test as bunTest } from "bun:test";
-import type { OperationName } from "@parley/protocol";
-import { type Person, post, signUp } from "@parley/testkit/client.ts";
+import { agentOf, groupOf, type Person, signUp } from "@parley/testkit/client.ts";
 import { installed } from "@parley/testkit/packages.ts";
-import { type Environment, noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
+import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import {
   type Browser,
   type BrowserContextOptions,
@@ -13,19 +12,23 @@ import {
 } from "playwright-core";
 
 const CHROMIUM = "/usr/bin/chromium";
-/** How long anything may take to be seen. */
-const PATIENCE_MS = 60_000;
-/** Of a test as a whole; it waits for its turn meanwhile, behind all others of its file. */
-const TEST_MS = 600_000;
+/** How long a test waits for something to appear. */
+const WAIT_TIMEOUT_MS = 60_000;
+/** Includes the time that a test waits for the other tests of its file. */
+const TEST_TIMEOUT_MS = 600_000;
+/** More windows at once slow each other down on a small machine. */
+const MAX_CONCURRENT_TESTS = 3;
+
+export const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
 /** A real server and a real browser. */
-export interface House extends AsyncDisposable {
+export interface Harness extends AsyncDisposable {
   readonly url: string;
   readonly server: TestServer;
   readonly browser: Browser;
-  /** Somebody who has an account, by a name of their own. */
+  /** Signs somebody up; the username begins with the name and is unique. */
   person(name: string): Promise<Person>;
-  /** Somebody's browser window, signed in if they are given. */
+  /** Opens a browser window, signed in as the given person if there is one. */
   visit(who?: Person | null, options?: VisitOptions): Promise<Visit>;
 }
 
@@ -33,27 +36,25 @@ export interface VisitOptions extends BrowserContextOptions {
   path?: string;
   /** Another address of the same server, such as that of a proxy. */
   url?: string;
-  /** Failures of the network are part of the test. */
+  /** The test expects network errors, so they are not reported as problems. */
   networkFails?: boolean;
 }
 
 export interface Visit extends AsyncDisposable {
   readonly page: Page;
-  /** Errors of the console and of scripts, and reports of the content security policy. */
+  /** Errors of the console and of scripts, and violations of the content security policy. */
   problems(): string[];
 }
 
-/** A test that has the time a browser takes, beside a few others of its file. */
+/** A test with a timeout for browsers, run concurrently with a few others of its file. */
 export const test = (name: string, run: () => Promise<void>) =>
-  bunTest.concurrent(name, () => inTurn(run), TEST_MS);
+  bunTest.concurrent(name, () => withSlot(run), TEST_TIMEOUT_MS);
 
-/** So many windows a small machine shows at once without falling behind. */
-const AT_ONCE = 3;
 let running = 0;
 const waiting: (() => void)[] = [];
 
-async function inTurn(run: () => Promise<void>): Promise<void> {
-  if (running === AT_ONCE) await new Promise<void>((go) => waiting.push(go));
+async function withSlot(run: () => Promise<void>): Promise<void> {
+  if (running === MAX_CONCURRENT_TESTS) await new Promise<void>((start) => waiting.push(start));
   else running++;
   try {
     await run();
@@ -64,22 +65,22 @@ async function inTurn(run: () => Promise<void>): Promise<void> {
   }
 }
 
-/** One house for all tests of a file, and what has to be in it before the first of them. */
-export function sharedHouse(furnish?: (house: House) => Promise<void>): () => House {
-  let house: House | undefined;
+/** Starts one harness for all tests of a file, and prepares it with `setUp`. */
+export function sharedHarness(setUp?: (harness: Harness) => Promise<void>): () => Harness {
+  let harness: Harness | undefined;
   beforeAll(async () => {
-    house = await openHouse();
-    await furnish?.(house);
-  }, TEST_MS);
-  afterAll(() => house?.[Symbol.asyncDispose](), TEST_MS);
+    harness = await startHarness();
+    await setUp?.(harness);
+  }, TEST_TIMEOUT_MS);
+  afterAll(() => harness?.[Symbol.asyncDispose](), TEST_TIMEOUT_MS);
   return () => {
-    if (!house) throw new Error("the house is not open yet");
-    return house;
+    if (!harness) throw new Error("the harness has not started yet");
+    return harness;
   };
 }
 
-async function openHouse(env: Environment = {}): Promise<House> {
-  const [server, browser] = await Promise.all([startServer({ ...noRates, ...env }), launch()]);
+async function startHarness(): Promise<Harness> {
+  const [server, browser] = await Promise.all([startServer(noRates), launch()]);
   return {
     url: server.url,
     server,
@@ -109,19 +110,19 @@ const launch = () =>
 
 async function visit(
   browser: Browser,
-  ownUrl: string,
+  serverUrl: string,
   who: Person | null,
-  { path = "/", url = ownUrl, networkFails = false, ...options }: VisitOptions = {},
+  { path = "/", url = serverUrl, networkFails = false, ...options }: VisitOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
     reducedMotion: "reduce",
     permissions: ["clipboard-read", "clipboard-write"],
-    // Each window is a new one: what is kept for the next start is work for nothing.
+    // Every window is new, so caching the build for the next start costs time and helps nobody.
     serviceWorkers: "block",
     ...options,
   });
-  context.setDefaultTimeout(PATIENCE_MS);
+  context.setDefaultTimeout(WAIT_TIMEOUT_MS);
   await context.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", (event) => {
       // biome-ignore lint/suspicious/noConsole: the test listens to the console
@@ -129,41 +130,68 @@ async function visit(
     });
   });
   if (who) {
+    // Only at the first load: later ones use the token that the client stored, or none.
     await context.addInitScript((token) => {
-      if (!sessionStorage.getItem("arrived")) localStorage.setItem("parley.token", token);
-      sessionStorage.setItem("arrived", "yes");
+      if (!sessionStorage.getItem("signed-in")) localStorage.setItem("parley.token", token);
+      sessionStorage.setItem("signed-in", "yes");
     }, who.token);
   }
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("pageerror", (error) => problems.push(`script: ${error.message}`));
   page.on("console", (message) => {
-    const expected = networkFails && /net::|WebSocket connection/.test(message.text());
-    if (message.type() === "error" && !expected) problems.push(`console: ${message.text()}`);
+    const isExpected = networkFails && /net::|WebSocket connection/.test(message.text());
+    if (message.type() === "error" && !isExpected) problems.push(`console: ${message.text()}`);
   });
   await page.goto(url + path);
   return { page, problems: () => problems, [Symbol.asyncDispose]: () => context.close() };
 }
 
-/** Gives somebody's agent a test key, so that the built-in model answers. */
+/** Stores a key with which the built-in sandbox model answers for somebody's agent. */
 export const giveSandboxKey = (person: Person, provider = "claude") =>
   person.call("setAgentKey", { provider, api_key: "sandbox-browser-test" });
 
-/** Calls that must not fail and whose answers do not matter. */
-export async function prepare(person: Person, name: OperationName, input: unknown): Promise<void> {
-  const { body } = await post(person.url, name, input, person.token);
-  if (!body.ok) throw new Error(`${name}: ${body.description}`);
+/** Ada in a direct conversation with her agent, which has a sandbox key. */
+export async function agentChat({ person }: Harness) {
+  const ada = await person("ada");
+  await giveSandboxKey(ada);
+  const chat = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  return { ada, chat, path: `/c/${chat.id}` };
 }
+
+/** Two people who have no conversation yet. */
+export async function twoPeople({ person }: Harness) {
+  const [ada, bob] = await Promise.all([person("ada"), person("bob")]);
+  return { ada, bob };
+}
+
+/** Two people in a group without a title. */
+export async function groupChat(harness: Harness) {
+  const { ada, bob } = await twoPeople(harness);
+  const chat = await groupOf(ada, bob);
+  return { ada, bob, chat, path: `/c/${chat.id}` };
+}
+
+export const say = (who: Person, chat: { id: string }, content: string) =>
+  who.call("sendMessage", { chat_id: chat.id, content });
 
 export const message = (page: Page, text: string | RegExp): Locator =>
   page.getByRole("article").filter({ hasText: text });
 
-/** What scrolls in a conversation. */
+/** The element that scrolls in a conversation. */
 export const scroller = (page: Page): Locator => page.getByRole("feed").locator("xpath=../..");
 
 export const composer = (page: Page): Locator => page.getByRole("textbox", { name: "Message" });
 
+/** Sends a message by the composer. */
 export async function write(page: Page, text: string): Promise<void> {
   await composer(page).fill(text);
   await composer(page).press("Enter");
 }
+
+export const hasFocus = (locator: Locator): Promise<boolean> =>
+  locator.evaluate((element) => element === document.activeElement);
+
+/** Waits for one frame of the page: the pause between two looks at something that changes. */
+export const nextFrame = (page: Page): Promise<unknown> =>
+  page.evaluate(() => new Promise(requestAnimationFrame));

@@ -1,11 +1,11 @@
 import { expect } from "bun:test";
 import { serviceWorker } from "../../packages/web/build.ts";
-import { sharedHouse, test } from "./support.ts";
+import { sharedHarness, test } from "./support.ts";
 
-const house = sharedHouse();
+const harness = sharedHarness();
 
-/** A service with a page of two parts, one of which is fetched later; builds follow one another. */
-function startService() {
+/** A server with a page of two scripts, of which the second is loaded later, and two builds of it. */
+function startServer() {
   let build = "one";
   let reachable = true;
   const parts = () => [`/assets/now-${build}.js`, `/assets/later-${build}.js`];
@@ -49,8 +49,8 @@ const pageOf = (build: string) =>
 const READY = `navigator.serviceWorker.register("/service-worker.js", { updateViaCache: "none" })
   .then(() => navigator.serviceWorker.ready).then(() => true)`;
 
-/** Waits until a build is kept whole, its page last of all, and no other is in its place. */
-const KEPT = (build: string) => `(async () => {
+/** Waits until a build is cached completely (its page comes last) and its worker is active. */
+const CACHED = (build: string) => `(async () => {
   for (;;) {
     const cache = await caches.open("parley-${build}");
     const { active, waiting, installing } = await navigator.serviceWorker.ready;
@@ -68,10 +68,10 @@ const LATER = (build: string) => `new Promise((done) => {
   document.head.append(script);
 })`;
 
-test("a build is kept whole for times without a connection, and gives way to the next one", async () => {
-  await using service = startService();
+test("a build is cached completely for offline use, and replaced by the next build", async () => {
+  await using service = startServer();
   const url = service.url;
-  await using visit = await house().visit(null, {
+  await using visit = await harness().visit(null, {
     url,
     networkFails: true,
     serviceWorkers: "allow",
@@ -86,7 +86,7 @@ test("a build is kept whole for times without a connection, and gives way to the
     };
   };
   expect(await page.evaluate(READY)).toBe(true);
-  await page.evaluate(KEPT("one"));
+  await page.evaluate(CACHED("one"));
 
   service.reach(false);
   const policy = "default-src 'none'; script-src 'self'; connect-src 'self'";
@@ -97,14 +97,14 @@ test("a build is kept whole for times without a connection, and gives way to the
   expect(await page.textContent("body")).toBe("The reference");
   await page.goto(url);
 
-  // An upgrade is seen with the next page, while one of the old build still has all of its parts.
+  // The next page load gets the new build; open pages of the old build can still load their scripts.
   service.reach(true);
   const old = await page.context().newPage();
   await old.goto(url);
   service.upgrade();
   expect((await reload()).title).toBe("two");
   await page.evaluate(READY);
-  await page.evaluate(KEPT("two"));
+  await page.evaluate(CACHED("two"));
   expect(await old.evaluate(LATER("one"))).toBe("later-one.js");
 
   service.reach(false);

@@ -1,0 +1,141 @@
+import { expect } from "bun:test";
+import { agentOf } from "@parley/testkit/client.ts";
+import {
+  composer,
+  giveSandboxKey,
+  groupChat,
+  message,
+  PHONE,
+  say,
+  sharedHarness,
+  test,
+  twoPeople,
+} from "./support.ts";
+
+const harness = sharedHarness();
+
+test("agents are shown by their own name and their owner in lists", async () => {
+  const { ada, bob } = await twoPeople(harness());
+  await giveSandboxKey(ada);
+  const own = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  const group = await ada.call("startChat", {
+    usernames: [bob.username, agentOf(ada)],
+    title: "Together",
+  });
+  await bob.call("addGroupAgent", { chat_id: group.id, agent_username: agentOf(bob, "gpt") });
+  await using visit = await harness().visit(ada, { path: `/c/${own.id}` });
+  const { page } = visit;
+  await page.getByRole("link", { name: /^Claude yours/ }).waitFor();
+  await page.getByRole("heading", { name: "Claude", level: 1 }).waitFor();
+
+  await page.getByRole("link", { name: /^Together/ }).click();
+  await say(ada, group, `@${agentOf(ada)} hello`);
+  await message(page, "I am the built-in sandbox").waitFor();
+  await page.getByRole("link", { name: /^Together.*Claude: Hello/ }).waitFor();
+  await page.getByRole("button", { name: "Members and agents" }).click();
+  const details = page.getByRole("complementary", { name: "Details" });
+  await details.getByText("Claude", { exact: true }).waitFor();
+  await details.getByText("GPT", { exact: true }).first().waitFor();
+  await details.getByText(`@${bob.username}`, { exact: true }).first().waitFor();
+
+  await page.getByRole("button", { name: "New conversation" }).click();
+  await page.getByRole("combobox").fill(agentOf(ada));
+  await page.getByRole("option", { name: /^Claude\s*yours/ }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("claude");
+  await page
+    .getByRole("option", { name: /^Claude\s*yours/ })
+    .first()
+    .waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("the list shows the username beside names that could be confused", async () => {
+  const [ada, bob, mallory] = await Promise.all(
+    ["ada", "bob", "mallory"].map((name) => harness().person(name)),
+  );
+  if (!ada || !bob || !mallory) throw new Error("three people were signed up");
+  const carol = await harness().person("carol");
+  const unique = `Robert ${bob.username.replace(/\W|_|\d/g, "")}`;
+  await bob.call("updateMe", { display_name: unique });
+  await mallory.call("updateMe", { display_name: unique.replace("o", "о") });
+  for (const other of [bob, mallory, carol]) {
+    const { id: chat_id } = await other.call("startChat", { usernames: [ada.username] });
+    await other.call("sendMessage", { chat_id, content: "Hi" });
+  }
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  const list = page.getByRole("navigation", { name: "Conversation list" });
+  await list.getByText(`@${bob.username}`).waitFor();
+  await list.getByText(`@${mallory.username}`).waitFor();
+  expect(await list.getByText(`@${carol.username}`).count()).toBe(0);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("titles that differ only at their end are distinguishable in the list", async () => {
+  const { ada, bob } = await twoPeople(harness());
+  const region = "Quarterly planning for the whole of the northern region and its neighbours";
+  for (const part of ["design", "engineering"]) {
+    await ada.call("startChat", { usernames: [bob.username], title: `${region}: ${part}` });
+  }
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  const list = page.getByRole("navigation", { name: "Conversation list" });
+  await list.getByRole("link", { name: `${region}: design` }).waitFor();
+  for (const part of ["design", "engineering"]) {
+    const row = list.getByRole("link", { name: `${region}: ${part}` });
+    const end = row.getByText(new RegExp(`… .*${part}$`));
+    const [outer, inner] = [await row.boundingBox(), await end.boundingBox()];
+    if (!outer || !inner) throw new Error("the row is not visible");
+    expect(inner.x + inner.width).toBeLessThanOrEqual(outer.x + outer.width);
+    expect(inner.height).toBeLessThanOrEqual(60);
+  }
+  expect(visit.problems()).toEqual([]);
+});
+
+test("agents have a chip with their owner above their messages", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  for (const owner of [ada, bob]) {
+    await giveSandboxKey(owner);
+    await owner.call("addGroupAgent", { chat_id: chat.id, agent_username: agentOf(owner) });
+  }
+  await say(ada, chat, `@${agentOf(ada)} help`);
+  await say(bob, chat, `@${agentOf(bob)} help`);
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  const header = (chip: string) =>
+    page.getByRole("article").locator("p").filter({ hasText: "Claude" }).getByText(chip, {
+      exact: true,
+    });
+  await header("yours").waitFor();
+  await header(`@${bob.username}`).waitFor();
+  expect(await page.locator("article [data-provider=claude]").count()).toBe(2);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("messages show the username beside names that could be confused, and long names wrap", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  const eve = await harness().person("eve");
+  const long = "Margaret Elizabeth Hamilton of the Apollo Guidance Software Team";
+  await bob.call("updateMe", { display_name: long });
+  // A lower-case l instead of the capital I.
+  await ada.call("updateMe", { display_name: "Ida" });
+  await eve.call("updateMe", { display_name: "lda" });
+  await ada.call("addChatMembers", { chat_id: chat.id, usernames: [eve.username] });
+  await say(eve, chat, "It is me");
+  await say(bob, chat, "And me");
+  await using visit = await harness().visit(ada, { path, ...PHONE });
+  const { page } = visit;
+  await message(page, "It is me").getByText(`@${eve.username}`).waitFor();
+  expect(await message(page, "And me").getByText(`@${bob.username}`).count()).toBe(0);
+  const name = message(page, "And me").getByText(long);
+  expect(await name.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
+
+  await using writing = await eve.connect();
+  await writing.call("sendChatAction", { chat_id: chat.id, action: "typing" });
+  await page.getByText(`lda (@${eve.username}) is typing`).waitFor();
+  await composer(page).fill("@lda");
+  await page.getByRole("option", { name: `@${eve.username}` }).waitFor();
+  expect(visit.problems()).toEqual([]);
+});

@@ -1,0 +1,123 @@
+import { expect } from "bun:test";
+import { agentOf } from "@parley/testkit/client.ts";
+import type { Page } from "playwright-core";
+import { giveSandboxKey, groupChat, message, say, sharedHarness, test } from "./support.ts";
+
+const harness = sharedHarness();
+
+interface Shown {
+  title: string;
+  body: string;
+  /** Clicks the notification. */
+  click(): void;
+}
+
+/** Replaces `Notification`, which headless browsers do not show, with a class that records. */
+async function recordNotifications(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const shown: Shown[] = [];
+    class Recorded {
+      static permission = "granted";
+      static requestPermission = async () => "granted";
+      onclick = () => {};
+      constructor(title: string, { body = "" }: NotificationOptions = {}) {
+        shown.push({ title, body, click: () => this.onclick() });
+      }
+      close() {}
+    }
+    Object.assign(window, { shown, Notification: Recorded });
+  });
+  await page.reload();
+}
+
+const shown = (page: Page): Promise<Pick<Shown, "title" | "body">[]> =>
+  page.evaluate(() => {
+    const { shown } = window as unknown as { shown: Shown[] };
+    return shown.map(({ title, body }) => ({ title, body }));
+  });
+
+const setWindowFocus = (page: Page, isFocused: boolean) =>
+  page.evaluate((focused) => {
+    document.hasFocus = () => focused;
+  }, isFocused);
+
+test("messages are notified while the window has no focus, if notifications are on", async () => {
+  const { ada, bob, chat } = await groupChat(harness());
+  await giveSandboxKey(ada);
+  const talk = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  await using visit = await harness().visit(ada, { path: "/settings" });
+  const { page } = visit;
+  await recordNotifications(page);
+  await setWindowFocus(page, false);
+  const arrived = (words: string) => page.getByRole("link", { name: words }).waitFor();
+
+  await say(bob, chat, "Notifications are off");
+  await arrived("Notifications are off");
+  expect(await shown(page)).toEqual([]);
+
+  await page.getByText("When I am away").click();
+  await page.getByRole("radio", { name: "When I am away", checked: true }).waitFor();
+  await say(bob, chat, "Are you **there**?");
+  await arrived("Are you there?");
+  await say(ada, talk, "Hello");
+  await page.waitForFunction(() => (window as unknown as { shown: Shown[] }).shown.length === 2);
+  expect(await shown(page)).toEqual([
+    { title: bob.account.display_name, body: "Are you there?" },
+    {
+      title: expect.stringContaining("Claude"),
+      body: expect.stringContaining("I am the built-in sandbox"),
+    },
+  ]);
+
+  await page.evaluate(() => (window as unknown as { shown: Shown[] }).shown[0]?.click());
+  await message(page, "Are you there?").waitFor();
+  await setWindowFocus(page, true);
+  await say(bob, chat, "The window has the focus");
+  await message(page, "The window has the focus").waitFor();
+  expect(await shown(page)).toHaveLength(2);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("the page title shows the unread count and the current page", async () => {
+  const { ada, bob, chat } = await groupChat(harness());
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  await page.getByRole("heading", { name: "Choose a conversation" }).waitFor();
+  expect(await page.title()).toBe("Parley");
+  for (const content of ["One", "Two"]) {
+    await say(bob, chat, content);
+  }
+  await page.waitForFunction(() => document.title === "(2) Parley");
+  await page.getByRole("link", { name: /Two/ }).click();
+  await page.waitForFunction((name) => document.title === `${name} · Parley`, bob.username);
+  await page.getByRole("button", { name: "My agents" }).click();
+  await page.waitForFunction(() => document.title === "My agents · Parley");
+  expect(visit.problems()).toEqual([]);
+});
+
+test("the «New messages» line of a background tab stays until the tab is visible", async () => {
+  const { ada, bob, chat } = await groupChat(harness());
+  const { seq } = await say(bob, chat, "You know this");
+  await ada.call("readChat", { chat_id: chat.id, seq });
+  await say(bob, chat, "You have not seen this");
+  await using visit = await harness().visit(ada);
+  const { page } = visit;
+  await page.addInitScript(() => {
+    let state = "hidden";
+    Object.defineProperty(document, "visibilityState", { get: () => state });
+    Object.assign(window, {
+      makeVisible() {
+        state = "visible";
+        document.dispatchEvent(new Event("visibilitychange"));
+      },
+    });
+  });
+  await page.goto(new URL(`/c/${chat.id}`, page.url()).href);
+  await message(page, "You have not seen this").waitFor();
+  await page.evaluate(() => (window as unknown as { makeVisible(): void }).makeVisible());
+  await page.getByText("New messages", { exact: true }).waitFor();
+  const shown = (await page.getByRole("feed").textContent()) ?? "";
+  const order = ["You know this", "New messages", "You have not seen this"];
+  expect(order.toSorted((one, other) => shown.indexOf(one) - shown.indexOf(other))).toEqual(order);
+  expect(visit.problems()).toEqual([]);
+});
