@@ -4,7 +4,7 @@ import type { ConversationRecord } from "../store/conversations.ts";
 import type { MessageRecord } from "../store/messages.ts";
 import type { ReadTx } from "../store/store.ts";
 
-/** The conversation, if it exists (404) and the caller takes part in it (403). */
+/** The conversation. Throws if it does not exist (404) or the caller takes no part in it (403). */
 export async function joinedConversation(
   tx: ReadTx,
   uuid: string,
@@ -16,7 +16,10 @@ export async function joinedConversation(
   return conversation;
 }
 
-/** The message with its conversation, if the caller can see it. */
+/**
+ * A message with its conversation. Throws if it does not exist, is deleted or hidden (404), or the
+ * caller takes no part in the conversation (403).
+ */
 export async function visibleMessage(
   tx: ReadTx,
   uuid: string,
@@ -29,7 +32,7 @@ export async function visibleMessage(
   return { message, conversation };
 }
 
-/** The same for what only groups have (400). */
+/** The conversation, which must also be a group (400). */
 export async function joinedGroup(
   tx: ReadTx,
   uuid: string,

@@ -1,7 +1,7 @@
 import { mentionedHandles } from "@parley/protocol/markup";
 import type { ReadTx } from "../store/store.ts";
 
-/** The participants of a conversation whom a message's content mentions. */
+/** The usernames of the participants that the content of a message mentions. */
 export async function mentionsIn(
   tx: ReadTx,
   content: string,

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { badField } from "../rules/failure.ts";
 
-/** Places in a list, opaque to clients. */
+/** Encodes places in a list as cursors, which are opaque to clients. */
 export function cursorOf<Schema extends z.ZodType>(schema: Schema) {
   return {
     encode: (place: z.input<Schema>): string =>
@@ -19,11 +19,12 @@ function decodeJson(cursor: string): unknown {
   try {
     return JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
   } catch {
+    // Not JSON: the caller reports an invalid cursor.
     return undefined;
   }
 }
 
-/** Cuts the one item too many that tells whether there is a next page. */
+/** Makes a page of a query for `limit + 1` items: the extra item only shows that there is a next page. */
 export function pageOf<Item>(
   found: readonly Item[],
   limit: number,
@@ -31,12 +32,12 @@ export function pageOf<Item>(
 ): { items: Item[]; next_cursor: string | null } {
   const items = found.slice(0, limit);
   const last = items.at(-1);
-  const more = found.length > limit && last !== undefined;
-  return { items, next_cursor: more ? cursor(last) : null };
+  const hasMore = found.length > limit && last !== undefined;
+  return { items, next_cursor: hasMore ? cursor(last) : null };
 }
 
-const DEFAULT_PAGE = 50;
+const DEFAULT_PAGE_SIZE = 50;
 
-/** How many items to return: what was asked for, within the limit in force. */
-export const pageSize = (asked: number | undefined, { page_size }: { page_size: number }) =>
-  Math.min(asked ?? DEFAULT_PAGE, page_size);
+/** How many items to return: the requested number, at most `page_size`. */
+export const pageSize = (requested: number | undefined, { page_size }: { page_size: number }) =>
+  Math.min(requested ?? DEFAULT_PAGE_SIZE, page_size);

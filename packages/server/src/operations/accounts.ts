@@ -19,11 +19,11 @@ const getUser = bind(operations.getUser, async ({ store }, { username }) => {
 
 const getUsers = bind(operations.getUsers, async ({ store, caller, config }, input) => {
   const limit = pageSize(input.limit, config.limits);
-  const asked = { viewerId: caller.account.id, limit: limit + 1 };
+  const common = { viewerId: caller.account.id, limit: limit + 1 };
   const query = input.query?.trim();
   if (query && !input.usernames) {
     const after = findCursor.decode(input.cursor);
-    const found = await store.read((tx) => tx.findAccounts({ ...asked, query, after }));
+    const found = await store.read((tx) => tx.findAccounts({ ...common, query, after }));
     const { items, next_cursor } = pageOf(found, limit, ({ name, username }) =>
       findCursor.encode({ name, username }),
     );
@@ -31,7 +31,7 @@ const getUsers = bind(operations.getUsers, async ({ store, caller, config }, inp
   }
   const { usernames } = input;
   const after = listCursor.decode(input.cursor);
-  const found = await store.read((tx) => tx.listAccounts({ ...asked, usernames, after }));
+  const found = await store.read((tx) => tx.listAccounts({ ...common, usernames, after }));
   return pageOf(found.map(publicAccount), limit, (last) => listCursor.encode(last.username));
 });
 

@@ -10,8 +10,8 @@ import { stopTurns } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { spendingRefusal } from "../rules/dispatch.ts";
-import { badField, Failure, forbidden, notFound } from "../rules/failure.ts";
-import { maySteer } from "../rules/permissions.ts";
+import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
+import { mayControlTurn } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import type { Caller } from "../security/caller.ts";
 import { keyTail } from "../security/vault.ts";
@@ -29,7 +29,7 @@ const setAgentKey = bind(operations.setAgentKey, async (context, { provider, api
   const { store, caller, config, vault } = context;
   checkProvider(config, provider);
   if (isSandboxKey(api_key) && !config.sandbox) {
-    throw badField("api_key", "is a sandbox key, and the sandbox is off here");
+    throw badField("api_key", "is a sandbox key, and this server does not accept sandbox keys");
   }
   const place = { owner_id: caller.account.id, provider };
   const sealed = vault.seal(api_key, place);
@@ -87,7 +87,7 @@ const getAgentUsage = bind(operations.getAgentUsage, async ({ store, caller }, i
 
 const stopAgentTurn = bind(operations.stopAgentTurn, ({ store, caller }, { message_id }) =>
   store.write(async (tx) => {
-    const turn = await steeredTurn(tx, message_id, caller);
+    const turn = await controlledTurn(tx, message_id, caller);
     if (turn.status !== "running") throw conflict("the turn has already finished");
     await stopTurns(tx, [turn]);
   }),
@@ -95,9 +95,9 @@ const stopAgentTurn = bind(operations.stopAgentTurn, ({ store, caller }, { messa
 
 const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { message_id }) =>
   store.write(async (tx) => {
-    const turn = await steeredTurn(tx, message_id, caller);
+    const turn = await controlledTurn(tx, message_id, caller);
     if (turn.status === "running") throw conflict("the turn is still running");
-    if (turn.trigger_deleted) throw notFound("the message that the turn answered");
+    if (turn.trigger_deleted) throw notFound("the message that triggered the turn");
     const seats = await tx.conversationAgents(turn.conversation_id);
     const seat = seats.find(({ account }) => account.id === turn.agent.id);
     if (!seat) throw conflict("the agent is no longer in this conversation");
@@ -106,10 +106,10 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
       ({ agent, status }) => agent.id === turn.agent.id && status === "waiting",
     );
     if (waiting.some((each) => !each.open_ended && each.trigger_uuid === turn.trigger_uuid)) {
-      throw conflict("the answer is about to be repeated already");
+      throw conflict("a retry of this turn is already waiting");
     }
     if (waiting.length >= seat.waiting_turns) {
-      throw conflict("too many answers of this agent wait in this conversation");
+      throw conflict("too many turns of this agent are waiting in this conversation");
     }
     await tx.queueTurn({
       agent_id: turn.agent.id,
@@ -146,8 +146,6 @@ export const agents = [
   getTurn,
 ];
 
-const conflict = (why: string) => new Failure("conflict", `conflict: ${why}`);
-
 type Config = Context["config"];
 
 function checkProvider({ providers }: Config, provider: string): void {
@@ -183,13 +181,15 @@ function profileOf({ account, key_tail, ...agent }: AgentRecord, config: Config)
   };
 }
 
-/** The turn of an agent's message, if the caller may stop and repeat it. */
-async function steeredTurn(tx: ReadTx, messageId: string, caller: Caller): Promise<TurnRecord> {
+/** The turn of an agent's message, if the caller may stop and retry it. */
+async function controlledTurn(tx: ReadTx, messageId: string, caller: Caller): Promise<TurnRecord> {
   const { message, conversation } = await visibleMessage(tx, messageId, caller);
   const turn = await tx.turnOfMessage(message);
   if (!turn) throw notFound("turn");
-  if (!maySteer(caller.account, turn, conversation)) {
-    throw forbidden("only the agent's owner, whoever asked it and the group's admin may do this");
+  if (!mayControlTurn(caller.account, turn, conversation)) {
+    throw forbidden(
+      "only the agent's owner, the person who triggered it or the group's admin may do this",
+    );
   }
   return turn;
 }

@@ -10,7 +10,7 @@ import { type AccountRecord, NOBODY } from "../store/accounts.ts";
 import type { MessageRecord } from "../store/messages.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
-/** A label comes from an agent, and may be as long as a message. */
+/** A label may be as long as a message: longer ones are truncated. */
 const MAX_LABEL_LENGTH = 200;
 
 const sendComponentAction = bind(operations.sendComponentAction, ({ store, caller }, input) =>
@@ -30,7 +30,7 @@ const sendComponentAction = bind(operations.sendComponentAction, ({ store, calle
       by: username,
     });
     if (content === null) return;
-    const sender = await answeringAgent(tx, message, caller);
+    const sender = await replyingAgent(tx, message, caller);
     if (!sender) return;
     const label = component?.label?.slice(0, MAX_LABEL_LENGTH).toWellFormed() ?? null;
     const reply = await tx.insertMessage({
@@ -50,7 +50,7 @@ const sendComponentAction = bind(operations.sendComponentAction, ({ store, calle
 
 export const components = [sendComponentAction];
 
-/** A token that no component of the message has marks none of them. */
+/** Records that the account used a component of the message, and announces it as an edit. */
 async function markUsed(
   tx: WriteTx,
   message: MessageRecord,
@@ -63,8 +63,8 @@ async function markUsed(
   tx.emit(messageChanged("events.messageEdited", changed, seq));
 }
 
-/** The agent that wrote the message; otherwise the caller's own, or any of the conversation. */
-async function answeringAgent(
+/** The agent that wrote the message, else one of the caller's, else any agent of the conversation. */
+async function replyingAgent(
   tx: ReadTx,
   { sender_id, conversation_id }: MessageRecord,
   { account }: Caller,

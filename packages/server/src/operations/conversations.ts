@@ -99,7 +99,7 @@ const removeChatMember = bind(
       const member = members.find(({ account }) => account.username === username);
       if (!member) throw notFound(`participant ${username}`);
       if (!mayRemove(caller.account, member.account, group)) {
-        throw forbidden("only the group's admin may remove other people");
+        throw forbidden("only the group's admin may remove others");
       }
       await part(tx, group, members, member.account, caller.account);
     }),
@@ -136,7 +136,7 @@ export const conversations = [
   readChat,
 ];
 
-/** The accounts named, without the caller, if all exist (404) and may be invited (403). */
+/** The named accounts without the caller. Throws if one does not exist (404) or may not be invited (403). */
 async function invitees(
   tx: ReadTx,
   usernames: readonly string[],
@@ -152,22 +152,23 @@ async function invitees(
   return accounts;
 }
 
-/** One other participant and neither a title nor the wish for a group. */
+/** Whether to start a direct conversation: one other participant, no title, and no `kind: "group"`. */
 function isDirect(
   { kind, title }: { kind?: "direct" | "group" | undefined; title?: string | undefined },
   others: readonly AccountRecord[],
 ): boolean {
   if (kind === "direct" && title !== undefined) throw badField("title", "is for groups only");
-  const single = others.length === 1;
-  if (kind === "direct" && !single) {
+  const isPair = others.length === 1;
+  if (kind === "direct" && !isPair) {
     throw badField("usernames", "must name one other participant for a direct conversation");
   }
   if (kind === undefined && title === undefined && others.length === 0) {
     throw badField("usernames", "must name at least one other participant");
   }
-  return kind !== "group" && title === undefined && single;
+  return kind !== "group" && title === undefined && isPair;
 }
 
+/** Decodes a cursor of `getChats`. The conversation in it must exist. */
 async function chatsPlace(tx: ReadTx, cursor: string | undefined, caller: Caller) {
   const place = chatsCursor.decode(cursor);
   if (!place) return undefined;

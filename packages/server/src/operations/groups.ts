@@ -67,12 +67,12 @@ export const groups = [
   stopChatAgents,
 ];
 
-/** An agent of the caller: it must exist (404), be an agent (400) and be theirs (403). */
+/** An agent of the caller. Throws if it does not exist (404), is no agent (400) or not the caller's (403). */
 async function ownAgent(tx: ReadTx, username: string, { account }: Caller): Promise<AccountRecord> {
   const agent = await tx.account(username);
   if (!agent) throw notFound(`agent ${username}`);
   if (agent.kind !== "agent") throw badField("agent_username", "is not an agent");
-  if (agent.owner_id !== account.id) throw forbidden("only its owner may do this with an agent");
+  if (agent.owner_id !== account.id) throw forbidden("only the agent's owner may do this");
   return agent;
 }
 
@@ -85,7 +85,7 @@ async function seatOf(
   return seats.find(({ account }) => account.id === agent.id);
 }
 
-/** The seat of an agent of the caller, if it is in the group (404). */
+/** The seat of an agent of the caller. Throws if the agent is not in the group (404). */
 async function agentSeat(
   tx: ReadTx,
   groupId: number,

@@ -9,7 +9,7 @@ import { reactions } from "./reactions.ts";
 import { session } from "./session.ts";
 import { typing } from "./typing.ts";
 
-/** Every operation the server carries out, in one flat list. */
+/** The handlers of all operations. */
 export const handlers: readonly Bound[] = [
   ...session,
   ...accounts,

@@ -1,9 +1,11 @@
-import { type InputOf, type Message, operations } from "@parley/protocol";
+import { type Message, operations } from "@parley/protocol";
 import { z } from "zod";
 import { counted, durable, messageChanged } from "../changes/change.ts";
 import { joinedConversation, visibleMessage } from "../domain/access.ts";
+import { pageAfter, pageAround, pageBefore } from "../domain/history.ts";
 import { mentionsIn } from "../domain/mentions.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
+import { readChangesSince } from "../domain/sync.ts";
 import { dropTurnsOf, queueTurns, stopTurns } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
 import { forbidden, notFound } from "../rules/failure.ts";
@@ -12,21 +14,17 @@ import { searchWords, snippet } from "../rules/search.ts";
 import type { Caller } from "../security/caller.ts";
 import { NOBODY } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
-import type { HistoryQuery, MessageRecord } from "../store/messages.ts";
+import type { MessageRecord } from "../store/messages.ts";
 import type { ReadTx } from "../store/store.ts";
 import type { TurnRecord } from "../store/turns.ts";
 
 const searchCursor = cursorOf(z.int());
-/** Beyond every place in a conversation. */
-const LATEST = Number.MAX_SAFE_INTEGER;
-/** A page of messages spans any number of changes of the group; this bounds what it returns of them. */
-const CHANGES_PER_PAGE = 500;
 
 const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
   store.write(async (tx) => {
     const conversation = await joinedConversation(tx, input.chat_id, caller);
     const { content, client_msg_id = null, reply_to_id = null } = input;
-    if (reply_to_id !== null) await checkReply(tx, reply_to_id, conversation, caller);
+    if (reply_to_id !== null) await checkReplyTarget(tx, reply_to_id, conversation, caller);
     const message = await tx.insertMessage({
       conversation,
       sender: caller.account,
@@ -46,37 +44,13 @@ const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
 const getChatHistory = bind(operations.getChatHistory, ({ store, caller, config }, input) =>
   store.read(async (tx) => {
     const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
-    const viewerId = caller.account.id;
     const limit = pageSize(input.limit, config.limits);
+    const view = { conversationId, viewerId: caller.account.id, limit };
     const anchor = input.before ?? input.after ?? input.around;
-    const page = (from: HistoryQuery["from"], most: number) =>
-      tx.history({ conversationId, viewerId, from, limit: most });
-    const changes = (after: number, before: number) =>
-      tx.conversationChanges({ conversationId, after, before, limit: CHANGES_PER_PAGE });
-    const older = async (before: number, most: number) => {
-      const { items, has_more } = await page({ seq: before, direction: "older" }, most);
-      return { items, has_more, from: has_more ? (items[0]?.seq ?? 0) : 0 };
-    };
-    const newer = async (after: number, most: number) => {
-      const { items, has_more } = await page({ seq: after, direction: "newer" }, most);
-      return { items, has_more, to: has_more ? (items.at(-1)?.seq ?? LATEST) : LATEST };
-    };
-    const seq = anchor === undefined ? LATEST : (await messageIn(tx, anchor, conversationId)).seq;
-    if (input.after) {
-      const { to, ...found } = await newer(seq, limit);
-      return { ...found, changes: await changes(seq, to) };
-    }
-    if (!input.around) {
-      const { from, ...found } = await older(seq, limit);
-      return { ...found, changes: await changes(from, seq) };
-    }
-    const before = await older(seq, Math.floor(limit / 2));
-    const after = await newer(seq - 1, limit - before.items.length);
-    return {
-      items: [...before.items, ...after.items],
-      has_more: before.has_more || after.has_more,
-      changes: await changes(before.from, after.to),
-    };
+    if (anchor === undefined) return pageBefore(tx, view);
+    const { seq } = await messageIn(tx, anchor, conversationId);
+    if (input.before) return pageBefore(tx, view, seq);
+    return input.after ? pageAfter(tx, view, seq) : pageAround(tx, view, seq);
   }),
 );
 
@@ -149,7 +123,7 @@ const getUpdates = bind(operations.getUpdates, ({ store, caller, config }, input
     const viewerId = caller.account.id;
     const history_id = await tx.historyId();
     if (input.chat_id === undefined) {
-      return { ...(await changedSince(tx, viewerId, input)), history_id };
+      return { ...(await readChangesSince(tx, viewerId, input)), history_id };
     }
     const { id: conversationId } = await joinedConversation(tx, input.chat_id, caller);
     const limit = pageSize(input.limit ?? config.limits.page_size, config.limits);
@@ -202,7 +176,7 @@ async function oneView(tx: ReadTx, uuid: string, viewerId: number): Promise<Mess
   return message;
 }
 
-/** What an earlier send made. One deleted since is gone: a resend does not bring it back. */
+/** The message of an earlier send. If it was deleted since, sending it again does not restore it. */
 async function firstSent(
   tx: ReadTx,
   conversation: ConversationRecord,
@@ -214,7 +188,7 @@ async function firstSent(
   return oneView(tx, uuid, account.id);
 }
 
-async function checkReply(
+async function checkReplyTarget(
   tx: ReadTx,
   uuid: string,
   conversation: ConversationRecord,
@@ -224,7 +198,7 @@ async function checkReply(
   if (message.deleted || (await tx.isHidden(message, caller.account.id))) throw notFound("message");
 }
 
-/** A message of the conversation, deleted or not: a place in it stays a place. */
+/** A message of the conversation. Deleted ones count: clients may hold them as an anchor. */
 async function messageIn(tx: ReadTx, uuid: string, conversationId: number): Promise<MessageRecord> {
   const message = await tx.message(uuid);
   if (message?.conversation_id !== conversationId) throw notFound("message");
@@ -243,38 +217,6 @@ async function messagesIn(
 
 async function turnOf(tx: ReadTx, message: MessageRecord): Promise<TurnRecord> {
   const turn = await tx.turnOfMessage(message);
-  if (!turn) throw new Error(`message ${message.uuid} streams without a turn`);
+  if (!turn) throw new Error(`message ${message.uuid} is streaming without a turn`);
   return turn;
-}
-
-/** What changed outside of any one conversation, and which conversations changed. */
-async function changedSince(
-  tx: ReadTx,
-  viewerId: number,
-  { known, accounts_since, own_since }: InputOf<"getUpdates">,
-) {
-  const { accounts, ...names } = await tx.renamedSince(viewerId, accounts_since);
-  const { hidden, ...own } = await tx.hiddenSince(viewerId, own_since);
-  return {
-    ...compare(known ? await tx.counters(viewerId) : [], known ?? {}),
-    accounts,
-    accounts_seq: names.seq,
-    hidden,
-    own_seq: own.seq,
-    has_more: names.has_more || own.has_more,
-  };
-}
-
-function compare(
-  counters: readonly { uuid: string; seq: number }[],
-  known: Readonly<Record<string, number>>,
-) {
-  const current = counters.map(({ uuid, seq }) => ({ conversation_id: uuid, seq }));
-  const ids = new Set(current.map(({ conversation_id }) => conversation_id));
-  return {
-    ahead: current.filter(({ conversation_id, seq }) => seq > (known[conversation_id] ?? seq)),
-    behind: current.filter(({ conversation_id, seq }) => seq < (known[conversation_id] ?? seq)),
-    new: current.filter(({ conversation_id }) => known[conversation_id] === undefined),
-    gone: Object.keys(known).filter((id) => !ids.has(id)),
-  };
 }

@@ -6,7 +6,7 @@ import { visibleMessage } from "../domain/access.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
-import { Failure } from "../rules/failure.ts";
+import { conflict } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
 import type { MessageRecord } from "../store/messages.ts";
 import type { WriteTx } from "../store/store.ts";
@@ -39,7 +39,7 @@ const removeReaction = bind(operations.removeReaction, ({ store, caller }, input
   }),
 );
 
-const place = cursorOf(z.int());
+const reactionsCursor = cursorOf(z.int());
 
 const getMessageReactions = bind(
   operations.getMessageReactions,
@@ -50,10 +50,12 @@ const getMessageReactions = bind(
       const found = await tx.reactions({
         message,
         emoji: input.emoji,
-        after: place.decode(input.cursor),
+        after: reactionsCursor.decode(input.cursor),
         limit: limit + 1,
       });
-      const { items, next_cursor } = pageOf(found, limit, (last) => place.encode(last.place));
+      const { items, next_cursor } = pageOf(found, limit, (last) =>
+        reactionsCursor.encode(last.place),
+      );
       return { items: items.map(({ reaction }) => reaction), next_cursor };
     }),
 );
@@ -74,10 +76,10 @@ async function add(
 ): Promise<Reaction> {
   const counts = await tx.reactionCounts(message, account.id);
   if (counts.own >= limits.reactions_per_person) {
-    throw new Failure("conflict", "conflict: you have too many reactions to this message");
+    throw conflict("you have too many reactions to this message");
   }
   if (!counts.emoji.includes(emoji) && counts.emoji.length >= limits.reactions_per_message) {
-    throw new Failure("conflict", "conflict: this message has too many different reactions");
+    throw conflict("this message has too many different reactions");
   }
   const at = Date.now();
   const seq = await tx.addReaction(message, { reactor: account, emoji, at });

@@ -3,7 +3,7 @@ import { createPerson } from "../domain/accounts.ts";
 import { endSession, replacePassword } from "../domain/sessions.ts";
 import { bind, type Context, type Services } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
-import { badField, Failure, forbidden, notFound, unauthorized } from "../rules/failure.ts";
+import { badField, conflict, forbidden, notFound, unauthorized } from "../rules/failure.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId, newDevice } from "../security/devices.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
@@ -110,7 +110,7 @@ const revokeSession = bind(operations.revokeSession, async (context, { session_i
 
 export const session = [signUp, signIn, changePassword, signOut, getSessions, revokeSession];
 
-const taken = () => new Failure("conflict", "conflict: the username is taken");
+const taken = () => conflict("the username is taken");
 
 function checkStrength(field: string, password: string, username: string): void {
   const weakness = passwordWeakness(password, username);

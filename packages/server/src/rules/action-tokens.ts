@@ -11,8 +11,8 @@ export interface ComponentInput {
 }
 
 /**
- * The reply to a component action, as Markdown with component markup of at most 32 KiB. Null: there
- * is none. Whatever the person sent is quoted, and the reply names them.
+ * The reply to a component action: Markdown with component markup, at most 32 KiB, which quotes what
+ * the person sent and names them. Null for actions without a reply.
  */
 export function replyToAction(input: ComponentInput): string | null {
   const { action } = input;
@@ -28,9 +28,9 @@ const SILENT = ["cancel:", "dismiss:"];
 
 interface TokenShape {
   prefix: string;
-  /** What follows the prefix, separated by colons. Whatever follows these is ignored. */
+  /** The parts after the prefix, separated by colons. Further parts are ignored. */
   parts: readonly string[];
-  /** Null when a part has none of the values it may have. */
+  /** Returns null if a part has an invalid value. */
   reply: (parts: readonly string[], input: ComponentInput) => string | null;
 }
 
@@ -44,8 +44,8 @@ const tokenShapes: readonly TokenShape[] = [
 
 function acknowledge({ action, by }: ComponentInput, missing?: string): string {
   const name = isBlank(action) ? "an action without a name" : `the action ${quoted(action, 80)}`;
-  const lacks = missing === undefined ? "" : ` Its ${missing} is missing.`;
-  return `I received ${name} from @${by}.${lacks}`;
+  const problem = missing === undefined ? "" : ` Its ${missing} is missing.`;
+  return `I received ${name} from @${by}.${problem}`;
 }
 
 function placeOrder(side: "Buy" | "Sell"): TokenShape["reply"] {
@@ -82,12 +82,12 @@ function askForLimit(_: readonly string[], { by }: ComponentInput): string {
   ].join("\n");
 }
 
-/** Values are cut, and fields left off, well before the reply outgrows a message. */
+/** Long values are truncated and surplus fields left out, so that the reply fits into a message. */
 const MAX_VALUE_LENGTH = 500;
 const MAX_LIST_BYTES = 28_000;
 const utf8 = new TextEncoder();
 
-/** A form's id may have colons in it. */
+/** The parts are joined again because a form's id may contain colons. */
 function confirmForm(parts: readonly string[], { fields, by }: ComponentInput): string {
   const entries = Object.entries(fields);
   const items = fitting(entries.map(([name, value]) => item(name, shown(value))));
@@ -106,7 +106,7 @@ function fitting(items: string[]): string[] {
   return tooMany < 0 ? items : items.slice(0, tooMany);
 }
 
-/** A submitted value as text; the choices of a list one after another. */
+/** A submitted value as text; the items of a list are separated by commas. */
 function shown(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (Array.isArray(value) && !value.some(isNested)) return value.map(shown).join(", ");
@@ -115,11 +115,11 @@ function shown(value: unknown): string {
 
 const isNested = (value: unknown) => typeof value === "object" && value !== null;
 
-/** Titles are ours; lines have their values made inert. */
+/** The title is trusted text. The callers escape the values in the lines. */
 const card = (title: string, lines: string[]) =>
   [`<card title="${title}">`, "", ...lines, "", "</card>"].join("\n");
 
-/** Several lines are a quotation below the name. */
+/** A value of several lines is shown as a quotation below its name. */
 function item(name: string, value: string): string {
   const label = `- **${inertText(shorten(name, 64).trim())}:**`;
   const text = shorten(value, MAX_VALUE_LENGTH).trim();
@@ -133,7 +133,7 @@ const quoted = (value: string, maxLength: number) => `“${inertText(shorten(val
 const isBlank = (text = "") => text.trim() === "";
 
 function shorten(value: string, maxLength: number): string {
-  // No character takes more than two units, so the rest need not be looked at.
+  // A code point has at most two code units, so the rest need not be split.
   const characters = Array.from(value.slice(0, 2 * maxLength + 2));
   if (characters.length <= maxLength) return value;
   return `${characters.slice(0, maxLength - 1).join("")}…`;

@@ -1,6 +1,6 @@
 import type { ErrorCode, ErrorParameters } from "@parley/protocol";
 
-/** An error the caller is told about. Anything else that is thrown becomes `internal`. */
+/** An error that is reported to the caller. Any other error that is thrown becomes `internal`. */
 export class Failure extends Error {
   override name = "Failure";
   readonly code: ErrorCode;
@@ -18,6 +18,8 @@ export const notFound = (thing: string) => new Failure("not_found", `not found: 
 export const forbidden = (why: string) => new Failure("forbidden", `forbidden: ${why}`);
 
 export const unauthorized = (why: string) => new Failure("unauthorized", `unauthorized: ${why}`);
+
+export const conflict = (why: string) => new Failure("conflict", `conflict: ${why}`);
 
 export const badField = (path: string, problem: string) => badFields({ [path]: problem });
 

@@ -6,7 +6,7 @@ interface Group {
   readonly admin_id: number | null;
 }
 
-/** The sender, the owner of the sending agent, and a group's admin may delete for everyone. */
+/** The sender, the owner of the sending agent and the group's admin may delete a message for everyone. */
 export const mayDelete = (
   actor: Actor,
   message: { sender_id: number; sender_owner_id: number | null },
@@ -16,21 +16,21 @@ export const mayDelete = (
   message.sender_owner_id === actor.id ||
   conversation.admin_id === actor.id;
 
-/** An admin may remove anybody; others themselves and their own agents. */
+/** The group's admin may remove anybody; others may remove themselves and their own agents. */
 export const mayRemove = (
   actor: Actor,
   member: { id: number; owner_id: number | null },
   conversation: Group,
 ) => conversation.admin_id === actor.id || member.id === actor.id || member.owner_id === actor.id;
 
-/** An agent comes only by its owner's hand. */
+/** Anybody may invite people; only its owner may invite an agent. */
 export const mayInvite = (
   actor: Actor,
   invited: { kind: "human" | "agent"; owner_id: number | null },
 ) => invited.kind === "human" || invited.owner_id === actor.id;
 
-/** The agent's owner, whoever's message started it, and a group's admin may stop and repeat a turn. */
-export const maySteer = (
+/** The agent's owner, the person who triggered it and the group's admin may stop and retry a turn. */
+export const mayControlTurn = (
   actor: Actor,
   turn: { agent: { owner_id: number | null }; trigger_sender_id: number },
   conversation: Group,

@@ -1,33 +1,35 @@
+/** Characters of a snippet: before the first match, and in total. */
 const BEFORE = 40;
 const LENGTH = 160;
+const MAX_WORDS = 16;
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 
-/** Letters of scripts that put no space between words: what they write is found by any part of it. */
+/** Runs of letters in scripts without spaces between words, in which any part of a text is found. */
 const UNSPACED =
   /[[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]&&[\p{L}\p{N}\p{M}]]+/gv;
 
-/** The words of a search query, in lowercase; the last may be the beginning of one. */
+/** The words of a search query in lowercase. The last one also matches as the beginning of a word. */
 export const searchWords = (query: string): string[] =>
-  (query.toLowerCase().match(WORD) ?? []).slice(0, 16);
+  (query.toLowerCase().match(WORD) ?? []).slice(0, MAX_WORDS);
 
-/** Without case and accents, as the store compares. */
+/** Removes case and accents, as both stores do to compare words. */
 export const fold = (word: string) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
-/** All words of a text, as they are compared. */
+/** The words of a text, folded. */
 export const foldedWords = (text: string): string[] => fold(text).match(WORD) ?? [];
 
-/** A text with every run of such letters as the pairs of neighbours in it, and its last letter. */
+/** Replaces every run in a script without spaces by its bigrams and its last letter, as words. */
 export const spaced = (text: string): string =>
-  text.replace(UNSPACED, (run) => ` ${pairs(run).join(" ")} `);
+  text.replace(UNSPACED, (run) => ` ${bigrams(run).join(" ")} `);
 
 /**
- * What has to stand in a spaced text, one after the other, for a word of a query to be found there;
- * `open` when the last of it may be the beginning of a longer one in any case.
+ * The consecutive words that a `spaced` text must contain to match a word of a query. `open`: the last
+ * of them always matches as the beginning of a word, because it is a single letter of such a script.
  */
 export function searchParts(word: string): { parts: string[]; open: boolean } {
   let open = false;
   const text = word.replace(UNSPACED, (run, at: number, whole: string) => {
-    const found = pairs(run);
+    const found = bigrams(run);
     if (found.length > 1) found.pop();
     else open ||= at + run.length === whole.length;
     return ` ${found.join(" ")} `;
@@ -35,12 +37,12 @@ export function searchParts(word: string): { parts: string[]; open: boolean } {
   return { parts: text.match(WORD) ?? [word], open };
 }
 
-function pairs(run: string): string[] {
+function bigrams(run: string): string[] {
   const letters = [...fold(run)];
   return letters.map((letter, place) => letter + (letters[place + 1] ?? ""));
 }
 
-/** An excerpt around the first word found, with everything that matched between `**`. */
+/** An excerpt around the first match, with all matches between `**`. */
 export function snippet(content: string, words: readonly string[]): string {
   const text = content.replace(/\s+/g, " ").trim();
   const wanted = words.map(fold);
@@ -61,6 +63,6 @@ export function snippet(content: string, words: readonly string[]): string {
 function wordStart(text: string, from: number): number {
   const space = text.indexOf(" ", from);
   const at = space === -1 || space > from + 40 ? from : space + 1;
-  // Never between the halves of a surrogate pair.
+  // Does not split a surrogate pair.
   return /[\udc00-\udfff]/.test(text[at] ?? "") ? at + 1 : at;
 }

@@ -1,8 +1,8 @@
 import { isReservedName } from "@parley/protocol";
 
-const LONGEST = 32;
+const MAX_LENGTH = 32;
 
-/** The username that is nearest to what an issuer calls somebody: `Ada.L@example.com` gives `ada_l`. */
+/** A valid username derived from an issuer's claim: `Ada.L@example.com` becomes `ada_l`. */
 export function usernameFrom(claim: string): string {
   const [local = ""] = claim.slice(0, 256).split("@");
   const name = local
@@ -10,16 +10,16 @@ export function usernameFrom(claim: string): string {
     .replace(/\p{M}/gu, "")
     .toLowerCase()
     .replace(/[^a-z0-9_]+/g, "_")
-    .slice(0, LONGEST)
+    .slice(0, MAX_LENGTH)
     .replace(/^_+|_+$/g, "");
   return name.length < 2 ? "user" : name;
 }
 
-/** The wish itself, and then with a number at its end; a reserved name is never given as it is. */
-export function* usernameCandidates(wish: string): Generator<string> {
-  if (!isReservedName(wish)) yield wish;
+/** The requested username, unless it is reserved, and then variants with a number at the end. */
+export function* usernameCandidates(requested: string): Generator<string> {
+  if (!isReservedName(requested)) yield requested;
   for (let number = 2; ; number++) {
     const suffix = `_${number}`;
-    yield wish.slice(0, LONGEST - suffix.length) + suffix;
+    yield requested.slice(0, MAX_LENGTH - suffix.length) + suffix;
   }
 }

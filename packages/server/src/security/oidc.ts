@@ -20,7 +20,7 @@ export interface Identity {
 export interface Oidc {
   /** Whether a bearer token has the form of a JWT. */
   recognises(token: string): boolean;
-  /** Checks signature, issuer, audience and expiry. Throws `unauthorized`, or `unavailable` if the issuer cannot be reached. */
+  /** Checks signature, issuer, audience and expiry. Throws `unauthorized` or `unavailable`. */
   verify(token: string): Promise<Identity>;
 }
 
