@@ -22,10 +22,12 @@ import { commitOrder, writeLane } from "../src/store/postgres/lanes.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
 import { type SharedStore, Unavailable } from "../src/store/store.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
+import { checkingOwnership } from "./support/owned-writes.ts";
 import { desk } from "./support/store-contract/desk.ts";
 import { storeContract } from "./support/store-contract/index.ts";
 import {
   newAccount,
+  newAgent,
   newGroup,
   type Room,
   START,
@@ -62,12 +64,13 @@ async function empty(url: string): Promise<void> {
 }
 
 storeContract("PostgreSQL", async () => {
-  let store = await open(shared);
+  const openChecked = async () => checkingOwnership(await open(shared));
+  let store = await openChecked();
   return {
     store,
     reopen: async () => {
       await store.close();
-      store = await open(shared);
+      store = await openChecked();
       return store;
     },
     dispose: async () => {
@@ -75,6 +78,24 @@ storeContract("PostgreSQL", async () => {
       await empty(shared);
     },
   };
+});
+
+test("the check of ownership catches a unit that changes a conversation it has not read", async () => {
+  const store = checkingOwnership(await open(shared));
+  const { alice, room } = await place(store);
+  const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
+  const [turn] = await store.write(async (tx) => {
+    const trigger_uuid = (await send(tx, room, alice, "question")).id;
+    const rest = { open_ended: true, refusal: null, most_waiting: 1, at: START };
+    await tx.queueTurn({ agent_id: agent.id, conversation_id: room.id, trigger_uuid, ...rest });
+    return tx.openTurns(room.id);
+  });
+  const error = await store
+    .write((tx) => tx.dropTurns([turn?.id ?? 0]))
+    .catch((caught: Error) => caught.message);
+  expect(error).toBe(`dropTurns changes conversation ${room.id}, which its unit does not own`);
+  await store.close();
+  await empty(shared);
 });
 
 /** Stores of several nodes on a database of their own. */

@@ -5,6 +5,7 @@ import { badField } from "../rules/failure.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord, MemberRecord } from "../store/conversations.ts";
 import type { NewChange } from "../store/group-changes.ts";
+import type { NonEmpty } from "../store/non-empty.ts";
 import type { WriteTx } from "../store/store.ts";
 import { stopTurns } from "./turns.ts";
 
@@ -40,7 +41,7 @@ export async function announceChanges(
   tx: WriteTx,
   { id, uuid }: ConversationRecord,
   actor: AccountRecord,
-  changes: readonly NewChange[],
+  changes: NonEmpty<NewChange>,
   leaving: readonly string[] = [],
 ): Promise<void> {
   const seq = await tx.changeGroup(id, { actor, changes, at: Date.now() });
@@ -91,7 +92,9 @@ export async function part(
     tx,
     turns.filter(({ agent }) => gone.has(agent.id)),
   );
-  const changes: NewChange[] = [{ kind: actor.id === id ? "left" : "removed", subjects: going }];
+  const changes: [NewChange, ...NewChange[]] = [
+    { kind: actor.id === id ? "left" : "removed", subjects: going },
+  ];
   if (group.admin_id === id) {
     const heir = accounts.find((account) => account.kind === "human" && account.id !== id);
     await tx.setAdmin(group.id, heir?.id ?? null);

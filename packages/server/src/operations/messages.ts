@@ -15,6 +15,7 @@ import type { Caller } from "../security/caller.ts";
 import { NOBODY } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { MessageRecord } from "../store/messages.ts";
+import { isNonEmpty } from "../store/non-empty.ts";
 import type { ReadTx } from "../store/store.ts";
 import type { TurnRecord } from "../store/turns.ts";
 
@@ -89,7 +90,7 @@ const deleteMessages = bind(operations.deleteMessages, ({ store, caller }, input
     }
     const current = await messagesIn(tx, input.message_ids, conversation.id);
     const messages = current.filter((message) => !message.deleted);
-    if (messages.length === 0) return;
+    if (!isNonEmpty(messages)) return;
     const seq = await tx.deleteMessages(messages, Date.now());
     const ids = messages.map(({ uuid }) => uuid);
     await dropTurnsOf(tx, conversation, ids);

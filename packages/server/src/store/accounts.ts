@@ -39,7 +39,7 @@ export interface AccountWrites {
   insertAccount(account: NewAccount): Awaitable<AccountRecord | null>;
   /**
    * Increments the counter that all display names share and returns its new value, which is the
-   * account's new version. The account must exist.
+   * account's new version. Throws when there is no such account.
    */
   setDisplayName(accountId: number, displayName: string): Awaitable<number>;
   /** Replaces the password hash. Sessions stay as they are. */

@@ -1,6 +1,7 @@
 import type { ConversationChange } from "@parley/protocol";
 import type { AccountRecord } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
+import type { NonEmpty } from "./non-empty.ts";
 
 /** What happened to a group itself: its members, admin, title, and the modes of its agents. */
 export interface GroupChangeReads {
@@ -29,7 +30,7 @@ export interface ChangesQuery {
 /** What one call changed of a group. */
 export interface NewChanges {
   actor: AccountRecord;
-  changes: readonly NewChange[];
+  changes: NonEmpty<NewChange>;
   at: number;
 }
 

@@ -15,7 +15,7 @@ export interface HiddenMessageWrites {
   /**
    * Hides messages from one account. Conversations' counters stay; the account's own is incremented
    * once for all of them and returned. Returns null, and changes nothing, when all of them are hidden
-   * already.
+   * already, or there are none.
    */
   hideMessages(messages: readonly MessageRecord[], accountId: number): Awaitable<number | null>;
 }

@@ -2,6 +2,7 @@ import type { Message, Turn } from "@parley/protocol";
 import type { AccountRecord } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { ConversationRecord } from "./conversations.ts";
+import type { NonEmpty } from "./non-empty.ts";
 
 /** Messages are visible to a viewer unless they are deleted, or the viewer has hidden them. */
 export interface MessageReads {
@@ -31,7 +32,7 @@ export interface MessageWrites {
    * `client_msg_id` in the conversation before.
    */
   insertMessage(message: NewMessage): Awaitable<Message | null>;
-  /** Increments the counter and returns its new value. The message must not be deleted. */
+  /** Increments the counter and returns its new value. Throws for a deleted message. */
   editMessage(
     message: MessageRecord,
     content: string,
@@ -40,9 +41,9 @@ export interface MessageWrites {
   ): Awaitable<number>;
   /**
    * Turns messages into tombstones. Increments the counter once for all of them and returns its new
-   * value. There is at least one message, all of them are of one conversation, and none is deleted.
+   * value. Throws when they are of several conversations, or one of them is deleted already.
    */
-  deleteMessages(messages: readonly MessageRecord[], at: number): Awaitable<number>;
+  deleteMessages(messages: NonEmpty<MessageRecord>, at: number): Awaitable<number>;
 }
 
 export interface MessageRecord {

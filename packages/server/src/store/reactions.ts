@@ -20,9 +20,9 @@ export interface ReactionReads {
 
 /** Each method increments the counter of the message's conversation and returns its new value. */
 export interface ReactionWrites {
-  /** The reactor must not have this reaction on the message yet. */
+  /** Throws when the reactor has this reaction on the message already. */
   addReaction(message: MessageRecord, reaction: NewReaction): Awaitable<number>;
-  /** The reaction must exist. */
+  /** Throws when there is no such reaction. */
   removeReaction(message: MessageRecord, reactorId: number, emoji: string): Awaitable<number>;
 }
 

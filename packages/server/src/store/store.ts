@@ -111,7 +111,8 @@ export interface ReadTx
 
 /**
  * What a unit of work may write. Methods trust the records that they are given: a unit reads those
- * that it decides by, because a record from an earlier unit may be outdated.
+ * that it decides by, because a record from an earlier unit may be outdated. Lists of ids, usernames
+ * and records may be empty unless their type is `NonEmpty`.
  */
 export interface WriteTx
   extends ReadTx,

@@ -20,7 +20,7 @@ export interface TurnWrites {
    * same refusal takes the new trigger.
    */
   queueTurn(turn: NewTurn): Awaitable<void>;
-  /** Deletes the waiting turns among these. */
+  /** Deletes the waiting turns among these. The same unit has read them with `openTurns`. */
   dropTurns(ids: readonly number[]): Awaitable<void>;
   /**
    * Claims waiting turns for a node, at most one for each agent and conversation that has none
@@ -36,13 +36,19 @@ export interface TurnWrites {
    * process than `node` has left them.
    */
   abandonedTurns(node: string): Awaitable<TurnRecord[]>;
-  /** Takes over an abandoned turn that has streamed nothing, to start it again; frees what it reserved. */
+  /** Takes over an abandoned turn that has streamed nothing, and frees what it has reserved. */
   adoptTurn(id: number, node: string, leaseMs: number): Awaitable<void>;
   /** Renews the leases of the turns among these that the node owns. */
   renewLeases(node: string, ids: readonly number[], leaseMs: number): Awaitable<void>;
-  /** Gives a claimed turn its message, which must exist, its model and its start time. */
+  /**
+   * Gives a claimed turn its message, its model and its start time. The same unit has read or inserted
+   * the message.
+   */
   beginTurn(id: number, begun: { messageUuid: string; model: string; at: number }): Awaitable<void>;
-  /** Reserves the most that a running turn may spend. It must have begun, and have nothing reserved. */
+  /**
+   * Reserves the most that a running turn may spend. The turn has begun and has nothing reserved; the
+   * same unit has read it with `turn`, and what its agent may spend with `spending`.
+   */
   reserveTurn(turn: TurnRecord, reservation: Reservation): Awaitable<void>;
   /** Stores how often the provider has been called for a turn. */
   noteTries(id: number, tries: number): Awaitable<void>;
@@ -53,7 +59,8 @@ export interface TurnWrites {
   appendChunks(node: string, chunks: readonly NewChunk[]): Awaitable<number[]>;
   /**
    * Finalizes the message of a running turn, replaces its reservation by what it used, and increments
-   * the conversation's counter, whose new value it returns. Throws when the turn has no message.
+   * the conversation's counter, whose new value it returns. The same unit has read the turn with
+   * `turn`. Throws when it has no message.
    */
   finishTurn(turn: TurnRecord, finished: FinishedTurn): Awaitable<number>;
 }
@@ -67,7 +74,7 @@ export interface TurnRecord {
   readonly trigger_seq: number;
   readonly trigger_sender_id: number;
   readonly trigger_deleted: boolean;
-  /** Whether it answers everything that was said before it begins, or its trigger once more. */
+  /** Whether it answers all messages up to the next one that has a turn, or its trigger alone. */
   readonly open_ended: boolean;
   /** Whether it replaced earlier triggers, which it answers too. */
   readonly folded: boolean;

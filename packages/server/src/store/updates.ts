@@ -18,7 +18,7 @@ export interface UpdatesQuery {
 
 /** The next page starts after `seq`. */
 export interface Updates {
-  /** New and changed messages, ordered by their latest change; on the last page also those streaming. */
+  /** New and changed messages by their latest change; on the last page also those that stream. */
   messages: Message[];
   /** Messages that were deleted, or that the viewer has hidden. */
   deleted_ids: string[];

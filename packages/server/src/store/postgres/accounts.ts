@@ -108,7 +108,11 @@ export const accountWrites: Methods<keyof AccountWrites> = {
     return row ?? null;
   },
   setDisplayName: async (unit, id, displayName) => {
-    // Whoever holds the counter commits before the next version is given out.
+    // A row that does not exist cannot be owned: the unit would wait for it.
+    const found = await unit.get("SELECT 1 FROM accounts WHERE id = $1", id);
+    if (!found) throw new Error(`account ${id} is missing`);
+    // A unit that owns the counter commits before the next one increments it: versions become visible
+    // in their order.
     await unit.ownRow("accounts", id);
     await unit.ownRow("name_counter", 1);
     const [renamed] = await unit.change<AccountRecord>(

@@ -3,6 +3,8 @@ import type { MessageReads, MessageRecord, MessageWrites } from "../messages.ts"
 import { type StoredAction, toStoredAction } from "../shared/components.ts";
 import { mentionDifference, toStoredMentions } from "../shared/mentions.ts";
 import {
+  checkNotDeleted,
+  conversationOfDeleted,
   countsOf,
   historyPage,
   MESSAGE,
@@ -182,6 +184,7 @@ export const messageWrites: Methods<keyof MessageWrites> = {
     return toNewMessage(message, uuid, seq);
   },
   editMessage: async (unit, message, content, mentions, at) => {
+    checkNotDeleted(message);
     const { id, conversation_id, seq, sender_id } = message;
     const version = await incrementCounter(unit, conversation_id);
     await unit.change(
@@ -199,7 +202,7 @@ export const messageWrites: Methods<keyof MessageWrites> = {
     return version;
   },
   deleteMessages: async (unit, messages, at) => {
-    const version = await incrementCounter(unit, (messages[0] as MessageRecord).conversation_id);
+    const version = await incrementCounter(unit, conversationOfDeleted(messages));
     for (const message of messages) await deleteOne(unit, message, at, version);
     return version;
   },

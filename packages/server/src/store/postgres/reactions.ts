@@ -1,6 +1,12 @@
 import type { ReactionReads, ReactionWrites } from "../reactions.ts";
 import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
-import { type ReactionRow, toPlacedReaction, toReaction } from "../shared/reactions.ts";
+import {
+  missingReaction,
+  type ReactionRow,
+  repeatedReaction,
+  toPlacedReaction,
+  toReaction,
+} from "../shared/reactions.ts";
 import { incrementCounter } from "./counters.ts";
 import type { Methods, Unit } from "./unit.ts";
 
@@ -45,9 +51,10 @@ export const reactionReads: Methods<keyof ReactionReads> = {
 export const reactionWrites: Methods<keyof ReactionWrites> = {
   addReaction: async (unit, message, { reactor, emoji, at }) => {
     const version = await incrementCounter(unit, message.conversation_id);
-    await Promise.all([
+    const [added] = await Promise.all([
       unit.change(
-        "INSERT INTO reactions (message_id, account_id, emoji, created_at) VALUES ($1, $2, $3, $4)",
+        `INSERT INTO reactions (message_id, account_id, emoji, created_at)
+         VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
         message.id,
         reactor.id,
         emoji,
@@ -55,11 +62,12 @@ export const reactionWrites: Methods<keyof ReactionWrites> = {
       ),
       mark(unit, message.id, 1, version),
     ]);
+    if (added.count === 0) throw repeatedReaction(message);
     return version;
   },
   removeReaction: async (unit, message, reactorId, emoji) => {
     const version = await incrementCounter(unit, message.conversation_id);
-    await Promise.all([
+    const [removed] = await Promise.all([
       unit.change(
         "DELETE FROM reactions WHERE message_id = $1 AND account_id = $2 AND emoji = $3",
         message.id,
@@ -68,6 +76,7 @@ export const reactionWrites: Methods<keyof ReactionWrites> = {
       ),
       mark(unit, message.id, -1, version),
     ]);
+    if (removed.count === 0) throw missingReaction(message);
     return version;
   },
 };

@@ -1,6 +1,7 @@
 import type { Account, ComponentUse, Message, ReactionSummary, Turn } from "@parley/protocol";
 import { publicAccount } from "../../rules/accounts.ts";
 import type { HistoryQuery, MessageRecord, NewMessage } from "../messages.ts";
+import type { NonEmpty } from "../non-empty.ts";
 import type { StoredAction } from "./components.ts";
 import { iso, isoOrNull } from "./time.ts";
 
@@ -121,6 +122,22 @@ export const toMessageRecord = (row: MessageRecordRow): MessageRecord => {
     deleted: deleted_at !== null,
   };
 };
+
+/** The conversation of messages that are deleted together. Throws when they cannot be. */
+export function conversationOfDeleted(messages: NonEmpty<MessageRecord>): number {
+  const [{ conversation_id }] = messages;
+  for (const message of messages) {
+    checkNotDeleted(message);
+    if (message.conversation_id !== conversation_id) {
+      throw new Error(`message ${message.uuid} is of another conversation`);
+    }
+  }
+  return conversation_id;
+}
+
+export function checkNotDeleted({ uuid, deleted }: MessageRecord): void {
+  if (deleted) throw new Error(`message ${uuid} is deleted`);
+}
 
 /** `rows` start at the page's anchor and are one more than the limit where there are more. */
 export function historyPage<Row>(

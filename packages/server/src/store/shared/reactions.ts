@@ -27,6 +27,12 @@ export const toPlacedReaction = (message: MessageRecord, row: ReactionRow): Plac
   reaction: toReaction(message, row, row),
 });
 
+export const repeatedReaction = ({ uuid }: MessageRecord) =>
+  new Error(`message ${uuid} has this reaction already`);
+
+export const missingReaction = ({ uuid }: MessageRecord) =>
+  new Error(`message ${uuid} has no such reaction`);
+
 export interface ReactionSummaryRow {
   message_id: number;
   emoji: string;

@@ -110,7 +110,8 @@ export function accountWrites(db: Connection): AccountWrites {
       rename.run(id, displayName, version);
       dropNames.run(id);
       const renamed = byId.get(id);
-      if (renamed) index(renamed);
+      if (!renamed) throw new Error(`account ${id} is missing`);
+      index(renamed);
       return version;
     },
     setPassword: (id, hash) => void password.run(id, hash),

@@ -2,6 +2,8 @@ import type { MessageReads, MessageWrites } from "../messages.ts";
 import { toStoredAction } from "../shared/components.ts";
 import { mentionDifference } from "../shared/mentions.ts";
 import {
+  checkNotDeleted,
+  conversationOfDeleted,
   countsOf,
   historyPage,
   MESSAGE,
@@ -146,6 +148,7 @@ function editMessage(db: Connection): MessageWrites["editMessage"] {
   const mentions = mentionWrites(db);
 
   return (message, content, newMentions, at) => {
+    checkNotDeleted(message);
     const { id, conversation_id, seq, sender_id } = message;
     const version = increment(conversation_id);
     edit.run(id, content, storedMentions(newMentions), at, version);
@@ -176,7 +179,7 @@ function deleteMessages(db: Connection): MessageWrites["deleteMessages"] {
   const mentions = mentionWrites(db);
 
   return (messages, at) => {
-    const version = increment((messages[0] as (typeof messages)[number]).conversation_id);
+    const version = increment(conversationOfDeleted(messages));
     for (const message of messages) {
       const { id, conversation_id, seq } = message;
       const { humans, agents } = countsOf(message.sender_kind);

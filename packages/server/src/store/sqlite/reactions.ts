@@ -1,6 +1,12 @@
 import type { ReactionReads, ReactionWrites } from "../reactions.ts";
 import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
-import { type ReactionRow, toPlacedReaction, toReaction } from "../shared/reactions.ts";
+import {
+  missingReaction,
+  type ReactionRow,
+  repeatedReaction,
+  toPlacedReaction,
+  toReaction,
+} from "../shared/reactions.ts";
 import type { Connection } from "./connection.ts";
 import { incrementCounter } from "./counters.ts";
 
@@ -39,7 +45,8 @@ export function reactionReads(db: Connection): ReactionReads {
 export function reactionWrites(db: Connection): ReactionWrites {
   const advance = incrementCounter(db);
   const insert = db.change(
-    "INSERT INTO reactions (message_id, account_id, emoji, created_at) VALUES (?, ?, ?, ?)",
+    `INSERT INTO reactions (message_id, account_id, emoji, created_at) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO NOTHING`,
   );
   const remove = db.change(
     "DELETE FROM reactions WHERE message_id = ? AND account_id = ? AND emoji = ?",
@@ -49,13 +56,15 @@ export function reactionWrites(db: Connection): ReactionWrites {
   );
   return {
     addReaction: (message, { reactor, emoji, at }) => {
-      insert.run(message.id, reactor.id, emoji, at);
+      const { changes } = insert.run(message.id, reactor.id, emoji, at);
+      if (changes === 0) throw repeatedReaction(message);
       const version = advance(message.conversation_id);
       mark.run(message.id, 1, version);
       return version;
     },
     removeReaction: (message, reactorId, emoji) => {
-      remove.run(message.id, reactorId, emoji);
+      const { changes } = remove.run(message.id, reactorId, emoji);
+      if (changes === 0) throw missingReaction(message);
       const version = advance(message.conversation_id);
       mark.run(message.id, -1, version);
       return version;

@@ -173,7 +173,7 @@ export function conversations(check: Check) {
   check("changes of the group are told with who made them and whom they concern", async (world) => {
     const [alice, bob, carol] = await trio(world);
     const room = await world.group(alice, bob);
-    const change = (actor: AccountRecord, at: number, ...changes: NewChange[]) =>
+    const change = (actor: AccountRecord, at: number, ...changes: [NewChange, ...NewChange[]]) =>
       world.store.write((tx) => tx.changeGroup(room.id, { actor, changes, at }));
     await change(alice, START + 1, { kind: "added", subjects: [bob, carol] });
     await change(

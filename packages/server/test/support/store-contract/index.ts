@@ -9,6 +9,7 @@ import { history } from "./history.ts";
 import { identities } from "./identities.ts";
 import { messages } from "./messages.ts";
 import { order } from "./order.ts";
+import { preconditions } from "./preconditions.ts";
 import { reactions } from "./reactions.ts";
 import { reading } from "./reading.ts";
 import { restoring } from "./restoring.ts";
@@ -47,6 +48,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("agents", () => agents(check));
     describe("turns", () => turns(check));
     describe("spending", () => spending(check));
+    describe("preconditions", () => preconditions(check));
     describe("closing", () => closing(check));
     describe("restoring", () => restoring(check));
   });

@@ -15,6 +15,7 @@ import {
   type Room,
   recordOf,
   recordsOf,
+  remove,
   START,
   send,
   wholeHistory,
@@ -142,7 +143,7 @@ export async function newStory(tx: WriteTx) {
     delete: async ({ which: chosen }) => {
       const gone = chosenOf(final(), chosen);
       if (gone.length === 0) return;
-      counted(await tx.deleteMessages(await recordsOf(tx, gone), START));
+      counted(await remove(tx, gone));
       for (const message of gone) message.deleted = true;
     },
     hide: async ({ who: n, which: chosen }) => {

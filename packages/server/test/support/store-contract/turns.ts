@@ -144,8 +144,10 @@ export function turns(check: Check) {
     const { alice, room, begin, queue, open } = await desk(world);
     const { id } = await begin();
     await queue(await world.send(room, alice, "more"));
-    const ids = (await open()).map((turn) => turn.id);
-    await world.store.write((tx) => tx.dropTurns(ids));
+    await world.store.write(async (tx) => {
+      const turns = await tx.openTurns(room.id);
+      await tx.dropTurns(turns.map((turn) => turn.id));
+    });
     expect((await open()).map((turn) => turn.id)).toEqual([id]);
   });
 

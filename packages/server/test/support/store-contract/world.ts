@@ -1,8 +1,9 @@
 import type { Account, Message } from "@parley/protocol";
 import { type Change, messageChanged } from "../../../src/changes/change.ts";
-import type { AccountRecord, NewAccount } from "../../../src/store/accounts.ts";
+import { type AccountRecord, type NewAccount, NOBODY } from "../../../src/store/accounts.ts";
 import type { ConversationRecord } from "../../../src/store/conversations.ts";
 import type { MessageRecord, NewMessage } from "../../../src/store/messages.ts";
+import { isNonEmpty } from "../../../src/store/non-empty.ts";
 import type { SearchQuery } from "../../../src/store/search.ts";
 import type { ReadTx, Store, WriteTx } from "../../../src/store/store.ts";
 
@@ -21,8 +22,7 @@ export type World = Awaited<ReturnType<typeof world>>;
 type SendOptions = Partial<Omit<NewMessage, "conversation" | "sender" | "content">>;
 
 export const START = Date.UTC(2026, 10, 15);
-/** Nobody has this id: what everybody sees. */
-export const NOBODY = -1;
+export { NOBODY };
 
 export async function world(open: () => Promise<OpenedStore>) {
   const opened = await open();
@@ -57,8 +57,7 @@ export async function world(open: () => Promise<OpenedStore>) {
       store.write(async (tx) =>
         tx.editMessage(await recordOf(tx, message), content, mentions, START),
       ),
-    remove: (...removed: Message[]) =>
-      store.write(async (tx) => tx.deleteMessages(await recordsOf(tx, removed), START)),
+    remove: (...removed: Message[]) => store.write((tx) => remove(tx, removed)),
     hide: (viewer: AccountRecord, ...hidden: Message[]) =>
       store.write(async (tx) => tx.hideMessages(await recordsOf(tx, hidden), viewer.id)),
     view: (room: Room, viewer: AccountRecord) =>
@@ -189,6 +188,12 @@ export async function recordOf(tx: ReadTx, { id }: Pick<Message, "id">): Promise
   const found = await tx.message(id);
   if (!found) throw new Error("the message is missing");
   return found;
+}
+
+export async function remove(tx: WriteTx, messages: readonly Pick<Message, "id">[]) {
+  const records = await recordsOf(tx, messages);
+  if (!isNonEmpty(records)) throw new Error("there is nothing to remove");
+  return tx.deleteMessages(records, START);
 }
 
 export const recordsOf = (tx: ReadTx, wanted: readonly Pick<Message, "id">[]) =>

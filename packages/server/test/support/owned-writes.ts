@@ -1,0 +1,134 @@
+import type { Awaitable } from "../../src/store/awaitable.ts";
+import type { MessageRecord } from "../../src/store/messages.ts";
+import type { UnitRun } from "../../src/store/postgres/transaction.ts";
+import { list } from "../../src/store/postgres/unit.ts";
+import type { ReadTx, SharedStore, WriteTx } from "../../src/store/store.ts";
+
+type WriteName = Exclude<keyof WriteTx, keyof ReadTx | "emit" | "signal">;
+type Conversations = Awaitable<readonly number[]>;
+
+/** The conversations that a call changes, and that its unit must own before it does. */
+type Touched = {
+  [Name in WriteName]: (unit: UnitRun, ...args: Parameters<WriteTx[Name]>) => Conversations;
+};
+
+const none = () => [];
+const given = (_: UnitRun, conversationId: number) => [conversationId];
+const ofMessage = (_: UnitRun, message: MessageRecord) => [message.conversation_id];
+const ofMessages = (_: UnitRun, messages: readonly MessageRecord[]) =>
+  messages.map(({ conversation_id }) => conversation_id);
+const ofTurns = async (unit: UnitRun, ids: readonly number[]) => {
+  const rows = await unit.all<{ conversation_id: number }>(
+    "SELECT conversation_id FROM turns WHERE id = ANY($1::bigint[])",
+    list(ids),
+  );
+  return rows.map(({ conversation_id }) => conversation_id);
+};
+
+const touched: Touched = {
+  renewHistory: none,
+  claimSubscription: none,
+  saveSubscription: none,
+  deleteSubscription: none,
+  insertAccount: none,
+  setDisplayName: none,
+  setPassword: none,
+  insertIdentity: none,
+  insertSession: none,
+  touchSession: none,
+  endSession: none,
+  purgeSessions: none,
+  setAgentKey: none,
+  resealKey: none,
+  removeAgentKey: none,
+  setAgentProfile: none,
+  setAgentLimits: none,
+  // No other unit can see the conversation yet.
+  insertConversation: none,
+  insertMembers: given,
+  deleteMembers: given,
+  setAdmin: given,
+  setTitle: given,
+  markRead: given,
+  changeGroup: given,
+  setAlwaysOn: given,
+  insertMessage: (_, { conversation }) => [conversation.id],
+  editMessage: ofMessage,
+  deleteMessages: ofMessages,
+  hideMessages: ofMessages,
+  addReaction: ofMessage,
+  removeReaction: ofMessage,
+  useComponent: ofMessage,
+  queueTurn: (_, { conversation_id }) => [conversation_id],
+  dropTurns: ofTurns,
+  beginTurn: (unit, id) => ofTurns(unit, [id]),
+  adoptTurn: (unit, id) => ofTurns(unit, [id]),
+  reserveTurn: (_, { conversation_id }) => [conversation_id],
+  finishTurn: (_, { conversation_id }) => [conversation_id],
+  // These own what they find free: their results are checked.
+  claimTurns: none,
+  abandonedTurns: none,
+  // What the node that owns a turn stores of it alone: they lock the rows of the turns.
+  renewLeases: none,
+  noteTries: none,
+  appendChunks: none,
+};
+
+/** A PostgreSQL store whose units throw when they change a conversation that they do not own. */
+export function checkingOwnership(store: SharedStore): SharedStore {
+  return {
+    ...store,
+    write: (work) => store.write((tx) => work(checkedTx(tx))),
+    note: (work) => store.note((tx) => work(checkedTx(tx))),
+  };
+}
+
+function checkedTx(tx: WriteTx): WriteTx {
+  const { unit } = tx as unknown as { unit: UnitRun };
+  return new Proxy(tx, {
+    get(target, name) {
+      const method = Reflect.get(target, name);
+      if (!isWrite(name)) return typeof method === "function" ? method.bind(target) : method;
+      return async (...args: never[]) => {
+        const conversations = await (touched[name] as (...args: unknown[]) => Conversations)(
+          unit,
+          ...args,
+        );
+        const checked = checkedUnit(unit, () => checkOwned(unit, name, conversations));
+        const result = await Reflect.apply(method, { unit: checked }, args);
+        if (name === "claimTurns" || name === "abandonedTurns") {
+          checkOwned(unit, name, conversationsIn(result as Claimed));
+        }
+        return result;
+      };
+    },
+  });
+}
+
+const isWrite = (name: string | symbol): name is WriteName => name in touched;
+
+type Claimed = Awaited<ReturnType<WriteTx["claimTurns"] | WriteTx["abandonedTurns"]>>;
+const conversationsIn = (claimed: Claimed) =>
+  ("turns" in claimed ? claimed.turns : claimed).map(({ conversation_id }) => conversation_id);
+
+function checkOwned(unit: UnitRun, name: string, conversations: readonly number[]): void {
+  const foreign = conversations.find((id) => !unit.owned.has(`counters:${id}`));
+  if (foreign === undefined) return;
+  throw new Error(`${name} changes conversation ${foreign}, which its unit does not own`);
+}
+
+/** Calls `check` before each statement that changes something. */
+function checkedUnit(unit: UnitRun, check: () => void): UnitRun {
+  return new Proxy(unit, {
+    get(target, name) {
+      const member = Reflect.get(target, name);
+      if (typeof member !== "function") return member;
+      return (...args: unknown[]) => {
+        if (name === "change" || (name === "together" && isWriting(args[0]))) check();
+        return Reflect.apply(member, target, args);
+      };
+    },
+  });
+}
+
+const isWriting = (batch: unknown) => (batch as { writes: boolean }).writes;
