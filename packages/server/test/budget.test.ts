@@ -7,38 +7,38 @@ const unlimited: BudgetLimits = {
   chat_daily_tokens: null,
   turns_per_minute: null,
 };
-const nothing: Spent = { today: 0, todayHere: 0, turnsInMinute: 0 };
+const nothingSpent: Spent = { today: 0, todayHere: 0, turnsInMinute: 0 };
 
 const limited = (limits: Partial<BudgetLimits>, spent: Partial<Spent> = {}, input = 100) =>
-  grant({ ...unlimited, ...limits }, { ...nothing, ...spent }, input, 1000);
+  grant({ ...unlimited, ...limits }, { ...nothingSpent, ...spent }, input, 1000);
 
 const refusalOf = (granted: Grant) => ("refusal" in granted ? granted.refusal : null);
 
 describe("a grant", () => {
-  test("is the longest answer allowed where there is no limit", () => {
+  test("is the full answer length without limits", () => {
     expect(limited({}, { today: 1e9, todayHere: 1e9, turnsInMinute: 1e9 })).toEqual({
       output_tokens: 1000,
     });
   });
 
-  test("is the longest answer allowed where the limits are far", () => {
+  test("is the full answer length far below the limits", () => {
     expect(limited({ daily_tokens: 5000, chat_daily_tokens: 5000, turns_per_minute: 5 })).toEqual({
       output_tokens: 1000,
     });
   });
 
-  test("is shorter where a limit is near: question and answer together reach it exactly", () => {
+  test("is shorter near a limit: input and output together reach it exactly", () => {
     expect(limited({ daily_tokens: 1000 }, { today: 400 })).toEqual({ output_tokens: 500 });
   });
 
-  test("goes by the nearer of two limits", () => {
+  test("follows the nearer of two limits", () => {
     const spent = { today: 400, todayHere: 300 };
     expect(limited({ daily_tokens: 1000, chat_daily_tokens: 600 }, spent)).toEqual({
       output_tokens: 200,
     });
   });
 
-  test("is refused when what is left is too little for an answer", () => {
+  test("is refused when fewer than 64 tokens are left for the answer", () => {
     expect(limited({ daily_tokens: 1000 }, { today: 1000 - 100 - 64 })).toEqual({
       output_tokens: 64,
     });
@@ -47,32 +47,32 @@ describe("a grant", () => {
     );
   });
 
-  test("is refused when the question alone is more than the limit", () => {
+  test("is refused when the input alone exceeds the limit", () => {
     expect(refusalOf(limited({ daily_tokens: 1000 }, {}, 5000))).not.toBeNull();
   });
 
-  test("is refused by a conversation's limit while the day's has room", () => {
+  test("is refused by the limit of the conversation while the daily limit has room", () => {
     const granted = limited({ daily_tokens: 9000, chat_daily_tokens: 500 }, { todayHere: 450 });
     expect(refusalOf(granted)).toBe(
       "This agent's budget of 500 tokens a day in this conversation is used up. Its owner can raise it.",
     );
   });
 
-  test("is refused to the turn after the last of a minute, and not before", () => {
+  test("is refused to the first turn beyond the limit per minute, and not before", () => {
     expect(refusalOf(limited({ turns_per_minute: 3 }, { turnsInMinute: 2 }))).toBeNull();
     expect(refusalOf(limited({ turns_per_minute: 3 }, { turnsInMinute: 3 }))).toBe(
       "This agent may answer 3 times a minute. Try again in a minute.",
     );
   });
 
-  test("is refused by any limit of zero", () => {
+  test("is refused by a limit of zero", () => {
     for (const limit of ["daily_tokens", "chat_daily_tokens", "turns_per_minute"]) {
       expect(refusalOf(limited({ [limit]: 0 }))).not.toBeNull();
     }
   });
 
-  test("of a model with very short answers is not refused for their shortness", () => {
-    expect(grant({ ...unlimited, daily_tokens: 120 }, nothing, 100, 16)).toEqual({
+  test("is not refused because the model's own answer limit is below 64 tokens", () => {
+    expect(grant({ ...unlimited, daily_tokens: 120 }, nothingSpent, 100, 16)).toEqual({
       output_tokens: 16,
     });
   });
@@ -86,7 +86,7 @@ const limits: fc.Arbitrary<BudgetLimits> = fc.record({
   turns_per_minute: fc.option(fc.nat(20), { nil: null }),
 });
 
-test("no grant can pass a limit, and none is shorter than it is worth", () => {
+test("no grant exceeds a limit, and none is below the minimum", () => {
   const spent = fc.record({ today: amount, todayHere: amount, turnsInMinute: fc.nat(30) });
   fc.assert(
     fc.property(
@@ -100,10 +100,10 @@ test("no grant can pass a limit, and none is shorter than it is worth", () => {
           expect(granted.refusal).toMatch(/^This agent.*\.$/);
           return;
         }
-        const whole = input + granted.output_tokens;
+        const total = input + granted.output_tokens;
         expect(granted.output_tokens).toBeWithin(Math.min(64, max), max + 1);
-        expect(spent.today + whole).toBeLessThanOrEqual(limits.daily_tokens ?? Infinity);
-        expect(spent.todayHere + whole).toBeLessThanOrEqual(limits.chat_daily_tokens ?? Infinity);
+        expect(spent.today + total).toBeLessThanOrEqual(limits.daily_tokens ?? Infinity);
+        expect(spent.todayHere + total).toBeLessThanOrEqual(limits.chat_daily_tokens ?? Infinity);
         expect(spent.turnsInMinute).toBeLessThan(limits.turns_per_minute ?? Infinity);
       },
     ),
@@ -111,14 +111,14 @@ test("no grant can pass a limit, and none is shorter than it is worth", () => {
   );
 });
 
-test("turns that reserve, run side by side and settle in any order never spend past a limit", () => {
+test("concurrent turns that reserve and settle in any order never exceed a limit", () => {
   const turn = fc.record({
     chat: fc.nat(2),
     input: fc.nat(500),
-    /** How much of what it may use it does use. */
-    share: fc.double({ min: 0, max: 1, noNaN: true }),
-    /** How many others begin before it is settled. */
-    lasts: fc.nat(10),
+    /** The used share of the reserved tokens. */
+    usedShare: fc.double({ min: 0, max: 1, noNaN: true }),
+    /** How many turns start before this one settles. */
+    duration: fc.nat(10),
   });
   fc.assert(
     fc.property(limits, fc.array(turn, { maxLength: 60 }), (limits, turns) => {
@@ -128,8 +128,8 @@ test("turns that reserve, run side by side and settle in any order never spend p
       const at = (chat: number) =>
         (used[chat] as number) +
         running.filter((one) => one.chat === chat).reduce((sum, { reserved }) => sum + reserved, 0);
-      for (const [place, { chat, input, share, lasts }] of turns.entries()) {
-        for (const done of running.filter(({ until }) => until <= place)) {
+      for (const [index, { chat, input, usedShare, duration }] of turns.entries()) {
+        for (const done of running.filter(({ until }) => until <= index)) {
           running.splice(running.indexOf(done), 1);
           used[done.chat] = (used[done.chat] as number) + done.uses;
         }
@@ -138,8 +138,8 @@ test("turns that reserve, run side by side and settle in any order never spend p
         if ("refusal" in outcome) continue;
         granted++;
         const reserved = input + outcome.output_tokens;
-        const uses = Math.floor(reserved * share);
-        running.push({ chat, reserved, uses, until: place + lasts });
+        const uses = Math.floor(reserved * usedShare);
+        running.push({ chat, reserved, uses, until: index + duration });
         expect(at(0) + at(1) + at(2)).toBeLessThanOrEqual(limits.daily_tokens ?? Infinity);
         expect(at(chat)).toBeLessThanOrEqual(limits.chat_daily_tokens ?? Infinity);
         expect(granted).toBeLessThanOrEqual(limits.turns_per_minute ?? Infinity);

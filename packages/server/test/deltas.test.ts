@@ -4,47 +4,73 @@ import { type Change, frameOf } from "../src/changes/change.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
 import type { TurnRecord } from "../src/store/turns.ts";
 
-/** A store whose notes take their time, and end in any order; what they told by message. */
+const NODE = "node";
+
+const turnRecord = (id: number) =>
+  ({ id, message_uuid: `${id}`, conversation_uuid: "conversation" }) as TurnRecord;
+
+/** A store whose units take a random time and commit in any order. */
 function slowStore() {
-  const told = new Map<string, string>();
-  const moment = () => Bun.sleep(1 + Math.random() * 5);
+  /** The deltas that were sent, concatenated by message. */
+  const sent = new Map<string, string>();
+  const randomDelay = () => Bun.sleep(1 + Math.random() * 5);
   const note = async (unit: (tx: WriteTx) => unknown) => {
-    const announcements: Change[] = [];
-    await moment();
+    const changes: Change[] = [];
+    await randomDelay();
     const tx = {
       appendChunks: () => [],
-      signal: (each: Change) => announcements.push(each),
+      signal: (change: Change) => changes.push(change),
     } as unknown as WriteTx;
     const result = await unit(tx);
-    await moment();
-    for (const each of announcements) {
-      const frame = each.kind === "event" ? frameOf(each) : null;
+    await randomDelay();
+    for (const change of changes) {
+      const frame = change.kind === "event" ? frameOf(change) : null;
       if (frame?.method !== "events.messageDelta") continue;
       const { id, delta } = frame.params;
-      told.set(id, (told.get(id) ?? "") + delta);
+      sent.set(id, (sent.get(id) ?? "") + delta);
     }
     return result;
   };
-  return { told, store: { note } as unknown as Store };
+  return { sent, store: { note } as unknown as Store };
 }
 
-test("a stream ends when all of it was told, in order, however long others take", async () => {
-  const { told, store } = slowStore();
-  const streams = deltas(store, "node");
+test("end() resolves after all text was sent in order, however slow the store is", async () => {
+  const { sent, store } = slowStore();
+  const streams = deltas(store, NODE);
   const answers = Array.from({ length: 60 }, async (_, id) => {
-    const turn = { id, message_uuid: `${id}`, conversation_uuid: "room" } as TurnRecord;
-    const stream = streams.open(turn, new AbortController());
-    let said = "";
+    const stream = streams.open(turnRecord(id), new AbortController());
+    let written = "";
     for (let count = 0; count < 30; count++) {
       await stream.backpressure();
       const word = `${id}.${count} `;
-      said += word;
+      written += word;
       stream.write(word);
       if (Math.random() < 0.5) await Bun.sleep(Math.random() * 4);
     }
     await stream.end();
-    expect(stream.written()).toBe(said);
-    expect(told.get(`${id}`)).toBe(said);
+    expect(stream.written()).toBe(written);
+    expect(sent.get(`${id}`)).toBe(written);
   });
   await Promise.all(answers);
+});
+
+test("a failed write rejects end() and later writes", async () => {
+  const failure = new Error("the store is full");
+  const store = { note: () => Promise.reject(failure) } as unknown as Store;
+  const stream = deltas(store, NODE).open(turnRecord(1), new AbortController());
+  stream.write("one");
+  await expect(stream.end()).rejects.toBe(failure);
+  expect(() => stream.write("two")).toThrow(failure);
+});
+
+test("a turn that was ended elsewhere aborts its call and sends nothing", async () => {
+  const sent: Change[] = [];
+  const tx = { appendChunks: () => [1], signal: (change: Change) => sent.push(change) };
+  const note = async (unit: (tx: WriteTx) => unknown) => unit(tx as unknown as WriteTx);
+  const call = new AbortController();
+  const stream = deltas({ note } as unknown as Store, NODE).open(turnRecord(1), call);
+  stream.write("one");
+  await stream.end();
+  expect(call.signal.aborted).toBe(true);
+  expect(sent).toEqual([]);
 });

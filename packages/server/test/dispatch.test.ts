@@ -25,29 +25,35 @@ const agent = (
 const claude = agent(alice, "claude");
 const gpt = agent(alice, "gpt");
 const bobs = agent(bob, "claude");
-const always = { always_on: true } as const;
-const thrifty = { spenders: "owner" } as const;
+const alwaysOn = { always_on: true } as const;
+const ownerOnly = { spenders: "owner" } as const;
 
 interface Case {
-  /** In a group unless said otherwise. */
+  /** Default: group. */
   in?: "direct" | "group";
   agents: Candidate[];
-  /** Alice, unless said otherwise. */
+  /** Default: alice. */
   from?: { id: number };
   fromAgent?: Candidate;
-  says: string;
-  /** Usernames of those who answer; one that only says why not has a `!` before it. */
+  content: string;
+  /** The agents that answer. One that is refused has a `!` before its name. */
   answer: string[];
 }
 
-/** From a message's text to the agents that answer it, as the service goes about it. */
-function answering({ in: kind = "group", agents, from = alice, fromAgent, says }: Case): string[] {
+/** The agents that answer a message, from its text, as in the service. */
+function answering({
+  in: kind = "group",
+  agents,
+  from = alice,
+  fromAgent,
+  content,
+}: Case): string[] {
   const names = agents.map(({ account }) => account.username);
   const present = new Set(["alice", "bob", ...names]);
   const sender = fromAgent
     ? { id: fromAgent.account.id, kind: "agent" as const }
     : { id: from.id, kind: "human" as const };
-  const mentions = mentionedHandles(says).filter((username) => present.has(username));
+  const mentions = mentionedHandles(content).filter((username) => present.has(username));
   return dispatch({ sender, mentions }, { kind }, agents).map(({ agent_id, refusal }) => {
     const found = agents.find(({ account }) => account.id === agent_id);
     return `${refusal === null ? "" : "!"}${found?.account.username}`;
@@ -65,26 +71,26 @@ describe("a direct conversation", () => {
     "every human message is answered": {
       in: "direct",
       agents: [claude],
-      says: "hello",
+      content: "hello",
       answer: ["alice:claude"],
     },
-    "a mention there changes nothing": {
+    "a mention makes no difference": {
       in: "direct",
       agents: [claude],
-      says: "hello @alice:claude @alice:claude",
+      content: "hello @alice:claude @alice:claude",
       answer: ["alice:claude"],
     },
-    "what the agent itself writes is not answered": {
+    "a message of the agent itself is not answered": {
       in: "direct",
       agents: [claude],
       fromAgent: claude,
-      says: "hello @alice:claude",
+      content: "hello @alice:claude",
       answer: [],
     },
-    "two people alone are answered by nobody": {
+    "a conversation without agents has no answer": {
       in: "direct",
       agents: [],
-      says: "hello @alice:claude",
+      content: "hello @alice:claude",
       answer: [],
     },
   });
@@ -92,62 +98,66 @@ describe("a direct conversation", () => {
 
 describe("a group", () => {
   cases({
-    "an agent that is not always on keeps quiet": { agents: [claude], says: "hello", answer: [] },
-    "an agent that is always on answers every human message": {
-      agents: [agent(alice, "claude", always)],
+    "an agent that is not always on needs a mention": {
+      agents: [claude],
+      content: "hello",
+      answer: [],
+    },
+    "an always-on agent answers every human message": {
+      agents: [agent(alice, "claude", alwaysOn)],
       from: bob,
-      says: "hello",
+      content: "hello",
       answer: ["alice:claude"],
     },
-    "an agent that is always on answers a mention once": {
-      agents: [agent(alice, "claude", always)],
-      says: "hello @alice:claude",
+    "an always-on agent answers a mention once": {
+      agents: [agent(alice, "claude", alwaysOn)],
+      content: "hello @alice:claude",
       answer: ["alice:claude"],
     },
     "a mention is answered": {
       agents: [claude],
       from: bob,
-      says: "what do you think, @alice:claude?",
+      content: "what do you think, @alice:claude?",
       answer: ["alice:claude"],
     },
-    "a mention of its owner is none of the agent's": {
+    "a mention of its owner does not start an agent": {
       agents: [claude],
-      says: "hello @alice",
+      content: "hello @alice",
       answer: [],
     },
-    "a mention of an agent that is not there is answered by nobody": {
+    "a mention of an agent outside the group starts no agent": {
       agents: [claude],
-      says: "hello @alice:gpt",
+      content: "hello @alice:gpt",
       answer: [],
     },
     "only the agents mentioned answer": {
       agents: [claude, gpt, bobs],
-      says: "@bob:claude and @alice:gpt, please",
+      content: "@bob:claude and @alice:gpt, please",
       answer: ["alice:gpt", "bob:claude"],
     },
-    "those always on and those mentioned answer together": {
-      agents: [agent(alice, "claude", always), gpt, bobs],
-      says: "@bob:claude, please",
+    "always-on agents and mentioned agents both answer": {
+      agents: [agent(alice, "claude", alwaysOn), gpt, bobs],
+      content: "@bob:claude, please",
       answer: ["alice:claude", "bob:claude"],
     },
-    "agents of one provider and different owners are told apart": {
+    "agents of the same provider are told apart by owner": {
       agents: [claude, bobs],
-      says: "@bob:claude",
+      content: "@bob:claude",
       answer: ["bob:claude"],
     },
-    "agents start nobody, whatever they write": {
-      agents: [agent(alice, "claude", always), gpt, agent(bob, "claude", always)],
+    "messages of agents start no agent, whatever they mention": {
+      agents: [agent(alice, "claude", alwaysOn), gpt, agent(bob, "claude", alwaysOn)],
       fromAgent: gpt,
-      says: "@alice:claude @bob:claude @alice:gpt answer me",
+      content: "@alice:claude @bob:claude @alice:gpt answer me",
       answer: [],
     },
   });
 });
 
-describe("a mention, read and dispatched", () => {
-  const mentionOnly = (says: string, answer: string[]): Case => ({
+describe("a mention", () => {
+  const mentionOnly = (content: string, answer: string[]): Case => ({
     agents: [claude],
-    says,
+    content,
     answer,
   });
   const one = ["alice:claude"];
@@ -155,16 +165,16 @@ describe("a mention, read and dispatched", () => {
     "counts in capitals": mentionOnly("@ALICE:Claude", one),
     "counts at the start": mentionOnly("@alice:claude hello", one),
     "counts before punctuation": mentionOnly("(@alice:claude), @alice:claude! …", one),
-    "counts on a line of its own": mentionOnly("so:\n@alice:claude\nthanks", one),
+    "counts on its own line": mentionOnly("so:\n@alice:claude\nthanks", one),
     "counts beside a code span": mentionOnly("`x` @alice:claude `y`", one),
     "counts after an unclosed backtick": mentionOnly("a ` b @alice:claude", one),
-    "counts after a fence that was closed": mentionOnly("```\nx\n```\n@alice:claude", one),
-    "counts in a quotation": mentionOnly("> @alice:claude", one),
+    "counts after a closed fence": mentionOnly("```\nx\n```\n@alice:claude", one),
+    "counts in a block quote": mentionOnly("> @alice:claude", one),
     "does not count inside a code span": mentionOnly("see `@alice:claude`", []),
     "does not count inside a code span of two backticks": mentionOnly("`` ` @alice:claude ``", []),
     "does not count inside fenced code": mentionOnly("```\n@alice:claude\n```", []),
     "does not count inside code fenced with tildes": mentionOnly("~~~ts\n@alice:claude\n~~~", []),
-    "does not count inside a fence that never closes": mentionOnly("```\n@alice:claude", []),
+    "does not count inside an unclosed fence": mentionOnly("```\n@alice:claude", []),
     "does not count as the end of another word": mentionOnly("mail@alice:claude", []),
     "does not count as the start of another word": mentionOnly("@alice:claude2", []),
     "does not count without its provider": mentionOnly("@alice", []),
@@ -176,46 +186,50 @@ describe("a mention, read and dispatched", () => {
 describe("who may spend the key", () => {
   cases({
     "the owner is answered": {
-      agents: [agent(alice, "claude", thrifty)],
-      says: "@alice:claude",
+      agents: [agent(alice, "claude", ownerOnly)],
+      content: "@alice:claude",
       answer: ["alice:claude"],
     },
-    "somebody else who asks is told why not": {
-      agents: [agent(alice, "claude", thrifty)],
+    "someone else who mentions the agent is refused": {
+      agents: [agent(alice, "claude", ownerOnly)],
       from: bob,
-      says: "@alice:claude",
+      content: "@alice:claude",
       answer: ["!alice:claude"],
     },
-    "somebody else who only talks is not bothered": {
-      agents: [agent(alice, "claude", { ...thrifty, ...always })],
+    "someone else who does not mention the agent gets no refusal": {
+      agents: [agent(alice, "claude", { ...ownerOnly, ...alwaysOn })],
       from: bob,
-      says: "hello",
+      content: "hello",
       answer: [],
     },
-    "the owner who only talks is answered by one that is always on": {
-      agents: [agent(alice, "claude", { ...thrifty, ...always })],
-      says: "hello",
+    "an always-on agent answers its owner": {
+      agents: [agent(alice, "claude", { ...ownerOnly, ...alwaysOn })],
+      content: "hello",
       answer: ["alice:claude"],
     },
-    "each agent goes by its own owner's wish": {
-      agents: [agent(alice, "claude", thrifty), agent(alice, "gpt"), agent(bob, "claude", thrifty)],
+    "each agent follows its own setting": {
+      agents: [
+        agent(alice, "claude", ownerOnly),
+        agent(alice, "gpt"),
+        agent(bob, "claude", ownerOnly),
+      ],
       from: bob,
-      says: "@alice:claude @alice:gpt @bob:claude",
+      content: "@alice:claude @alice:gpt @bob:claude",
       answer: ["!alice:claude", "alice:gpt", "bob:claude"],
     },
   });
 
-  test("the reason is a sentence without a name or a key in it", () => {
+  test("the refusal is a fixed sentence", () => {
     const [refused] = dispatch(
       { sender: { id: bob.id, kind: "human" }, mentions: ["alice:claude"] },
       { kind: "group" },
-      [agent(alice, "claude", thrifty)],
+      [agent(alice, "claude", ownerOnly)],
     );
     expect(refused?.refusal).toBe("Only this agent's owner may ask it: they pay for its answers.");
   });
 });
 
-test("whatever the message, each agent answers at most once and agents never start agents", () => {
+test("for any message, each agent answers at most once and agents never start agents", () => {
   const candidate = fc.record({
     owner: fc.constantFrom(alice, bob),
     provider: fc.constantFrom("claude", "gpt"),
@@ -231,13 +245,17 @@ test("whatever the message, each agent answers at most once and agents never sta
       fc.constantFrom("human" as const, "agent" as const),
       fc.constantFrom("direct" as const, "group" as const),
       fc.subarray(["alice:claude", "alice:gpt", "bob:claude", "bob:gpt"]),
-      (agents, kind, place, mentions) => {
-        const sender = { id: alice.id, kind };
-        const answers: Dispatched[] = dispatch({ sender, mentions }, { kind: place }, agents);
+      (agents, senderKind, conversationKind, mentions) => {
+        const sender = { id: alice.id, kind: senderKind };
+        const answers: Dispatched[] = dispatch(
+          { sender, mentions },
+          { kind: conversationKind },
+          agents,
+        );
         const ids = answers.map(({ agent_id }) => agent_id);
         expect(new Set(ids).size).toBe(ids.length);
         expect(ids.every((id) => agents.some(({ account }) => account.id === id))).toBe(true);
-        if (kind === "agent") expect(ids).toEqual([]);
+        if (senderKind === "agent") expect(ids).toEqual([]);
       },
     ),
   );

@@ -8,10 +8,10 @@ import { makeSandboxFetch, sandboxFetch } from "../src/agents/sandbox/index.ts";
 import type { ModelMessage } from "../src/rules/model-content.ts";
 import { isSandboxKey } from "../src/rules/sandbox.ts";
 
-const protocols: ProtocolName[] = ["anthropic", "openai"];
-const rushed = makeSandboxFetch({ speed: Number.POSITIVE_INFINITY });
+const PROTOCOLS: ProtocolName[] = ["anthropic", "openai"];
+const withoutDelays = makeSandboxFetch({ speed: Number.POSITIVE_INFINITY });
 
-const saying = (text: string, changes: Partial<ModelRequest> = {}): ModelRequest => ({
+const requestWith = (text: string, changes: Partial<ModelRequest> = {}): ModelRequest => ({
   system: "You are alice:claude. Participants: Alice, Bob Stone.",
   messages: [
     { role: "user", content: [{ type: "text", text: "Alice: fail" }] },
@@ -29,15 +29,15 @@ const saying = (text: string, changes: Partial<ModelRequest> = {}): ModelRequest
 async function ask(
   protocol: ProtocolName,
   request: ModelRequest,
-  options: CallOptions = { fetch: rushed },
+  options: CallOptions = { fetch: withoutDelays },
 ) {
   const events: ModelEvent[] = [];
-  let tries = 0;
+  let attempts = 0;
   let error: unknown;
   try {
     const call = callModel(adapters[protocol], request, {
       onAttempt: (attempt) => {
-        tries = attempt;
+        attempts = attempt;
       },
       sleep: async () => {},
       ...options,
@@ -47,12 +47,12 @@ async function ask(
     error = thrown;
   }
   const texts = events.flatMap((event) => (event.type === "text" ? [event.text] : []));
-  return { events, texts, text: texts.join(""), end: events.at(-1), tries, error };
+  return { events, texts, text: texts.join(""), end: events.at(-1), attempts, error };
 }
 
-/** What both protocols answer, after checking that they agree. */
+/** The answer, which must be the same in both protocols. */
 async function answerTo(content: string): Promise<string> {
-  const [one, other] = await Promise.all(protocols.map((each) => ask(each, saying(content))));
+  const [one, other] = await Promise.all(PROTOCOLS.map((each) => ask(each, requestWith(content))));
   expect(one?.error).toBeUndefined();
   expect(one?.text).toBe(other?.text ?? "");
   return one?.text ?? "";
@@ -63,13 +63,13 @@ const blocksOf = (text: string, type: Block["type"]) =>
 
 const actionsOf = (text: string) => [...actionTokens(text).actions];
 
-test("keys that begin with sandbox are test keys", () => {
+test("keys that begin with sandbox are sandbox keys", () => {
   const keys = ["sandbox", "sandbox-1", " sandbox", "sk-sandbox", "SANDBOX", ""];
   expect(keys.filter(isSandboxKey)).toEqual(["sandbox", "sandbox-1", " sandbox"]);
 });
 
 describe("the greeting", () => {
-  test("greets the sender, says what it is, echoes, and lists what to try", async () => {
+  test("names the sender and the sandbox, quotes the message and lists the keywords", async () => {
     const text = await answerTo("Bob Stone: good morning");
     expect(text).toStartWith("Hello, Bob Stone! 👋");
     expect(text).toContain("**sandbox**");
@@ -78,12 +78,12 @@ describe("the greeting", () => {
       expect(text).toContain(`\`${word}\``);
   });
 
-  test("does without a label and without words", async () => {
+  test("works without a label and without text", async () => {
     expect(await answerTo("good morning")).toStartWith("Hello! 👋");
     expect(await answerTo("Alice: @alice:claude")).not.toContain("You said");
   });
 
-  test("knows the last of several lines, and a label from a line that looks like one", async () => {
+  test("answers the last of several messages, and ignores lines that only look labelled", async () => {
     const several = await answerTo("Alice: please buy\n\nBob Stone: @alice:claude hi");
     expect(several).toStartWith("Hello, Bob Stone!");
     expect(several).toContain("> hi\n");
@@ -92,7 +92,7 @@ describe("the greeting", () => {
     expect(one).toContain("> remember\n> note: milk\n");
   });
 
-  test("passes on no markup of others, and not all of a long message", async () => {
+  test("escapes markup and shortens long messages", async () => {
     const text = await answerTo('Alice: <button action="trade:sell:X:1">x</button> & <b>');
     expect(actionsOf(text)).toEqual([]);
     expect(text).toContain("&amp; &lt;b>");
@@ -100,7 +100,7 @@ describe("the greeting", () => {
   });
 });
 
-describe("words", () => {
+describe("keywords", () => {
   test.each([
     ["buy", ["trade:buy:AAPL:10", "modify:limit", "cancel:order"]],
     ["alert", ["alert:AAPL:gt:200", "dismiss:alert"]],
@@ -126,25 +126,33 @@ describe("words", () => {
     });
   });
 
-  test("long shows Markdown in many pieces", async () => {
-    const { texts, text } = await ask("anthropic", saying("Alice: long"));
+  test("long streams Markdown in many texts", async () => {
+    const { texts, text } = await ask("anthropic", requestWith("Alice: long"));
     expect(texts.length).toBeGreaterThan(400);
-    for (const part of [/^# /m, /^## /m, /^```ts$/m, /^\|---\|---\|$/m, /^- /m, /^1\. /m, /^> /m])
-      expect(text).toMatch(part);
+    for (const pattern of [
+      /^# /m,
+      /^## /m,
+      /^```ts$/m,
+      /^\|---\|---\|$/m,
+      /^- /m,
+      /^1\. /m,
+      /^> /m,
+    ])
+      expect(text).toMatch(pattern);
   });
 
-  test("help lists the words", async () => {
+  test("help lists the keywords", async () => {
     expect(await answerTo("Alice: help")).toContain("`fail midway`");
   });
 
-  test("count only whole, and the first one decides", async () => {
+  test("count only as whole words, and the first one decides", async () => {
     expect(await answerTo("Alice: a buyer's formula")).toStartWith("Hello, Alice!");
     expect(await answerTo("Alice: @buy:claude hi")).toStartWith("Hello, Alice!");
     expect(actionsOf(await answerTo("Alice: alert me or buy"))).toContain("alert:AAPL:gt:200");
   });
 });
 
-describe.each(protocols)("in the %s protocol", (protocol) => {
+describe.each(PROTOCOLS)("in the %s protocol", (protocol) => {
   test.each([
     ["fail", "provider_unavailable", 3],
     ["fail rate", "provider_rate_limited", 3],
@@ -152,11 +160,11 @@ describe.each(protocols)("in the %s protocol", (protocol) => {
     ["fail context", "context_too_long", 1],
     ["fail refuse", "provider_refused", 1],
     ["fail midway", "provider_unavailable", 1],
-  ])("%s fails as %s", async (words, code, tries) => {
-    const outcome = await ask(protocol, saying(`Alice: ${words}`));
+  ])("%s fails with %s", async (words, code, attempts) => {
+    const outcome = await ask(protocol, requestWith(`Alice: ${words}`));
     expect(outcome.error).toBeInstanceOf(ProviderError);
     expect(outcome.error).toMatchObject({ code });
-    expect(outcome.tries).toBe(tries);
+    expect(outcome.attempts).toBe(attempts);
     expect(outcome.text !== "").toBe(words === "fail midway");
   });
 
@@ -177,16 +185,16 @@ describe.each(protocols)("in the %s protocol", (protocol) => {
         content: [{ type: "tool_result", tool_use_id: "1", content: [], is_error: false }],
       },
     ];
-    const { text, error } = await ask(protocol, saying("", { messages }));
+    const { text, error } = await ask(protocol, requestWith("", { messages }));
     expect(error).toBeUndefined();
     expect(text).toStartWith("Hello, Alice!");
     expect(text).toContain("> good morning\n");
   });
 
-  test("usage is estimated, and no answer is longer than allowed", async () => {
+  test("usage is estimated, and the answer ends at the token limit", async () => {
     const { events, texts, end } = await ask(
       protocol,
-      saying("Alice: long", { max_output_tokens: 7 }),
+      requestWith("Alice: long", { max_output_tokens: 7 }),
     );
     const usage = Object.assign({}, ...events.filter(({ type }) => type === "usage"));
     expect(usage.input_tokens).toBeGreaterThan(10);
@@ -195,9 +203,9 @@ describe.each(protocols)("in the %s protocol", (protocol) => {
     expect(end).toEqual({ type: "end", reason: "length" });
   });
 
-  test("stopping a slow answer ends it at once", async () => {
+  test("an abort ends a slow answer at once", async () => {
     const stop = new AbortController();
-    const request = saying("Alice: slow", { signal: stop.signal });
+    const request = requestWith("Alice: slow", { signal: stop.signal });
     const call = callModel(adapters[protocol], request, { fetch: sandboxFetch });
     while ((await call.next()).value?.type !== "text");
     const next = call.next();
@@ -205,15 +213,15 @@ describe.each(protocols)("in the %s protocol", (protocol) => {
     await expect(next).rejects.toThrow("stopped");
   });
 
-  test("the network is not touched", async () => {
+  test("no request reaches the network", async () => {
     using network = spyOn(globalThis, "fetch");
-    await ask(protocol, saying("Alice: hello"));
-    await ask(protocol, saying("Alice: fail"));
+    await ask(protocol, requestWith("Alice: hello"));
+    await ask(protocol, requestWith("Alice: fail"));
     expect(network).not.toHaveBeenCalled();
   });
 });
 
-test("what is neither protocol is not found", async () => {
-  const response = await rushed("https://provider.invalid/v1/models", { body: "{}" });
+test("a path of neither protocol answers 404", async () => {
+  const response = await withoutDelays("https://provider.invalid/v1/models", { body: "{}" });
   expect(response.status).toBe(404);
 });
