@@ -21,7 +21,7 @@ export function createClient(options: ClientOptions = {}): Client {
   const runtime = new ClientRuntime(options);
   const { session, store } = runtime;
   const methods: Omit<Client, keyof Operations> = {
-    model: runtime.model.model,
+    model: runtime.modelRuntime.model,
     get status() {
       return store.state.status;
     },
@@ -44,7 +44,7 @@ export function createClient(options: ClientOptions = {}): Client {
 class ClientRuntime {
   readonly store: Store;
   readonly session: Session;
-  readonly model: ModelRuntime;
+  readonly modelRuntime: ModelRuntime;
   readonly listeners = new EventListeners();
   readonly #options: ClientOptions;
   readonly #operations: Operations;
@@ -62,15 +62,15 @@ class ClientRuntime {
       onStatus: (status) => this.store.dispatch({ type: "status", status }),
       onOpen: (account, historyId) => this.#handleOpen(account, historyId),
       onEvent: (frame) => this.#handleEvent(frame),
-      catchUp: () => this.model.sync.catchUp(),
+      catchUp: () => this.modelRuntime.sync.catchUp(),
       onLost: () => this.#halt(),
-      onToken: () => this.model.flush(),
+      onToken: () => this.modelRuntime.flush(),
       onSignedOut: () => this.#forget("signed_out"),
     });
     this.#operations = createOperations((name, input) => this.session.call(name, input));
     if (options.token !== undefined) this.#cache.restore(options.token);
     if (this.store.state.me) this.#unsent.open(this.store.state.me);
-    this.model = new ModelRuntime(this.store, this.#operations, this.session);
+    this.modelRuntime = new ModelRuntime(this.store, this.#operations, this.session);
   }
 
   /** The operations that the caller gets: they also update the model where no event would. */
@@ -113,21 +113,21 @@ class ClientRuntime {
     // A new token may belong to another account.
     if (me && me.username !== account.username) this.#forget(this.store.state.status);
     this.store.dispatch({ type: "me", me: account });
-    if (historyId !== undefined) this.model.sync.setHistory(historyId);
+    if (historyId !== undefined) this.modelRuntime.sync.setHistory(historyId);
     this.#unsent.open(account);
-    this.model.flush();
+    this.modelRuntime.flush();
     for (const reader of this.#readers) reader.start(account.username);
   }
 
   #handleEvent(frame: EventFrame): void {
     this.store.dispatch({ type: "event", frame });
-    this.model.handleEvent(frame);
+    this.modelRuntime.handleEvent(frame);
     this.listeners.notify(frame);
     for (const reader of this.#readers) reader.handleEvent(frame);
   }
 
   #halt(): void {
-    this.model.halt();
+    this.modelRuntime.halt();
     for (const reader of this.#readers) reader.halt();
   }
 
@@ -135,7 +135,7 @@ class ClientRuntime {
   #forget(status: Status): void {
     this.#cache.clear();
     this.#unsent.close();
-    this.model.reset(status);
+    this.modelRuntime.reset(status);
   }
 
   async #applyResult(name: string, input: object, result: unknown): Promise<void> {
@@ -152,7 +152,7 @@ class ClientRuntime {
       case "removeAgentKey":
       case "setAgentProfile":
       case "setAgentLimits":
-        return this.model.sync.refreshAgents().catch(() => {});
+        return this.modelRuntime.sync.refreshAgents().catch(() => {});
       case "signOut":
         return this.session.forget();
     }

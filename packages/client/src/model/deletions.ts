@@ -3,8 +3,8 @@ import type { ChatState } from "./state.ts";
 import { subtractUnread } from "./unread.ts";
 import { removeMessages, updateWindows } from "./window.ts";
 
-/** Removes deleted messages from everything loaded, and keeps their ids as tombstones. */
-export function buryMessages(state: ChatState, ids: readonly string[]): ChatState {
+/** Drops deleted messages from the windows, and keeps their ids as tombstones. */
+export function dropMessages(state: ChatState, ids: readonly string[]): ChatState {
   if (ids.every((id) => state.tombstones.has(id))) return state;
   const tombstones = new Set([...state.tombstones, ...ids]);
   return updateWindows({ ...state, tombstones }, (window) => removeMessages(window, tombstones));
@@ -23,7 +23,7 @@ export function hideMessages(
   const isNew = own_seq > state.chat.own_seq;
   const next = isNew ? setChat(state, { ...state.chat, own_seq }) : state;
   if (!ids.every((id) => state.tombstones.has(id))) {
-    return buryMessages(uncountMessages(next, ids, me), ids);
+    return dropMessages(uncountMessages(next, ids, me), ids);
   }
   // An older reply may have restored the unread counts in between.
   return isNew ? invalidate(next) : next;

@@ -1,7 +1,7 @@
 import type { Account, EventFrame } from "@parley/protocol";
 import { chatAfter } from "./chat-events.ts";
 import { removeChat, updateChat } from "./chats.ts";
-import { buryMessages, hideMessages } from "./deletions.ts";
+import { dropMessages, hideMessages } from "./deletions.ts";
 import { type CountedFrame, isStanding } from "./delivery.ts";
 import { setSender } from "./outbox.ts";
 import { markRead } from "./read-positions.ts";
@@ -79,7 +79,7 @@ function applyCounted(state: State, frame: CountedFrame): State {
   const next = updateChat(noteCounter(state, frame), conversation_id, (before) => {
     const chat = chatAfter(before, frame, me);
     const after = updateWindows(chat, (window) => windowAfter(window, frame, chat.tombstones, me));
-    return frame.method === "events.messageDeleted" ? buryMessages(after, frame.params.ids) : after;
+    return frame.method === "events.messageDeleted" ? dropMessages(after, frame.params.ids) : after;
   });
   return { ...next, typing: typingAfter(next, frame) };
 }

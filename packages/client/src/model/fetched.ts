@@ -2,7 +2,7 @@ import type { Message } from "@parley/protocol";
 import type { ActionOf, Overview } from "./actions.ts";
 import { invalidate } from "./chat.ts";
 import { putChat, updateChat, updateMessage } from "./chats.ts";
-import { buryMessages, hideMessages } from "./deletions.ts";
+import { dropMessages, hideMessages } from "./deletions.ts";
 import { newerMessage } from "./message.ts";
 import { mergeSnapshot, type Snapshot } from "./snapshot.ts";
 import type { ChatState, State } from "./state.ts";
@@ -57,7 +57,7 @@ export function applyOverview(state: State, page: Overview): State {
 export function applyUpdates(state: State, { chatId, page, since }: ActionOf<"updates">): State {
   const next = updateChat(state, chatId, (chat) => {
     if (!chat.window) return chat;
-    const kept = buryMessages(chat, page.deleted_ids);
+    const kept = dropMessages(chat, page.deleted_ids);
     return updateWindows(kept, (window) => {
       const added = addMessages(window, page.messages, kept.tombstones);
       const after = addChanges(added, page.changes);

@@ -12,6 +12,8 @@ const UPDATES_PER_PAGE = 100;
 /** A conversation that lacks more changes than this is loaded again instead of updated. */
 const MAX_MISSING_CHANGES = 1000;
 
+type ResyncApi = Pick<Operations, "getChat" | "getMessage" | "getUpdates">;
+
 export interface ResyncEvents {
   /** A conversation is up to date again. */
   onResynced(id: string): void;
@@ -25,21 +27,17 @@ export interface ResyncEvents {
  */
 export class Resync {
   readonly #store: Store;
-  readonly #api: Pick<Operations, "getChat" | "getMessage" | "getUpdates">;
+  readonly #api: ResyncApi;
   readonly #events: ResyncEvents;
   /** Incremented when a connection is made or lost, so that work of an earlier one stops. */
   #connectionId = 0;
   #isActive = false;
-  /** Conversations to fetch whatever is known of them. */
+  /** Conversations to fetch even if they seem up to date. */
   readonly #requested = new Set<string>();
   readonly #runningChats = new Map<string, Promise<void>>();
   readonly #runningMessages = new Map<string, Promise<void>>();
 
-  constructor(
-    store: Store,
-    api: Pick<Operations, "getChat" | "getMessage" | "getUpdates">,
-    events: ResyncEvents,
-  ) {
+  constructor(store: Store, api: ResyncApi, events: ResyncEvents) {
     this.#store = store;
     this.#api = api;
     this.#events = events;
@@ -52,7 +50,7 @@ export class Resync {
     this.#isActive = false;
   }
 
-  /** Fetches everything that is missing, and from now on whatever turns out to be missing. */
+  /** Fetches everything that is missing, and from now on missing changes as soon as they are noticed. */
   async resume(): Promise<void> {
     this.#isActive = true;
     const chats = Object.entries(this.#store.state.chats);
@@ -77,7 +75,7 @@ export class Resync {
     this.#runningMessages.clear();
   }
 
-  /** Has a conversation fetched, whatever is known of it. */
+  /** Has a conversation fetched even if it seems up to date. */
   request(id: string): void {
     this.#requested.add(id);
     if (this.#isActive) void this.#resync(id);

@@ -92,7 +92,7 @@ export class Sync {
   async openChat(chatId: string): Promise<void> {
     this.#opened.add(chatId);
     if (this.#store.state.chats[chatId]?.window) return;
-    await this.#once(`open ${chatId}`, async () => {
+    await this.#runOnce(`open ${chatId}`, async () => {
       await loadLatest(this.#store, this.#api, chatId);
       // The list contains no read positions of others.
       this.#resync.request(chatId);
@@ -100,7 +100,7 @@ export class Sync {
   }
 
   loadOlder(chatId: string): Promise<void> {
-    return this.#once(`older ${chatId}`, () => loadOlder(this.#store, this.#api, chatId));
+    return this.#runOnce(`older ${chatId}`, () => loadOlder(this.#store, this.#api, chatId));
   }
 
   async showAround(chatId: string, messageId: string): Promise<void> {
@@ -111,7 +111,7 @@ export class Sync {
   }
 
   loadAside(chatId: string, direction: "older" | "newer"): Promise<void> {
-    return this.#once(`aside ${chatId} ${direction}`, () =>
+    return this.#runOnce(`aside ${chatId} ${direction}`, () =>
       extendAside(this.#store, this.#api, chatId, direction),
     );
   }
@@ -125,7 +125,7 @@ export class Sync {
   }
 
   /** Runs a task with retries, at most one of a kind at a time. */
-  #once(key: string, task: () => Promise<void>): Promise<void> {
+  #runOnce(key: string, task: () => Promise<void>): Promise<void> {
     return singleFlight(this.#running, key, () => callWithRetry(this.#connectivity, task));
   }
 
