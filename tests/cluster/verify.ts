@@ -3,7 +3,7 @@ import type { TestNode } from "@parley/testkit/cluster.ts";
 import { fetchView, type View } from "@parley/testkit/model.ts";
 import type { Client } from "../../packages/client/src/index.ts";
 import { online } from "../../packages/client/test/support/clients.ts";
-import { loadAll, tellable, viewOf } from "../../packages/client/test/support/view.ts";
+import { loadAll, viewOf, withoutOwnSeq } from "../../packages/client/test/support/view.ts";
 import { check } from "./checker.ts";
 import { checkEvents } from "./checks/events.ts";
 import { checkTurns } from "./checks/turns.ts";
@@ -77,8 +77,8 @@ async function checkModel({ cluster }: Crew, { client, person, chances }: Member
   const deadline = Date.now() + HEALING_MS;
   for (;;) {
     await settled(client);
-    const expected = tellable(await fetchView(person.at(node.url), PAGE));
-    const actual = tellable(viewOf(client));
+    const expected = withoutOwnSeq(await fetchView(person.at(node.url), PAGE));
+    const actual = withoutOwnSeq(viewOf(client));
     if (Bun.deepEquals(actual, expected)) return [];
     if (Date.now() > deadline) {
       const what = `the model of ${person.username} is not what ${node.name} says`;

@@ -6,8 +6,8 @@ import { aMessage } from "./support/records.ts";
 
 const empty: Message = aMessage({ content: "", finalized_at: null });
 
-/** The chunks of a text, as a server would send them. */
-function chunksOf(parts: readonly string[]): Delta[] {
+/** The deltas of a text, as a server would send them. */
+function deltasOf(parts: readonly string[]): Delta[] {
   let content = "";
   return parts.map((delta) => {
     content += delta;
@@ -15,10 +15,10 @@ function chunksOf(parts: readonly string[]): Delta[] {
   });
 }
 
-describe("a stream", () => {
-  test("grows chunk by chunk, counted in bytes", () => {
+describe("appending deltas", () => {
+  test("places them by byte offset", () => {
     let message = empty;
-    for (const delta of chunksOf(["naïve ", "café ", "日本", "🦜"])) {
+    for (const delta of deltasOf(["naïve ", "café ", "日本", "🦜"])) {
       const appended = appendDeltas(message, [delta]);
       expect(appended.early).toEqual([]);
       message = appended.message;
@@ -27,34 +27,34 @@ describe("a stream", () => {
     expect(byteLength(message)).toBe(Buffer.byteLength("naïve café 日本🦜"));
   });
 
-  test("ignores a chunk that came before, and is then the same object", () => {
-    const [first] = chunksOf(["one"]) as [Delta];
+  test("ignores duplicates, and returns the same object", () => {
+    const [first] = deltasOf(["one"]) as [Delta];
     const { message } = appendDeltas(empty, [first]);
     expect(appendDeltas(message, [first]).message).toBe(message);
   });
 
-  test("holds back a chunk that came too early", () => {
-    const [, second] = chunksOf(["one ", "two"]) as [Delta, Delta];
+  test("returns a delta that leaves a gap as early", () => {
+    const [, second] = deltasOf(["one ", "two"]) as [Delta, Delta];
     expect(appendDeltas(empty, [second])).toEqual({ message: empty, early: [second] });
   });
 
-  test("takes the rest of a chunk of which it has the beginning", () => {
+  test("appends the rest of a delta whose beginning is known", () => {
     const message = { ...empty, content: "日本" };
     const { content } = appendDeltas(message, [{ delta: "日本語", offset: 9 }]).message;
     expect(content).toBe("日本語");
   });
 
-  test("comes out whole whatever the order and however often its chunks come", () => {
+  test("results in the whole text for any order and any duplicates", () => {
     const parts = fc.array(fc.string({ unit: "grapheme", maxLength: 5 }), { maxLength: 20 });
     const order = fc.array(fc.nat(1000), { maxLength: 60 });
     fc.assert(
       fc.property(parts, order, (texts, picks) => {
-        const chunks = chunksOf(texts);
-        const picked = picks.flatMap((pick) => chunks[pick % Math.max(chunks.length, 1)] ?? []);
+        const deltas = deltasOf(texts);
+        const picked = picks.flatMap((pick) => deltas[pick % Math.max(deltas.length, 1)] ?? []);
         let message = empty;
         let early: readonly Delta[] = [];
-        for (const chunk of [...picked, ...chunks]) {
-          ({ message, early } = appendDeltas(message, [...early, chunk]));
+        for (const delta of [...picked, ...deltas]) {
+          ({ message, early } = appendDeltas(message, [...early, delta]));
           expect(texts.join("").startsWith(message.content)).toBe(true);
         }
         expect(message.content).toBe(texts.join(""));

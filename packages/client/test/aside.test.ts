@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** A conversation of so many messages, opened by Ann, with some from far back shown aside. */
+/** A conversation of 260 messages, opened by Ann, with the messages around number 60 in aside. */
 async function aside(line?: FaultyLine): Promise<TestClient> {
   const group = await groupOf(ann, bob);
   chat = group.id;
@@ -35,8 +35,8 @@ const texts = (client: TestClient) => shown(client)?.items.map(({ content }) => 
 const numbers = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, index) => `${from + index}`);
 
-describe("messages from far back", () => {
-  test("are shown without those between, and the latest ones stay as they are", async () => {
+describe("older messages around a message", () => {
+  test("are shown in aside, and the latest messages stay as they are", async () => {
     using client = await aside();
     expect(texts(client)).toEqual(numbers(35, 85));
     expect(shown(client)).toMatchObject({ hasOlder: true, hasNewer: true, loaded: true });
@@ -48,7 +48,7 @@ describe("messages from far back", () => {
     expect(shown(client)).toBeNull();
   });
 
-  test("change with what happens to them", async () => {
+  test("are updated by edits, reactions and deletions", async () => {
     using client = await aside();
     const one = () => shown(client)?.items.find(({ id }) => id === idOf(60));
     await bob.call("editMessage", { message_id: idOf(60), content: "edited" });
@@ -63,7 +63,7 @@ describe("messages from far back", () => {
     expect(one()?.reactions).toEqual([{ emoji: "🎉", count: 1, reacted: true }]);
   });
 
-  test("grow both ways until they meet the latest, which then reach back to them", async () => {
+  test("can be extended in both directions until they join the latest messages", async () => {
     using client = await aside();
     while (shown(client)?.hasOlder) await client.model.loadAside(chat, "older");
     expect(texts(client)).toEqual(numbers(0, 85));
@@ -76,14 +76,14 @@ describe("messages from far back", () => {
     expect(client.model.get(`messages:${chat}`)).toMatchObject({ hasOlder: false });
   });
 
-  test("are met by the latest ones, too, when those are loaded back to them", async () => {
+  test("join the latest messages when those are loaded back to them", async () => {
     using client = await aside();
     while (shown(client)) await client.model.loadOlder(chat);
     expect(contents(client, chat)).toEqual(numbers(35, 260));
     expect(client.model.get(`messages:${chat}`)).toMatchObject({ hasOlder: true });
   });
 
-  test("are caught up with after the line was down", async () => {
+  test("are up to date after a lost connection", async () => {
     await using line = await FaultyLine.to(server.url);
     using client = await aside(line);
     line.refuse(true);
@@ -97,7 +97,7 @@ describe("messages from far back", () => {
     expect(texts(client)).toEqual(expected.map((text) => (text === "60" ? "edited" : text)));
   });
 
-  test("that lie next to the latest join them at once", async () => {
+  test("join the latest messages at once if there is no gap", async () => {
     using client = await aside();
     client.model.closeAside(chat);
     await client.model.showAround(chat, idOf(200));

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Ann has seen a conversation with so many messages of Bob's, and has gone. */
+/** A storage left by Ann's client after it has shown a conversation with messages of Bob. */
 async function seen(messages: number) {
   [ann, bob] = await people(server.url, "ann", "bob");
   const group = await groupOf(ann, bob);
@@ -32,8 +32,8 @@ async function seen(messages: number) {
 const numbers = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, index) => `${from + index}`);
 
-describe("what was shown the last time", () => {
-  test("is there before the connection, and what is written then leaves with it", async () => {
+describe("the cached state", () => {
+  test("is shown before there is a connection, and a message written then is sent after connecting", async () => {
     const { storage, chat } = await seen(3);
     await using line = await FaultyLine.to(server.url);
     line.refuse(true);
@@ -54,7 +54,7 @@ describe("what was shown the last time", () => {
     await equalsServer(client, ann);
   });
 
-  test("becomes what is, whatever has happened since", async () => {
+  test("is updated to the server's state after connecting", async () => {
     const { storage, chat, group, ids } = await seen(5);
     const [edited = "", deleted = "", hidden = ""] = ids;
     await bob.call("editMessage", { message_id: edited, content: "edited" });
@@ -69,7 +69,7 @@ describe("what was shown the last time", () => {
     await equalsServer(client, ann);
   });
 
-  test("is gone if one was removed meanwhile", async () => {
+  test("drops a conversation that the caller has left meanwhile", async () => {
     const { storage, chat } = await seen(1);
     await bob.call("leaveChat", { chat_id: chat });
     await ann.call("leaveChat", { chat_id: chat });
@@ -78,7 +78,7 @@ describe("what was shown the last time", () => {
     expect(client.model.get(`messages:${chat}`).loaded).toBe(false);
   });
 
-  test("is the latest of it, and the rest is loaded as ever", async () => {
+  test("contains the latest messages, and older ones can be loaded", async () => {
     const { storage, chat } = await seen(60);
     using client = clientOf(ann, server.url, { storage });
     expect(contents(client, chat)).toEqual(numbers(20, 60));
@@ -88,7 +88,7 @@ describe("what was shown the last time", () => {
     expect(contents(client, chat)).toEqual(numbers(0, 60));
   });
 
-  test("is loaded anew if too much has happened since", async () => {
+  test("is loaded again if too many changes are missing", async () => {
     const { storage, chat, group } = await seen(10);
     for (let count = 10; count < 1100; count++) await say(bob, group, `${count}`);
     using client = await connected(ann, server.url, { storage });
@@ -97,7 +97,7 @@ describe("what was shown the last time", () => {
     expect(contents(client, chat)).toEqual(numbers(1050, 1100));
   });
 
-  test("is nobody else's", async () => {
+  test("is not shown to another account, and does not contain the token", async () => {
     const { storage } = await seen(1);
     using other = clientOf(bob, server.url, { storage });
     expect(other.model.get("me")).toBeNull();
@@ -105,7 +105,7 @@ describe("what was shown the last time", () => {
     expect([...storage.items.values()].join()).not.toContain(ann.token);
   });
 
-  test("is forgotten with the session, however it ends", async () => {
+  test("is deleted when the session ends", async () => {
     for (const end of ["leave", "revoked"] as const) {
       const { storage } = await seen(1);
       const client = await connected(ann, server.url, { storage });
@@ -118,7 +118,7 @@ describe("what was shown the last time", () => {
     }
   });
 
-  test("that cannot be read is as nothing", async () => {
+  test("is ignored if it cannot be parsed", async () => {
     const { storage } = await seen(1);
     for (const rubbish of ["{", '{"version":1}', "7", '{"version":0,"chats":{}}']) {
       storage.setItem(STATE, rubbish);

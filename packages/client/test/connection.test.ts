@@ -3,7 +3,15 @@ import { type Person, people, post } from "@parley/testkit/client.ts";
 import { FaultyLine } from "@parley/testkit/proxy.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { createClient, isCallError } from "../src/index.ts";
-import { clientOf, connected, contents, memoryStorage, online, until } from "./support/clients.ts";
+import {
+  clientOf,
+  codeOf,
+  connected,
+  contents,
+  memoryStorage,
+  online,
+  until,
+} from "./support/clients.ts";
 
 let server: TestServer;
 let ann: Person;
@@ -14,16 +22,11 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-const codeOf = async (call: Promise<unknown>): Promise<string | undefined> => {
-  const error = await call.catch((thrown: unknown) => thrown);
-  return isCallError(error) ? error.code : undefined;
-};
-
 const status = (client: { status: string } & Parameters<typeof until>[0], wanted: string) =>
   until(client, "status", () => client.status === wanted, `the status ${wanted}`);
 
-describe("entering", () => {
-  test("signs up, connects and knows who one is; the token serves later clients", async () => {
+describe("signing in", () => {
+  test("with enter() connects, and the token works for later clients", async () => {
     const first = createClient({ url: server.url });
     expect(first.status).toBe("signed_out");
     const username = `new_${Date.now().toString(36)}`;
@@ -36,7 +39,7 @@ describe("entering", () => {
     expect(second.model.get("me")).toEqual(account);
   });
 
-  test("with a wrong password fails, and changes nothing", async () => {
+  test("fails with a wrong password", async () => {
     const client = createClient({ url: server.url });
     const input = { username: ann.username, password: "wrong horse battery" };
     expect(await codeOf(client.enter("signIn", input))).toBe("unauthorized");
@@ -44,14 +47,14 @@ describe("entering", () => {
     expect(await codeOf(client.connect())).toBe("unauthorized");
   });
 
-  test("with a token that is not one ends signed out", async () => {
+  test("an invalid token ends in signed_out", async () => {
     using client = clientOf({ token: "ply_nonsense" }, server.url);
     expect(await codeOf(client.connect())).toBe("unauthorized");
     expect(client.status).toBe("signed_out");
     expect(client.token).toBeNull();
   });
 
-  test("as somebody else forgets what the first one saw", async () => {
+  test("with another account discards the state of the first", async () => {
     const [cat, dan] = await people(server.url, "cat", "dan");
     const { id } = await cat.call("startChat", { usernames: [ann.username] });
     using client = await connected(cat, server.url);
@@ -62,8 +65,8 @@ describe("entering", () => {
   });
 });
 
-describe("leaving", () => {
-  test("ends the session and forgets everything, the storage too", async () => {
+describe("signing out", () => {
+  test("with leave() revokes the token and clears model and storage", async () => {
     const [cat] = await people(server.url, "cat");
     const { id } = await cat.call("startChat", { usernames: [ann.username] });
     const storage = memoryStorage();
@@ -79,7 +82,7 @@ describe("leaving", () => {
     expect((await post(server.url, "getMe", {}, cat.token)).status).toBe(401);
   });
 
-  test("in one tab signs out the others of the same session", async () => {
+  test("in one tab signs out the other tabs of the session", async () => {
     const [cat] = await people(server.url, "cat");
     using one = await connected(cat, server.url);
     using two = await connected(cat, server.url);
@@ -91,7 +94,7 @@ describe("leaving", () => {
 });
 
 describe("a lost connection", () => {
-  test("comes back by itself, with what was missed", async () => {
+  test("is made again, and missed messages are fetched", async () => {
     const { id } = await ann.call("startChat", { usernames: [bob.username], kind: "group" });
     await using proxy = await FaultyLine.to(server.url);
     using client = await connected(ann, proxy.url);
@@ -111,7 +114,7 @@ describe("a lost connection", () => {
     expect(client.model.get(`chat:${id}`)?.unread_count).toBe(250);
   });
 
-  test("is made again at once on request", async () => {
+  test("is made again at once by reconnect()", async () => {
     await using proxy = await FaultyLine.to(server.url);
     const reconnectMs = { min: 600_000, max: 600_000 };
     using client = await connected(ann, proxy.url, { reconnectMs });
@@ -125,7 +128,7 @@ describe("a lost connection", () => {
     expect((await client.getMe()).username).toBe(ann.username);
   });
 
-  test("that nobody has noticed is found out by a call without an answer", async () => {
+  test("is detected by a call that gets no reply", async () => {
     await using proxy = await FaultyLine.to(server.url);
     using client = await connected(ann, proxy.url, { timeoutMs: 150 });
     proxy.stall("toServer", "toClient");
@@ -136,7 +139,7 @@ describe("a lost connection", () => {
     expect((await client.getMe()).username).toBe(ann.username);
   });
 
-  test("leaves calls to HTTP meanwhile", async () => {
+  test("lets calls use HTTP meanwhile", async () => {
     await using proxy = await FaultyLine.to(server.url);
     // A socket that never opens, as behind some proxies.
     class Dead extends EventTarget {
@@ -153,7 +156,7 @@ describe("a lost connection", () => {
     expect(await codeOf(client.getMe())).toBe("unavailable");
   });
 
-  test("is known at once when the network goes, and comes back when it or the tab does", async () => {
+  test("is detected by offline events, and made again when the network or the tab is back", async () => {
     const page = new EventTarget();
     const tab = Object.assign(new EventTarget(), { visibilityState: "visible" });
     Object.assign(globalThis, { window: page, document: tab });
@@ -163,7 +166,7 @@ describe("a lost connection", () => {
         // Longer than this test may take.
         reconnectMs: { min: 600_000, max: 600_000 },
       });
-      for (const [goAway, comeBack] of [
+      for (const [disconnect, restore] of [
         [() => proxy.cut(), () => page.dispatchEvent(new Event("online"))],
         [() => proxy.cut(), () => tab.dispatchEvent(new Event("visibilitychange"))],
         [
@@ -171,9 +174,9 @@ describe("a lost connection", () => {
           () => page.dispatchEvent(new Event("online")),
         ],
       ] as const) {
-        goAway();
+        disconnect();
         await status(client, "offline");
-        comeBack();
+        restore();
         await online(client);
       }
     } finally {
@@ -202,12 +205,12 @@ describe("a lost connection", () => {
   });
 });
 
-test("a client that was closed hears nothing and sends nothing more", async () => {
+test("a closed client receives and sends nothing", async () => {
   const { id } = await ann.call("startChat", { usernames: [bob.username], kind: "group" });
   using client = await connected(ann, server.url);
   client.close();
   expect(client.status).toBe("offline");
-  await bob.call("sendMessage", { chat_id: id, content: "unheard" });
+  await bob.call("sendMessage", { chat_id: id, content: "unreceived" });
   client.model.send(id, "unsent");
   expect(await codeOf(client.model.openChat(id))).toBe("unavailable");
   expect(client.model.get(`chat:${id}`)?.seq).toBe(0);
@@ -216,7 +219,7 @@ test("a client that was closed hears nothing and sends nothing more", async () =
   await until(client, `chat:${id}`, () => client.model.get(`chat:${id}`)?.seq === 2);
 });
 
-test("errors of the service carry its code and what is wrong with which field", async () => {
+test("errors have the service's code and name the wrong fields", async () => {
   for (const client of [clientOf(ann, server.url), await connected(ann, server.url)]) {
     const error = await client.getChat({ chat_id: "nonsense" }).catch((thrown: unknown) => thrown);
     if (!isCallError(error)) throw error;
@@ -226,7 +229,7 @@ test("errors of the service carry its code and what is wrong with which field", 
   }
 });
 
-test("a call that never got through says why", async () => {
+test("a call without a reply has a cause", async () => {
   await using proxy = await FaultyLine.to(server.url);
   using client = await connected(ann, proxy.url, { reconnectMs: { min: 60_000, max: 60_000 } });
   const caught = (call: Promise<unknown>) => call.catch((error: unknown) => error);
@@ -245,13 +248,13 @@ test("a call that never got through says why", async () => {
   expect(String(refused.cause)).toContain("502");
 });
 
-test("events can be listened to by name", async () => {
+test("on() subscribes to one event, and its result unsubscribes", async () => {
   const { id } = await ann.call("startChat", { usernames: [bob.username], kind: "group" });
   using client = await connected(ann, server.url);
-  const heard: string[] = [];
+  const received: string[] = [];
   const arrived = Promise.withResolvers<void>();
   const stop = client.on("events.messageNew", ({ params }) => {
-    heard.push(params.content);
+    received.push(params.content);
     arrived.resolve();
   });
   await bob.call("sendMessage", { chat_id: id, content: "one" });
@@ -259,5 +262,5 @@ test("events can be listened to by name", async () => {
   stop();
   await bob.call("sendMessage", { chat_id: id, content: "two" });
   await until(client, `chat:${id}`, () => client.model.get(`chat:${id}`)?.seq === 2);
-  expect(heard).toEqual(["one"]);
+  expect(received).toEqual(["one"]);
 });

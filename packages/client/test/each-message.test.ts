@@ -11,22 +11,22 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** What a listener was given, by conversation, and a way to wait for some of it. */
+/** Collects what a listener receives, by conversation; `until` waits for a message. */
 function collector(client: TestClient, options: EachOptions = {}, work = async () => {}) {
   const got: Record<string, string[]> = {};
-  let told = () => {};
+  let notify = () => {};
   const stop = client.eachMessage(async ({ conversation_id, content }) => {
     got[conversation_id] = [...(got[conversation_id] ?? []), content];
-    told();
+    notify();
     await work();
   }, options);
   const until = (chatId: string, content: string) =>
     new Promise<string[]>((resolve) => {
-      told = () => {
+      notify = () => {
         const contents = got[chatId] ?? [];
         if (contents.includes(content)) resolve(contents);
       };
-      told();
+      notify();
     });
   return { got, until, stop };
 }
@@ -34,7 +34,7 @@ function collector(client: TestClient, options: EachOptions = {}, work = async (
 const numbers = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, index) => `${from + index}`);
 
-test("every message comes once and in order, however often the line is cut", async () => {
+test("every message is delivered once and in order when connections are cut", async () => {
   const [bot, ann, bob] = await people(server.url, "bot", "ann", "bob");
   const chats = await Promise.all([groupOf(ann, bob, bot), groupOf(bob, bot)]);
   await say(bob, chats[0], "before");
@@ -58,7 +58,7 @@ test("every message comes once and in order, however often the line is cut", asy
   expect(first).toHaveLength(241);
 });
 
-test("a conversation that began while there was no connection is delivered whole", async () => {
+test("all messages of a conversation that started while disconnected are delivered", async () => {
   const [bot, ann] = await people(server.url, "bot", "ann");
   await using line = await FaultyLine.to(server.url);
   using client = await connected(bot, line.url);
@@ -75,7 +75,7 @@ test("a conversation that began while there was no connection is delivered whole
   expect(await until(chat.id, "three")).toEqual(["one", "two", "three"]);
 });
 
-test("with a storage a later process goes on where the earlier one ended", async () => {
+test("with a storage a later process continues where the earlier one stopped", async () => {
   const [bot, ann] = await people(server.url, "bot", "ann");
   const chat = await groupOf(ann, bot);
   const storage = memoryStorage();
@@ -90,14 +90,14 @@ test("with a storage a later process goes on where the earlier one ended", async
   using second = await connected(bot, server.url);
   const { until } = collector(second, { storage });
   expect(await until(chat.id, "249")).toEqual(numbers(3, 250));
-  // Another name has positions of its own, and begins with what comes from now on.
+  // Another name has positions of its own, and starts with new messages.
   const other = collector(second, { storage, name: "other" });
   await second.getMe();
   await say(ann, chat, "250");
   expect(await other.until(chat.id, "250")).toEqual(["250"]);
 });
 
-test("a listener that fails is told of, and gets the next message", async () => {
+test("onError is called when the listener throws, and the next message follows", async () => {
   const [bot, ann] = await people(server.url, "bot", "ann");
   const chat = await groupOf(ann, bot);
   using client = await connected(bot, server.url);
@@ -116,7 +116,7 @@ test("a listener that fails is told of, and gets the next message", async () => 
   expect(failures).toEqual(["bad: Error: cannot handle bad"]);
 });
 
-test("a listener whose call was cut off gets the message again", async () => {
+test("a listener whose call fails with unavailable is called again", async () => {
   const [bot, ann] = await people(server.url, "bot", "ann");
   const chat = await groupOf(ann, bot);
   await using line = await FaultyLine.to(server.url);
@@ -148,7 +148,7 @@ test("a listener whose call was cut off gets the message again", async () => {
   expect(answers).toEqual(["to first", "to second", "to last"]);
 });
 
-test("a listener that is asked to wait gets the message again, before any later one", async () => {
+test("a listener that is rate limited is called again before the next message", async () => {
   await using slow = await startServer(limits({ messages_per_second: 1, message_burst: 1 }));
   const [bot, ann, bob] = await people(slow.url, "bot", "ann", "bob");
   const chat = await groupOf(ann, bob, bot);

@@ -11,11 +11,11 @@ const server = await startServer(noRates);
 const [ann, bob] = await people(server.url, "ann", "bob");
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** What replies to getChats and getChatHistory have in them, and others have not. */
+/** Text that only replies to getChats and getChatHistory contain. */
 const LIST = "next_cursor";
 const HISTORY = '"items":[{"id"';
 
-/** Ann's client in a conversation, with three messages of Bob's that she has not read. */
+/** Ann's client and a conversation with three unread messages of Bob. */
 async function annsClient() {
   const { id } = await groupOf(ann, bob);
   const sent: Message[] = [];
@@ -38,7 +38,7 @@ async function annsClient() {
         const chat = client.model.get(`chat:${id}`);
         return chat && what(chat);
       }),
-    /** Has the list read anew, and its reply held back. */
+    /** Makes the client read the list again, and holds the reply back. */
     async listHeld() {
       const held = replies.hold(LIST);
       proxy.cut();
@@ -54,7 +54,7 @@ async function annsClient() {
 const nameIn = ({ participants }: LocalChat, { username }: Person) =>
   participants.find((each) => each.username === username)?.display_name;
 
-test("a message that was hidden meanwhile does not come back", async () => {
+test("a late reply does not bring a hidden message back", async () => {
   await using here = await annsClient();
   const { id, three, client, replies } = here;
   const held = replies.hold(HISTORY);
@@ -69,7 +69,7 @@ test("a message that was hidden meanwhile does not come back", async () => {
   expect(here.chat()?.unread_count).toBe(2);
 });
 
-test("figures from before a message was hidden are not taken over", async () => {
+test("a late reply does not restore unread counts from before a message was hidden", async () => {
   await using here = await annsClient();
   const { id, one, client, replies } = here;
   await client.model.openChat(id);
@@ -81,7 +81,7 @@ test("figures from before a message was hidden are not taken over", async () => 
   expect(here.chat()?.unread_count).toBe(2);
 });
 
-test("a new name stays, whatever older replies say", async () => {
+test("a late reply does not restore an old name", async () => {
   await using here = await annsClient();
   const { id, client, replies } = here;
   const held = replies.hold(HISTORY);
@@ -96,7 +96,7 @@ test("a new name stays, whatever older replies say", async () => {
   expect(items.map(({ sender }) => sender.display_name)).toEqual(items.map(() => display_name));
 });
 
-test("read positions stay, whatever older replies say", async () => {
+test("a late reply does not move read positions back", async () => {
   await using here = await annsClient();
   const { id, two, three, client, replies } = here;
   await client.model.openChat(id);
@@ -110,7 +110,7 @@ test("read positions stay, whatever older replies say", async () => {
   expect(here.chat()).toMatchObject({ last_read_seq: two.seq, reads });
 });
 
-test("whoever was away learns of new names and of what was hidden elsewhere", async () => {
+test("after a reconnect new names and messages hidden elsewhere are known", async () => {
   await using here = await annsClient();
   const { id, two, client, proxy } = here;
   await client.model.openChat(id);

@@ -23,7 +23,7 @@ async function bundle(entry: string): Promise<string> {
   return outputs[0]?.text() ?? "";
 }
 
-/** Runs a program to its end, and returns what it printed. */
+/** Runs a program and returns what it prints. */
 async function run(command: string[], cwd = HERE): Promise<string> {
   const child = Bun.spawn(command, { cwd, stdout: "pipe", stderr: "pipe" });
   const [printed, errors, code] = await Promise.all([
@@ -43,13 +43,13 @@ describe("the package", () => {
     expect(size).toBeLessThan(Number(stated) * 1000);
   });
 
-  test("brings along nothing but itself", async () => {
+  test("contains no third-party code", async () => {
     const code = await bundle("src/index.ts");
     expect(code).not.toMatch(/\bimport\s*[{"'*(]|\brequire\(|ZodError/);
   });
 });
 
-/** The first example of the README, at the server of this test. */
+/** The first example of the README, with the address of the test server. */
 async function quickStart(): Promise<string> {
   const readme = await Bun.file(join(HERE, "README.md")).text();
   const [, code = ""] = /^```ts\n(.*?)^```$/ms.exec(readme) ?? [];
@@ -61,7 +61,7 @@ async function quickStart(): Promise<string> {
 const WEB_SOCKET = ["ws@8.22.2", "@types/ws@8.18.2"];
 const node = Bun.which("node");
 
-describe("packed and installed in an empty project, it", () => {
+describe("packed and installed in an empty project, the package", () => {
   const project = mkdtempSync(join(tmpdir(), "parley-project-"));
   afterAll(() => rmSync(project, { recursive: true }));
   const runHere = (...command: string[]) => run(command, project);
@@ -77,16 +77,16 @@ describe("packed and installed in an empty project, it", () => {
     await runHere("npm", "install", "--no-audit", "--no-fund", archive, ...WEB_SOCKET);
   });
 
-  test.skipIf(node === null)("runs the quick start as it stands, under Node", async () => {
+  test.skipIf(node === null)("runs the quick start of the README under Node", async () => {
     await Bun.write(join(project, "hello.mjs"), await quickStart());
     expect(await runHere(node ?? "", "hello.mjs")).toContain("You said:\n\n> Hello!");
   });
 
   test.skipIf(node === null)("calls over HTTP where there is no WebSocket", async () => {
     const script = nodeScript(server.url);
-    const told = JSON.parse(await runHere(node ?? "", "--input-type=module", "-e", script));
-    expect(told.sent).toEqual(["hello from Node"]);
-    expect(told.connecting).toMatch(/^(online|There is no WebSocket here.*)$/);
+    const output = JSON.parse(await runHere(node ?? "", "--input-type=module", "-e", script));
+    expect(output.sent).toEqual(["hello from Node"]);
+    expect(output.connecting).toMatch(/^(online|There is no WebSocket here.*)$/);
   });
 
   test.each([
@@ -102,7 +102,7 @@ describe("packed and installed in an empty project, it", () => {
     await runHere(join(ROOT, "node_modules/.bin/tsc"), "-p", project);
   });
 
-  test("is in order for publint and for Are The Types Wrong", async () => {
+  test("passes publint and Are The Types Wrong", async () => {
     expect(await runHere(tool("publint"), "--strict", archive)).toContain("All good");
     await runHere(tool("attw"), archive, "--profile", "esm-only");
   });
@@ -117,7 +117,7 @@ describe("packed and installed in an empty project, it", () => {
   });
 });
 
-/** Wrong use must be an error: otherwise everything is `any`, and nothing is checked. */
+/** Wrong use must be an error: if every type were `any`, the correct use would compile too. */
 const typedScript = `
   import { type Account, createClient, type ErrorCode, isCallError, type Message } from "@parley/client";
   import { WebSocket as Ws } from "ws";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
 import { pause } from "../src/async/retry.ts";
 
-test("a pause that is over leaves no listener on its signal", async () => {
+test("a finished pause leaves no listener on its signal", async () => {
   const { signal } = new AbortController();
   for (let times = 0; times < 3; times++) await pause(1, signal);
   expect(getEventListeners(signal, "abort")).toHaveLength(0);

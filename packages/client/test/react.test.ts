@@ -59,7 +59,7 @@ test("components read every piece of the model", async () => {
   });
 });
 
-test("a component outside the provider says what is missing", () => {
+test("a component outside of ParleyProvider throws an error that names it", () => {
   const lost = createElement(Everything, { id: "" });
   expect(() => renderToStaticMarkup(lost)).toThrow("ParleyProvider");
 });

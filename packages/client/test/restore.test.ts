@@ -23,7 +23,7 @@ import {
 } from "./support/clients.ts";
 import { equalsServer, loadAll } from "./support/view.ts";
 
-/** A server that can be set back to a backup, as an operator would do it. */
+/** A server that can be restored from a backup, as an operator would do it. */
 interface Restorable {
   server: TestServer;
   backUp(): Promise<void>;
@@ -87,7 +87,7 @@ const backends = { SQLite: onSqlite, PostgreSQL: onPostgres };
 describe.skipIf(onSeveralNodes).each(Object.keys(backends) as (keyof typeof backends)[])(
   "after a restore on %s",
   (backend) => {
-    test("a client becomes what the server has, and sends what it had not sent, once", async () => {
+    test("a client takes over the server's state, and sends its unsent messages once", async () => {
       await using restorable = await backends[backend]();
       const { server } = restorable;
       const [ann, bob] = await people(server.url, "ann", "bob");
@@ -127,7 +127,7 @@ describe.skipIf(onSeveralNodes).each(Object.keys(backends) as (keyof typeof back
       await equalsServer(client, ann.at(server.url));
     });
 
-    test("a cache older than the backup, and one that is newer, become what the server has", async () => {
+    test("caches older and newer than the backup are replaced by the server's state", async () => {
       await using restorable = await backends[backend]();
       const { server } = restorable;
       const [ann, bob] = await people(server.url, "ann", "bob");
@@ -146,7 +146,7 @@ describe.skipIf(onSeveralNodes).each(Object.keys(backends) as (keyof typeof back
       await say(bob.at(server.url), chat, "lost");
       const newer = await seen();
       await restorable.restore();
-      // As many as were lost, so that the counters alone tell nothing.
+      // As many messages as were lost, so that the counters are equal.
       await say(bob.at(server.url), chat, "third");
       for (const storage of [older, newer]) {
         using client = await connected(ann, server.url, { storage });
@@ -180,7 +180,7 @@ describe.skipIf(onSeveralNodes).each(Object.keys(backends) as (keyof typeof back
       await restorable.backUp();
       await follow("lost");
       await restorable.restore();
-      // The same place as the lost one had.
+      // It gets the counter value of the lost message.
       await say(bob.at(server.url), chat, "two");
       await follow("three");
       expect(got).toEqual(["one", "lost", "two", "three"]);
@@ -189,7 +189,7 @@ describe.skipIf(onSeveralNodes).each(Object.keys(backends) as (keyof typeof back
 );
 
 describe.skipIf(onSeveralNodes)("after a restore that the server did not notice", () => {
-  /** A client of a server that was set back and gives the same history id as before. */
+  /** A client of a restored server that has the same history id as before. */
   async function unnoticed() {
     const restorable = await onSqlite();
     const { server } = restorable;
@@ -220,7 +220,7 @@ describe.skipIf(onSeveralNodes)("after a restore that the server did not notice"
     return row?.id ?? "";
   }
 
-  test("a client with higher counters than the server's fetches anew", async () => {
+  test("a client with higher counters than the server's fetches everything again", async () => {
     const { restorable, server, line, client, chat, ann } = await unnoticed();
     line.calm();
     await until(client, `messages:${chat.id}`, () => contents(client, chat.id).length === 1);
@@ -231,7 +231,7 @@ describe.skipIf(onSeveralNodes)("after a restore that the server did not notice"
     await restorable[Symbol.asyncDispose]();
   });
 
-  test("`parley history renew` has clients fetch anew", async () => {
+  test("`parley history renew` makes clients fetch everything again", async () => {
     const { restorable, server, line, client } = await unnoticed();
     const before = historyOf(server);
     const renewing = spawnMain({ PARLEY_DATA: server.dataDir }, ["history", "renew"]);

@@ -25,7 +25,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 const newChat = async (): Promise<string> =>
   (await ann.call("startChat", { usernames: [bob.username], kind: "group" })).id;
 
-/** What the server has of a conversation, page by page. */
+/** The contents of all messages that the server has. */
 async function stored(chat_id: string): Promise<string[]> {
   const found: string[] = [];
   let before: string | undefined;
@@ -41,7 +41,7 @@ async function stored(chat_id: string): Promise<string[]> {
   }
 }
 
-/** How many messages a storage keeps for a later start. */
+/** How many unsent messages a storage holds. */
 const unsent = ({ getItem }: ReturnType<typeof memoryStorage>): number =>
   JSON.parse(getItem(`parley:outbox:${ann.username}`) ?? "[]").length;
 
@@ -49,7 +49,7 @@ const offline = (client: Client) =>
   until(client, "status", () => client.status === "offline", "the loss of the connection");
 
 describe("a message", () => {
-  test("is shown at once, and has its id and place when the service has it", async () => {
+  test("is shown at once, and has its id and seq when the service has accepted it", async () => {
     const chat = await newChat();
     using client = await connected(ann, server.url);
     await client.model.openChat(chat);
@@ -64,13 +64,13 @@ describe("a message", () => {
   });
 
   for (const direction of ["toServer", "toClient"] as const) {
-    test(`is sent exactly once and in order wherever the line is cut (${direction})`, async () => {
+    test(`is sent exactly once and in order wherever the connection is cut (${direction})`, async () => {
       const chat = await newChat();
       await using proxy = await FaultyLine.to(server.url);
       using client = await connected(ann, proxy.url);
       await client.model.openChat(chat);
       const expected: string[] = [];
-      // Up to the length of a handshake, the calls after it and the messages themselves.
+      // Up to the bytes of a handshake, the calls after it and the messages.
       for (let bytes = 0; bytes < 2400; bytes += 7) {
         proxy.cutAfter(bytes, direction);
         for (const part of ["a", "b", "c"]) {
@@ -86,7 +86,7 @@ describe("a message", () => {
     });
   }
 
-  test("written offline leaves when the connection is back, in order per conversation", async () => {
+  test("written offline is sent after the reconnect, in order per conversation", async () => {
     const [one, other] = [await newChat(), await newChat()];
     await using proxy = await FaultyLine.to(server.url);
     using client = await connected(ann, proxy.url);
@@ -105,7 +105,7 @@ describe("a message", () => {
     expect(await stored(other)).toEqual(["other 1", "other 2", "other 3"]);
   });
 
-  test("leaves without a connection where none is meant to be", async () => {
+  test("is sent over HTTP if the client does not connect", async () => {
     const chat = await newChat();
     using client = clientOf(ann, server.url);
     client.model.send(chat, "by HTTP");
@@ -125,7 +125,7 @@ describe("a message", () => {
     expect(contents(client, id)).toEqual(expected);
   });
 
-  test("the service refuses is marked failed, holds up nothing, and can be tried again or dropped", async () => {
+  test("that the service refuses is marked failed, does not block others, and can be retried or discarded", async () => {
     const chat = await newChat();
     const storage = memoryStorage();
     using client = await connected(ann, server.url, { storage });
@@ -148,7 +148,7 @@ describe("a message", () => {
 });
 
 describe("a reload", () => {
-  test("sends what was left unsent, and keeps what was refused as it was", async () => {
+  test("sends unsent messages, and keeps refused ones as failed", async () => {
     const chat = await newChat();
     const storage = memoryStorage();
     await using proxy = await FaultyLine.to(server.url);
@@ -177,7 +177,7 @@ describe("a reload", () => {
     expect(await stored(chat)).toEqual(["one", "two"]);
   });
 
-  test("does not send again what had arrived without an answer", async () => {
+  test("does not send a message twice that had arrived without a reply", async () => {
     const chat = await newChat();
     const storage = memoryStorage();
     await using proxy = await FaultyLine.to(server.url);
@@ -198,7 +198,7 @@ describe("a reload", () => {
     expect(unsent(storage)).toBe(0);
   });
 
-  test("does not bring back what had arrived and was deleted", async () => {
+  test("does not bring back a message that had arrived and was deleted", async () => {
     const chat = await newChat();
     const storage = memoryStorage();
     await using proxy = await FaultyLine.to(server.url);
@@ -217,7 +217,7 @@ describe("a reload", () => {
     expect(unsent(storage)).toBe(0);
   });
 
-  test("finds the drafts, and only those of the same person", async () => {
+  test("restores drafts of the same person only", async () => {
     const chat = await newChat();
     const storage = memoryStorage();
     const first = await connected(ann, server.url, { storage });
@@ -234,7 +234,7 @@ describe("a reload", () => {
 });
 
 describe("two tabs of one person", () => {
-  test("that share a storage send what it holds exactly once", async () => {
+  test("send the messages of a shared storage exactly once", async () => {
     const chat = await newChat();
     const storage = memoryStorage();
     await using proxy = await FaultyLine.to(server.url);
@@ -256,7 +256,7 @@ describe("two tabs of one person", () => {
     expect(unsent(storage)).toBe(0);
   });
 
-  test("agree on what is read", async () => {
+  test("have the same read position", async () => {
     const chat = await newChat();
     await bob.call("sendMessage", { chat_id: chat, content: `hello @${ann.username}` });
     using one = await connected(ann, server.url);
@@ -269,7 +269,7 @@ describe("two tabs of one person", () => {
   });
 });
 
-test("a call that is too large for a frame fails alone, and the connection comes back", async () => {
+test("a call that is too large fails alone, and the client reconnects", async () => {
   const chat = await newChat();
   using client = await connected(ann, server.url);
   const sent = client.sendMessage({ chat_id: chat, content: "x".repeat(300_000) });

@@ -32,7 +32,7 @@ const finished = (client: Client, chat: string, id: string) =>
     answers(client, chat).find((each) => each.id === id && each.finalized_at !== null),
   );
 
-/** Everything the message showed on its way, to see that it only ever grew. */
+/** Records every content of the message, to check that it only grows. */
 function growthOf(client: Client, chat: string, id: string): { seen: string[]; stop(): void } {
   const seen: string[] = [];
   const stop = client.model.watch(`messages:${chat}`, () => {
@@ -43,7 +43,7 @@ function growthOf(client: Client, chat: string, id: string): { seen: string[]; s
 }
 
 describe("an agent's answer", () => {
-  test("appears as it is written, and is shown as typing until it is whole", async () => {
+  test("appears as it streams, and the agent is typing until it is complete", async () => {
     const chat = await agentChat();
     using client = await connected(ann, server.url);
     await client.model.openChat(chat);
@@ -61,7 +61,7 @@ describe("an agent's answer", () => {
     await equalsServer(client, ann);
   });
 
-  test("goes on over cuts of the line, and comes out byte for byte", async () => {
+  test("continues after cut connections, and is complete byte for byte", async () => {
     const chat = await agentChat();
     await using proxy = await FaultyLine.to(server.url);
     using client = await connected(ann, proxy.url);
@@ -83,7 +83,7 @@ describe("an agent's answer", () => {
     expect(proxy.accepted).toBeGreaterThan(5);
   });
 
-  test("is there so far when a conversation is opened in the middle, and goes on", async () => {
+  test("continues in a conversation that is opened while it streams", async () => {
     const chat = await agentChat();
     using first = await connected(ann, server.url);
     await first.model.openChat(chat);
@@ -99,7 +99,7 @@ describe("an agent's answer", () => {
     expect(seen.length).toBeGreaterThan(1);
   });
 
-  test("shows in the list of a client that has not opened the conversation", async () => {
+  test("is shown as last_message in a conversation that is not opened", async () => {
     const chat = await agentChat();
     using client = await connected(ann, server.url);
     await ann.call("sendMessage", { chat_id: chat, content: "alert" });
@@ -112,7 +112,7 @@ describe("an agent's answer", () => {
     expect(last()?.content).toStartWith(partly.content);
   });
 
-  test("that ended while nobody was connected is whole after the return", async () => {
+  test("is complete after a reconnect if it ended while disconnected", async () => {
     const chat = await agentChat();
     await using proxy = await FaultyLine.to(server.url);
     using client = await connected(ann, proxy.url);

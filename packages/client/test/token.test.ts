@@ -18,7 +18,7 @@ function clientWith(options: ClientOptions): TestClient {
   return Object.assign(client, { [Symbol.dispose]: () => client.close() });
 }
 
-/** The tokens of somebody, each from a sign-in of its own, and how to end one as its expiry would. */
+/** Tokens of a person, each from a sign-in of its own; `end` revokes the latest. */
 function tokensOf(person: Person) {
   const given: string[] = [];
   const plain = createClient({ url: server.url });
@@ -38,8 +38,8 @@ function tokensOf(person: Person) {
   };
 }
 
-/** Ann with one message of Bob's on the screen. */
-async function atWork(person: Person, other: Person, options: ClientOptions) {
+/** A client that shows a conversation with one message. */
+async function connectedClient(person: Person, other: Person, options: ClientOptions) {
   const chat = await groupOf(person, other);
   await say(other, chat, "first");
   const client = clientWith(options);
@@ -48,7 +48,7 @@ async function atWork(person: Person, other: Person, options: ClientOptions) {
   return { client, chat };
 }
 
-/** Every status and every first message shown from now on. */
+/** Records every status and every first message shown from now on. */
 function watched(client: Client, chatId: string) {
   const statuses = new Set<string>();
   const firsts = new Set<string | undefined>();
@@ -58,7 +58,7 @@ function watched(client: Client, chatId: string) {
 }
 
 describe("with getToken", () => {
-  test("another token is asked for when one has ended; the model stays and the outbox waits", async () => {
+  test("a new token is requested when the service rejects one; the model stays and the outbox waits", async () => {
     const [ann, bob] = await people(server.url, "ann", "bob");
     const tokens = tokensOf(ann);
     const held = Promise.withResolvers<void>();
@@ -66,7 +66,7 @@ describe("with getToken", () => {
       if (tokens.given.length > 0) await held.promise;
       return tokens.next();
     };
-    const { client, chat } = await atWork(ann, bob, { getToken });
+    const { client, chat } = await connectedClient(ann, bob, { getToken });
     expect(client.token).toBe(tokens.given[0] ?? "");
     const { statuses, firsts } = watched(client, chat.id);
 
@@ -86,7 +86,7 @@ describe("with getToken", () => {
     client.close();
   });
 
-  test("one that rejects, hangs or repeats itself is called again until there is a token", async () => {
+  test("it is called again if it rejects, times out or returns the same token", async () => {
     const [ann, bob] = await people(server.url, "ann", "bob");
     const tokens = tokensOf(ann);
     const answers: (() => Promise<string>)[] = [
@@ -99,7 +99,7 @@ describe("with getToken", () => {
       const answer = calls++ > 0 && answers.shift();
       return answer ? answer() : tokens.next();
     };
-    const { client, chat } = await atWork(ann, bob, { getToken, timeoutMs: 1000 });
+    const { client, chat } = await connectedClient(ann, bob, { getToken, timeoutMs: 1000 });
     await tokens.end();
     await until(client, "status", () => client.status === "authorizing");
     client.model.send(chat.id, "sent in the end");
@@ -109,11 +109,14 @@ describe("with getToken", () => {
     client.close();
   });
 
-  test("a token that ends while the line is cut loses nothing", async () => {
+  test("a token that is revoked while disconnected loses nothing", async () => {
     const [ann, bob] = await people(server.url, "ann", "bob");
     const tokens = tokensOf(ann);
     await using line = await FaultyLine.to(server.url);
-    const { client, chat } = await atWork(ann, bob, { url: line.url, getToken: tokens.next });
+    const { client, chat } = await connectedClient(ann, bob, {
+      url: line.url,
+      getToken: tokens.next,
+    });
     const { statuses } = watched(client, chat.id);
     for (let round = 0; round < 5; round++) {
       line.refuse(true);
@@ -133,7 +136,7 @@ describe("with getToken", () => {
     client.close();
   });
 
-  test("calls over HTTP alone work from the first, and again after an end", async () => {
+  test("calls over HTTP get a token first, and a new one after a rejection", async () => {
     const [ann, bob] = await people(server.url, "ann", "bob");
     const chat = await groupOf(ann, bob);
     const tokens = tokensOf(ann);
@@ -149,7 +152,7 @@ describe("with getToken", () => {
     expect(tokens.given).toHaveLength(2);
   });
 
-  test("a call does not wait for a token for ever, and a closed client asks no more", async () => {
+  test("a call waits for a token until its timeout, and a closed client requests none", async () => {
     let calls = 0;
     const client = clientWith({
       timeoutMs: 50,
@@ -165,17 +168,17 @@ describe("with getToken", () => {
     client.close();
     expect(await connecting).toBe("the client was closed");
     const before = calls;
-    // Time enough to have asked again.
+    // Enough time for another request.
     await people(server.url, "ann");
     expect(calls).toBe(before);
   });
 
-  test("a token of another account brings that account's model", async () => {
+  test("a token of another account replaces the model", async () => {
     const [ann, bob] = await people(server.url, "ann", "bob");
     const tokens = [tokensOf(ann), tokensOf(bob)] as const;
     let calls = 0;
     const getToken = () => (calls++ === 0 ? tokens[0].next() : tokens[1].next());
-    const { client } = await atWork(ann, bob, { getToken });
+    const { client } = await connectedClient(ann, bob, { getToken });
     const alone = await groupOf(ann);
     await until(client, "chats", () => client.model.get("chats").includes(alone.id));
     await tokens[0].end();

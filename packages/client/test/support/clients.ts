@@ -1,11 +1,17 @@
-import type { Person } from "@parley/testkit/client.ts";
-import { type Client, type ClientOptions, createClient, type PieceName } from "../../src/index.ts";
+import { groupOf, type Person, say } from "@parley/testkit/client.ts";
+import {
+  type Client,
+  type ClientOptions,
+  createClient,
+  isCallError,
+  type PieceName,
+} from "../../src/index.ts";
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 export type TestClient = Client & Disposable;
 
-/** A client that comes back quickly and ends with its test. */
+/** A client that reconnects quickly and is closed at the end of its test. */
 export function clientOf(
   person: Pick<Person, "token">,
   url: string,
@@ -20,7 +26,7 @@ export function clientOf(
   return Object.assign(client, { [Symbol.dispose]: () => client.close() });
 }
 
-/** The same, once it is up to date. */
+/** A client that is connected and up to date. */
 export async function connected(
   person: Pick<Person, "token">,
   url: string,
@@ -31,7 +37,7 @@ export async function connected(
   return client;
 }
 
-/** Waits until what is found in the model is so. */
+/** Waits until `find` returns something truthy. It is called again when one of the pieces changes. */
 export function until<Value>(
   client: Client,
   names: PieceName | PieceName[],
@@ -54,8 +60,8 @@ export function until<Value>(
     const timer = setTimeout(() => {
       done();
       const seen = watched.map((name) => client.model.get(name));
-      reject(new Error(`waited in vain for ${what}: ${JSON.stringify(seen).slice(0, 2000)}`));
-    }, PATIENCE_MS);
+      reject(new Error(`timed out waiting for ${what}: ${JSON.stringify(seen).slice(0, 2000)}`));
+    }, TIMEOUT_MS);
     stops.push(...watched.map((name) => client.model.watch(name, check)));
     check();
   });
@@ -64,7 +70,7 @@ export function until<Value>(
 export const online = (client: Client) =>
   until(client, "status", () => client.status === "online", "the connection");
 
-/** Every message of ours has an answer. */
+/** Waits until every message of the conversation is sent. */
 export const delivered = (client: Client, chatId: string) =>
   until(client, `messages:${chatId}`, () =>
     client.model.get(`messages:${chatId}`).items.every(({ delivery }) => delivery === "sent"),
@@ -73,7 +79,7 @@ export const delivered = (client: Client, chatId: string) =>
 export const contents = (client: Client, chatId: string): string[] =>
   client.model.get(`messages:${chatId}`).items.map(({ content }) => content);
 
-/** A storage as a browser has one, which outlives clients. */
+/** A storage in memory, which several clients can use one after another. */
 export function memoryStorage() {
   const items = new Map<string, string>();
   return {
@@ -82,4 +88,21 @@ export function memoryStorage() {
     setItem: (key: string, value: string) => void items.set(key, value),
     removeItem: (key: string) => void items.delete(key),
   };
+}
+
+/** A group of two people with one message of the other, opened by a client of the first. */
+export async function openedGroup(person: Person, other: Person, url: string) {
+  const { id: chat } = await groupOf(person, other);
+  const message = await say(other, { id: chat }, "hello");
+  const client = await connected(person, url);
+  await client.model.openChat(chat);
+  const reads = () => client.model.get(`chat:${chat}`)?.reads[person.username];
+  await until(client, `chat:${chat}`, () => reads() !== undefined);
+  return { chat, message, client };
+}
+
+/** The error code with which a call fails. */
+export async function codeOf(call: Promise<unknown>): Promise<string | undefined> {
+  const error = await call.catch((thrown: unknown) => thrown);
+  return isCallError(error) ? error.code : undefined;
 }

@@ -1,4 +1,4 @@
-/** Replies to calls on a socket that arrive later than events which the server sent after them. */
+/** Delays replies on a socket, so that they arrive after events that the server sent later. */
 export class LateReplies {
   private readonly held: (() => void)[] = [];
   private waiting: (() => void) | undefined;
@@ -24,7 +24,7 @@ export class LateReplies {
     };
   }
 
-  /** From now on replies with this text in them stay where they are. Resolves when one is held. */
+  /** Holds replies that contain the text until `release`. Resolves when one is held. */
   hold(text: string): Promise<void> {
     this.isHeld = (reply) => reply.includes(text);
     return new Promise((resolve) => {
@@ -37,7 +37,7 @@ export class LateReplies {
     for (const deliver of this.held.splice(0)) deliver();
   }
 
-  /** How long each reply takes. */
+  /** Sets the delay of each reply. */
   delay(ms: () => number): void {
     this.delayMs = ms;
   }

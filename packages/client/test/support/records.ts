@@ -9,6 +9,7 @@ import type {
 import type { Action } from "../../src/model/actions.ts";
 import { reduce } from "../../src/model/reducer.ts";
 import { initialState, type State } from "../../src/model/state.ts";
+import type { LocalMessage } from "../../src/types.ts";
 
 export const ann: Account = { username: "ann", kind: "human", display_name: "Ann", version: 0 };
 export const bob: Account = { username: "bob", kind: "human", display_name: "Bob", version: 0 };
@@ -79,7 +80,7 @@ export const aChange = (seq: number, title = `title ${seq}`): ConversationChange
 
 export const run = (state: State, ...actions: Action[]): State => actions.reduce(reduce, state);
 
-/** An event of the conversation; counted if it has a place. */
+/** An event of the conversation, with `at` if `seq` is given. */
 export function anEvent<Name extends EventName>(
   method: Name,
   params: EventFrame<Name>["params"],
@@ -89,7 +90,7 @@ export function anEvent<Name extends EventName>(
   return { type: "event", frame: { method, params, ...(at && { at }) } as EventFrame };
 }
 
-/** Ann's state with one conversation, opened, and so many messages of Bob's in it, all read. */
+/** Ann's state with one opened conversation and a number of read messages of Bob. */
 export function annsState(messages = 0): State {
   const items = Array.from({ length: messages }, (_, place) => aMessage({ seq: place + 1 }));
   const snapshot = aChat({
@@ -104,3 +105,27 @@ export function annsState(messages = 0): State {
     { type: "history", chatId: CHAT, page: { items, has_more: false }, since: messages },
   );
 }
+
+export const chatOf = (state: State) => {
+  const chat = state.chats[CHAT];
+  if (!chat) throw new Error("the conversation is not there");
+  return chat;
+};
+export const items = (state: State): readonly LocalMessage[] => chatOf(state).window?.items ?? [];
+export const ids = (state: State) => items(state).map(({ id }) => id);
+
+/** A page of changes from `getUpdates`. */
+export const updates = (seq: number, messages = [aMessage()], deleted_ids: string[] = []) => ({
+  type: "updates" as const,
+  chatId: CHAT,
+  since: 0,
+  page: {
+    messages,
+    deleted_ids,
+    changes: [] as ConversationChange[],
+    conversation: aChat({ seq, last_message: messages.at(-1) ?? null }),
+    seq,
+    has_more: false,
+    reads: {},
+  },
+});

@@ -5,17 +5,17 @@ import { comparable, fetchView, type View } from "@parley/testkit/model.ts";
 import { type Client, isCallError } from "../../src/index.ts";
 import { online } from "./clients.ts";
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
-/** Asks until the model is as the server has it, and shows the difference if it never is. */
+/** Waits until the model equals the server's state, and shows the difference after a timeout. */
 export async function equalsServer(client: Client, person: Person): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + TIMEOUT_MS;
   for (;;) {
-    // Answers come on the same line as events: whatever was on its way is here.
-    await client.getMe().catch(unlessLost);
+    // Replies come on the same socket as events: events sent before this reply have arrived.
+    await client.getMe().catch(ignoreLost);
     await online(client);
-    const expected = tellable(await fetchView(person));
-    const actual = tellable(viewOf(client));
+    const expected = withoutOwnSeq(await fetchView(person));
+    const actual = withoutOwnSeq(viewOf(client));
     if (Bun.deepEquals(actual, expected) || Date.now() > deadline) {
       expect(actual).toEqual(expected);
       return;
@@ -23,17 +23,17 @@ export async function equalsServer(client: Client, person: Person): Promise<void
   }
 }
 
-/** A line that was cut a moment ago may not have been noticed yet. */
-function unlessLost(error: unknown): void {
+/** The client may not have noticed yet that its connection was cut. */
+function ignoreLost(error: unknown): void {
   if (!isCallError(error) || error.code !== "unavailable") throw error;
 }
 
-/** Everything that a client's model shows, but for what the service has refused. */
+/** Everything that a client's model shows, without failed messages. */
 export function viewOf({ model }: Client): View {
   const view: View = {};
   for (const id of model.get("chats")) {
     const chat = model.get(`chat:${id}`);
-    if (!chat) throw new Error(`the list has a conversation that is not there: ${id}`);
+    if (!chat) throw new Error(`the list contains an unknown conversation: ${id}`);
     const last_message = chat.last_message && plain(chat.last_message);
     view[id] = {
       conversation: { ...chat, reads: { ...chat.reads }, last_message },
@@ -57,14 +57,14 @@ export async function loadAll({ model }: Client): Promise<void> {
   while (await model.loadMoreChats());
   for (const id of model.get("chats")) {
     await model.openChat(id).catch(() => {});
-    // What was loaded further back is not loaded again: it has to be right as it is.
+    // Aside is extended and not loaded again, so that its content is checked too.
     while (model.get(`aside:${id}`)) await model.loadAside(id, "newer");
     while (model.get(`messages:${id}`).hasOlder) await model.loadOlder(id);
   }
 }
 
-/** The view without the caller's own counter, which a model keeps where it last mattered. */
-export function tellable(view: View): View {
+/** The view without `own_seq`, which a model updates only in conversations with hidden messages. */
+export function withoutOwnSeq(view: View): View {
   const copy = comparable(view);
   for (const { conversation } of Object.values(copy)) conversation.own_seq = 0;
   return copy;

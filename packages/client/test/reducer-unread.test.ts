@@ -1,0 +1,93 @@
+import { describe, expect, test } from "bun:test";
+import { isStale, type State } from "../src/model/state.ts";
+import {
+  aChat,
+  aMessage,
+  anEvent,
+  ann,
+  annsState,
+  bob,
+  CHAT,
+  chatOf,
+  claude,
+  run,
+} from "./support/records.ts";
+
+const unread = (state: State) => chatOf(state).chat.unread;
+
+describe("unread counts", () => {
+  const three = [
+    anEvent("events.messageNew", aMessage({ seq: 1, mentions: ["ann"] }), 1),
+    anEvent("events.messageNew", aMessage({ seq: 2, sender: claude }), 2),
+    anEvent("events.messageNew", aMessage({ seq: 3 }), 3),
+  ];
+
+  test("are kept by kind of sender, and for mentions", () => {
+    const state = run(annsState(), ...three);
+    expect(unread(state)).toEqual({ human: 2, agent: 1, mentions: 1 });
+    expect(state.unread).toEqual({ human: 2, agent: 1, mentions: 1 });
+  });
+
+  test("are zero after the caller sends a message or reads the latest", () => {
+    const mine = aMessage({ seq: 4, sender: ann });
+    const wrote = run(annsState(), ...three, anEvent("events.messageNew", mine, 4));
+    expect(unread(wrote)).toEqual({ human: 0, agent: 0, mentions: 0 });
+    const read = run(annsState(), ...three, { type: "read", chatId: CHAT, seq: 3 });
+    expect(unread(read)).toEqual({ human: 0, agent: 0, mentions: 0 });
+    expect(chatOf(read).chat.last_read_seq).toBe(3);
+  });
+
+  test("decrease when messages are deleted", () => {
+    const deleted = { conversation_id: CHAT, ids: ["m1", "m2"] };
+    const state = run(annsState(), ...three, anEvent("events.messageDeleted", deleted, 4));
+    expect(unread(state)).toEqual({ human: 1, agent: 0, mentions: 0 });
+    expect(isStale(chatOf(state))).toBe(false);
+  });
+
+  test("follow mentions that an edit adds or removes", () => {
+    const without = anEvent("events.messageEdited", aMessage({ seq: 1, version: 4 }), 4);
+    expect(unread(run(annsState(), ...three, without)).mentions).toBe(0);
+    const edited = aMessage({ seq: 3, version: 4, mentions: ["ann"] });
+    const withOne = anEvent("events.messageEdited", edited, 4);
+    expect(unread(run(annsState(), ...three, withOne)).mentions).toBe(2);
+  });
+
+  test("are stale when events alone do not determine them", () => {
+    const partly = anEvent("events.chatRead", {
+      conversation_id: CHAT,
+      reader: ann,
+      last_read_seq: 1,
+    });
+    expect(isStale(chatOf(run(annsState(), ...three, partly)))).toBe(true);
+    const unknown = { conversation_id: CHAT, ids: ["never seen"] };
+    const deleted = anEvent("events.messageDeleted", unknown, 4);
+    expect(isStale(chatOf(run(annsState(), ...three, deleted)))).toBe(true);
+  });
+
+  test("are not restored by a snapshot from before the read", () => {
+    const old = aChat({
+      seq: 3,
+      last_message: aMessage({ seq: 3 }),
+      unread_count: 3,
+      unread: { human: 2, agent: 1, mentions: 1 },
+    });
+    const state = run(
+      annsState(),
+      ...three,
+      { type: "read", chatId: CHAT, seq: 3 },
+      { type: "snapshots", snapshots: [old] },
+    );
+    expect(unread(state)).toEqual({ human: 0, agent: 0, mentions: 0 });
+  });
+});
+
+describe("read positions", () => {
+  test("of a person who has left are not shown, even if the event is late", () => {
+    const shared = aChat({ participants: [ann], seq: 1, participant_count: 1 });
+    const left = anEvent("events.conversationUpdated", { ...shared, changes: [] }, 1);
+    const params = { conversation_id: CHAT, reader: bob, last_read_seq: 1 };
+    const late = anEvent("events.chatRead", params);
+    expect(chatOf(run(annsState(), late)).chat.reads).toEqual({ bob: 1 });
+    expect(chatOf(run(annsState(), left, late)).chat.reads).toEqual({});
+  });
+});
