@@ -1,6 +1,6 @@
 const STEP_MS = 10;
 
-/** How long the event loop was held up at the most since somebody last asked, in seconds. */
+/** Measures the event loop's delay. Returns the longest delay since the last call, in seconds. */
 export function loopLag(): () => number {
   let worst = 0;
   let expected = performance.now() + STEP_MS;

@@ -2,7 +2,7 @@ import pino from "pino";
 
 export type Logger = pino.Logger;
 
-/** Structured lines on standard output, or standard error for commands. Nothing a user typed is ever logged. */
+/** Logs JSON lines to standard output, or to standard error for commands. Never log what a user typed. */
 export const logger = (level: string, descriptor: 1 | 2 = 1): Logger =>
   pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },

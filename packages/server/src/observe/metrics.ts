@@ -1,35 +1,37 @@
-/** Figures for Prometheus. Counting is on the path of every call, so it is an addition and no more. */
+/** Metrics for Prometheus. Counting a call is cheap: it is on the path of every call. */
 export interface Metrics {
+  /** Counts a call with its outcome, `ok` or an error code, and its duration. */
   called(operation: string, code: string, milliseconds: number): void;
-  /** Registers a figure that is read when somebody asks. */
+  /** Registers a metric whose value is read at each scrape. */
   watch(name: string, type: "gauge" | "counter", help: string, read: () => number): void;
-  /** The figures in Prometheus' text format. */
+  /** All metrics in Prometheus' text format. */
   text(): string;
 }
 
-/** Upper bounds in milliseconds; the last bucket has none. */
-const BOUNDS = [1, 2.5, 5, 10, 25, 50, 100, 250, 1000, 5000];
+/** Upper bounds of the histogram's buckets; one more bucket has no bound. */
+const BOUNDS_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 1000, 5000];
 
-interface Figures {
+/** The calls of one operation. */
+interface CallFigures {
   codes: Map<string, number>;
   buckets: number[];
   milliseconds: number;
 }
 
 export function metrics(): Metrics {
-  const operations = new Map<string, Figures>();
+  const operations = new Map<string, CallFigures>();
   const watched: { name: string; type: string; help: string; read: () => number }[] = [];
 
   const self: Metrics = {
     called(operation, code, milliseconds) {
       let figures = operations.get(operation);
       if (!figures) {
-        figures = { codes: new Map(), buckets: BOUNDS.map(() => 0).concat(0), milliseconds: 0 };
+        figures = { codes: new Map(), buckets: BOUNDS_MS.map(() => 0).concat(0), milliseconds: 0 };
         operations.set(operation, figures);
       }
       figures.codes.set(code, (figures.codes.get(code) ?? 0) + 1);
-      const bound = BOUNDS.findIndex((upper) => milliseconds <= upper);
-      const bucket = bound === -1 ? BOUNDS.length : bound;
+      const bound = BOUNDS_MS.findIndex((upper) => milliseconds <= upper);
+      const bucket = bound === -1 ? BOUNDS_MS.length : bound;
       figures.buckets[bucket] = (figures.buckets[bucket] ?? 0) + 1;
       figures.milliseconds += milliseconds;
     },
@@ -50,20 +52,24 @@ export function metrics(): Metrics {
       return `${lines.join("\n")}\n`;
     },
   };
-  self.watch("process_resident_memory_bytes", "gauge", "Resident memory.", () =>
+  watchProcess(self);
+  return self;
+}
+
+function watchProcess(metrics: Metrics): void {
+  metrics.watch("process_resident_memory_bytes", "gauge", "Resident memory.", () =>
     process.memoryUsage.rss(),
   );
-  self.watch(
+  metrics.watch(
     "process_heap_bytes",
     "gauge",
     "Memory of JavaScript objects.",
     () => process.memoryUsage().heapUsed,
   );
-  self.watch("process_cpu_seconds_total", "counter", "CPU time used.", () => {
+  metrics.watch("process_cpu_seconds_total", "counter", "CPU time used.", () => {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;
   });
-  return self;
 }
 
 const heading = (name: string, type: string, help: string) => [
@@ -71,11 +77,11 @@ const heading = (name: string, type: string, help: string) => [
   `# TYPE ${name} ${type}`,
 ];
 
-function histogram(operation: string, { buckets, milliseconds }: Figures): string[] {
+function histogram(operation: string, { buckets, milliseconds }: CallFigures): string[] {
   let sum = 0;
   const lines = buckets.map((count, place) => {
     sum += count;
-    const bound = BOUNDS[place];
+    const bound = BOUNDS_MS[place];
     const le = bound === undefined ? "+Inf" : bound / 1000;
     return `parley_call_seconds_bucket{operation="${operation}",le="${le}"} ${sum}`;
   });

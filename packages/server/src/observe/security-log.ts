@@ -1,6 +1,6 @@
 import type { Logger } from "./log.ts";
 
-/** Everything that the security log tells of. The names are stable: operators search for them. */
+/** The events of the security log. The names are stable: operators search for them. */
 export const securityEvents = [
   "sign_up",
   "sign_in",
@@ -20,9 +20,9 @@ export const securityEvents = [
 ] as const;
 export type SecurityEvent = (typeof securityEvents)[number];
 
-/** What may be told. Nothing that somebody typed is among it, but for the user agent. */
+/** The fields of an event. None of them, except the user agent, contains what a user typed. */
 export interface SecurityDetails {
-  /** The username of an account that exists. */
+  /** The username of an existing account. */
   readonly account?: string | null;
   readonly origin?: { readonly address: string; readonly user_agent: string | null };
   readonly session_id?: string;
@@ -38,16 +38,16 @@ export interface SecurityDetails {
 
 export interface SecurityLog {
   record(event: SecurityEvent, details: SecurityDetails): void;
-  /** At most once a minute for the same event and key: for what somebody can cause at will. */
+  /** Records at most once a minute per event and key: for events that anybody can cause at will. */
   recordOnce(event: SecurityEvent, key: string, details: SecurityDetails): void;
 }
 
 const ONCE_MS = 60_000;
-/** So many keys are remembered at the most; beyond it some are told of again. */
-const KEYS = 10_000;
+/** Keys remembered at most. When there are more, all are forgotten and may be recorded again. */
+const MAX_KEYS = 10_000;
 
 export function securityLog(log: Logger): SecurityLog {
-  let told = new Set<string>();
+  let recorded = new Set<string>();
   let since = performance.now();
 
   function record(event: SecurityEvent, { origin, ...details }: SecurityDetails): void {
@@ -58,13 +58,13 @@ export function securityLog(log: Logger): SecurityLog {
     record,
     recordOnce(event, key, details) {
       const now = performance.now();
-      if (now - since > ONCE_MS || told.size >= KEYS) {
-        told = new Set();
+      if (now - since > ONCE_MS || recorded.size >= MAX_KEYS) {
+        recorded = new Set();
         since = now;
       }
-      const about = `${event} ${key}`;
-      if (told.has(about)) return;
-      told.add(about);
+      const eventKey = `${event} ${key}`;
+      if (recorded.has(eventKey)) return;
+      recorded.add(eventKey);
       record(event, details);
     },
   };

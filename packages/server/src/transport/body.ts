@@ -1,6 +1,6 @@
 import { Failure } from "../rules/failure.ts";
 
-/** The JSON a request carries; an empty object when it carries none. */
+/** The JSON in the body of a request; an empty object if there is no body. */
 export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
   const length = Number(request.headers.get("content-length") ?? Number.NaN);
   if (length > maxBytes) throw tooLarge(maxBytes);

@@ -1,7 +1,7 @@
 import { boundedUserAgent, networkOf } from "../security/address.ts";
 import type { Origin } from "../security/caller.ts";
 
-/** Where a request comes from; `proxies` is the number of trusted proxies that append to X-Forwarded-For. */
+/** The client of a request; `proxies` is the number of trusted proxies that append to X-Forwarded-For. */
 export function originOf(request: Request, peer: string, proxies: number): Origin {
   const address = clientAddress(request, peer, proxies);
   return {
@@ -11,9 +11,9 @@ export function originOf(request: Request, peer: string, proxies: number): Origi
   };
 }
 
-/** The peer's address, or the one that the outermost trusted proxy saw. */
+/** The peer's address, or the address that the outermost trusted proxy appended. */
 function clientAddress(request: Request, peer: string, proxies: number): string {
   if (proxies === 0) return peer;
-  const told = (request.headers.get("x-forwarded-for") ?? "").split(",").map((one) => one.trim());
-  return (told.at(-proxies) || peer).slice(0, 64);
+  const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",");
+  return (forwarded.at(-proxies)?.trim() || peer).slice(0, 64);
 }

@@ -3,7 +3,8 @@ import { asyncApi } from "../reference/asyncapi.ts";
 import { openApi } from "../reference/openapi.ts";
 import { referencePage, referencePolicy } from "../reference/page.ts";
 import { unavailable } from "../rules/failure.ts";
-import { failureResponse, type Page, type Pages } from "./http.ts";
+import type { Page, Pages } from "./http.ts";
+import { failureResponse } from "./responses.ts";
 import { permissionsPolicy, webClient } from "./web.ts";
 
 export interface PageOptions {
@@ -12,16 +13,16 @@ export interface PageOptions {
   ready(): Promise<unknown>;
 }
 
-/** What can be fetched with GET: the web client, the reference, and what operators watch. */
+/** Everything that is fetched with GET: the web client, the reference, health checks and metrics. */
 export function pages({ services, ready }: PageOptions): Pages {
-  const { config } = services;
+  const { config, log } = services;
   const json = (document: object): Page => {
     const text = JSON.stringify(document);
     const headers = { "content-type": "application/json", "cache-control": "no-cache" };
     return () => new Response(text, { headers });
   };
   const docs = referencePage();
-  const web = webClient();
+  const web = webClient(log);
 
   const own = new Map<string, Page>([
     ["/health", () => Response.json({ ok: true })],
@@ -37,7 +38,7 @@ export function pages({ services, ready }: PageOptions): Pages {
 
 const HOST = /^[\w.-]+(:\d+)?$|^\[[\da-f:.]+\](:\d+)?$/i;
 
-/** The AsyncAPI document with the address by which it was asked for. */
+/** The AsyncAPI document, with the host and protocol of the request as the server's address. */
 function asyncApiPage(isBehindProxy: boolean): Page {
   const placeholder = "host.invalid";
   const [plain, secure] = [false, true].map((isSecure) =>
@@ -56,7 +57,7 @@ function asyncApiPage(isBehindProxy: boolean): Page {
 
 const plain = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
 
-/** For Prometheus. */
+/** The metrics in Prometheus' text format. */
 export const metricsPage = ({ metrics }: Pick<Services, "metrics">) =>
   new Response(metrics.text(), { headers: plain });
 

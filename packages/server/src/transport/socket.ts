@@ -15,7 +15,7 @@ import { Failure, forbidden, rateLimited } from "../rules/failure.ts";
 import type { Authenticated } from "../security/authenticate.ts";
 import type { Caller, Origin } from "../security/caller.ts";
 import { sessionEnd } from "../security/tokens.ts";
-import { bearer, originAllowed } from "./http.ts";
+import { bearer, originAllowed } from "./headers.ts";
 
 /** Concurrent calls of one socket; further frames wait. */
 const CALLS_AT_ONCE = 64;

@@ -1,0 +1,42 @@
+import type { Config } from "../config.ts";
+
+/** The token of an `authorization: Bearer` header. */
+export const bearer = (request: Request): string | null =>
+  /^Bearer\s+(\S+)\s*$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? null;
+
+/** Whether pages of the request's web origin may use the service: its own, and the configured ones. */
+export function originAllowed(request: Request, { origins }: Config): boolean {
+  const origin = request.headers.get("origin");
+  if (origin === null || origins.includes("*") || origins.includes(origin)) return true;
+  return URL.canParse(origin) && new URL(origin).host === request.headers.get("host");
+}
+
+/** Adds the headers that every response has. */
+export function withHeaders(response: Response, request: Request, config: Config): Response {
+  const { headers } = response;
+  headers.set("x-content-type-options", "nosniff");
+  if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
+  if (isSecure(request, config)) headers.set("strict-transport-security", STRICT_TRANSPORT);
+  addCors(headers, request, config);
+  return response;
+}
+
+/** Browsers use https only for a year. */
+const STRICT_TRANSPORT = "max-age=31536000";
+
+/** Whether a trusted proxy received the request over TLS. */
+const isSecure = (request: Request, { proxies }: Config) =>
+  proxies > 0 && request.headers.get("x-forwarded-proto")?.split(",").at(-1)?.trim() === "https";
+
+function addCors(headers: Headers, request: Request, config: Config): void {
+  const origin = request.headers.get("origin");
+  if (origin === null) return;
+  headers.set("vary", "Origin");
+  if (!originAllowed(request, config)) return;
+  headers.set("access-control-allow-origin", origin);
+  headers.set("access-control-expose-headers", "x-request-id, retry-after");
+  if (request.method !== "OPTIONS") return;
+  headers.set("access-control-allow-methods", "GET, POST");
+  headers.set("access-control-allow-headers", "authorization, content-type");
+  headers.set("access-control-max-age", "86400");
+}

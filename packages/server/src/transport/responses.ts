@@ -1,0 +1,23 @@
+import { errorStatus, type HttpFailure } from "@parley/protocol";
+import { Failure } from "../rules/failure.ts";
+
+export const successResponse = (result: unknown) =>
+  Response.json(result === undefined ? { ok: true } : { ok: true, result });
+
+export function failureResponse({ code, message, parameters }: Failure): Response {
+  const status = errorStatus[code];
+  const body: HttpFailure = { ok: false, error_code: status, code, description: message };
+  if (parameters) body.parameters = parameters;
+  const headers = new Headers();
+  if (parameters?.retry_after) headers.set("retry-after", String(parameters.retry_after));
+  if (code === "unauthorized") headers.set("www-authenticate", "Bearer");
+  return Response.json(body, { status, headers });
+}
+
+export function methodNotAllowed(allowed: string): Response {
+  const response = failureResponse(
+    new Failure("method_not_allowed", `method not allowed: use ${allowed}`),
+  );
+  response.headers.set("allow", allowed);
+  return response;
+}
