@@ -50,7 +50,7 @@ export class Connection {
   }
 
   /** Whether a connection is open or being made. */
-  get isWanted(): boolean {
+  get isStarted(): boolean {
     return this.#isStarted;
   }
 

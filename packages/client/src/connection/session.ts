@@ -93,10 +93,6 @@ export class Session implements Connectivity {
     }
   }
 
-  #send(name: string, input: object): Promise<unknown> {
-    return this.#connection.isOpen ? this.#connection.call(name, input) : this.#http(name, input);
-  }
-
   /** Signs in or up, and connects. */
   async enter(how: "signIn" | "signUp", input: object): Promise<OutputOf<"signIn">> {
     const entered = (await this.call(how, input)) as OutputOf<"signIn">;
@@ -124,7 +120,7 @@ export class Session implements Connectivity {
     }
   }
 
-  /** Connects now, if a connection is wanted and there is none. */
+  /** Connects without waiting for the end of the backoff. */
   retryNow(): void {
     this.#connection.retryNow();
   }
@@ -155,17 +151,21 @@ export class Session implements Connectivity {
     const accessToken = this.#accessToken;
     const connection = this.#connection;
     if (this.#isClosed || !accessToken.isAvailable || accessToken.isRenewing) return false;
-    return connection.isOpen || !connection.isWanted;
+    return connection.isOpen || !connection.isStarted;
   }
 
   async whenReachable(): Promise<void> {
     if (!this.#accessToken.isAvailable) throw signedOut();
     if (this.#isClosed) throw closed();
-    if (this.#connection.isWanted) await this.#connected.whenOpen();
+    if (this.#connection.isStarted) await this.#connected.whenOpen();
+  }
+
+  #send(name: string, input: object): Promise<unknown> {
+    return this.#connection.isOpen ? this.#connection.call(name, input) : this.#http(name, input);
   }
 
   #startConnection(): void {
-    if (this.#connection.isWanted) return;
+    if (this.#connection.isStarted) return;
     this.#connection.start();
     this.#events.onStatus("connecting");
     if (this.token === null) void this.#accessToken.renew();
@@ -199,11 +199,11 @@ export class Session implements Connectivity {
     try {
       await this.#http("getMe", {});
     } catch (error) {
-      if (isUnauthorized(error) && this.#connection.isWanted) this.#handleRejected(used);
+      if (isUnauthorized(error) && this.#connection.isStarted) this.#handleRejected(used);
     }
   }
 
-  /** The service no longer accepts the token: gets a new one, or signs out. */
+  /** Gets a new token, or signs out: the service no longer accepts the token. */
   #handleRejected(used: string | null): void {
     if (used !== this.token) return;
     if (this.#accessToken.canRenew) void this.#accessToken.renew();
@@ -216,7 +216,7 @@ export class Session implements Connectivity {
   }
 
   #handleRenewed(): void {
-    const isFirst = this.#connection.isWanted && !this.#wasUpToDate;
+    const isFirst = this.#connection.isStarted && !this.#wasUpToDate;
     this.#events.onStatus(isFirst ? "connecting" : "offline");
     this.#connection.renew();
     this.#events.onToken();
