@@ -12,8 +12,8 @@ export type Snapshot = Conversation | ConversationDetail;
 
 /**
  * Merges a conversation from a reply into what is known of it. The reply may be older.
- * `hasUnconfirmedRead` says that the caller has read further than the server knows, so that lower
- * unread counts are no sign of an old reply.
+ * `hasUnconfirmedRead` says that the caller has read further than the server knows, so that a lower
+ * `last_read_seq` does not mean that the reply is old.
  */
 export function mergeSnapshot(
   known: ChatState | undefined,
