@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 /**
- * Takes the screenshots of docs/screenshots: a server of its own, a scripted provider in place of
- * real models, and a browser. They look as published with the Debian packages `fonts-inter` and
+ * Takes the screenshots of docs/screenshots, with a server of its own, a scripted provider instead of
+ * real models, and a browser. The published ones need the Debian packages `fonts-inter` and
  * `fonts-noto-color-emoji`.
  *
  *     bun scripts/screenshots.ts [folder]
@@ -54,7 +54,7 @@ async function person(username: string, display_name: string): Promise<Person> {
   return made;
 }
 
-/** The latest answer, once so many are complete. */
+/** Waits until `count` answers are complete; returns the latest. */
 async function answered(who: Person, chat: { id: string }, count: number): Promise<Message> {
   for (;;) {
     const { items } = await who.call("getChatHistory", { chat_id: chat.id });
@@ -113,7 +113,7 @@ const browser = await chromium.launch({
   env: { ...process.env, FONTCONFIG_FILE: join(fonts, "fonts.conf") } as Record<string, string>,
 });
 
-async function shoot(
+async function takeScreenshot(
   name: string,
   path: string,
   options: BrowserContextOptions,
@@ -125,35 +125,42 @@ async function shoot(
   await page.goto(server.url + path);
   await prepare(page);
   await page.mouse.move(0, 0);
-  // What is loaded with the first code, and the day that floats while the list moves.
+  // Time for the highlighter to load, and for the floating day to disappear.
   await page.waitForTimeout(2000);
   await page.screenshot({ path: join(OUT, `${name}.png`) });
   await context.close();
 }
 
 const path = `/c/${billing.id}`;
-await shoot("group", path, DESKTOP, async (page) => {
+await takeScreenshot("group", path, DESKTOP, async (page) => {
   await page.getByText("Release 2.14.0").first().waitFor();
   await page.getByRole("button", { name: "Members and agents" }).click();
 });
-await shoot("conversation-dark", path, { ...DESKTOP, colorScheme: "dark" }, async (page) => {
-  await page.getByText("Release 2.14.0").first().waitFor();
-  await page.getByRole("article").last().hover();
-  await page.mouse.wheel(0, -380);
-});
+await takeScreenshot(
+  "conversation-dark",
+  path,
+  { ...DESKTOP, colorScheme: "dark" },
+  async (page) => {
+    await page.getByText("Release 2.14.0").first().waitFor();
+    await page.getByRole("article").last().hover();
+    await page.mouse.wheel(0, -380);
+  },
+);
 await grace.call("sendComponentAction", {
   chat_id: billing.id,
   message_id: release.id,
   action: "release:canary",
 });
-await shoot("phone", path, PHONE, (page) => page.getByText("pressed").first().waitFor());
-await shoot("agents", "/agents", DESKTOP, (page) => page.getByText("tokens in").first().waitFor());
+await takeScreenshot("phone", path, PHONE, (page) => page.getByText("pressed").first().waitFor());
+await takeScreenshot("agents", "/agents", DESKTOP, (page) =>
+  page.getByText("tokens in").first().waitFor(),
+);
 
 await browser.close();
 provider.stop();
 rmSync(fonts, { recursive: true });
 
-/** Takes one typeface for the system's own. */
+/** Replaces the typefaces of the system with one. */
 function fontsConf(family: string): string {
   const prefer = (name: string) =>
     `<match target="pattern"><test qual="any" name="family"><string>${name}</string></test>` +

@@ -8,7 +8,7 @@ const HERE = import.meta.dir;
 const DIST = join(HERE, "dist");
 const brotli = promisify(brotliCompress);
 
-/** A file as it is served: its path on the web and its bytes, plain and compressed. */
+/** A file as it is served: its URL path, and its bytes, plain and compressed. */
 export interface WebFile {
   path: string;
   type: string;
@@ -17,7 +17,7 @@ export interface WebFile {
   brotli: Uint8Array<ArrayBuffer>;
 }
 
-/** Builds the client in memory; into `outdir` as well when one is given. */
+/** Builds the client in memory, and also into `outdir` if it is given. */
 export async function buildWeb(outdir?: string): Promise<WebFile[]> {
   const { default: tailwind } = await import("bun-plugin-tailwind");
   const built = await Bun.build({
@@ -38,9 +38,9 @@ export async function buildWeb(outdir?: string): Promise<WebFile[]> {
   );
   const files = await withWorker(await withPages(assets));
   const quality = outdir === undefined ? 5 : constants.BROTLI_MAX_QUALITY;
-  const served = await Promise.all(files.map((file) => compressed(file, quality)));
-  if (outdir !== undefined) await write(served, outdir);
-  return served;
+  const compressedFiles = await Promise.all(files.map((file) => compress(file, quality)));
+  if (outdir !== undefined) await write(compressedFiles, outdir);
+  return compressedFiles;
 }
 
 interface TextFile {
@@ -55,26 +55,26 @@ async function withPages(assets: TextFile[]): Promise<TextFile[]> {
     "manifest.webmanifest",
     (await read("manifest.webmanifest")).replace("%ICON%", icon.path),
   );
-  const named = (pattern: RegExp) => assets.find(({ path }) => pattern.test(path))?.path ?? "";
-  const places: Record<string, string> = {
+  const pathOf = (pattern: RegExp) => assets.find(({ path }) => pattern.test(path))?.path ?? "";
+  const values: Record<string, string> = {
     ICON: icon.path,
     MANIFEST: manifest.path,
-    STYLE: named(/main-\w+\.css$/),
-    THEME: named(/theme-boot-\w+\.js$/),
-    SCRIPT: named(/main-\w+\.js$/),
+    STYLE: pathOf(/main-\w+\.css$/),
+    THEME: pathOf(/theme-boot-\w+\.js$/),
+    SCRIPT: pathOf(/main-\w+\.js$/),
   };
-  const page = (await read("index.html")).replace(/%([A-Z]+)%/g, (_, name) => places[name] ?? "");
+  const page = (await read("index.html")).replace(/%([A-Z]+)%/g, (_, name) => values[name] ?? "");
   return [{ path: "/index.html", text: page }, icon, manifest, ...assets];
 }
 
-/** With the worker that keeps all of them. It is another one whenever one of them is. */
+/** Adds the service worker. Its content changes with every change of a file, so browsers update it. */
 async function withWorker(files: TextFile[]): Promise<TextFile[]> {
   const build = Bun.hash(files.map(({ path, text }) => `${path} ${text}`).join("\n")).toString(36);
   const paths = files.map(({ path }) => path).filter((path) => path.startsWith("/assets/"));
   return [...files, { path: "/service-worker.js", text: await serviceWorker(build, paths) }];
 }
 
-/** The worker of a build: its name, and the paths of what it keeps beside the page. */
+/** The service worker of a build that caches the page and the given paths. */
 export async function serviceWorker(build: string, paths: readonly string[]): Promise<string> {
   const { outputs } = await Bun.build({
     entrypoints: [join(HERE, "src/service-worker.ts")],
@@ -101,7 +101,7 @@ const types: Record<string, string> = {
 export const typeOf = (path: string) =>
   types[path.slice(path.lastIndexOf(".") + 1)] ?? "application/octet-stream";
 
-async function compressed({ path, text }: TextFile, quality: number): Promise<WebFile> {
+async function compress({ path, text }: TextFile, quality: number): Promise<WebFile> {
   const plain = new TextEncoder().encode(text);
   const params = { [constants.BROTLI_PARAM_QUALITY]: quality };
   return {
@@ -123,7 +123,7 @@ async function write(files: WebFile[], outdir: string): Promise<void> {
   }
 }
 
-/** Bytes of script, gzipped, that a browser fetches before the page is usable. */
+/** Gzipped bytes of script that a browser loads before the page is usable. */
 export function firstLoad(files: readonly WebFile[]): number {
   const scripts = new Map(files.filter(({ path }) => path.endsWith(".js")).map((f) => [f.path, f]));
   const page = new TextDecoder().decode(files.find(({ path }) => path === "/index.html")?.plain);

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
 import type { Page } from "playwright-core";
-import { wireTo } from "./proxy.ts";
+import { startProxy } from "./proxy.ts";
 import {
   agentChat,
   composer,
@@ -105,22 +105,22 @@ test("a refused edit waits until the edit of another message is done", async () 
   const { ada, chat, path } = await groupChat(harness());
   const { id } = await say(ada, chat, "The first message");
   await say(ada, chat, "The last message");
-  using wire = wireTo(harness().url);
-  await using visit = await harness().visit(ada, { path, url: wire.url, networkFails: true });
+  using proxy = startProxy(harness().url);
+  await using visit = await harness().visit(ada, { path, url: proxy.url, networkFails: true });
   const { page } = visit;
   const first = message(page, "The first message");
   await first.hover();
   await first.getByRole("button", { name: "More" }).click();
   await page.getByRole("menuitem", { name: "Edit" }).click();
   await editor(page).fill("A refused edit");
-  wire.cut();
+  proxy.disconnect();
   await page.getByText("The server cannot be reached").waitFor();
   await editor(page).press("Enter");
   await composer(page).press("ArrowUp");
   await editor(page).fill("Another edit");
   await ada.call("deleteMessages", { chat_id: chat.id, message_ids: [id] });
 
-  wire.mend();
+  proxy.reconnect();
   await message(page, "A refused edit").waitFor({ state: "detached" });
   expect(await editor(page).inputValue()).toBe("Another edit");
   await editor(page).press("Enter");

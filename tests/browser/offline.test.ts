@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { wireTo } from "./proxy.ts";
+import { startProxy } from "./proxy.ts";
 import {
   agentChat,
   composer,
@@ -15,21 +15,21 @@ const harness = sharedHarness();
 
 test("a message written offline is sent exactly once after reconnecting, and missed messages arrive", async () => {
   const { ada, bob, chat, path } = await groupChat(harness());
-  using wire = wireTo(harness().url);
-  const options = { path, url: wire.url, networkFails: true };
+  using proxy = startProxy(harness().url);
+  const options = { path, url: proxy.url, networkFails: true };
   await using visit = await harness().visit(ada, options);
   const { page } = visit;
   await composer(page).waitFor();
   await write(page, "Before the storm");
   await page.getByText("Sent").waitFor();
 
-  wire.cut();
+  proxy.disconnect();
   await page.getByText("The server cannot be reached").waitFor();
   await write(page, "Written without a connection");
   await message(page, "Written without a connection").getByText("Sending").waitFor();
   await say(bob, chat, "Said in the meantime");
 
-  wire.mend();
+  proxy.reconnect();
   await page.getByText("The server cannot be reached").waitFor({ state: "detached" });
   await message(page, "Said in the meantime").waitFor();
   await message(page, "Written without a connection").getByText("Sent").waitFor();
@@ -45,15 +45,15 @@ test("a message written offline is sent exactly once after reconnecting, and mis
 
 test("an unreachable server and a missing network have different messages, and Retry reconnects", async () => {
   const ada = await harness().person("ada");
-  using wire = wireTo(harness().url);
-  await using visit = await harness().visit(ada, { url: wire.url, networkFails: true });
+  using proxy = startProxy(harness().url);
+  await using visit = await harness().visit(ada, { url: proxy.url, networkFails: true });
   const { page } = visit;
   await page.getByRole("heading", { name: /^Hello/ }).waitFor();
-  wire.cut();
+  proxy.disconnect();
   await page.getByRole("button", { name: "Retry" }).waitFor();
   await page.getByText("The server cannot be reached").waitFor();
   expect(await page.getByText("You are offline").count()).toBe(0);
-  wire.mend();
+  proxy.reconnect();
   await page.getByRole("button", { name: "Retry" }).press("Enter");
   await page.getByText("The server cannot be reached").waitFor({ state: "detached" });
 
@@ -88,16 +88,16 @@ test("a search offline says so, finds conversations, and completes after reconne
 
 test("an answer that is interrupted by a lost connection says so until the connection is back", async () => {
   const { ada, path } = await agentChat(harness());
-  using wire = wireTo(harness().url);
-  const options = { path, url: wire.url, networkFails: true };
+  using proxy = startProxy(harness().url);
+  const options = { path, url: proxy.url, networkFails: true };
   await using visit = await harness().visit(ada, options);
   const { page } = visit;
   await composer(page).waitFor();
   await write(page, "slow");
   await page.getByRole("button", { name: "Stop" }).waitFor();
-  wire.cut();
+  proxy.disconnect();
   await page.getByText("The answer goes on when the connection is back").waitFor();
-  wire.mend();
+  proxy.reconnect();
   await page
     .getByText("The answer goes on when the connection is back")
     .waitFor({ state: "detached" });
@@ -119,9 +119,9 @@ test("a start without a connection shows cached conversations and sends new mess
   const { ada, bob, chat } = await groupChat(harness());
   await ada.call("setChatTitle", { chat_id: chat.id, title: "On the train" });
   await say(bob, chat, "Before the tunnel");
-  using wire = wireTo(harness().url);
+  using proxy = startProxy(harness().url);
   await using visit = await harness().visit(ada, {
-    url: wire.url,
+    url: proxy.url,
     networkFails: true,
     serviceWorkers: "allow",
   });
@@ -130,7 +130,7 @@ test("a start without a connection shows cached conversations and sends new mess
   await message(page, "Before the tunnel").waitFor();
   await page.evaluate(() => navigator.serviceWorker.ready.then(() => true));
 
-  wire.cut();
+  proxy.disconnect();
   const response = await page.reload();
   expect(response?.fromServiceWorker()).toBe(true);
   const headers = (await response?.allHeaders()) ?? {};
@@ -146,7 +146,7 @@ test("a start without a connection shows cached conversations and sends new mess
   await message(page, "Inside the tunnel").getByText("Sending").waitFor();
 
   await say(bob, chat, "Beyond the tunnel");
-  wire.mend();
+  proxy.reconnect();
   await message(page, "Beyond the tunnel").waitFor();
   await message(page, "Inside the tunnel").getByText("Sent").waitFor();
   await page.getByText("The server cannot be reached").waitFor({ state: "detached" });

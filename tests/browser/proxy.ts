@@ -1,80 +1,84 @@
 import type { Socket } from "bun";
 
-/** A wire between browser and server that can be cut and mended. */
-export interface Wire extends Disposable {
+/** A TCP proxy between browser and server, to interrupt the connection. */
+export interface Proxy extends Disposable {
   readonly url: string;
-  cut(): void;
-  mend(): void;
+  /** Closes all connections and refuses new ones. */
+  disconnect(): void;
+  /** Accepts connections again. */
+  reconnect(): void;
 }
 
-interface Ends {
-  other: Socket<Ends> | null;
-  waiting: Uint8Array[];
+interface ConnectionState {
+  /** The other side; null until it is connected. */
+  peer: Socket<ConnectionState> | null;
+  /** Data that could not be written yet. */
+  pending: Uint8Array[];
 }
 
-export function wireTo(target: string): Wire {
+export function startProxy(target: string): Proxy {
   const { hostname, port } = new URL(target);
-  const open = new Set<Socket<Ends>>();
-  let whole = true;
-  const listener = Bun.listen<Ends>({
+  const open = new Set<Socket<ConnectionState>>();
+  let isConnected = true;
+  const listener = Bun.listen<ConnectionState>({
     hostname: "127.0.0.1",
     port: 0,
     socket: {
       open(near) {
-        near.data = { other: null, waiting: [] };
-        if (!whole) return void near.terminate();
+        near.data = { peer: null, pending: [] };
+        if (!isConnected) return void near.terminate();
         open.add(near);
-        void Bun.connect<Ends>({
+        void Bun.connect<ConnectionState>({
           hostname,
           port: Number(port),
           socket: {
             open(far) {
-              far.data = { other: near, waiting: [] };
-              near.data.other = far;
+              far.data = { peer: near, pending: [] };
+              near.data.peer = far;
               open.add(far);
-              for (const chunk of near.data.waiting) pass(near, chunk);
-              near.data.waiting = [];
+              for (const chunk of near.data.pending) forward(near, chunk);
+              near.data.pending = [];
             },
-            data: pass,
+            data: forward,
             drain,
-            close: part,
+            close: closePeer,
           },
         });
       },
-      data: pass,
+      data: forward,
       drain,
-      close: part,
+      close: closePeer,
     },
   });
   return {
     url: `http://127.0.0.1:${listener.port}`,
-    cut() {
-      whole = false;
+    disconnect() {
+      isConnected = false;
       for (const socket of open) socket.terminate();
       open.clear();
     },
-    mend() {
-      whole = true;
+    reconnect() {
+      isConnected = true;
     },
     [Symbol.dispose]: () => listener.stop(true),
   };
 }
 
-/** What the other end does not take at once waits for it. */
-function pass(from: Socket<Ends>, chunk: Uint8Array): void {
-  const to = from.data.other;
-  if (!to) return void from.data.waiting.push(Uint8Array.from(chunk));
-  if (to.data.waiting.length > 0) return void to.data.waiting.push(Uint8Array.from(chunk));
+/** Writes data to the peer; what the peer does not accept yet is written on `drain`. */
+function forward(from: Socket<ConnectionState>, chunk: Uint8Array): void {
+  const to = from.data.peer;
+  if (!to) return void from.data.pending.push(Uint8Array.from(chunk));
+  if (to.data.pending.length > 0) return void to.data.pending.push(Uint8Array.from(chunk));
   const written = to.write(chunk);
-  if (written < chunk.length) to.data.waiting.push(Uint8Array.from(chunk.subarray(written)));
+  if (written < chunk.length) to.data.pending.push(Uint8Array.from(chunk.subarray(written)));
 }
 
-function drain(to: Socket<Ends>): void {
-  if (!to.data.other) return;
-  for (let chunk = to.data.waiting.shift(); chunk; chunk = to.data.waiting.shift()) {
+function drain(to: Socket<ConnectionState>): void {
+  if (!to.data.peer) return;
+  for (let chunk = to.data.pending.shift(); chunk; chunk = to.data.pending.shift()) {
     const written = to.write(chunk);
-    if (written < chunk.length) return void to.data.waiting.unshift(chunk.subarray(written));
+    if (written < chunk.length) return void to.data.pending.unshift(chunk.subarray(written));
   }
 }
 
-const part = (socket: Socket<Ends>) => void socket.data.other?.end();
+const closePeer = (socket: Socket<ConnectionState>) => void socket.data.peer?.end();

@@ -10,7 +10,7 @@ import { openClient } from "./session/client.ts";
 import { ErrorBoundary } from "./ui/ErrorBoundary.tsx";
 
 const root = document.getElementById("root");
-if (!root) throw new Error("the page has no place for the client");
+if (!root) throw new Error("the page has no #root element");
 createRoot(root).render(
   <StrictMode>
     <ErrorBoundary>

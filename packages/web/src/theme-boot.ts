@@ -1,5 +1,5 @@
 /// <reference lib="dom" />
-// Runs before anything is painted, so that a chosen theme does not flash in the other one.
+// Runs before the first paint, so that the page does not flash in the wrong theme.
 const chosen = localStorage.getItem("parley.theme");
 if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 

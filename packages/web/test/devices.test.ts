@@ -46,12 +46,12 @@ const known: Record<string, string> = {
   "my-bot/3": "my-bot/3",
 };
 
-describe("a session is called after its browser or program, and its system", () => {
+describe("a session is named after its program and system", () => {
   for (const [userAgent, name] of Object.entries(known)) {
     test(`${name}: ${userAgent.slice(0, 120)}`, () => expect(deviceName(userAgent)).toBe(name));
   }
 
-  test("and has a name when there is nothing to go by", () => {
+  test("unknown and missing user agents have a name too", () => {
     expect(deviceName(null)).toBe("Unknown device");
     expect(deviceName("x".repeat(200))).toBe("Unknown program");
   });

@@ -3,7 +3,7 @@ import { emoji as Emoji } from "@parley/protocol/text";
 import { allEmojis, findEmojis } from "../src/emoji/emojis.ts";
 
 describe("emojis", () => {
-  test("are each one that the service takes, with a name of its own", () => {
+  test("are valid, and have unique names", () => {
     const refused = allEmojis.filter(({ emoji }) => Emoji.safeParse(emoji).data !== emoji);
     expect(refused).toEqual([]);
     expect(new Set(allEmojis.map(({ emoji }) => emoji)).size).toBe(allEmojis.length);
@@ -11,14 +11,14 @@ describe("emojis", () => {
     expect(allEmojis.every(({ name }) => name !== "")).toBe(true);
   });
 
-  test("are taken without their variation selectors too, as what they are", () => {
+  test("are valid without their variation selectors too", () => {
     const bare = (emoji: string) => emoji.replaceAll("\ufe0f", "");
     const wrong = allEmojis.filter(({ emoji }) => Emoji.safeParse(bare(emoji)).data !== emoji);
     expect(wrong).toEqual([]);
     expect(allEmojis.some(({ emoji }) => bare(emoji) !== emoji)).toBe(true);
   });
 
-  test("are found by their names first, then by other words", () => {
+  test("are found by name first, then by other words", () => {
     const found = (query: string) => findEmojis(query).map(({ emoji }) => emoji);
     expect(found("rocket")).toEqual(["🚀"]);
     expect(found(" Party ")).toEqual(["🎉", "🥳"]);

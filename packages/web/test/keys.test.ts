@@ -4,7 +4,7 @@ import { cleanKey, keyDoubt, keyProblem } from "../src/agents/keys.ts";
 const ANTHROPIC = `sk-ant-api03-${"a1B2".repeat(20)}`;
 const OPENAI = `sk-proj-${"a1B2".repeat(20)}`;
 
-test("what is copied along with a key is left out", () => {
+test("text that is copied along with a key is removed", () => {
   for (const text of [
     ` ${ANTHROPIC}\n`,
     `"${ANTHROPIC}"`,
@@ -16,14 +16,14 @@ test("what is copied along with a key is left out", () => {
   }
 });
 
-test("what cannot be a key is refused", () => {
+test("text that cannot be a key is refused", () => {
   for (const text of ["", "two words", "sk-ant-…abcd", "sk-•••abcd", "sk-ключ", "x".repeat(1025)]) {
     expect([text, keyProblem(text) === null]).toEqual([text, false]);
   }
   for (const text of [ANTHROPIC, OPENAI, "sandbox", "x"]) expect(keyProblem(text)).toBeNull();
 });
 
-test("a key of another shape than usual is asked about, and never refused", () => {
+test("a key with an unusual format is questioned, not refused", () => {
   expect(keyDoubt("claude", ANTHROPIC)).toBeNull();
   expect(keyDoubt("gpt", OPENAI)).toBeNull();
   expect(keyDoubt("claude", OPENAI)).toContain("sk-ant-");

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { type Block, MAX_NESTING, parseMarkdown } from "../src/markdown/parse.ts";
 
-/** The tree in a short form: names with their contents in brackets. */
+/** The tree in a short form: types with their contents in parentheses. */
 function outline(source: string): string {
-  return parseMarkdown(source)?.map(block).join(" ") ?? "as it is";
+  return parseMarkdown(source)?.map(block).join(" ") ?? "plain text";
 }
 
 function block(node: Block): string {
@@ -48,7 +48,7 @@ function inline(nodes: Inlines): string {
     .join("");
 }
 
-describe("Markdown becomes a tree", () => {
+describe("Markdown is parsed into a tree", () => {
   test.each([
     ["# Title\n\ntext", "h1(Title) p(text)"],
     ["one\ntwo", "p(one↵two)"],
@@ -75,19 +75,19 @@ describe("Markdown becomes a tree", () => {
     expect(outline(source)).toBe(tree);
   });
 
-  test("a block knows its source", () => {
+  test("a block has its source", () => {
     const sources = parseMarkdown("# a\r\n\r\nb\nc\n\n- d\n")?.map(({ raw }) => raw.trim());
     expect(sources).toEqual(["# a", "b\nc", "- d"]);
   });
 
-  test("what nests too deep is to be shown as it is, so that nothing of it is missing", () => {
+  test("text that nests too deep is shown as plain text", () => {
     expect(outline(`${"> ".repeat(MAX_NESTING - 2)}word`)).toContain("word");
-    expect(outline(`${"> ".repeat(MAX_NESTING)}word`)).toBe("as it is");
+    expect(outline(`${"> ".repeat(MAX_NESTING)}word`)).toBe("plain text");
     expect(outline(`${"*a ".repeat(MAX_NESTING)}word${"*".repeat(MAX_NESTING)}`)).toContain("word");
-    expect(outline("*a ".repeat(100) + "word*".repeat(100))).toBe("as it is");
+    expect(outline("*a ".repeat(100) + "word*".repeat(100))).toBe("plain text");
   });
 
-  test("so is what has more nodes than a browser lays out at once", () => {
-    expect(outline("- a\n".repeat(8000))).toBe("as it is");
+  test("text with too many nodes is shown as plain text", () => {
+    expect(outline("- a\n".repeat(8000))).toBe("plain text");
   });
 });

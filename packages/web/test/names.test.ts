@@ -5,18 +5,18 @@ const agent = (username: string, display_name: string) =>
   ({ username, kind: "agent", display_name, version: 0 }) as const;
 
 describe("the name of an agent", () => {
-  test("is without its owner's, which stands beside it", () => {
+  test("leaves out the owner", () => {
     expect(nameOf(agent("ada:claude", "Ada Lovelace's Claude"))).toBe("Claude");
     expect(nameOf(agent("ada:gpt", "Ada's friend's GPT"))).toBe("GPT");
     expect(nameOf(agent("ada:my-llm", "Ada’s My LLM 2"))).toBe("My LLM 2");
   });
 
-  test("is what its owner has chosen otherwise", () => {
+  test("is the name that its owner chose", () => {
     expect(nameOf(agent("ada:claude", "Scout"))).toBe("Scout");
     expect(nameOf(agent("ada:claude", "Today's News"))).toBe("Today's News");
   });
 
-  test("people keep theirs", () => {
+  test("the name of a person is not changed", () => {
     const person = {
       username: "claude",
       kind: "human",
@@ -27,7 +27,7 @@ describe("the name of an agent", () => {
   });
 });
 
-test("a long name keeps both of its ends", () => {
+test("a long name is shortened in the middle", () => {
   const region = "Quarterly planning for the northern region";
   expect(shortenMiddle("Compiler design", 42)).toBe("Compiler design");
   expect(shortenMiddle(`${region}: design`, 42)).toBe("Quarterly planning … region: design");

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { LocalMessage } from "@parley/client";
 import type { ConversationChange } from "@parley/protocol";
 import { byDay, DAYS, sinceDays } from "../src/agents/usage.ts";
-import { changeInWords, joinedAt } from "../src/chat/group-changes.ts";
+import { describeChange, joinedAt } from "../src/chat/group-changes.ts";
 import { outdatedAnswers, type Row, rowsOf as rowsOfWindow } from "../src/chat/rows.ts";
 
 const message = (seq: number, username: string, minute: number, rest = {}): LocalMessage => ({
@@ -49,12 +49,12 @@ const rowsOf = (
   items: LocalMessage[],
   me: string,
   readUpTo: number | null,
-  made: Row[] = [],
+  previous: Row[] = [],
   changes: ConversationChange[] = [],
-) => rowsOfWindow({ items, changes }, me, readUpTo, made);
+) => rowsOfWindow({ items, changes }, me, readUpTo, previous);
 
 describe("rows", () => {
-  test("messages of one sender within minutes are one run", () => {
+  test("messages of one sender within five minutes are a run", () => {
     const rows = rowsOf(
       [
         message(1, "ada", 0),
@@ -75,21 +75,21 @@ describe("rows", () => {
     ]);
   });
 
-  test("a new day is named above its first message", () => {
+  test("a new day is shown above its first message", () => {
     const before = { created_at: new Date(2020, 0, 1, 12).toISOString() };
     const rows = rowsOf([message(1, "ada", 0, before), message(2, "ada", 0)], "ada", null);
     expect(rows[0]?.day).toContain("2020");
     expect(rows.every(({ day, first }) => day !== null && first)).toBe(true);
   });
 
-  test("rows of messages that stayed are taken over, whatever came after them", () => {
+  test("rows of unchanged messages are reused", () => {
     const messages = [
       message(1, "ada", 0),
       message(2, "bob", 1),
       message(3, "bob", 2),
       message(4, "bob", 20),
     ];
-    const made = rowsOf(messages, "ada", 2);
+    const previous = rowsOf(messages, "ada", 2);
     const changes: Record<string, LocalMessage[]> = {
       nothing: [...messages],
       "one more": [...messages, message(5, "bob", 21)],
@@ -100,22 +100,22 @@ describe("rows", () => {
       "all gone": [],
     };
     for (const [name, next] of Object.entries(changes)) {
-      expect([name, rowsOf(next, "ada", 2, made)]).toEqual([name, rowsOf(next, "ada", 2)]);
+      expect([name, rowsOf(next, "ada", 2, previous)]).toEqual([name, rowsOf(next, "ada", 2)]);
     }
-    expect(rowsOf([...messages, message(5, "bob", 21)], "ada", 2, made)[0]).toBe(made[0]);
+    expect(rowsOf([...messages, message(5, "bob", 21)], "ada", 2, previous)[0]).toBe(previous[0]);
   });
 
-  test("the line stands above the first message of another that was not read", () => {
+  test("the line stands above the first unread message of somebody else", () => {
     const messages = [message(1, "bob", 0), message(2, "ada", 1), message(3, "bob", 2)];
     const lines = (readUpTo: number | null) =>
-      rowsOf(messages, "ada", readUpTo).map(({ fresh }) => fresh);
+      rowsOf(messages, "ada", readUpTo).map(({ isFirstUnread }) => isFirstUnread);
     expect(lines(null)).toEqual([false, false, false]);
     expect(lines(1)).toEqual([false, false, true]);
     expect(lines(0)).toEqual([true, false, false]);
     expect(lines(3)).toEqual([false, false, false]);
   });
 
-  test("a message of one's own keeps its key when it gets its id", () => {
+  test("a message of one's own keeps its key when the server assigns its id", () => {
     const sent = message(7, "ada", 0, { client_msg_id: "local" });
     const sending = { ...sent, id: "local", seq: 0 };
     const keys = [sending, sent].map((one) => rowsOf([one], "ada", null)[0]?.key);
@@ -135,7 +135,7 @@ describe("usage", () => {
     output_tokens: 1,
   });
 
-  test("is summed by day, with the days on which nothing happened", () => {
+  test("is summed by day, including days without usage", () => {
     const days = byDay([row("2026-11-15", 9), row("2026-11-15", 9), row("2025-01-01", 9)], now);
     expect(days.length).toBe(DAYS);
     expect(days.at(-1)).toEqual({ day: "2026-11-15", tokens: 20, turns: 2, failures: 0 });
@@ -145,7 +145,7 @@ describe("usage", () => {
 });
 
 describe("changes of the group", () => {
-  test("stand between the messages where they happened, and begin a run", () => {
+  test("stand between the messages and begin a new run", () => {
     const items = [message(2, "ada", 0), message(4, "ada", 1), message(0, "ada", 2)];
     const changes = [change(1), change(3), change(5), change(6)];
     const rows = rowsOf(items, "ada", null, [], changes);
@@ -155,12 +155,12 @@ describe("changes of the group", () => {
     expect(only?.changesAfter.map(({ seq }) => seq)).toEqual([3, 5, 6]);
   });
 
-  test("are told in a sentence", () => {
+  test("are described in a sentence", () => {
     const name = ({ username }: { username: string }, isFirst: boolean) =>
       username === "ada" ? (isFirst ? "You" : "you") : username;
-    const words = (rest: Partial<ConversationChange>) => changeInWords(change(1, rest), name);
+    const words = (rest: Partial<ConversationChange>) => describeChange(change(1, rest), name);
     const [ada, bob, carol] = ["ada", "bob", "carol"].map(account);
-    if (!ada || !bob || !carol) throw new Error("they are there");
+    if (!ada || !bob || !carol) throw new Error("three accounts were made");
     expect(words({})).toBe("You added bob");
     expect(words({ actor: bob, subjects: [ada, carol], subject_count: 60 })).toBe(
       "bob added you, carol and 58 more",
@@ -178,20 +178,20 @@ describe("changes of the group", () => {
     expect(words({ ...agent, always_on: false })).toBe("You set ada:gpt to answer when mentioned");
   });
 
-  test("tell when somebody came for the last time", () => {
+  test("show when somebody was added last", () => {
     const changes = [change(1), change(4, { kind: "removed" }), change(7)];
     expect(joinedAt(changes, "bob")).toBe(7);
     expect(joinedAt(changes, "ada")).toBe(0);
   });
 });
 
-describe("answers to a question that was edited", () => {
+describe("answers to an edited question", () => {
   const turn = (triggered_by: string) => ({
     turn: { status: "complete", triggered_by, model: "m", error: null, usage: null },
   });
   const edited = { edited_at: new Date(2026, 10, 15, 12, 5).toISOString() };
 
-  test("are outdated until there is a newer one by the same agent", () => {
+  test("are outdated until the same agent answers again", () => {
     const question = message(1, "ada", 0, edited);
     const [first, other] = [message(2, "ada:gpt", 1, turn("id-1")), message(3, "bob", 2)];
     expect(outdatedAnswers([message(1, "ada", 0), first]).size).toBe(0);

@@ -5,8 +5,8 @@ import { bytesLeft, MAX_CONTENT_BYTES } from "../src/chat/content-limit.ts";
 import { addressed, candidates, complete, mentionAt, unaddressed } from "../src/chat/mention.ts";
 import { closeOpenMarks } from "../src/markdown/close-marks.ts";
 
-describe("text that is still growing", () => {
-  const cases: [growing: string, settled: string][] = [
+describe("streaming text", () => {
+  const cases: [streaming: string, closed: string][] = [
     ["plain words", "plain words"],
     ["some **bold", "some **bold**"],
     ["some **bold** and **more", "some **bold** and **more**"],
@@ -20,17 +20,17 @@ describe("text that is still growing", () => {
     ["```ts\nconst a = `x", "```ts\nconst a = `x"],
     ["**done**\n\nnext **one", "**done**\n\nnext **one**"],
   ];
-  test.each(cases)("%j reads as %j", (growing, settled) => {
-    expect(closeOpenMarks(growing)).toBe(settled);
+  test.each(cases)("%j is rendered as %j", (streaming, closed) => {
+    expect(closeOpenMarks(streaming)).toBe(closed);
   });
 
-  test("what is finished is left as it is", () => {
+  test("complete text is not changed", () => {
     const text = "# Title\n\n- *one*\n- `two`\n\n[link](https://example.com)\n";
     expect(closeOpenMarks(text)).toBe(text);
   });
 });
 
-describe("handles that are being typed", () => {
+describe("unfinished handles", () => {
   test.each([
     ["@", 1, { start: 0, query: "" }],
     ["hello @ad", 9, { start: 6, query: "ad" }],
@@ -52,7 +52,7 @@ describe("handles that are being typed", () => {
   const grace = account("grace", "Grace Hopper");
   const claude = account("ada:claude", "Scout");
 
-  test("are looked up by username, name and provider, people first, oneself never", () => {
+  test("match by username, name and provider, people first, without oneself", () => {
     const all = [claude, ada, grace];
     expect(candidates(all, "grace", "")).toEqual([ada, claude]);
     expect(candidates(all, "grace", "love")).toEqual([ada]);
@@ -60,7 +60,7 @@ describe("handles that are being typed", () => {
     expect(candidates(all, "grace", "gr")).toEqual([]);
   });
 
-  test("are completed in their place", () => {
+  test("are completed in place", () => {
     const text = "hello @ad, how are you?";
     const mention = { start: 6, query: "ad" };
     expect(complete(text, 9, mention, "ada")).toEqual({
@@ -71,11 +71,11 @@ describe("handles that are being typed", () => {
 });
 
 describe("the length of a message", () => {
-  test("is limited as the contract says", () => {
+  test("has the limit of the contract", () => {
     expect(MAX_CONTENT_BYTES).toBe(CONTRACT_BYTES);
   });
 
-  test("is counted in bytes, from near the limit on", () => {
+  test("is counted in bytes near the limit", () => {
     expect(bytesLeft("")).toBeNull();
     expect(bytesLeft("a".repeat(30_000))).toBeNull();
     expect(bytesLeft("a".repeat(32_768))).toBe(0);
@@ -85,7 +85,7 @@ describe("the length of a message", () => {
 });
 
 describe("a reply to an agent", () => {
-  test("mentions it once, and no longer when there is no reply", () => {
+  test("mentions it once, and not after the reply is cancelled", () => {
     expect(addressed("", "ada:gpt")).toBe("@ada:gpt ");
     expect(addressed("and now?", "ada:gpt")).toBe("@ada:gpt and now?");
     expect(addressed("so, @Ada:GPT?", "ada:gpt")).toBe("so, @Ada:GPT?");

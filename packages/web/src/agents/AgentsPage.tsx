@@ -9,7 +9,7 @@ import { Skeleton } from "../ui/Skeleton.tsx";
 import { AgentCard } from "./AgentCard.tsx";
 import { DAYS, sinceDays } from "./usage.ts";
 
-/** With a part of a card to begin at: it is opened, in sight, and has the focus. */
+/** `part` is a field of a card to open, scroll to and focus. */
 export default function AgentsPage({ part }: { part: AgentPart | null }) {
   const client = useClient();
   const agents = useAgents();

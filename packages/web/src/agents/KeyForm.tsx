@@ -13,7 +13,7 @@ interface KeyFormProps {
   onStored: () => void;
 }
 
-/** Takes a key. What cannot be one is refused here; what does not look like one is asked about. */
+/** Stores a key. Refuses text that cannot be a key, and asks to confirm an unusual one. */
 export function KeyForm({ agent, onStored }: KeyFormProps) {
   const { provider, key_configured } = agent;
   const client = useClient();
@@ -23,8 +23,8 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
   const [problem, setProblem] = useState<string | null>(null);
   const [doubt, setDoubt] = useState<string | null>(null);
 
-  /** The key as it is sent, or null if it cannot be one. */
-  const given = (): string | null => {
+  /** The key in the field, or null after showing why it cannot be a key. */
+  const validKey = (): string | null => {
     const key = cleanKey(field.current?.value ?? "");
     const why = keyProblem(key);
     setProblem(why);
@@ -33,7 +33,7 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
   };
   const save = async (event: FormEvent) => {
     event.preventDefault();
-    const key = given();
+    const key = validKey();
     if (key === null) return;
     const why = keyDoubt(provider, key);
     if (why !== null && doubt === null) return setDoubt(why);
@@ -43,14 +43,14 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
     });
     if (stored) onStored();
   };
-  const tryOut = () => {
-    const key = given();
+  const testKey = () => {
+    const key = validKey();
     if (key !== null) test.start(key);
   };
-  const changed = () => {
+  const clear = () => {
     setProblem(null);
     setDoubt(null);
-    test.forget();
+    test.clear();
   };
   const refused =
     saving.error === null
@@ -76,7 +76,7 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
             spellCheck={false}
             placeholder="Paste the key"
             className="field"
-            onInput={changed}
+            onInput={clear}
           />
         )}
       </Field>
@@ -84,7 +84,7 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
         <Button type="submit" look={doubt === null ? "primary" : "secondary"} busy={saving.busy}>
           {doubt === null ? "Save" : "Save anyway"}
         </Button>
-        <Button look="quiet" busy={test.busy} onClick={tryOut}>
+        <Button look="quiet" busy={test.busy} onClick={testKey}>
           Test the key
         </Button>
       </div>

@@ -26,7 +26,7 @@ const figures = [
   ["turns_per_minute", "Answers a minute"],
 ] as const;
 
-/** Who may spend the key, and how much of it. */
+/** Who may use the key, and how much of it. */
 export function LimitsForm({ agent }: { agent: AgentProfile }) {
   const client = useClient();
   const action = useAction();

@@ -3,13 +3,13 @@ import { Button } from "../ui/Button.tsx";
 import { FormProblem } from "../ui/Form.tsx";
 import { Icon } from "../ui/Icon.tsx";
 
-/** The button of a `Form`, and what came of pressing it. */
+/** The save button of a `Form` and its result. */
 export function SaveRow({ busy, error }: { busy: boolean; error: unknown }) {
   const [saved, setSaved] = useState(false);
-  const was = useRef(false);
+  const wasBusy = useRef(false);
   useEffect(() => {
-    setSaved(was.current && !busy && error === null);
-    was.current = busy;
+    setSaved(wasBusy.current && !busy && error === null);
+    wasBusy.current = busy;
   }, [busy, error]);
   return (
     <div className="flex items-center gap-3">

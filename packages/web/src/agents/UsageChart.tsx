@@ -3,6 +3,7 @@ import { count } from "../lib/names.ts";
 import { Skeleton } from "../ui/Skeleton.tsx";
 import { byDay, DAYS } from "./usage.ts";
 
+/** In units of the view box. */
 const HEIGHT = 56;
 const STEP = 20;
 const BAR = 12;
@@ -13,7 +14,7 @@ const dayName = new Intl.DateTimeFormat(undefined, {
   timeZone: "UTC",
 });
 
-/** Tokens by day, as bars; the figures stand beside it in words. */
+/** Tokens by day as bars, with the totals as text beside them. */
 export function UsageChart({ rows }: { rows: UsageRow[] | null }) {
   if (!rows) return <Skeleton className="h-20" />;
   const days = byDay(rows);

@@ -11,7 +11,8 @@ interface KeyTest {
   result: OutputOf<"testAgentKey"> | null;
   /** Tests the given key, or the stored one. */
   start: (key?: string) => void;
-  forget: () => void;
+  /** Clears the result. */
+  clear: () => void;
 }
 
 /** Tests a key with one small call to the model. */
@@ -24,7 +25,7 @@ export function useKeyTest(provider: string): KeyTest {
     const given = key === undefined ? {} : { api_key: key };
     void run(async () => setResult(await client.testAgentKey({ provider, ...given })));
   };
-  return { busy, error, result, start, forget: () => setResult(null) };
+  return { busy, error, result, start, clear: () => setResult(null) };
 }
 
 export function KeyTestResult({ busy, error, result }: KeyTest) {

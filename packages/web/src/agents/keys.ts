@@ -1,13 +1,13 @@
-/** How keys of a provider usually begin, by the provider's id; other providers have no known shape. */
-const beginnings: Record<string, { is: RegExp; words: string }> = {
-  claude: { is: /^sk-ant-/, words: "sk-ant-" },
-  gpt: { is: /^sk-(?!ant-)/, words: "sk-" },
+/** How keys usually begin, by provider id. */
+const prefixes: Record<string, { pattern: RegExp; text: string }> = {
+  claude: { pattern: /^sk-ant-/, text: "sk-ant-" },
+  gpt: { pattern: /^sk-(?!ant-)/, text: "sk-" },
 };
 
 const SANDBOX = /^sandbox/i;
-const SHORTEST = 16;
+const USUAL_MIN_LENGTH = 16;
 
-/** Without what is often copied along: quotes, a variable's name, the word before it in a header. */
+/** Removes what is often copied along: quotes, a variable assignment, `Bearer`. */
 export const cleanKey = (text: string): string =>
   text
     .trim()
@@ -16,7 +16,7 @@ export const cleanKey = (text: string): string =>
     .replace(/^Bearer\s+/i, "")
     .trim();
 
-/** Why it cannot be a key at all, so that it is not worth sending. */
+/** Why a text cannot be a key; null if it can. */
 export function keyProblem(key: string): string | null {
   if (key === "") return "Please fill this in.";
   if (/[•*…]{3}|\.{3}/.test(key))
@@ -27,11 +27,11 @@ export function keyProblem(key: string): string | null {
   return key.length > 1024 ? "This is too long for a key." : null;
 }
 
-/** Why it may be the wrong key. A gateway may have keys of any shape, so this is asked, not refused. */
+/** Why a key looks wrong; null if it does not. Not an error, since a gateway may use any format. */
 export function keyDoubt(provider: string, key: string): string | null {
   if (SANDBOX.test(key)) return null;
-  const usual = beginnings[provider];
-  if (usual && !usual.is.test(key))
-    return `Keys for this agent usually begin with «${usual.words}».`;
-  return key.length < SHORTEST ? "This is shorter than keys usually are." : null;
+  const usual = prefixes[provider];
+  if (usual && !usual.pattern.test(key))
+    return `Keys for this agent usually begin with «${usual.text}».`;
+  return key.length < USUAL_MIN_LENGTH ? "This is shorter than keys usually are." : null;
 }

@@ -2,16 +2,16 @@ import type { Client } from "@parley/client";
 import type { AgentProfile } from "@parley/protocol";
 import { chatPath, navigate } from "../lib/router.ts";
 
-/** A key that begins so is answered by the built-in model and never leaves the server. */
+/** The built-in model answers for keys with this prefix; nothing leaves the server. */
 const sandboxKey = () => `sandbox-${Math.random().toString(36).slice(2, 10)}`;
 
-/** From nothing to an agent that answers: a test key if there is none, and its conversation. */
+/** Stores a sandbox key unless the agent has a key, and opens the conversation with the agent. */
 export async function trySandbox(client: Client, agent: AgentProfile): Promise<void> {
   await giveSandboxKey(client, agent.username);
   await openDirect(client, agent.username);
 }
 
-/** Where there is a key, such as one just stored on another device, it stays. */
+/** Keeps an existing key, such as one that was stored on another device. */
 export async function giveSandboxKey(client: Client, username: string): Promise<void> {
   await client.model.refreshAgents();
   const agent = client.model.get("agents").find((each) => each.username === username);

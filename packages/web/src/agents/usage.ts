@@ -13,7 +13,7 @@ export interface DayUsage {
   failures: number;
 }
 
-/** One entry for each of the last days, also for those on which nothing happened. */
+/** One entry per day, also for days without usage. */
 export function byDay(rows: readonly UsageRow[], now = Date.now()): DayUsage[] {
   const days = new Map<string, DayUsage>();
   for (let ago = DAYS - 1; ago >= 0; ago--) {

@@ -10,7 +10,7 @@ interface ActionNoteProps {
   messageId: string | null;
 }
 
-/** Above the reply to a button or a form: who pressed what. A press leads to it. */
+/** Above the reply to a button or form: who pressed what. Jumps to the message of the component. */
 export function ActionNote({ action, messageId }: ActionNoteProps) {
   const { onJump } = useChatContext();
   const me = useSelf();
@@ -26,13 +26,13 @@ export function ActionNote({ action, messageId }: ActionNoteProps) {
     >
       <Avatar account={by} size={20} />
       <span className="min-w-0 break-words">
-        <span className="font-medium text-ink">{who}</span> {whatTheyDid(token, label)}
+        <span className="font-medium text-ink">{who}</span> {describeAction(token, label)}
       </span>
     </button>
   );
 }
 
-function whatTheyDid(token: string, label: string | null): string {
+function describeAction(token: string, label: string | null): string {
   if (label !== null) return `pressed «${label}»`;
   return token.startsWith("form_submit:") ? "submitted the form" : "used a component";
 }

@@ -1,10 +1,10 @@
 import type { Account, ConversationChange } from "@parley/protocol";
 import { useSelf } from "../lib/me.ts";
 import { fullTime, shortTime } from "../lib/time.ts";
-import { changeInWords } from "./group-changes.ts";
+import { describeChange } from "./group-changes.ts";
 import { useSenderName } from "./sender-names.ts";
 
-/** What changed of the group itself, where it happened among the messages. */
+/** Changes of the group, such as new members, between the messages. */
 export function Changes({ changes }: { changes: readonly ConversationChange[] }) {
   const me = useSelf();
   const speaker = useSenderName();
@@ -19,7 +19,7 @@ export function Changes({ changes }: { changes: readonly ConversationChange[] })
           key={`${change.seq} ${change.kind}`}
           className="max-w-full px-3 text-center text-xs text-balance break-words text-ink-3"
         >
-          {changeInWords(change, name)} ·{" "}
+          {describeChange(change, name)} ·{" "}
           <time dateTime={change.at} title={fullTime(change.at)} className="whitespace-nowrap">
             {shortTime(change.at)}
           </time>

@@ -31,10 +31,10 @@ export function ChatView({ route }: ChatViewProps) {
   const [problem, setProblem] = useState<unknown>(null);
   const [writing, setWriting] = useState<Writing>({ kind: "new" });
   const [details, setDetails] = useState(false);
-  const [acting, setActing] = useState<LocalMessage | null>(null);
+  const [actionsOf, setActionsOf] = useState<LocalMessage | null>(null);
   const [reactors, setReactors] = useState<string | null>(null);
   const [receipt, setReceipt] = useState<string | null>(null);
-  const [doomed, setDoomed] = useState<Deletion | null>(null);
+  const [deletion, setDeletion] = useState<Deletion | null>(null);
 
   useEffect(() => {
     setProblem(null);
@@ -43,15 +43,15 @@ export function ChatView({ route }: ChatViewProps) {
 
   const onJump = useCallback((messageId: string) => list.current?.jumpTo(messageId), []);
   const loaded = chat !== null;
-  const known = useRef(false);
-  known.current ||= loaded;
+  const wasLoaded = useRef(false);
+  wasLoaded.current ||= loaded;
   useEffect(() => {
     if (route.message && loaded) onJump(route.message);
   }, [route, loaded, onJump]);
 
   const participants = chat?.participants;
   const confusable = useMemo(() => confusablePeople(participants ?? []), [participants]);
-  const tools = useMemo(
+  const context = useMemo(
     () =>
       chat && {
         chat,
@@ -61,23 +61,23 @@ export function ChatView({ route }: ChatViewProps) {
         onReturnToComposer: (message: LocalMessage) => {
           const replied = message.reply_to_id && loadedMessage(model, id, message.reply_to_id);
           setWriting(replied ? { kind: "reply", message: replied } : { kind: "new" });
-          composer.current?.takeBack(message.content);
+          composer.current?.prependToDraft(message.content);
           if (message.client_msg_id) model.discard(message.client_msg_id);
         },
         onJump,
-        onActions: setActing,
+        onActions: setActionsOf,
         onReactors: setReactors,
         onReceipt: setReceipt,
-        onDelete: setDoomed,
+        onDelete: setDeletion,
       },
     [chat, confusable, onJump, model, id],
   );
 
-  if (!chat && known.current) return <Missing reason="You are no longer part of it." />;
+  if (!chat && wasLoaded.current) return <Missing reason="You are no longer part of it." />;
   if (!chat && problem !== null) return <Missing reason={whyMissing(problem)} />;
-  if (!tools) return <ChatSkeleton />;
+  if (!context) return <ChatSkeleton />;
   return (
-    <ChatContext value={tools}>
+    <ChatContext value={context}>
       <div className="flex h-full">
         <main className="flex min-w-0 flex-1 flex-col bg-canvas">
           <ChatHeader details={details} onDetails={() => setDetails(!details)} />
@@ -91,18 +91,18 @@ export function ChatView({ route }: ChatViewProps) {
         </main>
         {details && <Details onClose={() => setDetails(false)} />}
       </div>
-      {acting && <MessageSheet message={acting} onClose={() => setActing(null)} />}
+      {actionsOf && <MessageSheet message={actionsOf} onClose={() => setActionsOf(null)} />}
       {reactors && <Reactors messageId={reactors} onClose={() => setReactors(null)} />}
       {receipt && <Receipt messageId={receipt} onClose={() => setReceipt(null)} />}
-      {doomed && <DeleteMessage {...doomed} onClose={() => setDoomed(null)} />}
+      {deletion && <DeleteMessage {...deletion} onClose={() => setDeletion(null)} />}
     </ChatContext>
   );
 }
 
 function whyMissing(problem: unknown): string {
   if (codeOf(problem) === "forbidden") return "You are not part of it.";
-  const unknown = ["not_found", "bad_request"].includes(codeOf(problem));
-  return unknown ? "There is nothing at this address." : describeError(problem);
+  const isUnknown = ["not_found", "bad_request"].includes(codeOf(problem));
+  return isUnknown ? "There is nothing at this address." : describeError(problem);
 }
 
 function Missing({ reason }: { reason: string }) {

@@ -19,7 +19,7 @@ import type { Writing } from "./writing.ts";
 
 export interface ComposerHandle {
   /** Puts a text in front of the draft, to be changed and sent again. */
-  takeBack: (text: string) => void;
+  prependToDraft: (text: string) => void;
 }
 
 interface ComposerProps {
@@ -39,7 +39,7 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
   const mentions = useMentionChoice(field);
   const saveEdit = useSaveEdit(writing, onWriting);
   useReplyHandle(writing, field);
-  useImperativeHandle(ref, () => ({ takeBack: field.prependToDraft }));
+  useImperativeHandle(ref, () => ({ prependToDraft: field.prependToDraft }));
   useTypingAnywhere(area);
   useEffect(() => {
     if (matchMedia("(pointer: fine)").matches) area.current?.focus();

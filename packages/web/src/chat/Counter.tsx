@@ -2,19 +2,19 @@ import { MAX_CONTENT_BYTES } from "./content-limit.ts";
 
 export const isTooLong = (left: number | null) => left !== null && left < 0;
 
-/** What is left of the limit, once that begins to matter. */
+/** The number of bytes left near the length limit. */
 export function Counter({ left }: { left: number | null }) {
   return (
     <p
       role="status"
       className={`px-4 text-xs tabular-nums not-empty:pb-2 ${isTooLong(left) ? "text-danger" : "text-ink-3"}`}
     >
-      {left !== null && leftInWords(left)}
+      {left !== null && describeLeft(left)}
     </p>
   );
 }
 
-function leftInWords(left: number): string {
+function describeLeft(left: number): string {
   if (left >= 0) return `${left.toLocaleString()} bytes left`;
   const most = MAX_CONTENT_BYTES.toLocaleString();
   return `Too long by ${(-left).toLocaleString()} of ${most} bytes. Shorten it, or send it in parts.`;

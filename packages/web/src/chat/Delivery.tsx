@@ -15,12 +15,12 @@ import { useNeedsHandle } from "./sender-names.ts";
 
 interface DeliveryProps {
   message: LocalMessage;
-  /** It ends a run of messages. */
+  /** The message ends a run of messages by one sender. */
   last: boolean;
   isLastOwn: boolean;
 }
 
-/** Where one's own message stands: on its way, sent, seen, or in need of help. */
+/** The state of one's own message: sending, sent, seen or failed. */
 export function Delivery({ message, last, isLastOwn }: DeliveryProps) {
   const { delivery, client_msg_id, created_at, edited_at } = message;
   if (delivery === "failed" && client_msg_id) {
@@ -49,7 +49,7 @@ interface NotSentProps {
   clientMsgId: string;
 }
 
-/** What was written is never lost: it can be sent again, changed first, or copied. */
+/** A message that could not be sent: it can be sent again, edited, copied or discarded. */
 function NotSent({ message, clientMsgId }: NotSentProps) {
   const { onReturnToComposer } = useChatContext();
   const { model } = useClient();
@@ -85,7 +85,7 @@ function Seen({ message }: { message: LocalMessage }) {
       kind === "human" &&
       username !== me.username &&
       (chat.reads[username] ?? 0) >= message.seq &&
-      // Whoever comes later counts as having read what was there: they may never have looked.
+      // The server counts earlier messages as read for new members, who may never have seen them.
       joinedAt(changes, username) < message.seq,
   );
   if (readers.length === 0) {

@@ -15,21 +15,21 @@ import { useChatContext } from "./context.ts";
 import { GroupAgents } from "./GroupAgents.tsx";
 import { Members } from "./Members.tsx";
 
-/** Beside the conversation where there is room, over it where there is not. */
+/** The details of a conversation: beside it where there is room, otherwise over it. */
 export function Details({ onClose }: { onClose: () => void }) {
   const { chat } = useChatContext();
   const group = chat.kind === "group";
   const panel = useRef<HTMLElement>(null);
   useBackCloses(onClose, useMedia("(max-width: 63.99rem)"));
   useEffect(() => {
-    const pressed = (event: KeyboardEvent) => {
-      // What floats above it, and what is being written, come first.
-      const isTaken = document.activeElement?.closest("dialog, [popover]");
-      if (event.key !== "Escape" || event.defaultPrevented || isTaken) return;
+    const closeOnEscape = (event: KeyboardEvent) => {
+      // Layers above the details, and the composer, handle Escape first.
+      const isInLayer = document.activeElement?.closest("dialog, [popover]");
+      if (event.key !== "Escape" || event.defaultPrevented || isInLayer) return;
       onClose();
     };
-    addEventListener("keydown", pressed);
-    return () => removeEventListener("keydown", pressed);
+    addEventListener("keydown", closeOnEscape);
+    return () => removeEventListener("keydown", closeOnEscape);
   }, [onClose]);
   useLayoutEffect(() => {
     const inside = panel.current;

@@ -11,7 +11,7 @@ import { Button } from "../ui/Button.tsx";
 import { Changes } from "./Changes.tsx";
 import { useChatContext } from "./context.ts";
 
-/** What to say first; to one's own agent by one press. */
+/** A conversation without messages: for one's own agent with suggestions to send. */
 export function EmptyChat() {
   const { chat } = useChatContext();
   const me = useSelf();
@@ -26,7 +26,7 @@ export function EmptyChat() {
       </span>
       <div>
         <h2 className="text-xl font-semibold tracking-tight">{chatTitle(chat, me)}</h2>
-        <p className="mt-1 text-md text-balance text-ink-2">{invitation(chat, mine)}</p>
+        <p className="mt-1 text-md text-balance text-ink-2">{introduction(chat, mine)}</p>
       </div>
       {mine && <Suggestions username={other.username} />}
       {changes.length > 0 && <Changes changes={changes} />}
@@ -34,7 +34,7 @@ export function EmptyChat() {
   );
 }
 
-function invitation(chat: LocalChat, mine: boolean): string {
+function introduction(chat: LocalChat, mine: boolean): string {
   if (mine) return "Say anything. Here is something to begin with:";
   const hasAgents = chat.participants.some(({ kind }) => kind === "agent");
   return hasAgents && chat.kind === "group"
@@ -42,7 +42,7 @@ function invitation(chat: LocalChat, mine: boolean): string {
     : "This is where it begins. Say hello!";
 }
 
-const ideas: [label: string, text: string][] = [
+const suggestions: [label: string, text: string][] = [
   ["Say hello", "Hello! Who are you?"],
   ["Show me a card", "Show me how to buy something"],
   ["Show me a form", "Show me a form"],
@@ -80,7 +80,7 @@ function Suggestions({ username }: { username: string }) {
   }
   return (
     <div className="flex max-w-xl flex-wrap justify-center gap-2">
-      {ideas.map(([label, text]) => (
+      {suggestions.map(([label, text]) => (
         <Button key={label} size="small" onClick={() => client.model.send(chat.id, text)}>
           {label}
         </Button>

@@ -1,47 +1,48 @@
 import { type RefObject, useEffect, useState } from "react";
 
-/** How long the day stays in sight after the last movement. */
+/** How long the day is shown after the last scroll event. */
 const SHOWN_MS = 1200;
-/** What a person scrolls with. */
-const BY_HAND = ["wheel", "touchmove", "pointerdown", "keydown"];
+/** Events with which a person scrolls. */
+const SCROLL_INPUTS = ["wheel", "touchmove", "pointerdown", "keydown"];
 
 interface FloatingDateProps {
   box: RefObject<HTMLElement | null>;
-  /** The day of the first message in sight; null where it is written anyway. */
-  dayInSight: () => string | null;
+  /** The day of the first visible message; null where a separator already shows it. */
+  visibleDay: () => string | null;
 }
 
-/** The day that one is reading, over the messages while they are scrolled. */
-export function FloatingDate({ box, dayInSight }: FloatingDateProps) {
+/** The day of the first visible message, shown while the person scrolls. */
+export function FloatingDate({ box, visibleDay }: FloatingDateProps) {
   const [day, setDay] = useState<string | null>(null);
   useEffect(() => {
     const element = box.current;
     if (!element) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let byHand = false;
-    // The list also scrolls by itself, as when messages come: then nobody is looking for a day.
-    const touched = () => {
-      byHand = true;
+    let isByPerson = false;
+    // Only scrolling by the person counts: the list also scrolls when messages arrive.
+    const noteInput = () => {
+      isByPerson = true;
       clearTimeout(timer);
-      timer = setTimeout(rest, SHOWN_MS);
+      timer = setTimeout(hide, SHOWN_MS);
     };
-    const rest = () => {
-      byHand = false;
+    const hide = () => {
+      isByPerson = false;
       setDay(null);
     };
-    const scrolled = () => {
-      if (!byHand) return;
-      setDay(dayInSight());
-      touched();
+    const showDay = () => {
+      if (!isByPerson) return;
+      setDay(visibleDay());
+      noteInput();
     };
-    for (const event of BY_HAND) element.addEventListener(event, touched, { passive: true });
-    element.addEventListener("scroll", scrolled, { passive: true });
+    for (const event of SCROLL_INPUTS)
+      element.addEventListener(event, noteInput, { passive: true });
+    element.addEventListener("scroll", showDay, { passive: true });
     return () => {
       clearTimeout(timer);
-      for (const event of BY_HAND) element.removeEventListener(event, touched);
-      element.removeEventListener("scroll", scrolled);
+      for (const event of SCROLL_INPUTS) element.removeEventListener(event, noteInput);
+      element.removeEventListener("scroll", showDay);
     };
-  }, [box, dayInSight]);
+  }, [box, visibleDay]);
   if (day === null) return null;
   return (
     <p

@@ -12,7 +12,7 @@ import { Skeleton } from "../ui/Skeleton.tsx";
 import { toast } from "../ui/Toasts.tsx";
 import { useChatContext } from "./context.ts";
 
-/** The agents of the group, when each of them answers, and the brake for all of them. */
+/** The agents of the group, when each of them answers, and a button that stops all of them. */
 export function GroupAgents() {
   const { chat } = useChatContext();
   const client = useClient();
@@ -25,11 +25,11 @@ export function GroupAgents() {
   );
   const members = chat.participants.map(({ username }) => username).join();
   const { changes } = useMessages(chat.id);
-  const modesSet = changes.findLast(({ kind }) => kind === "mode_changed")?.seq;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: members who come bring agents along
+  const lastModeChange = changes.findLast(({ kind }) => kind === "mode_changed")?.seq;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new members may bring agents
   useEffect(() => {
     void load();
-  }, [load, members, modesSet]);
+  }, [load, members, lastModeChange]);
   useEffect(() => {
     void client.model.refreshAgents().catch(() => {});
   }, [client]);
@@ -62,7 +62,7 @@ export function GroupAgents() {
         {agents?.length === 0 && (
           <p className="text-sm text-ink-3">No agent is here yet. Bring one of yours:</p>
         )}
-        {agents && absent.length > 0 && <Absent agents={absent} onChange={change} />}
+        {agents && absent.length > 0 && <AbsentAgents agents={absent} onChange={change} />}
       </div>
     </section>
   );
@@ -124,7 +124,7 @@ function AgentEntry({ entry, onChange }: { entry: GroupAgent; onChange: Change }
   );
 }
 
-function Absent({ agents, onChange }: { agents: AgentProfile[]; onChange: Change }) {
+function AbsentAgents({ agents, onChange }: { agents: AgentProfile[]; onChange: Change }) {
   const { chat } = useChatContext();
   const client = useClient();
   return agents.map(({ username, display_name, version }) => (

@@ -6,12 +6,12 @@ import { agentPath, navigate } from "../lib/router.ts";
 import { Problem, ProblemButton } from "./Problem.tsx";
 
 interface KeyMissingProps {
-  /** The agent, which is one's own. */
+  /** The username of one's own agent. */
   username: string;
   onRetry: () => Promise<unknown>;
 }
 
-/** The first thing that goes wrong for a newcomer; one press leads from it to an answer. */
+/** Under a turn that failed for lack of a key: one press stores a sandbox key and tries again. */
 export function KeyMissing({ username, onRetry }: KeyMissingProps) {
   const client = useClient();
   const { busy, error, run } = useAction();

@@ -9,15 +9,15 @@ import { type Command, useCommands } from "./commands.ts";
 interface ActionsProps {
   message: LocalMessage;
   mine: boolean;
-  /** It stands below the name of whoever wrote it. */
+  /** The name of the sender stands above the message. */
   first: boolean;
-  /** It is the latest answer: what can be done with it is always in sight. */
+  /** The toolbar is always visible: that of the latest answer. */
   pinned: boolean;
 }
 
 /**
- * What can be done with a message. It shows for the one message that is pointed at or has the focus
- * (see `useActiveMessage`); until then Tab passes it by. On touch screens there is a sheet instead.
+ * The toolbar of a message. Visible only for the active message (see `useActiveMessage`); Tab skips the
+ * others. Touch screens have a sheet instead.
  */
 export function MessageActions(props: ActionsProps) {
   return props.message.delivery === "sent" && <Toolbar {...props} />;
@@ -35,7 +35,7 @@ function Toolbar({ message, mine, first, pinned }: ActionsProps) {
       role="toolbar"
       aria-label="Message actions"
       data-pinned={pinned || undefined}
-      className={`absolute z-10 flex rounded-md pointer-coarse:hidden [&>button]:size-7 ${look} ${place(mine, first, message)}`}
+      className={`absolute z-10 flex rounded-md pointer-coarse:hidden [&>button]:size-7 ${look} ${position(mine, first, message)}`}
     >
       <EmojiButton
         label="React"
@@ -50,15 +50,15 @@ function Toolbar({ message, mine, first, pinned }: ActionsProps) {
   );
 }
 
-/** One press away; the rest is in the menu. */
+/** Commands with a button of their own; the others are in the menu. */
 const quick = ["Stop", "Reply"];
 
 /**
- * At the end of an agent's message, which may be long; beside a person's where there is room.
- * Otherwise above it: for one's own at the bubble, for others' at the end of the row, where it
- * leaves their name in sight.
+ * Position: at the end of an agent's message, which may be long; beside a person's where there is room.
+ * Otherwise above it: at the bubble for one's own, at the end of the row for others', where it does not
+ * cover the name.
  */
-function place(mine: boolean, first: boolean, { sender }: LocalMessage): string {
+function position(mine: boolean, first: boolean, { sender }: LocalMessage): string {
   if (sender.kind === "agent") return "top-full -left-1.5";
   if (mine) return "-top-7 right-0 @3xl:top-0 @3xl:right-full @3xl:mr-2";
   return `${first ? "top-1" : "-top-3"} right-0 @3xl:top-0 @3xl:right-auto @3xl:left-full @3xl:ml-2`;

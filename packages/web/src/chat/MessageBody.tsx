@@ -8,16 +8,16 @@ import { MentionContext } from "../markdown/Inline.tsx";
 import { PlainTextFallback } from "./PlainTextFallback.tsx";
 import { useSenderName } from "./sender-names.ts";
 
-/** What the message says; what came of an agent's turn stands below it. */
+/** The content of a message. The state of an agent's turn is in `TurnNote`. */
 export function MessageBody({ message }: { message: LocalMessage }) {
   const me = useSelf();
   const speaker = useSenderName();
   const { id, conversation_id, content, mentions, turn, finalized_at, sender, uses } = message;
   const streaming = finalized_at === null && turn !== null;
-  const acts = sender.kind === "agent" && !streaming;
+  const isInteractive = sender.kind === "agent" && !streaming;
   const target = useMemo(
     () =>
-      acts
+      isInteractive
         ? {
             chatId: conversation_id,
             messageId: id,
@@ -27,14 +27,14 @@ export function MessageBody({ message }: { message: LocalMessage }) {
             isMe: (account: Account) => account.username === me.username,
           }
         : null,
-    [acts, conversation_id, id, uses, me.username, speaker],
+    [isInteractive, conversation_id, id, uses, me.username, speaker],
   );
-  const named = useMemo(() => ({ names: mentions, me: me.username }), [mentions, me.username]);
-  // A turn that failed before it said anything has our own sentence as its content.
+  const mentioned = useMemo(() => ({ names: mentions, me: me.username }), [mentions, me.username]);
+  // A turn that failed before its first word has the error message as its content; `TurnNote` shows it.
   if (turn?.error && turn.error.message === content) return null;
   return (
     <ActionTarget value={target}>
-      <MentionContext value={named}>
+      <MentionContext value={mentioned}>
         <PlainTextFallback text={content}>
           <Content text={content} streaming={streaming} />
         </PlainTextFallback>

@@ -6,7 +6,8 @@ import { Announcer } from "./Announcer.tsx";
 import { MessagesSkeleton } from "./ChatSkeleton.tsx";
 import { useChatContext } from "./context.ts";
 import { EmptyChat } from "./EmptyChat.tsx";
-import { Feed, type FeedHandle, type Start } from "./Feed.tsx";
+import { Feed, type FeedHandle } from "./Feed.tsx";
+import type { Start } from "./feed-opening.ts";
 import { JumpToLatest } from "./JumpToLatest.tsx";
 import { loadedMessage } from "./loaded-message.ts";
 import { useReadMarker } from "./read-marker.ts";
@@ -17,7 +18,7 @@ export interface MessageListHandle {
   toLatest: () => void;
 }
 
-/** The latest messages; or those around one from further back, until they have met the latest. */
+/** The latest messages; or a window around an older one (`aside`), until it reaches the latest. */
 export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
   const { chat } = useChatContext();
   const { model } = useClient();
@@ -25,11 +26,11 @@ export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
   const aside = useAside(chat.id);
   const shown = aside ?? live;
   const feed = useRef<FeedHandle>(null);
-  const start = useRef<Start>("left");
-  // Null until the list has found its place.
+  const start = useRef<Start>("saved");
+  // Null until the scroll position is known.
   const [atEnd, setAtEnd] = useState<boolean | null>(null);
-  const line = useReadMarker(chat, live.items, atEnd === true && !aside);
-  const visit = useVisit(shown.items);
+  const readUpTo = useReadMarker(chat, live.items, atEnd === true && !aside);
+  const windowNumber = useWindowNumber(shown.items);
   const { loading, load } = useMore(chat.id, aside !== null);
 
   const toLatest = useCallback(() => {
@@ -49,7 +50,7 @@ export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
         await new Promise(requestAnimationFrame);
         feed.current?.show(id);
       } finally {
-        start.current = "left";
+        start.current = "saved";
       }
     },
     [model, chat.id],
@@ -76,40 +77,42 @@ export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
       {live.loaded && isEmpty && <EmptyChat />}
       {!isEmpty && (
         <Feed
-          key={live.loaded ? visit : "early"}
+          key={live.loaded ? windowNumber : "early"}
           ref={feed}
           window={shown}
-          line={line}
+          readUpTo={readUpTo}
           start={start}
           onAtEnd={setAtEnd}
           onMore={load}
           busy={loading !== null || !live.loaded}
         />
       )}
-      {/* What goes on below fades into the page. */}
+      {/* Messages fade out above the composer. */}
       <div className="pointer-events-none absolute inset-x-0 bottom-0 h-6 bg-linear-to-t from-canvas" />
-      {(atEnd === false || aside) && <JumpToLatest fresh={chat.unread_count} onJump={toLatest} />}
+      {(atEnd === false || aside) && <JumpToLatest unread={chat.unread_count} onJump={toLatest} />}
       <TypingLine />
       <Announcer items={live.items} />
     </div>
   );
 }
 
-/** The same number for as long as what is shown goes on from what was shown before. */
-function useVisit(items: readonly LocalMessage[]): number {
-  const last = useRef({ visit: 0, ends: new Set<string>() });
+/** A number that changes when the shown messages do not continue those shown before. */
+function useWindowNumber(items: readonly LocalMessage[]): number {
+  const last = useRef({ number: 0, ends: new Set<string>() });
   const { ends } = last.current;
-  const goesOn =
-    ends.size === 0 || items.length === 0 || items.some((each) => ends.has(nameOf(each)));
+  const continues =
+    ends.size === 0 || items.length === 0 || items.some((each) => ends.has(stableId(each)));
   last.current = {
-    visit: goesOn ? last.current.visit : last.current.visit + 1,
-    ends: new Set([items[0], items.at(-1)].flatMap((message) => (message ? nameOf(message) : []))),
+    number: continues ? last.current.number : last.current.number + 1,
+    ends: new Set(
+      [items[0], items.at(-1)].flatMap((message) => (message ? stableId(message) : [])),
+    ),
   };
-  return last.current.visit;
+  return last.current.number;
 }
 
-/** A message of one's own has it before it has its id. */
-const nameOf = ({ client_msg_id, id }: LocalMessage) => client_msg_id ?? id;
+/** The same before and after a message of one's own has its id. */
+const stableId = ({ client_msg_id, id }: LocalMessage) => client_msg_id ?? id;
 
 type Direction = "older" | "newer";
 

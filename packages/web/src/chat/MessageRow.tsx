@@ -20,13 +20,14 @@ import { TurnNote } from "./TurnNote.tsx";
 import { useTouch } from "./touch.ts";
 
 interface MessageRowProps extends Omit<Row, "key"> {
-  /** The one of the list that Tab reaches. */
+  /** Tab reaches only one message of the list. */
   tabbable: boolean;
+  /** Highlights the message for a moment. */
   flash: boolean;
   /** It is the latest message of the conversation. */
   latest: boolean;
   isLastOwn: boolean;
-  /** It answers a question that was edited since. */
+  /** The message answers a question that was edited since. */
   outdated: boolean;
 }
 
@@ -36,7 +37,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
     day,
     changes,
     changesAfter,
-    fresh,
+    isFirstUnread,
     first,
     last,
     tabbable,
@@ -60,7 +61,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
     <div className="mx-auto max-w-208 px-3 md:px-4">
       {day && <DaySeparator label={day} />}
       {changes.length > 0 && <Changes changes={changes} />}
-      {fresh && <FreshLine />}
+      {isFirstUnread && <UnreadLine />}
       <article
         {...touch}
         tabIndex={tabbable ? 0 : -1}
@@ -105,16 +106,16 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
   );
 });
 
-/** Between turns there is more room than inside of one; every answer of an agent is a turn. */
+/** More space between turns than within one. Every answer of an agent is a turn. */
 const space = (first: boolean, agent: boolean) => (first || agent ? "pt-5 md:pt-6" : "pt-1");
 
 const FEW_EMOJI = /^\p{RGI_Emoji}{1,3}$/v;
 
-/** A few emoji and nothing else need no bubble: they are seen rather than read. */
+/** A few emoji alone are large and have no bubble. */
 const isEmojiAlone = ({ content, reply_to_id }: LocalMessage) =>
   reply_to_id === null && FEW_EMOJI.test(content);
 
-/** One's own are tinted and to the right, people's are bubbles, agents' are plain text on the page. */
+/** One's own messages are tinted bubbles, people's are bubbles, agents' have none. */
 function bubble(mine: boolean, agent: boolean): string {
   if (mine)
     return "rounded-xl rounded-br-sm border border-transparent bg-accent-soft px-3.5 py-2 text-md";
@@ -144,7 +145,7 @@ function Byline({ message }: { message: LocalMessage }) {
   );
 }
 
-/** When one of a run was sent, for whoever points at it. */
+/** The time of a later message of a run, visible on hover. */
 function SideTime({ at }: { at: string }) {
   return (
     <time
@@ -157,7 +158,7 @@ function SideTime({ at }: { at: string }) {
   );
 }
 
-/** For touch screens: what shows while a message is pulled, and its actions without a long press. */
+/** For touch screens: the icon during a swipe, and a button for screen readers in place of a long press. */
 function TouchParts({ onActions }: { onActions: () => void }) {
   return (
     <>
@@ -188,7 +189,7 @@ function DaySeparator({ label }: { label: string }) {
   );
 }
 
-function FreshLine() {
+function UnreadLine() {
   return (
     <div className="flex items-center gap-3 pt-6 text-xs font-semibold text-accent">
       <span className="h-px flex-1 bg-accent opacity-40" />

@@ -15,7 +15,7 @@ interface MessageSheetProps {
   onClose: () => void;
 }
 
-/** What can be done with a message, for fingers: after a long press. */
+/** The actions of a message as a sheet, after a long press. */
 export function MessageSheet({ message, onClose }: MessageSheetProps) {
   const client = useClient();
   const speaker = useSenderName();
@@ -70,5 +70,5 @@ export function MessageSheet({ message, onClose }: MessageSheetProps) {
   );
 }
 
-/** As many as fit beside «another» at 360 px. */
+/** As many as fit in 360 px, beside the button for others. */
 const QUICK_EMOJIS = 6;

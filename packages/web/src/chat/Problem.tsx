@@ -2,14 +2,14 @@ import type { ReactNode } from "react";
 import { Icon, type IconName } from "../ui/Icon.tsx";
 
 interface ProblemProps {
-  /** `quiet` is for remarks that are no failures. */
+  /** `quiet` is for notes that are not errors. */
   tone?: "danger" | "quiet";
   icon?: IconName;
   children: ReactNode;
   actions?: ReactNode;
 }
 
-/** One quiet line about a message, with the buttons that help. */
+/** A line about a problem with a message, with buttons that solve it. */
 export function Problem({ tone = "danger", icon = "alert", children, actions }: ProblemProps) {
   return (
     <div className="flex max-w-full flex-wrap items-center gap-x-1 text-sm">

@@ -26,13 +26,13 @@ interface ReactionButtonProps {
   reacted: boolean;
 }
 
-/** Toggles a reaction. Who gave it is told to whoever points at it or has the focus on it. */
+/** Toggles a reaction. A tooltip on hover and focus names who reacted. */
 function ReactionButton({ message, emoji, count, reacted }: ReactionButtonProps) {
   const client = useClient();
   const { onReactors } = useChatContext();
   const id = useId();
-  const [pointed, setPointed] = useState(false);
-  const who = useWho(message, emoji, pointed);
+  const [isPointedAt, setPointedAt] = useState(false);
+  const who = useReactorNames(message, emoji, isPointedAt);
   const touch = useTouch({ onLongPress: () => onReactors(message.id), isControl: true });
   return (
     <span className="relative inline-flex">
@@ -42,11 +42,11 @@ function ReactionButton({ message, emoji, count, reacted }: ReactionButtonProps)
         aria-pressed={reacted}
         aria-label={`${emoji}, ${count}`}
         aria-describedby={who === null ? undefined : id}
-        onPointerEnter={({ pointerType }) => pointerType === "mouse" && setPointed(true)}
-        onPointerLeave={() => setPointed(false)}
-        onFocus={({ currentTarget }) => setPointed(currentTarget.matches(":focus-visible"))}
-        onBlur={() => setPointed(false)}
-        onKeyDown={({ key }) => key === "Escape" && setPointed(false)}
+        onPointerEnter={({ pointerType }) => pointerType === "mouse" && setPointedAt(true)}
+        onPointerLeave={() => setPointedAt(false)}
+        onFocus={({ currentTarget }) => setPointedAt(currentTarget.matches(":focus-visible"))}
+        onBlur={() => setPointedAt(false)}
+        onKeyDown={({ key }) => key === "Escape" && setPointedAt(false)}
         onClick={() => client.model.react(message.id, emoji).catch(showError)}
         className={`inline-flex h-7 animate-in items-center gap-1.5 rounded-full border px-2 text-sm tabular-nums transition-colors pointer-coarse:h-9 pointer-coarse:px-3 ${reacted ? "border-accent bg-surface text-accent" : "border-line bg-surface text-ink-2 hover:bg-hover"}`}
       >
@@ -68,17 +68,17 @@ function ReactionButton({ message, emoji, count, reacted }: ReactionButtonProps)
   );
 }
 
-/** How many are named in the tooltip; all of them are in the list. */
-const NAMED = 8;
+/** Number of names in the tooltip. */
+const MAX_NAMED = 8;
 
 interface Known {
-  /** The message's, when the service was asked. */
+  /** The version of the message when the server was asked. */
   version: number;
   reactors: Account[];
 }
 
-/** Who reacted, in words, once that is asked for and known. */
-function useWho(message: LocalMessage, emoji: string, wanted: boolean): string | null {
+/** The names of who reacted, loaded once they are wanted. */
+function useReactorNames(message: LocalMessage, emoji: string, wanted: boolean): string | null {
   const client = useClient();
   const me = useSelf();
   const speaker = useSenderName();
@@ -88,9 +88,9 @@ function useWho(message: LocalMessage, emoji: string, wanted: boolean): string |
   const { id: message_id, version } = message;
   useEffect(() => {
     if (!wanted || isKnown) return;
-    client.getMessageReactions({ message_id, emoji, limit: NAMED }).then(
+    client.getMessageReactions({ message_id, emoji, limit: MAX_NAMED }).then(
       ({ items }) => setKnown({ version, reactors: items.map(({ reactor }) => reactor) }),
-      // The tooltip stays away; the number is there in any case.
+      // Without an answer there is no tooltip.
       () => {},
     );
   }, [client, wanted, isKnown, message_id, version, emoji]);

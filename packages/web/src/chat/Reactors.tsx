@@ -15,14 +15,16 @@ interface ReactorsProps {
   onClose: () => void;
 }
 
-/** Everybody who reacted to a message, with what and when. */
+/** Everybody who reacted to a message, with the emoji and the time. */
 export function Reactors({ messageId, onClose }: ReactorsProps) {
   const { items, more, problem, loadMore } = useReactors(messageId);
   return (
     <Dialog title="Who reacted" onClose={onClose}>
       <div className="flex min-h-0 flex-col gap-3 overflow-y-auto px-5 pb-5">
         {!items && problem === null && <Skeleton className="h-24" />}
-        {items?.length === 0 && <p className="text-base text-ink-2">Nobody does any more.</p>}
+        {items?.length === 0 && (
+          <p className="text-base text-ink-2">Nobody reacts to it any more.</p>
+        )}
         <ul>
           {items?.map((reaction) => (
             <Reactor key={reaction.reactor.username + reaction.emoji} reaction={reaction} />

@@ -8,7 +8,7 @@ import { Dialog } from "../ui/Dialog.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 
-/** What a turn took: for whoever pays for it. */
+/** The receipt of a turn: model, duration and tokens. */
 export function Receipt({ messageId, onClose }: { messageId: string; onClose: () => void }) {
   const client = useClient();
   const [receipt, setReceipt] = useState<TurnReceipt | null>(null);

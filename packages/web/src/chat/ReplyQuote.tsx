@@ -6,7 +6,7 @@ import { useChatContext } from "./context.ts";
 import { loadedMessage } from "./loaded-message.ts";
 import { useSenderName } from "./sender-names.ts";
 
-/** What is answered, in a line; a press leads to it. */
+/** The message that is replied to, in a line. Jumps to it. */
 export function ReplyQuote({ id }: { id: string }) {
   const { chat, onJump } = useChatContext();
   const client = useClient();

@@ -8,12 +8,12 @@ import { useChatContext } from "./context.ts";
 
 interface SendButtonProps {
   edit: boolean;
-  /** Nothing is written. */
+  /** The composer has no text. */
   empty: boolean;
   disabled: boolean;
 }
 
-/** Sends what was written. While an agent answers, it stops the answer instead, or Stop joins it. */
+/** The send button. While an agent answers, Stop replaces it, or stands beside it if there is text. */
 export function SendButton({ edit, empty, disabled }: SendButtonProps) {
   const stop = useStop();
   const label = edit ? "Save" : "Send";
@@ -50,7 +50,7 @@ function StopButton({ label, onStop }: Stop) {
   );
 }
 
-/** How to stop what is being answered here; null when nothing is. */
+/** How to stop the answers that stream here; null if there are none. */
 function useStop(): Stop | null {
   const { chat } = useChatContext();
   const client = useClient();
@@ -73,7 +73,7 @@ function useStop(): Stop | null {
   };
 }
 
-/** An answer that streams is one of the latest messages. */
+/** Streaming answers are among the latest messages; searching only those is cheap. */
 const RECENT = 50;
 
 const isStreaming = ({ finalized_at, turn }: LocalMessage) => turn !== null && !finalized_at;
@@ -93,7 +93,7 @@ function ComposerButton({ label, look, children, ...rest }: ComposerButtonProps)
       {...rest}
       aria-label={label}
       title={label}
-      // The field keeps the focus, and a phone its keyboard.
+      // Keeps the focus in the field, and with it the keyboard of a phone.
       onMouseDown={(event) => event.preventDefault()}
       className={`inline-flex size-10 shrink-0 items-center justify-center rounded-md transition-colors ${look}`}
     >

@@ -1,6 +1,6 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
-import { limitIn } from "../agents/limits.ts";
+import { exceededLimit } from "../agents/limits.ts";
 import { useAction } from "../lib/action.ts";
 import { connectionMessages, useConnection } from "../lib/connection.ts";
 import { describeError } from "../lib/errors.ts";
@@ -20,7 +20,7 @@ interface TurnNoteProps {
   outdated: boolean;
 }
 
-/** How an agent's turn ended, and what can be done about it, in its place. */
+/** How an agent's turn ended, with buttons to repeat it or to solve the problem. */
 export function TurnNote({ message, outdated }: TurnNoteProps) {
   const { chat } = useChatContext();
   const me = useSelf();
@@ -30,18 +30,19 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
   const { id, sender, turn, finalized_at } = message;
   if (!turn) return null;
   if (!finalized_at) return connection === "up" ? null : <Interrupted connection={connection} />;
-  const may = mayControlTurn(message, chat, me, client.model);
+  const isAllowed = mayControlTurn(message, chat, me, client.model);
   const retry = () => client.retryAgentTurn({ message_id: id });
-  const again = (label: string) =>
-    may && (
+  const retryButton = (label: string) =>
+    isAllowed && (
       <ProblemButton busy={busy} onClick={() => run(retry)}>
         {label}
       </ProblemButton>
     );
-  if (error !== null) return <Problem actions={again("Try again")}>{describeError(error)}</Problem>;
-  if (outdated && may) {
+  if (error !== null)
+    return <Problem actions={retryButton("Try again")}>{describeError(error)}</Problem>;
+  if (outdated && isAllowed) {
     return (
-      <Problem tone="quiet" icon="edit" actions={again("Answer again")}>
+      <Problem tone="quiet" icon="edit" actions={retryButton("Answer again")}>
         The question was edited since.
       </Problem>
     );
@@ -49,7 +50,7 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
   if (turn.status === "complete") return null;
   if (turn.status === "stopped") {
     return (
-      <Problem tone="quiet" icon="stop" actions={again("Try again")}>
+      <Problem tone="quiet" icon="stop" actions={retryButton("Try again")}>
         Stopped
       </Problem>
     );
@@ -67,28 +68,28 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
               {remedy.label}
             </ProblemButton>
           )}
-          {again("Try again")}
+          {retryButton("Try again")}
         </>
       }
     >
-      {may ? turn.error?.message.replace(TRY_AGAIN, "") : turn.error?.message}
+      {isAllowed ? turn.error?.message.replace(TRY_AGAIN, "") : turn.error?.message}
     </Problem>
   );
 }
 
-/** The button says it. */
+/** The button replaces this sentence of the message. */
 const TRY_AGAIN = / Try again[^.]*\.$/;
 
-/** The words stand still because none arrive, not because the agent thinks. */
+/** A stream that stopped because the connection is lost. */
 const Interrupted = ({ connection }: { connection: "offline" | "unreachable" }) => (
   <Problem tone="quiet" icon="offline">
     {connectionMessages[connection]} The answer goes on when the connection is back.
   </Problem>
 );
 
-/** What the owner of an agent can do about a failure, and where. */
+/** The field of the agent in which its owner can solve the problem. */
 function remedyFor({ code, message }: TurnError): { label: string; field: AgentField } | null {
   if (code === "key_rejected") return { label: "Set a key", field: "key" };
   if (code !== "budget_exceeded") return null;
-  return { label: "Change the limits", field: limitIn(message) };
+  return { label: "Change the limits", field: exceededLimit(message) };
 }

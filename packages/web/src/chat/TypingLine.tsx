@@ -2,12 +2,12 @@ import { useMessages, useTyping } from "@parley/client/react";
 import { useChatContext } from "./context.ts";
 import { useSenderName } from "./sender-names.ts";
 
-/** Who is writing; it lies over the end of the list, so that nothing moves when it comes. */
+/** Who is typing. Lies over the end of the list, so that the messages do not move. */
 export function TypingLine() {
   const { chat } = useChatContext();
   const speaker = useSenderName();
   const { items } = useMessages(chat.id);
-  // Whoever is seen answering need not be announced as well.
+  // Agents whose answer already streams are left out.
   const answering = items.filter(({ finalized_at }) => finalized_at === null);
   const actors = useTyping(chat.id).actors.filter(
     ({ username }) => !answering.some(({ sender }) => sender.username === username),

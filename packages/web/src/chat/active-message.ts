@@ -1,21 +1,21 @@
 import { type RefObject, useEffect } from "react";
 
 /**
- * Marks the one message whose toolbar shows with `data-active`: the one that was pointed at or got
- * the focus last. So there are never two, wherever the pointer rests while keys move the focus.
+ * Sets `data-active` on the message whose toolbar is visible: the one that was pointed at or focused
+ * last. Only one message has it, wherever the pointer is while keys move the focus.
  */
 export function useActiveMessage(feed: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const box = feed.current;
     if (!box) return;
     const activate = (next: Element | null) => {
-      // A menu or a picker that is open belongs to its message until it is closed.
+      // While a menu or picker of a toolbar is open, its message stays active.
       if (box.querySelector("[role=toolbar] [aria-expanded=true]")) return;
       const before = box.querySelector("article[data-active]");
       if (before === next) return;
       before?.removeAttribute("data-active");
       next?.setAttribute("data-active", "");
-      // The toolbar that is always in sight makes room for another.
+      // Hides the toolbar of the latest answer while another message is active.
       const isElsewhere = next !== null && !next.querySelector("[data-pinned]");
       box.toggleAttribute("data-elsewhere", isElsewhere);
     };

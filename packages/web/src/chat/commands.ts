@@ -11,7 +11,7 @@ import { mayControlTurn } from "./turn-rights.ts";
 
 export type Command = MenuItem;
 
-/** What the person may do with a message, in the order in which it is offered. */
+/** The commands that the person may use on a message, in the order of the menu. */
 export function useCommands(message: LocalMessage): Command[] {
   const { chat, onReply, onEdit, onReactors, onReceipt, onDelete } = useChatContext();
   const me = useSelf();
@@ -19,9 +19,9 @@ export function useCommands(message: LocalMessage): Command[] {
   const { id, content, turn, finalized_at, sender } = message;
   const mine = sender.username === me.username;
   const ours = mine || isMyAgent(sender, me);
-  const steers = turn !== null && mayControlTurn(message, chat, me, client.model);
+  const controlsTurn = turn !== null && mayControlTurn(message, chat, me, client.model);
   const offered: (Command | false)[] = [
-    steers &&
+    controlsTurn &&
       !finalized_at && {
         icon: "stop",
         label: "Stop",
@@ -39,7 +39,7 @@ export function useCommands(message: LocalMessage): Command[] {
       onSelect: () => onReactors(id),
     },
     mine && { icon: "edit", label: "Edit", onSelect: () => onEdit(message) },
-    steers &&
+    controlsTurn &&
       finalized_at !== null && {
         icon: "retry",
         label: "Answer again",

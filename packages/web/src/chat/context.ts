@@ -6,30 +6,30 @@ export interface Deletion {
   scope: "me" | "everyone";
 }
 
-/** What the parts of a conversation share. */
+/** Shared by the components of a conversation. */
 export interface ChatContextValue {
   chat: LocalChat;
-  /** Usernames of people whose name alone could be taken for somebody else's here. */
+  /** Usernames of people whose name could be confused with another name in the conversation. */
   confusable: ReadonlySet<string>;
   onReply: (message: LocalMessage) => void;
   onEdit: (message: LocalMessage) => void;
-  /** Puts a message that could not be sent back into the composer. */
+  /** Moves a message that could not be sent into the composer. */
   onReturnToComposer: (message: LocalMessage) => void;
-  /** Shows a message, wherever in the history it stands. */
+  /** Scrolls to a message, and loads its part of the history if necessary. */
   onJump: (messageId: string) => void;
-  /** Shows what can be done with a message, as a sheet. */
+  /** Opens the actions sheet of a message. */
   onActions: (message: LocalMessage) => void;
   /** Shows who reacted to a message. */
   onReactors: (messageId: string) => void;
   onReceipt: (messageId: string) => void;
-  /** Asks first, then deletes it for oneself or for everyone. */
+  /** Asks, then deletes a message for oneself or for everyone. */
   onDelete: (deletion: Deletion) => void;
 }
 
 export const ChatContext = createContext<ChatContextValue | null>(null);
 
 export function useChatContext(): ChatContextValue {
-  const tools = use(ChatContext);
-  if (!tools) throw new Error("there is no conversation around this part");
-  return tools;
+  const context = use(ChatContext);
+  if (!context) throw new Error("useChatContext needs a ChatContext around it");
+  return context;
 }

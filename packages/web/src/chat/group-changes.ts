@@ -2,8 +2,8 @@ import type { Account, ConversationChange } from "@parley/protocol";
 
 type Name = (account: Account, isFirst: boolean) => string;
 
-/** A change as a sentence without its full stop. */
-export function changeInWords(change: ConversationChange, name: Name): string {
+/** A change of the group as a sentence without its full stop. */
+export function describeChange(change: ConversationChange, name: Name): string {
   const { kind, actor, title, always_on } = change;
   const by = name(actor, true);
   switch (kind) {
@@ -37,7 +37,7 @@ function subjectsOf(
     : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
-/** The counter's value when somebody was last added to the group, as far as it is loaded; 0 if never. */
+/** The `seq` at which somebody was last added to the group, among the loaded changes; 0 if never. */
 export const joinedAt = (changes: readonly ConversationChange[], username: string): number =>
   changes.findLast(
     ({ kind, subjects }) =>

@@ -1,6 +1,6 @@
 import type { LiveModel, LocalMessage } from "@parley/client";
 
-/** A message, if it is among those loaded of its conversation. */
+/** A message of a conversation, if it is loaded. */
 export function loadedMessage(
   model: LiveModel,
   chatId: string,

@@ -3,46 +3,48 @@ import { useClient } from "@parley/client/react";
 import { useEffect, useRef, useState } from "react";
 
 /**
- * Marks as read what the person has before their eyes. Returns up to where they had read when they
- * came; null when there was nothing new.
+ * Marks messages as read while the end of the conversation is visible. Returns the `seq` up to which
+ * the person had read before, for the line above the first unread message; null without unread ones.
  */
 export function useReadMarker(
   chat: LocalChat,
   items: readonly LocalMessage[],
-  inSight: boolean,
+  isEndVisible: boolean,
 ): number | null {
   const client = useClient();
-  const watching = useWatching();
-  const [line, setLine] = useState(() => (chat.unread_count > 0 ? chat.last_read_seq : null));
+  const isVisible = useTabVisible();
+  const [readUpTo, setReadUpTo] = useState(() =>
+    chat.unread_count > 0 ? chat.last_read_seq : null,
+  );
   const last = items.findLast(({ seq }) => seq > 0)?.seq ?? 0;
   const newest = useRef(last);
   newest.current = last;
 
-  // Whoever looks away and comes back finds the line where they looked away; one who has not looked
-  // yet, as in a tab behind others, keeps the one they came with.
+  // When the tab is hidden, the line moves to the latest message. A tab that was never visible keeps the
+  // line it started with.
   useEffect(() => {
-    if (watching) return () => setLine(newest.current);
-  }, [watching]);
+    if (isVisible) return () => setReadUpTo(newest.current);
+  }, [isVisible]);
 
   useEffect(() => {
-    if (!inSight || !watching || last === 0) return;
+    if (!isEndVisible || !isVisible || last === 0) return;
     client.model.markRead(chat.id);
-  }, [client, chat.id, inSight, watching, last]);
+  }, [client, chat.id, isEndVisible, isVisible, last]);
 
   const unsent = items.at(-1)?.delivery === "sending";
   useEffect(() => {
-    if (unsent) setLine(null);
+    if (unsent) setReadUpTo(null);
   }, [unsent]);
 
-  return line;
+  return readUpTo;
 }
 
-function useWatching(): boolean {
-  const [watching, setWatching] = useState(() => document.visibilityState === "visible");
+function useTabVisible(): boolean {
+  const [isVisible, setVisible] = useState(() => document.visibilityState === "visible");
   useEffect(() => {
-    const look = () => setWatching(document.visibilityState === "visible");
-    document.addEventListener("visibilitychange", look);
-    return () => document.removeEventListener("visibilitychange", look);
+    const update = () => setVisible(document.visibilityState === "visible");
+    document.addEventListener("visibilitychange", update);
+    return () => document.removeEventListener("visibilitychange", update);
   }, []);
-  return watching;
+  return isVisible;
 }

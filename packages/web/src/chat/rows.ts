@@ -2,47 +2,48 @@ import type { LocalMessage, MessageWindow } from "@parley/client";
 import type { ConversationChange } from "@parley/protocol";
 import { type Day, dayAround, dayLabel } from "../lib/time.ts";
 
-/** A message and what stands above it, in the order of the conversation. */
+/** A message, and what is shown above and below it. */
 export interface Row {
   key: string;
   message: LocalMessage;
-  /** The day that begins with it. */
+  /** The label of the day that begins with the message. */
   day: string | null;
-  /** What changed of the group between the message before and this one. */
+  /** Changes of the group between the previous message and this one. */
   changes: readonly ConversationChange[];
-  /** What changed since; only below the latest message. */
+  /** Changes after the latest message. */
   changesAfter: readonly ConversationChange[];
-  /** The line above the first message that had not been read. */
-  fresh: boolean;
-  /** Whether it begins and ends a run of messages by one sender. */
+  /** The «New messages» line stands above it. */
+  isFirstUnread: boolean;
+  /** Whether it is the first and the last of a run of messages by one sender. */
   first: boolean;
   last: boolean;
 }
 
+/** Messages further apart begin a new run. */
 const RUN_GAP_MS = 5 * 60_000;
 
 /**
- * Everything that is shown above a message belongs to its row, so that rows keep their keys. Rows
- * that were made before, of the same messages up to some place, are taken over.
+ * Builds the rows of a list of messages. Separators are part of the row of a message, so that every row
+ * has a stable key. Reuses the previous rows of messages that have not changed.
  */
 export function rowsOf(
   { items: messages, changes }: Pick<MessageWindow, "items" | "changes">,
   me: string,
   readUpTo: number | null,
-  made: readonly Row[] = [],
+  previousRows: readonly Row[] = [],
 ): Row[] {
-  const rows = made.slice(0, sameRows(messages, made));
+  const rows = previousRows.slice(0, reusableRows(messages, previousRows));
   let previous = rows.at(-1)?.message;
   let today: Day | null = previous ? dayAround(Date.parse(previous.created_at)) : null;
-  let fresh = readUpTo === null || rows.some((row) => row.fresh);
+  let hasLine = readUpTo === null || rows.some((row) => row.isFirstUnread);
   for (const message of messages.slice(rows.length)) {
     const at = Date.parse(message.created_at);
     const day = !today || at < today.from || at >= today.to;
     if (day) today = dayAround(at);
-    const begins = !fresh && isUnread(message, me, readUpTo ?? 0);
-    fresh ||= begins;
-    const above = between(changes, placeOf(previous), placeOf(message));
-    const first = day || begins || above.length > 0 || !inSameRun(previous, message);
+    const isFirstUnread = !hasLine && isUnread(message, me, readUpTo ?? 0);
+    hasLine ||= isFirstUnread;
+    const above = between(changes, seqOf(previous), seqOf(message));
+    const first = day || isFirstUnread || above.length > 0 || !inSameRun(previous, message);
     const before = rows.at(-1);
     if (before) before.last = first;
     rows.push({
@@ -51,21 +52,21 @@ export function rowsOf(
       day: day ? dayLabel(message.created_at) : null,
       changes: above,
       changesAfter: NO_CHANGES,
-      fresh: begins,
+      isFirstUnread,
       first,
       last: true,
     });
     previous = message;
   }
   const latest = rows.at(-1);
-  if (latest) latest.changesAfter = between(changes, placeOf(previous), Number.POSITIVE_INFINITY);
+  if (latest) latest.changesAfter = between(changes, seqOf(previous), Number.POSITIVE_INFINITY);
   return rows;
 }
 
 const NO_CHANGES: readonly ConversationChange[] = [];
 
-/** What is not sent yet comes after everything that has a place. */
-const placeOf = (message: LocalMessage | undefined) =>
+/** The `seq` of a message. Messages that are not sent yet come last. */
+const seqOf = (message: LocalMessage | undefined) =>
   message === undefined ? 0 : message.seq || Number.POSITIVE_INFINITY;
 
 function between(changes: readonly ConversationChange[], after: number, before: number) {
@@ -73,14 +74,14 @@ function between(changes: readonly ConversationChange[], after: number, before: 
   return found.length > 0 ? found : NO_CHANGES;
 }
 
-/** How many rows stand as they are: the last of those that are the same may have ended a run. */
-function sameRows(messages: readonly LocalMessage[], made: readonly Row[]): number {
+/** The number of rows to reuse: all with the same message but the last, whose run may go on. */
+function reusableRows(messages: readonly LocalMessage[], rows: readonly Row[]): number {
   let same = 0;
-  while (same < made.length && made[same]?.message === messages[same]) same++;
+  while (same < rows.length && rows[same]?.message === messages[same]) same++;
   return Math.max(0, same - 1);
 }
 
-/** A message of one's own keeps its key when it gets its id. */
+/** A message of one's own keeps its key when the server assigns its id. */
 const keyOf = ({ id, client_msg_id, sender }: LocalMessage, me: string) =>
   sender.username === me && client_msg_id !== null ? client_msg_id : id;
 
@@ -93,7 +94,7 @@ const inSameRun = (one: LocalMessage | undefined, next: LocalMessage) =>
   next.reply_to_id === null &&
   Date.parse(next.created_at) - Date.parse(one.created_at) < RUN_GAP_MS;
 
-/** The latest answers to messages that were edited after these answers began. */
+/** The ids of the latest answers to messages that were edited after the answer began. */
 export function outdatedAnswers(messages: readonly LocalMessage[]): ReadonlySet<string> {
   const editedAt = new Map<string, string>();
   for (const { id, edited_at } of messages) if (edited_at) editedAt.set(id, edited_at);

@@ -1,20 +1,21 @@
 import type { VirtualItem } from "@tanstack/react-virtual";
 
-/** Where somebody was in a conversation when they left it. */
-export interface Place {
-  /** The row at the top, and how much of it was out of sight. */
+/** The scroll position of a conversation when it was left. */
+export interface ScrollPosition {
+  /** The row at the top. */
   key: string;
-  hidden: number;
-  /** How high the rows were that had been shown. */
+  /** How many pixels of the row were scrolled out of view. */
+  hiddenPx: number;
+  /** The measured heights of rows. */
   sizes: VirtualItem[];
 }
 
-const places = new Map<string, Place>();
+const positions = new Map<string, ScrollPosition>();
 
-export const savedPosition = (chatId: string): Place | undefined => places.get(chatId);
+export const savedPosition = (chatId: string): ScrollPosition | undefined => positions.get(chatId);
 
-/** Whoever was at the end has no place to come back to: they come back to the end. */
-export function savePosition(chatId: string, place: Place | null): void {
-  if (place) places.set(chatId, place);
-  else places.delete(chatId);
+/** Null for a conversation that was left at its end: it opens at its end again. */
+export function savePosition(chatId: string, position: ScrollPosition | null): void {
+  if (position) positions.set(chatId, position);
+  else positions.delete(chatId);
 }

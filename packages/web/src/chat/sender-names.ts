@@ -5,8 +5,8 @@ import { nameOf, ownerOf } from "../lib/names.ts";
 import { useChatContext } from "./context.ts";
 
 /**
- * People whose name alone could be taken for somebody else's, a person's or an agent's. Agents are
- * not among them: the chip with their owner tells them apart.
+ * People whose name could be confused with the name of another person or agent. Agents are left out:
+ * the chip with their owner distinguishes them.
  */
 export function confusablePeople(participants: readonly Account[]): ReadonlySet<string> {
   const named = participants.map((each) => ({ ...each, display_name: nameOf(each) }));
@@ -15,23 +15,23 @@ export function confusablePeople(participants: readonly Account[]): ReadonlySet<
   return new Set(people.map(({ username }) => username).filter((name) => confused.has(name)));
 }
 
-/** Whether somebody's @username has to stand beside their name: also for people who have left. */
+/** Whether the @username must be shown beside the name: for confusable names, and after leaving. */
 export function useNeedsHandle(): (account: Account) => boolean {
-  const { chat, confusable: confused } = useChatContext();
+  const { chat, confusable } = useChatContext();
   const { participants, participant_count } = chat;
   return useCallback(
     ({ kind, username }: Account) => {
       if (kind === "agent") return false;
-      // Of a large group not all are known at first.
-      const isWhole = participants.length === participant_count;
-      const isHere = !isWhole || participants.some((each) => each.username === username);
-      return confused.has(username) || !isHere;
+      // In large groups, not all participants are loaded at first.
+      const isComplete = participants.length === participant_count;
+      const isHere = !isComplete || participants.some((each) => each.username === username);
+      return confusable.has(username) || !isHere;
     },
-    [participants, participant_count, confused],
+    [participants, participant_count, confusable],
   );
 }
 
-/** Whose words these are, as text: for screen readers and for lines without room for chips. */
+/** The name of a sender as plain text, for screen readers and for lines without chips. */
 export function useSenderName(): (account: Account) => string {
   const needsHandle = useNeedsHandle();
   return useCallback(

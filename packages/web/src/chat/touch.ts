@@ -2,30 +2,30 @@ import { type MouseEvent, type PointerEvent, useRef } from "react";
 
 interface TouchActions {
   onLongPress: () => void;
-  /** Without it the element is not pulled. */
+  /** Without it, the element does not follow the finger. */
   onSwipe?: () => void;
-  /** The element is itself one of those that handle touches. */
+  /** The element is a button itself, so touches on it are not ignored. */
   isControl?: boolean;
 }
 
 const LONG_PRESS_MS = 450;
-/** A finger that moves further than this is scrolling or swiping. */
+/** A touch that moves further is a scroll or a swipe. */
 const SLOP_PX = 10;
-/** How far a message is pulled before letting go replies to it. */
+/** Releasing after this distance replies to the message. */
 const SWIPE_PX = 56;
-const FURTHEST_PX = 72;
+const MAX_PULL_PX = 72;
 
-/** What handles a touch itself: it is scrolled sideways, typed into or pressed. */
+/** Elements that handle touches themselves. */
 const OWN_GESTURES = "pre, section[aria-label=Table], a, button, input, select, textarea";
 
 /**
- * Handlers for a touch screen: of a long press, and of a pull to the left. The element moves with the finger and has `data-pulling` meanwhile, and `data-pulled` once
- * letting go will reply.
+ * Event handlers for a long press and for a swipe to the left. During a swipe the element moves with the
+ * finger and has `data-pulling`; it has `data-pulled` once releasing calls `onSwipe`.
  */
 export function useTouch({ onLongPress, onSwipe, isControl = false }: TouchActions) {
   const touch = useRef<{ x: number; y: number; timer: Timer; pulling: boolean } | null>(null);
 
-  const isTaken = (target: EventTarget) => !isControl && isOwn(target);
+  const isHandledInside = (target: EventTarget) => !isControl && handlesTouch(target);
 
   const end = (element: HTMLElement) => {
     clearTimeout(touch.current?.timer);
@@ -37,8 +37,9 @@ export function useTouch({ onLongPress, onSwipe, isControl = false }: TouchActio
 
   return {
     onPointerDown(event: PointerEvent<HTMLElement>) {
-      if (event.pointerType !== "touch" || !event.isPrimary || isTaken(event.target)) return;
-      // What is inside of something that is pressed long is not pressed itself.
+      if (event.pointerType !== "touch" || !event.isPrimary || isHandledInside(event.target))
+        return;
+      // Only the innermost element with a long press handles it.
       event.stopPropagation();
       const element = event.currentTarget;
       const timer = setTimeout(() => {
@@ -58,7 +59,7 @@ export function useTouch({ onLongPress, onSwipe, isControl = false }: TouchActio
       if (!onSwipe || (!from.pulling && left < down)) return end(event.currentTarget);
       from.pulling = true;
       event.currentTarget.setAttribute("data-pulling", "");
-      const pulled = Math.min(Math.max(left, 0), FURTHEST_PX);
+      const pulled = Math.min(Math.max(left, 0), MAX_PULL_PX);
       event.currentTarget.style.transform = `translateX(${-pulled}px)`;
       event.currentTarget.toggleAttribute("data-pulled", pulled >= SWIPE_PX);
     },
@@ -70,15 +71,15 @@ export function useTouch({ onLongPress, onSwipe, isControl = false }: TouchActio
     onPointerCancel(event: PointerEvent<HTMLElement>) {
       end(event.currentTarget);
     },
-    /** The browser's own long press would select a word and show its menu over the sheet. */
+    /** Prevents the long press of the browser, which selects a word and opens a menu. */
     onContextMenu(event: MouseEvent<HTMLElement>) {
       const { pointerType } = event.nativeEvent as Partial<globalThis.PointerEvent>;
-      if (pointerType === "touch" && !isTaken(event.target)) event.preventDefault();
+      if (pointerType === "touch" && !isHandledInside(event.target)) event.preventDefault();
     },
   };
 }
 
-/** Lifting the finger after a long press would click what has opened under it. */
+/** Ignores the click after a long press, which would hit the sheet that opened under the finger. */
 function ignoreClick(): void {
   const ignore = (event: Event) => {
     event.stopPropagation();
@@ -91,5 +92,5 @@ function ignoreClick(): void {
 
 type Timer = ReturnType<typeof setTimeout>;
 
-const isOwn = (target: EventTarget) =>
+const handlesTouch = (target: EventTarget) =>
   target instanceof Element && target.closest(OWN_GESTURES) !== null;

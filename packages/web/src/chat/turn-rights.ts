@@ -3,7 +3,7 @@ import type { Account } from "@parley/protocol";
 import { isMyAgent } from "../lib/names.ts";
 import { loadedMessage } from "./loaded-message.ts";
 
-/** The agent's owner, whoever's message started it, and a group's admin stop and repeat a turn. */
+/** Whether the person may stop and repeat a turn: as owner of the agent, as its asker, or as admin. */
 export function mayControlTurn(
   { sender, turn }: LocalMessage,
   chat: LocalChat,

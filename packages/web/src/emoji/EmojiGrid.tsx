@@ -5,7 +5,7 @@ import { frequentEmojis } from "./recent.ts";
 interface GridProps {
   query: string;
   onPick: (emoji: string) => void;
-  /** The keys have left the list by its upper edge, or are words to find. */
+  /** The focus left the grid at its upper edge, or text was typed. */
   onLeave: () => void;
 }
 
@@ -13,7 +13,7 @@ export default function EmojiGrid({ query, onPick, onLeave }: GridProps) {
   const id = useId();
   const [first] = useState(frequent);
   const groups = useMemo(() => groupsFor(query.trim(), first), [query, first]);
-  const picked = (target: EventTarget) => {
+  const pickAt = (target: EventTarget) => {
     const { emoji } = (target as Element).closest<HTMLElement>("[data-emoji]")?.dataset ?? {};
     if (emoji !== undefined) onPick(emoji);
   };
@@ -21,7 +21,7 @@ export default function EmojiGrid({ query, onPick, onLeave }: GridProps) {
     <>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: its buttons are what is pressed */}
       <div
-        onClick={(event) => picked(event.target)}
+        onClick={(event) => pickAt(event.target)}
         onKeyDown={(event) => move(event, onLeave)}
         className="min-h-0 flex-1 overflow-y-auto overscroll-contain"
       >
@@ -98,7 +98,7 @@ function groupsFor(query: string, first: Emoji[]): EmojiGroup[] {
   return found.length > 0 ? [{ title: "Found", sign: "", emojis: found }] : [];
 }
 
-/** Arrows go from emoji to emoji, by where they are on the screen; letters go to the field. */
+/** Arrow keys move between emoji by their position on the screen; letters go to the field. */
 function move(event: KeyboardEvent<HTMLElement>, onLeave: () => void): void {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key.length === 1 && event.key !== " ") onLeave();
@@ -121,7 +121,7 @@ function nextOf(all: HTMLElement[], at: number, key: string): HTMLElement | unde
   return all[key === "ArrowRight" ? at + 1 : at - 1];
 }
 
-/** The nearest one in the next row up or down. */
+/** The nearest emoji in the next row up or down. */
 function nearestInRow(all: HTMLElement[], at: number, step: 1 | -1): HTMLElement | undefined {
   const from = all[at]?.getBoundingClientRect();
   if (!from) return;

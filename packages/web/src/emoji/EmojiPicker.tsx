@@ -11,7 +11,7 @@ interface PickerProps {
   onClose: () => void;
 }
 
-/** A field to find an emoji by its words, and all of them below it, one key away. */
+/** A search field, and the emoji below it. */
 export function EmojiPicker({ anchor, onPick, onClose }: PickerProps) {
   const [query, setQuery] = useState("");
   const field = useRef<HTMLInputElement>(null);
@@ -21,12 +21,12 @@ export function EmojiPicker({ anchor, onPick, onClose }: PickerProps) {
     onPick(emoji);
   };
   const pickBest = async () => {
-    // Somebody may type faster than the list is loaded.
+    // The list may not be loaded yet.
     const { findEmojis } = await import("./emojis.ts");
     const [best] = findEmojis(query);
     if (best) pick(best.emoji);
   };
-  const pressed = (event: KeyboardEvent) => {
+  const handleKey = (event: KeyboardEvent) => {
     if (event.key === "Enter") void pickBest();
     else if (event.key === "ArrowDown") {
       list.current?.querySelector<HTMLElement>("[data-emoji]")?.focus();
@@ -44,7 +44,7 @@ export function EmojiPicker({ anchor, onPick, onClose }: PickerProps) {
           autoComplete="off"
           value={query}
           onChange={(event) => setQuery(event.target.value)}
-          onKeyDown={pressed}
+          onKeyDown={handleKey}
           className="field min-h-9 shrink-0 py-1"
         />
         <div ref={list} className="flex min-h-0 flex-1 flex-col">

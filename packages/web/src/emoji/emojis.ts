@@ -1,13 +1,13 @@
 export interface Emoji {
   emoji: string;
   name: string;
-  /** The words it is found by, its name among them. */
+  /** The words that it is found by, including its name. */
   words: string;
 }
 
 export interface EmojiGroup {
   title: string;
-  /** One that stands for all of them. */
+  /** The emoji that represents the group. */
   sign: string;
   emojis: readonly Emoji[];
 }
@@ -22,7 +22,7 @@ function group(title: string, list: string): EmojiGroup {
   return { title, sign: emojis[0]?.emoji ?? "", emojis };
 }
 
-/** The ones people use, none of them so new that systems do not show it. */
+/** Common emoji that current systems can display. */
 export const emojiGroups: readonly EmojiGroup[] = [
   group(
     "Smileys",
@@ -153,7 +153,7 @@ export const emojiGroups: readonly EmojiGroup[] = [
 
 export const allEmojis: readonly Emoji[] = emojiGroups.flatMap(({ emojis }) => emojis);
 
-/** Those found by what was typed: by name before others, beginnings of words before the rest. */
+/** The emoji that match a query: by name first, then by the beginning of other words. */
 export function findEmojis(query: string): Emoji[] {
   const typed = query.trim().toLowerCase();
   const rank = ({ name, words }: Emoji): number => {

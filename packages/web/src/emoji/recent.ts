@@ -1,14 +1,14 @@
 const KEY = "parley.emojis";
-const MOST = 16;
+const MAX_RECENT = 16;
 
-/** What people react with, for as long as nothing is known of this person. */
+/** Offered until the person has picked others. */
 const usual = "👍 ❤️ 😂 🎉 🙏 👀 🔥 ✅ 👎 😊 🤔 😢 🚀 💯 👏 🙌".split(" ");
 
-/** The emoji to offer first: those picked last, then the usual ones. */
-export const frequentEmojis = (count = MOST): string[] =>
+/** The emoji to offer first: the last picked ones, then the usual ones. */
+export const frequentEmojis = (count = MAX_RECENT): string[] =>
   [...new Set([...recentEmojis(), ...usual])].slice(0, count);
 
-/** What was picked on this device, the last one first. */
+/** Picked on this device, the last one first. */
 function recentEmojis(): string[] {
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
@@ -20,5 +20,5 @@ function recentEmojis(): string[] {
 
 export function rememberEmoji(emoji: string): void {
   const others = recentEmojis().filter((each) => each !== emoji);
-  localStorage.setItem(KEY, JSON.stringify([emoji, ...others].slice(0, MOST)));
+  localStorage.setItem(KEY, JSON.stringify([emoji, ...others].slice(0, MAX_RECENT)));
 }

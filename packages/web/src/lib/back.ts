@@ -1,14 +1,15 @@
 import { useEffect, useRef } from "react";
 
-// The browser's «back» closes what lies on top of a page before it leaves the page. A layer (dialog,
-// sheet, menu, details) that opens adds a history entry at the page's address. A layer that is closed
-// in another way leaves its entry behind: the next layer, or the next page, takes its place, and
-// «back» passes over it. So nothing here goes back by itself while the person does something else.
+// The browser's «back» closes the topmost layer (dialog, sheet, menu, details) before it leaves the
+// page. A layer that opens adds a history entry with the address of the page. A layer that is closed in
+// another way leaves its entry behind: the next layer or page reuses the entry, and «back» skips it.
+// Removing the entry at once would need `history.back()`, which could undo a navigation of the person.
 
-interface Place {
-  /** Grows from entry to entry, which tells back from forward. */
+/** The state of a history entry. */
+interface Entry {
+  /** Increases from entry to entry, to tell back from forward. */
   at: number;
-  /** How many layers were open when the entry was made. */
+  /** Number of open layers. */
   layers: number;
 }
 
@@ -16,38 +17,38 @@ interface Layer {
   close: () => void;
 }
 
-const open: Layer[] = [];
+const openLayers: Layer[] = [];
 let isScheduled = false;
-const place = (): Place => history.state ?? { at: 0, layers: 0 };
-let last = place();
+const currentEntry = (): Entry => history.state ?? { at: 0, layers: 0 };
+let last = currentEntry();
 
-/** Calls `close` when the person goes back while the layer is open. */
+/** Calls `close` on «back» while the layer is open. */
 export function useBackCloses(close: () => void, isOpen = true): void {
   const latest = useRef(close);
   latest.current = close;
   useEffect(() => {
     if (!isOpen) return;
     const layer: Layer = { close: () => latest.current() };
-    open.push(layer);
-    schedule();
+    openLayers.push(layer);
+    scheduleEntries();
     return () => {
-      const index = open.indexOf(layer);
-      if (index !== -1) open.splice(index, 1);
+      const index = openLayers.indexOf(layer);
+      if (index !== -1) openLayers.splice(index, 1);
     };
   }, [isOpen]);
 }
 
-/** Goes to another address; over the entries of layers, which belong to the page that is left. */
+/** Changes the address. Replaces the entry of a layer, which belongs to the page that is left. */
 export function goTo(path: string, { replace }: { replace: boolean }): void {
-  const { at, layers } = place();
+  const { at, layers } = currentEntry();
   if (replace || layers > 0) history.replaceState({ at, layers: 0 }, "", path);
   else history.pushState({ at: at + 1, layers: 0 }, "", path);
-  last = place();
-  schedule();
+  last = currentEntry();
+  scheduleEntries();
 }
 
-/** Later, when layers that close have closed: those which open in their place share their entry. */
-function schedule(): void {
+/** Adds entries after the layers that close now have closed, so that their entries are reused. */
+function scheduleEntries(): void {
   if (isScheduled) return;
   isScheduled = true;
   setTimeout(() => {
@@ -57,21 +58,21 @@ function schedule(): void {
 }
 
 function addEntries(): void {
-  for (let { at, layers } = place(); layers < open.length; ) {
+  for (let { at, layers } = currentEntry(); layers < openLayers.length; ) {
     history.pushState({ at: ++at, layers: ++layers }, "");
   }
-  last = place();
+  last = currentEntry();
 }
 
-function moved(): void {
+function handlePopState(): void {
   const from = last;
-  last = place();
+  last = currentEntry();
   const isBack = history.state !== null && last.at < from.at;
-  if (open.length > last.layers) {
-    while (open.length > last.layers) open.pop()?.close();
+  if (openLayers.length > last.layers) {
+    while (openLayers.length > last.layers) openLayers.pop()?.close();
   } else if (isBack && from.layers > 0) {
     history.back();
   }
 }
 
-addEventListener("popstate", moved);
+addEventListener("popstate", handlePopState);

@@ -1,7 +1,7 @@
 import { useStatus } from "@parley/client/react";
 import { useSyncExternalStore } from "react";
 
-/** `offline`: this device has no network. `unreachable`: it has one, and the server does not answer. */
+/** `offline`: the device has no network. `unreachable`: it has one, but the server does not answer. */
 export type Connection = "up" | "offline" | "unreachable";
 
 export function useConnection(): Connection {
@@ -18,7 +18,6 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The two look alike and are mended differently. */
 export const connectionMessages = {
   offline: "You are offline.",
   unreachable: "The server cannot be reached.",

@@ -1,6 +1,6 @@
 type Named = readonly [pattern: RegExp, name: string];
 
-/** The first that fits: most browsers also name those they descend from. */
+/** The first match counts: most browsers also name the browsers they descend from. */
 const programs: readonly Named[] = [
   [/\bEdg(?:e|A|iOS)?\//, "Edge"],
   [/\b(?:OPR|OPX|OPT|OPiOS)\/|\bOpera\b/, "Opera"],
@@ -35,7 +35,7 @@ const systems: readonly Named[] = [
   [/\bLinux\b|\bX11\b/, "Linux"],
 ];
 
-/** A session's program and device, as people call them, from what the program says of itself. */
+/** The common name of a program and its system, by its `User-Agent`. */
 export function deviceName(userAgent: string | null): string {
   if (!userAgent) return "Unknown device";
   const find = (list: readonly Named[]) => list.find(([pattern]) => pattern.test(userAgent))?.[1];

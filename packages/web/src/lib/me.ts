@@ -1,7 +1,7 @@
 import type { Account } from "@parley/protocol";
 import { createContext, use } from "react";
 
-/** Whoever is signed in; everything inside of the shell has it. */
+/** The account that is signed in; set inside of the shell. */
 export const MeContext = createContext<Account>({
   username: "",
   kind: "human",

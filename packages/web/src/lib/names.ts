@@ -1,7 +1,7 @@
 import type { LocalChat } from "@parley/client";
 import type { Account } from "@parley/protocol";
 
-/** The others first of all; in a conversation with oneself, oneself. */
+/** The participants without oneself; in a conversation with oneself, oneself. */
 export function others(chat: LocalChat, me: Account): Account[] {
   const rest = chat.participants.filter(({ username }) => username !== me.username);
   return rest.length > 0 ? rest : [me];
@@ -17,38 +17,38 @@ export function chatTitle(chat: LocalChat, me: Account): string {
     : `${names.slice(0, 3).join(", ")} and ${Math.max(rest, 1)} more`;
 }
 
-/** For places of one line that cannot cut text off by themselves. */
+/** For places where CSS cannot truncate, such as a placeholder. */
 export const truncated = (text: string, most: number) =>
   text.length <= most ? text : `${text.slice(0, most).trimEnd()}…`;
 
 /**
- * An account's name as it is shown. The service calls a new agent «Ada's Claude»; beside a chip with
- * its owner the first half says nothing new, and it would push the second half out of sight.
+ * An account's name as it is shown. The server names a new agent «Ada's Claude»; the owner is left out
+ * because a chip beside the name shows it.
  */
 export function nameOf({ kind, username, display_name }: Account): string {
   if (kind === "human") return display_name;
   const [, own] = /^.+['’]s (.+)$/u.exec(display_name) ?? [];
-  return own && plain(own).startsWith(plain(providerOf(username))) ? own : display_name;
+  return own && letters(own).startsWith(letters(providerOf(username))) ? own : display_name;
 }
 
-const plain = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+const letters = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 
 export const firstName = (name: string) => name.split(" ")[0] ?? name;
 
-/** What people call each other. */
+/** The first name of a person, the name of an agent. */
 export const shortName = (account: Account) =>
   account.kind === "agent" ? nameOf(account) : firstName(account.display_name);
 
-/** Both ends of a long name: what tells similar ones apart is often the last word. */
+/** Shortens a long name in the middle: similar names often differ in their last word. */
 export function shortenMiddle(name: string, most: number): string {
-  const letters = Array.from(name);
-  if (letters.length <= most) return name;
+  const characters = Array.from(name);
+  if (characters.length <= most) return name;
   const half = Math.floor((most - 3) / 2);
-  const head = letters
+  const head = characters
     .slice(0, half)
     .join("")
     .replace(/(?<=\S{3})\s+\S*$/u, "");
-  const tail = letters
+  const tail = characters
     .slice(-half)
     .join("")
     .replace(/^\S*\s+(?=\S{3})/u, "");

@@ -5,21 +5,21 @@ import { useEffect } from "react";
 import { nameOf } from "./names.ts";
 import { chatPath, navigate } from "./router.ts";
 
-/** Tells of what happens while the person looks elsewhere, by notification. */
+/** Shows a notification for each new message while the window has no focus. */
 export function useNotifications(me: Account): void {
   const client = useClient();
   useEffect(() => {
-    const watching = () => document.visibilityState === "visible" && document.hasFocus();
-    const tell = (message: Message) => {
-      if (message.sender.username === me.username || watching() || !notificationsOn()) return;
+    const isWatching = () => document.visibilityState === "visible" && document.hasFocus();
+    const notifyIfAway = (message: Message) => {
+      if (message.sender.username === me.username || isWatching() || !notificationsOn()) return;
       notify(message);
     };
-    const stops = [
-      client.on("events.messageNew", ({ params }) => params.finalized_at && tell(params)),
-      client.on("events.messageComplete", ({ params }) => tell(params)),
+    const unsubscribes = [
+      client.on("events.messageNew", ({ params }) => params.finalized_at && notifyIfAway(params)),
+      client.on("events.messageComplete", ({ params }) => notifyIfAway(params)),
     ];
     return () => {
-      for (const stop of stops) stop();
+      for (const unsubscribe of unsubscribes) unsubscribe();
     };
   }, [client, me.username]);
 }
@@ -31,7 +31,7 @@ export const notificationsOn = () =>
   Notification.permission === "granted" &&
   localStorage.getItem(KEY) === "on";
 
-/** True when they are on afterwards. */
+/** Turns notifications on or off; true if they are on afterwards. */
 export async function setNotifications(on: boolean): Promise<boolean> {
   localStorage.setItem(KEY, on ? "on" : "off");
   if (!on || !("Notification" in window)) return false;
@@ -49,7 +49,7 @@ function notify({ sender, content, conversation_id }: Message): void {
       notification.close();
     };
   } catch {
-    // Browsers of phones leave it to the service worker.
+    // Browsers on phones allow notifications only from the service worker.
     void navigator.serviceWorker?.ready.then((worker) =>
       worker.showNotification(nameOf(sender), options),
     );

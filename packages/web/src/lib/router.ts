@@ -4,12 +4,12 @@ import { providerOf } from "./names.ts";
 
 export type Route =
   | { name: "home" }
-  /** With a message to show, as from a search. */
+  /** `message` is the one to scroll to, as from a search. */
   | { name: "chat"; id: string; message: string | null }
-  /** With a part of an agent's card to begin at, as from an error that it mends. */
+  /** `part` is the field to focus, as from an error that it solves. */
   | { name: "agents"; part: AgentPart | null }
   | { name: "settings" }
-  /** Nothing is at that address. */
+  /** An unknown address. */
   | { name: "missing" };
 
 const agentFields = ["key", "daily_tokens", "chat_daily_tokens", "turns_per_minute"] as const;
@@ -36,7 +36,7 @@ function agentPart(hash: string): AgentPart | null {
   return provider && field ? { field, provider } : null;
 }
 
-/** Where an agent's key or one of its limits is set. */
+/** The path of an agent's key, or of one of its limits. */
 export const agentPath = (username: string, field: AgentField) =>
   `/agents#${field}-${providerOf(username)}`;
 
@@ -49,7 +49,7 @@ export function navigate(path: string, { replace = false } = {}): void {
   const isHere = path === location.pathname + location.hash;
   if (isHere && location.hash === "") return;
   goTo(path, { replace: replace || isHere });
-  // A message that is asked for again is shown again.
+  // Navigating to the same message again scrolls to it again.
   if (isHere) current.key = "";
   dispatchEvent(new Event(MOVED));
 }

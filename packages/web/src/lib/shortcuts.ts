@@ -10,44 +10,44 @@ export const keyNames = isApple
   : { switcher: "Ctrl K", neighbours: "Alt ↑ ↓" };
 
 interface Shortcuts {
-  /** The conversation in view. */
+  /** The open conversation. */
   open: string | null;
   onSwitch: () => void;
 }
 
-/** Keys that work everywhere: Ctrl or Cmd with K, and Alt with the arrows. */
+/** Shortcuts that work everywhere: Ctrl or Cmd+K, and Alt with an arrow. */
 export function useShortcuts({ open, onSwitch }: Shortcuts): void {
   const client = useClient();
   useEffect(() => {
-    const pressed = (event: KeyboardEvent) => {
+    const handleKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
         event.preventDefault();
         onSwitch();
       } else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
         event.preventDefault();
-        step(client.model.get("chats"), open, event.key === "ArrowUp" ? -1 : 1);
+        openNeighbour(client.model.get("chats"), open, event.key === "ArrowUp" ? -1 : 1);
       }
     };
-    addEventListener("keydown", pressed);
-    return () => removeEventListener("keydown", pressed);
+    addEventListener("keydown", handleKey);
+    return () => removeEventListener("keydown", handleKey);
   }, [client, open, onSwitch]);
 }
 
-/** Text goes to the field from wherever nothing else takes it, as from a button just pressed. */
+/** Focuses the field when text is typed while no other field has the focus. */
 export function useTypingAnywhere(field: RefObject<HTMLElement | null>): void {
   useEffect(() => {
-    const pressed = (event: KeyboardEvent) => {
+    const handleKey = (event: KeyboardEvent) => {
       const { key, ctrlKey, metaKey, altKey } = event;
       const isText = key.length === 1 && key !== " " && !(ctrlKey || metaKey || altKey);
-      const taken = document.activeElement?.closest("input, textarea, select, dialog, [popover]");
-      if (isText && !taken) field.current?.focus();
+      const other = document.activeElement?.closest("input, textarea, select, dialog, [popover]");
+      if (isText && !other) field.current?.focus();
     };
-    addEventListener("keydown", pressed);
-    return () => removeEventListener("keydown", pressed);
+    addEventListener("keydown", handleKey);
+    return () => removeEventListener("keydown", handleKey);
   }, [field]);
 }
 
-function step(chats: readonly string[], open: string | null, by: number): void {
+function openNeighbour(chats: readonly string[], open: string | null, by: number): void {
   const at = open === null ? -1 : chats.indexOf(open);
   const next = chats[Math.max(0, at + by)];
   if (next) navigate(chatPath(next));

@@ -22,7 +22,7 @@ const daysAgo = (date: Date, now: Date) =>
 export const clockTime = (at: string) => clock.format(new Date(at));
 export const fullTime = (at: string) => moment.format(new Date(at));
 
-/** A day from its first millisecond to that of the next one. */
+/** A day in milliseconds: from its start to the start of the next day. */
 export interface Day {
   from: number;
   to: number;
@@ -34,7 +34,7 @@ export function dayAround(at: number): Day {
   return { from, to: next.setDate(next.getDate() + 1) };
 }
 
-/** In a list: the hour today, the weekday this week, the day otherwise. */
+/** For lists: the time for today, the weekday for this week, otherwise the date. */
 export function shortTime(at: string, now = new Date()): string {
   const date = new Date(at);
   const days = daysAgo(date, now);
@@ -42,7 +42,7 @@ export function shortTime(at: string, now = new Date()): string {
   return days < 7 ? weekday.format(date) : shortDay.format(date);
 }
 
-/** Between messages of different days. */
+/** For separators between messages of different days. */
 export function dayLabel(at: string, now = new Date()): string {
   const date = new Date(at);
   const days = daysAgo(date, now);

@@ -6,12 +6,12 @@ export const isFormField = (element: unknown): element is FormField =>
   (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement) &&
   element.name !== "";
 
-/** What is wrong with what stands in a field, by its own attributes; null if nothing is. */
+/** Why the value of a field violates the field's attributes; null if it does not. */
 export function validationError(field: FormField): string | null {
   const { value, validity, minLength } = field;
   if (field.disabled) return null;
   if (field.required && value.trim() === "") return "Please fill this in.";
-  // Browsers mind the length only of what was typed, not of what was filled in for the person.
+  // Browsers check the length of typed text only, not of text that was filled in.
   if (value !== "" && value.length < minLength) return `At least ${minLength} characters.`;
   if (validity.valid) return null;
   if (validity.badInput) return `Please enter a ${field.type === "date" ? "date" : "number"}.`;

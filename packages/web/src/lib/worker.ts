@@ -1,11 +1,11 @@
 import { navigate } from "./router.ts";
 
-/** Lets the client start without a connection from now on; only where pages come securely. */
+/** Registers the service worker, with which the client starts offline. Needs a secure context. */
 export function startWorker(): void {
   if (!("serviceWorker" in navigator)) return;
   const { serviceWorker } = navigator;
   const register = () =>
-    // Whoever forbids it has a client that needs a connection to start, and nothing else.
+    // Without the worker, the client only cannot start offline.
     serviceWorker.register("/service-worker.js", { updateViaCache: "none" }).catch(() => {});
   if (document.readyState === "complete") void register();
   else addEventListener("load", register, { once: true });

@@ -7,18 +7,18 @@ import type { CodeNode, highlight } from "./highlight.ts";
 type Highlight = typeof highlight;
 let loaded: Highlight | null = null;
 
-/** Loaded with the first code that is shown, and not before. */
+/** The highlighter, which is loaded with the first code block. */
 function useHighlight(wanted: boolean): Highlight | null {
   const [found, setFound] = useState<Highlight | null>(() => loaded);
   useEffect(() => {
     if (!wanted || found) return;
-    let left = false;
+    let cancelled = false;
     import("./highlight.ts").then((module) => {
       loaded = module.highlight;
-      if (!left) setFound(() => module.highlight);
+      if (!cancelled) setFound(() => module.highlight);
     });
     return () => {
-      left = true;
+      cancelled = true;
     };
   }, [wanted, found]);
   return found;
@@ -56,13 +56,14 @@ interface CodeProps {
 }
 
 const Code = memo(function Code({ code, language, apply }: CodeProps) {
-  const settled = useDeferredValue(code);
-  const tree = apply?.(settled, language);
+  // While code streams in, the new text is shown before it is highlighted.
+  const highlighted = useDeferredValue(code);
+  const tree = apply?.(highlighted, language);
   if (!tree) return <code>{code}</code>;
   return (
     <code>
       {tree.children.map(codeNode)}
-      {code.slice(settled.length)}
+      {code.slice(highlighted.length)}
     </code>
   );
 });

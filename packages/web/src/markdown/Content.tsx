@@ -11,7 +11,7 @@ interface ContentProps {
   streaming: boolean;
 }
 
-/** A message's content: Markdown, and the components that stand in it. */
+/** The content of a message: Markdown and components. */
 export const Content = memo(function Content({ text, streaming }: ContentProps) {
   const blocks = parseMarkup(text, { streaming });
   return (
@@ -25,7 +25,7 @@ export const Content = memo(function Content({ text, streaming }: ContentProps) 
 interface BlockListProps {
   blocks: Block[];
   streaming: boolean;
-  /** The card tells who used its buttons. */
+  /** The surrounding card lists who used its buttons. */
   inCard?: boolean;
 }
 
@@ -34,7 +34,7 @@ function BlockList({ blocks, streaming, inCard = false }: BlockListProps) {
   return groups.map((group, index) => {
     const last = index === groups.length - 1;
     const key = `${index}`;
-    if (Array.isArray(group)) return <ButtonRow key={key} buttons={group} bare={!inCard} />;
+    if (Array.isArray(group)) return <ButtonRow key={key} buttons={group} listsUses={!inCard} />;
     if (group.type === "markdown")
       return <Markdown key={key} text={group.text} streaming={streaming && last} />;
     if (group.type === "form") return <FormView key={key} form={group} />;
@@ -45,7 +45,7 @@ function BlockList({ blocks, streaming, inCard = false }: BlockListProps) {
 
 type ButtonBlock = Extract<Block, { type: "button" }>;
 
-/** Buttons that follow one another share a row. */
+/** Puts consecutive buttons into one row. */
 function grouped(blocks: Block[]): (Exclude<Block, ButtonBlock> | ButtonBlock[])[] {
   const groups: (Exclude<Block, ButtonBlock> | ButtonBlock[])[] = [];
   for (const block of blocks) {
@@ -57,7 +57,7 @@ function grouped(blocks: Block[]): (Exclude<Block, ButtonBlock> | ButtonBlock[])
   return groups;
 }
 
-function ButtonRow({ buttons, bare }: { buttons: ButtonBlock[]; bare: boolean }) {
+function ButtonRow({ buttons, listsUses }: { buttons: ButtonBlock[]; listsUses: boolean }) {
   const labels = new Map(buttons.map(({ action, label }) => [action, label]));
   const uses = useUses([...labels.keys()]);
   return (
@@ -72,7 +72,7 @@ function ButtonRow({ buttons, bare }: { buttons: ButtonBlock[]; bare: boolean })
           />
         ))}
       </div>
-      {bare && <UseList uses={uses} labels={labels} />}
+      {listsUses && <UseList uses={uses} labels={labels} />}
     </div>
   );
 }
@@ -89,7 +89,7 @@ function Card({ card }: { card: CardBlock }) {
 
 type CardBlock = Extract<Block, { type: "card" }>;
 
-/** What the components inside of a card say, by their tokens. */
+/** The labels of the components in a card, by token. */
 function labelsOf(blocks: Block[]): Labels {
   const labels = new Map<string, string>();
   for (const block of blocks) {

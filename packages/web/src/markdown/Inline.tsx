@@ -2,7 +2,7 @@ import { handlesIn } from "@parley/protocol/handles";
 import { createContext, type ReactNode, use } from "react";
 import type { Inline as InlineNode } from "./parse.ts";
 
-/** Usernames that the message mentions; shown as such wherever they stand in its text. */
+/** Usernames that the message mentions; their handles are highlighted. */
 export const MentionContext = createContext<{ names: readonly string[]; me: string }>({
   names: [],
   me: "",
@@ -48,7 +48,7 @@ function InlineToken({ token }: { token: InlineNode }): ReactNode {
         </ExternalLink>
       );
     case "image":
-      // An image would be loaded from wherever a message says: its address is shown instead.
+      // A link instead of the image: loading it would tell a third party who reads the message.
       return <ExternalLink href={token.href}>{token.text}</ExternalLink>;
   }
 }

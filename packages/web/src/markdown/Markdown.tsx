@@ -7,11 +7,11 @@ import { type Block as BlockNode, parseMarkdown } from "./parse.ts";
 
 interface MarkdownProps {
   text: string;
-  /** The text is still growing. */
+  /** More text will follow. */
   streaming?: boolean;
 }
 
-/** Markdown as elements: what a message brings is only ever text, never HTML. */
+/** Renders Markdown as React elements; HTML in it stays text. */
 export const Markdown = memo(function Markdown({ text, streaming = false }: MarkdownProps) {
   const blocks = parseMarkdown(streaming ? closeOpenMarks(text) : text);
   if (blocks === null) return <PlainText text={text} />;
@@ -22,14 +22,14 @@ export const Markdown = memo(function Markdown({ text, streaming = false }: Mark
   );
 });
 
-/** A text as it is, for what cannot be shown as Markdown. */
+/** Text without Markdown, for what cannot be rendered as Markdown. */
 export const PlainText = ({ text }: { text: string }) => (
   <p dir="auto" className="prose whitespace-pre-wrap">
     {text}
   </p>
 );
 
-/** A paragraph that has not changed is not rendered again while those after it grow. */
+/** Blocks that have not changed are not rendered again while a later block grows. */
 const Block = memo(BlockView, (before, after) => before.token.raw === after.token.raw);
 
 function BlockView({ token }: { token: BlockNode }): ReactNode {
@@ -70,7 +70,7 @@ function Blocks({ tokens }: { tokens: BlockNode[] }) {
 
 const headingLooks = ["text-lg", "text-md", "text-base"];
 
-/** Whatever level an author chooses, in the page it is a heading inside of a message. */
+/** All levels are `h3`, because the headings of the page are above those of a message. */
 function Heading({ token }: { token: Extract<BlockNode, { type: "heading" }> }) {
   return (
     <h3 dir="auto" className={headingLooks[token.depth - 1] ?? "text-base"}>

@@ -5,7 +5,7 @@ import { Confirm } from "../ui/Confirm.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { ActionTarget } from "./action-target.ts";
 
-/** What somebody does by using a component, by its token. */
+/** The labels of components, by token. */
 export type Labels = ReadonlyMap<string, string>;
 
 const isDismissal = (token: string) => /^(cancel|dismiss):/.test(token);
@@ -15,7 +15,7 @@ interface OutcomeLineProps {
   labels: Labels;
 }
 
-/** What came of a component, in a line: the latest choice, whose it was and when. */
+/** The latest use of a component in a line: what was chosen, by whom and when. */
 function OutcomeLine({ uses, labels }: OutcomeLineProps) {
   const target = use(ActionTarget);
   const latest = uses.at(-1);
@@ -37,7 +37,7 @@ function OutcomeLine({ uses, labels }: OutcomeLineProps) {
   );
 }
 
-/** Who used a component, one line each; for screen readers too as it happens. */
+/** All uses of a component, one line each; announced to screen readers. */
 export function UseList({ uses, labels }: OutcomeLineProps) {
   return (
     <ul aria-live="polite" className="flex flex-col gap-1 empty:hidden">
@@ -59,15 +59,15 @@ interface CollapsibleProps {
   children: ReactNode;
 }
 
-/** Something that was used shows only its outcome, and all of it on demand. */
+/** A component that collapses to its outcome once it was used, and can be opened again. */
 export function Collapsible({ label, title, uses, labels, children }: CollapsibleProps) {
   const [open, setOpen] = useState(false);
   const id = useId();
   const header = useRef<HTMLButtonElement>(null);
   const used = uses.length > 0;
   const hasFocus = useRef(false);
-  // The button that was pressed goes out of sight: its focus goes to what has taken its place.
-  // Browsers take the focus from a button that is disabled while its call runs, and tell nobody.
+  // The pressed button disappears, so the header that replaces it gets the focus. The focus is tracked
+  // because browsers take it from a button that is disabled during its call, without an event.
   useLayoutEffect(() => {
     const isFree = document.activeElement === document.body;
     if (used && hasFocus.current && isFree) header.current?.focus({ preventScroll: true });
@@ -128,15 +128,15 @@ export function Collapsible({ label, title, uses, labels, children }: Collapsibl
 }
 
 interface ConfirmAgainProps {
-  /** The last time somebody did it. */
+  /** The latest use. */
   last: ComponentUse;
-  /** What was pressed; null for a form. */
+  /** The label of the button; null for a form. */
   label: string | null;
   onBack: () => void;
   onConfirm: () => void;
 }
 
-/** Asks before something is done that was done already. */
+/** Asks before a component is used a second time. */
 export function ConfirmAgain({ last, label, onBack, onConfirm }: ConfirmAgainProps) {
   const target = use(ActionTarget);
   const who = target?.who(last.by) ?? "";

@@ -1,6 +1,6 @@
 /**
- * Makes text that is still growing read as it will: what has been opened and not closed yet is
- * closed, and an unfinished link shows its label. So nothing flips when the rest arrives.
+ * Closes the marks that are open at the end of a streaming text and reduces an unfinished link to its
+ * label, so that the rendering does not change abruptly when the rest arrives.
  */
 export function closeOpenMarks(text: string): string {
   const start = text.lastIndexOf("\n\n") + 1;
@@ -12,7 +12,7 @@ export function closeOpenMarks(text: string): string {
 
 const insideFence = (text: string) => (text.match(/^[ \t>]*(?:```|~~~)/gm)?.length ?? 0) % 2 === 1;
 
-/** No link is longer, so that a text of brackets is not searched again from each of them. */
+/** Limits the search, which is quadratic for a text of many brackets. */
 const MAX_OPEN_LINK_LENGTH = 2048;
 
 function withoutOpenLink(text: string): string {

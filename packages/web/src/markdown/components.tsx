@@ -31,7 +31,7 @@ interface ActionButtonProps {
   first: boolean;
 }
 
-/** The first of a row is what the author proposes. One that was pressed asks before it is again. */
+/** The first button of a row is emphasized. A button that was pressed asks before it is pressed again. */
 export function ActionButton({ action, label, first }: ActionButtonProps) {
   const { enabled, busy, error, submit } = useComponentAction();
   const [asking, setAsking] = useState(false);
@@ -71,23 +71,23 @@ const SUBMIT_LOOK = "self-start pointer-coarse:h-11 pointer-coarse:px-4";
 
 const isSubmit = (action: string) => action === "submit" || action.startsWith("form_submit:");
 
-/** A form to fill in. Whoever has sent it sees that it is sent, and fills in another on demand. */
+/** A form. It collapses for a person who has submitted it, and can be opened and submitted again. */
 export function FormView({ form }: { form: FormBlock }) {
   const token = `form_submit:${form.id}`;
   const target = use(ActionTarget);
   const uses = useUses([token]);
-  const isSent = uses.some(({ by }) => target?.isMe(by));
+  const isSubmitted = uses.some(({ by }) => target?.isMe(by));
   return (
-    <Collapsible label="Form" title="" uses={isSent ? uses : []} labels={NO_LABELS}>
+    <Collapsible label="Form" title="" uses={isSubmitted ? uses : []} labels={NO_LABELS}>
       <FormFields form={form} token={token} />
-      {!isSent && <UseList uses={uses} labels={NO_LABELS} />}
+      {!isSubmitted && <UseList uses={uses} labels={NO_LABELS} />}
     </Collapsible>
   );
 }
 
 const NO_LABELS = new Map<string, string>();
 
-/** What was typed stays until it is sent: over scrolling away, and a reload. */
+/** The fields of a form. Typed values are kept as a draft until the form is submitted. */
 function FormFields({ form, token }: { form: FormBlock; token: string }) {
   const { enabled, busy, error, submit } = useComponentAction();
   const target = use(ActionTarget);
@@ -98,11 +98,13 @@ function FormFields({ form, token }: { form: FormBlock; token: string }) {
     setAsking(null);
     if (await submit(token, values)) draft.clear();
   };
-  const submits = form.children.some((child) => child.type === "button" && isSubmit(child.action));
+  const hasSubmitButton = form.children.some(
+    (child) => child.type === "button" && isSubmit(child.action),
+  );
   return (
     <Form
       error={error}
-      explain={fieldsNamed}
+      explain={formFieldErrors}
       onSubmit={(_, element) => {
         const values = valuesOf(element, form);
         if (last) setAsking(values);
@@ -113,7 +115,7 @@ function FormFields({ form, token }: { form: FormBlock; token: string }) {
     >
       <fieldset
         disabled={!enabled || busy}
-        // The place for what is wrong with the form takes none while nothing is.
+        // The empty place for an error of the form takes no room.
         className="flex min-w-0 flex-col gap-3 [&>[role=alert]:empty]:-mt-3"
       >
         {form.children.map((child, index) => (
@@ -121,7 +123,7 @@ function FormFields({ form, token }: { form: FormBlock; token: string }) {
           <FormPart key={index} part={child} drafted={draft.initial} />
         ))}
         <FormProblem />
-        {!submits && (
+        {!hasSubmitButton && (
           <Button type="submit" look="primary" size="small" busy={busy} className={SUBMIT_LOOK}>
             Submit
           </Button>
@@ -139,8 +141,8 @@ function FormFields({ form, token }: { form: FormBlock; token: string }) {
   );
 }
 
-/** The service names a submitted field by its path, `fields.<name>`. */
-const fieldsNamed = (error: unknown) =>
+/** The server names a submitted field by its path, `fields.<name>`. */
+const formFieldErrors = (error: unknown) =>
   Object.fromEntries(
     Object.entries(fieldErrorsOf(error)).map(([path, text]) => [
       path.replace(/^fields\./, ""),
@@ -150,7 +152,7 @@ const fieldsNamed = (error: unknown) =>
 
 interface FormPartProps {
   part: FormBlock["children"][number];
-  /** What was typed before, by the names of the fields. */
+  /** Values of the draft by field name. */
   drafted: Readonly<Record<string, string>>;
 }
 

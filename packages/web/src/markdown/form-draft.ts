@@ -4,36 +4,36 @@ import { use, useState } from "react";
 import { ActionTarget } from "./action-target.ts";
 
 interface FormDraft {
-  /** What was typed when the form was last shown, by the names of the fields. */
+  /** The kept values by field name, as of when the form was rendered first. */
   initial: Readonly<Record<string, string>>;
   keep: (element: HTMLFormElement) => void;
   clear: () => void;
 }
 
 /**
- * What was typed into a form and not sent yet. It lives beside the drafts of messages, in the model:
- * the form itself leaves the page when it is scrolled out of sight.
+ * The draft of a form. The model keeps it with the drafts of messages, because a form is unmounted when
+ * it is scrolled out of view.
  */
 export function useFormDraft(form: FormBlock): FormDraft {
   const { model } = useClient();
   const target = use(ActionTarget);
-  // In a name of the model, a colon ends the kind of the piece.
+  // Keys of the model have the form `kind:id`, so the id must not contain a colon.
   const key = `form-${target?.messageId}-${encodeURIComponent(form.id)}`;
-  const [initial] = useState(() => parsed(model.get(`draft:${key}`)));
+  const [initial] = useState(() => parseDraft(model.get(`draft:${key}`)));
   return {
     initial,
-    keep: (element) => model.setDraft(key, JSON.stringify(filledIn(element))),
+    keep: (element) => model.setDraft(key, JSON.stringify(filledFields(element))),
     clear: () => model.setDraft(key, ""),
   };
 }
 
-function filledIn(element: HTMLFormElement): Record<string, string> {
+function filledFields(element: HTMLFormElement): Record<string, string> {
   const filled = [...new FormData(element)].filter(([, value]) => value !== "");
   return Object.fromEntries(filled.map(([name, value]) => [name, String(value)]));
 }
 
-/** Whatever else may stand in the storage is no draft of a form. */
-function parsed(draft: string): Record<string, string> {
+/** The values of a stored draft; none if it cannot be parsed. */
+function parseDraft(draft: string): Record<string, string> {
   try {
     const fields: unknown = JSON.parse(draft || "{}");
     if (typeof fields !== "object" || fields === null) return {};

@@ -38,34 +38,34 @@ const languages = {
 };
 for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language);
 
-/** A piece of code: text, or pieces that mean the same kind of thing. */
+/** A node of highlighted code; `scope` is the kind of token. */
 export interface CodeNode {
   scope?: string;
   children: (CodeNode | string)[];
 }
 
-/** How much is highlighted at once: the work of the grammars can grow with the square of either. */
+/** Limits of one call: the time of the grammars can grow with the square of both lengths. */
 const PIECE_CHARACTERS = 4096;
 const LINE_CHARACTERS = 1024;
 const BUDGET_MS = 100;
-/** Deeper than code is nested, and far from what a renderer cannot take. */
+/** Deeper than real code nests, and shallow enough for the renderer. */
 export const MAX_CODE_NESTING = 32;
 
 /**
- * The code as a tree, so that no HTML is ever made of it; null for a language not known. Work and
- * depth are bounded whatever the code is: what would exceed a bound is left as text.
+ * Highlights code as a tree instead of HTML; null for an unknown language. Time and depth are limited:
+ * pieces beyond a limit stay plain text.
  */
 export function highlight(code: string, language: string): CodeNode | null {
   if (!hljs.getLanguage(language)) return null;
   const deadline = performance.now() + BUDGET_MS;
   const children = piecesOf(code).flatMap((piece) => {
-    const isLeft = isLongLine(piece) || performance.now() > deadline;
-    return isLeft ? piece : highlightPiece(piece, language);
+    const isSkipped = isLongLine(piece) || performance.now() > deadline;
+    return isSkipped ? piece : highlightPiece(piece, language);
   });
   return { children };
 }
 
-/** Whole lines, as many as fit; a long line is a piece of its own. */
+/** Splits code into pieces of whole lines; a long line is a piece of its own. */
 function piecesOf(code: string): string[] {
   const pieces: string[] = [];
   for (const line of code.split(/(?<=\n)/)) {

@@ -16,7 +16,7 @@ interface ListItem {
 
 type Cell = Inline[];
 
-/** A block of Markdown. `raw` is its source: blocks with the same source render the same. */
+/** A block of Markdown. `raw` is its source; blocks with the same source render the same. */
 export type Block = { raw: string } & (
   | { type: "heading"; depth: number; tokens: Inline[] }
   | { type: "paragraph"; tokens: Inline[] }
@@ -31,14 +31,14 @@ export type Block = { raw: string } & (
 
 type Align = "left" | "center" | "right";
 
-/** Block quotes, lists and their items that may contain each other; inline marks likewise. */
+/** How deep block quotes, lists and items may nest, and likewise inline marks. */
 export const MAX_NESTING = 32;
-/** Some thousand nodes are what a browser lays out without a noticeable pause. */
+/** Browsers lay out this many nodes without a noticeable pause. */
 export const MAX_NODES = 10_000;
-/** Longer addresses stay text. */
+/** Longer addresses are not turned into links. */
 const MAX_LINK_LENGTH = 2048;
 
-/** Chosen over faster parsers because its time stays linear whatever the input is. */
+/** Chosen over faster parsers because its time is linear for any input. */
 const parser = new MarkdownIt({
   html: false,
   linkify: true,
@@ -61,7 +61,7 @@ parser.linkify
 
 /**
  * Parses Markdown into a tree that is at most `2 * MAX_NESTING` deep. Returns null for text that
- * nests deeper or has more than `MAX_NODES` nodes: it is to be shown as it is.
+ * nests deeper or has more than `MAX_NODES` nodes, which is to be shown as plain text.
  */
 export function parseMarkdown(source: string): Block[] | null {
   const tokens = parser.parse(source, {});

@@ -9,7 +9,7 @@ import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
 import { PeoplePicker } from "./PeoplePicker.tsx";
 
-/** One other participant makes a direct conversation, several or a title make a group. */
+/** Starts a direct conversation with one person, or a group with several people or a title. */
 export function NewChat({ onClose }: { onClose: () => void }) {
   const client = useClient();
   const { busy, error, run } = useAction();

@@ -11,23 +11,23 @@ import { usePeopleSearch } from "./people-search.ts";
 interface PickerProps {
   chosen: Account[];
   onChange: (chosen: Account[]) => void;
-  /** Usernames that are not offered. */
+  /** Usernames to leave out. */
   without?: readonly string[];
-  /** Agents are offered too. */
+  /** Whether to offer agents too. */
   agents?: boolean;
 }
 
 /**
- * Finds people by name and collects them; arrows move, Enter takes, Backspace gives back. With
- * somebody chosen and nothing typed, Enter is left to the form.
+ * A combobox that collects people: arrows move, Enter chooses, Backspace removes the last one. With
+ * people chosen and nothing typed, Enter submits the form.
  */
 export function PeoplePicker({ chosen, onChange, without = [], agents = true }: PickerProps) {
   const me = useSelf();
   const id = useId();
   const [query, setQuery] = useState("");
-  /** Null until the arrows have moved. */
+  /** The index that the arrow keys moved to; null before that. */
   const [moved, setMoved] = useState<number | null>(null);
-  /** Enter was pressed before those who are called so were known. */
+  /** Enter was pressed before the results for the query arrived. */
   const [entered, setEntered] = useState(false);
   const { query: answered, items: found, problem } = usePeopleSearch(query);
   const taken = new Set([me.username, ...without, ...chosen.map(({ username }) => username)]);
@@ -35,10 +35,10 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
     ({ username, kind }) => !taken.has(username) && (agents || kind === "human"),
   );
   const confusable = deceptiveNames([me, ...chosen, ...(found ?? [])]);
-  const known = found !== null && answered === query;
-  const done = query === "" && chosen.length > 0;
-  const at = moved ?? (done ? -1 : 0);
-  const active = known ? offered[Math.min(at, offered.length - 1)] : undefined;
+  const isKnown = found !== null && answered === query;
+  const isDone = query === "" && chosen.length > 0;
+  const at = moved ?? (isDone ? -1 : 0);
+  const active = isKnown ? offered[Math.min(at, offered.length - 1)] : undefined;
 
   const type = (text: string) => {
     setQuery(text);
@@ -50,15 +50,15 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
     type("");
   };
   useEffect(() => {
-    if (!entered || !known) return;
+    if (!entered || !isKnown) return;
     if (active) take(active);
     else setEntered(false);
   });
-  const pressed = (event: KeyboardEvent<HTMLInputElement>) => {
+  const handleKey = (event: KeyboardEvent<HTMLInputElement>) => {
     if (event.key === "ArrowDown") setMoved(Math.min(at + 1, offered.length - 1));
     else if (event.key === "ArrowUp") setMoved(Math.max(at - 1, 0));
     else if (event.key === "Enter" && active) take(active);
-    else if (event.key === "Enter" && !done) setEntered(true);
+    else if (event.key === "Enter" && !isDone) setEntered(true);
     else if (event.key === "Backspace" && query === "") onChange(chosen.slice(0, -1));
     else return;
     if (event.key !== "Backspace") event.preventDefault();
@@ -82,13 +82,13 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
           aria-controls={`${id}-list`}
           aria-activedescendant={active ? `${id}-${active.username}` : undefined}
           aria-autocomplete="list"
-          // biome-ignore lint/a11y/noAutofocus: the window was opened to type a name
+          // biome-ignore lint/a11y/noAutofocus: the dialog was opened to type a name
           autoFocus
           autoComplete="off"
           placeholder={chosen.length > 0 ? "" : "Name or username"}
           value={query}
           onChange={(event) => type(event.target.value)}
-          onKeyDown={pressed}
+          onKeyDown={handleKey}
           className="h-7 min-w-24 flex-1 bg-transparent px-1.5 text-base outline-none pointer-coarse:text-[1rem]"
         />
       </div>
@@ -108,7 +108,7 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
           />
         ))}
       </div>
-      {known && offered.length === 0 && (
+      {isKnown && offered.length === 0 && (
         <p
           role="status"
           className="-mt-24 flex h-24 items-center justify-center text-sm text-ink-3"

@@ -25,7 +25,7 @@ export function PasswordForm() {
         if (await action.run(() => client.changePassword(input))) form.reset();
       }}
     >
-      {/* Tells a password manager whose password it is. */}
+      {/* For password managers. */}
       <input type="hidden" name="username" autoComplete="username" value={username} />
       <div className="grid gap-4 sm:grid-cols-2">
         <TextField

@@ -27,7 +27,7 @@ const words = {
   },
 } as const;
 
-/** Who has been here before most likely has an account. */
+/** Set after a first sign-in: from then on the page begins with the sign-in form. */
 const VISITED = "parley.visited";
 
 export function SignIn() {

@@ -2,7 +2,7 @@ import { type Client, createClient } from "@parley/client";
 
 const KEY = "parley.token";
 
-/** The one client of the page, signed in as the last time. */
+/** Creates the client of the page, with the token of the last sign-in. */
 export function openClient(): Client {
   const token = localStorage.getItem(KEY);
   const client = createClient({

@@ -15,7 +15,7 @@ import { OwnerChip } from "../ui/OwnerChip.tsx";
 interface ChatItemProps {
   id: string;
   open: boolean;
-  /** Others in the list have the same name: the username tells them apart. */
+  /** Show the username, because another conversation has a similar name. */
   withUsername: boolean;
 }
 
@@ -25,8 +25,8 @@ export const ChatItem = memo(function ChatItem({ id, open, withUsername }: ChatI
   const link = useRef<HTMLAnchorElement>(null);
   const known = chat !== null;
   const isOnline = useStatus() === "online";
-  // However it was opened, it is in sight in the list; also once those above it have come.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the list is whole when the client is online
+  // Scrolls the open conversation into view, and again once the conversations above it are loaded.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list is complete when the client is online
   useEffect(() => {
     if (open && known) link.current?.scrollIntoView({ block: "nearest" });
   }, [open, known, isOnline]);
@@ -68,11 +68,12 @@ export const ChatItem = memo(function ChatItem({ id, open, withUsername }: ChatI
   );
 });
 
-const LONGEST_TITLE = 42;
+/** Fits in two lines. */
+const MAX_TITLE_CHARACTERS = 42;
 
-/** In at most two lines, without losing its end. */
+/** A title that is shortened in the middle if it is long; screen readers get all of it. */
 function Title({ text }: { text: string }) {
-  const short = shortenMiddle(text, LONGEST_TITLE);
+  const short = shortenMiddle(text, MAX_TITLE_CHARACTERS);
   if (short === text) return text;
   return (
     <>
@@ -108,7 +109,7 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
       </span>
     );
   }
-  const who = last ? speaker(last.sender, chat, me) : "";
+  const who = last ? senderPrefix(last.sender, chat, me) : "";
   const text = last ? plainText(last.content, 90) || "…" : "No messages yet";
   return (
     <span className="flex-1 truncate text-sm text-ink-3">
@@ -118,14 +119,14 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
   );
 }
 
-/** Who said the last thing, where that is not plain from the title. */
-function speaker(sender: Account, chat: LocalChat, me: Account): string {
+/** The sender of the last message, unless the title already says it. */
+function senderPrefix(sender: Account, chat: LocalChat, me: Account): string {
   if (sender.username === me.username) return "You: ";
   if (chat.kind === "direct") return "";
   return `${shortName(sender)}: `;
 }
 
-/** People, agents and mentions apart: they do not ask for the same haste. */
+/** Unread messages of people and of agents, and mentions: separate, as they differ in urgency. */
 function Badges({ unread }: { unread: LocalChat["unread"] }) {
   const { human, agent, mentions } = unread;
   return (

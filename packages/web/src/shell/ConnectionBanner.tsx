@@ -3,10 +3,10 @@ import { useEffect, useState } from "react";
 import { connectionMessages, useConnection } from "../lib/connection.ts";
 import { Icon } from "../ui/Icon.tsx";
 
-/** A hiccup of the connection is not worth a word. */
-const PATIENCE_MS = 1200;
+/** Shorter interruptions are not shown. */
+const SHOW_AFTER_MS = 1200;
 
-/** One calm line while there is no connection: whose fault it is, and how to hurry it. */
+/** A line while there is no connection: the cause, and a button to reconnect. */
 export function ConnectionBanner() {
   const client = useClient();
   const connection = useConnection();
@@ -14,7 +14,7 @@ export function ConnectionBanner() {
   const [shown, setShown] = useState(false);
   useEffect(() => {
     if (!isDown) return setShown(false);
-    const timer = setTimeout(() => setShown(true), PATIENCE_MS);
+    const timer = setTimeout(() => setShown(true), SHOW_AFTER_MS);
     return () => clearTimeout(timer);
   }, [isDown]);
   return (

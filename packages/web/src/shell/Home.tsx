@@ -3,7 +3,7 @@ import { keyNames } from "../lib/shortcuts.ts";
 import { Button } from "../ui/Button.tsx";
 import { Welcome } from "./Welcome.tsx";
 
-/** Nothing is open: a newcomer is shown the shortest way to an answer, others a quiet page. */
+/** The page without an open conversation: the welcome page as long as there are no conversations. */
 export function Home({ onNewChat }: { onNewChat: () => void }) {
   const ids = useChatIds();
   return (

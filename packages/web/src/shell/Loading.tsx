@@ -3,7 +3,7 @@ import { connectionMessages, useConnection } from "../lib/connection.ts";
 import { Button } from "../ui/Button.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 
-/** The frame of the page, before it is known what goes into it. */
+/** A skeleton of the page until the account is known. */
 export function Loading() {
   const client = useClient();
   const connection = useConnection();

@@ -1,7 +1,7 @@
 import { navigate } from "../lib/router.ts";
 import { Button } from "../ui/Button.tsx";
 
-/** At an address that is none, such as one that was mistyped. */
+/** The page at an unknown address. */
 export function NotFound() {
   return (
     <main className="flex h-full flex-col items-center overflow-y-auto bg-canvas px-6 py-10 text-center">

@@ -3,7 +3,7 @@ import { navigate } from "../lib/router.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 
-/** A page beside the list: a title, a sentence about it, and a column to read. */
+/** A page beside the list: a title, an introduction and a column of sections. */
 export function Page({
   title,
   intro,

@@ -6,7 +6,7 @@ import type { Route } from "../lib/router.ts";
 
 const pages = { home: null, agents: "My agents", settings: "Settings", missing: "Not found" };
 
-/** What the browser calls the page: how much is unread, and where the person is. */
+/** Sets the title of the browser tab: the unread count and the current page. */
 export function PageTitle({ route }: { route: Route }) {
   const me = useSelf();
   const chat = useChat(route.name === "chat" ? route.id : "");

@@ -20,7 +20,7 @@ const SettingsPage = lazy(() => import("../session/SettingsPage.tsx"));
 
 type Overlay = "switcher" | "new-chat" | null;
 
-/** A list beside what was chosen from it; on a phone one of the two. */
+/** The list beside the open page; on a narrow screen one of the two. */
 export function Shell({ me }: { me: Account }) {
   const route = useRoute();
   const [overlay, setOverlay] = useState<Overlay>(null);
@@ -67,7 +67,7 @@ export function Shell({ me }: { me: Account }) {
   );
 }
 
-/** The first thing that Tab reaches, and seen only then: the list may be a long one. */
+/** The first element that Tab reaches, visible only with the focus: skips a list that may be long. */
 function Skip({ onSkip }: { onSkip: () => void }) {
   return (
     <button

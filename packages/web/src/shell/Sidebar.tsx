@@ -72,7 +72,7 @@ function ChatList({ open, onNewChat }: ChatListProps) {
   const [more, setMore] = useState(true);
   const confusable = useConfusableChats(ids);
   const waiting = ids.length === 0 && status === "connecting";
-  const scrolled = (list: HTMLElement) => {
+  const loadMoreAtEnd = (list: HTMLElement) => {
     if (!more || list.scrollTop + list.clientHeight < list.scrollHeight - 200) return;
     client.model.loadMoreChats().then(setMore, () => {});
   };
@@ -80,7 +80,7 @@ function ChatList({ open, onNewChat }: ChatListProps) {
     <nav
       aria-label="Conversation list"
       className="relative flex min-h-0 flex-1 flex-col gap-px overflow-y-auto px-2 pt-1 pb-2"
-      onScroll={(event) => scrolled(event.currentTarget)}
+      onScroll={(event) => loadMoreAtEnd(event.currentTarget)}
       onKeyDown={moveInList}
     >
       {waiting ? (
@@ -104,7 +104,7 @@ function ChatList({ open, onNewChat }: ChatListProps) {
   );
 }
 
-/** Direct conversations whose title could be taken for another person's, or for one's own name. */
+/** Direct conversations whose title could be confused with another person's name, or one's own. */
 function useConfusableChats(ids: readonly string[]): Set<string> {
   const me = useSelf();
   const { model } = useClient();

@@ -9,11 +9,11 @@ interface SwitcherProps {
   onNewChat: () => void;
 }
 
-/** One field to go anywhere: conversations, people, messages, pages. */
+/** A search field for conversations, people, messages and commands. */
 export function Switcher({ onClose, onNewChat }: SwitcherProps) {
   const id = useId();
   const [query, setQuery] = useState("");
-  // By its key: what the server finds later may come to stand above it.
+  // The key instead of the index, because results of the server may be inserted above it.
   const [chosen, setChosen] = useState<string | null>(null);
   const { entries, problem, isSettled } = useEntries(query.trim(), onNewChat);
   const place = Math.max(
@@ -25,7 +25,7 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
     onClose();
     entry.go();
   };
-  const pressed = (event: KeyboardEvent) => {
+  const handleKey = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown") setChosen(entries[place + 1]?.key ?? chosen);
     else if (event.key === "ArrowUp") setChosen(entries[place - 1]?.key ?? chosen);
     else if (event.key === "Enter") go(entries[place]);
@@ -53,7 +53,7 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
             setQuery(event.target.value);
             setChosen(null);
           }}
-          onKeyDown={pressed}
+          onKeyDown={handleKey}
           className="h-13 min-w-0 flex-1 bg-transparent text-md outline-none pointer-coarse:text-[1rem]"
         />
         <IconButton icon="close" label="Close" small className="-mr-1.5" onClick={onClose} />

@@ -13,7 +13,7 @@ import { Icon, type IconName } from "../ui/Icon.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 
-/** The shortest way from nothing to an answer. */
+/** The page for a new account: leads to a first answer in one step. */
 export function Welcome({ onNewChat }: { onNewChat: () => void }) {
   const me = useSelf();
   const agents = useAgents();

@@ -17,7 +17,7 @@ import { ChatAvatar } from "./ChatItem.tsx";
 import { rank, ranked } from "./rank.ts";
 import { Snippet, useMessageSearch } from "./search.tsx";
 
-/** Something to go to or to do. */
+/** A conversation, person, message or command that can be chosen. */
 export interface Entry {
   key: string;
   group: string;
@@ -33,7 +33,7 @@ interface Entries {
   isSettled: boolean;
 }
 
-/** Everything that fits what is typed: the group with the best match first, messages last. */
+/** Entries that match a query: the group with the best match first, messages last. */
 export function useEntries(query: string, onNewChat: () => void): Entries {
   const client = useClient();
   const me = useSelf();
@@ -52,7 +52,7 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
 
   const chats = ranked(allChats, (chat) => rankOfChat(query, chat, me)).slice(0, 5);
   const shown = new Set(chats.flatMap(({ item }) => directWith(item, me)?.username ?? []));
-  const strangers = people.filter(
+  const otherPeople = people.filter(
     ({ username }) => username !== me.username && !shown.has(username),
   );
   const groups = [
@@ -61,18 +61,20 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
       ranked(commands, ({ title, keywords }) => rank(query, title, keywords)),
       commandEntry,
     ),
-    // The server has found them; by what, it does not say.
+    // The server matched them by rules of its own, so their rank is at least 1.
     toGroup(
-      strangers.slice(0, 5).map((item) => ({ item, rank: Math.max(rankOfPerson(query, item), 1) })),
+      otherPeople
+        .slice(0, 5)
+        .map((item) => ({ item, rank: Math.max(rankOfPerson(query, item), 1) })),
       (account) =>
         personEntry(account, () => void openDirect(client, account.username).catch(showError)),
     ),
   ].toSorted((one, other) => other.best - one.best);
-  const said = (messages ?? []).map(({ message, snippet }) => ({
+  const found = (messages ?? []).map(({ message, snippet }) => ({
     key: message.id,
     group: "Messages",
     view: (
-      <Line
+      <EntryLine
         icon={<Avatar account={message.sender} size={32} />}
         account={message.sender}
         place={placeOf(model.get(`chat:${message.conversation_id}`), me)}
@@ -82,7 +84,7 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
     ),
     go: () => navigate(chatPath(message.conversation_id, message.id)),
   }));
-  return { entries: [...groups.flatMap(({ entries }) => entries), ...said], problem, isSettled };
+  return { entries: [...groups.flatMap(({ entries }) => entries), ...found], problem, isSettled };
 }
 
 const toGroup = <Item,>(found: { item: Item; rank: number }[], entryOf: (item: Item) => Entry) => ({
@@ -108,7 +110,7 @@ const chatEntry = (chat: LocalChat, me: Account): Entry => ({
   key: chat.id,
   group: "Conversations",
   view: (
-    <Line
+    <EntryLine
       icon={<ChatAvatar chat={chat} size={32} />}
       title={chatTitle(chat, me)}
       account={directWith(chat, me)}
@@ -121,7 +123,7 @@ const personEntry = (account: Account, go: () => void): Entry => ({
   key: account.username,
   group: "People and agents",
   view: (
-    <Line
+    <EntryLine
       icon={<Avatar account={account} size={32} />}
       account={account}
       note={`@${account.username}`}
@@ -133,7 +135,7 @@ const personEntry = (account: Account, go: () => void): Entry => ({
 interface Command {
   title: string;
   icon: IconName;
-  /** Other words for it, in small letters. */
+  /** Other words for it, in lower case. */
   keywords: string[];
   go: () => void;
 }
@@ -181,7 +183,7 @@ const commandsFor = (on: { onNewChat: () => void; onLeave: () => void }): Comman
 const commandEntry = ({ title, icon, go }: Command): Entry => ({
   key: title,
   group: "Commands",
-  view: <Line icon={<CommandIcon icon={icon} />} title={title} />,
+  view: <EntryLine icon={<CommandIcon icon={icon} />} title={title} />,
   go,
 });
 
@@ -191,18 +193,18 @@ const CommandIcon = ({ icon }: { icon: IconName }) => (
   </span>
 );
 
-interface LineProps {
+interface EntryLineProps {
   icon: ReactNode;
   title?: string;
-  /** Whom it is about; their name is the title if there is none. */
+  /** Its name is the title if no title is given. */
   account?: Account | undefined;
-  /** The conversation it was said in. */
+  /** The group that a message belongs to. */
   place?: string | undefined;
   note?: ReactNode;
   aside?: string;
 }
 
-function Line({ icon, title, account, place, note, aside }: LineProps) {
+function EntryLine({ icon, title, account, place, note, aside }: EntryLineProps) {
   return (
     <>
       {icon}

@@ -1,12 +1,12 @@
-const plain = (text: string) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+const normalized = (text: string) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
 /**
- * How well a title fits what is being typed, 0 if it does not: the title itself, its beginning, the
- * beginning of one of its words, one of its keywords, or letters somewhere in it.
+ * How well a title matches a query, from best to worst: the whole title (5), its beginning (4), the
+ * beginning of a word (3), the beginning of a keyword (2), a part of it (1), no match (0).
  */
 export function rank(query: string, title: string, keywords: readonly string[] = []): number {
-  const asked = plain(query);
-  const text = plain(title);
+  const asked = normalized(query);
+  const text = normalized(title);
   if (text === asked) return 5;
   if (text.startsWith(asked)) return 4;
   if (text.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(asked))) return 3;
@@ -14,7 +14,7 @@ export function rank(query: string, title: string, keywords: readonly string[] =
   return text.includes(asked) ? 1 : 0;
 }
 
-/** Those that fit, the best first; of equal ones the earlier. */
+/** The matching items, best first, otherwise in their order. */
 export const ranked = <Item>(items: readonly Item[], rankOf: (item: Item) => number) =>
   items
     .map((item) => ({ item, rank: rankOf(item) }))

@@ -24,7 +24,7 @@ const sizes = {
 
 type Size = keyof typeof sizes;
 
-/** The same name has the same colour, everywhere and always. */
+/** The same name always has the same colour. */
 function hueOf(name: string): string {
   let hash = 298;
   for (const character of name) hash = Math.imul(hash ^ character.charCodeAt(0), 16_777_619);
@@ -42,8 +42,8 @@ const initials = (name: string, letters: number) =>
 const shape = ({ kind }: Account) => (kind === "agent" ? "rounded-[28%]" : "rounded-full");
 
 /**
- * People are circles with initials. Agents are squares with the mark of their provider, in the
- * colour of their owner. Names always stand beside it.
+ * People are circles with initials. Agents are squares with the mark of their provider, in the colour
+ * of their owner. Hidden from screen readers: a name always stands beside it.
  */
 export function Avatar({ account, size = 32 }: { account: Account; size?: Size }) {
   const agent = account.kind === "agent";
@@ -69,10 +69,10 @@ const groupSizes = {
 
 export type GroupSize = keyof typeof groupSizes;
 
-/** A group shows two of its members, one behind the other. */
+/** The avatar of a group: two of its members, one behind the other. */
 export function GroupAvatar({ accounts, size = 40 }: { accounts: Account[]; size?: GroupSize }) {
   const [first, second] = accounts;
-  if (!first) return <LetterAvatar size={size} />;
+  if (!first) return <EmptyGroupAvatar size={size} />;
   if (!second) return <Avatar account={first} size={size} />;
   const [box, each] = groupSizes[size];
   return (
@@ -89,7 +89,7 @@ export function GroupAvatar({ accounts, size = 40 }: { accounts: Account[]; size
   );
 }
 
-function LetterAvatar({ size }: { size: GroupSize }) {
+function EmptyGroupAvatar({ size }: { size: GroupSize }) {
   return (
     <span
       aria-hidden="true"

@@ -8,13 +8,13 @@ interface ChoiceProps<Value extends string> {
   disabled?: boolean;
 }
 
-/** One of a few, all of them in sight. */
+/** Radio buttons as a row of segments. */
 export function Choice<Value extends string>(props: ChoiceProps<Value>) {
   const { label, value, options, onChange, disabled } = props;
   const name = useId();
   const hint = options.find((option) => option.value === value)?.hint;
   return (
-    // The hidden fields stay within it: elsewhere the focus would scroll the window to them.
+    // `relative` keeps the visually hidden inputs inside: otherwise focusing one would scroll the window.
     <fieldset className="relative min-w-0" disabled={disabled}>
       <legend className="sr-only">{label}</legend>
       <div className="flex gap-0.5 rounded-md bg-sunken p-0.5">

@@ -4,16 +4,16 @@ import { Dialog } from "./Dialog.tsx";
 
 interface ConfirmProps {
   title: string;
-  /** What follows from it. */
+  /** The consequence of the action. */
   children: ReactNode;
-  /** The word for going back, and the one for going on. */
+  /** The labels of the two buttons: cancel and confirm. */
   back: string;
   action: string;
   onBack: () => void;
   onConfirm: () => void;
 }
 
-/** Asks before what cannot be taken back. */
+/** Asks before an action that cannot be undone. */
 export function Confirm({ title, children, back, action, onBack, onConfirm }: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onBack}>

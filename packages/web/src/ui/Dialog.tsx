@@ -7,12 +7,12 @@ interface DialogProps {
   title: string;
   onClose: () => void;
   children: ReactNode;
-  /** The title is for screen readers alone. */
+  /** The title is visible only to screen readers. */
   bare?: boolean;
   wide?: boolean;
 }
 
-/** A modal window: the platform's own, which keeps the focus inside and closes on Escape. */
+/** A modal `dialog` element, which keeps the focus inside and closes on Escape. */
 export function Dialog({ title, onClose, children, bare, wide }: DialogProps) {
   const heading = useId();
   const modal = useModal(onClose);
@@ -39,7 +39,7 @@ export function Dialog({ title, onClose, children, bare, wide }: DialogProps) {
 
 const FIELDS = "input:not([type=hidden]), textarea, select";
 
-/** Attributes that make a `dialog` modal: focus, Escape, a click beside it, and «back». */
+/** Attributes of a modal `dialog` that closes on Escape, on a click beside it and on «back». */
 export function useModal(onClose: () => void) {
   const ref = useRef<HTMLDialogElement>(null);
   useBackCloses(onClose);
@@ -65,7 +65,7 @@ export function useModal(onClose: () => void) {
   };
 }
 
-/** The first field, or the first answer: the platform would take «Close», which comes before. */
+/** Focuses the first field or the first answer. The browser would focus «Close», which comes first. */
 function focusFirst(dialog: RefObject<HTMLDialogElement | null>): void {
   const inside = (selector: string) => dialog.current?.querySelector<HTMLElement>(selector);
   const first =

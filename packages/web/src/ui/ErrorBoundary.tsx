@@ -1,7 +1,7 @@
 import { Component, type ReactNode } from "react";
 import { Button } from "./Button.tsx";
 
-/** Where something could not be shown, such as a part of a build that has been replaced since. */
+/** Shows a page in place of children that fail, such as a chunk of a build that was replaced. */
 export class ErrorBoundary extends Component<{ children: ReactNode }, { failed: boolean }> {
   override state = { failed: false };
 

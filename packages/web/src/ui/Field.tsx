@@ -4,7 +4,7 @@ import { Icon } from "./Icon.tsx";
 
 interface FieldProps {
   label: string;
-  /** Its name in the form around it, whose errors it shows. */
+  /** Its name in the surrounding `Form`, whose errors it shows. */
   name?: string | undefined;
   hint?: ReactNode;
   error?: string | undefined;
@@ -15,7 +15,7 @@ interface FieldProps {
   }) => ReactNode;
 }
 
-/** A control with its label, a hint and what is wrong with it, tied together for screen readers. */
+/** A control with its label, hint and error, associated for screen readers. */
 export function Field({ label, name, hint, error: ownError, children }: FieldProps) {
   const id = useId();
   const formError = useFieldError(name);

@@ -14,42 +14,42 @@ import { type FieldErrors, isFormField, validationError } from "../lib/validatio
 import { Notice } from "./Notice.tsx";
 
 interface FormState {
-  /** What is wrong with each field, by name. */
+  /** Errors of fields, by name. */
   errors: FieldErrors;
-  /** What is wrong and belongs to no field. */
+  /** An error that belongs to no field. */
   problem: string | null;
 }
 
 const FormContext = createContext<FormState>({ errors: {}, problem: null });
 
-/** What is wrong with the field of that name. */
+/** The error of the field with this name. */
 export const useFieldError = (name: string | undefined) => use(FormContext).errors[name ?? ""];
 
 interface FormProps extends Omit<FormHTMLAttributes<HTMLFormElement>, "onSubmit"> {
-  /** What the last attempt failed with. */
+  /** The error of the last attempt; null if there is none. */
   error: unknown;
-  /** Says which fields an error is about, where the service names none. */
+  /** Maps an error to fields where the server names none. */
   explain?: (error: unknown) => FieldErrors;
   onSubmit: (values: FormValues, form: HTMLFormElement) => void;
   children: ReactNode;
 }
 
 interface FormValues {
-  /** What was typed into a field, without white space around it. */
+  /** The value of a field without surrounding white space. */
   text(name: string): string;
-  /** As it was typed, such as a password. */
+  /** The value as it was typed; for passwords. */
   raw(name: string): string;
 }
 
 /**
- * A form that says what is wrong beside the field it is about, and puts the focus there: what the
- * browser can tell before anything is sent, and what the service answers afterwards.
+ * A form that shows errors beside their fields and focuses the first of them: errors that the browser
+ * finds before anything is sent, and errors that the server answers.
  */
 export function Form({ error, explain, onSubmit, children, ...rest }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
   const [state, setState] = useState<FormState>({ errors: {}, problem: null });
-  const explaining = useRef(explain);
-  explaining.current = explain;
+  const latestExplain = useRef(explain);
+  latestExplain.current = explain;
 
   const show = useCallback((errors: FieldErrors, problem: string | null) => {
     setState({ errors, problem });
@@ -58,8 +58,8 @@ export function Form({ error, explain, onSubmit, children, ...rest }: FormProps)
   }, []);
   useEffect(() => {
     if (error === null) return;
-    const told = { ...fieldErrorsOf(error), ...explaining.current?.(error) };
-    const placed = Object.entries(told).filter(([name]) => fieldOf(form.current, name));
+    const named = { ...fieldErrorsOf(error), ...latestExplain.current?.(error) };
+    const placed = Object.entries(named).filter(([name]) => fieldOf(form.current, name));
     const errors = Object.fromEntries(placed);
     show(errors, placed.length > 0 ? null : describeError(error));
   }, [error, show]);
@@ -69,8 +69,8 @@ export function Form({ error, explain, onSubmit, children, ...rest }: FormProps)
     const fields = [...event.currentTarget.elements].filter(isFormField);
     const errors: FieldErrors = {};
     for (const field of fields) {
-      const complaint = validationError(field);
-      if (complaint !== null) errors[field.name] = complaint;
+      const invalid = validationError(field);
+      if (invalid !== null) errors[field.name] = invalid;
     }
     show(errors, null);
     if (Object.keys(errors).length > 0) return;
@@ -78,21 +78,21 @@ export function Form({ error, explain, onSubmit, children, ...rest }: FormProps)
     const raw = (name: string) => String(data.get(name) ?? "");
     onSubmit({ raw, text: (name) => raw(name).trim() }, event.currentTarget);
   };
-  const changed = ({ target }: FormEvent<HTMLFormElement>) => {
+  const clearError = ({ target }: FormEvent<HTMLFormElement>) => {
     if (!isFormField(target) || state.errors[target.name] === undefined) return;
     const { [target.name]: _, ...errors } = state.errors;
     setState({ ...state, errors });
   };
   return (
     <FormContext value={state}>
-      <form {...rest} ref={form} noValidate onSubmit={submit} onInput={changed}>
+      <form {...rest} ref={form} noValidate onSubmit={submit} onInput={clearError}>
         {children}
       </form>
     </FormContext>
   );
 }
 
-/** What went wrong with the form as a whole, in a line of its own. */
+/** The error that belongs to no field. */
 export function FormProblem() {
   const { problem } = use(FormContext);
   return problem === null ? null : <Notice>{problem}</Notice>;

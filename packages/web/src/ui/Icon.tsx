@@ -1,4 +1,4 @@
-/** Drawn on a 24-pixel grid with one stroke, so that they sit well beside text. */
+/** SVG paths on a 24-pixel grid, drawn with a stroke. */
 const paths = {
   plus: "M12 5v14M5 12h14",
   search: "M21 21l-4.3-4.3M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14z",
@@ -42,7 +42,7 @@ const paths = {
 
 export type IconName = keyof typeof paths;
 
-/** Decorative: whoever uses it gives the name in words. */
+/** Decorative: the element around it needs a label. */
 export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
   return (
     <svg

@@ -1,4 +1,4 @@
-/** Two thoughts in one: a speech bubble, and the spark of an agent inside it. */
+/** A speech bubble with the spark of an agent inside. */
 export function Logo({ size = 28 }: { size?: number }) {
   return (
     <svg aria-hidden="true" width={size} height={size} viewBox="0 0 64 64" className="shrink-0">

@@ -20,7 +20,7 @@ interface MenuProps {
   header?: ReactNode;
 }
 
-/** A button that opens a list of commands: beside it, or on a phone as a sheet. */
+/** A button that opens a list of commands: beside the button, or as a sheet on a phone. */
 export function Menu({ label, icon = "more", small, items, header }: MenuProps) {
   const anchor = useRef<HTMLButtonElement>(null);
   const [open, setOpen] = useState(false);

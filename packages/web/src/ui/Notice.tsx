@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Icon } from "./Icon.tsx";
 
-/** One quiet line about something that went wrong, where it went wrong. */
+/** One line with an error, at the place where it happened. */
 export function Notice({ children }: { children: ReactNode }) {
   return (
     <p role="alert" className="flex animate-fade items-start gap-1.5 text-sm text-danger">

@@ -2,7 +2,7 @@ import type { Account } from "@parley/protocol";
 import { useSelf } from "../lib/me.ts";
 import { isMyAgent, ownerOf } from "../lib/names.ts";
 
-/** Whose agent it is: stands beside the agent's name, and is nothing beside a person's. */
+/** The owner of an agent, for beside its name; renders nothing for a person. */
 export function OwnerChip({ account }: { account: Pick<Account, "kind" | "username"> }) {
   const me = useSelf();
   if (account.kind !== "agent") return null;

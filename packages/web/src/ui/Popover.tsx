@@ -10,48 +10,49 @@ interface PopoverProps {
   children: ReactNode;
 }
 
-const GAP = 6;
-const EDGE = 8;
+const GAP_PX = 6;
+const EDGE_PX = 8;
 
-/** Floats beside its anchor, above everything else; closes on Escape and on a click elsewhere. */
+/** Floats beside its anchor in the top layer; closes on Escape and on a click elsewhere. */
 export function Popover({ anchor, label, role, onClose, children }: PopoverProps) {
   const ref = useRef<HTMLDivElement>(null);
-  const closing = useRef(onClose);
-  closing.current = onClose;
+  const latestOnClose = useRef(onClose);
+  latestOnClose.current = onClose;
   useBackCloses(onClose);
 
   useLayoutEffect(() => {
     const floating = ref.current;
-    const beside = anchor.current;
-    if (!floating || !beside) return;
+    const button = anchor.current;
+    if (!floating || !button) return;
     floating.showPopover();
-    place(floating, beside.getBoundingClientRect());
+    place(floating, button.getBoundingClientRect());
     const first = floating.querySelector<HTMLElement>(
       "[role=menuitem], [role=menuitemradio], button, input",
     );
     (floating.querySelector<HTMLElement>("[data-autofocus]") ?? first)?.focus({
       preventScroll: true,
     });
-    const resized = () => place(floating, beside.getBoundingClientRect());
-    addEventListener("resize", resized);
-    return () => removeEventListener("resize", resized);
+    const handleResize = () => place(floating, button.getBoundingClientRect());
+    addEventListener("resize", handleResize);
+    return () => removeEventListener("resize", handleResize);
   }, [anchor]);
 
-  // While it is still in the page: without the focus in it, its anchor may be out of sight.
+  // A layout effect, because the popover must still be in the page when the focus leaves it.
   useLayoutEffect(() => {
     const floating = ref.current;
-    const beside = anchor.current;
-    const toggled = (event: ToggleEvent) => event.newState === "closed" && closing.current();
-    floating?.addEventListener("toggle", toggled);
+    const button = anchor.current;
+    const handleToggle = (event: ToggleEvent) =>
+      event.newState === "closed" && latestOnClose.current();
+    floating?.addEventListener("toggle", handleToggle);
     return () => {
-      floating?.removeEventListener("toggle", toggled);
+      floating?.removeEventListener("toggle", handleToggle);
       if (floating?.contains(document.activeElement) || document.activeElement === document.body)
-        returnFocus(beside);
+        returnFocus(button);
     };
   }, [anchor]);
 
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: its role is given by whoever uses it
+    // biome-ignore lint/a11y/noStaticElementInteractions: the caller gives the role
     // biome-ignore lint/a11y/useAriaPropsSupportedByRole: both roles have names
     <div
       ref={ref}
@@ -69,11 +70,11 @@ export function Popover({ anchor, label, role, onClose, children }: PopoverProps
 
 function place(floating: HTMLElement, anchor: DOMRect): void {
   const { width, height } = floating.getBoundingClientRect();
-  const below = anchor.bottom + GAP + height <= innerHeight - EDGE;
-  const top = below ? anchor.bottom + GAP : Math.max(EDGE, anchor.top - GAP - height);
-  const left = Math.min(Math.max(EDGE, anchor.right - width), innerWidth - width - EDGE);
+  const below = anchor.bottom + GAP_PX + height <= innerHeight - EDGE_PX;
+  const top = below ? anchor.bottom + GAP_PX : Math.max(EDGE_PX, anchor.top - GAP_PX - height);
+  const left = Math.min(Math.max(EDGE_PX, anchor.right - width), innerWidth - width - EDGE_PX);
   floating.style.top = `${top}px`;
-  floating.style.left = `${Math.max(EDGE, left)}px`;
+  floating.style.left = `${Math.max(EDGE_PX, left)}px`;
 }
 
 /** Arrows, Home and End move between the items of a menu. */

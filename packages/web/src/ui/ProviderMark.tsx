@@ -1,11 +1,11 @@
-/** Marks of our own around a point, on a 24-pixel grid; a provider that has none gets the spark. */
+/** Our own marks, drawn around a dot on a 24-pixel grid. Providers without one get the spark. */
 const marks: Record<string, string> = {
   claude: "M18.6 7a8.2 8.2 0 1 0 0 10",
   gpt: "M12 3l9 9-9 9-9-9 9-9z",
 };
 const SPARK = "M12 3l2.2 6.8L21 12l-6.8 2.2L12 21l-2.2-6.8L3 12l6.8-2.2L12 3z";
 
-/** Tells agents of different providers apart at a glance; decorative. */
+/** The mark of a provider. Decorative. */
 export function ProviderMark({ provider, size }: { provider: string; size: number }) {
   const mark = marks[provider];
   return (

@@ -10,8 +10,8 @@ interface SheetProps {
 }
 
 /**
- * What a menu is on a phone: it rises from the lower edge, within reach of the thumb. Closes on
- * «back», on Escape and on a touch beside it. Put `SheetRow`s into it.
+ * A menu on a phone: rises from the lower edge and contains `SheetRow`s. Closes on «back», on Escape
+ * and on a touch beside it.
  */
 export function Sheet({ label, onClose, children }: SheetProps) {
   const modal = useModal(onClose);
@@ -38,7 +38,7 @@ interface SheetRowProps {
   onSelect: () => void;
 }
 
-/** A command, high enough for a finger. */
+/** A command of a sheet. */
 export function SheetRow({ icon, label, danger, role, onSelect }: SheetRowProps) {
   return (
     <button

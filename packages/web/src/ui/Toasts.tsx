@@ -19,7 +19,7 @@ function set(next: readonly Toast[]): void {
 
 const dismiss = (id: number) => set(toasts.filter((toast) => toast.id !== id));
 
-/** Says something in passing, wherever the person is. */
+/** Shows a short message for a few seconds, whatever page is open. */
 export function toast(text: string, tone: Toast["tone"] = "plain"): void {
   const id = ++lastId;
   set([...toasts.slice(-2), { id, text, tone }]);
