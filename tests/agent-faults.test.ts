@@ -12,180 +12,215 @@ import {
   say,
   signUp,
 } from "@parley/testkit/client.ts";
-import { answers } from "@parley/testkit/provider-responders.ts";
+import { answers, beginAnswer, stallsAfter } from "@parley/testkit/provider-responders.ts";
 import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 
 const ROUNDS = 25;
-const STREAMS = 4;
+const STREAMS_PER_ROUND = 4;
 
-/** The words of an answer that never ends: how much of it there is can be told from any part. */
-const word = (place: number) => `語${place} 🦜 `;
-const beginning = (bytes: number) => {
+/** Words of an endless answer. They are numbered, so that a lost or repeated one shows. */
+const word = (index: number) => `語${index} 🦜 `;
+
+/** The first words of the endless answer, at least so many bytes. */
+const endlessAnswer = (minBytes: number) => {
   let text = "";
-  for (let place = 0; Buffer.byteLength(text) < bytes; place++) text += word(place);
+  for (let index = 0; Buffer.byteLength(text) < minBytes; index++) text += word(index);
   return text;
 };
 
-const rambles: Responder = async (exchange) => {
-  await exchange.head(200);
-  await exchange.write(exchange.frames.begin);
-  for (let place = 0; ; place++) {
-    await exchange.write(exchange.frames.text(word(place)));
+const answersEndlessly: Responder = async (exchange) => {
+  await beginAnswer(exchange);
+  for (let index = 0; ; index++) {
+    await exchange.write(exchange.frames.text(word(index)));
     await Bun.sleep(1);
   }
 };
-/** Takes the question, and says nothing. */
-const silent: Responder = async (exchange) => {
-  await exchange.head(200);
-  await exchange.write(exchange.frames.begin);
-  await exchange.stall();
+
+/** What a message asks of the provider. It is a tag in its text, such as `#endless-3-1`. */
+type Behaviour = "endless" | "silent" | "answer";
+
+const respondersByTag: Record<Behaviour, (call: number) => Responder> = {
+  endless: () => answersEndlessly,
+  // Sends no text in the first call, so the turn is run again after the restart.
+  silent: (call) => (call === 1 ? stallsAfter() : answers("Begun ", "again.")),
+  answer: () => answers("An ", "answer."),
 };
 
-/** A provider that does what it is told by the last words of the conversation, and counts the calls. */
-async function startActor() {
-  const sharedProvider = await startSharedProvider();
+/** A provider that behaves as the last tag in the conversation says, and counts calls by tag. */
+async function startTaggedProvider(key: string) {
+  const provider = await startSharedProvider();
   const calls = new Map<string, number>();
-  const waiting: (() => void)[] = [];
-  const scenes: Record<string, (call: number) => Responder> = {
-    ramble: () => rambles,
-    silent: (call) => (call === 1 ? silent : answers("Begun ", "again.")),
-    answer: () => answers("An ", "answer."),
-  };
-  const act: Responder = (exchange) => {
+  const waiters: (() => void)[] = [];
+  provider.respond(key, (exchange) => {
     const text = JSON.stringify(exchange.request.body.messages);
-    const [tag = "", kind = ""] = [...text.matchAll(/#(\w+)-[\w-]+/g)].at(-1) ?? [];
+    const [tag = "", behaviour = ""] = [...text.matchAll(/#(\w+)-[\w-]+/g)].at(-1) ?? [];
     const call = (calls.get(tag) ?? 0) + 1;
     calls.set(tag, call);
-    for (const wake of waiting.splice(0)) wake();
-    return scenes[kind]?.(call)(exchange);
-  };
+    for (const wake of waiters.splice(0)) wake();
+    return respondersByTag[behaviour as Behaviour](call)(exchange);
+  });
   return {
-    ...sharedProvider,
-    act,
-    calls: (tag: string) => calls.get(tag) ?? 0,
+    ...provider,
+    callsOf: (tag: string) => calls.get(tag) ?? 0,
     async called(tag: string): Promise<void> {
-      while (!calls.has(tag)) await new Promise<void>((resolve) => waiting.push(resolve));
+      while (!calls.has(tag)) await new Promise<void>((resolve) => waiters.push(resolve));
     },
   };
 }
 
-interface Asked {
+type TaggedProvider = Awaited<ReturnType<typeof startTaggedProvider>>;
+
+/** A message that triggers a turn. */
+interface Question {
   chat: Conversation;
   tag: string;
   trigger: Message;
-  /** What somebody who listened has of the answer. */
-  delivered: string;
 }
 
-/** The finished answer to a message, whether it is there already or still to come. */
-async function ended(person: Person, socket: Socket, { chat, trigger }: Asked): Promise<Message> {
-  const { items } = await person.call("getChatHistory", { chat_id: chat.id });
-  const mine = items.filter(({ turn }) => turn?.triggered_by === trigger.id);
-  expect(mine.length).toBeLessThanOrEqual(1);
-  return mine[0]?.finalized_at ? mine[0] : answerTo(socket, trigger);
+/** A question whose turn runs when the process ends. */
+interface RunningQuestion extends Question {
+  /** The turn's message. */
+  message: Message;
 }
 
-type End = (server: TestServer, sockets: Socket[]) => Promise<void>;
+interface Round {
+  endless: RunningQuestion[];
+  silent: RunningQuestion;
+  /** Waits behind an endless answer. */
+  waiting: Question;
+  /** Asked right before the process ends. */
+  late: Question;
+  /** The text that a client received before the process ended, by message id. */
+  received: Map<string, string>;
+}
 
-/**
- * Has many answers stream, some not yet begun and some waiting, ends the process in the midst of
- * it, and looks at what the next one makes of them. Returns how many streams were cut.
- */
-async function round(
+type EndProcess = (server: TestServer, socket: Socket) => Promise<void>;
+
+/** Streams answers, ends the process and checks what the next one does. Returns the cut streams. */
+async function runRound(
   server: TestServer,
-  actor: Awaited<ReturnType<typeof startActor>>,
+  provider: TaggedProvider,
   owner: Person,
-  place: number,
-  end: End,
+  index: number,
+  endProcess: EndProcess,
 ): Promise<number> {
-  const before = owner.at(server.url);
-  const socket = await before.connect();
-  const asked: Record<"ramble" | "silent" | "wait" | "quick", Asked[]> = {
-    ramble: [],
-    silent: [],
-    wait: [],
-    quick: [],
-  };
-  const ask = async (chat: Conversation, tag: string): Promise<Asked> => {
-    const trigger = await say(before, chat, `@${agentOf(owner)} ${tag}`);
-    return { chat, tag, trigger, delivered: "" };
-  };
-  const newGroup = () => groupOf(before, { username: agentOf(owner) });
-  for (let stream = 0; stream < STREAMS; stream++) {
-    asked.ramble.push(await ask(await newGroup(), `#ramble-${place}-${stream}`));
-  }
-  asked.silent.push(await ask(await newGroup(), `#silent-${place}`));
-  const messages = new Map<Asked, Message>();
-  for (const each of [...asked.ramble, ...asked.silent]) {
-    messages.set(each, await replyTo(socket, each.trigger));
-    await actor.called(each.tag);
-  }
-  const [first] = asked.ramble as [Asked];
-  asked.wait.push(await ask(first.chat, `#answer-${place}-waits`));
-  for (const each of asked.ramble) {
-    const { id } = messages.get(each) as Message;
-    const enough = () =>
-      socket.eventsNamed("events.messageDelta").filter(({ params }) => params.id === id).length >
-      place % 7;
-    await socket.until(enough, "deltas");
-  }
-  asked.quick.push(await ask(await newGroup(), `#answer-${place}-quick`));
-  await end(server, [socket]);
-  for (const [each, { id }] of messages) each.delivered = grown(socket, { id, content: "" });
-
+  const round = await interruptAnswers(server, provider, owner.at(server.url), index, endProcess);
   await server.restart();
-  const after = owner.at(server.url);
-  await using late = await after.connect();
-  for (const each of asked.ramble) {
-    const final = await ended(after, late, each);
-    expect(final.id).toBe(messages.get(each)?.id as string);
+  const person = owner.at(server.url);
+  await using socket = await person.connect();
+  await expectRecovered(person, socket, provider, round);
+  const { endless, silent, waiting, late } = round;
+  await expectConsistent(person, [...endless, silent, waiting, late]);
+  return endless.length + 1;
+}
+
+async function interruptAnswers(
+  server: TestServer,
+  provider: TaggedProvider,
+  owner: Person,
+  index: number,
+  endProcess: EndProcess,
+): Promise<Round> {
+  const socket = await owner.connect();
+  const newGroup = () => groupOf(owner, { username: agentOf(owner) });
+  const ask = async (chat: Conversation, tag: string): Promise<Question> => ({
+    chat,
+    tag,
+    trigger: await say(owner, chat, `@${agentOf(owner)} ${tag}`),
+  });
+  const askAndRun = async (tag: string): Promise<RunningQuestion> => {
+    const question = await ask(await newGroup(), tag);
+    const message = await replyTo(socket, question.trigger);
+    await provider.called(tag);
+    return { ...question, message };
+  };
+  const endless: RunningQuestion[] = [];
+  for (let stream = 0; stream < STREAMS_PER_ROUND; stream++) {
+    endless.push(await askAndRun(`#endless-${index}-${stream}`));
+  }
+  const silent = await askAndRun(`#silent-${index}`);
+  const [first] = endless as [RunningQuestion];
+  const waiting = await ask(first.chat, `#answer-${index}-waiting`);
+  for (const { message } of endless) await receiveDeltas(socket, message, 1 + (index % 7));
+  const late = await ask(await newGroup(), `#answer-${index}-late`);
+  await endProcess(server, socket);
+  const received = new Map(
+    endless.map(({ message }) => [message.id, grown(socket, { id: message.id, content: "" })]),
+  );
+  return { endless, silent, waiting, late, received };
+}
+
+const receiveDeltas = (socket: Socket, { id }: Message, count: number) =>
+  socket.until(
+    () =>
+      socket.eventsNamed("events.messageDelta").filter(({ params }) => params.id === id).length >=
+      count,
+    "deltas",
+  );
+
+async function expectRecovered(
+  person: Person,
+  socket: Socket,
+  provider: TaggedProvider,
+  { endless, silent, waiting, late, received }: Round,
+): Promise<void> {
+  for (const question of endless) {
+    const final = await finalAnswer(person, socket, question);
+    expect(final.id).toBe(question.message.id);
     expect(final.turn).toMatchObject({ status: "failed", error: { code: "interrupted" } });
     expect(final.finalized_at).not.toBeNull();
-    // Nothing that anybody has seen is lost, and nothing is there that was never said.
-    expect(each.delivered).not.toBe("");
-    expect(final.content).toStartWith(each.delivered);
-    expect(beginning(Buffer.byteLength(final.content))).toStartWith(final.content);
-    expect(actor.calls(each.tag)).toBe(1);
+    // The content has all text that was received, and no text that the provider did not send.
+    const text = received.get(final.id) ?? "";
+    expect(text).not.toBe("");
+    expect(final.content).toStartWith(text);
+    expect(endlessAnswer(Buffer.byteLength(final.content))).toStartWith(final.content);
+    expect(provider.callsOf(question.tag)).toBe(1);
   }
-  for (const each of asked.silent) {
-    const final = await ended(after, late, each);
-    expect(final).toMatchObject({ id: messages.get(each)?.id as string, content: "Begun again." });
-    expect(final.turn).toMatchObject({ status: "complete", error: null });
-    expect(actor.calls(each.tag)).toBe(2);
-  }
-  for (const each of asked.wait) {
-    const final = await ended(after, late, each);
-    expect(final).toMatchObject({ content: "An answer.", turn: { status: "complete" } });
-    expect(actor.calls(each.tag)).toBe(1);
-  }
-  for (const each of asked.quick) {
-    const { turn, content } = await ended(after, late, each);
-    if (turn?.status === "complete") expect(content).toBe("An answer.");
-    else expect(turn?.error?.code).toBe("interrupted");
-    expect("An answer.").toStartWith(content);
-    expect(actor.calls(each.tag)).toBeWithin(1, 3);
-  }
-  await expectWhole(after, Object.values(asked).flat());
-  return asked.ramble.length + asked.silent.length;
+  const again = await finalAnswer(person, socket, silent);
+  expect(again).toMatchObject({ id: silent.message.id, content: "Begun again." });
+  expect(again.turn).toMatchObject({ status: "complete", error: null });
+  expect(provider.callsOf(silent.tag)).toBe(2);
+
+  const next = await finalAnswer(person, socket, waiting);
+  expect(next).toMatchObject({ content: "An answer.", turn: { status: "complete" } });
+  expect(provider.callsOf(waiting.tag)).toBe(1);
+
+  const { turn, content } = await finalAnswer(person, socket, late);
+  if (turn?.status === "complete") expect(content).toBe("An answer.");
+  else expect(turn?.error?.code).toBe("interrupted");
+  expect("An answer.").toStartWith(content);
+  expect(provider.callsOf(late.tag)).toBeWithin(1, 3);
 }
 
-/** No message is left unfinished, every question has one answer, and no change was counted twice. */
-async function expectWhole(person: Person, asked: Asked[]): Promise<void> {
-  for (const chat_id of new Set(asked.map(({ chat }) => chat.id))) {
+/** The finalized answer to a question, from the history or else from the next event. */
+async function finalAnswer(
+  person: Person,
+  socket: Socket,
+  { chat, trigger }: Question,
+): Promise<Message> {
+  const { items } = await person.call("getChatHistory", { chat_id: chat.id });
+  const found = items.filter(({ turn }) => turn?.triggered_by === trigger.id);
+  expect(found.length).toBeLessThanOrEqual(1);
+  return found[0]?.finalized_at ? found[0] : answerTo(socket, trigger);
+}
+
+/** Every message is final, every question has one answer, and every change was counted once. */
+async function expectConsistent(person: Person, questions: Question[]): Promise<void> {
+  for (const chat_id of new Set(questions.map(({ chat }) => chat.id))) {
     const { items } = await person.call("getChatHistory", { chat_id });
-    const questions = items.filter(({ turn }) => turn === null).map(({ id }) => id);
+    const asked = items.filter(({ turn }) => turn === null).map(({ id }) => id);
     const answered = items.flatMap(({ turn }) => turn?.triggered_by ?? []);
     expect(items.every(({ finalized_at }) => finalized_at !== null)).toBe(true);
-    expect(answered.toSorted()).toEqual(questions.toSorted());
+    expect(answered.toSorted()).toEqual(asked.toSorted());
     const { seq } = await person.call("getChat", { chat_id });
     expect(seq).toBe(items.length + answered.length);
     expect(await person.call("stopChatAgents", { chat_id })).toEqual({ stopped: 0, cancelled: 0 });
   }
 }
 
-/** Nothing of what was cut off is still reserved: a budget a little above what was used suffices. */
+/** The interrupted turns left no reservation: a limit slightly above the usage allows a turn. */
 async function expectNothingReserved(owner: Person): Promise<void> {
   const { items } = await owner.call("getAgentUsage");
   const used = items.reduce((sum, row) => sum + row.input_tokens + row.output_tokens, 0);
@@ -196,35 +231,34 @@ async function expectNothingReserved(owner: Person): Promise<void> {
   expect((await answerTo(socket, trigger)).turn).toMatchObject({ status: "complete" });
 }
 
-async function rounds(times: number, end: End): Promise<number> {
-  await using actor = await startActor();
-  const providers = providersAt(actor.url, { max_output_tokens: 1000 });
+async function runRounds(count: number, endProcess: EndProcess): Promise<number> {
+  const api_key = "key-of-the-owner";
+  await using provider = await startTaggedProvider(api_key);
+  const providers = providersAt(provider.url, { max_output_tokens: 1000 });
   await using server = await startServer({ ...noRates, ...providers });
   const owner = await signUp(server.url, "owner");
-  const api_key = "key-of-the-owner";
-  actor.respond(api_key, actor.act);
   await owner.call("setAgentKey", { provider: "claude", api_key });
   await liftLimits(owner);
-  let cut = 0;
-  for (let place = 0; place < times; place++) cut += await round(server, actor, owner, place, end);
+  let cutStreams = 0;
+  for (let index = 0; index < count; index++) {
+    cutStreams += await runRound(server, provider, owner, index, endProcess);
+  }
   await expectNothingReserved(owner.at(server.url));
-  return cut;
+  return cutStreams;
 }
 
-test("kill -9 in mid-stream, again and again, leaves no message unfinished", async () => {
-  const cut = await rounds(ROUNDS, async (server, sockets) => {
+test("kill -9 during answers leaves no message unfinished and loses no received text", async () => {
+  const cutStreams = await runRounds(ROUNDS, async (server, socket) => {
     await server.kill();
-    for (const socket of sockets) await socket.until(() => socket.closed, "the crash");
+    await socket.until(() => socket.closed, "the crash");
   });
-  expect(cut).toBeGreaterThanOrEqual(100);
+  expect(cutStreams).toBeGreaterThanOrEqual(100);
 });
 
-test("an orderly stop in mid-stream leaves no message unfinished either", async () => {
-  await rounds(3, async (server, sockets) => {
+test("a graceful stop during answers leaves no message unfinished", async () => {
+  await runRounds(3, async (server, socket) => {
     expect(await server.stop()).toBe(0);
-    for (const socket of sockets) {
-      await socket.until(() => socket.closed, "close");
-      expect(socket.closed?.code).toBe(closeCodes.goingAway);
-    }
+    await socket.until(() => socket.closed, "close");
+    expect(socket.closed?.code).toBe(closeCodes.goingAway);
   });
 });

@@ -33,16 +33,16 @@ await ann.call("setAgentKey", { provider: "claude", api_key: keys.claude });
 await bob.call("setAgentKey", { provider: "gpt", api_key: keys.gpt });
 for (const owner of [ann, bob]) await liftLimits(owner);
 
-interface Place {
+interface WatchedGroup {
   chat: Conversation;
-  /** Cat's. */
+  /** A socket of cat's. */
   socket: Socket;
-  /** What everybody holds must be right at this moment, too. */
+  /** Compares what every client has with the state of the server. */
   check(): Promise<void>;
 }
 
-/** Runs something in a group with two agents, and checks that everybody's events told them all of it. */
-async function verify(action: (place: Place) => Promise<unknown>): Promise<void> {
+/** Runs an action in a group with two agents, and checks that every client has the new state. */
+async function verify(action: (group: WatchedGroup) => Promise<unknown>): Promise<void> {
   for (const key of Object.values(keys)) sharedProvider.respond(key);
   const chat = await ann.call("startChat", {
     usernames: [bob.username, cat.username, claude],
@@ -65,109 +65,112 @@ async function verify(action: (place: Place) => Promise<unknown>): Promise<void>
   }
 }
 
-/** An answer of ann's agent to cat that has begun, and the call behind it. */
-async function begun({ chat, socket }: Place, words = "Hel🦜") {
+/** Starts an answer of ann's agent to cat, and waits until cat receives its first text. */
+async function startAnswer({ chat, socket }: WatchedGroup, text = "Hel🦜") {
   const trigger = await say(cat, chat, `@${claude} hello`);
   const call = await sharedProvider.nextCall(keys.claude);
-  await call.sendText(words);
+  await call.sendText(text);
   const message = await replyTo(socket, trigger);
   await socket.event("events.messageDelta", ({ id }) => id === message.id);
   return { trigger, call, message };
 }
 
-async function answered({ chat, socket }: Place, ...scenes: Responder[]): Promise<Message> {
-  sharedProvider.respond(keys.claude, ...scenes);
+async function answered(
+  { chat, socket }: WatchedGroup,
+  ...responders: Responder[]
+): Promise<Message> {
+  sharedProvider.respond(keys.claude, ...responders);
   return answerTo(socket, await say(cat, chat, `@${claude} hello`));
 }
 
 describe("with agents, initial fetch and events equal a fresh fetch", () => {
-  const changes: Record<string, (place: Place) => Promise<unknown>> = {
-    "after an answer": (place) => answered(place, answers("Hello ", "🦜", " 日本語")),
-    "after an answer that mentions people": (place) =>
-      answered(place, answers(`@${ann.username} `, `and @${dan.username} @${cat.username}`)),
-    "after a turn that failed": (place) => answered(place, fails(401)),
-    "after a turn that broke off": (place) => answered(place, stopsShortAfter("Hel🦜")),
-    "after an answer that was refused": (place) => answered(place, endsWith("refused")),
-    "after an answer without a word": (place) => answered(place, answers()),
-    "while an answer waits for its first word": async ({ chat, socket }) => {
+  const changes: Record<string, (group: WatchedGroup) => Promise<unknown>> = {
+    "after an answer": (group) => answered(group, answers("Hello ", "🦜", " 日本語")),
+    "after an answer that mentions people": (group) =>
+      answered(group, answers(`@${ann.username} `, `and @${dan.username} @${cat.username}`)),
+    "after a turn that failed": (group) => answered(group, fails(401)),
+    "after an answer that breaks off": (group) => answered(group, stopsShortAfter("Hel🦜")),
+    "after a refused answer": (group) => answered(group, endsWith("refused")),
+    "after an answer without text": (group) => answered(group, answers()),
+    "before the first text of an answer": async ({ chat, socket }) => {
       const trigger = await say(cat, chat, `@${claude} hello`);
       await replyTo(socket, trigger);
       await sharedProvider.nextCall(keys.claude);
     },
-    "while an answer streams, and when it is whole": async (place) => {
-      const { trigger, call } = await begun(place);
-      await place.check();
+    "during an answer, and after its end": async (group) => {
+      const { trigger, call } = await startAnswer(group);
+      await group.check();
       await call.sendText("lo");
       await call.complete();
-      await answerTo(place.socket, trigger);
+      await answerTo(group.socket, trigger);
     },
-    "while two agents stream": async (place) => {
-      const { chat, socket } = place;
-      await begun(place);
+    "during the answers of two agents": async (group) => {
+      const { chat, socket } = group;
+      await startAnswer(group);
       const trigger = await say(bob, chat, `@${gpt} hello`);
       const call = await sharedProvider.nextCall(keys.gpt);
       await call.sendText("日本");
       const { id } = await replyTo(socket, trigger);
       await socket.event("events.messageDelta", (delta) => delta.id === id);
     },
-    "after a stop": async (place) => {
-      const { message } = await begun(place);
+    "after a stop": async (group) => {
+      const { message } = await startAnswer(group);
       await cat.call("stopAgentTurn", { message_id: message.id });
     },
-    "after the brake": async (place) => {
-      await begun(place);
-      await say(bob, place.chat, `@${claude} @${gpt} and you?`);
-      await cat.call("stopChatAgents", { chat_id: place.chat.id });
+    "after stopChatAgents": async (group) => {
+      await startAnswer(group);
+      await say(bob, group.chat, `@${claude} @${gpt} and you?`);
+      await cat.call("stopChatAgents", { chat_id: group.chat.id });
     },
-    "after a second try": async (place) => {
-      const { id } = await answered(place, fails(401), answers("Better."));
+    "after a retry": async (group) => {
+      const { id } = await answered(group, fails(401), answers("Better."));
       await ann.call("retryAgentTurn", { message_id: id });
-      const again = (message: Message) => message.content === "Better.";
-      await place.socket.event("events.messageComplete", again);
+      const isRetry = (message: Message) => message.content === "Better.";
+      await group.socket.event("events.messageComplete", isRetry);
     },
-    "after an answer was deleted in mid-stream": async (place) => {
-      const { message } = await begun(place);
-      await ann.call("deleteMessages", { chat_id: place.chat.id, message_ids: [message.id] });
+    "after the deletion of an answer while it streams": async (group) => {
+      const { message } = await startAnswer(group);
+      await ann.call("deleteMessages", { chat_id: group.chat.id, message_ids: [message.id] });
     },
-    "after an answer was hidden in mid-stream": async (place) => {
-      const { trigger, call, message } = await begun(place);
-      await cat.call("deleteMessagesForMe", { chat_id: place.chat.id, message_ids: [message.id] });
+    "after hiding an answer while it streams": async (group) => {
+      const { trigger, call, message } = await startAnswer(group);
+      await cat.call("deleteMessagesForMe", { chat_id: group.chat.id, message_ids: [message.id] });
       await call.sendText(`lo @${cat.username}`);
       await call.complete();
-      await answerTo(place.socket, trigger);
+      await answerTo(group.socket, trigger);
     },
-    "after reading and reacting in mid-stream": async (place) => {
-      const { trigger, call, message } = await begun(place);
-      await bob.call("readChat", { chat_id: place.chat.id, seq: message.seq });
+    "after reading and reacting to an answer while it streams": async (group) => {
+      const { trigger, call, message } = await startAnswer(group);
+      await bob.call("readChat", { chat_id: group.chat.id, seq: message.seq });
       await bob.call("setMessageReaction", { message_id: message.id, emoji: "👍" });
-      await place.check();
+      await group.check();
       await call.sendText(`lo @${bob.username}`);
       await call.complete();
-      await answerTo(place.socket, trigger);
+      await answerTo(group.socket, trigger);
     },
-    "after the agent's owner left in mid-stream": async (place) => {
-      await begun(place);
-      await ann.call("leaveChat", { chat_id: place.chat.id });
+    "after the agent's owner leaves while it answers": async (group) => {
+      await startAnswer(group);
+      await ann.call("leaveChat", { chat_id: group.chat.id });
     },
-    "after the agent was taken out in mid-stream": async (place) => {
-      await begun(place);
-      await ann.call("removeGroupAgent", { chat_id: place.chat.id, agent_username: claude });
+    "after the removal of the agent while it answers": async (group) => {
+      await startAnswer(group);
+      await ann.call("removeGroupAgent", { chat_id: group.chat.id, agent_username: claude });
     },
-    "after somebody came in mid-stream": async (place) => {
-      const { trigger, call } = await begun(place);
-      await bob.call("addChatMembers", { chat_id: place.chat.id, usernames: [dan.username] });
-      await place.check();
+    "after someone joins while an answer streams": async (group) => {
+      const { trigger, call } = await startAnswer(group);
+      await bob.call("addChatMembers", { chat_id: group.chat.id, usernames: [dan.username] });
+      await group.check();
       await call.sendText("lo");
       await call.complete();
-      await answerTo(place.socket, trigger);
+      await answerTo(group.socket, trigger);
     },
-    "after a component's action": async (place) => {
-      const { id } = await answered(place, answers('<button action="refresh">Refresh</button>'));
-      const action = { chat_id: place.chat.id, message_id: id, action: "trade:buy:AAPL:10" };
+    "after a component action": async (group) => {
+      const { id } = await answered(group, answers('<button action="refresh">Refresh</button>'));
+      const action = { chat_id: group.chat.id, message_id: id, action: "trade:buy:AAPL:10" };
       await bob.call("sendComponentAction", action);
     },
-    "after a new name of an agent": async (place) => {
-      await answered(place, answers("Hello."));
+    "after a new name of an agent": async (group) => {
+      await answered(group, answers("Hello."));
       const display_name = `Sage ${Math.random()}`;
       await ann.call("setAgentProfile", { provider: "claude", display_name });
     },
@@ -179,8 +182,8 @@ describe("with agents, initial fetch and events equal a fresh fetch", () => {
   for (const [name, change] of Object.entries(changes)) test(name, () => verify(change));
 });
 
-/** Long enough that many deltas are on their way at once. */
-const ramble: Responder = async (exchange) => {
+/** Long enough that many deltas are in flight at once. */
+const longAnswer: Responder = async (exchange) => {
   await exchange.head(200);
   await exchange.write(exchange.frames.begin);
   for (let word = 0; word < 60; word++) await exchange.write(exchange.frames.text(`語${word} `));
@@ -188,11 +191,11 @@ const ramble: Responder = async (exchange) => {
   await exchange.end();
 };
 
-const scenes: Responder[] = [
+const RESPONDERS: Responder[] = [
   answers("Hello ", "🦜"),
   answers(`@${ann.username} @${bob.username} @${gpt} `, "look"),
-  ramble,
-  ramble,
+  longAnswer,
+  longAnswer,
   fails(401),
   stopsShortAfter("Hel", "lo"),
   endsWith("refused", "No."),
@@ -207,14 +210,14 @@ interface Step {
 
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom(
-    ...["ask", "ask", "ask", "ask both", "talk", "stop", "retry", "brake", "delete", "hide"],
+    ...["ask", "ask", "ask", "ask both", "talk", "stop", "retry", "stop all", "delete", "hide"],
     ...["react", "read", "press", "add agent", "remove agent", "mode", "add", "leave", "edit"],
   ),
   actor: fc.nat(3),
   pick: fc.nat(50),
 });
 
-/** Does a step as far as its actor may; what the server forbids changes nothing. */
+/** Performs a step. It throws a `CallFailed` if the server forbids it. */
 async function perform(chat_id: string, { kind, actor, pick }: Step): Promise<void> {
   const who = everybody[actor] as Person;
   const own = agentOf(who, actor === 0 ? "claude" : "gpt");
@@ -231,7 +234,7 @@ async function perform(chat_id: string, { kind, actor, pick }: Step): Promise<vo
     talk: () => who.call("sendMessage", { chat_id, content: "so it goes" }),
     stop: () => who.call("stopAgentTurn", { message_id }),
     retry: () => who.call("retryAgentTurn", { message_id }),
-    brake: () => who.call("stopChatAgents", { chat_id }),
+    "stop all": () => who.call("stopChatAgents", { chat_id }),
     delete: () => who.call("deleteMessages", { chat_id, message_ids }),
     hide: () => who.call("deleteMessagesForMe", { chat_id, message_ids }),
     react: () => who.call("setMessageReaction", { message_id, emoji: "👍" }),
@@ -248,24 +251,24 @@ async function perform(chat_id: string, { kind, actor, pick }: Step): Promise<vo
   await steps[kind]?.();
 }
 
-/** What a step that its actor may not do is answered with; anything else is a fault. */
-function allowed(error: unknown): void {
+/** The server may forbid a step, but it must not fail. */
+function ignoreForbidden(error: unknown): void {
   if (!(error instanceof CallFailed) || error.code === "internal") throw error;
 }
 
-test("random sequences with answers under way leave every client with the server's state", async () => {
+test("random steps during answers leave every client with the state of the server", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 5, maxLength: 25 }),
-      fc.array(fc.nat(scenes.length - 1), { minLength: 1, maxLength: 8 }),
-      (steps, program) =>
+      fc.array(fc.nat(RESPONDERS.length - 1), { minLength: 1, maxLength: 8 }),
+      (steps, picks) =>
         verify(async ({ chat }) => {
-          const played = program.map((index) => scenes[index] as Responder);
-          for (const key of Object.values(keys)) sharedProvider.respond(key, ...played);
-          for (const each of steps) await perform(chat.id, each).catch(allowed);
-          // Whatever still runs or waits ends here: after it nothing more happens.
+          const responders = picks.map((index) => RESPONDERS[index] as Responder);
+          for (const key of Object.values(keys)) sharedProvider.respond(key, ...responders);
+          for (const each of steps) await perform(chat.id, each).catch(ignoreForbidden);
+          // After this no turn runs or waits, so the state does not change any more.
           for (const person of everybody) {
-            await person.call("stopChatAgents", { chat_id: chat.id }).catch(allowed);
+            await person.call("stopChatAgents", { chat_id: chat.id }).catch(ignoreForbidden);
           }
           await expectNothingStreams(chat.id);
         }),
@@ -276,7 +279,7 @@ test("random sequences with answers under way leave every client with the server
 
 async function expectNothingStreams(chat_id: string): Promise<void> {
   for (const person of everybody) {
-    const page = await person.call("getChatHistory", { chat_id }).catch(allowed);
+    const page = await person.call("getChatHistory", { chat_id }).catch(ignoreForbidden);
     expect(page?.items.filter(({ finalized_at }) => finalized_at === null) ?? []).toEqual([]);
   }
 }

@@ -21,7 +21,7 @@ describe.each(transports)("testAgentKey over %s", (transport) => {
     return { person, caller: (await person.via(transport)) as Caller };
   }
 
-  test("makes one small call with the stored key, on the agent's own model", async () => {
+  test("makes one small call of the agent's model with the stored key", async () => {
     const { person, caller } = await newcomer();
     await using _ = caller;
     for (const [provider, model] of [
@@ -63,7 +63,7 @@ describe.each(transports)("testAgentKey over %s", (transport) => {
     });
   });
 
-  test("says why a key does not work, in our words, after one try", async () => {
+  test("reports why a key does not work after one attempt, without the provider's text", async () => {
     const { caller } = await newcomer();
     await using _ = caller;
     const cases = [
@@ -85,7 +85,7 @@ describe.each(transports)("testAgentKey over %s", (transport) => {
     }
   });
 
-  test("takes a model that only thinks within the few tokens it was given", async () => {
+  test("accepts a model that uses all its tokens for thinking", async () => {
     const { caller } = await newcomer();
     await using _ = caller;
     const api_key = newKey();
@@ -93,7 +93,7 @@ describe.each(transports)("testAgentKey over %s", (transport) => {
     expect(await caller.call("testAgentKey", { provider: "gpt", api_key })).toMatchObject(WORKS);
   });
 
-  test("answers for sandbox keys without leaving the process", async () => {
+  test("tests sandbox keys without a request to the provider", async () => {
     const { caller } = await newcomer();
     await using _ = caller;
     const before = sharedProvider.requests.length;
@@ -104,7 +104,7 @@ describe.each(transports)("testAgentKey over %s", (transport) => {
     expect(sharedProvider.requests.length).toBe(before);
   });
 
-  test("refuses unknown providers and keys that no header carries", async () => {
+  test("rejects unknown providers and keys that no header can carry", async () => {
     const { caller } = await newcomer();
     await using _ = caller;
     const wrong = [
@@ -122,7 +122,7 @@ describe.each(transports)("testAgentKey over %s", (transport) => {
   });
 });
 
-test("keys can be tested ten times a minute, whatever the other rates are", async () => {
+test("an account can test keys ten times a minute, independent of other rates", async () => {
   const test = { provider: "claude", api_key: "sandbox" };
   const curious = await signUp(server.url, "curious");
   await using socket = await curious.connect();
@@ -134,14 +134,14 @@ test("keys can be tested ten times a minute, whatever the other rates are", asyn
   expect(await outcome(other.call("testAgentKey", test))).toBe("ok");
 });
 
-test("a sandbox key does not work where the sandbox is off", async () => {
+test("a sandbox key does not work if the sandbox is off", async () => {
   await using strict = await startServer({ ...noRates, PARLEY_SANDBOX: "off" });
   const person = await signUp(strict.url);
   const tested = await person.call("testAgentKey", { provider: "claude", api_key: "sandbox-1" });
   expect(tested).toMatchObject({ works: false, error: { code: "key_rejected" } });
 });
 
-test("no key that was tested appears in the log", async () => {
+test("a tested key does not appear in the log", async () => {
   const person = await signUp(server.url);
   const api_key = newKey();
   sharedProvider.respond(api_key, fails(500, { message: api_key }));

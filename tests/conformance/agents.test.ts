@@ -38,14 +38,14 @@ const agentsOf = async (caller: Pick<Person, "call">) => (await caller.call("get
 const claudeOf = async (caller: Pick<Person, "call">) =>
   (await agentsOf(caller)).find(({ provider }) => provider === "claude");
 
-/** Somebody new, on one of the transports. */
+/** A new person, with a caller on the given transport. */
 async function newcomer(transport: (typeof transports)[number]) {
   const person = await signUp(server.url, "newcomer");
   return { person, caller: (await person.via(transport)) as Caller };
 }
 
 describe.each(transports)("getMyAgents over %s", (transport) => {
-  test("lists one agent for each provider, with nothing set at first", async () => {
+  test("lists one agent for each provider, with default settings", async () => {
     const { person, caller } = await newcomer(transport);
     await using _ = caller;
     const { username } = person;
@@ -77,7 +77,7 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
 });
 
 describe.each(transports)("setAgentKey over %s", (transport) => {
-  test("stores a key and shows no more of it than its tail", async () => {
+  test("stores a key and shows only its tail", async () => {
     const { caller } = await newcomer(transport);
     await using _ = caller;
     expect(
@@ -96,7 +96,7 @@ describe.each(transports)("setAgentKey over %s", (transport) => {
     expect((await agentsOf(caller))[1]).toMatchObject({ key_tail: `${MASK}3210` });
   });
 
-  test("shows the last four characters of any key longer than that", async () => {
+  test("shows the last four characters of keys longer than four", async () => {
     await using caller = await alice.via(transport);
     const tail = async (api_key: string) =>
       (await caller.call("setAgentKey", { provider: "claude", api_key })).key_tail;
@@ -106,7 +106,7 @@ describe.each(transports)("setAgentKey over %s", (transport) => {
     expect(await tail("x")).toBe(MASK);
   });
 
-  test("forgives white space around a key, as copying leaves it", async () => {
+  test("ignores white space around a key", async () => {
     const { person, caller } = await newcomer(transport);
     await using _ = caller;
     const key = `key-${person.username}-0123`;
@@ -121,7 +121,7 @@ describe.each(transports)("setAgentKey over %s", (transport) => {
     expect(sharedProvider.calls(key).map(keyOf)).toEqual([key]);
   });
 
-  test("refuses what no key can be, naming the field and not the key", async () => {
+  test("rejects malformed keys with an error that names the field but not the key", async () => {
     await using caller = await alice.via(transport);
     const wrong: unknown[] = [
       ...["", "   ", "\n", "two words", "two\nlines", "tab\tinside", "schlüssel-0123", "nul\0byte"],
@@ -141,7 +141,7 @@ describe.each(transports)("setAgentKey over %s", (transport) => {
     expect(await claudeOf(caller)).toEqual(before as never);
   });
 
-  test("takes a key of any printable characters, and of 1024 of them", async () => {
+  test("accepts all printable ASCII characters, and up to 1024 of them", async () => {
     await using caller = await alice.via(transport);
     const printable = String.fromCharCode(...Array.from({ length: 94 }, (_, n) => 33 + n));
     for (const api_key of [printable, "k".repeat(1024)]) {
@@ -152,7 +152,7 @@ describe.each(transports)("setAgentKey over %s", (transport) => {
     }
   });
 
-  test("is nobody else's affair", async () => {
+  test("does not affect other people", async () => {
     const { caller } = await newcomer(transport);
     await using _ = caller;
     const other = await signUp(server.url, "other");
@@ -162,7 +162,7 @@ describe.each(transports)("setAgentKey over %s", (transport) => {
 });
 
 describe.each(transports)("removeAgentKey over %s", (transport) => {
-  test("forgets a key, and does nothing more when there is none", async () => {
+  test("deletes the key, and is idempotent", async () => {
     const { caller } = await newcomer(transport);
     await using _ = caller;
     await caller.call("setAgentKey", { provider: "claude", api_key: "sk-0123456789-tail" });
@@ -172,7 +172,7 @@ describe.each(transports)("removeAgentKey over %s", (transport) => {
     }
   });
 
-  test("leaves the other provider's key and other people's", async () => {
+  test("keeps the keys of other providers and other people", async () => {
     const { caller } = await newcomer(transport);
     await using _ = caller;
     await caller.call("setAgentKey", { provider: "claude", api_key: "sk-0123456789-tail" });
@@ -217,7 +217,7 @@ describe.each(transports)("an unknown provider over %s", (transport) => {
     }
   });
 
-  test("is answered with those there are", async () => {
+  test("is answered with the list of providers", async () => {
     await using caller = await alice.via(transport);
     const failed = await failure(caller.call("removeAgentKey", { provider: "mistral" }));
     expect(failed.parameters?.fields).toEqual({ provider: "must be one of claude, gpt" });
@@ -225,7 +225,7 @@ describe.each(transports)("an unknown provider over %s", (transport) => {
 });
 
 describe.each(transports)("setAgentProfile over %s", (transport) => {
-  test("changes what is given and leaves the rest", async () => {
+  test("changes only the given fields", async () => {
     const { person, caller } = await newcomer(transport);
     await using _ = caller;
     const given = { display_name: "Sage", model: "model-x", instructions: "Be kind.\nBe brief." };
@@ -257,7 +257,7 @@ describe.each(transports)("setAgentProfile over %s", (transport) => {
     expect((await agentsOf(caller))[1]).toMatchObject({ model: "model-o" });
   });
 
-  test("refuses what cannot be, naming the field", async () => {
+  test("rejects invalid values with the name of the field", async () => {
     await using caller = await alice.via(transport);
     const wrong: [field: string, value: unknown][] = [
       ["display_name", ""],
@@ -282,7 +282,7 @@ describe.each(transports)("setAgentProfile over %s", (transport) => {
     expect(await claudeOf(caller)).toEqual(before as never);
   });
 
-  test("a new name shows wherever the agent does, and is told to those who meet it", async () => {
+  test("shows a new name everywhere, and sends it to everyone who shares a conversation with the agent", async () => {
     const { person, caller } = await newcomer(transport);
     await using _ = caller;
     const chat = await groupOf(person, bob, { username: agentOf(person) });
@@ -309,7 +309,7 @@ describe.each(transports)("setAgentProfile over %s", (transport) => {
 });
 
 describe.each(transports)("setAgentLimits over %s", (transport) => {
-  test("changes what is given, leaves the rest, lifts with null, and returns what is in force", async () => {
+  test("changes only the given limits, lifts those that are null, and returns all", async () => {
     const { caller } = await newcomer(transport);
     await using _ = caller;
     const set = (changes: object) =>
@@ -338,7 +338,7 @@ describe.each(transports)("setAgentLimits over %s", (transport) => {
     expect((await agentsOf(caller))[1]?.limits).toEqual(DEFAULT_LIMITS);
   });
 
-  test("tells limits that were lifted from limits that were never set", async () => {
+  test("distinguishes lifted limits from limits that were never set", async () => {
     const { caller } = await newcomer(transport);
     await using _ = caller;
     const lifted = { daily_tokens: null, turns_per_minute: null };
@@ -349,7 +349,7 @@ describe.each(transports)("setAgentLimits over %s", (transport) => {
     expect((await claudeOf(caller))?.limits).toEqual({ ...DEFAULT_LIMITS, ...lifted });
   });
 
-  test("leaves name, model and instructions, as they leave the limits", async () => {
+  test("does not change name, model and instructions, nor do they change the limits", async () => {
     const { caller } = await newcomer(transport);
     await using _ = caller;
     const given = { display_name: "Sage", model: "model-x", instructions: "Be kind." };
@@ -362,7 +362,7 @@ describe.each(transports)("setAgentLimits over %s", (transport) => {
     });
   });
 
-  test("refuses what cannot be, naming the field", async () => {
+  test("rejects invalid values with the name of the field", async () => {
     await using caller = await alice.via(transport);
     const numbers = ["daily_tokens", "chat_daily_tokens", "turns_per_minute"];
     const wrong: [field: string, value: unknown][] = [
@@ -383,13 +383,13 @@ describe.each(transports)("setAgentLimits over %s", (transport) => {
 });
 
 describe.each(transports)("getAgentUsage over %s", (transport) => {
-  test("is empty for somebody whose agents have said nothing", async () => {
+  test("is empty before the first turn", async () => {
     const { caller } = await newcomer(transport);
     await using _ = caller;
     expect(await caller.call("getAgentUsage")).toEqual({ items: [] });
   });
 
-  test("counts turns, failures and tokens by agent, conversation and day, for the owner alone", async () => {
+  test("counts turns, failures and tokens by agent, conversation and day, only for the owner", async () => {
     const { person, caller } = await newcomer(transport);
     await using _ = caller;
     const key = `key-${person.username}`;
@@ -438,7 +438,7 @@ describe.each(transports)("getAgentUsage over %s", (transport) => {
     expect(await since({ until: yesterday })).toEqual([]);
   });
 
-  test("refuses what is no time, naming the field", async () => {
+  test("rejects an invalid time with the name of the field", async () => {
     await using caller = await alice.via(transport);
     for (const field of ["since", "until"]) {
       for (const value of ["yesterday", "", 5, "2026-13-45T00:00:00Z"]) {
@@ -450,7 +450,7 @@ describe.each(transports)("getAgentUsage over %s", (transport) => {
   });
 });
 
-test("nobody does anything with agents without a token", async () => {
+test("every operation on agents needs a token", async () => {
   const operations = [
     ...["getMyAgents", "setAgentKey", "removeAgentKey", "setAgentProfile", "setAgentLimits"],
     ...["getAgentUsage", "stopAgentTurn", "retryAgentTurn", "getTurn", "getGroupAgents"],
@@ -463,7 +463,7 @@ test("nobody does anything with agents without a token", async () => {
   }
 });
 
-test("agents' names stand among one's own accounts, and not among other people's", async () => {
+test("getUsers finds agents only for their owner", async () => {
   const named = async (person: Person) =>
     (await person.call("getUsers", { query: alice.username })).items.map(
       ({ username }) => username,
@@ -473,7 +473,7 @@ test("agents' names stand among one's own accounts, and not among other people's
 });
 
 describe("the sandbox", () => {
-  test("answers a test key, says what it is, and reaches no provider", async () => {
+  test("answers a sandbox key without a request to the provider", async () => {
     const person = await signUp(server.url, "tester");
     const api_key = "sandbox-0123456789";
     expect(await person.call("setAgentKey", { provider: "gpt", api_key })).toEqual({
@@ -488,7 +488,7 @@ describe("the sandbox", () => {
     expect(sharedProvider.calls(api_key)).toEqual([]);
   });
 
-  test("where it is off, refuses test keys, and those stored before do not leave the process", async () => {
+  test("if off, rejects sandbox keys, and never sends stored ones to a provider", async () => {
     await using before = await startServer({ ...noRates, ...providersAt(sharedProvider.url) });
     const person = await signUp(before.url, "tester");
     const api_key = "sandbox-9876543210";

@@ -26,8 +26,8 @@ const accountOf = (person: Person, provider = "claude") => ({
 const agentsIn = async (caller: Pick<Person, "call">, chat: { id: string }) =>
   (await caller.call("getGroupAgents", { chat_id: chat.id })).items;
 
-/** A group of alice and bob, and alice on one of the transports. */
-async function group(transport: Transport) {
+/** A group of alice and bob, with a caller of alice's on the given transport. */
+async function newGroup(transport: Transport) {
   const chat = await groupOf(alice, bob);
   const caller: Caller = await alice.via(transport);
   const target = { chat_id: chat.id, agent_username: agentOf(alice) };
@@ -35,9 +35,9 @@ async function group(transport: Transport) {
 }
 
 describe.each(transports)("getGroupAgents over %s", (transport) => {
-  test("lists the agents and when each answers, in the order in which they came", async () => {
-    await using place = await group(transport);
-    const { chat, caller } = place;
+  test("lists the agents with their modes, in the order in which they joined", async () => {
+    await using group = await newGroup(transport);
+    const { chat, caller } = group;
     expect(await agentsIn(caller, chat)).toEqual([]);
     const add = (person: Person, provider: string, always_on: boolean) =>
       person.call("addGroupAgent", {
@@ -59,9 +59,9 @@ describe.each(transports)("getGroupAgents over %s", (transport) => {
 });
 
 describe.each(transports)("addGroupAgent over %s", (transport) => {
-  test("adds an agent that answers mentions only, unless told otherwise", async () => {
-    await using place = await group(transport);
-    const { chat, caller, target } = place;
+  test("adds an agent that answers only mentions by default", async () => {
+    await using group = await newGroup(transport);
+    const { chat, caller, target } = group;
     expect(await caller.call("addGroupAgent", target)).toBeUndefined();
     expect(await agentsIn(caller, chat)).toEqual([{ agent: accountOf(alice), always_on: false }]);
     const gpt = { ...target, agent_username: agentOf(alice, "gpt") };
@@ -72,9 +72,9 @@ describe.each(transports)("addGroupAgent over %s", (transport) => {
     });
   });
 
-  test("makes it a participant and tells everybody of that", async () => {
-    await using place = await group(transport);
-    const { chat, caller, target } = place;
+  test("makes the agent a participant and sends an event to all participants", async () => {
+    await using group = await newGroup(transport);
+    const { chat, caller, target } = group;
     await using reader = await bob.connect();
     await using outsider = await carol.connect();
     await caller.call("addGroupAgent", target);
@@ -90,9 +90,9 @@ describe.each(transports)("addGroupAgent over %s", (transport) => {
     expect(outsider.events).toHaveLength(1);
   });
 
-  test("of one that is there changes its mode, and nothing else", async () => {
-    await using place = await group(transport);
-    const { chat, caller, target } = place;
+  test("changes only the mode of an agent that is in the group", async () => {
+    await using group = await newGroup(transport);
+    const { chat, caller, target } = group;
     await caller.call("addGroupAgent", target);
     const before = await bob.call("getChat", { chat_id: chat.id });
     await using reader = await bob.connect();
@@ -110,9 +110,9 @@ describe.each(transports)("addGroupAgent over %s", (transport) => {
     expect(after).toMatchObject({ participants: before.participants, seq: before.seq + 3 });
   });
 
-  test("of one that is there without a mode leaves its mode as it is", async () => {
-    await using place = await group(transport);
-    const { chat, caller, target } = place;
+  test("without always_on does not change the mode of an agent that is in the group", async () => {
+    await using group = await newGroup(transport);
+    const { chat, caller, target } = group;
     await caller.call("addGroupAgent", { ...target, always_on: true });
     await using reader = await bob.connect();
     await caller.call("addGroupAgent", target);
@@ -121,9 +121,9 @@ describe.each(transports)("addGroupAgent over %s", (transport) => {
     expect(reader.events).toHaveLength(1);
   });
 
-  test("knows the agent in any case", async () => {
-    await using place = await group(transport);
-    const { chat, caller, target } = place;
+  test("ignores the case of the username", async () => {
+    await using group = await newGroup(transport);
+    const { chat, caller, target } = group;
     const agent_username = target.agent_username.toUpperCase();
     await caller.call("addGroupAgent", { ...target, agent_username, always_on: true });
     await caller.call("setGroupAgentMode", { ...target, agent_username, always_on: false });
@@ -132,18 +132,18 @@ describe.each(transports)("addGroupAgent over %s", (transport) => {
     expect(await agentsIn(caller, chat)).toEqual([]);
   });
 
-  test("needs no key: it is asked for when the agent is to speak", async () => {
-    await using place = await group(transport);
-    const { caller, target } = place;
+  test("needs no key", async () => {
+    await using group = await newGroup(transport);
+    const { caller, target } = group;
     expect((await caller.call("getMyAgents")).items[0]?.key_configured).toBe(false);
     await caller.call("addGroupAgent", target);
   });
 });
 
 describe.each(transports)("removeGroupAgent over %s", (transport) => {
-  test("takes the agent out, and tells everybody of that", async () => {
-    await using place = await group(transport);
-    const { chat, caller, target } = place;
+  test("removes the agent and sends an event to all participants", async () => {
+    await using group = await newGroup(transport);
+    const { chat, caller, target } = group;
     await caller.call("addGroupAgent", target);
     await using reader = await bob.connect();
     expect(await caller.call("removeGroupAgent", target)).toBeUndefined();
@@ -153,18 +153,18 @@ describe.each(transports)("removeGroupAgent over %s", (transport) => {
     ]);
   });
 
-  test("clears its mode: it comes back as one that answers mentions only", async () => {
-    await using place = await group(transport);
-    const { chat, caller, target } = place;
+  test("resets the mode", async () => {
+    await using group = await newGroup(transport);
+    const { chat, caller, target } = group;
     await caller.call("addGroupAgent", { ...target, always_on: true });
     await caller.call("removeGroupAgent", target);
     await caller.call("addGroupAgent", target);
     expect(await agentsIn(caller, chat)).toEqual([{ agent: accountOf(alice), always_on: false }]);
   });
 
-  test("leaves the other agents", async () => {
-    await using place = await group(transport);
-    const { chat, caller, target } = place;
+  test("keeps the other agents", async () => {
+    await using group = await newGroup(transport);
+    const { chat, caller, target } = group;
     await caller.call("addGroupAgent", target);
     await bob.call("addGroupAgent", { chat_id: chat.id, agent_username: agentOf(bob) });
     await caller.call("removeGroupAgent", target);
@@ -173,9 +173,9 @@ describe.each(transports)("removeGroupAgent over %s", (transport) => {
 });
 
 describe.each(transports)("setGroupAgentMode over %s", (transport) => {
-  test("sets when the agent answers, and tells everybody of a change", async () => {
-    await using place = await group(transport);
-    const { chat, caller, target } = place;
+  test("sets the mode and sends an event if it changes", async () => {
+    await using group = await newGroup(transport);
+    const { chat, caller, target } = group;
     await caller.call("addGroupAgent", target);
     await using reader = await bob.connect();
     for (const always_on of [true, true, false]) {
@@ -206,7 +206,7 @@ describe.each(transports)("errors over %s", (transport) => {
   type Operation = keyof typeof operations;
   const names = Object.keys(operations) as Operation[];
 
-  /** What each of the three answers to a target, called by a person. */
+  /** The outcome of each of the three operations. */
   async function codes(person: Person, chat_id: unknown, agent_username: unknown) {
     await using caller = await person.via(transport);
     const found: Record<string, string> = {};
@@ -219,13 +219,13 @@ describe.each(transports)("errors over %s", (transport) => {
   const all = (code: string) => Object.fromEntries(names.map((name) => [name, code]));
   const missing = Bun.randomUUIDv7();
 
-  test("a conversation that does not exist is a 404, whatever else is wrong", async () => {
+  test("an unknown conversation is not_found, whatever else is wrong", async () => {
     for (const agent of [agentOf(alice), "nobody:claude", bob.username, agentOf(bob)]) {
       expect(await codes(alice, missing, agent)).toEqual(all("not_found"));
     }
   });
 
-  test("a conversation of others is a 403, whatever else is wrong", async () => {
+  test("a conversation of other people is forbidden, whatever else is wrong", async () => {
     const chat = await groupOf(alice, bob);
     for (const agent of [agentOf(carol), "nobody:claude", bob.username, agentOf(alice)]) {
       expect(await codes(carol, chat.id, agent)).toEqual(all("forbidden"));
@@ -234,14 +234,14 @@ describe.each(transports)("errors over %s", (transport) => {
     expect(await codes(carol, direct.id, agentOf(carol))).toEqual(all("forbidden"));
   });
 
-  test("a direct conversation is a 400, whatever else is wrong", async () => {
+  test("a direct conversation is a bad_request, whatever else is wrong", async () => {
     const direct = await alice.call("startChat", { usernames: [agentOf(alice)] });
     for (const agent of [agentOf(alice), "nobody:claude", bob.username, agentOf(bob)]) {
       expect(await codes(alice, direct.id, agent)).toEqual(all("bad_request"));
     }
   });
 
-  test("an agent that does not exist is a 404", async () => {
+  test("an unknown agent is not_found", async () => {
     const chat = await groupOf(alice, bob);
     for (const agent of [
       "nobody:claude",
@@ -254,14 +254,14 @@ describe.each(transports)("errors over %s", (transport) => {
     }
   });
 
-  test("a person is no agent, which is a 400, there or not", async () => {
+  test("a person instead of an agent is a bad_request, whether in the group or not", async () => {
     const chat = await groupOf(alice, bob);
     for (const person of [alice, bob, carol]) {
       expect(await codes(alice, chat.id, person.username)).toEqual(all("bad_request"));
     }
   });
 
-  test("somebody else's agent is a 403, there or not, for the group's admin too", async () => {
+  test("another person's agent is forbidden, whether in the group or not, even to the admin", async () => {
     const chat = await groupOf(alice, bob);
     expect(await codes(alice, chat.id, agentOf(bob))).toEqual(all("forbidden"));
     await bob.call("addGroupAgent", { chat_id: chat.id, agent_username: agentOf(bob) });
@@ -269,7 +269,7 @@ describe.each(transports)("errors over %s", (transport) => {
     expect(await agentsIn(alice, chat)).toHaveLength(1);
   });
 
-  test("an agent that is not in the group is a 404 for taking it out and for its mode", async () => {
+  test("removing or setting the mode of an agent outside the group is not_found", async () => {
     const chat = await groupOf(alice, bob);
     const target = { chat_id: chat.id, agent_username: agentOf(alice) };
     await using caller = await alice.via(transport);
@@ -280,7 +280,7 @@ describe.each(transports)("errors over %s", (transport) => {
     expect(await agentsIn(caller, chat)).toEqual([]);
   });
 
-  test("input of the wrong type is a 400 that names the field, before anything is looked up", async () => {
+  test("input of the wrong type is a bad_request that names the field, before any lookup", async () => {
     await using caller = await carol.via(transport);
     const chatField = transport === "HTTP" ? "chat_id" : "conversation_id";
     const good = { chat_id: missing, agent_username: "nobody:claude", always_on: true };
@@ -305,7 +305,7 @@ describe.each(transports)("errors over %s", (transport) => {
     }
   });
 
-  test("getGroupAgents and the brake know the same of the conversation", async () => {
+  test("getGroupAgents and stopChatAgents need a conversation of the caller's", async () => {
     const chat = await groupOf(alice, bob);
     const direct = await alice.call("startChat", { usernames: [agentOf(alice)] });
     const codeOf = async (
@@ -322,13 +322,13 @@ describe.each(transports)("errors over %s", (transport) => {
       expect(await codeOf(carol, name, direct.id)).toBe("forbidden");
     }
     expect(await codeOf(alice, "getGroupAgents", direct.id)).toBe("bad_request");
-    // The brake is for every conversation in which agents speak.
+    // stopChatAgents works in direct conversations too.
     expect(await codeOf(alice, "stopChatAgents", direct.id)).toBe("ok");
   });
 });
 
-describe("agents come and go with people", () => {
-  test("an agent invited with a group's people answers mentions only", async () => {
+describe("agents as participants", () => {
+  test("answer only mentions if they are added like people", async () => {
     const chat = await groupOf(alice, bob, { username: agentOf(alice) });
     await bob.call("addChatMembers", { chat_id: chat.id, usernames: [agentOf(bob, "gpt")] });
     expect(await agentsIn(alice, chat)).toEqual([
@@ -337,7 +337,7 @@ describe("agents come and go with people", () => {
     ]);
   });
 
-  test("an agent is invited by its owner alone", async () => {
+  test("can be added only by their owner", async () => {
     const chat = await groupOf(alice, bob);
     const usernames = [agentOf(bob)];
     const invited = alice.call("addChatMembers", { chat_id: chat.id, usernames });
@@ -348,7 +348,7 @@ describe("agents come and go with people", () => {
     expect((await failure(direct)).code).toBe("forbidden");
   });
 
-  test("whoever leaves or is removed takes their agents along, and only theirs", async () => {
+  test("leave with their owner, who leaves or is removed", async () => {
     for (const go of ["leaves", "is removed"]) {
       const chat = await groupOf(alice, bob, { username: agentOf(alice) });
       for (const provider of ["claude", "gpt"]) {
@@ -362,7 +362,7 @@ describe("agents come and go with people", () => {
     }
   });
 
-  test("the admin removes anybody's agent as a participant, and the owner their own", async () => {
+  test("can be removed by the admin and by their owner", async () => {
     const chat = await groupOf(alice, bob, carol);
     const own = { chat_id: chat.id, agent_username: agentOf(bob) };
     const username = agentOf(bob);
@@ -376,7 +376,7 @@ describe("agents come and go with people", () => {
     expect(await agentsIn(alice, chat)).toEqual([]);
   });
 
-  test("a full group takes no further agent, and still changes the mode of those it has", async () => {
+  test("cannot join a full group, which can still change the modes of its agents", async () => {
     await using small = await startServer({ ...noRates, ...limits({ group_participants: 3 }) });
     const [owner, guest] = await people(small.url, "owner", "guest");
     const chat = await groupOf(owner, guest);

@@ -21,13 +21,13 @@ const turns = await startTurns();
 const { sharedProvider, alice, bob, carol, dave, agentGroup, startAnswer, expectNoTurns } = turns;
 afterAll(() => turns[Symbol.asyncDispose]());
 
-const lastSaid = (call: PendingCall) => bodyOf(call).messages.at(-1)?.content ?? "";
+const lastText = (call: PendingCall) => bodyOf(call).messages.at(-1)?.content ?? "";
 
 const contentOf = async (message_id: string) =>
   (await alice.call("getMessage", { message_id })).content;
 
 describe.each(transports)("stopAgentTurn over %s", (transport) => {
-  test("finishes the message with what it has, and the provider is left alone", async () => {
+  test("finalizes the message with its text so far and closes the connection to the provider", async () => {
     await using group = await agentGroup();
     const { chat, reader, agent } = group;
     const { trigger, call, message } = await startAnswer(group, "Hel");
@@ -50,7 +50,7 @@ describe.each(transports)("stopAgentTurn over %s", (transport) => {
     await expectNoTurns(chat);
   });
 
-  test("before the first word leaves an empty message, which is final", async () => {
+  test("before the first text leaves an empty final message", async () => {
     await using group = await agentGroup();
     const { key, reader, ask } = group;
     const trigger = await ask("hello");
@@ -66,7 +66,7 @@ describe.each(transports)("stopAgentTurn over %s", (transport) => {
     await call.request.closed;
   });
 
-  test("after the end is a conflict, however it ended", async () => {
+  test("after the end of the turn is a conflict, however it ended", async () => {
     await using group = await agentGroup();
     const { key, reader, ask } = group;
     sharedProvider.respond(key, answers("Done."), fails(401));
@@ -84,7 +84,7 @@ describe.each(transports)("stopAgentTurn over %s", (transport) => {
     }
   });
 
-  test("is for the agent's owner, whoever asked, and the group's admin", async () => {
+  test("is allowed to the agent's owner, the asker and the group's admin", async () => {
     await using group = await agentGroup();
     const { reader, chat } = group;
     const owned = await groupOf(dave, alice, bob, carol);
@@ -103,7 +103,7 @@ describe.each(transports)("stopAgentTurn over %s", (transport) => {
     await expectNoTurns(chat);
   });
 
-  test("knows nothing of what is not an agent's turn, and tells no stranger of one", async () => {
+  test("answers not_found for a message without a turn, and forbidden to outsiders", async () => {
     await using group = await agentGroup();
     const { chat } = group;
     const { message } = await startAnswer(group);
@@ -121,7 +121,7 @@ describe.each(transports)("stopAgentTurn over %s", (transport) => {
 });
 
 describe.each(transports)("retryAgentTurn over %s", (transport) => {
-  test("has the same message answered again, in a new one, without the old answer", async () => {
+  test("answers the same message again in a new message, without the old answer in the context", async () => {
     await using group = await agentGroup();
     const { chat, key, reader, ask, agent } = group;
     sharedProvider.respond(key, fails(401), answers("Better."), answers("Best."));
@@ -151,7 +151,7 @@ describe.each(transports)("retryAgentTurn over %s", (transport) => {
     }
   });
 
-  test("while the turn runs is a conflict, and so is it when the agent has gone", async () => {
+  test("is a conflict while the turn runs and after the agent has left", async () => {
     await using group = await agentGroup();
     const { chat, agent } = group;
     const { trigger, call, message } = await startAnswer(group);
@@ -165,7 +165,7 @@ describe.each(transports)("retryAgentTurn over %s", (transport) => {
     await expectNoTurns(chat);
   });
 
-  test("of an answer to a message that was deleted finds nothing to answer", async () => {
+  test("of an answer to a deleted message is not_found", async () => {
     await using group = await agentGroup();
     const { chat, key, reader, ask } = group;
     sharedProvider.respond(key, answers("Yes?"));
@@ -177,7 +177,7 @@ describe.each(transports)("retryAgentTurn over %s", (transport) => {
     await expectNoTurns(chat);
   });
 
-  test("is for the agent's owner, whoever asked, and the group's admin", async () => {
+  test("is allowed to the agent's owner, the asker and the group's admin", async () => {
     await using group = await agentGroup();
     const { key, reader } = group;
     const chat = await groupOf(dave, alice, bob, carol);
@@ -197,7 +197,7 @@ describe.each(transports)("retryAgentTurn over %s", (transport) => {
 });
 
 describe.each(transports)("stopChatAgents over %s", (transport) => {
-  test("ends what runs, drops what waits, and says how many", async () => {
+  test("stops running turns, drops waiting ones and returns their numbers", async () => {
     await using group = await agentGroup();
     const { chat, key, reader, ask, agent } = group;
     const gpt = agentOf(alice, "gpt");
@@ -235,7 +235,7 @@ describe.each(transports)("stopChatAgents over %s", (transport) => {
     expect((await answerTo(reader, await ask("again"), agent)).content).toBe("Again.");
   });
 
-  test("leaves other conversations alone", async () => {
+  test("does not affect other conversations", async () => {
     await using group = await agentGroup();
     const { trigger, call } = await startAnswer(group);
     const elsewhere = await groupOf(alice, carol, { username: group.agent });
@@ -249,8 +249,8 @@ describe.each(transports)("stopChatAgents over %s", (transport) => {
   });
 });
 
-describe("in mid-stream", () => {
-  /** What the others see of a message that was ended early with what it had. */
+describe("while an answer streams", () => {
+  /** The answer is final with its text so far, and the connection to the provider is closed. */
   async function expectStopped(reader: Socket, trigger: Message, call: PendingCall) {
     await call.request.closed;
     const final = await answerTo(reader, trigger);
@@ -260,7 +260,7 @@ describe("in mid-stream", () => {
     return final;
   }
 
-  test("a deleted answer is stopped first, and then gone", async () => {
+  test("deleting it stops the turn first", async () => {
     await using group = await agentGroup();
     const { chat, key, reader, ask } = group;
     const { trigger, call, message } = await startAnswer(group);
@@ -272,13 +272,13 @@ describe("in mid-stream", () => {
     expect(deleted.at?.seq).toBe(final.version + 1);
     const gone = bob.call("getMessage", { message_id: message.id });
     expect((await failure(gone)).code).toBe("not_found");
-    // What waited goes on.
+    // The waiting turn runs next.
     const next = await sharedProvider.nextCall(key);
-    expect(lastSaid(next)).toContain("and then?");
+    expect(lastText(next)).toContain("and then?");
     expect(JSON.stringify(bodyOf(next))).not.toContain("Hel");
   });
 
-  test("an answer that its reader hides goes on for the others", async () => {
+  test("hiding it does not stop it for the others", async () => {
     await using group = await agentGroup();
     const { chat, reader } = group;
     const { trigger, call, message } = await startAnswer(group);
@@ -289,7 +289,7 @@ describe("in mid-stream", () => {
     expect((await failure(hidden)).code).toBe("not_found");
   });
 
-  test("an owner who leaves takes the agent along, with what it has said", async () => {
+  test("its owner's leaving stops it and keeps its text", async () => {
     await using group = await agentGroup();
     const { chat, reader, ask } = group;
     const { trigger, call } = await startAnswer(group);
@@ -302,7 +302,7 @@ describe("in mid-stream", () => {
     expect(sharedProvider.calls(group.key)).toHaveLength(1);
   });
 
-  test("an agent that is taken out stops, with what it has said", async () => {
+  test("the removal of the agent stops it and keeps its text", async () => {
     for (const how of ["by its owner", "by the admin"]) {
       await using group = await agentGroup();
       const { chat, agent, reader } = group;
@@ -317,7 +317,7 @@ describe("in mid-stream", () => {
     }
   });
 
-  test("an owner who is removed loses the agent there, too", async () => {
+  test("the removal of the agent's owner stops it too", async () => {
     await using group = await agentGroup();
     const chat = await groupOf(carol, alice, bob);
     await alice.call("addGroupAgent", { chat_id: chat.id, agent_username: group.agent });
@@ -329,7 +329,7 @@ describe("in mid-stream", () => {
     await expectStopped(group.reader, trigger, call);
   });
 
-  test("somebody who asked and left gets their answer read by the others", async () => {
+  test("its asker's leaving does not stop it", async () => {
     await using group = await agentGroup();
     const { chat, reader } = group;
     const { trigger, call } = await startAnswer(group, "Hel", carol);
@@ -341,7 +341,7 @@ describe("in mid-stream", () => {
     });
   });
 
-  test("a question that is deleted is still answered, as it was asked", async () => {
+  test("deleting the question does not stop it", async () => {
     await using group = await agentGroup();
     const { chat, reader } = group;
     const { trigger, call } = await startAnswer(group);
@@ -350,7 +350,7 @@ describe("in mid-stream", () => {
     expect((await answerTo(reader, trigger)).content).toBe("Hello");
   });
 
-  test("a key that is removed serves the answer to its end, and none after it", async () => {
+  test("removing the key does not stop it, but the next turn fails", async () => {
     await using group = await agentGroup();
     const { reader, ask, key } = group;
     const { trigger, call } = await startAnswer(group);
@@ -367,7 +367,7 @@ describe("in mid-stream", () => {
     expect(sharedProvider.calls(key)).toHaveLength(1);
   });
 
-  test("a key that is replaced serves the answer to its end, and the new one the next", async () => {
+  test("replacing the key does not stop it, and the next turn uses the new key", async () => {
     await using group = await agentGroup();
     const { reader, ask, key } = group;
     const { trigger, call } = await startAnswer(group);
@@ -380,7 +380,7 @@ describe("in mid-stream", () => {
     expect(sharedProvider.calls(key)).toHaveLength(1);
   });
 
-  test("a reaction to an answer counts, and stays when it is whole", async () => {
+  test("a reaction is counted and kept", async () => {
     await using group = await agentGroup();
     const { trigger, call, message } = await startAnswer(group);
     await bob.call("setMessageReaction", { message_id: message.id, emoji: "👍" });
@@ -392,7 +392,7 @@ describe("in mid-stream", () => {
     });
   });
 
-  test("nobody edits an answer, not even the agent's owner", async () => {
+  test("nobody can edit it, not even the agent's owner", async () => {
     await using group = await agentGroup();
     const { message } = await startAnswer(group);
     const edit = alice.call("editMessage", { message_id: message.id, content: "mine" });

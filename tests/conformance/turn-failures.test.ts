@@ -33,7 +33,7 @@ const { sharedProvider, server, alice, bob, carol, agentGroup, startAnswer } = t
 afterAll(() => turns[Symbol.asyncDispose]());
 
 describe.each(transports)("getTurn over %s", (transport) => {
-  test("is the receipt of an answer, with its tokens for the owner alone", async () => {
+  test("returns the receipt of a turn, with the usage only for the owner", async () => {
     await using group = await agentGroup();
     const { chat, key, reader, ask, agent } = group;
     sharedProvider.respond(key, fails(500), answers("Hello."));
@@ -67,7 +67,7 @@ describe.each(transports)("getTurn over %s", (transport) => {
     }
   });
 
-  test("is there while the answer streams", async () => {
+  test("works while the answer streams", async () => {
     await using group = await agentGroup();
     const { trigger, message } = await startAnswer(group);
     await using caller = await alice.via(transport);
@@ -82,7 +82,7 @@ describe.each(transports)("getTurn over %s", (transport) => {
     });
   });
 
-  test("of a turn that never called anybody says so", async () => {
+  test("shows that a turn made no call", async () => {
     await using group = await agentGroup();
     const { reader, ask } = group;
     await alice.call("removeAgentKey", { provider: "claude" });
@@ -99,7 +99,7 @@ describe.each(transports)("getTurn over %s", (transport) => {
   });
 });
 
-test("usage is the sum of the receipts, however the turns ended", async () => {
+test("getAgentUsage is the sum of the receipts, however the turns ended", async () => {
   const owner = await signUp(server.url, "owner");
   const key = await newKey(owner);
   await using socket = await owner.connect();
@@ -150,7 +150,7 @@ test("usage is the sum of the receipts, however the turns ended", async () => {
   const { items } = await owner.call("getAgentUsage");
   expect(items).toEqual([...sums.values()] as typeof items);
   expect(items.reduce((sum, { turns }) => sum + turns, 0)).toBe(7);
-  // What was cut off was paid for: it is estimated, and not taken for free.
+  // The usage of interrupted calls is estimated.
   for (const { id, turn } of ended.slice(4)) {
     const { usage } = await owner.call("getTurn", { message_id: id });
     expect(usage?.input_tokens).toBeGreaterThan(0);
@@ -158,78 +158,78 @@ test("usage is the sum of the receipts, however the turns ended", async () => {
   }
 });
 
-describe("a turn that cannot succeed", () => {
+describe("a turn that fails", () => {
   const raw = "raw words of the provider";
-  type Case = { scenes: Responder[]; code: string; calls: number };
+  type Case = { responders: Responder[]; code: string; calls: number };
   const cases: Record<string, Case> = {
-    "a rejected key": { scenes: [fails(401)], code: "key_rejected", calls: 1 },
-    "a key without permission": { scenes: [fails(403)], code: "key_rejected", calls: 1 },
-    "a rate limit": { scenes: [fails(429)], code: "provider_rate_limited", calls: 3 },
-    "an internal error": { scenes: [fails(500)], code: "provider_unavailable", calls: 3 },
-    "an overload": { scenes: [fails(529)], code: "provider_unavailable", calls: 3 },
-    "a bad gateway": { scenes: [fails(502)], code: "provider_unavailable", calls: 3 },
-    "a connection cut at once": {
-      scenes: [cutsBeforeHead],
+    "a rejected key": { responders: [fails(401)], code: "key_rejected", calls: 1 },
+    "a key without permission": { responders: [fails(403)], code: "key_rejected", calls: 1 },
+    "a rate limit": { responders: [fails(429)], code: "provider_rate_limited", calls: 3 },
+    "an internal error": { responders: [fails(500)], code: "provider_unavailable", calls: 3 },
+    "an overload": { responders: [fails(529)], code: "provider_unavailable", calls: 3 },
+    "a bad gateway": { responders: [fails(502)], code: "provider_unavailable", calls: 3 },
+    "a connection that breaks at once": {
+      responders: [cutsBeforeHead],
       code: "provider_unavailable",
       calls: 3,
     },
-    "a connection cut before the first word": {
-      scenes: [cutsAfterHead],
+    "a connection that breaks before the first text": {
+      responders: [cutsAfterHead],
       code: "provider_unavailable",
       calls: 3,
     },
     "a stream that ends without an answer": {
-      scenes: [stopsShortAfter()],
+      responders: [stopsShortAfter()],
       code: "provider_unavailable",
       calls: 3,
     },
-    "garbage in place of a stream": {
-      scenes: [sendsGarbageAfter()],
+    "garbage instead of a stream": {
+      responders: [sendsGarbageAfter()],
       code: "provider_unavailable",
       calls: 3,
     },
-    "a web page in place of a stream": {
-      scenes: [sendsPage],
+    "a web page instead of a stream": {
+      responders: [sendsPage],
       code: "provider_unavailable",
       calls: 3,
     },
-    "a redirection": {
-      scenes: [fails(302, { headers: { location: "http://127.0.0.1:1/" } })],
+    "a redirect": {
+      responders: [fails(302, { headers: { location: "http://127.0.0.1:1/" } })],
       code: "provider_unavailable",
       calls: 1,
     },
-    "a request that is not accepted": { scenes: [fails(400)], code: "provider_refused", calls: 1 },
-    "a model that is not known": { scenes: [fails(404)], code: "provider_refused", calls: 1 },
-    "an answer that is declined": {
-      scenes: [endsWith("refused")],
+    "a rejected request": { responders: [fails(400)], code: "provider_refused", calls: 1 },
+    "an unknown model": { responders: [fails(404)], code: "provider_refused", calls: 1 },
+    "a refused answer": {
+      responders: [endsWith("refused")],
       code: "provider_refused",
       calls: 1,
     },
-    "an answer without text": { scenes: [answers()], code: "provider_unavailable", calls: 1 },
+    "an answer without text": { responders: [answers()], code: "provider_unavailable", calls: 1 },
     "an answer that reaches its limit before any text": {
-      scenes: [endsWith("length")],
+      responders: [endsWith("length")],
       code: "provider_unavailable",
       calls: 1,
     },
     "a conversation that is too long": {
-      scenes: [fails(400, { message: `prompt is too long, ${raw}` })],
+      responders: [fails(400, { message: `prompt is too long, ${raw}` })],
       code: "context_too_long",
       calls: 1,
     },
-    "a request that is too large": { scenes: [fails(413)], code: "context_too_long", calls: 1 },
+    "a request that is too large": { responders: [fails(413)], code: "context_too_long", calls: 1 },
     "an error after another": {
-      scenes: [fails(503), fails(401)],
+      responders: [fails(503), fails(401)],
       code: "key_rejected",
       calls: 2,
     },
   };
 
-  /** Many people's turns fail at once: between its tries each would keep the others waiting. */
-  async function failing(provider: string) {
-    const run = async ([name, { scenes, code, calls }]: [string, Case]) => {
+  /** Runs all cases concurrently, each with its own owner, because retries take time. */
+  async function runCases(provider: string) {
+    const run = async ([name, { responders, code, calls }]: [string, Case]) => {
       const owner = await signUp(server.url, "unlucky");
       const key = await newKey(owner, provider);
-      sharedProvider.respond(key, ...scenes);
+      sharedProvider.respond(key, ...responders);
       await using socket = await owner.connect();
       const chat = await owner.call("startChat", { usernames: [agentOf(owner, provider)] });
       const final = await answerTo(socket, await say(owner, chat, "hello"));
@@ -242,46 +242,49 @@ describe("a turn that cannot succeed", () => {
   }
 
   describe.each(["claude", "gpt"])("with %s", (provider) => {
-    let outcomes: ReturnType<typeof failing> | undefined;
+    let outcomes: ReturnType<typeof runCases> | undefined;
 
-    test.each(Object.keys(cases))("for %s ends with a sentence to act on", async (name) => {
-      outcomes ??= failing(provider);
-      const failed = (await outcomes).get(name);
-      if (!failed) throw new Error(`there is no case ${name}`);
-      const { final, placeholder, receipt, key, socket, code, calls } = failed;
-      expect(final).toMatchObject({
-        id: placeholder.id,
-        finalized_at: expect.stringMatching(TIMESTAMP),
-        turn: { status: "failed", error: { code } },
-      });
-      expect(final.turn?.error?.message).toMatch(/^[A-Z].{20,}\.$/);
-      expect(final.content).toBe(final.turn?.error?.message ?? "");
-      expect(sharedProvider.calls(key)).toHaveLength(calls);
-      expect(receipt.tries).toBe(calls);
-      expect(socket.eventsNamed("events.messageDelta").map(({ params }) => params)).toEqual([
-        { id: final.id, delta: final.content, offset: Buffer.byteLength(final.content) },
-      ]);
-      expect(JSON.stringify(socket.events)).not.toContain(raw);
-      expect(JSON.stringify(socket.events)).not.toContain(key);
-    });
+    test.each(Object.keys(cases))(
+      "because of %s ends with an error message for people",
+      async (name) => {
+        outcomes ??= runCases(provider);
+        const failed = (await outcomes).get(name);
+        if (!failed) throw new Error(`there is no case ${name}`);
+        const { final, placeholder, receipt, key, socket, code, calls } = failed;
+        expect(final).toMatchObject({
+          id: placeholder.id,
+          finalized_at: expect.stringMatching(TIMESTAMP),
+          turn: { status: "failed", error: { code } },
+        });
+        expect(final.turn?.error?.message).toMatch(/^[A-Z].{20,}\.$/);
+        expect(final.content).toBe(final.turn?.error?.message ?? "");
+        expect(sharedProvider.calls(key)).toHaveLength(calls);
+        expect(receipt.tries).toBe(calls);
+        expect(socket.eventsNamed("events.messageDelta").map(({ params }) => params)).toEqual([
+          { id: final.id, delta: final.content, offset: Buffer.byteLength(final.content) },
+        ]);
+        expect(JSON.stringify(socket.events)).not.toContain(raw);
+        expect(JSON.stringify(socket.events)).not.toContain(key);
+      },
+    );
   });
 
-  test.each(["claude", "gpt"])("after the first word is not repeated by %s", async (provider) => {
+  test.each(["claude", "gpt"])("after its first text is not retried with %s", async (provider) => {
     await using group = await agentGroup({ provider });
     const { key, reader, ask } = group;
-    const heard = Promise.withResolvers<void>();
+    const received = Promise.withResolvers<void>();
     const broken: Responder[] = [
-      cutsAfter(heard.promise, "Hello 🦜"),
+      cutsAfter(received.promise, "Hello 🦜"),
       stopsShortAfter("Hello 🦜"),
       sendsGarbageAfter("Hello 🦜"),
       reportsErrorAfter("overloaded_error", "Hello 🦜"),
     ];
-    for (const [index, scene] of broken.entries()) {
-      sharedProvider.respond(key, scene);
+    for (const [index, responder] of broken.entries()) {
+      sharedProvider.respond(key, responder);
       const trigger = await ask("hello");
       const { id } = await replyTo(reader, trigger);
       await reader.event("events.messageDelta", (delta) => delta.id === id);
-      heard.resolve();
+      received.resolve();
       const final = await answerTo(reader, trigger);
       expect(final).toMatchObject({
         content: "Hello 🦜",
@@ -293,7 +296,7 @@ describe("a turn that cannot succeed", () => {
   });
 
   test.each([[[]], [[" ", "\n\n"]]])(
-    "for the empty answer %j counts its tokens and can be retried",
+    "because of the empty answer %j counts its tokens and can be retried",
     async (texts) => {
       await using group = await agentGroup();
       const { key, reader, ask } = group;
@@ -321,7 +324,7 @@ describe("a turn that cannot succeed", () => {
     },
   );
 
-  test("for want of a key names its owner, and calls nobody", async () => {
+  test("because of a missing key names the owner and makes no call", async () => {
     await using group = await agentGroup();
     const { key, reader, ask } = group;
     await alice.call("removeAgentKey", { provider: "claude" });
@@ -331,15 +334,15 @@ describe("a turn that cannot succeed", () => {
     expect(sharedProvider.calls(key)).toEqual([]);
   });
 
-  test("is tried again after what the provider asks for, and succeeds if that does", async () => {
+  test("is retried after the delay that the provider asks for", async () => {
     await using group = await agentGroup();
     const { key, reader, ask } = group;
     const at: number[] = [];
     const noting =
-      (scene: Responder): Responder =>
+      (responder: Responder): Responder =>
       (exchange) => {
         at.push(performance.now());
-        return scene(exchange);
+        return responder(exchange);
       };
     sharedProvider.respond(
       key,
@@ -350,7 +353,7 @@ describe("a turn that cannot succeed", () => {
     const final = await answerTo(reader, await ask("hello"));
     expect(final).toMatchObject({ content: "At last.", turn: { status: "complete" } });
     const [first = 0, second = 0, third = 0] = at;
-    // Never sooner than asked for; how much later is the machine's affair.
+    // Not earlier than the provider asks; how much later depends on the machine.
     expect(second - first).toBeGreaterThanOrEqual(1000);
     expect(third - second).toBeGreaterThanOrEqual(700);
     expect((await alice.call("getTurn", { message_id: final.id })).tries).toBe(3);
@@ -358,7 +361,7 @@ describe("a turn that cannot succeed", () => {
 });
 
 describe("limits", () => {
-  /** Somebody with limits and many groups in which their agent is always on. */
+  /** An owner with limits, and groups in which their agent is always on. */
   async function limited(limits: object, groups: number, spenders = bob) {
     const owner = await signUp(server.url, "thrifty");
     const key = await newKey(owner);
@@ -378,7 +381,7 @@ describe("limits", () => {
     return { owner, key, chats, agent: agent_username };
   }
 
-  /** What a stand-in that uses up all it may has charged for a key. */
+  /** The tokens of all calls with a key, to a provider that uses as many as allowed. */
   const charged = (key: string) =>
     sharedProvider.calls(key).reduce((sum, { body }) => sum + 25 + Number(body.max_tokens), 0);
 
@@ -408,7 +411,7 @@ describe("limits", () => {
     return { exceeded: exceeded.length, complete: complete.length };
   }
 
-  test("a thousand triggers at once cannot spend past a day's limit", async () => {
+  test("a thousand concurrent triggers cannot exceed the daily limit", async () => {
     const daily_tokens = 20_000;
     const { owner, key, chats } = await limited({ daily_tokens }, 1000);
     await using socket = await bob.connect();
@@ -421,20 +424,20 @@ describe("limits", () => {
     expect(await used(owner)).toBe(charged(key));
   });
 
-  test("as many turns a minute as allowed run, of however many that come at once", async () => {
+  test("of many concurrent triggers, only turns_per_minute run", async () => {
     const { key, chats } = await limited({ turns_per_minute: 7 }, 60);
     await using socket = await bob.connect();
     const triggers = await Promise.all(chats.map((chat) => say(bob, chat, "hello")));
     expect(await endings(socket, triggers)).toEqual({ exceeded: 53, complete: 7 });
     expect(sharedProvider.calls(key)).toHaveLength(7);
-    // Those that were refused do not count against the next.
+    // The limit holds for the rest of the minute.
     expect(await endings(socket, [await say(bob, chats[0] as Conversation, "again")])).toEqual({
       exceeded: 1,
       complete: 0,
     });
   });
 
-  test("a limit for each conversation is each conversation's own", async () => {
+  test("chat_daily_tokens applies to each conversation separately", async () => {
     const { key, chats, owner } = await limited({ chat_daily_tokens: 3000 }, 2);
     await using socket = await bob.connect();
     for (const chat of chats) {
@@ -452,14 +455,14 @@ describe("limits", () => {
     });
   });
 
-  test("what is left shortens the answer that is asked for", async () => {
+  test("the remaining budget shortens the answer limit of the request", async () => {
     const { key, chats } = await limited({ daily_tokens: 1200 }, 1);
     await using socket = await bob.connect();
     await endings(socket, [await say(bob, chats[0] as Conversation, "hello")]);
     expect(Number(sharedProvider.calls(key)[0]?.body.max_tokens)).toBeWithin(64, 1000);
   });
 
-  test("a limit of nothing calls nobody, and lifting it does", async () => {
+  test("a limit of zero prevents calls until it is lifted", async () => {
     for (const limit of ["daily_tokens", "chat_daily_tokens", "turns_per_minute"]) {
       const { owner, key, chats } = await limited({ [limit]: 0 }, 1);
       const [chat] = chats as [Conversation];
@@ -473,11 +476,11 @@ describe("limits", () => {
     }
   });
 
-  test("a key that its owner keeps to themselves is spent on nobody else's words", async () => {
+  test("with spenders set to owner, only the owner can start and retry turns", async () => {
     const { owner, key, chats, agent } = await limited({ spenders: "owner" }, 1);
     const [chat] = chats as [Conversation];
     await using socket = await bob.connect();
-    // Talk is not answered; whoever asks is told why not.
+    // A message without a mention gets no answer, one with a mention gets a refusal.
     await say(bob, chat, "hello");
     expect(await bob.call("stopChatAgents", { chat_id: chat.id })).toEqual({
       stopped: 0,
@@ -486,7 +489,7 @@ describe("limits", () => {
     const refused = await answerTo(socket, await say(bob, chat, `@${agent} hello`));
     expect(refused.turn).toMatchObject({ status: "failed", error: { code: "budget_exceeded" } });
     expect(refused.content).toContain("owner");
-    // Nor does asking again help, unless the owner does it.
+    // A retry is refused too, unless the owner makes it.
     await bob.call("retryAgentTurn", { message_id: refused.id });
     const second = await socket.event("events.messageComplete", ({ id }) => id !== refused.id);
     expect(second.params.turn).toMatchObject({ error: { code: "budget_exceeded" } });

@@ -19,8 +19,8 @@ const turns = await startTurns();
 const { sharedProvider, alice, bob, carol, dave, agentGroup, startAnswer, expectNoTurns } = turns;
 afterAll(() => turns[Symbol.asyncDispose]());
 
-describe.each(["claude", "gpt"])("a turn of %s on the wire", (provider) => {
-  test("is typing, the empty message, deltas, the whole message, and no more typing", async () => {
+describe.each(["claude", "gpt"])("the events of a turn of %s", (provider) => {
+  test("are typing, the empty message, deltas, the complete message and the end of typing", async () => {
     await using group = await agentGroup({ provider });
     const { chat, key, reader, ask } = group;
     await using own = await alice.connect();
@@ -94,7 +94,7 @@ describe.each(["claude", "gpt"])("a turn of %s on the wire", (provider) => {
     expect(outsider.events).toHaveLength(1);
   });
 
-  test("has offsets that count bytes, and deltas that make up the content byte for byte", async () => {
+  test("have offsets in bytes, and deltas that concatenate to the content", async () => {
     await using group = await agentGroup({ provider });
     const { key, reader, ask } = group;
     const texts = [
@@ -107,27 +107,27 @@ describe.each(["claude", "gpt"])("a turn of %s on the wire", (provider) => {
       "\u{1F3F3}\uFE0F",
       "𝒳!",
     ];
-    const split = ["a\ud83e", "\udd9cb"];
-    for (const [scene, whole] of [
+    const splitCharacter = ["a\ud83e", "\udd9cb"];
+    for (const [responder, content] of [
       [answers(...texts), texts.join("")],
       [answersByteByByte(...texts), texts.join("")],
-      [answers(...split), "a🦜b"],
+      [answers(...splitCharacter), "a🦜b"],
     ] as const) {
-      sharedProvider.respond(key, scene);
+      sharedProvider.respond(key, responder);
       const final = await answerTo(reader, await ask("go"));
-      expect(final.content).toBe(whole);
-      expect(grown(reader, { id: final.id, content: "" })).toBe(whole);
+      expect(final.content).toBe(content);
+      expect(grown(reader, { id: final.id, content: "" })).toBe(content);
       const deltas = reader
         .eventsNamed("events.messageDelta")
         .filter(({ params }) => params.id === final.id);
       expect(deltas.every(({ params }) => params.delta.isWellFormed())).toBe(true);
-      expect(deltas.at(-1)?.params.offset).toBe(Buffer.byteLength(whole));
+      expect(deltas.at(-1)?.params.offset).toBe(Buffer.byteLength(content));
     }
   });
 });
 
-describe("a reader who comes late", () => {
-  const ways: Record<string, (person: Person, chat: string, id: string) => Promise<Message>> = {
+describe("a client that connects during an answer", () => {
+  const reads: Record<string, (person: Person, chat: string, id: string) => Promise<Message>> = {
     getMessage: (person, _, message_id) => person.call("getMessage", { message_id }),
     getChatHistory: async (person, chat_id, id) => {
       const { items } = await person.call("getChatHistory", { chat_id });
@@ -144,49 +144,49 @@ describe("a reader who comes late", () => {
     },
   };
 
-  for (const [way, look] of Object.entries(ways)) {
-    test(`gets the part so far by ${way}, and then every following byte once`, async () => {
+  for (const [operation, read] of Object.entries(reads)) {
+    test(`gets the text so far from ${operation}, and each later byte once`, async () => {
       await using group = await agentGroup();
       const { trigger, call, message } = await startAnswer(group, "Hel");
       await using late = await carol.connect();
-      const part = await look(carol, group.chat.id, message.id);
-      expect(part).toEqual({ ...message, content: "Hel" });
+      const partial = await read(carol, group.chat.id, message.id);
+      expect(partial).toEqual({ ...message, content: "Hel" });
       await finish(call, "lo 🦜", " there");
       const final = await answerTo(late, trigger);
       expect(final.content).toBe("Hello 🦜 there");
-      expect(grown(late, part)).toBe(final.content);
+      expect(grown(late, partial)).toBe(final.content);
     });
   }
 
-  test("gets all of it whenever they come, and however many they are", async () => {
+  test("gets the whole answer, for any number of clients at any time", async () => {
     await using group = await agentGroup();
     const { reader } = group;
     const { trigger, call, message } = await startAnswer(group, "0 ");
     const sockets = await Promise.all(Array.from({ length: 10 }, () => carol.connect()));
-    let saying = true;
-    const speech = (async () => {
+    let isStreaming = true;
+    const streaming = (async () => {
       for (let word = 1; word < 400; word++) await call.sendText(`${word} 語 `);
-      saying = false;
+      isStreaming = false;
       await call.complete();
     })();
-    const parts: { socket: Socket; part: Message }[] = [];
-    while (saying) {
-      const looks = sockets.map(async (socket) => {
-        const part = await carol.call("getMessage", { message_id: message.id });
-        parts.push({ socket, part });
+    const partials: { socket: Socket; partial: Message }[] = [];
+    while (isStreaming) {
+      const readers = sockets.map(async (socket) => {
+        const partial = await carol.call("getMessage", { message_id: message.id });
+        partials.push({ socket, partial });
       });
-      await Promise.all(looks);
+      await Promise.all(readers);
     }
-    await speech;
+    await streaming;
     const final = await answerTo(reader, trigger);
     await Promise.all(sockets.map((socket) => answerTo(socket, trigger)));
-    for (const { socket, part } of parts) expect(grown(socket, part)).toBe(final.content);
+    for (const { socket, partial } of partials) expect(grown(socket, partial)).toBe(final.content);
     for (const socket of sockets) await socket.close();
   });
 });
 
-describe("who answers what", () => {
-  test("in a direct conversation every message of its owner's", async () => {
+describe("an agent answers", () => {
+  test("every message of its owner in a direct conversation", async () => {
     const key = await newKey(alice);
     sharedProvider.respond(key, answers("Hello."));
     await using socket = await alice.connect();
@@ -197,7 +197,7 @@ describe("who answers what", () => {
     }
   });
 
-  test("in a group a mention, in any case and not in code", async () => {
+  test("a mention in a group, in upper or lower case, but not in code", async () => {
     await using group = await agentGroup();
     const { chat, key, agent, reader } = group;
     sharedProvider.respond(key, answers("Yes?"));
@@ -216,7 +216,7 @@ describe("who answers what", () => {
     expect(sharedProvider.calls(key)).toHaveLength(1);
   });
 
-  test("in a group everything people say, where it is always on", async () => {
+  test("every human message in a group if it is always on", async () => {
     await using group = await agentGroup({ always_on: true });
     const { chat, key, reader } = group;
     sharedProvider.respond(key, answers("Yes?"));
@@ -226,7 +226,7 @@ describe("who answers what", () => {
     }
   });
 
-  test("a mode that was changed applies from the next message", async () => {
+  test("according to a new mode from the next message on", async () => {
     await using group = await agentGroup();
     const { chat, key, agent, reader } = group;
     sharedProvider.respond(key, answers("Yes?"));
@@ -241,7 +241,7 @@ describe("who answers what", () => {
     await expectNoTurns(chat);
   });
 
-  test.each(transports)("a message sent again over %s starts nothing again", async (transport) => {
+  test.each(transports)("a message that is sent again over %s only once", async (transport) => {
     await using group = await agentGroup();
     const { chat, key, agent, reader } = group;
     sharedProvider.respond(key, answers("Once."));
@@ -255,7 +255,7 @@ describe("who answers what", () => {
     expect(sharedProvider.calls(key)).toHaveLength(1);
   });
 
-  test("a mention that an edit brings starts nothing", async () => {
+  test("no mention that an edit adds", async () => {
     await using group = await agentGroup();
     const { chat, agent } = group;
     const { id } = await say(bob, chat, "hello");
@@ -264,7 +264,7 @@ describe("who answers what", () => {
     await expectNoTurns(chat);
   });
 
-  test("what agents write starts no agent, not even one that is always on", async () => {
+  test("no message of an agent, not even if it is always on", async () => {
     await using group = await agentGroup();
     const { chat, reader, agent } = group;
     const other = agentOf(bob, "gpt");
@@ -275,7 +275,7 @@ describe("who answers what", () => {
     await expectNoTurns(chat);
   });
 
-  test("an agent that came after a message does not answer it", async () => {
+  test("no message from before it joined", async () => {
     const chat = await groupOf(alice, carol);
     await say(alice, chat, `@${agentOf(alice)} hello`);
     await alice.call("addGroupAgent", {
@@ -288,7 +288,7 @@ describe("who answers what", () => {
 });
 
 describe("turns of one agent", () => {
-  test("run side by side in different conversations", async () => {
+  test("run concurrently in different conversations", async () => {
     await using one = await agentGroup();
     const other = await groupOf(alice, bob, { username: one.agent });
     const first = await startAnswer(one);
@@ -300,7 +300,7 @@ describe("turns of one agent", () => {
     expect(await answerTo(one.reader, first.trigger)).toMatchObject({ content: "Hello" });
   });
 
-  test("run side by side with those of other agents", async () => {
+  test("run concurrently with turns of other agents", async () => {
     await using group = await agentGroup();
     const { chat, reader, agent, key } = group;
     const others = [agentOf(alice, "gpt"), agentOf(bob)];
@@ -321,8 +321,8 @@ describe("turns of one agent", () => {
   });
 });
 
-describe("what the model is sent", () => {
-  test("is who it is, its owner's instructions, and what its owner can see", async () => {
+describe("the request to the model", () => {
+  test("has the agent's identity, its owner's instructions and the messages that its owner can see", async () => {
     await using group = await agentGroup();
     const { chat, key, agent, reader, ask } = group;
     await alice.call("setAgentProfile", {
@@ -375,7 +375,7 @@ describe("what the model is sent", () => {
     expect(context_ids).toEqual([kept.id, bobsOnly.id, trigger.id]);
   });
 
-  test("is what was said before, the agent's own words on its side and no failure among them", async () => {
+  test("has the agent's earlier answers as its own messages, without failed turns", async () => {
     await using group = await agentGroup();
     const { key, agent, reader, ask } = group;
     sharedProvider.respond(key, fails(401), answers("First."), fails(400));

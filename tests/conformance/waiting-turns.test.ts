@@ -29,14 +29,14 @@ async function askAll({ ask }: AgentGroup, words: readonly string[]): Promise<Me
   return asked;
 }
 
-/** Agents' messages, oldest first. */
+/** The messages of agents, oldest first. */
 const answersIn = async (chat: Conversation) =>
   (await bob.call("getChatHistory", { chat_id: chat.id, limit: 100 })).items.filter(
     ({ turn }) => turn !== null,
   );
 
-describe("messages that come while an agent answers", () => {
-  test("are each answered by a turn of their own, in order, seeing the answers before it", async () => {
+describe("messages that arrive while an agent answers", () => {
+  test("each get a turn, in order, with the earlier answers in its context", async () => {
     await using group = await agentGroup();
     const { chat, key, reader, agent } = group;
     const first = await startAnswer(group, "Answer zero.");
@@ -66,7 +66,7 @@ describe("messages that come while an agent answers", () => {
     );
   });
 
-  test("share the last turn once as many wait as may", async () => {
+  test("share the last turn when waiting_turns is reached", async () => {
     await using group = await agentGroup();
     const { chat, key, reader } = group;
     const first = await startAnswer(group);
@@ -85,7 +85,7 @@ describe("messages that come while an agent answers", () => {
     await expectNoTurns(chat);
   });
 
-  test("share one turn if only one may wait", async () => {
+  test("share one turn if waiting_turns is 1", async () => {
     await waitingTurns(1);
     await using group = await agentGroup();
     const { chat, key, reader } = group;
@@ -105,7 +105,7 @@ describe("messages that come while an agent answers", () => {
     expect(await answersIn(chat)).toHaveLength(2);
   });
 
-  test("are dropped by the brake, all of them", async () => {
+  test("all lose their turns by stopChatAgents", async () => {
     await using group = await agentGroup();
     const { chat, key } = group;
     await startAnswer(group);
@@ -118,7 +118,7 @@ describe("messages that come while an agent answers", () => {
     expect(sharedProvider.calls(key)).toHaveLength(1);
   });
 
-  test("are dropped when their agent is taken out, or its owner leaves", async () => {
+  test("lose their turns when the agent is removed or its owner leaves", async () => {
     for (const leave of [
       (chat_id: string) =>
         alice.call("removeGroupAgent", { chat_id, agent_username: agentOf(alice) }),
@@ -135,7 +135,7 @@ describe("messages that come while an agent answers", () => {
     }
   });
 
-  test("and are deleted before it are not answered, the others are", async () => {
+  test("are not answered if they are deleted meanwhile, but the others are", async () => {
     await using group = await agentGroup();
     const { chat, key, reader } = group;
     const first = await startAnswer(group);
@@ -152,7 +152,7 @@ describe("messages that come while an agent answers", () => {
       expect(JSON.stringify(body.messages)).not.toContain("two");
   });
 
-  test("and share a turn are answered without the one that was deleted", async () => {
+  test("are answered without a deleted one that shares their turn", async () => {
     await waitingTurns(1);
     await using group = await agentGroup();
     const { chat, key, reader } = group;
@@ -168,7 +168,7 @@ describe("messages that come while an agent answers", () => {
     expect((await answerTo(reader, two)).content).toBe("One.");
   });
 
-  test("as edited are what the model is asked", async () => {
+  test("are sent to the model as edited", async () => {
     await using group = await agentGroup();
     const { key, reader, agent } = group;
     const first = await startAnswer(group);
@@ -183,7 +183,7 @@ describe("messages that come while an agent answers", () => {
   });
 });
 
-test("a thousand triggers in one conversation cannot spend past a day's limit", async () => {
+test("a thousand triggers in one conversation cannot exceed the daily limit", async () => {
   const daily_tokens = 20_000;
   const owner = await signUp(server.url, "thrifty");
   const key = await newKey(owner);
@@ -208,7 +208,7 @@ test("a thousand triggers in one conversation cannot spend past a day's limit", 
 });
 
 describe("retryAgentTurn", () => {
-  test("of one message waits once, and a second time is a conflict", async () => {
+  test("is a conflict while a retry of the same message waits", async () => {
     await using group = await agentGroup();
     const { chat, key, reader, ask } = group;
     sharedProvider.respond(key, answers("First."));
@@ -223,7 +223,7 @@ describe("retryAgentTurn", () => {
     }
     await finish(busy.call);
     const second = await sharedProvider.nextCall(key);
-    // It no longer waits: another one may.
+    // The first retry runs, so another one may wait.
     expect(await outcome(bob.call("retryAgentTurn", { message_id }))).toBe("ok");
     await finish(second, "Second.");
     await finish(await sharedProvider.nextCall(key), "Third.");
@@ -239,7 +239,7 @@ describe("retryAgentTurn", () => {
     expect(given.map(({ content }) => content)).toEqual(["First.", "Second.", "Third."]);
   });
 
-  test("is a conflict where as many turns wait as may", async () => {
+  test("is a conflict when waiting_turns is reached", async () => {
     await using group = await agentGroup();
     const { chat, key, reader, ask } = group;
     sharedProvider.respond(key, answers("First."));
@@ -254,7 +254,7 @@ describe("retryAgentTurn", () => {
     await carol.call("stopChatAgents", { chat_id: chat.id });
   });
 
-  test("asks with the message as it was edited, for whoever may retry", async () => {
+  test("sends the edited message, whoever retries", async () => {
     await using group = await agentGroup();
     const { key, reader, ask, agent } = group;
     sharedProvider.respond(key, answers("Noted."));
@@ -275,12 +275,12 @@ describe("retryAgentTurn", () => {
       ] as never);
     };
     await retry(bob, `@${agent} the right question`);
-    // The mention may go with the edit: whoever asks for a new answer has said who is to give it.
+    // A retry names the agent, so the edited message needs no mention.
     await retry(alice, "no mention");
     await expect(carol.call("retryAgentTurn", { message_id })).rejects.toThrow("forbidden");
   });
 
-  test("sees the answers to what was asked before, though they came after the question", async () => {
+  test("has answers to earlier messages in its context, even if they came after the message", async () => {
     await using group = await agentGroup();
     const { key, reader, agent } = group;
     const first = await startAnswer(group, "Answer zero.");
