@@ -48,7 +48,8 @@ test.each(pages)("%s links only to what exists", (page) => {
 test("every setting is documented, and no other", () => {
   const names = /\b(PORT|HOST|DATABASE_URL|NATS_[A-Z]+|PARLEY_[A-Z_]+)\b/g;
   const settings = (text: string) => unique(text.match(names) ?? []);
-  const known = settings(read("packages/server/src/config.ts"));
+  const sources = new Bun.Glob("packages/server/src/{config.ts,config/*.ts}").scanSync(ROOT);
+  const known = settings([...sources].map(read).join("\n"));
   expect(settings(read("README.md") + operating)).toEqual(known);
 });
 

@@ -7,7 +7,7 @@ import type { Key, Range, Row, Table, TransferSource, TransferTarget } from "../
 
 import { print } from "./output.ts";
 
-/** Copies the data folder's SQLite into the PostgreSQL of DATABASE_URL, with or without a running server. */
+/** Copies the SQLite database of the data folder to the PostgreSQL of DATABASE_URL. */
 export async function migrateCommand(): Promise<void> {
   const { database, dataDir } = readConfig();
   if (!database) throw new ConfigError("DATABASE_URL must name the PostgreSQL to migrate to.");
@@ -18,10 +18,10 @@ export async function migrateCommand(): Promise<void> {
   source.close();
 }
 
-/** How many rows are compared, and written, at a time. */
-const PAGE = 500;
-/** After so many rows it says how far it has come. */
-const TOLD_ROWS = 100_000;
+/** Rows compared and written at a time. */
+const BATCH_ROWS = 500;
+/** Progress is printed each time this many rows were written. */
+const PROGRESS_ROWS = 100_000;
 
 export interface Migration {
   source: TransferSource;
@@ -30,9 +30,9 @@ export interface Migration {
 }
 
 /**
- * Copies everything to the target that does not stand there already, and takes away what does not
- * belong there. While a server writes to the source, that is all. Without one both sides are
- * compared to the end, and then the target is complete. May be run again after any outcome.
+ * Makes the target equal to the source: writes the rows that are missing or differ, and removes the
+ * others. If a server is writing to the source, this is a first pass. Without one, all rows are
+ * compared and the target is then marked as complete. May be run again after any outcome.
  */
 export async function migrateStore(migration: Migration): Promise<void> {
   const { source, target, print } = migration;
@@ -54,17 +54,17 @@ export async function migrateStore(migration: Migration): Promise<void> {
   print(START_NEXT);
 }
 
-const STOP_NEXT = `What was there is copied; the server has gone on since. Next:
+const STOP_NEXT = `The data is copied, but the server is still running and changing it. Next:
   1. Stop the server.
-  2. Run this command again: it copies what has changed, compares everything, and says so.`;
+  2. Run this command again. It copies what has changed and compares everything.`;
 
-const START_NEXT = `Everything is copied, and the same on both sides. Next:
-  1. Leave PARLEY_MASTER_KEY as it is. If there was none, set it to what master.key in the data
-     folder holds: the keys of agents stay sealed with it.
-  2. Start the server with DATABASE_URL, and never again without: SQLite's data ends here.
-  3. Keep parley.db for as long as you may want to go back to this moment.`;
+const START_NEXT = `All data is copied and equal on both sides. Next:
+  1. Keep PARLEY_MASTER_KEY as it is. If it was not set, set it to the content of master.key in the
+     data folder: the keys of agents are sealed with it.
+  2. Start the server with DATABASE_URL, and never again without it: SQLite gets no new data.
+  3. Keep parley.db for as long as you may want to go back to the data of this moment.`;
 
-/** How many rows there are, and a checksum of them. */
+/** The number of rows, and a checksum of them. */
 interface Figures {
   rows: number;
   sum: string;
@@ -78,73 +78,72 @@ interface Copy {
 
 const isSame = (one: Figures, other: Figures) => one.rows === other.rows && one.sum === other.sum;
 
-/** Part of a table: what has to stand there, and what does; null while it is not known to be so. */
-interface Page {
+/** A part of a table: the figures of the source, and those of the target once they are known. */
+interface Batch {
   readonly range: Range;
   readonly wanted: Figures;
   found: Figures | null;
 }
 
-/**
- * First everything goes that is not so in the source, then what is missing comes: in this order no
- * row is in the way of another.
- */
+/** Removes first and inserts then, so that no row violates a unique index because of another. */
 async function copyTable(migration: Migration, table: Table): Promise<Copy> {
-  const { pages, removed } = await removeOthers(migration, table);
-  const written = await fillIn(migration, table, pages);
-  const wanted = total(pages.map((page) => page.wanted));
+  const { batches, removed } = await removeDifferences(migration, table);
+  const written = await insertMissing(migration, table, batches);
+  const wanted = total(batches.map((batch) => batch.wanted));
   migration.print(
     `${table.name}: ${count(wanted.rows)} rows, ${count(written)} written, ${count(removed)} removed`,
   );
-  return { table, wanted, found: total(pages.flatMap((page) => page.found ?? [])) };
+  return { table, wanted, found: total(batches.flatMap((batch) => batch.found ?? [])) };
 }
 
-async function removeOthers({ source, target }: Migration, table: Table) {
-  const pages: Page[] = [];
+/** Removes the rows of the target that the source does not have in the same form. */
+async function removeDifferences({ source, target }: Migration, table: Table) {
+  const batches: Batch[] = [];
   let removed = 0;
   let after: Key | null = null;
   for (;;) {
-    const rows = source.rows(table, { after, upTo: null }, PAGE);
+    const rows = source.rows(table, { after, upTo: null }, BATCH_ROWS);
     const last: Row | undefined = rows.at(-1);
     if (!last) break;
     const range: Range = { after, upTo: keyOf(table, last) };
-    const standing = target.rows(table, range);
+    const targetRows = target.rows(table, range);
     const wanted = rows.map((row) => JSON.stringify(target.shaped(table, row)));
-    const found = (await standing).map((row) => ({ row, text: JSON.stringify(row) }));
-    const page: Page = { range, wanted: figures(wanted), found: null };
-    const sum = figures(found.map(({ text }) => text));
-    if (isSame(sum, page.wanted)) page.found = sum;
-    const rightful = new Set(wanted);
-    const others = found.filter(({ text }) => !rightful.has(text));
-    const keys = others.map(({ row }) => keyOf(table, row));
+    const found = (await targetRows).map((row) => ({ row, text: JSON.stringify(row) }));
+    const batch: Batch = { range, wanted: figures(wanted), found: null };
+    const foundFigures = figures(found.map(({ text }) => text));
+    if (isSame(foundFigures, batch.wanted)) batch.found = foundFigures;
+    const wantedTexts = new Set(wanted);
+    const different = found.filter(({ text }) => !wantedTexts.has(text));
+    const keys = different.map(({ row }) => keyOf(table, row));
     if (keys.length > 0) removed += await target.remove(table, keys);
-    pages.push(page);
+    batches.push(batch);
     after = range.upTo;
   }
   removed += await target.removeAfter(table, after);
-  return { pages, removed };
+  return { batches, removed };
 }
 
-async function fillIn(
+/** Writes the batches that differ. Without a running server it reads them back, to compare them. */
+async function insertMissing(
   { source, target, print }: Migration,
   table: Table,
-  pages: readonly Page[],
+  batches: readonly Batch[],
 ): Promise<number> {
   let written = 0;
-  let told = TOLD_ROWS;
-  for (const page of pages) {
-    if (page.found) continue;
-    const rows = source.rows(table, page.range);
+  let nextProgress = PROGRESS_ROWS;
+  for (const batch of batches) {
+    if (batch.found) continue;
+    const rows = source.rows(table, batch.range);
     written += await target.insert(
       table,
       rows.map((row) => target.shaped(table, row)),
     );
     if (!source.live) {
-      const standing = await target.rows(table, page.range);
-      page.found = figures(standing.map((row) => JSON.stringify(row)));
+      const targetRows = await target.rows(table, batch.range);
+      batch.found = figures(targetRows.map((row) => JSON.stringify(row)));
     }
-    if (written < told) continue;
-    told += TOLD_ROWS;
+    if (written < nextProgress) continue;
+    nextProgress += PROGRESS_ROWS;
     print(`${table.name}: ${count(written)} rows written so far`);
   }
   return written;

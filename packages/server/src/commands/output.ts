@@ -4,10 +4,10 @@ import { securityLog } from "../observe/security-log.ts";
 
 export const print = (line: string) => process.stdout.write(`${line}\n`);
 
-/** Commands log to standard error: standard output has their answer. */
+/** Commands log to standard error. Standard output is for their result. */
 export const commandLog = ({ logLevel }: Config) => securityLog(logger(logLevel, 2));
 
-/** Prints the one sentence that the operator needs, and ends the process. */
+/** Prints the error as one sentence for the operator, and exits with status 1. */
 export function fail(error: unknown): never {
   const message = error instanceof Error ? error.message : String(error);
   process.stderr.write(`${error instanceof ConfigError ? message : `Parley: ${message}`}\n`);

@@ -1,7 +1,7 @@
 import { urlOf } from "../compose.ts";
 import { readConfig } from "../config.ts";
 
-/** Asks the server that runs with the same settings. A container has no other HTTP client. */
+/** Checks `/ready` of the server with the same settings: the container image has no HTTP client. */
 export async function ready(): Promise<void> {
   const { host, port } = readConfig();
   const { ok } = await fetch(`${urlOf(host, port)}/ready`);

@@ -6,6 +6,6 @@ import { print } from "./output.ts";
 export async function renewHistory(): Promise<void> {
   const store = await openStore(readConfig());
   await store.write((tx) => tx.renewHistory());
-  print("Clients fetch their conversations anew when they next connect.");
+  print("Clients will fetch all conversations again when they next connect.");
   await store.close();
 }

@@ -4,20 +4,20 @@ import type { Vault } from "../security/vault.ts";
 import type { Store } from "../store/store.ts";
 import { commandLog, print } from "./output.ts";
 
-/** Adds a key to the installation's own key file first; configured keys are used as given. */
+/** Adds a key to the key file, unless master keys are configured, and reseals all provider keys. */
 export async function rotateKeysCommand(): Promise<void> {
   const config = readConfig();
   const store = await openStore(config);
   if (!config.masterKeys) keyFile(config).add();
   const { resealed, kept } = await rotateKeys(store, openVault(config));
   commandLog(config).record("master_key_rotated", { keys_resealed: resealed });
-  print(`Sealed ${resealed} keys under the newest master key; ${kept} were so already.`);
+  print(`Sealed ${resealed} keys with the newest master key; ${kept} already were.`);
   await store.close();
 }
 
 /**
- * Seals every key anew that is not under the newest master key. Safe beside a running server: a key
- * that was stored meanwhile under an old one is found by the next look.
+ * Reseals every provider key that is not sealed with the newest master key. Safe while a server runs:
+ * it repeats until it finds no more keys that the server has sealed with an old one meanwhile.
  */
 export async function rotateKeys(
   store: Store,

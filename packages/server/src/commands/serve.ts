@@ -5,12 +5,12 @@ import { type Config, readConfig } from "../config.ts";
 import { lockDataFolder, secretFile } from "../store/data-folder.ts";
 import { fail, print } from "./output.ts";
 
-/** Runs the server until it is told to stop. */
+/** Runs the server until SIGTERM or SIGINT. */
 export async function serve(): Promise<void> {
   const config = withInviteCode(readConfig());
   if (!config.database) lockDataFolder(config);
   const running = await compose(config);
-  greet(running, config);
+  printStartup(running, config);
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.once(signal, () => running.stop().then(() => process.exit(0), fail));
   }
@@ -24,8 +24,8 @@ function withInviteCode(config: Config): Config {
   return { ...config, signUp: { kind: "invite", codes: [readFileSync(file, "utf8").trim()] } };
 }
 
-/** Written at once, so that a reader of the first line has the others too. */
-function greet({ url, metricsUrl }: Running, config: Config): void {
+/** Prints all lines in one write, so that a program that waits for the first line can read the others. */
+function printStartup({ url, metricsUrl }: Running, config: Config): void {
   const invite_code = config.signUp.kind === "invite" ? config.signUp.codes[0] : undefined;
   const account = { username: "alice", password: "correct horse battery", invite_code };
   const lines = [

@@ -1,0 +1,63 @@
+import { ConfigError } from "./error.ts";
+import { parseJson } from "./files.ts";
+
+const defaultLimits = {
+  frame_bytes: 262_144,
+  page_size: 100,
+  group_participants: 1000,
+  sockets_per_user: 20,
+  messages_per_second: 20,
+  message_burst: 100,
+  operations_per_second: 100,
+  operation_burst: 300,
+  signups_per_hour: 1000,
+  searches_per_second: 10,
+  search_burst: 30,
+  reactions_per_message: 50,
+  reactions_per_person: 20,
+  backlog_bytes: 4_194_304,
+  backlog_total_bytes: 268_435_456,
+  idle_seconds: 60,
+  session_days: 90,
+};
+export type Limits = typeof defaultLimits;
+
+/** The smallest useful and the largest possible value of each limit. Zero removes a rate limit. */
+const limitRanges: Record<keyof Limits, readonly [number, number]> = {
+  frame_bytes: [1024, 64 * 1024 * 1024],
+  page_size: [1, 1000],
+  group_participants: [2, 100_000],
+  sockets_per_user: [1, 1_000_000],
+  messages_per_second: [0, 1_000_000],
+  message_burst: [1, 1_000_000],
+  operations_per_second: [0, 1_000_000],
+  operation_burst: [1, 1_000_000],
+  signups_per_hour: [0, 1_000_000],
+  searches_per_second: [0, 1_000_000],
+  search_burst: [1, 1_000_000],
+  reactions_per_message: [1, 10_000],
+  reactions_per_person: [1, 10_000],
+  backlog_bytes: [65_536, 1024 * 1024 * 1024],
+  backlog_total_bytes: [65_536, 1024 * 1024 * 1024 * 1024],
+  idle_seconds: [1, 960],
+  session_days: [1, 3650],
+};
+
+/** Parses PARLEY_LIMITS: a JSON object that overrides limits by name. */
+export function readLimits(value: string | undefined): Limits {
+  if (!value) return defaultLimits;
+  const given = parseJson("PARLEY_LIMITS", value);
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new ConfigError("PARLEY_LIMITS must be a JSON object.");
+  }
+  for (const [name, limit] of Object.entries(given)) {
+    const range = Object.hasOwn(limitRanges, name) && limitRanges[name as keyof Limits];
+    if (!range) throw new ConfigError(`PARLEY_LIMITS names an unknown limit, "${name}".`);
+    if (!Number.isInteger(limit) || limit < range[0] || limit > range[1]) {
+      throw new ConfigError(
+        `PARLEY_LIMITS: ${name} must be a whole number from ${range[0]} to ${range[1]}.`,
+      );
+    }
+  }
+  return { ...defaultLimits, ...given };
+}
