@@ -18,12 +18,12 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** A conversation of 260 messages, opened by Ann, with the messages around number 60 in aside. */
-async function aside(line?: FaultyLine): Promise<TestClient> {
+async function aside(proxy?: FaultyLine): Promise<TestClient> {
   const group = await groupOf(ann, bob);
   chat = group.id;
   sent = [];
   for (let count = 0; count < 260; count++) sent.push(await say(bob, group, `${count}`));
-  const client = await connected(ann, line?.url ?? server.url);
+  const client = await connected(ann, proxy?.url ?? server.url);
   await client.model.openChat(chat);
   await client.model.showAround(chat, idOf(60));
   return client;
@@ -84,14 +84,14 @@ describe("older messages around a message", () => {
   });
 
   test("are up to date after a lost connection", async () => {
-    await using line = await FaultyLine.to(server.url);
-    using client = await aside(line);
-    line.refuse(true);
-    line.cut();
+    await using proxy = await FaultyLine.to(server.url);
+    using client = await aside(proxy);
+    proxy.refuse(true);
+    proxy.cut();
     await until(client, "status", () => client.status === "offline");
     await bob.call("editMessage", { message_id: idOf(60), content: "edited" });
     await bob.call("deleteMessages", { chat_id: chat, message_ids: [idOf(61)] });
-    line.refuse(false);
+    proxy.refuse(false);
     await until(client, `aside:${chat}`, () => texts(client).includes("edited"));
     const expected = numbers(35, 85).filter((text) => text !== "61");
     expect(texts(client)).toEqual(expected.map((text) => (text === "60" ? "edited" : text)));

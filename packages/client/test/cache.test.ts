@@ -35,9 +35,9 @@ const numbers = (from: number, to: number) =>
 describe("the cached state", () => {
   test("is shown before there is a connection, and a message written then is sent after connecting", async () => {
     const { storage, chat } = await seen(3);
-    await using line = await FaultyLine.to(server.url);
-    line.refuse(true);
-    using client = clientOf(ann, line.url, { storage });
+    await using proxy = await FaultyLine.to(server.url);
+    proxy.refuse(true);
+    using client = clientOf(ann, proxy.url, { storage });
     expect(client.model.get("me")).toEqual(ann.account);
     expect(client.model.get("chats")).toEqual([chat]);
     expect(contents(client, chat)).toEqual(["0", "1", "2"]);
@@ -46,7 +46,7 @@ describe("the cached state", () => {
     await until(client, "status", () => client.status === "offline");
     client.model.send(chat, "written early");
     expect(contents(client, chat)).toEqual(["0", "1", "2", "written early"]);
-    line.refuse(false);
+    proxy.refuse(false);
     await online(client);
     await until(client, `messages:${chat}`, () =>
       client.model.get(`messages:${chat}`).items.every(({ delivery }) => delivery === "sent"),

@@ -38,18 +38,18 @@ test("every message is delivered once and in order when connections are cut", as
   const [bot, ann, bob] = await people(server.url, "bot", "ann", "bob");
   const chats = await Promise.all([groupOf(ann, bob, bot), groupOf(bob, bot)]);
   await say(bob, chats[0], "before");
-  await using line = await FaultyLine.to(server.url);
-  using client = await connected(bot, line.url);
+  await using proxy = await FaultyLine.to(server.url);
+  using client = await connected(bot, proxy.url);
   const { got, until } = collector(client, {}, () => Bun.sleep(Math.random() * 3));
   await client.getMe();
   for (const n of numbers(0, 120)) {
     await Promise.all(chats.map((chat) => say(bob, chat, n)));
     const { id } = await say(bob, chats[0], `${n} edited`);
     await bob.call("editMessage", { message_id: id, content: `${n} and more` });
-    if (Number(n) % 10 === 3) line.cut();
-    if (Number(n) % 10 === 7) line.cutAfter(1500, "toClient");
+    if (Number(n) % 10 === 3) proxy.cut();
+    if (Number(n) % 10 === 7) proxy.cutAfter(1500, "toClient");
   }
-  line.calm();
+  proxy.calm();
   for (const chat of chats) await say(bob, chat, "end");
   for (const chat of chats) await until(chat.id, "end");
   expect(got[chats[1].id]).toEqual([...numbers(0, 120), "end"]);
@@ -60,17 +60,17 @@ test("every message is delivered once and in order when connections are cut", as
 
 test("all messages of a conversation that started while disconnected are delivered", async () => {
   const [bot, ann] = await people(server.url, "bot", "ann");
-  await using line = await FaultyLine.to(server.url);
-  using client = await connected(bot, line.url);
+  await using proxy = await FaultyLine.to(server.url);
+  using client = await connected(bot, proxy.url);
   const { until } = collector(client);
   const old = await groupOf(ann, bot);
   await say(ann, old, "known");
   await until(old.id, "known");
-  line.refuse(true);
-  line.cut();
+  proxy.refuse(true);
+  proxy.cut();
   const chat = await groupOf(ann, bot);
   for (const content of ["one", "two", "three"]) await say(ann, chat, content);
-  line.calm();
+  proxy.calm();
   await online(client);
   expect(await until(chat.id, "three")).toEqual(["one", "two", "three"]);
 });
@@ -119,8 +119,8 @@ test("onError is called when the listener throws, and the next message follows",
 test("a listener whose call fails with unavailable is called again", async () => {
   const [bot, ann] = await people(server.url, "bot", "ann");
   const chat = await groupOf(ann, bot);
-  await using line = await FaultyLine.to(server.url);
-  using client = await connected(bot, line.url);
+  await using proxy = await FaultyLine.to(server.url);
+  using client = await connected(bot, proxy.url);
   const failures: unknown[] = [];
   const done = Promise.withResolvers<void>();
   let cuts = 5;
@@ -133,7 +133,7 @@ test("a listener whose call fails with unavailable is called again", async () =>
         content: `to ${content}`,
         client_msg_id,
       });
-      if (cuts-- > 0) line.cut();
+      if (cuts-- > 0) proxy.cut();
       await sending;
       if (content === "last") done.resolve();
     },

@@ -94,8 +94,8 @@ describe.skipIf(onSeveralNodes).each(Object.keys(backends) as (keyof typeof back
       const chat = await groupOf(ann, bob);
       await say(bob, chat, "kept");
       await restorable.backUp();
-      await using line = await FaultyLine.to(server.url);
-      using client = await connected(ann, line.url);
+      await using proxy = await FaultyLine.to(server.url);
+      using client = await connected(ann, proxy.url);
       const { model } = client;
       await model.openChat(chat.id);
       const lost = await groupOf(ann.at(server.url), bob.at(server.url));
@@ -105,14 +105,14 @@ describe.skipIf(onSeveralNodes).each(Object.keys(backends) as (keyof typeof back
       await until(client, "chats", () => model.get("chats").includes(lost.id));
       expect(contents(client, chat.id)).toHaveLength(4);
 
-      line.refuse(true);
-      line.cut();
+      proxy.refuse(true);
+      proxy.cut();
       await until(client, "status", () => client.status === "offline");
       model.send(chat.id, "unsent");
       model.setDraft(chat.id, "half a thought");
       await restorable.restore();
-      line.leadTo(server.url);
-      line.calm();
+      proxy.leadTo(server.url);
+      proxy.calm();
 
       await until(client, `messages:${chat.id}`, () => {
         const { items, loaded } = model.get(`messages:${chat.id}`);
@@ -197,18 +197,29 @@ describe.skipIf(onSeveralNodes)("after a restore that the server did not notice"
     const chat = await groupOf(ann, bob);
     await say(bob, chat, "kept");
     await restorable.backUp();
-    const line = await FaultyLine.to(server.url);
-    const client = await connected(ann, line.url);
+    const proxy = await FaultyLine.to(server.url);
+    const client = await connected(ann, proxy.url);
     await client.model.openChat(chat.id);
     await say(bob.at(server.url), chat, "lost");
     await until(client, `messages:${chat.id}`, () => contents(client, chat.id).includes("lost"));
     const before = historyOf(server);
-    line.refuse(true);
-    line.cut();
+    proxy.refuse(true);
+    proxy.cut();
     await restorable.restore();
     historyOf(server, before);
-    line.leadTo(server.url);
-    return { restorable, server, line, client, chat, ann };
+    proxy.leadTo(server.url);
+    return {
+      server,
+      proxy,
+      client,
+      chat,
+      ann,
+      async [Symbol.asyncDispose]() {
+        client.close();
+        await proxy[Symbol.asyncDispose]();
+        await restorable[Symbol.asyncDispose]();
+      },
+    };
   }
 
   function historyOf({ dataDir }: TestServer, set?: string): string {
@@ -221,28 +232,24 @@ describe.skipIf(onSeveralNodes)("after a restore that the server did not notice"
   }
 
   test("a client with higher counters than the server's fetches everything again", async () => {
-    const { restorable, server, line, client, chat, ann } = await unnoticed();
-    line.calm();
+    await using here = await unnoticed();
+    const { server, proxy, client, chat, ann } = here;
+    proxy.calm();
     await until(client, `messages:${chat.id}`, () => contents(client, chat.id).length === 1);
     expect(contents(client, chat.id)).toEqual(["kept"]);
     await equalsServer(client, ann.at(server.url));
-    client.close();
-    await line[Symbol.asyncDispose]();
-    await restorable[Symbol.asyncDispose]();
   });
 
   test("`parley history renew` makes clients fetch everything again", async () => {
-    const { restorable, server, line, client } = await unnoticed();
+    await using here = await unnoticed();
+    const { server, proxy, client } = here;
     const before = historyOf(server);
     const renewing = spawnMain({ PARLEY_DATA: server.dataDir }, ["history", "renew"]);
     expect(await renewing.exited).toBe(0);
     expect(historyOf(server)).not.toBe(before);
-    line.calm();
+    proxy.calm();
     const hello = Promise.withResolvers<string | undefined>();
     client.on("events.hello", ({ history_id }) => hello.resolve(history_id));
     expect(await hello.promise).toBe(historyOf(server));
-    client.close();
-    await line[Symbol.asyncDispose]();
-    await restorable[Symbol.asyncDispose]();
   });
 });

@@ -112,20 +112,20 @@ describe("with getToken", () => {
   test("a token that is revoked while disconnected loses nothing", async () => {
     const [ann, bob] = await people(server.url, "ann", "bob");
     const tokens = tokensOf(ann);
-    await using line = await FaultyLine.to(server.url);
+    await using proxy = await FaultyLine.to(server.url);
     const { client, chat } = await connectedClient(ann, bob, {
-      url: line.url,
+      url: proxy.url,
       getToken: tokens.next,
     });
     const { statuses } = watched(client, chat.id);
     for (let round = 0; round < 5; round++) {
-      line.refuse(true);
-      line.cut();
+      proxy.refuse(true);
+      proxy.cut();
       await until(client, "status", () => client.status === "offline");
       client.model.send(chat.id, `mine ${round}`);
       await say(bob, chat, `theirs ${round}`);
       await tokens.end();
-      line.calm();
+      proxy.calm();
       await delivered(client, chat.id);
       await online(client);
     }
