@@ -75,7 +75,8 @@ describe("a conversation", () => {
   });
 
   test("shows read positions", async () => {
-    const { chat, client, message } = await openedGroup(ann, bob, server.url);
+    using opened = await openedGroup(ann, bob, server.url);
+    const { chat, client, message } = opened;
     const read = () => client.model.get(`chat:${chat}`)?.reads;
     expect(read()).toEqual({ [ann.username]: 0, [bob.username]: message.seq });
     const isTold = new Promise((resolve) => client.on("events.chatRead", resolve));
@@ -84,7 +85,6 @@ describe("a conversation", () => {
     expect(read()?.[ann.username]).toBe(message.seq);
     await isTold;
     expect((await ann.call("getChat", { chat_id: chat })).unread_count).toBe(0);
-    client.close();
   });
 
   test("with more participants than lists contain has all of them once it is opened", async () => {

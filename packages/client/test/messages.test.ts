@@ -55,7 +55,8 @@ describe("messages", () => {
   });
 
   test("show edits and deletions by others", async () => {
-    const { chat, client, message } = await openedByAnn();
+    using opened = await openedByAnn();
+    const { chat, client, message } = opened;
     await bob.call("editMessage", { message_id: message.id, content: "hello there" });
     await until(client, `messages:${chat}`, () => first(client, chat).edited_at !== null);
     expect(contents(client, chat)).toEqual(["hello there"]);
@@ -65,11 +66,11 @@ describe("messages", () => {
       last_message: null,
       unread_count: 0,
     });
-    client.close();
   });
 
   test("are changed optimistically, and rolled back if the service refuses", async () => {
-    const { chat, client, message } = await openedByAnn();
+    using opened = await openedByAnn();
+    const { chat, client, message } = opened;
     client.model.send(chat, "mine");
     await delivered(client, chat);
     const mine = client.model.get(`messages:${chat}`).items.at(-1)?.id ?? "";
@@ -85,7 +86,6 @@ describe("messages", () => {
     expect(contents(client, chat)).toEqual(["hello"]);
     await removed;
     expect(contents(client, chat)).toEqual(["hello"]);
-    client.close();
   });
 
   test("of others can be hidden but not deleted", async () => {
@@ -108,7 +108,8 @@ describe("messages", () => {
   });
 
   test("show reactions, and which are the caller's own", async () => {
-    const { chat, client, message } = await openedByAnn();
+    using opened = await openedByAnn();
+    const { chat, client, message } = opened;
     const reactions = () => first(client, chat).reactions;
     const reacting = client.model.react(message.id, "👍");
     expect(reactions()).toEqual([{ emoji: "👍", count: 1, reacted: true }]);
@@ -122,12 +123,12 @@ describe("messages", () => {
     expect(reactions()).toEqual([{ emoji: "👍", count: 1, reacted: false }]);
     expect(await codeOf(client.model.react(message.id, "no emoji"))).toBe("bad_request");
     expect(reactions()).toEqual([{ emoji: "👍", count: 1, reacted: false }]);
-    client.close();
   });
 
   test("changed offline are changed on the server after the reconnect", async () => {
     await using proxy = await FaultyLine.to(server.url);
-    const { chat, client, message } = await openedByAnn(proxy.url);
+    using opened = await openedByAnn(proxy.url);
+    const { chat, client, message } = opened;
     client.model.send(chat, "mine");
     await delivered(client, chat);
     const mine = client.model.get(`messages:${chat}`).items.at(-1)?.id ?? "";
@@ -142,13 +143,13 @@ describe("messages", () => {
     const { items } = await ann.call("getChatHistory", { chat_id: chat });
     expect(items.map(({ content }) => content)).toEqual(["hello", "edited"]);
     expect(items[0]?.reactions).toEqual([{ emoji: "🎉", count: 1, reacted: true }]);
-    client.close();
   });
 });
 
 describe("typing", () => {
   test("is shown to others until the message arrives", async () => {
-    const { chat, client } = await openedByAnn();
+    using opened = await openedByAnn();
+    const { chat, client } = opened;
     using writer = await connected(bob, server.url);
     const actors = () => client.model.get(`typing:${chat}`).actors.map(({ username }) => username);
     writer.model.typing(chat);
@@ -162,23 +163,23 @@ describe("typing", () => {
     // The next keystroke is reported again.
     writer.model.typing(chat);
     await until(client, `typing:${chat}`, () => actors().length === 1);
-    client.close();
   });
 
   test("ends when the connection is lost", async () => {
     await using proxy = await FaultyLine.to(server.url);
-    const { chat, client } = await openedByAnn(proxy.url);
+    using opened = await openedByAnn(proxy.url);
+    const { chat, client } = opened;
     await bob.call("sendChatAction", { chat_id: chat, action: "typing" });
     await until(client, `typing:${chat}`, () => client.model.get(`typing:${chat}`).actors.length);
     proxy.cut();
     await until(client, `typing:${chat}`, () => !client.model.get(`typing:${chat}`).actors.length);
-    client.close();
   });
 });
 
 describe("a new name", () => {
   test("is shown everywhere", async () => {
-    const { chat, client } = await openedByAnn();
+    using opened = await openedByAnn();
+    const { chat, client } = opened;
     await bob.call("updateMe", { display_name: "Robert" });
     await until(
       client,
@@ -190,12 +191,12 @@ describe("a new name", () => {
     expect(shown?.last_message?.sender.display_name).toBe("Robert");
     await client.updateMe({ display_name: "Anna" });
     await until(client, "me", () => client.model.get("me")?.display_name === "Anna");
-    client.close();
   });
 });
 
 test("listeners are called when their piece has changed, and only then", async () => {
-  const { chat, client } = await openedByAnn();
+  using opened = await openedByAnn();
+  const { chat, client } = opened;
   const other = await groupOf(ann, bob);
   await until(client, "chats", () => client.model.get("chats").includes(other.id));
   let calls = 0;
@@ -213,5 +214,4 @@ test("listeners are called when their piece has changed, and only then", async (
   await say(bob, { id: chat }, "again");
   await until(client, `messages:${chat}`, () => contents(client, chat).length === 3);
   expect(calls).toBe(1);
-  client.close();
 });

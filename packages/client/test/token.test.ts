@@ -45,7 +45,7 @@ async function connectedClient(person: Person, other: Person, options: ClientOpt
   const client = clientWith(options);
   await client.connect();
   await client.model.openChat(chat.id);
-  return { client, chat };
+  return { client, chat, [Symbol.dispose]: () => client.close() };
 }
 
 /** Records every status and every first message shown from now on. */
@@ -66,7 +66,8 @@ describe("with getToken", () => {
       if (tokens.given.length > 0) await held.promise;
       return tokens.next();
     };
-    const { client, chat } = await connectedClient(ann, bob, { getToken });
+    using connected = await connectedClient(ann, bob, { getToken });
+    const { client, chat } = connected;
     expect(client.token).toBe(tokens.given[0] ?? "");
     const { statuses, firsts } = watched(client, chat.id);
 
@@ -83,7 +84,6 @@ describe("with getToken", () => {
     expect([...firsts]).toEqual(["first"]);
     await loadAll(client);
     await equalsServer(client, ann);
-    client.close();
   });
 
   test("it is called again if it rejects, times out or returns the same token", async () => {
@@ -99,24 +99,25 @@ describe("with getToken", () => {
       const answer = calls++ > 0 && answers.shift();
       return answer ? answer() : tokens.next();
     };
-    const { client, chat } = await connectedClient(ann, bob, { getToken, timeoutMs: 1000 });
+    using connected = await connectedClient(ann, bob, { getToken, timeoutMs: 1000 });
+    const { client, chat } = connected;
     await tokens.end();
     await until(client, "status", () => client.status === "authorizing");
     client.model.send(chat.id, "sent in the end");
     await delivered(client, chat.id);
     await online(client);
     expect(answers).toEqual([]);
-    client.close();
   });
 
   test("a token that is revoked while disconnected loses nothing", async () => {
     const [ann, bob] = await people(server.url, "ann", "bob");
     const tokens = tokensOf(ann);
     await using proxy = await FaultyLine.to(server.url);
-    const { client, chat } = await connectedClient(ann, bob, {
+    using connected = await connectedClient(ann, bob, {
       url: proxy.url,
       getToken: tokens.next,
     });
+    const { client, chat } = connected;
     const { statuses } = watched(client, chat.id);
     for (let round = 0; round < 5; round++) {
       proxy.refuse(true);
@@ -133,7 +134,6 @@ describe("with getToken", () => {
     expect(statuses).not.toContain("signed_out");
     await loadAll(client);
     await equalsServer(client, ann);
-    client.close();
   });
 
   test("calls over HTTP get a token first, and a new one after a rejection", async () => {
@@ -178,13 +178,13 @@ describe("with getToken", () => {
     const tokens = [tokensOf(ann), tokensOf(bob)] as const;
     let calls = 0;
     const getToken = () => (calls++ === 0 ? tokens[0].next() : tokens[1].next());
-    const { client } = await connectedClient(ann, bob, { getToken });
+    using connected = await connectedClient(ann, bob, { getToken });
+    const { client } = connected;
     const alone = await groupOf(ann);
     await until(client, "chats", () => client.model.get("chats").includes(alone.id));
     await tokens[0].end();
     await until(client, "me", () => client.model.get("me")?.username === bob.username);
     await online(client);
     expect(client.model.get("chats")).not.toContain(alone.id);
-    client.close();
   });
 });

@@ -98,7 +98,7 @@ export async function openedGroup(person: Person, other: Person, url: string) {
   await client.model.openChat(chat);
   const reads = () => client.model.get(`chat:${chat}`)?.reads[person.username];
   await until(client, `chat:${chat}`, () => reads() !== undefined);
-  return { chat, message, client };
+  return { chat, message, client, [Symbol.dispose]: () => client.close() };
 }
 
 /** The error code with which a call fails. */
