@@ -1,6 +1,6 @@
 import type { Account, Message } from "@parley/protocol";
 import type { AssistantPart, ModelMessage, TextPart, UserPart } from "./model-content.ts";
-import { quoteName } from "./quote-name.ts";
+import { indentLines, quoteName } from "./quoting.ts";
 import { type SystemTextInput, systemText } from "./system-text.ts";
 import { estimateTokens } from "./token-estimate.ts";
 
@@ -84,14 +84,11 @@ function encodeMessage(message: Message, agent: Account): ContextMessage {
   return { id, ...textMessage(isOwn ? "assistant" : "user", text), tokens: estimateTokens(text) };
 }
 
-const LINE_BREAK = /\r\n?|[\n\v\f\u0085\u2028\u2029]/g;
-
 /** The reply to a component action is labelled as the person's action, not as the agent's text. */
 function labelledText({ sender, action, content }: Message): string {
   const { username } = action ? action.by : sender;
   const text = action ? `${describeAction(action)}\n${content}` : content;
-  // Further lines are indented, so that no line can pass for a message of someone else.
-  return `${username}: ${text.replaceAll(LINE_BREAK, "\n  ")}`;
+  return `${username}: ${indentLines(text)}`;
 }
 
 function describeAction({ label, token }: NonNullable<Message["action"]>): string {

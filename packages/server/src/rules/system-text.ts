@@ -1,5 +1,5 @@
 import type { Account } from "@parley/protocol";
-import { quoteName } from "./quote-name.ts";
+import { quoteName } from "./quoting.ts";
 
 export interface SystemTextInput {
   readonly agent: Account;

@@ -6,7 +6,7 @@ import type {
   ToolResultPart,
   UserPart,
 } from "../../rules/model-content.ts";
-import { decodeText, describeUnreadableFile, isTextFile } from "./file-text.ts";
+import { decodeText, fileAsText, isTextFile } from "./file-text.ts";
 
 /** Encodes a message for Anthropic's Messages API. */
 export const encodeMessage = ({ role, content }: ModelMessage) => ({
@@ -56,11 +56,12 @@ function encodeFile(file: FilePart): object {
   if (media_type === "application/pdf") {
     return { type: "document", source: base64Source(media_type, data), title: name };
   }
-  if (isTextFile(file)) {
+  // The API rejects an empty document.
+  if (isTextFile(file) && data.length > 0) {
     const source = { type: "text", media_type: "text/plain", data: decodeText(file) };
     return { type: "document", source, title: name };
   }
-  return encodeText(describeUnreadableFile(file));
+  return encodeText(fileAsText(file));
 }
 
 const encodeToolResult = ({ tool_use_id, content, is_error }: ToolResultPart): object => ({

@@ -1,4 +1,5 @@
 import type { FilePart } from "../../rules/model-content.ts";
+import { indentLines, quoteName } from "../../rules/quoting.ts";
 
 const TEXT_TYPE = /^text\/|^application\/(.+\+)?(json|xml)$/;
 
@@ -6,13 +7,11 @@ export const isTextFile = ({ media_type }: FilePart) => TEXT_TYPE.test(media_typ
 
 export const decodeText = ({ data }: FilePart): string => new TextDecoder().decode(data);
 
-/** A text file as part of a message. Its lines are indented, so none can pass for a message. */
-export const inlineTextFile = (file: FilePart): string =>
-  `${describeFile(file)}:\n${decodeText(file).replaceAll(/^/gm, "  ")}`;
-
-/** What a model is told about a file that it cannot read. */
-export const describeUnreadableFile = (file: FilePart): string =>
-  `${describeFile(file)}: you cannot see its content.`;
-
-const describeFile = ({ name, media_type, data }: FilePart) =>
-  `File ${JSON.stringify(name)} (${media_type}, ${data.length} bytes)`;
+/** A file as text, for where a protocol does not accept its type: its content or a description. */
+export function fileAsText(file: FilePart): string {
+  const { name, media_type, data } = file;
+  const description = `File ${quoteName(name)} (${media_type}, ${data.length} bytes)`;
+  return isTextFile(file)
+    ? indentLines(`${description}:\n${decodeText(file)}`)
+    : `${description}: you cannot see its content.`;
+}

@@ -8,7 +8,8 @@ import type {
   ToolUsePart,
   UserPart,
 } from "../../rules/model-content.ts";
-import { describeUnreadableFile, inlineTextFile, isTextFile } from "./file-text.ts";
+import { quoteName } from "../../rules/quoting.ts";
+import { fileAsText } from "./file-text.ts";
 
 /**
  * Encodes a message for OpenAI's Chat Completions API. One message can become several: each tool
@@ -59,7 +60,7 @@ function resultText(part: ShownPart): string {
   const shown = otherFilesAsText(part);
   if (shown.type === "text") return shown.text;
   return shown.type === "file"
-    ? `(The file ${JSON.stringify(shown.name)} follows in the next message.)`
+    ? `(The file ${quoteName(shown.name)} follows in the next message.)`
     : "(An image follows in the next message.)";
 }
 
@@ -89,8 +90,7 @@ function encodePart(part: ShownPart): object {
 /** PDF is the only type of file that the API accepts. */
 function otherFilesAsText(part: ShownPart): ShownPart {
   if (part.type !== "file" || part.media_type === "application/pdf") return part;
-  const text = isTextFile(part) ? inlineTextFile(part) : describeUnreadableFile(part);
-  return { type: "text", text };
+  return { type: "text", text: fileAsText(part) };
 }
 
 const dataUrl = ({ media_type, data }: ImagePart | FilePart) =>

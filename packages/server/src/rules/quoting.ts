@@ -1,3 +1,5 @@
+/** How text that people chose is shown to a model, so that it cannot pass for something else. */
+
 /** The limit for titles. Names are shorter. */
 const MAX_QUOTED_CHARACTERS = 128;
 /** Control, format and line-separating characters. */
@@ -19,3 +21,8 @@ const escapeCharacter = (character: string) =>
     .split("")
     .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
     .join("");
+
+const LINE_BREAK = /\r\n?|[\n\v\f\u0085\u2028\u2029]/g;
+
+/** Indents every line but the first, so that no line can pass for a message of someone else. */
+export const indentLines = (text: string) => text.replaceAll(LINE_BREAK, "\n  ");
