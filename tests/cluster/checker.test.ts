@@ -11,7 +11,7 @@ const TITLE = "A chat";
 const ANSWER = "All of it.";
 const AGENT = "ann:claude";
 
-/** A history, written as a list of who asked for what and when it was answered. */
+/** Builds a history from calls that read like a script. */
 class Script {
   readonly history: Operation[] = [];
 
@@ -35,16 +35,16 @@ class Script {
     return this;
   }
 
-  /** By default it becomes the message at its place. */
+  /** By default the message has this seq. */
   sent(
     client: string,
-    place: number,
+    seq: number,
     times: [number, number],
     outcome: Outcome = "ok",
-    key = `k${place}`,
-    result: Result = { id: `m${place}`, place },
+    key = `k${seq}`,
+    result: Result = { id: `m${seq}`, seq },
   ): this {
-    const request: Request = { kind: "send", chat: CHAT, key, content: `says ${place}` };
+    const request: Request = { kind: "send", chat: CHAT, key, content: `says ${seq}` };
     return this.did(client, request, times, outcome, outcome === "ok" ? result : {});
   }
 }
@@ -102,7 +102,7 @@ const wrongs = ({ history }: Script, final: FinalState) =>
   check(history, final).map(({ what }) => what);
 
 describe("messages", () => {
-  test("what was acknowledged is there, what was refused is not, and what is unknown may be", () => {
+  test("an acknowledged message exists, a refused one does not, and one with unknown outcome may exist", () => {
     const script = new Script()
       .sent("ann", 1, [10, 11])
       .sent("ann", 2, [12, 13], "unknown")
@@ -111,47 +111,43 @@ describe("messages", () => {
     expect(wrongs(script, state({ messages: [message(1), message(2)] }))).toEqual([]);
   });
 
-  test("one that is lost is found out", () => {
+  test("a missing message is reported", () => {
     const script = new Script().sent("ann", 1, [10, 11]);
-    expect(wrongs(script, state())).toEqual(["a message that was acknowledged is lost"]);
+    expect(wrongs(script, state())).toEqual(["an acknowledged message is missing"]);
   });
 
-  test("one that is there twice is found out", () => {
+  test("a duplicate is reported", () => {
     const script = new Script().sent("ann", 1, [10, 11], "unknown").sent("ann", 1, [12, 13]);
     const twice = [message(1), message(2, { client_msg_id: "k1" })];
-    expect(wrongs(script, state({ messages: twice }))).toEqual([
-      "a message is there more than once",
-    ]);
+    expect(wrongs(script, state({ messages: twice }))).toEqual(["a message exists more than once"]);
   });
 
-  test("one that was refused and is there is found out", () => {
+  test("a refused message that exists is reported", () => {
     const script = new Script().sent("ann", 1, [10, 11], "fail");
-    expect(wrongs(script, state({ messages: [message(1)] }))).toEqual([
-      "a message is there though it was refused",
-    ]);
+    expect(wrongs(script, state({ messages: [message(1)] }))).toEqual(["a refused message exists"]);
   });
 
-  test("one that nobody sent is found out", () => {
-    expect(wrongs(new Script(), state({ messages: [message(1)] }))).toEqual(["nobody has sent m1"]);
+  test("a message that nobody sent is reported", () => {
+    expect(wrongs(new Script(), state({ messages: [message(1)] }))).toEqual(["nobody sent m1"]);
   });
 
-  test("one that sending again made anew is found out", () => {
+  test("a second message from a resend is reported", () => {
     const script = new Script()
       .sent("ann", 1, [10, 11])
-      .sent("ann", 2, [12, 13], "ok", "k1", { id: "m2", place: 2 });
+      .sent("ann", 2, [12, 13], "ok", "k1", { id: "m2", seq: 2 });
     expect(wrongs(script, state({ messages: [message(1)] }))).toContain(
-      "sending again was answered with another message",
+      "resending returned another message",
     );
   });
 
-  test("one that is elsewhere than it was said to be is found out", () => {
+  test("a message with another seq than acknowledged is reported", () => {
     const script = new Script().sent("ann", 1, [10, 11]);
     expect(wrongs(script, state({ messages: [message(1, { seq: 5, version: 5 })] }))).toEqual([
-      "a message is not where it was said to be",
+      "a message differs from its acknowledgement",
     ]);
   });
 
-  test("two in one place, or out of order, are found out", () => {
+  test("two messages with one seq, or out of order, are reported", () => {
     const script = new Script()
       .sent("ann", 1, [10, 20], "unknown")
       .sent("bob", 2, [10, 20], "unknown");
@@ -160,40 +156,42 @@ describe("messages", () => {
       sender: { username: "bob", kind: "human", display_name: "", version: 0 },
     });
     expect(wrongs(script, state({ messages: [message(1), bobs] }))).toEqual([
-      `m2 is out of place in ${TITLE}`,
+      `m2 is out of order in ${TITLE}`,
     ]);
   });
 });
 
 describe("order", () => {
-  test("what overlaps may come in any order", () => {
+  test("overlapping sends may be stored in any order", () => {
     const script = new Script().sent("ann", 2, [10, 20]).sent("ann", 1, [15, 25]);
     expect(wrongs(script, state({ messages: [message(1), message(2)] }))).toEqual([]);
   });
 
-  test("what began after something else was done, and is before it, is found out", () => {
+  test("a send that began after another was acknowledged, and has a lower seq, is reported", () => {
     const script = new Script().sent("ann", 2, [10, 11]).sent("ann", 1, [12, 13]);
     expect(wrongs(script, state({ messages: [message(1), message(2)] }))).toEqual([
-      "a change has place 1 after one at 2 was done",
+      "a change has seq 1, but began after seq 2 was acknowledged",
     ]);
   });
 
-  test("so is what nobody was told of, and an edit", () => {
+  test("so are sends with unknown outcome, and edits", () => {
     const unknown = new Script().sent("ann", 2, [10, 11]).sent("ann", 1, [12, 13], "unknown");
     const final = state({ messages: [message(1), message(2)] });
-    expect(wrongs(unknown, final)).toEqual(["a change has place 1 after one at 2 was done"]);
+    expect(wrongs(unknown, final)).toEqual([
+      "a change has seq 1, but began after seq 2 was acknowledged",
+    ]);
     const edit: Request = { kind: "edit", chat: CHAT, message: "m1", content: "edited" };
     const edited = new Script()
       .sent("ann", 1, [10, 11])
       .sent("ann", 4, [12, 13])
-      .did("ann", edit, [14, 15], "ok", { place: 3 });
+      .did("ann", edit, [14, 15], "ok", { seq: 3 });
     const messages = [message(1, { content: "edited", version: 3 }), message(4)];
     expect(wrongs(edited, state({ messages }))).toEqual([
-      "a change has place 3 after one at 4 was done",
+      "a change has seq 3, but began after seq 4 was acknowledged",
     ]);
   });
 
-  test("a message that was sent again has the place of the first time", () => {
+  test("a message that is sent again keeps its first seq", () => {
     const script = new Script()
       .sent("ann", 1, [10, 11], "unknown")
       .sent("ann", 2, [12, 13])
@@ -210,14 +208,14 @@ describe("order", () => {
 describe("edits and deletions", () => {
   const edit = (content: string): Request => ({ kind: "edit", chat: CHAT, message: "m1", content });
   const remove: Request = { kind: "delete", chat: CHAT, message: "m1" };
-  const wrong = "a message does not say what it should";
+  const wrong = "a message has the wrong content";
 
-  test("the last edit counts, and any of those that overlap may be the last", () => {
+  test("the last edit wins, and any of several overlapping edits may be the last", () => {
     const script = new Script()
       .sent("ann", 1, [10, 11])
-      .did("ann", edit("one"), [12, 13], "ok", { place: 2 })
+      .did("ann", edit("one"), [12, 13], "ok", { seq: 2 })
       .did("ann", edit("two"), [14, 18], "unknown")
-      .did("ann", edit("three"), [15, 17], "ok", { place: 4 });
+      .did("ann", edit("three"), [15, 17], "ok", { seq: 4 });
     const says = (content: string, version: number) =>
       wrongs(script, state({ messages: [message(1, { content, version })] }));
     expect(says("three", 4)).toEqual([]);
@@ -227,30 +225,28 @@ describe("edits and deletions", () => {
     expect(says("three", 3)).toEqual([wrong]);
   });
 
-  test("of edits that overlap the counter tells the last", () => {
+  test("the counter orders overlapping edits", () => {
     const script = new Script()
       .sent("ann", 1, [10, 11])
-      .did("ann", edit("one"), [12, 20], "ok", { place: 3 })
-      .did("ann", edit("two"), [12, 20], "ok", { place: 2 });
+      .did("ann", edit("one"), [12, 20], "ok", { seq: 3 })
+      .did("ann", edit("two"), [12, 20], "ok", { seq: 2 });
     const says = (content: string) =>
       wrongs(script, state({ messages: [message(1, { content, version: 3 })] }));
     expect(says("one")).toEqual([]);
     expect(says("two")).toEqual([wrong]);
   });
 
-  test("an edit that was refused and shows is found out", () => {
+  test("a refused edit that took effect is reported", () => {
     const script = new Script().sent("ann", 1, [10, 11]).did("ann", edit("no"), [12, 13], "fail");
     expect(wrongs(script, state({ messages: [message(1, { content: "no" })] }))).toEqual([wrong]);
   });
 
-  test("what was deleted is gone, and what nobody deleted is not", () => {
+  test("a deleted message is gone, and others are not", () => {
     const script = new Script().sent("ann", 1, [10, 11]).did("ann", remove, [12, 13]);
     expect(wrongs(script, state())).toEqual([]);
-    expect(wrongs(script, state({ messages: [message(1)] }))).toEqual([
-      "a message is there though it was deleted",
-    ]);
+    expect(wrongs(script, state({ messages: [message(1)] }))).toEqual(["a deleted message exists"]);
     const refused = new Script().sent("ann", 1, [10, 11]).did("bob", remove, [12, 13], "fail");
-    expect(wrongs(refused, state())).toEqual(["a message that was acknowledged is lost"]);
+    expect(wrongs(refused, state())).toEqual(["an acknowledged message is missing"]);
     const unknown = new Script().sent("ann", 1, [10, 11]).did("ann", remove, [12, 13], "unknown");
     expect(wrongs(unknown, state())).toEqual([]);
     expect(wrongs(unknown, state({ messages: [message(1)] }))).toEqual([]);
@@ -273,7 +269,7 @@ describe("reactions", () => {
     });
   const sent = () => new Script().sent("ann", 1, [10, 11]);
 
-  test("are what each person last made them", () => {
+  test("have the state that each person last set", () => {
     const script = sent()
       .did("ann", react(true), [12, 13])
       .did("bob", react(true), [12, 13])
@@ -286,7 +282,7 @@ describe("reactions", () => {
     expect(wrongs(script, shown(1))).toEqual(["ann has not reacted with 👍"]);
   });
 
-  test("that are unknown may be there or not, once", () => {
+  test("with unknown outcome may exist at most once", () => {
     const script = sent().did("ann", react(true), [12, 13], "unknown");
     expect(wrongs(script, shown(1, "ann"))).toEqual([]);
     expect(wrongs(script, shown(0))).toEqual([]);
@@ -295,38 +291,39 @@ describe("reactions", () => {
     ]);
   });
 
-  test("that nobody made are found out", () => {
+  test("that nobody made are reported", () => {
     expect(wrongs(sent(), shown(1))).toEqual(["1 reactions with 👍, where there are 0 to 0"]);
   });
 });
 
 describe("conversations", () => {
   const start = (title: string): Request => ({ kind: "start", title, usernames: [] });
-  const seat = (on: boolean): Request => ({ kind: "seat", chat: CHAT, username: "bob", on });
+  const setMember = (on: boolean): Request => ({
+    kind: "membership",
+    chat: CHAT,
+    username: "bob",
+    on,
+  });
 
-  test("that were started are there once", () => {
+  test("that were started exist once", () => {
     const script = new Script().did("bob", start("Lost"), [2, 3], "ok", { id: "lost" });
-    expect(wrongs(script, state())).toEqual(["a conversation is lost: Lost"]);
+    expect(wrongs(script, state())).toEqual(["an acknowledged conversation is missing: Lost"]);
     const twice = state();
     twice.chats = [...twice.chats, { ...(twice.chats[0] as FinalChat), id: "other" }];
-    expect(wrongs(new Script(), twice)).toEqual([
-      `a conversation is there more than once: ${TITLE}`,
-    ]);
+    expect(wrongs(new Script(), twice)).toEqual([`a conversation exists more than once: ${TITLE}`]);
     const refused = new Script().did("bob", start("Refused"), [2, 3], "fail");
     const made = state();
     const other = { ...(made.chats[0] as FinalChat), id: "other", title: "Refused" };
     made.chats = [...made.chats, { ...other, members: ["bob"] }];
-    expect(wrongs(refused, made)).toEqual([
-      "a conversation is there though it was refused: Refused",
-    ]);
-    expect(wrongs(new Script(), made)).toEqual(["nobody has started other"]);
+    expect(wrongs(refused, made)).toEqual(["a refused conversation exists: Refused"]);
+    expect(wrongs(new Script(), made)).toEqual(["nobody started other"]);
   });
 
-  test("have the members that they were last given", () => {
-    const removed = new Script().did("ann", seat(false), [2, 3]);
+  test("have the members that were last set", () => {
+    const removed = new Script().did("ann", setMember(false), [2, 3]);
     expect(wrongs(removed, state())).toEqual([`bob is still in ${TITLE}`]);
     expect(wrongs(removed, state({ members: ["ann", AGENT] }))).toEqual([]);
-    const again = removed.did("ann", seat(true), [4, 5]);
+    const again = removed.did("ann", setMember(true), [4, 5]);
     expect(wrongs(again, state())).toEqual([]);
     expect(wrongs(again, state({ members: ["ann", AGENT] }))).toEqual([
       `bob is no longer in ${TITLE}`,
@@ -336,7 +333,7 @@ describe("conversations", () => {
     ]);
   });
 
-  test("are read at least as far as was acknowledged", () => {
+  test("are read at least up to the acknowledged seq", () => {
     const read: Request = { kind: "read", chat: CHAT, seq: 7 };
     const script = new Script().did("bob", read, [2, 3]);
     expect(wrongs(script, state({ reads: { bob: 7 } }))).toEqual([]);
@@ -361,7 +358,7 @@ describe("turns", () => {
       { kind: "send", chat: CHAT, key: "k1", content: question.content, asks: true },
       [10, 11],
       "ok",
-      { id: "m1", place: 1 },
+      { id: "m1", seq: 1 },
     );
   const receipts = [{ status: "complete", usage: { input_tokens: 3, output_tokens: 4 } }];
   const usage = [{ turns: 1, failures: 0, input_tokens: 3, output_tokens: 4 }];
@@ -373,7 +370,7 @@ describe("turns", () => {
     return answerTo(1, { content, turn: turn && { ...turn, status: "failed", error } });
   };
 
-  test("are finished, whole or cut off, and say nothing else", () => {
+  test("end complete or interrupted, with a prefix of the answer", () => {
     expect(after(answerTo(1))).toEqual([]);
     expect(after(cutOff("All"))).toEqual([]);
     expect(after(cutOff("Try again."))).toEqual([]);
@@ -381,22 +378,22 @@ describe("turns", () => {
       `a turn is not finished: m2 «${ANSWER}»`,
     ]);
     expect(after(answerTo(1, { content: "All it." }))).toEqual([
-      "an answer is not whole: m2 «All it.»",
+      "a complete turn lacks content: m2 «All it.»",
     ]);
     expect(after(cutOff("All All"))).toEqual([
-      "an answer says what its agent has not said: m2 «All All»",
+      "an answer has content that the model did not send: m2 «All All»",
     ]);
-    expect(after(cutOff("All", "internal"))).toEqual(["a turn failed of internal: m2 «All»"]);
+    expect(after(cutOff("All", "internal"))).toEqual(["a turn failed with internal: m2 «All»"]);
   });
 
-  test("answer every question, once", () => {
+  test("answer every question exactly once", () => {
     expect(after()).toEqual([`${AGENT} has not answered`]);
     expect(after(answerTo(1), answerTo(1, { id: "m3", seq: 3, version: 3 }))).toEqual([
       `${AGENT} answers m1 more than once`,
     ]);
   });
 
-  test("are charged as their receipts say", () => {
+  test("are charged as on their receipts", () => {
     const final = state({ messages: [question, answerTo(1)], receipts, usage: [] });
     expect(wrongs(asked(), final)).toEqual([expect.stringContaining("was charged")]);
   });
@@ -407,46 +404,46 @@ describe("events", () => {
     ({ method, params: {}, at: { conversation_id: CHAT, seq } }) as unknown as EventFrame;
   const delta = (text: string, offset: number) =>
     ({ method: "events.messageDelta", params: { id: "m2", delta: text, offset } }) as EventFrame;
-  const heard = (frames: EventFrame[], isPowerLost = false) =>
-    checkEvents(frames, { [CHAT]: 97 }, state({ messages: [answerTo(1)] }), isPowerLost).map(
+  const received = (frames: EventFrame[], isDatabaseCrashed = false) =>
+    checkEvents(frames, { [CHAT]: 97 }, state({ messages: [answerTo(1)] }), isDatabaseCrashed).map(
       ({ what }) => what,
     );
   const rest = [counted(98), counted(99), counted(100)];
 
   test("come in order, without gaps and without repeats, up to the end", () => {
-    expect(heard(rest)).toEqual([]);
-    expect(heard([counted(98), counted(100)])).toEqual([
-      "heard events.messageNew of chat at 100 after 98",
+    expect(received(rest)).toEqual([]);
+    expect(received([counted(98), counted(100)])).toEqual([
+      "received events.messageNew of chat at 100 after 98",
     ]);
-    expect(heard([...rest, counted(100)])).toEqual([
-      "heard events.messageNew of chat at 100 after 100",
+    expect(received([...rest, counted(100)])).toEqual([
+      "received events.messageNew of chat at 100 after 100",
     ]);
-    expect(heard([counted(98)])).toEqual(["heard chat up to 98, not 100"]);
-    expect(heard([...rest, counted(100, "events.conversationNew")])).toEqual([
-      "heard events.conversationNew of chat at 100 after 100",
+    expect(received([counted(98)])).toEqual(["received chat up to 98, not 100"]);
+    expect(received([...rest, counted(100, "events.conversationNew")])).toEqual([
+      "received events.conversationNew of chat at 100 after 100",
     ]);
   });
 
-  test("bring pieces of what a message says in the end, each once", () => {
-    expect(heard([...rest, delta("All ", 4), delta("of it.", 10)])).toEqual([]);
-    expect(heard([...rest, delta("of it.", 10)])).toEqual([]);
-    expect(heard([...rest, delta("All ", 4), delta("All ", 4)])).toHaveLength(1);
-    expect(heard([...rest, delta("Nothing", 7)])).toHaveLength(1);
-    expect(heard([...rest, delta(" More.", 16)])).toHaveLength(1);
+  test("carry deltas of the final content, each once", () => {
+    expect(received([...rest, delta("All ", 4), delta("of it.", 10)])).toEqual([]);
+    expect(received([...rest, delta("of it.", 10)])).toEqual([]);
+    expect(received([...rest, delta("All ", 4), delta("All ", 4)])).toHaveLength(1);
+    expect(received([...rest, delta("Nothing", 7)])).toHaveLength(1);
+    expect(received([...rest, delta(" More.", 16)])).toHaveLength(1);
   });
 });
 
-test("a violation is told with its operations and their neighbours", () => {
+test("a violation is explained with its operations and their neighbours", () => {
   const script = new Script();
-  for (let place = 1; place <= 20; place++) script.sent("ann", place, [10 * place, 10 * place + 1]);
-  const all = Array.from({ length: 20 }, (_, place) => message(place + 1));
+  for (let seq = 1; seq <= 20; seq++) script.sent("ann", seq, [10 * seq, 10 * seq + 1]);
+  const all = Array.from({ length: 20 }, (_, seq) => message(seq + 1));
   const [violation] = check(
     script.history,
     state({ messages: all.filter(({ seq }) => seq !== 10) }),
   );
   const lines = violation ? explain(violation, script.history).split("\n") : [];
   expect(lines).toHaveLength(10);
-  expect(lines[0]).toBe("a message that was acknowledged is lost");
+  expect(lines[0]).toBe("an acknowledged message is missing");
   expect(lines.filter((line) => line.startsWith("  >"))).toEqual([
     expect.stringContaining('#10 ann 100.0–101.0 ms {"kind":"send"'),
   ]);

@@ -18,30 +18,29 @@ const rules: readonly Rule[] = [
 ];
 
 /**
- * Whether what clients were told fits what is there in the end: whatever was acknowledged is there,
- * once and in order, what was refused has left nothing, and what is unknown has happened once or
- * not at all.
+ * Compares the history with the final state: every acknowledged operation took effect once and in
+ * order, no refused one did, and one with unknown outcome did at most once.
  */
 export const check: Rule = (history, state) => rules.flatMap((rule) => rule(history, state));
 
 const NEIGHBOURS = 4;
 
-/** A violation with the operations it is about, and those of the same conversation around them. */
+/** Describes a violation with its operations and their neighbours in the same conversation. */
 export function explain({ what, operations }: Violation, history: readonly Operation[]): string {
-  const places = new Set<number>();
+  const indexes = new Set<number>();
   for (const operation of operations) {
     const chat = chatOf(operation);
     const near = history.filter((other) => chatOf(other) === chat);
     const at = near.indexOf(operation);
     for (const other of near.slice(Math.max(0, at - NEIGHBOURS), at + NEIGHBOURS + 1)) {
-      places.add(other.index);
+      indexes.add(other.index);
     }
   }
-  const blamed = new Set(operations.map(({ index }) => index));
-  const lines = [...places]
+  const involved = new Set(operations.map(({ index }) => index));
+  const lines = [...indexes]
     .toSorted((one, other) => one - other)
-    .flatMap((place) => history[place] ?? [])
-    .map((operation) => `${blamed.has(operation.index) ? "  >" : "   "} ${describe(operation)}`);
+    .flatMap((index) => history[index] ?? [])
+    .map((operation) => `${involved.has(operation.index) ? "  >" : "   "} ${describe(operation)}`);
   return [what, ...lines].join("\n");
 }
 

@@ -12,12 +12,12 @@ const files = [
   join(TESTS, "oidc.test.ts"),
 ];
 
-test("everything the contract says holds on two nodes, with the calls spread over them", async () => {
+test("the conformance suite passes on two nodes, with the calls spread over them", async () => {
   await using postgres = await startPostgres();
   await using nats = await startNats();
   const services = JSON.stringify({ postgres: postgres.url, nats: nats.url });
-  // Two at a time: for most of it they wait.
-  const halves = [0, 1].map((half) => files.filter((_, place) => place % 2 === half));
+  // Two processes: the tests mostly wait.
+  const halves = [0, 1].map((half) => files.filter((_, index) => index % 2 === half));
   const outcomes = await Promise.all(halves.map((half) => run(half, services)));
   for (const { code, output } of outcomes) if (code !== 0) process.stderr.write(output);
   expect(outcomes.map(({ code, failed }) => ({ code, failed }))).toEqual([

@@ -13,26 +13,26 @@ import {
 import type { TestNode } from "@parley/testkit/cluster.ts";
 import type { Responder } from "@parley/testkit/provider-server.ts";
 import { newKey } from "@parley/testkit/turns.ts";
-import { startScene, type TestScene } from "./crew.ts";
+import { type AgentCluster, startAgentCluster } from "./users.ts";
 
-/** Every socket checks that the deltas it hears add up to the final content: see `AnswerCheck`. */
+/** Every socket checks that the deltas it receives add up to the final content: see `AnswerCheck`. */
 
-let scene: TestScene;
+let setup: AgentCluster;
 let nodes: readonly TestNode[];
 let alice: Person;
 let agent: string;
 beforeAll(async () => {
-  scene = await startScene();
-  nodes = scene.cluster.nodes;
-  [alice] = await people(scene.cluster.url, "alice");
+  setup = await startAgentCluster();
+  nodes = setup.cluster.nodes;
+  [alice] = await people(setup.cluster.url, "alice");
   agent = agentOf(alice);
   await liftLimits(alice);
-  scene.sharedProvider.respond(await newKey(alice), talksOn);
+  setup.sharedProvider.respond(await newKey(alice), streamsForever);
 });
-afterAll(() => scene[Symbol.asyncDispose]());
+afterAll(() => setup[Symbol.asyncDispose]());
 
-/** Says one word after another for as long as somebody listens. */
-const talksOn: Responder = async ({ head, write, frames }) => {
+/** Streams words until the caller disconnects. */
+const streamsForever: Responder = async ({ head, write, frames }) => {
   await head(200);
   await write(frames.begin);
   for (let word = 0; ; word++) {
@@ -41,10 +41,10 @@ const talksOn: Responder = async ({ head, write, frames }) => {
   }
 };
 
-const nodeAt = (place: number) => nodes[place % nodes.length] as TestNode;
+const nodeAt = (index: number) => nodes[index % nodes.length] as TestNode;
 
-/** Somebody listening at every node, until the answers are over. */
-async function listeners() {
+/** One socket at every node. */
+async function connectEverywhere() {
   const sockets = await Promise.all(nodes.map(({ url }) => alice.at(url).connect()));
   return {
     all: sockets,
@@ -61,11 +61,11 @@ const chatsOf = (count: number): Promise<Conversation[]> =>
 const ask = (chat: Conversation, node: TestNode) =>
   say(alice.at(node.url), chat, `@${agent} hello`);
 
-/** Waits for some words of an answer at a socket. */
-const heardOf = ({ id }: Message, socket: Socket, bytes = 1) =>
+/** Waits until a socket has received this much of an answer. */
+const waitForDelta = ({ id }: Message, socket: Socket, bytes = 1) =>
   socket.event("events.messageDelta", (delta) => delta.id === id && delta.offset >= bytes);
 
-const endedAt = async (messages: readonly Message[], sockets: readonly Socket[]) => {
+const waitForEnd = async (messages: readonly Message[], sockets: readonly Socket[]) => {
   for (const socket of sockets) {
     for (const { id } of messages) {
       await socket.event("events.messageComplete", (message) => message.id === id);
@@ -74,30 +74,30 @@ const endedAt = async (messages: readonly Message[], sockets: readonly Socket[])
 };
 
 describe("the deltas of an answer are its content", () => {
-  test("whichever node stops it, at whatever moment", async () => {
-    await using everywhere = await listeners();
+  test("whichever node stops it, at any moment", async () => {
+    await using everywhere = await connectEverywhere();
     const chats = await chatsOf(30);
     const stopped = await Promise.all(
-      chats.map(async (chat, place) => {
-        const message = await replyTo(everywhere.first, await ask(chat, nodeAt(place)));
-        await heardOf(message, everywhere.first, 1 + place * 7);
-        const stopper = alice.at(nodeAt(place + 1).url);
+      chats.map(async (chat, index) => {
+        const message = await replyTo(everywhere.first, await ask(chat, nodeAt(index)));
+        await waitForDelta(message, everywhere.first, 1 + index * 7);
+        const stopper = alice.at(nodeAt(index + 1).url);
         await stopper.call("stopAgentTurn", { message_id: message.id });
         return message;
       }),
     );
-    await endedAt(stopped, everywhere.all);
+    await waitForEnd(stopped, everywhere.all);
   });
 
-  test("when PostgreSQL crashes in the middle of it", async () => {
-    const { postgres, ready } = scene.cluster;
-    await using everywhere = await listeners();
+  test("when PostgreSQL crashes while it streams", async () => {
+    const { postgres, ready } = setup.cluster;
+    await using everywhere = await connectEverywhere();
     for (let round = 0; round < 3; round++) {
       const chats = await chatsOf(9);
       const cut = await Promise.all(
-        chats.map(async (chat, place) => {
-          const message = await replyTo(everywhere.first, await ask(chat, nodeAt(place)));
-          await heardOf(message, everywhere.first, 1 + round * 40);
+        chats.map(async (chat, index) => {
+          const message = await replyTo(everywhere.first, await ask(chat, nodeAt(index)));
+          await waitForDelta(message, everywhere.first, 1 + round * 40);
           return message;
         }),
       );
@@ -107,12 +107,12 @@ describe("the deltas of an answer are its content", () => {
       for (const chat of chats) {
         await alice.at(nodeAt(round).url).call("stopChatAgents", { chat_id: chat.id });
       }
-      await endedAt(cut, everywhere.all);
+      await waitForEnd(cut, everywhere.all);
     }
   });
 
-  test("when the node that streams it dies, or stands still until it was taken over", async () => {
-    await using everywhere = await listeners();
+  test("when its node dies, or is paused until another node takes over", async () => {
+    await using everywhere = await connectEverywhere();
     for (const fail of [
       async (node: TestNode) => {
         node.pause();
@@ -125,36 +125,36 @@ describe("the deltas of an answer are its content", () => {
     ]) {
       const chats = await chatsOf(6);
       const cut = await Promise.all(
-        chats.map(async (chat, place) => {
-          const message = await replyTo(everywhere.first, await ask(chat, nodeAt(place)));
-          await heardOf(message, everywhere.first);
+        chats.map(async (chat, index) => {
+          const message = await replyTo(everywhere.first, await ask(chat, nodeAt(index)));
+          await waitForDelta(message, everywhere.first);
           return message;
         }),
       );
       const mend = await fail(nodeAt(2));
       const survivors = everywhere.all.slice(0, 2);
       for (const { id } of cut) {
-        // Those of the other nodes go on: they are stopped.
+        // Turns of the other nodes continue, so they are stopped.
         const stop = alice.at(nodeAt(0).url).call("stopAgentTurn", { message_id: id });
         await stop.catch(() => undefined);
       }
-      await endedAt(cut, survivors);
+      await waitForEnd(cut, survivors);
       await mend();
     }
   });
 
-  test("when the nodes lost each other in the middle of it", async () => {
-    await using everywhere = await listeners();
+  test("when the nodes lose NATS while it streams", async () => {
+    await using everywhere = await connectEverywhere();
     const chats = await chatsOf(6);
     const messages = await Promise.all(
-      chats.map(async (chat, place) => {
-        const message = await replyTo(everywhere.first, await ask(chat, nodeAt(place)));
-        for (const socket of everywhere.all) await heardOf(message, socket);
+      chats.map(async (chat, index) => {
+        const message = await replyTo(everywhere.first, await ask(chat, nodeAt(index)));
+        for (const socket of everywhere.all) await waitForDelta(message, socket);
         return message;
       }),
     );
     for (const node of nodes) node.cutOff();
-    // Each node goes on with what it streams itself.
+    // Each node continues its own turns.
     const deltasAt = (socket: Socket) => socket.eventsNamed("events.messageDelta");
     await Promise.race(
       everywhere.all.map((socket) => {
@@ -166,13 +166,14 @@ describe("the deltas of an answer are its content", () => {
     const furthest = ({ id }: Message) =>
       Math.max(...all.filter((delta) => delta.id === id).map(({ offset }) => offset));
     for (const node of nodes) node.mend();
-    await scene.cluster.ready();
-    // Those who missed some hear them while it still streams.
+    await setup.cluster.ready();
+    // Sockets that missed deltas receive them while the answer still streams.
     for (const message of messages) {
-      for (const socket of everywhere.all) await heardOf(message, socket, furthest(message) + 1);
+      for (const socket of everywhere.all)
+        await waitForDelta(message, socket, furthest(message) + 1);
     }
     for (const chat of chats) await alice.call("stopChatAgents", { chat_id: chat.id });
-    await endedAt(messages, everywhere.all);
+    await waitForEnd(messages, everywhere.all);
     expect(everywhere.all.every(({ closed }) => closed === null)).toBe(true);
   });
 });

@@ -1,61 +1,61 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { TestNode } from "@parley/testkit/cluster.ts";
 import { explain } from "./checker.ts";
-import { gatherCrew, startScene, type TestScene } from "./crew.ts";
 import { type FaultName, faultOf } from "./faults.ts";
 import { type Load, startLoad } from "./load.ts";
+import { type AgentCluster, createUsers, startAgentCluster } from "./users.ts";
 import { verify } from "./verify.ts";
 
-/** Operations that are answered before a fault, and again after it. */
+/** Operations that are acknowledged before a fault, and again after it. */
 const OPERATIONS = 60;
 
-let scene: TestScene;
+let setup: AgentCluster;
 beforeAll(async () => {
-  scene = await startScene();
+  setup = await startAgentCluster();
 });
-afterAll(() => scene[Symbol.asyncDispose]());
+afterAll(() => setup[Symbol.asyncDispose]());
 
-async function moreDone(load: Load): Promise<void> {
+async function waitForOperations(load: Load): Promise<void> {
   const enough = load.acknowledged() + OPERATIONS;
   while (load.acknowledged() < enough) await Bun.sleep(20);
 }
 
 /**
- * People and agents go on before, during and after the faults, each of which befalls another node;
- * then everything is looked at.
+ * Runs the load before, during and after the faults, each at another node, and verifies the final
+ * state.
  */
-async function endure(names: readonly FaultName[], holdMs: number): Promise<void> {
-  const { cluster } = scene;
-  const happened = names.map((fault, place) => ({
+async function runWithFaults(names: readonly FaultName[], durationMs: number): Promise<void> {
+  const { cluster } = setup;
+  const injected = names.map((fault, place) => ({
     fault,
     node: cluster.nodes[place] as TestNode,
   }));
   const seed = Math.floor(Math.random() * 1e6);
-  await using crew = await gatherCrew(scene, { people: 6, chats: 3, seed });
-  const load = startLoad(crew, { pauseMs: 100, without: ["start", "seat"] });
-  await moreDone(load);
-  for (const { fault, node } of happened) await faultOf(fault).begin(cluster, node);
-  await Bun.sleep(holdMs);
-  for (const { fault, node } of happened) await faultOf(fault).end(cluster, node);
+  await using users = await createUsers(setup, { people: 6, chats: 3, seed });
+  const load = startLoad(users, { pauseMs: 100, without: ["start", "membership"] });
+  await waitForOperations(load);
+  for (const { fault, node } of injected) await faultOf(fault).begin(cluster, node);
+  await Bun.sleep(durationMs);
+  for (const { fault, node } of injected) await faultOf(fault).end(cluster, node);
   await cluster.ready();
-  await moreDone(load);
+  await waitForOperations(load);
   const undelivered = await load.stop();
-  const violations = await verify(crew, happened);
-  const { operations } = crew.history;
+  const violations = await verify(users, injected);
+  const { operations } = users.history;
   expect(violations.map((violation) => explain(violation, operations)).join("\n\n")).toBe("");
   expect(undelivered).toEqual([]);
 }
 
-const endured: [FaultName[], number][] = [
+const cases: [FaultName[], number][] = [
   [["kill -9 of a node"], 8000],
   [["NATS stopped"], 5000],
   [["PostgreSQL stopped"], 5000],
-  [["a node that stands still"], 20_000],
-  // Long enough for a node to notice that nobody answers.
+  [["a paused node"], 20_000],
+  // Longer than the timeout after which a node notices that NATS does not answer.
   [["a silent link between a node and NATS", "a cut link between a node and NATS"], 12_000],
 ];
-for (const [names, holdMs] of endured) {
-  test(`${names.join(", ")}: nothing is lost or repeated, and every client is right`, async () => {
-    await endure(names, holdMs);
+for (const [names, durationMs] of cases) {
+  test(`${names.join(", ")}: nothing is lost or repeated, and every client ends with the right state`, async () => {
+    await runWithFaults(names, durationMs);
   });
 }

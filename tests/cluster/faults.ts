@@ -1,13 +1,13 @@
 import type { Cluster, TestNode } from "@parley/testkit/cluster.ts";
 
-/** Something that goes wrong, and is put right again. */
+/** A fault that can be injected and repaired. */
 export interface Fault {
   begin(cluster: Cluster, node: TestNode): unknown;
   end(cluster: Cluster, node: TestNode): unknown;
-  /** Whether it ends the sockets at that node. */
+  /** Whether the sockets at the node are closed by it. */
   readonly closesSockets?: boolean;
-  /** What nodes may say at level error because of it. */
-  readonly explains?: RegExp;
+  /** Log lines at level error that the fault may cause. */
+  readonly expectedErrors?: RegExp;
 }
 
 const DATABASE = /database cannot be reached/;
@@ -18,12 +18,12 @@ export const faults = {
     end: (_, node) => node.restart(),
     closesSockets: true,
   },
-  "an orderly stop of a node": {
+  "SIGTERM of a node": {
     begin: (_, node) => node.stop(),
     end: (_, node) => node.restart(),
     closesSockets: true,
   },
-  "a node that stands still": {
+  "a paused node": {
     begin: (_, node) => node.pause(),
     end: (_, node) => node.resume(),
   },
@@ -42,7 +42,7 @@ export const faults = {
   "PostgreSQL stopped": {
     begin: ({ postgres }) => postgres.kill(),
     end: ({ postgres }) => postgres.start(),
-    explains: DATABASE,
+    expectedErrors: DATABASE,
   },
 } satisfies Record<string, Fault>;
 

@@ -1,7 +1,7 @@
-/** `unknown` when nobody said what became of it: it may have happened, or may still. */
+/** `unknown` if no answer arrived: the operation may have happened, or may still happen. */
 export type Outcome = "ok" | "fail" | "unknown";
 
-/** What somebody asked for. */
+/** The call that a client makes. */
 export type Request =
   | { kind: "send"; chat: string; key: string; content: string; asks?: boolean }
   | { kind: "edit"; chat: string; message: string; content: string }
@@ -9,29 +9,29 @@ export type Request =
   | { kind: "react"; chat: string; message: string; emoji: string; on: boolean }
   | { kind: "read"; chat: string; seq: number }
   | { kind: "start"; title: string; usernames: readonly string[] }
-  | { kind: "seat"; chat: string; username: string; on: boolean };
+  | { kind: "membership"; chat: string; username: string; on: boolean };
 
-/** What an operation that succeeded was answered with, as far as it tells something. */
+/** The part of a successful answer that the checks use. */
 export interface Result {
-  /** Of the message or the conversation that was made. */
+  /** The id of the created message or conversation. */
   id?: string;
-  /** The value of the counter that the change has. */
-  place?: number;
+  /** The value of the conversation's counter after the change. */
+  seq?: number;
 }
 
-/** One operation of one client, from when it was asked for until it was answered. */
+/** One operation of one client, from its call to its answer. */
 export type Operation<Kind extends Request["kind"] = Request["kind"]> = Extract<
   Request,
   { kind: Kind }
 > & {
-  /** Its place in the history. */
+  /** Its index in the history. */
   index: number;
   client: string;
   invoked: number;
-  /** When the answer came; infinite for what is unknown. */
+  /** When the answer arrived; infinite if none did. */
   completed: number;
   outcome: Outcome;
-  /** What it was refused with. */
+  /** The error code of a refusal. */
   code?: string;
   result: Result;
 };
@@ -41,14 +41,14 @@ export const isOf =
   (operation: Operation): operation is Operation<Kind> =>
     operation.kind === kind;
 
-/** Whether it has, or may have, changed anything. */
+/** Whether the operation took effect or may have. */
 export const mayHaveHappened = ({ outcome }: Operation) => outcome !== "fail";
 
-/** Everything that was asked for, in the order in which it was. */
+/** All operations, in the order of their calls. */
 export class History {
   readonly operations: Operation[] = [];
 
-  /** Makes a call and notes what becomes of it. Never rejects. */
+  /** Makes a call and records its outcome. Never rejects. */
   async record(
     client: string,
     request: Request,
@@ -78,7 +78,7 @@ export class History {
   }
 }
 
-/** An operation as a line, for whoever has to find out what went wrong. */
+/** An operation as one line of text. */
 export function describe({ index, client, invoked, completed, ...rest }: Operation): string {
   const { outcome, code, result, ...request } = rest;
   const times = `${invoked.toFixed(1)}–${completed.toFixed(1)} ms`;

@@ -1,37 +1,37 @@
-import type { Crew } from "./crew.ts";
 import type { Operation } from "./history.ts";
-import { type Action, actions, Mind } from "./mind.ts";
+import { type Action, actions, UserActions } from "./user-actions.ts";
+import type { TestUsers } from "./users.ts";
 
 export interface LoadOptions {
-  /** How long each client rests between two operations, on average. */
+  /** Average pause of a client between two operations. */
   pauseMs: number;
   without?: readonly Action[];
 }
 
 export interface Load {
-  /** How many operations have been answered so far. */
+  /** The number of acknowledged operations. */
   acknowledged(): number;
-  /** Ends when everything that was begun has come to an end; gives what did not arrive. */
+  /** Waits for the operations in progress. Returns the outbox messages that were not delivered. */
   stop(): Promise<Operation[]>;
 }
 
-/** How long what was written may take to arrive once nothing is in its way. */
-const ARRIVAL_MS = 20_000;
+/** How long the outboxes may take to deliver their messages once all faults are repaired. */
+const DELIVERY_MS = 20_000;
 
-/** Has everybody do what people do, at random, until it is stopped. */
-export function startLoad(crew: Crew, { pauseMs, without = [] }: LoadOptions): Load {
+/** Has every user perform random actions until it is stopped. */
+export function startLoad(users: TestUsers, { pauseMs, without = [] }: LoadOptions): Load {
   const left = Object.entries(actions).filter(([name]) => !without.includes(name as Action));
   const weights = Object.fromEntries(left) as Record<Action, number>;
-  const { history } = crew;
+  const { history } = users;
   const giveUp = new AbortController();
   const written: Promise<Operation>[] = [];
   let stopped = false;
 
-  const loops = crew.members.map(async (member) => {
-    const mind = new Mind(crew, member, giveUp.signal, written);
+  const loops = users.members.map(async (member) => {
+    const actor = new UserActions(users, member, giveUp.signal, written);
     while (!stopped) {
-      await mind.act(member.chances.weighted(weights));
-      await Bun.sleep(member.chances.between(0, 2 * pauseMs));
+      await actor.perform(member.random.weighted(weights));
+      await Bun.sleep(member.random.between(0, 2 * pauseMs));
     }
   });
 
@@ -40,7 +40,7 @@ export function startLoad(crew: Crew, { pauseMs, without = [] }: LoadOptions): L
     async stop() {
       stopped = true;
       await Promise.all(loops);
-      const timer = setTimeout(() => giveUp.abort(), ARRIVAL_MS);
+      const timer = setTimeout(() => giveUp.abort(), DELIVERY_MS);
       const all = await Promise.all(written);
       clearTimeout(timer);
       return all.filter(({ outcome }) => outcome !== "ok");

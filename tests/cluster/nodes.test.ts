@@ -17,24 +17,24 @@ import { answers, spendsAll } from "@parley/testkit/provider-responders.ts";
 import type { PendingCall } from "@parley/testkit/shared-provider.ts";
 import { finish, newKey } from "@parley/testkit/turns.ts";
 import { SQL } from "bun";
-import { startScene, type TestScene } from "./crew.ts";
+import { type AgentCluster, startAgentCluster } from "./users.ts";
 
-/** A turn whose node has died is taken over within 5 s, on a machine that is not busy. */
+/** A turn of a dead node is taken over within 5 s on an idle machine. */
 const TAKEOVER_MS = 25_000;
 
-let scene: TestScene;
+let setup: AgentCluster;
 let one: TestNode;
 let two: TestNode;
 let three: TestNode;
 beforeAll(async () => {
-  scene = await startScene();
-  [one, two, three] = scene.cluster.nodes as [TestNode, TestNode, TestNode];
+  setup = await startAgentCluster();
+  [one, two, three] = setup.cluster.nodes as [TestNode, TestNode, TestNode];
 });
-afterAll(() => scene[Symbol.asyncDispose]());
+afterAll(() => setup[Symbol.asyncDispose]());
 
-/** A group of alice, bob and carol with alice's two agents, which are answered for by hand. */
-async function place() {
-  const [alice, bob, carol] = await people(scene.cluster.url, "alice", "bob", "carol");
+/** A group of alice, bob and carol with alice's two agents. The test answers for their provider. */
+async function groupWithAgents() {
+  const [alice, bob, carol] = await people(setup.cluster.url, "alice", "bob", "carol");
   const keys = { claude: await newKey(alice), gpt: await newKey(alice, "gpt") };
   const chat = await groupOf(alice, bob, carol);
   for (const provider of ["claude", "gpt"]) {
@@ -46,7 +46,7 @@ async function place() {
   return { alice, bob, carol, chat, keys, ask };
 }
 
-/** The first event of that name that fits, if it takes no longer than a takeover may. */
+/** Waits for the first matching event, for as long as a takeover may take. */
 const event = <Name extends EventName>(
   socket: Socket,
   name: Name,
@@ -59,75 +59,75 @@ const event = <Name extends EventName>(
     TAKEOVER_MS,
   );
 
-const ended = (socket: Socket, { id }: Pick<Message, "id">) =>
+const waitForEnd = (socket: Socket, { id }: Pick<Message, "id">) =>
   event(socket, "events.messageComplete", (message) => message.id === id).then(
     ({ params }) => params,
   );
 
-const heard = (socket: Socket, { id }: Pick<Message, "id">, offset: number) =>
+const waitForDelta = (socket: Socket, { id }: Pick<Message, "id">, offset: number) =>
   event(socket, "events.messageDelta", (delta) => delta.id === id && delta.offset === offset);
 
-/** How many turns a node runs. */
-async function running({ url }: TestNode): Promise<number> {
+/** The number of turns that a node runs. */
+async function countTurns({ url }: TestNode): Promise<number> {
   const metrics = await (await fetch(`${url}/metrics`, { keepalive: false })).text();
   return Number(/^parley_turns (\d+)$/m.exec(metrics)?.[1]);
 }
 
 describe("a turn", () => {
-  type Place = Awaited<ReturnType<typeof place>>;
+  type Group = Awaited<ReturnType<typeof groupWithAgents>>;
 
-  /** Asks at a node until that one answers: each of them looks for turns, and another may be quicker. */
-  async function begunAt(
+  /** Sends messages to a node until that node runs the turn: another one may claim it first. */
+  async function startTurnAt(
     node: TestNode,
-    { alice, keys, ask }: Place,
+    { alice, keys, ask }: Group,
     listener: Socket,
     provider: "claude" | "gpt" = "claude",
   ) {
     for (;;) {
-      const before = await running(node);
+      const before = await countTurns(node);
       const message = await replyTo(listener, await ask(alice.at(node.url), provider));
-      const call = await scene.sharedProvider.nextCall(keys[provider]);
-      if ((await running(node)) > before) return { message, call };
+      const call = await setup.sharedProvider.nextCall(keys[provider]);
+      if ((await countTurns(node)) > before) return { message, call };
       await finish(call, "Elsewhere.");
-      await ended(listener, message);
+      await waitForEnd(listener, message);
     }
   }
 
-  test("of a node that dies is begun again if nobody saw any of it, and ended otherwise", async () => {
-    const here = await place();
-    const { bob, carol, keys } = here;
+  test("of a dead node starts over if nothing was streamed, and ends as interrupted otherwise", async () => {
+    const group = await groupWithAgents();
+    const { bob, carol, keys } = group;
     await using listener = await bob.at(three.url).connect();
-    const { message: seen, call: first } = await begunAt(one, here, listener);
-    const { message: unseen, call: silent } = await begunAt(one, here, listener, "gpt");
-    const calls = scene.sharedProvider.calls(keys.claude).length;
+    const { message: seen, call: first } = await startTurnAt(one, group, listener);
+    const { message: unseen, call: silent } = await startTurnAt(one, group, listener, "gpt");
+    const calls = setup.sharedProvider.calls(keys.claude).length;
     await first.sendText("Hel");
-    await heard(listener, seen, 3);
+    await waitForDelta(listener, seen, 3);
     await one.kill();
     await Promise.all([first.request.closed, silent.request.closed]);
 
-    const again = await scene.sharedProvider.nextCall(keys.gpt);
+    const again = await setup.sharedProvider.nextCall(keys.gpt);
     await finish(again, "Anew.");
-    expect(await ended(listener, unseen)).toMatchObject({
+    expect(await waitForEnd(listener, unseen)).toMatchObject({
       content: "Anew.",
       turn: { status: "complete", error: null },
     });
-    expect(await ended(listener, seen)).toMatchObject({
+    expect(await waitForEnd(listener, seen)).toMatchObject({
       content: "Hel",
       turn: { status: "failed", error: { code: "interrupted" } },
     });
     expect(grown(listener, { ...unseen, content: "" })).toBe("Anew.");
-    expect(scene.sharedProvider.calls(keys.claude)).toHaveLength(calls);
+    expect(setup.sharedProvider.calls(keys.claude)).toHaveLength(calls);
     await one.restart();
     const late = await carol.at(one.url).call("getMessage", { message_id: seen.id });
     expect(late).toMatchObject({ content: "Hel", turn: { status: "failed" } });
   });
 
-  test("of a node that is held up for a second is not taken over", async () => {
-    const here = await place();
-    await using listener = await here.bob.at(three.url).connect();
-    const { message, call } = await begunAt(two, here, listener);
+  test("of a node that is paused for a second is not taken over", async () => {
+    const group = await groupWithAgents();
+    await using listener = await group.bob.at(three.url).connect();
+    const { message, call } = await startTurnAt(two, group, listener);
     await call.sendText("One ");
-    await heard(listener, message, 4);
+    await waitForDelta(listener, message, 4);
     for (const words of ["two ", "three "]) {
       two.pause();
       await Bun.sleep(1000);
@@ -136,31 +136,31 @@ describe("a turn", () => {
       await event(listener, "events.messageDelta", ({ delta }) => delta.endsWith(words));
     }
     await finish(call, "four");
-    expect(await ended(listener, message)).toMatchObject({
+    expect(await waitForEnd(listener, message)).toMatchObject({
       content: "One two three four",
       turn: { status: "complete" },
     });
   });
 
-  test("that was taken over gets nothing more from a node that stood still", async () => {
-    const here = await place();
-    const { alice, bob } = here;
+  test("that was taken over ignores the output of its former node", async () => {
+    const group = await groupWithAgents();
+    const { alice, bob } = group;
     await using listener = await bob.at(three.url).connect();
     await using stayed = await bob.at(two.url).connect();
-    const { message, call } = await begunAt(two, here, listener);
+    const { message, call } = await startTurnAt(two, group, listener);
     await call.sendText("One ");
-    await heard(listener, message, 4);
+    await waitForDelta(listener, message, 4);
     two.pause();
     await call.sendText("two ", "three");
-    const final = await ended(listener, message);
+    const final = await waitForEnd(listener, message);
     expect(final).toMatchObject({
       content: "One ",
       turn: { status: "failed", error: { code: "interrupted" } },
     });
     two.resume();
-    // It finds that the turn is no longer its own, and lets go of it.
+    // The former node notices the takeover and aborts its call.
     await call.request.closed;
-    expect(await ended(stayed, message)).toEqual(final);
+    expect(await waitForEnd(stayed, message)).toEqual(final);
     for (const socket of [listener, stayed]) {
       await socket.settled();
       expect(grown(socket, { ...message, content: "" })).toBe("One ");
@@ -170,19 +170,19 @@ describe("a turn", () => {
 });
 
 describe("an answer", () => {
-  test("that streams on one node can be read on the others, from where it is", async () => {
-    const { alice, bob, carol, chat, keys, ask } = await place();
+  test("that streams on one node can be joined midway on another node", async () => {
+    const { alice, bob, carol, chat, keys, ask } = await groupWithAgents();
     await using listener = await bob.at(two.url).connect();
     const message = await replyTo(listener, await ask(alice.at(one.url)));
-    const call = await scene.sharedProvider.nextCall(keys.claude);
+    const call = await setup.sharedProvider.nextCall(keys.claude);
     await call.sendText("Grüße ");
-    await heard(listener, message, 8);
+    await waitForDelta(listener, message, 8);
     await using newcomer = await carol.at(three.url).connect();
     const { items } = await carol.at(three.url).call("getChatHistory", { chat_id: chat.id });
     const partial = items.find(({ id }) => id === message.id) as Message;
     expect(partial).toMatchObject({ content: "Grüße ", finalized_at: null });
     await finish(call, "an alle");
-    const { content } = await ended(newcomer, message);
+    const { content } = await waitForEnd(newcomer, message);
     expect(content).toBe("Grüße an alle");
     expect(grown(newcomer, partial)).toBe(content);
   });
@@ -191,36 +191,39 @@ describe("an answer", () => {
     ["whole", "complete", (call: PendingCall) => call.complete()],
     ["broken off", "failed", (call: PendingCall) => call.disconnect()],
   ] as const)(
-    "that is %s says all that was said, though the database lost the last of it in a crash",
+    "that is %s keeps all streamed text, even if the database lost the last chunk in a crash",
     async (_, status, finishes) => {
-      const { alice, bob, keys, ask } = await place();
+      const { alice, bob, keys, ask } = await groupWithAgents();
       await using listener = await bob.at(two.url).connect();
       const message = await replyTo(listener, await ask(alice.at(one.url)));
-      const call = await scene.sharedProvider.nextCall(keys.claude);
+      const call = await setup.sharedProvider.nextCall(keys.claude);
       await call.sendText("Hello");
-      await heard(listener, message, 5);
-      await using sql = new SQL({ url: scene.cluster.postgres.url, max: 1 });
+      await waitForDelta(listener, message, 5);
+      await using sql = new SQL({ url: setup.cluster.postgres.url, max: 1 });
       await sql`DELETE FROM chunks WHERE text = 'Hello'`;
       await finishes(call);
-      expect(await ended(listener, message)).toMatchObject({ content: "Hello", turn: { status } });
+      expect(await waitForEnd(listener, message)).toMatchObject({
+        content: "Hello",
+        turn: { status },
+      });
     },
     60_000,
   );
 
-  test("can be stopped, repeated and braked from any node", async () => {
-    const { alice, bob, carol, chat, keys, ask } = await place();
+  test("can be stopped and retried from any node, alone or with all turns of the conversation", async () => {
+    const { alice, bob, carol, chat, keys, ask } = await groupWithAgents();
     await using listener = await bob.at(three.url).connect();
     const trigger = await ask(alice.at(one.url));
     const message = await replyTo(listener, trigger);
-    const call = await scene.sharedProvider.nextCall(keys.claude);
+    const call = await setup.sharedProvider.nextCall(keys.claude);
     await call.sendText("Hel");
-    await heard(listener, message, 3);
+    await waitForDelta(listener, message, 3);
     await alice.at(two.url).call("stopAgentTurn", { message_id: message.id });
-    expect(await ended(listener, message)).toMatchObject({
+    expect(await waitForEnd(listener, message)).toMatchObject({
       content: "Hel",
       turn: { status: "stopped" },
     });
-    // The node that asked the provider lets go of it.
+    // The node that runs the turn aborts its call.
     await call.request.closed;
 
     await alice.at(three.url).call("retryAgentTurn", { message_id: message.id });
@@ -229,13 +232,13 @@ describe("an answer", () => {
       "events.messageNew",
       ({ id, turn }) => turn?.triggered_by === trigger.id && id !== message.id,
     );
-    const second = await scene.sharedProvider.nextCall(keys.claude);
+    const second = await setup.sharedProvider.nextCall(keys.claude);
     await second.sendText("Again");
-    await heard(listener, repeated.params, 5);
+    await waitForDelta(listener, repeated.params, 5);
     await ask(alice.at(two.url));
     const brake = await carol.at(one.url).call("stopChatAgents", { chat_id: chat.id });
     expect(brake).toEqual({ stopped: 1, cancelled: 1 });
-    expect(await ended(listener, repeated.params)).toMatchObject({
+    expect(await waitForEnd(listener, repeated.params)).toMatchObject({
       content: "Again",
       turn: { status: "stopped" },
     });
@@ -244,16 +247,16 @@ describe("an answer", () => {
 });
 
 describe("an owner's limits", () => {
-  /** Asks at every node at once, each time in another conversation, and waits for the answers. */
+  /** Asks at every node at once, each time in another conversation, and returns the answers. */
   async function askEverywhere(alice: Person, provider: string, times: number): Promise<Message[]> {
     const agent = agentOf(alice, provider);
     const chats = [];
-    for (let place = 0; place < times; place++) {
+    for (let index = 0; index < times; index++) {
       chats.push(await groupOf(alice, { username: agent }));
     }
     await using listener = await alice.at(one.url).connect();
-    const asked = chats.map((chat, place) => {
-      const node = scene.cluster.nodes[place % 3] as TestNode;
+    const asked = chats.map((chat, index) => {
+      const node = setup.cluster.nodes[index % 3] as TestNode;
       return say(alice.at(node.url), chat, `@${agent} hello`);
     });
     const triggers = new Set((await Promise.all(asked)).map(({ id }) => id));
@@ -266,17 +269,17 @@ describe("an owner's limits", () => {
     return finals();
   }
 
-  test("hold over all nodes, however many are asked at once", async () => {
-    const { alice, keys } = await place();
-    scene.sharedProvider.respond(keys.claude, answers("Yes."));
-    scene.sharedProvider.respond(keys.gpt, spendsAll);
+  test("hold across all nodes under concurrent requests", async () => {
+    const { alice, keys } = await groupWithAgents();
+    setup.sharedProvider.respond(keys.claude, answers("Yes."));
+    setup.sharedProvider.respond(keys.gpt, spendsAll);
     await alice.call("setAgentLimits", { provider: "claude", turns_per_minute: 2 });
     const often = await askEverywhere(alice, "claude", 6);
     expect(often.map(({ turn }) => turn?.error?.code ?? "complete").toSorted()).toEqual([
       ...Array(4).fill("budget_exceeded"),
       ...Array(2).fill("complete"),
     ]);
-    expect(scene.sharedProvider.calls(keys.claude)).toHaveLength(2);
+    expect(setup.sharedProvider.calls(keys.claude)).toHaveLength(2);
 
     const daily_tokens = 3500;
     await alice.call("setAgentLimits", { provider: "gpt", daily_tokens });
@@ -292,29 +295,29 @@ describe("an owner's limits", () => {
 });
 
 describe("a session", () => {
-  test("that is signed out at one node is over at all of them", async () => {
-    const [dave] = await people(scene.cluster.url, "dave");
+  test("that is signed out at one node ends at all nodes", async () => {
+    const [dave] = await people(setup.cluster.url, "dave");
     const sockets = [await dave.at(one.url).connect(), await dave.at(two.url).connect()];
     await dave.at(three.url).call("signOut");
     for (const socket of sockets) {
       await socket.until(() => socket.closed, "the end");
       expect(socket.closed?.code).toBe(closeCodes.signedOut);
     }
-    for (const { url } of scene.cluster.nodes) {
+    for (const { url } of setup.cluster.nodes) {
       expect(await failure(dave.at(url).call("getMe"))).toMatchObject({ code: "unauthorized" });
     }
   });
 });
 
-describe("while PostgreSQL is away", () => {
-  test("calls are told to come back, answers get no holes, and all goes on by itself", async () => {
-    const { alice, bob, chat, keys, ask } = await place();
-    const { postgres, nodes } = scene.cluster;
+describe("while PostgreSQL is down", () => {
+  test("calls fail with retry_after, answers have no gaps, and everything recovers by itself", async () => {
+    const { alice, bob, chat, keys, ask } = await groupWithAgents();
+    const { postgres, nodes } = setup.cluster;
     await using listener = await bob.at(two.url).connect();
     const message = await replyTo(listener, await ask(alice.at(one.url)));
-    const call = await scene.sharedProvider.nextCall(keys.claude);
+    const call = await setup.sharedProvider.nextCall(keys.claude);
     await call.sendText("One ");
-    await heard(listener, message, 4);
+    await waitForDelta(listener, message, 4);
     await postgres.kill();
     await call.sendText("two ");
     const send = { chat_id: chat.id, content: "anybody there?", client_msg_id: "only" };
@@ -330,12 +333,12 @@ describe("while PostgreSQL is away", () => {
     expect(await onSocket).toMatchObject({ code: "unavailable", parameters: { retry_after: 1 } });
 
     await postgres.start();
-    await scene.cluster.ready();
+    await setup.cluster.ready();
     await call.sendText("three").catch(() => {});
     const sent = await alice.at(three.url).call("sendMessage", send);
     expect(await alice.at(two.url).call("sendMessage", send)).toEqual(sent);
     await event(listener, "events.messageNew", ({ id }) => id === sent.id);
-    const { content, turn } = await ended(listener, message);
+    const { content, turn } = await waitForEnd(listener, message);
     expect(turn).toMatchObject({ status: "failed", error: { code: "interrupted" } });
     expect("One two three").toStartWith(content);
     expect(listener.closed).toBeNull();

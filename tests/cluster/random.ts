@@ -1,16 +1,16 @@
-/** Chances that come out the same for the same seed. */
-export interface Chances {
-  /** Below one. */
+/** A pseudo-random generator: the same seed gives the same numbers. */
+export interface Random {
+  /** From 0 to 1, exclusive. */
   number(): number;
   below(end: number): number;
   between(least: number, most: number): number;
   pick<Item>(items: readonly Item[]): Item | undefined;
-  /** One of the names, each as often as its weight says. */
+  /** One of the names, with a probability proportional to its weight. */
   weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name;
 }
 
-/** Mulberry32: small, and good enough to choose by. */
-export function chances(seed: number): Chances {
+/** Mulberry32. */
+export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
 
   function number(): number {

@@ -1,16 +1,16 @@
 import type { TestNode } from "@parley/testkit/cluster.ts";
 import { explain } from "./checker.ts";
-import { gatherCrew, startScene } from "./crew.ts";
 import { faultNames, faultOf } from "./faults.ts";
 import { startLoad } from "./load.ts";
-import { type Chances, chances } from "./random.ts";
-import { type Happened, verify } from "./verify.ts";
+import { type Random, seededRandom } from "./random.ts";
+import { createUsers, startAgentCluster } from "./users.ts";
+import { type InjectedFault, verify } from "./verify.ts";
 
 const PEOPLE = 10;
 const CHATS = 4;
-/** How long a fault lasts, and how long nothing happens after it, in milliseconds. */
-const HELD: [number, number] = [500, 20_000];
-const CALM: [number, number] = [500, 6000];
+/** Shortest and longest duration of a fault, and of the pause after it. */
+const FAULT_MS: [number, number] = [500, 20_000];
+const PAUSE_MS: [number, number] = [500, 6000];
 
 export interface SoakOptions {
   seconds: number;
@@ -19,48 +19,52 @@ export interface SoakOptions {
 }
 
 /**
- * Ten clients do what people do while one thing after another goes wrong, and what became of it all
- * is checked. Returns what is wrong, in words.
+ * Ten clients make random calls while one fault after another is injected; then the history is
+ * checked against the final state. Returns the violations.
  */
 export async function soak({ seconds, seed, print = () => {} }: SoakOptions): Promise<string[]> {
-  await using scene = await startScene();
-  await using crew = await gatherCrew(scene, { people: PEOPLE, chats: CHATS, seed });
-  const { operations } = crew.history;
-  const load = startLoad(crew, { pauseMs: 200 });
-  const happened = await trouble(crew.cluster, chances(seed), seconds * 1000, (line) =>
-    print(`${line}; ${load.acknowledged()} operations were acknowledged so far`),
+  await using setup = await startAgentCluster();
+  await using users = await createUsers(setup, { people: PEOPLE, chats: CHATS, seed });
+  const { operations } = users.history;
+  const load = startLoad(users, { pauseMs: 200 });
+  const injected = await injectFaults(users.cluster, seededRandom(seed), seconds * 1000, (line) =>
+    print(`${line}; ${load.acknowledged()} operations acknowledged so far`),
   );
-  await crew.cluster.ready();
+  await users.cluster.ready();
   await load.stop();
   print(summary(operations));
-  const violations = await verify(crew, happened);
+  const violations = await verify(users, injected);
   return violations.map((violation) => explain(violation, operations));
 }
 
-/** One fault after another, each of them somewhere. */
-async function trouble(
+/** Injects one random fault after another, each at a random node. */
+async function injectFaults(
   cluster: Parameters<typeof verify>[0]["cluster"],
-  luck: Chances,
+  random: Random,
   totalMs: number,
   print: (line: string) => void,
-): Promise<Happened[]> {
+): Promise<InjectedFault[]> {
   const end = Date.now() + totalMs;
-  const happened: Happened[] = [];
+  const injected: InjectedFault[] = [];
   const left = () => Math.max(0, end - Date.now());
   while (left() > 0) {
-    const fault = luck.pick(faultNames) ?? "NATS stopped";
-    const node = luck.pick(cluster.nodes) as TestNode;
-    const heldMs = Math.min(luck.between(...HELD), Math.max(left(), HELD[0]), totalMs / 5);
-    const calmMs = luck.between(...CALM);
-    print(`${fault} (${node.name}) for ${Math.round(heldMs)} ms`);
-    happened.push({ fault, node });
+    const fault = random.pick(faultNames) ?? "NATS stopped";
+    const node = random.pick(cluster.nodes) as TestNode;
+    const durationMs = Math.min(
+      random.between(...FAULT_MS),
+      Math.max(left(), FAULT_MS[0]),
+      totalMs / 5,
+    );
+    const pauseMs = random.between(...PAUSE_MS);
+    print(`${fault} (${node.name}) for ${Math.round(durationMs)} ms`);
+    injected.push({ fault, node });
     await faultOf(fault).begin(cluster, node);
-    await Bun.sleep(heldMs);
+    await Bun.sleep(durationMs);
     await faultOf(fault).end(cluster, node);
     await cluster.ready();
-    await Bun.sleep(Math.min(calmMs, left()));
+    await Bun.sleep(Math.min(pauseMs, left()));
   }
-  return happened;
+  return injected;
 }
 
 function summary(operations: readonly { outcome: string }[]): string {
@@ -74,8 +78,10 @@ if (import.meta.main) {
   const seed = given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);
   const print = (line: string) => void process.stdout.write(`${line}\n`);
   print(`seed ${seed}`);
-  const wrong = await soak({ seconds: Number(seconds), seed, print });
-  for (const each of wrong) print(`\n${each}`);
-  print(wrong.length === 0 ? "nothing is wrong" : `\n${wrong.length} violations, seed ${seed}`);
-  process.exit(wrong.length === 0 ? 0 : 1);
+  const violations = await soak({ seconds: Number(seconds), seed, print });
+  for (const each of violations) print(`\n${each}`);
+  print(
+    violations.length === 0 ? "no violations" : `\n${violations.length} violations, seed ${seed}`,
+  );
+  process.exit(violations.length === 0 ? 0 : 1);
 }

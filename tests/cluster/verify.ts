@@ -7,62 +7,68 @@ import { loadAll, viewOf, withoutOwnSeq } from "../../packages/client/test/suppo
 import { check } from "./checker.ts";
 import { checkEvents } from "./checks/events.ts";
 import { checkTurns } from "./checks/turns.ts";
-import { ANSWER, type Crew, type Member } from "./crew.ts";
 import { type FaultName, faultOf } from "./faults.ts";
 import type { FinalChat, FinalState, Violation } from "./final-state.ts";
+import { ANSWER, type TestUser, type TestUsers } from "./users.ts";
 
-/** A turn whose node has died is taken over within 5 s; then it may take its time to answer. */
+/** A turn of a dead node is taken over within 5 s, and then needs time to answer. */
 const TURNS_MS = 30_000;
-/** What a node has missed is found within some seconds. */
-const HEALING_MS = 15_000;
+/** How long a node may take to find the changes that it missed. */
+const CATCH_UP_MS = 15_000;
 const PAGE = 100;
 
-/** What happened, and to which node. */
-export interface Happened {
+export interface InjectedFault {
   fault: FaultName;
   node: TestNode;
 }
 
-/** All that is wrong after everything has been put right. */
-export async function verify(crew: Crew, happened: readonly Happened[]): Promise<Violation[]> {
-  await crew.cluster.ready();
+/** All violations, once the faults are repaired. */
+export async function verify(
+  users: TestUsers,
+  injected: readonly InjectedFault[],
+): Promise<Violation[]> {
+  await users.cluster.ready();
   const violations = [
-    ...crew.cluster.nodes.flatMap((node, place) =>
-      checkNode(node, node.output().slice(crew.printed[place]), happened),
+    ...users.cluster.nodes.flatMap((node, index) =>
+      checkNode(node, node.output().slice(users.logLengths[index]), injected),
     ),
-    ...(await turnsAtRest(crew)),
+    ...(await waitForTurns(users)),
   ];
-  for (const member of crew.members) violations.push(...(await checkModel(crew, member)));
-  const state = await finalState(crew);
-  violations.push(...check(crew.history.operations, state));
-  for (const [place, socket] of crew.witnesses.entries()) {
-    const node = crew.cluster.nodes[place] as TestNode;
-    violations.push(...(await checkWitness(crew, socket, node, state, happened)));
+  for (const member of users.members) violations.push(...(await checkModel(users, member)));
+  const state = await finalState(users);
+  violations.push(...check(users.history.operations, state));
+  for (const [index, socket] of users.observers.entries()) {
+    const node = users.cluster.nodes[index] as TestNode;
+    violations.push(...(await checkObserver(users, socket, node, state, injected)));
   }
   return violations;
 }
 
 const wrong = (what: string): Violation => ({ what, operations: [] });
 
-/** Nodes go on whatever happens, and complain of nothing that has not happened. */
-function checkNode(node: TestNode, said: string, happened: readonly Happened[]): Violation[] {
-  const explained = happened.flatMap(({ fault }) => faultOf(fault).explains ?? []);
-  const unexplained = said
+/** A node has not crashed, and logs only errors that the injected faults explain. */
+function checkNode(
+  node: TestNode,
+  output: string,
+  injected: readonly InjectedFault[],
+): Violation[] {
+  const explained = injected.flatMap(({ fault }) => faultOf(fault).expectedErrors ?? []);
+  const unexplained = output
     .split("\n")
     .filter((line) => /"level":(50|60)/.test(line) || /^error|panic/i.test(line))
     .filter((line) => !explained.some((pattern) => pattern.test(line)));
   return [
-    ...(node.hasCrashed() ? [wrong(`${node.name} has crashed: ${said.slice(-2000)}`)] : []),
-    ...unexplained.slice(0, 5).map((line) => wrong(`${node.name} says: ${line}`)),
+    ...(node.hasCrashed() ? [wrong(`${node.name} crashed: ${output.slice(-2000)}`)] : []),
+    ...unexplained.slice(0, 5).map((line) => wrong(`${node.name} logged: ${line}`)),
   ];
 }
 
-/** Waits until agents have nothing more to do. */
-async function turnsAtRest(crew: Crew): Promise<Violation[]> {
+/** Waits until every question is answered and every turn has ended. */
+async function waitForTurns(users: TestUsers): Promise<Violation[]> {
   const deadline = Date.now() + TURNS_MS;
   for (;;) {
-    const chats = chatsOf(await fetchView(crew.keeper.person, PAGE));
-    const left = checkTurns(crew.history.operations, { ...EMPTY, chats });
+    const chats = chatsOf(await fetchView(users.owner.person, PAGE));
+    const left = checkTurns(users.history.operations, { ...EMPTY, chats });
     if (left.length === 0) return [];
     if (Date.now() > deadline) return left;
     await Bun.sleep(250);
@@ -71,17 +77,17 @@ async function turnsAtRest(crew: Crew): Promise<Violation[]> {
 
 const EMPTY: FinalState = { chats: [], receipts: [], usage: [], answer: ANSWER };
 
-/** A client that has been through it all shows what any node says. */
-async function checkModel({ cluster }: Crew, { client, person, chances }: Member) {
-  const node = chances.pick(cluster.nodes) as TestNode;
-  const deadline = Date.now() + HEALING_MS;
+/** The model of a client equals what a random node returns. */
+async function checkModel({ cluster }: TestUsers, { client, person, random }: TestUser) {
+  const node = random.pick(cluster.nodes) as TestNode;
+  const deadline = Date.now() + CATCH_UP_MS;
   for (;;) {
     await settled(client);
     const expected = withoutOwnSeq(await fetchView(person.at(node.url), PAGE));
     const actual = withoutOwnSeq(viewOf(client));
     if (Bun.deepEquals(actual, expected)) return [];
     if (Date.now() > deadline) {
-      const what = `the model of ${person.username} is not what ${node.name} says`;
+      const what = `the model of ${person.username} differs from ${node.name}`;
       return [wrong(`${what}: ${difference(actual, expected)}`)];
     }
     await Bun.sleep(100);
@@ -91,11 +97,11 @@ async function checkModel({ cluster }: Crew, { client, person, chances }: Member
 async function settled(client: Client): Promise<void> {
   await online(client);
   await loadAll(client);
-  // Answers come on the same line as events: whatever was on its way is here.
+  // Replies and events arrive in order on one socket: all earlier events have arrived.
   await client.getMe();
 }
 
-/** The first place where two values differ. */
+/** The first index where two values differ. */
 function difference(actual: unknown, expected: unknown, path = ""): string {
   if (Bun.deepEquals(actual, expected)) return "";
   const isPlain = (value: unknown): value is Record<string, unknown> =>
@@ -111,8 +117,8 @@ function difference(actual: unknown, expected: unknown, path = ""): string {
   return `${path}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`;
 }
 
-async function finalState({ keeper, members }: Crew): Promise<FinalState> {
-  const { person } = keeper;
+async function finalState({ owner, members }: TestUsers): Promise<FinalState> {
+  const { person } = owner;
   const chats = chatsOf(await fetchView(person, PAGE));
   for (const chat of chats) chat.reacted = reactedIn(chat.id, members);
   const answers = chats.flatMap(({ messages }) => messages.filter(({ turn }) => turn));
@@ -133,8 +139,8 @@ const chatsOf = (view: View): FinalChat[] =>
     reacted: {},
   }));
 
-/** What their own clients show them, which was compared with what nodes say. */
-function reactedIn(chat: string, members: readonly Member[]): FinalChat["reacted"] {
+/** Each member's own reactions, from the model of their client, which was compared with the nodes. */
+function reactedIn(chat: string, members: readonly TestUser[]): FinalChat["reacted"] {
   const present = members.filter(({ client }) => client.model.get("chats").includes(chat));
   return Object.fromEntries(
     present.map(({ client, person }) => {
@@ -148,18 +154,18 @@ function reactedIn(chat: string, members: readonly Member[]): FinalChat["reacted
   );
 }
 
-async function checkWitness(
-  { counters }: Crew,
+async function checkObserver(
+  { counters }: TestUsers,
   socket: Socket,
   node: TestNode,
   state: FinalState,
-  happened: readonly Happened[],
+  injected: readonly InjectedFault[],
 ): Promise<Violation[]> {
-  const isEnded = happened.some((each) => each.node === node && faultOf(each.fault).closesSockets);
-  const isPowerLost = happened.some(({ fault }) => fault === "PostgreSQL stopped");
-  const found = () => checkEvents(socket.events, counters, state, isPowerLost);
-  if (isEnded) return socket.closed ? [] : [wrong(`a socket at ${node.name} has survived it`)];
-  await socket.until(() => socket.closed || found().length === 0, "", HEALING_MS).catch(() => {});
+  const isEnded = injected.some((each) => each.node === node && faultOf(each.fault).closesSockets);
+  const isDatabaseCrashed = injected.some(({ fault }) => fault === "PostgreSQL stopped");
+  const found = () => checkEvents(socket.events, counters, state, isDatabaseCrashed);
+  if (isEnded) return socket.closed ? [] : [wrong(`a socket at ${node.name} is still open`)];
+  await socket.until(() => socket.closed || found().length === 0, "", CATCH_UP_MS).catch(() => {});
   const closed = socket.closed && [
     wrong(`a socket at ${node.name} was closed: ${socket.closed.code}`),
   ];

@@ -2,17 +2,17 @@ import type { FinalChat, FinalState, Violation } from "../final-state.ts";
 import { isOf, mayHaveHappened, type Operation } from "../history.ts";
 import { possibleValues } from "./register.ts";
 
-/** Conversations, who takes part in them, and how far they have read. */
+/** Every started conversation exists once, with the members that were last set and the reads that were acknowledged. */
 export function checkChats(history: readonly Operation[], { chats }: FinalState): Violation[] {
   const starts = history.filter(isOf("start"));
   const known = new Set(starts.map(({ title }) => title));
-  const strange = chats.filter(({ title }) => title === null || !known.has(title));
+  const unknown = chats.filter(({ title }) => title === null || !known.has(title));
   return [
-    ...strange.map(({ id }) => ({ what: `nobody has started ${id}`, operations: [] })),
+    ...unknown.map(({ id }) => ({ what: `nobody started ${id}`, operations: [] })),
     ...starts.flatMap((start) => checkStart(start, chats)),
     ...chats.flatMap((chat) => {
       const start = starts.find(({ title }) => title === chat.title);
-      return start ? [...checkSeats(history, start, chat), ...checkReads(history, chat)] : [];
+      return start ? [...checkMembers(history, start, chat), ...checkReads(history, chat)] : [];
     }),
   ];
 }
@@ -21,24 +21,25 @@ function checkStart(start: Operation<"start">, chats: readonly FinalChat[]): Vio
   const { title, outcome, result } = start;
   const made = chats.filter((chat) => chat.title === title);
   const violation = (what: string) => [{ what: `${what}: ${title}`, operations: [start] }];
-  if (made.length > 1) return violation("a conversation is there more than once");
+  if (made.length > 1) return violation("a conversation exists more than once");
   if (outcome === "fail" && made.length > 0) {
-    return violation("a conversation is there though it was refused");
+    return violation("a refused conversation exists");
   }
-  if (outcome === "ok" && made[0]?.id !== result.id) return violation("a conversation is lost");
+  if (outcome === "ok" && made[0]?.id !== result.id)
+    return violation("an acknowledged conversation is missing");
   return [];
 }
 
-function checkSeats(
+function checkMembers(
   history: readonly Operation[],
   start: Operation<"start">,
   chat: FinalChat,
 ): Violation[] {
-  const seats = history.filter(isOf("seat")).filter((seat) => seat.chat === chat.id);
+  const changes = history.filter(isOf("membership")).filter((change) => change.chat === chat.id);
   const first = [start.client, ...start.usernames];
-  const people = new Set([...first, ...seats.map(({ username }) => username), ...chat.members]);
+  const people = new Set([...first, ...changes.map(({ username }) => username), ...chat.members]);
   return [...people].flatMap((username) => {
-    const operations = seats.filter((seat) => seat.username === username);
+    const operations = changes.filter((change) => change.username === username);
     const settings = operations.map((operation) => ({ operation, value: operation.on }));
     const isMember = chat.members.includes(username);
     if (possibleValues(first.includes(username), settings).has(isMember)) return [];
@@ -47,20 +48,20 @@ function checkSeats(
   });
 }
 
-/** A place that one has read to never moves back, for as long as one takes part. */
+/** The read position of a member never moves back. */
 function checkReads(history: readonly Operation[], chat: FinalChat): Violation[] {
   const isHere = (operation: Operation) => "chat" in operation && operation.chat === chat.id;
   const here = history.filter(isHere);
   const removed = new Set(
     here
-      .filter(isOf("seat"))
-      .filter((seat) => !seat.on && mayHaveHappened(seat))
+      .filter(isOf("membership"))
+      .filter((change) => !change.on && mayHaveHappened(change))
       .map(({ username }) => username),
   );
   return Object.entries(chat.reads).flatMap(([username, read]) => {
     if (removed.has(username)) return [];
     const mine = here.filter(({ client, outcome }) => client === username && outcome === "ok");
-    const beyond = mine.filter((operation) => placeRead(operation) > read);
+    const beyond = mine.filter((operation) => seqRead(operation) > read);
     const violations = beyond.map((operation) => ({
       what: `${username} has read ${chat.title} up to ${read} only`,
       operations: [operation],
@@ -72,7 +73,7 @@ function checkReads(history: readonly Operation[], chat: FinalChat): Violation[]
 }
 
 /** Sending a message reads the conversation up to it. */
-const placeRead = (operation: Operation): number => {
+const seqRead = (operation: Operation): number => {
   if (operation.kind === "read") return operation.seq;
-  return operation.kind === "send" ? (operation.result.place ?? 0) : 0;
+  return operation.kind === "send" ? (operation.result.seq ?? 0) : 0;
 };

@@ -3,13 +3,13 @@ import type { FinalChat, FinalState, Violation } from "../final-state.ts";
 import { isOf, mayHaveHappened, type Operation } from "../history.ts";
 import { possibleValues } from "./register.ts";
 
-/** Everything that was sent as one message: the first time, and again. */
+/** All attempts to send one message, with the stored result. */
 interface Sent {
   chat: string;
   sends: readonly Operation<"send">[];
-  /** As those were told who were answered. */
+  /** The ids that the acknowledgements named. */
   ids: readonly string[];
-  /** What is there of it in the end. */
+  /** The messages in the final state that have its key. */
   found: readonly Message[];
 }
 
@@ -30,7 +30,7 @@ function sentMessages(history: readonly Operation[], chats: readonly FinalChat[]
   }));
 }
 
-/** Every message that was acknowledged is there once, and none that nobody sent. */
+/** Every acknowledged message exists exactly once, and no message exists that nobody sent. */
 export function checkMessages(history: readonly Operation[], { chats }: FinalState): Violation[] {
   const deletions = Map.groupBy(
     history.filter(isOf("delete")).filter(mayHaveHappened),
@@ -39,7 +39,7 @@ export function checkMessages(history: readonly Operation[], { chats }: FinalSta
   const sent = sentMessages(history, chats);
   return [
     ...sent.flatMap((each) => checkSent(each, deletions)),
-    ...strangers(chats, sent),
+    ...unknownMessages(chats, sent),
     ...chats.flatMap(checkSequence),
   ];
 }
@@ -51,93 +51,93 @@ function checkSent(
   const deleting = ids.flatMap((id) => deletions.get(id) ?? []);
   const violation = (what: string) => [{ what, operations: [...sends, ...deleting] }];
   const [message] = found;
-  if (ids.length > 1) return violation("sending again was answered with another message");
-  if (found.length > 1) return violation("a message is there more than once");
+  if (ids.length > 1) return violation("resending returned another message");
+  if (found.length > 1) return violation("a message exists more than once");
   if (!message) {
     const isLost = ids.length > 0 && deleting.length === 0;
-    return isLost ? violation("a message that was acknowledged is lost") : [];
+    return isLost ? violation("an acknowledged message is missing") : [];
   }
-  if (!sends.some(mayHaveHappened)) return violation("a message is there though it was refused");
+  if (!sends.some(mayHaveHappened)) return violation("a refused message exists");
   if (deleting.some(({ outcome }) => outcome === "ok")) {
-    return violation("a message is there though it was deleted");
+    return violation("a deleted message exists");
   }
   const isOther = sends.some(
     ({ outcome, result }) =>
-      outcome === "ok" && (result.id !== message.id || result.place !== message.seq),
+      outcome === "ok" && (result.id !== message.id || result.seq !== message.seq),
   );
-  return isOther ? violation("a message is not where it was said to be") : [];
+  return isOther ? violation("a message differs from its acknowledgement") : [];
 }
 
-function strangers(chats: readonly FinalChat[], sent: readonly Sent[]): Violation[] {
+function unknownMessages(chats: readonly FinalChat[], sent: readonly Sent[]): Violation[] {
   const known = new Set(sent.flatMap(({ found }) => found.map(({ id }) => id)));
   return chats
     .flatMap(({ messages }) => messages)
     .filter(({ id, turn }) => turn === null && !known.has(id))
-    .map(({ id }) => ({ what: `nobody has sent ${id}`, operations: [] }));
+    .map(({ id }) => ({ what: `nobody sent ${id}`, operations: [] }));
 }
 
 function checkSequence({ title, seq, messages }: FinalChat): Violation[] {
-  const isWrong = (message: Message, place: number) =>
-    message.seq <= (messages[place - 1]?.seq ?? 0) ||
+  const isWrong = (message: Message, index: number) =>
+    message.seq <= (messages[index - 1]?.seq ?? 0) ||
     message.version < message.seq ||
     message.version > seq;
   return messages.filter(isWrong).map(({ id }) => ({
-    what: `${id} is out of place in ${title}`,
+    what: `${id} is out of order in ${title}`,
     operations: [],
   }));
 }
 
-interface Placed {
+interface OrderedChange {
   operation: Operation;
-  /** The change took place between these moments. */
+  /** The change happened between these times. */
   invoked: number;
   completed: number;
-  place: number;
+  seq: number;
 }
 
-/** What was acknowledged before something else began has the lower place in its conversation. */
+/** A change that was acknowledged before another one began has the lower seq. */
 export function checkOrder(history: readonly Operation[], { chats }: FinalState): Violation[] {
-  const sends = sentMessages(history, chats).flatMap(placeOfSent);
-  const edits = history.filter(isOf("edit")).flatMap(placeOf);
+  const sends = sentMessages(history, chats).flatMap(orderedSend);
+  const edits = history.filter(isOf("edit")).flatMap(orderedChange);
   const byChat = Map.groupBy([...sends, ...edits], ({ operation }) =>
     "chat" in operation ? operation.chat : "",
   );
   return [...byChat.values()].flatMap(checkOrderOf);
 }
 
-function placeOfSent({ sends, found }: Sent): Placed[] {
+function orderedSend({ sends, found }: Sent): OrderedChange[] {
   const happened = sends.filter(mayHaveHappened);
   const [first] = happened;
-  const place = happened.flatMap(placeOf)[0]?.place ?? found[0]?.seq;
-  if (!first || place === undefined) return [];
+  const seq = happened.flatMap(orderedChange)[0]?.seq ?? found[0]?.seq;
+  if (!first || seq === undefined) return [];
   const invoked = Math.min(...happened.map((send) => send.invoked));
   const completed = Math.min(...happened.map((send) => send.completed));
-  return [{ operation: first, invoked, completed, place }];
+  return [{ operation: first, invoked, completed, seq }];
 }
 
-const placeOf = (operation: Operation): Placed[] => {
+const orderedChange = (operation: Operation): OrderedChange[] => {
   const { invoked, completed, outcome, result } = operation;
-  if (outcome !== "ok" || result.place === undefined) return [];
-  return [{ operation, invoked, completed, place: result.place }];
+  if (outcome !== "ok" || result.seq === undefined) return [];
+  return [{ operation, invoked, completed, seq: result.seq }];
 };
 
-function checkOrderOf(changes: readonly Placed[]): Violation[] {
+function checkOrderOf(changes: readonly OrderedChange[]): Violation[] {
   const done = changes.toSorted((one, other) => one.completed - other.completed);
   const begun = changes.toSorted((one, other) => one.invoked - other.invoked);
-  let highest: Placed | undefined;
+  let highest: OrderedChange | undefined;
   let next = 0;
   return begun.flatMap((change) => {
     for (; (done[next]?.completed ?? Number.POSITIVE_INFINITY) < change.invoked; next++) {
       const earlier = done[next];
-      if (earlier && earlier.place > (highest?.place ?? 0)) highest = earlier;
+      if (earlier && earlier.seq > (highest?.seq ?? 0)) highest = earlier;
     }
-    if (!highest || highest.place < change.place) return [];
-    const what = `a change has place ${change.place} after one at ${highest.place} was done`;
+    if (!highest || highest.seq < change.seq) return [];
+    const what = `a change has seq ${change.seq}, but began after seq ${highest.seq} was acknowledged`;
     return [{ what, operations: [highest.operation, change.operation] }];
   });
 }
 
-/** A message says what it was last made to say. */
+/** The content of every message is that of its last edit. */
 export function checkContents(history: readonly Operation[], { chats }: FinalState): Violation[] {
   const edits = Map.groupBy(history.filter(isOf("edit")), ({ message }) => message);
   return sentMessages(history, chats).flatMap(({ sends, found }) => {
@@ -147,7 +147,7 @@ export function checkContents(history: readonly Operation[], { chats }: FinalSta
     const mine = edits.get(message.id) ?? [];
     return isContent(message, send.content, mine)
       ? []
-      : [{ what: "a message does not say what it should", operations: [send, ...mine] }];
+      : [{ what: "a message has the wrong content", operations: [send, ...mine] }];
   });
 }
 
@@ -159,10 +159,10 @@ function isContent(
   const settings = edits.map((operation) => ({ operation, value: operation.content }));
   if (!possibleValues(initial, settings).has(content)) return false;
   const made = edits.filter(({ outcome }) => outcome === "ok");
-  const place = ({ result }: Operation) => result.place ?? 0;
-  const latest = made.toSorted((one, other) => place(other) - place(one))[0];
-  if (latest && place(latest) > version) return false;
-  // The counter knows which was the last, unless there are some that nobody was told of.
+  const seq = ({ result }: Operation) => result.seq ?? 0;
+  const latest = made.toSorted((one, other) => seq(other) - seq(one))[0];
+  if (latest && seq(latest) > version) return false;
+  // The counter orders acknowledged edits. Those with unknown outcome have no known seq.
   const isCertain = edits.every(({ outcome }) => outcome !== "unknown");
   return !isCertain || content === (latest?.content ?? initial);
 }

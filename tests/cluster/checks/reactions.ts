@@ -2,7 +2,7 @@ import type { FinalChat, FinalState, Violation } from "../final-state.ts";
 import { isOf, type Operation } from "../history.ts";
 import { possibleValues } from "./register.ts";
 
-/** Each person's reaction is what they last made it, and the figures are those of all of them. */
+/** Each person's reaction has the state they last set, and each count is the sum over all people. */
 export function checkReactions(history: readonly Operation[], { chats }: FinalState): Violation[] {
   const reacts = Map.groupBy(history.filter(isOf("react")), ({ message }) => message);
   return chats.flatMap((chat) =>
@@ -11,13 +11,13 @@ export function checkReactions(history: readonly Operation[], { chats }: FinalSt
       const used = Map.groupBy(reacts.get(id) ?? [], ({ emoji }) => emoji);
       const emojis = new Set([...shown.keys(), ...used.keys()]);
       return [...emojis].flatMap((emoji) =>
-        checkFigure(chat, id, emoji, shown.get(emoji) ?? 0, used.get(emoji) ?? []),
+        checkCount(chat, id, emoji, shown.get(emoji) ?? 0, used.get(emoji) ?? []),
       );
     }),
   );
 }
 
-function checkFigure(
+function checkCount(
   chat: FinalChat,
   message: string,
   emoji: string,

@@ -1,15 +1,14 @@
 import { mayHaveHappened, type Operation } from "../history.ts";
 
-/** Something that sets a value. */
+/** An operation that sets a value. */
 export interface Setting<Value> {
   operation: Operation;
   value: Value;
 }
 
 /**
- * The values that something may have in the end: those of every change that, for all that clients
- * can tell, may have been the last. One that was acknowledged before another began was not, if that
- * other was acknowledged too.
+ * The possible final values of a register: the values of all changes that may have been the last. A
+ * change was not the last if it was acknowledged before another acknowledged change began.
  */
 export function possibleValues<Value>(
   initial: Value,

@@ -2,7 +2,7 @@ import type { Message } from "@parley/protocol";
 import type { FinalChat, FinalState, Tokens, Violation } from "../final-state.ts";
 import { isOf, type Operation } from "../history.ts";
 
-/** Every turn is finished, no question is answered twice, and none is forgotten. */
+/** Every turn has ended, and every question has exactly one answer. */
 export function checkTurns(
   history: readonly Operation[],
   { chats, answer }: FinalState,
@@ -22,13 +22,14 @@ function checkAnswer({ id, content, turn, finalized_at }: Message, answer: strin
   const violation = (what: string) => [{ what: `${what}: ${id} «${content}»`, operations: [] }];
   if (finalized_at === null || !turn) return violation("a turn is not finished");
   const { status, error } = turn;
-  if (status === "complete" && content !== answer) return violation("an answer is not whole");
+  if (status === "complete" && content !== answer)
+    return violation("a complete turn lacks content");
   if (status === "failed" && error?.code !== "interrupted") {
-    return violation(`a turn failed of ${error?.code}`);
+    return violation(`a turn failed with ${error?.code}`);
   }
   const isSentence = status === "failed" && content === error?.message;
   if (isSentence || answer.startsWith(content)) return [];
-  return violation("an answer says what its agent has not said");
+  return violation("an answer has content that the model did not send");
 }
 
 function repeated(answers: readonly Message[]): Violation[] {
@@ -41,7 +42,7 @@ function repeated(answers: readonly Message[]): Violation[] {
     .map(([which]) => ({ what: `${which} more than once`, operations: [] }));
 }
 
-/** Questions that wait at the same time get one answer, to the latest of them. */
+/** Questions that wait at the same time may share one answer, to the latest of them. */
 function unanswered(
   asked: readonly Operation<"send">[],
   { id, messages }: FinalChat,
@@ -61,12 +62,12 @@ function unanswered(
     .flatMap((ask) => {
       const message = keys.get(ask.key);
       const agents = message?.mentions.filter((name) => name.includes(":")) ?? [];
-      const silent = agents.filter((agent) => latest(agent) < (message?.seq ?? 0));
-      return silent.map((agent) => ({ what: `${agent} has not answered`, operations: [ask] }));
+      const missing = agents.filter((agent) => latest(agent) < (message?.seq ?? 0));
+      return missing.map((agent) => ({ what: `${agent} has not answered`, operations: [ask] }));
     });
 }
 
-/** What was charged in sum is what the receipts say. */
+/** The total usage equals the sum of the receipts. */
 export function checkUsage(
   _: readonly Operation[],
   { receipts, usage }: Pick<FinalState, "receipts" | "usage">,

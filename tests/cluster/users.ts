@@ -5,43 +5,43 @@ import { noRates } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 import { clientOf, type TestClient } from "../../packages/client/test/support/clients.ts";
 import { History } from "./history.ts";
-import { type Chances, chances } from "./random.ts";
+import { type Random, seededRandom } from "./random.ts";
 
-const WORDS = Array.from({ length: 16 }, (_, place) => `語${place} 🦜 `);
+const WORDS = Array.from({ length: 16 }, (_, index) => `語${index} 🦜 `);
 const WORD_MS = 70;
-/** Some think for a while before they speak. */
-const THOUGHT_MS = 2500;
+/** Some answers begin after this delay. */
+const DELAY_MS = 2500;
 const PROVIDERS = ["claude", "gpt"] as const;
 
-/** What agents say here, whoever asks them. */
+/** The full answer of every agent. */
 export const ANSWER = WORDS.join("");
 
-/** Somebody with a client that finds its way to whichever node is up. */
-export interface Member {
+/** An account with a client that reconnects to any node that is up. */
+export interface TestUser {
   readonly person: Person;
   readonly client: TestClient;
-  readonly chances: Chances;
+  readonly random: Random;
 }
 
-/** Many people who share some conversations with agents. */
-export interface Crew extends AsyncDisposable {
+/** Users who share conversations with agents, and what is needed to verify a run. */
+export interface TestUsers extends AsyncDisposable {
   readonly cluster: Cluster;
-  readonly members: readonly Member[];
-  /** Takes part in everything, is removed from nothing, and pays for the agents. */
-  readonly keeper: Member;
+  readonly members: readonly TestUser[];
+  /** Owns the agents, is in every conversation and is never removed. */
+  readonly owner: TestUser;
   /** Conversations with agents. */
   readonly chats: readonly string[];
   readonly history: History;
-  /** The keeper's sockets, one at each node, opened before anything happened. */
-  readonly witnesses: readonly Socket[];
-  /** The counters at that moment. */
+  /** The owner's sockets, one at each node, opened before the run. */
+  readonly observers: readonly Socket[];
+  /** The conversation counters before the run. */
   readonly counters: Readonly<Record<string, number>>;
-  /** How much each node had printed by then. */
-  readonly printed: readonly number[];
+  /** The length of each node's output before the run. */
+  readonly logLengths: readonly number[];
 }
 
-/** A provider whose answers take their time, and nodes that ask it. */
-export async function startScene(nodes = 3) {
+/** A cluster whose agents call a test provider. */
+export async function startAgentCluster(nodes = 3) {
   await using made = new AsyncDisposableStack();
   const sharedProvider = made.use(await startSharedProvider());
   const env = { ...noRates, ...providersAt(sharedProvider.url, { max_output_tokens: 1000 }) };
@@ -50,43 +50,43 @@ export async function startScene(nodes = 3) {
   const all = made.move();
   return { sharedProvider, cluster, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
-export type TestScene = Awaited<ReturnType<typeof startScene>>;
+export type AgentCluster = Awaited<ReturnType<typeof startAgentCluster>>;
 
-export interface CrewOptions {
+export interface UserOptions {
   people: number;
   chats: number;
   seed: number;
 }
 
-export async function gatherCrew(
-  { sharedProvider, cluster }: TestScene,
-  { people, chats: count, seed }: CrewOptions,
-): Promise<Crew> {
+export async function createUsers(
+  { sharedProvider, cluster }: AgentCluster,
+  { people, chats: count, seed }: UserOptions,
+): Promise<TestUsers> {
   const { url } = cluster;
   const persons: Person[] = [];
-  for (let place = 0; place < people; place++) persons.push(await signUp(url, "member"));
-  const members = persons.map((person, place) => ({
+  for (let index = 0; index < people; index++) persons.push(await signUp(url, "member"));
+  const members = persons.map((person, index) => ({
     person,
     client: clientOf(person, url, { timeoutMs: 3000, reconnectMs: { min: 20, max: 400 } }),
-    chances: chances(seed * 1000 + place),
+    random: seededRandom(seed * 1000 + index),
   }));
-  const keeper = members[0] as Member;
+  const owner = members[0] as TestUser;
   const history = new History();
   for (const provider of PROVIDERS) {
     const api_key = `key-${Bun.randomUUIDv7()}`;
-    sharedProvider.respond(api_key, slowly(chances(seed)));
-    await keeper.person.call("setAgentKey", { provider, api_key });
+    sharedProvider.respond(api_key, answerSlowly(seededRandom(seed)));
+    await owner.person.call("setAgentKey", { provider, api_key });
   }
-  await liftLimits(keeper.person);
-  const agents = PROVIDERS.map((provider) => agentOf(keeper.person, provider));
+  await liftLimits(owner.person);
+  const agents = PROVIDERS.map((provider) => agentOf(owner.person, provider));
   const usernames = [...persons.slice(1).map(({ username }) => username), ...agents];
   const chats: string[] = [];
-  for (let place = 0; place < count; place++) {
-    const title = `Base ${place} of ${keeper.person.username}`;
+  for (let index = 0; index < count; index++) {
+    const title = `Base ${index} of ${owner.person.username}`;
     const { result } = await history.record(
-      keeper.person.username,
+      owner.person.username,
       { kind: "start", title, usernames },
-      () => keeper.person.call("startChat", { title, usernames }),
+      () => owner.person.call("startChat", { title, usernames }),
       () => null,
     );
     chats.push(result.id ?? "");
@@ -96,36 +96,36 @@ export async function gatherCrew(
     for (const chat of chats) await client.model.openChat(chat);
   });
   await Promise.all(connections);
-  const sockets = cluster.nodes.map((node) => keeper.person.at(node.url).connect());
-  const witnesses = await Promise.all(sockets);
+  const sockets = cluster.nodes.map((node) => owner.person.at(node.url).connect());
+  const observers = await Promise.all(sockets);
   return {
     cluster,
     members,
-    keeper,
+    owner,
     chats,
     history,
-    witnesses,
-    counters: await countersOf(keeper.person),
-    printed: cluster.nodes.map((node) => node.output().length),
+    observers,
+    counters: await countersOf(owner.person),
+    logLengths: cluster.nodes.map((node) => node.output().length),
     async [Symbol.asyncDispose]() {
       for (const { client } of members) client.close();
-      for (const witness of witnesses) await witness[Symbol.asyncDispose]();
+      for (const observer of observers) await observer[Symbol.asyncDispose]();
     },
   };
 }
 
 async function countersOf(person: Person): Promise<Record<string, number>> {
   const compared = await person.call("getUpdates", { known: {} });
-  if (!("new" in compared)) throw new Error("a comparison was asked for");
+  if (!("new" in compared)) throw new Error("getUpdates did not compare");
   return Object.fromEntries(compared.new.map(({ conversation_id, seq }) => [conversation_id, seq]));
 }
 
-const slowly =
-  (luck: Chances): Responder =>
+const answerSlowly =
+  (random: Random): Responder =>
   async ({ head, write, end, frames }) => {
     await head(200);
     await write(frames.begin);
-    if (luck.number() < 0.3) await Bun.sleep(THOUGHT_MS);
+    if (random.number() < 0.3) await Bun.sleep(DELAY_MS);
     for (const word of WORDS) {
       await write(frames.text(word));
       await Bun.sleep(WORD_MS);

@@ -1,15 +1,15 @@
 import { agentOf } from "@parley/testkit/client.ts";
 import { type Client, isCallError } from "../../packages/client/src/index.ts";
-import type { Crew, Member } from "./crew.ts";
 import type { Operation, Request, Result } from "./history.ts";
+import type { TestUser, TestUsers } from "./users.ts";
 
 const EMOJIS = ["👍", "🎉", "❤️"] as const;
-/** Conversations that are started on the way. */
+/** The most conversations that the users start during a run. */
 const MOST_CHATS = 30;
-/** So many of one's latest messages are edited, deleted and sent again. */
+/** Users edit, delete, resend and react to this number of latest messages. */
 const RECENT = 20;
 
-/** How often people do what. */
+/** The relative frequency of each action. */
 export const actions = {
   send: 22,
   write: 10,
@@ -22,29 +22,34 @@ export const actions = {
   hide: 5,
   name: 3,
   start: 1,
-  seat: 5,
+  membership: 5,
 };
 export type Action = keyof typeof actions;
 
-/** One person, what they know and what they come to do. */
-export class Mind {
-  private readonly crew: Crew;
-  private readonly member: Member;
+/** The actions of one user, with what they need to know of earlier ones. */
+export class UserActions {
+  private readonly users: TestUsers;
+  private readonly member: TestUser;
   private readonly giveUp: AbortSignal;
   private readonly written: Promise<Operation>[];
   private readonly sent: Operation<"send">[] = [];
   private readonly reactedTo = new Set<string>();
   private count = 0;
 
-  constructor(crew: Crew, member: Member, giveUp: AbortSignal, written: Promise<Operation>[]) {
-    this.crew = crew;
+  constructor(
+    users: TestUsers,
+    member: TestUser,
+    giveUp: AbortSignal,
+    written: Promise<Operation>[],
+  ) {
+    this.users = users;
     this.member = member;
     this.giveUp = giveUp;
     this.written = written;
   }
 
-  async act(action: Action): Promise<void> {
-    const chat = this.chances.pick(this.client.model.get("chats"));
+  async perform(action: Action): Promise<void> {
+    const chat = this.random.pick(this.client.model.get("chats"));
     if (chat !== undefined) await this.actions[action](chat);
   }
 
@@ -52,8 +57,8 @@ export class Mind {
     return this.member.client;
   }
 
-  private get chances() {
-    return this.member.chances;
+  private get random() {
+    return this.member.random;
   }
 
   private get username() {
@@ -64,8 +69,8 @@ export class Mind {
     send: (chat) => this.send(chat, this.words()),
     write: (chat) => this.write(chat),
     ask: () => {
-      const chat = this.chances.pick(this.crew.chats) ?? "";
-      const agent = agentOf(this.crew.keeper.person, this.chances.pick(["claude", "gpt"]));
+      const chat = this.random.pick(this.users.chats) ?? "";
+      const agent = agentOf(this.users.owner.person, this.random.pick(["claude", "gpt"]));
       return this.send(chat, `@${agent} ${this.words()}`, true);
     },
     resend: () => {
@@ -73,17 +78,17 @@ export class Mind {
       if (chat && content && key) return this.send(chat, content, asks, key);
     },
     edit: () => {
-      const { chat, result } = this.recent(isMine) ?? {};
+      const { chat, result } = this.recent(isPlain) ?? {};
       const content = this.words();
       if (!chat || !result?.id) return;
       const message = result.id;
       return this.record({ kind: "edit", chat, message, content }, async () => {
         const { version } = await this.client.editMessage({ message_id: message, content });
-        return { place: version };
+        return { seq: version };
       });
     },
     delete: () => {
-      const { chat, result } = this.recent(isMine) ?? {};
+      const { chat, result } = this.recent(isPlain) ?? {};
       if (!chat || !result?.id) return;
       const message = result.id;
       return this.record({ kind: "delete", chat, message }, () =>
@@ -93,9 +98,9 @@ export class Mind {
     react: (chat) => {
       const { items } = this.client.model.get(`messages:${chat}`);
       const shown = items.filter(({ delivery }) => delivery === "sent").slice(-RECENT);
-      const message = this.chances.pick(shown)?.id;
-      const emoji = this.chances.pick(EMOJIS) ?? "👍";
-      const on = this.chances.number() < 0.6;
+      const message = this.random.pick(shown)?.id;
+      const emoji = this.random.pick(EMOJIS) ?? "👍";
+      const on = this.random.number() < 0.6;
       if (!message) return;
       this.reactedTo.add(message);
       const target = { message_id: message, emoji };
@@ -109,9 +114,9 @@ export class Mind {
         this.client.readChat({ chat_id: chat, seq }),
       );
     },
-    // The keeper sees everything, and what somebody reacted to stays in their sight.
+    // The owner hides nothing, so that they see every message. Nobody hides what they reacted to.
     hide: async (chat) => {
-      if (this.member === this.crew.keeper) return;
+      if (this.member === this.users.owner) return;
       const shown = this.client.model.get(`messages:${chat}`).items.slice(-RECENT);
       const others = shown.filter(({ id, sender, delivery }) => {
         const isOwn = sender.username === this.username || this.reactedTo.has(id);
@@ -123,16 +128,16 @@ export class Mind {
     },
     name: () => this.client.updateMe({ display_name: this.words() }).catch(refusalOf),
     start: () => this.start(),
-    seat: (chat) => this.seat(chat),
+    membership: (chat) => this.changeMembers(chat),
   };
 
-  /** No two are the same. */
+  /** Content that is unique in the run. */
   private words(): string {
     return `${this.username} says ${++this.count}`;
   }
 
   private recent(fits: (send: Operation<"send">) => boolean = () => true) {
-    return this.chances.pick(this.sent.filter(fits).slice(-RECENT));
+    return this.random.pick(this.sent.filter(fits).slice(-RECENT));
   }
 
   private async send(chat: string, content: string, asks = false, key = Bun.randomUUIDv7()) {
@@ -140,12 +145,12 @@ export class Mind {
     const request: Request = { kind: "send", chat, key, content, ...(asks && { asks }) };
     const operation = await this.record(request, async () => {
       const { id, seq } = await this.client.sendMessage(input);
-      return { id, place: seq };
+      return { id, seq };
     });
     this.sent.push(operation as Operation<"send">);
   }
 
-  /** Leaves the sending to the client, which sees to it that it arrives. */
+  /** Sends through the outbox of the client, which retries until the message is delivered. */
   private write(chat: string): void {
     const content = this.words();
     if (!this.client.model.get(`messages:${chat}`).loaded) return;
@@ -154,17 +159,17 @@ export class Mind {
     this.written.push(
       this.record(
         request,
-        () => arrival(this.client, chat, key, this.giveUp),
+        () => delivery(this.client, chat, key, this.giveUp),
         () => null,
       ),
     );
   }
 
   private async start(): Promise<void> {
-    const { members, keeper, history } = this.crew;
+    const { members, owner, history } = this.users;
     const title = `Chat ${Bun.randomUUIDv7()}`;
-    const others = members.filter(() => this.chances.number() < 0.4);
-    const usernames = new Set([keeper, ...others].map(({ person }) => person.username));
+    const others = members.filter(() => this.random.number() < 0.4);
+    const usernames = new Set([owner, ...others].map(({ person }) => person.username));
     usernames.delete(this.username);
     if (history.operations.filter(({ kind }) => kind === "start").length >= MOST_CHATS) return;
     const input = { title, usernames: [...usernames], kind: "group" as const };
@@ -174,18 +179,18 @@ export class Mind {
     });
   }
 
-  /** Everybody may bring people in; the admin removes them. */
-  private async seat(chat: string): Promise<void> {
-    const { members, keeper } = this.crew;
+  /** Adds a user to the conversation, or removes one if this user is its admin. */
+  private async changeMembers(chat: string): Promise<void> {
+    const { members, owner } = this.users;
     const known = this.client.model.get(`chat:${chat}`);
-    const isSpared = (name: string) => name === keeper.person.username || name === this.username;
-    const names = members.map(({ person }) => person.username).filter((name) => !isSpared(name));
+    const isExcluded = (name: string) => name === owner.person.username || name === this.username;
+    const names = members.map(({ person }) => person.username).filter((name) => !isExcluded(name));
     const present = new Set(known?.participants.map(({ username }) => username));
     const absent = names.filter((name) => !present.has(name));
-    const on = absent.length > 0 && this.chances.number() < 0.6;
-    const username = this.chances.pick(on ? absent : names.filter((name) => present.has(name)));
+    const on = absent.length > 0 && this.random.number() < 0.6;
+    const username = this.random.pick(on ? absent : names.filter((name) => present.has(name)));
     if (!username || (!on && known?.admin !== this.username)) return;
-    await this.record({ kind: "seat", chat, username, on }, () =>
+    await this.record({ kind: "membership", chat, username, on }, () =>
       on
         ? this.client.addChatMembers({ chat_id: chat, usernames: [username] })
         : this.client.removeChatMember({ chat_id: chat, username }),
@@ -198,26 +203,26 @@ export class Mind {
     refusal: (error: unknown) => string | null = refusalOf,
   ): Promise<Operation> {
     const answered = async () => toResult(await call());
-    return this.crew.history.record(this.username, request, answered, refusal);
+    return this.users.history.record(this.username, request, answered, refusal);
   }
 }
 
-/** One's own, and nothing that an agent may be about to answer. */
-const isMine = ({ outcome, asks }: Operation<"send">) => outcome === "ok" && !asks;
+/** Whether the message was acknowledged and asks no agent. */
+const isPlain = ({ outcome, asks }: Operation<"send">) => outcome === "ok" && !asks;
 
 function toResult(answer: unknown): Result {
-  const { id, place } = (answer ?? {}) as Result;
-  return { ...(id !== undefined && { id }), ...(place !== undefined && { place }) };
+  const { id, seq } = (answer ?? {}) as Result;
+  return { ...(id !== undefined && { id }), ...(seq !== undefined && { seq }) };
 }
 
-/** The code of a definite refusal; null when it may have happened all the same. */
+/** The code of a refusal; null if the operation may have taken effect. */
 function refusalOf(error: unknown): string | null {
   if (!isCallError(error)) throw error;
   return ["unavailable", "internal"].includes(error.code) ? null : error.code;
 }
 
 /** Resolves when the client shows its message as sent. */
-function arrival(
+function delivery(
   { model }: Client,
   chat: string,
   key: string,
@@ -231,7 +236,7 @@ function arrival(
     };
     const refuse = () => {
       done();
-      reject(new Error("it did not arrive"));
+      reject(new Error("the message was not delivered"));
     };
     giveUp.addEventListener("abort", refuse);
     function check(): void {
@@ -240,7 +245,7 @@ function arrival(
       if (mine?.delivery === "failed") refuse();
       if (mine?.delivery !== "sent") return;
       done();
-      resolve({ id: mine.id, place: mine.seq });
+      resolve({ id: mine.id, seq: mine.seq });
     }
     check();
   });
