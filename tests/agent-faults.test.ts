@@ -3,8 +3,8 @@ import { type Conversation, closeCodes, type Message } from "@parley/protocol";
 import {
   agentOf,
   answerTo,
+  assembledContent,
   groupOf,
-  grown,
   liftLimits,
   type Person,
   replyTo,
@@ -147,7 +147,10 @@ async function interruptAnswers(
   const late = await ask(await newGroup(), `#answer-${index}-late`);
   await endProcess(server, socket);
   const received = new Map(
-    endless.map(({ message }) => [message.id, grown(socket, { id: message.id, content: "" })]),
+    endless.map(({ message }) => [
+      message.id,
+      assembledContent(socket, { id: message.id, content: "" }),
+    ]),
   );
   return { endless, silent, waiting, late, received };
 }

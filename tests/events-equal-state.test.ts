@@ -170,7 +170,7 @@ async function perform(
   watchers: readonly Watcher[],
   { kind, actor, other, pick, text }: Step,
 ): Promise<void> {
-  if (kind === "ask") return watchers[other]?.ask();
+  if (kind === "ask") return watchers[other]?.fetchLate();
   if (kind === "start") return watchers[other]?.startAnother(pick % 2 ? "history" : "everything");
   const who = people[actor] as Person;
   const username = (people[other] as Person).username;

@@ -153,7 +153,7 @@ describe("the deltas of an answer are its content", () => {
         return message;
       }),
     );
-    for (const node of nodes) node.cutOff();
+    for (const node of nodes) node.disconnectNats();
     // Each node continues its own turns.
     const deltasAt = (socket: Socket) => socket.eventsNamed("events.messageDelta");
     await Promise.race(
@@ -165,7 +165,7 @@ describe("the deltas of an answer are its content", () => {
     const all = everywhere.all.flatMap(deltasAt).map(({ params }) => params);
     const furthest = ({ id }: Message) =>
       Math.max(...all.filter((delta) => delta.id === id).map(({ offset }) => offset));
-    for (const node of nodes) node.mend();
+    for (const node of nodes) node.reconnectNats();
     await setup.cluster.ready();
     // Sockets that missed deltas receive them while the answer still streams.
     for (const message of messages) {

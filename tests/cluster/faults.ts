@@ -28,12 +28,12 @@ export const faults = {
     end: (_, node) => node.resume(),
   },
   "a cut link between a node and NATS": {
-    begin: (_, node) => node.cutOff(),
-    end: (_, node) => node.mend(),
+    begin: (_, node) => node.disconnectNats(),
+    end: (_, node) => node.reconnectNats(),
   },
   "a silent link between a node and NATS": {
-    begin: (_, node) => node.cutOff("silently"),
-    end: (_, node) => node.mend(),
+    begin: (_, node) => node.disconnectNats("silently"),
+    end: (_, node) => node.reconnectNats(),
   },
   "NATS stopped": {
     begin: ({ nats }) => nats.stop(),

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { closeCodes, type EventFrame, type EventName, type Message } from "@parley/protocol";
 import {
   agentOf,
+  assembledContent,
   failure,
   groupOf,
-  grown,
   type Person,
   people,
   post,
@@ -115,7 +115,7 @@ describe("a turn", () => {
       content: "Hel",
       turn: { status: "failed", error: { code: "interrupted" } },
     });
-    expect(grown(listener, { ...unseen, content: "" })).toBe("Anew.");
+    expect(assembledContent(listener, { ...unseen, content: "" })).toBe("Anew.");
     expect(setup.sharedProvider.calls(keys.claude)).toHaveLength(calls);
     await one.restart();
     const late = await carol.at(one.url).call("getMessage", { message_id: seen.id });
@@ -163,7 +163,7 @@ describe("a turn", () => {
     expect(await waitForEnd(stayed, message)).toEqual(final);
     for (const socket of [listener, stayed]) {
       await socket.settled();
-      expect(grown(socket, { ...message, content: "" })).toBe("One ");
+      expect(assembledContent(socket, { ...message, content: "" })).toBe("One ");
     }
     expect(await alice.call("getMessage", { message_id: message.id })).toEqual(final);
   });
@@ -184,7 +184,7 @@ describe("an answer", () => {
     await finish(call, "an alle");
     const { content } = await waitForEnd(newcomer, message);
     expect(content).toBe("Grüße an alle");
-    expect(grown(newcomer, partial)).toBe(content);
+    expect(assembledContent(newcomer, partial)).toBe(content);
   });
 
   test.each([

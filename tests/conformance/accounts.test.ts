@@ -147,7 +147,7 @@ describe.each(transports)("updateMe over %s", (transport) => {
     for (const socket of [own, reader]) {
       expect((await socket.event("events.accountUpdated")).params).toEqual(params);
     }
-    expect(await outsider.heard("events.accountUpdated")).toEqual([]);
+    expect(await outsider.settledEvents("events.accountUpdated")).toEqual([]);
   });
 
   test("refuses a name that is empty, too long or of two lines", async () => {

@@ -120,7 +120,7 @@ describe.each(transports)("changes of a group over %s", (transport) => {
       callers.push(caller);
       return caller;
     });
-    const heard = await reader.heard("events.conversationUpdated");
+    const heard = await reader.settledEvents("events.conversationUpdated");
     const shown = heard.flatMap(({ params }) => params.changes);
     expect(shown.map(told)).toEqual(expected);
     for (const { params, at } of heard) {

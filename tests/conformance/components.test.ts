@@ -212,7 +212,7 @@ describe.each(transports)("a component's action over %s", (transport) => {
       stopped: 0,
       cancelled: 0,
     });
-    expect(await reader.heard("events.typing")).toEqual([]);
+    expect(await reader.settledEvents("events.typing")).toEqual([]);
   });
 
   test("of a message that still streams is answered beside it", async () => {
@@ -306,7 +306,7 @@ describe.each(transports)("the use of a component over %s", (transport) => {
     expect(
       await bob.call("getUpdates", { chat_id: chat.id, since_seq: message.seq }),
     ).toMatchObject({ messages: [params], seq: message.seq + 1 });
-    expect(await reader.heard("events.messageNew")).toEqual([]);
+    expect(await reader.settledEvents("events.messageNew")).toEqual([]);
   });
 
   test("says who used which, a button or a form, each once and the latest last", async () => {

@@ -54,7 +54,7 @@ describe.each(transports)("startChat over %s", (transport) => {
     const again = await back.call("startChat", { usernames: [one.username.toUpperCase()] });
     expect(again.id).toBe(chat.id);
     expect((await caller.call("startChat", { usernames: [other.username] })).id).toBe(chat.id);
-    expect(await listening.heard("events.conversationNew")).toEqual([]);
+    expect(await listening.settledEvents("events.conversationNew")).toEqual([]);
   });
 
   test("makes one direct conversation for two who start it at the same moment", async () => {
@@ -141,7 +141,7 @@ describe.each(transports)("startChat over %s", (transport) => {
     const chat = await caller.call("startChat", { usernames: [bob.username], kind: "group" });
     const { unread_count: _, unread: __, last_read_seq: ___, own_seq: ____, ...shared } = chat;
     for (const socket of [own, invited]) {
-      expect(await socket.heard("events.conversationNew")).toEqual([
+      expect(await socket.settledEvents("events.conversationNew")).toEqual([
         {
           method: "events.conversationNew",
           params: shared,
@@ -149,13 +149,14 @@ describe.each(transports)("startChat over %s", (transport) => {
         },
       ]);
     }
-    if (caller instanceof Socket) expect(await caller.heard("events.conversationNew")).toEqual([]);
+    if (caller instanceof Socket)
+      expect(await caller.settledEvents("events.conversationNew")).toEqual([]);
     const { id } = await say(bob, chat, "hello");
     for (const socket of [own, invited, ...(caller instanceof Socket ? [caller] : [])]) {
       expect((await socket.event("events.messageNew")).params.id).toBe(id);
     }
     expect(outsider.eventsNamed("events.conversationNew")).toEqual([]);
-    expect(await outsider.heard("events.messageNew")).toEqual([]);
+    expect(await outsider.settledEvents("events.messageNew")).toEqual([]);
   });
 });
 

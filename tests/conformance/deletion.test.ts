@@ -46,9 +46,9 @@ describe.each(transports)("deleteMessages over %s", (transport) => {
       params: { conversation_id: chat_id, ids },
       at: { conversation_id: chat_id, seq: seq + 1 },
     } as const;
-    expect(await own.heard("events.messageDeleted")).toEqual([expected]);
-    expect(await reader.heard("events.messageDeleted")).toEqual([expected]);
-    expect(await outsider.heard("events.messageDeleted")).toEqual([]);
+    expect(await own.settledEvents("events.messageDeleted")).toEqual([expected]);
+    expect(await reader.settledEvents("events.messageDeleted")).toEqual([expected]);
+    expect(await outsider.settledEvents("events.messageDeleted")).toEqual([]);
   });
 
   test("is for the sender and the group's admin; nothing is deleted otherwise", async () => {
@@ -58,7 +58,7 @@ describe.each(transports)("deleteMessages over %s", (transport) => {
     const both = sender.call("deleteMessages", { chat_id, message_ids: ids });
     expect((await failure(both)).code).toBe("forbidden");
     expect(await contents(bob, chat_id)).toEqual(["bob's", "alice's"]);
-    expect(await reader.heard("events.messageDeleted")).toEqual([]);
+    expect(await reader.settledEvents("events.messageDeleted")).toEqual([]);
     await using admin = await alice.via(transport);
     await admin.call("deleteMessages", { chat_id, message_ids: ids });
     expect(await contents(bob, chat_id)).toEqual([]);
@@ -91,7 +91,7 @@ describe.each(transports)("deleteMessages over %s", (transport) => {
     const { seq } = await alice.call("getChat", { chat_id });
     await using reader = await bob.connect();
     await caller.call("deleteMessages", { chat_id, message_ids: ids });
-    expect(await reader.heard("events.messageDeleted")).toEqual([]);
+    expect(await reader.settledEvents("events.messageDeleted")).toEqual([]);
     expect((await alice.call("getChat", { chat_id })).seq).toBe(seq);
   });
 
@@ -135,9 +135,9 @@ describe.each(transports)("deleteMessagesForMe over %s", (transport) => {
       own_seq: own_seq + 1,
     } as const;
     for (const socket of [one, two]) {
-      expect(await socket.heard("events.messageDeleted")).toEqual([expected]);
+      expect(await socket.settledEvents("events.messageDeleted")).toEqual([expected]);
     }
-    expect(await other.heard("events.messageDeleted")).toEqual([]);
+    expect(await other.settledEvents("events.messageDeleted")).toEqual([]);
     expect((await alice.call("getChat", { chat_id })).seq).toBe(seq);
   });
 

@@ -80,7 +80,7 @@ describe.each(transports)("addGroupAgent over %s", (transport) => {
     await caller.call("addGroupAgent", target);
     const { participants } = await bob.call("getChat", { chat_id: chat.id });
     expect(participants).toEqual([alice.account, bob.account, accountOf(alice)]);
-    const [updated, ...rest] = await reader.heard("events.conversationUpdated");
+    const [updated, ...rest] = await reader.settledEvents("events.conversationUpdated");
     expect(updated).toMatchObject({
       params: { id: chat.id, participants, participant_count: 3, seq: chat.seq + 1 },
       at: { conversation_id: chat.id, seq: chat.seq + 1 },
@@ -100,7 +100,7 @@ describe.each(transports)("addGroupAgent over %s", (transport) => {
       await caller.call("addGroupAgent", { ...target, always_on });
       expect(await agentsIn(caller, chat)).toEqual([{ agent: accountOf(alice), always_on }]);
     }
-    const heard = await reader.heard("events.conversationUpdated");
+    const heard = await reader.settledEvents("events.conversationUpdated");
     expect(heard.map(({ params }) => params.changes.map((each) => each.always_on))).toEqual([
       [true],
       [false],
@@ -148,7 +148,7 @@ describe.each(transports)("removeGroupAgent over %s", (transport) => {
     await using reader = await bob.connect();
     expect(await caller.call("removeGroupAgent", target)).toBeUndefined();
     expect(await agentsIn(caller, chat)).toEqual([]);
-    expect(await reader.heard("events.conversationUpdated")).toMatchObject([
+    expect(await reader.settledEvents("events.conversationUpdated")).toMatchObject([
       { params: { participants: [alice.account, bob.account] }, at: { seq: chat.seq + 2 } },
     ]);
   });
@@ -182,7 +182,7 @@ describe.each(transports)("setGroupAgentMode over %s", (transport) => {
       expect(await caller.call("setGroupAgentMode", { ...target, always_on })).toBeUndefined();
       expect(await agentsIn(bob, chat)).toEqual([{ agent: accountOf(alice), always_on }]);
     }
-    const heard = await reader.heard("events.conversationUpdated");
+    const heard = await reader.settledEvents("events.conversationUpdated");
     expect(heard.map(({ params }) => params.changes)).toMatchObject([
       [
         {

@@ -54,9 +54,9 @@ describe.each(transports)("sendMessage over %s", (transport) => {
       params: message,
       at: { conversation_id: chat.id, seq: message.seq },
     };
-    expect(await sender.heard("events.messageNew")).toEqual([expected as never]);
-    expect(await reader.heard("events.messageNew")).toEqual([expected as never]);
-    expect(await outsider.heard("events.messageNew")).toEqual([]);
+    expect(await sender.settledEvents("events.messageNew")).toEqual([expected as never]);
+    expect(await reader.settledEvents("events.messageNew")).toEqual([expected as never]);
+    expect(await outsider.settledEvents("events.messageNew")).toEqual([]);
   });
 
   test("echoes client_msg_id in the result and in the event", async () => {
@@ -82,7 +82,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
       caller.call("sendMessage", { chat_id: chat.id, content, client_msg_id: "one" });
     const first = await send("hello");
     expect(await send("hello again")).toEqual(first);
-    expect(await reader.heard("events.messageNew")).toHaveLength(1);
+    expect(await reader.settledEvents("events.messageNew")).toHaveLength(1);
     const after = await bob.call("getChat", { chat_id: chat.id });
     expect({ seq: after.seq, unread: after.unread_count }).toEqual({ seq: first.seq, unread: 1 });
   });
@@ -199,7 +199,7 @@ test("everybody receives messages in the order of seq, without gaps, whoever sen
   const places = sent.map(({ seq }) => seq).sort((a, b) => a - b);
   expect(places).toEqual(Array.from(sent, (_, index) => chat.seq + 1 + index));
   for (const socket of [one, two]) {
-    const heard = await socket.heard("events.messageNew");
+    const heard = await socket.settledEvents("events.messageNew");
     expect(heard.map(({ params }) => params.seq)).toEqual(places);
     expect(heard.map(({ at }) => at?.seq)).toEqual(places);
   }
@@ -297,12 +297,12 @@ describe.each(transports)("editMessage over %s", (transport) => {
     await using outsider = await carol.connect();
     const after = await caller.call("editMessage", { message_id: before.id, content: "hello" });
     for (const socket of [own, reader]) {
-      const [event, ...more] = await socket.heard("events.messageEdited");
+      const [event, ...more] = await socket.settledEvents("events.messageEdited");
       expect(event?.params).toEqual(after);
       expect(event?.at).toEqual({ conversation_id: chat.id, seq: after.version });
       expect(more).toEqual([]);
     }
-    expect(await outsider.heard("events.messageEdited")).toEqual([]);
+    expect(await outsider.settledEvents("events.messageEdited")).toEqual([]);
   });
 
   test("is for one's own messages, even in a group of one's own", async () => {

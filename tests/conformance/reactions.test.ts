@@ -26,7 +26,7 @@ async function written() {
 /** The reactions to a message, and how often the event of that name was heard. */
 const state = async (message_id: string, socket: Socket, event: EventName) => ({
   reactions: (await bob.call("getMessage", { message_id })).reactions,
-  events: (await socket.heard(event)).length,
+  events: (await socket.settledEvents(event)).length,
 });
 
 describe.each(transports)("setMessageReaction over %s", (transport) => {

@@ -41,9 +41,9 @@ describe.each(transports)("readChat over %s", (transport) => {
       method: "events.chatRead",
       params: { conversation_id: chat_id, reader: bob.account, last_read_seq: two },
     } as const;
-    expect(await own.heard("events.chatRead")).toEqual([expected]);
-    expect(await other.heard("events.chatRead")).toEqual([expected]);
-    expect(await outsider.heard("events.chatRead")).toEqual([]);
+    expect(await own.settledEvents("events.chatRead")).toEqual([expected]);
+    expect(await other.settledEvents("events.chatRead")).toEqual([expected]);
+    expect(await outsider.settledEvents("events.chatRead")).toEqual([]);
     expect((await alice.call("getChat", { chat_id })).seq).toBe(three);
   });
 

@@ -103,7 +103,7 @@ describe("hello", () => {
     await say(alice, chat, "one more");
     over = true;
     await pouring;
-    const heard = (await socket.heard("events.messageNew")).map(({ params }) => params.seq);
+    const heard = (await socket.settledEvents("events.messageNew")).map(({ params }) => params.seq);
     const last = (await bob.call("getChat", { chat_id: chat.id })).seq;
     const first = heard[0] ?? last + 1;
     expect(first).toBeLessThanOrEqual(seq + 1);
@@ -343,7 +343,7 @@ test("a client hears each of its conversations, and only once, on each of its so
   await using two = await bob.connect();
   for (const chat of chats) await say(alice, chat, chat.id);
   for (const socket of [one, two]) {
-    const heard = await socket.heard("events.messageNew");
+    const heard = await socket.settledEvents("events.messageNew");
     expect(heard.map(({ params }) => params.content)).toEqual(chats.map(({ id }) => id));
   }
 });

@@ -3,9 +3,9 @@ import type { Message } from "@parley/protocol";
 import {
   agentOf,
   answerTo,
+  assembledContent,
   failure,
   groupOf,
-  grown,
   outcome,
   replyTo,
   type Socket,
@@ -42,7 +42,7 @@ describe.each(transports)("stopAgentTurn over %s", (transport) => {
       turn: { status: "stopped", error: null },
     });
     await reader.event("events.typing", ({ is_typing }) => !is_typing);
-    expect(grown(reader, message)).toBe("Hel");
+    expect(assembledContent(reader, message)).toBe("Hel");
     expect(reader.events.at(-1)).toMatchObject({
       method: "events.typing",
       params: { actor: { username: agent }, is_typing: false },

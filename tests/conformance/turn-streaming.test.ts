@@ -3,8 +3,8 @@ import type { EventFrame, Message } from "@parley/protocol";
 import {
   agentOf,
   answerTo,
+  assembledContent,
   groupOf,
-  grown,
   type Person,
   replyTo,
   type Socket,
@@ -116,7 +116,7 @@ describe.each(["claude", "gpt"])("the events of a turn of %s", (provider) => {
       sharedProvider.respond(key, responder);
       const final = await answerTo(reader, await ask("go"));
       expect(final.content).toBe(content);
-      expect(grown(reader, { id: final.id, content: "" })).toBe(content);
+      expect(assembledContent(reader, { id: final.id, content: "" })).toBe(content);
       const deltas = reader
         .eventsNamed("events.messageDelta")
         .filter(({ params }) => params.id === final.id);
@@ -154,7 +154,7 @@ describe("a client that connects during an answer", () => {
       await finish(call, "lo 🦜", " there");
       const final = await answerTo(late, trigger);
       expect(final.content).toBe("Hello 🦜 there");
-      expect(grown(late, partial)).toBe(final.content);
+      expect(assembledContent(late, partial)).toBe(final.content);
     });
   }
 
@@ -180,7 +180,8 @@ describe("a client that connects during an answer", () => {
     await streaming;
     const final = await answerTo(reader, trigger);
     await Promise.all(sockets.map((socket) => answerTo(socket, trigger)));
-    for (const { socket, partial } of partials) expect(grown(socket, partial)).toBe(final.content);
+    for (const { socket, partial } of partials)
+      expect(assembledContent(socket, partial)).toBe(final.content);
     for (const socket of sockets) await socket.close();
   });
 });

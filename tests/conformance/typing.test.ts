@@ -37,9 +37,9 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     await using reader = await bob.connect();
     await using outsider = await carol.connect();
     await caller.call("sendChatAction", { chat_id, action: "typing" });
-    expect(await reader.heard("events.typing")).toEqual([event(chat_id, alice, true)]);
-    expect(await own.heard("events.typing")).toEqual([]);
-    expect(await outsider.heard("events.typing")).toEqual([]);
+    expect(await reader.settledEvents("events.typing")).toEqual([event(chat_id, alice, true)]);
+    expect(await own.settledEvents("events.typing")).toEqual([]);
+    expect(await outsider.settledEvents("events.typing")).toEqual([]);
   });
 
   test.each(["cancel", "upload_photo", "", "TYPING", "x".repeat(10_000), "nul\0"])(
@@ -55,8 +55,8 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
         () => caller.call("sendChatAction", { chat_id, action }),
       );
       const expected = [event(chat_id, alice, true), event(chat_id, alice, false)];
-      expect(await reader.heard("events.typing")).toEqual(expected);
-      expect(await own.heard("events.typing")).toEqual([]);
+      expect(await reader.settledEvents("events.typing")).toEqual(expected);
+      expect(await own.settledEvents("events.typing")).toEqual([]);
     },
   );
 
@@ -66,7 +66,9 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     await using reader = await bob.connect();
     const type = (action: string) => () => caller.call("sendChatAction", { chat_id, action });
     await inTurn(reader, ...["typing", "typing", "typing", "stop", "typing"].map(type));
-    const shown = (await reader.heard("events.typing")).map(({ params }) => params.is_typing);
+    const shown = (await reader.settledEvents("events.typing")).map(
+      ({ params }) => params.is_typing,
+    );
     expect(shown).toEqual([true, true, true, false, true]);
   });
 
@@ -77,7 +79,9 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     const type = (is_typing: boolean) => () =>
       caller.call("sendChatAction", { chat_id, is_typing });
     await inTurn(reader, type(true), type(false));
-    const shown = (await reader.heard("events.typing")).map(({ params }) => params.is_typing);
+    const shown = (await reader.settledEvents("events.typing")).map(
+      ({ params }) => params.is_typing,
+    );
     expect(shown).toEqual([true, false]);
   });
 
@@ -88,7 +92,7 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     const type = (chat_id: string) => () =>
       caller.call("sendChatAction", { chat_id, action: "typing" });
     await inTurn(reader, type(one.id), type(other.id));
-    expect(await reader.heard("events.typing")).toEqual([
+    expect(await reader.settledEvents("events.typing")).toEqual([
       event(one.id, alice, true),
       event(other.id, alice, true),
     ]);
@@ -102,7 +106,7 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
       failure(stranger.call("sendChatAction", { chat_id, action: "typing" }));
     expect((await type(Bun.randomUUIDv7())).code).toBe("not_found");
     expect((await type(id)).code).toBe("forbidden");
-    expect(await reader.heard("events.typing")).toEqual([]);
+    expect(await reader.settledEvents("events.typing")).toEqual([]);
     const nothing = await failure(stranger.call("sendChatAction", { chat_id: id }));
     expect(nothing.parameters?.fields).toHaveProperty("action");
   });
@@ -132,7 +136,7 @@ describe("typing", () => {
     await using newcomer = await bob.connect();
     await type();
     const here = async (socket: Socket) =>
-      (await socket.heard("events.typing")).filter(
+      (await socket.settledEvents("events.typing")).filter(
         ({ params }) => params.conversation_id === chat_id,
       );
     expect(await here(newcomer)).toEqual([event(chat_id, alice, true)]);
@@ -148,7 +152,7 @@ describe("typing", () => {
     await one.call("sendChatAction", { chat_id, action: "typing" });
     await one.close();
     const here = async () =>
-      (await reader.heard("events.typing"))
+      (await reader.settledEvents("events.typing"))
         .filter(({ params }) => params.conversation_id === chat_id)
         .map(({ params }) => params.is_typing);
     expect(await here()).toEqual([true]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Message } from "@parley/protocol";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
-import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { isCallError } from "../src/index.ts";
 import { connected, contents, type TestClient, until } from "./support/clients.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** A conversation of 260 messages, opened by Ann, with the messages around number 60 in aside. */
-async function aside(proxy?: FaultyLine): Promise<TestClient> {
+async function aside(proxy?: FaultyProxy): Promise<TestClient> {
   const group = await groupOf(ann, bob);
   chat = group.id;
   sent = [];
@@ -84,7 +84,7 @@ describe("older messages around a message", () => {
   });
 
   test("are up to date after a lost connection", async () => {
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     using client = await aside(proxy);
     proxy.refuse(true);
     proxy.cut();

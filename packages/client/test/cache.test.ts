@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
-import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { clientOf, connected, contents, memoryStorage, online, until } from "./support/clients.ts";
 import { equalsServer, loadAll } from "./support/view.ts";
@@ -35,7 +35,7 @@ const numbers = (from: number, to: number) =>
 describe("the cached state", () => {
   test("is shown before there is a connection, and a message written then is sent after connecting", async () => {
     const { storage, chat } = await seen(3);
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     proxy.refuse(true);
     using client = clientOf(ann, proxy.url, { storage });
     expect(client.model.get("me")).toEqual(ann.account);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
-import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { limits, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { codeOf, connected, contents, online, openedGroup, until } from "./support/clients.ts";
 
@@ -110,7 +110,7 @@ describe("the list", () => {
     for (let count = 0; count < 55; count++) {
       ids.unshift((await eve.call("startChat", { usernames: [], title: `${count}` })).id);
     }
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     using client = await connected(eve, proxy.url);
     expect(client.model.get("chats")).toEqual(ids.slice(0, 50));
     expect(await client.model.loadMoreChats()).toBe(false);
@@ -119,7 +119,7 @@ describe("the list", () => {
     proxy.cut();
     const oldest = ids.at(-1) ?? "";
     await say(eve, { id: oldest }, "up");
-    proxy.calm();
+    proxy.reset();
     await until(client, "chats", () => client.model.get("chats")[0] === oldest);
     expect(client.model.get("chats")).toHaveLength(55);
     await online(client);

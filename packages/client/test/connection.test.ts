@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Person, people, post } from "@parley/testkit/client.ts";
-import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { createClient, isCallError } from "../src/index.ts";
 import {
@@ -96,7 +96,7 @@ describe("signing out", () => {
 describe("a lost connection", () => {
   test("is made again, and missed messages are fetched", async () => {
     const { id } = await ann.call("startChat", { usernames: [bob.username], kind: "group" });
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     using client = await connected(ann, proxy.url);
     await client.model.openChat(id);
     proxy.refuse(true);
@@ -106,7 +106,7 @@ describe("a lost connection", () => {
       await bob.call("sendMessage", { chat_id: id, content: `missed ${count}` });
     }
     const elsewhere = await bob.call("startChat", { usernames: [ann.username], title: "New" });
-    proxy.calm();
+    proxy.reset();
     await online(client);
     expect(contents(client, id)).toHaveLength(250);
     expect(contents(client, id).at(-1)).toBe("missed 249");
@@ -115,13 +115,13 @@ describe("a lost connection", () => {
   });
 
   test("is made again at once by reconnect()", async () => {
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     const reconnectMs = { min: 600_000, max: 600_000 };
     using client = await connected(ann, proxy.url, { reconnectMs });
     proxy.refuse(true);
     proxy.cut();
     await status(client, "offline");
-    proxy.calm();
+    proxy.reset();
     client.reconnect();
     await online(client);
     client.reconnect();
@@ -129,18 +129,18 @@ describe("a lost connection", () => {
   });
 
   test("is detected by a call that gets no reply", async () => {
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     using client = await connected(ann, proxy.url, { timeoutMs: 150 });
     proxy.stall("toServer", "toClient");
     expect(await codeOf(client.getMe())).toBe("unavailable");
     expect(client.status).toBe("offline");
-    proxy.calm();
+    proxy.reset();
     await online(client);
     expect((await client.getMe()).username).toBe(ann.username);
   });
 
   test("lets calls use HTTP meanwhile", async () => {
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     // A socket that never opens, as behind some proxies.
     class Dead extends EventTarget {
       readonly readyState = 0;
@@ -161,7 +161,7 @@ describe("a lost connection", () => {
     const tab = Object.assign(new EventTarget(), { visibilityState: "visible" });
     Object.assign(globalThis, { window: page, document: tab });
     try {
-      await using proxy = await FaultyLine.to(server.url);
+      await using proxy = await FaultyProxy.to(server.url);
       using client = await connected(ann, proxy.url, {
         // Longer than this test may take.
         reconnectMs: { min: 600_000, max: 600_000 },
@@ -188,14 +188,14 @@ describe("a lost connection", () => {
     await using own = await startServer(noRates);
     const [cat, dan] = await people(own.url, "cat", "dan");
     const { id } = await cat.call("startChat", { usernames: [dan.username] });
-    await using proxy = await FaultyLine.to(own.url);
+    await using proxy = await FaultyProxy.to(own.url);
     using client = await connected(cat, proxy.url);
     await client.model.openChat(id);
     await own.stop();
     await status(client, "offline");
     client.model.send(id, "while it was down");
     await own.restart();
-    proxy.leadTo(own.url);
+    proxy.retarget(own.url);
     await until(
       client,
       `messages:${id}`,
@@ -230,7 +230,7 @@ test("errors have the service's code and name the wrong fields", async () => {
 });
 
 test("a call without a reply has a cause", async () => {
-  await using proxy = await FaultyLine.to(server.url);
+  await using proxy = await FaultyProxy.to(server.url);
   using client = await connected(ann, proxy.url, { reconnectMs: { min: 60_000, max: 60_000 } });
   const caught = (call: Promise<unknown>) => call.catch((error: unknown) => error);
   proxy.stall("toClient");

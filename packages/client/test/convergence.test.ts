@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { liftLimits, type Person, people } from "@parley/testkit/client.ts";
-import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import fc from "fast-check";
 import type { Client } from "../src/index.ts";
@@ -32,14 +32,14 @@ afterAll(() => server[Symbol.asyncDispose]());
 interface Device extends AsyncDisposable {
   person: Person;
   client: TestClient;
-  proxy: FaultyLine;
+  proxy: FaultyProxy;
   replies: LateReplies;
   /** Closes the client, and creates another with the same storage. */
   restart(): void;
 }
 
 async function createDevice(person: Person): Promise<Device> {
-  const proxy = await FaultyLine.to(server.url);
+  const proxy = await FaultyProxy.to(server.url);
   const storage = memoryStorage();
   const replies = new LateReplies();
   const { WebSocket } = replies;
@@ -245,7 +245,7 @@ async function run(steps: Step[]): Promise<void> {
       if (each.kind === "settle") await act;
     }
     for (const { proxy, replies } of devices) {
-      proxy.calm();
+      proxy.reset();
       replies.delay(() => 0);
     }
     await Promise.all(acts);

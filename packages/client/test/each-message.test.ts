@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { groupOf, people, say } from "@parley/testkit/client.ts";
-import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { limits, noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import type { EachOptions } from "../src/index.ts";
 import { connected, memoryStorage, online, type TestClient } from "./support/clients.ts";
@@ -38,7 +38,7 @@ test("every message is delivered once and in order when connections are cut", as
   const [bot, ann, bob] = await people(server.url, "bot", "ann", "bob");
   const chats = await Promise.all([groupOf(ann, bob, bot), groupOf(bob, bot)]);
   await say(bob, chats[0], "before");
-  await using proxy = await FaultyLine.to(server.url);
+  await using proxy = await FaultyProxy.to(server.url);
   using client = await connected(bot, proxy.url);
   const { got, until } = collector(client, {}, () => Bun.sleep(Math.random() * 3));
   await client.getMe();
@@ -49,7 +49,7 @@ test("every message is delivered once and in order when connections are cut", as
     if (Number(n) % 10 === 3) proxy.cut();
     if (Number(n) % 10 === 7) proxy.cutAfter(1500, "toClient");
   }
-  proxy.calm();
+  proxy.reset();
   for (const chat of chats) await say(bob, chat, "end");
   for (const chat of chats) await until(chat.id, "end");
   expect(got[chats[1].id]).toEqual([...numbers(0, 120), "end"]);
@@ -60,7 +60,7 @@ test("every message is delivered once and in order when connections are cut", as
 
 test("all messages of a conversation that started while disconnected are delivered", async () => {
   const [bot, ann] = await people(server.url, "bot", "ann");
-  await using proxy = await FaultyLine.to(server.url);
+  await using proxy = await FaultyProxy.to(server.url);
   using client = await connected(bot, proxy.url);
   const { until } = collector(client);
   const old = await groupOf(ann, bot);
@@ -70,7 +70,7 @@ test("all messages of a conversation that started while disconnected are deliver
   proxy.cut();
   const chat = await groupOf(ann, bot);
   for (const content of ["one", "two", "three"]) await say(ann, chat, content);
-  proxy.calm();
+  proxy.reset();
   await online(client);
   expect(await until(chat.id, "three")).toEqual(["one", "two", "three"]);
 });
@@ -119,7 +119,7 @@ test("onError is called when the listener throws, and the next message follows",
 test("a listener whose call fails with unavailable is called again", async () => {
   const [bot, ann] = await people(server.url, "bot", "ann");
   const chat = await groupOf(ann, bot);
-  await using proxy = await FaultyLine.to(server.url);
+  await using proxy = await FaultyProxy.to(server.url);
   using client = await connected(bot, proxy.url);
   const failures: unknown[] = [];
   const done = Promise.withResolvers<void>();

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Message } from "@parley/protocol";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
-import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import type { LocalChat } from "../src/types.ts";
 import { connected, contents, online, until } from "./support/clients.ts";
@@ -22,7 +22,7 @@ async function annsClient() {
   for (const text of ["one", "two", "three"]) sent.push(await say(bob, { id }, text));
   const [one, two, three] = sent as [Message, Message, Message];
   const replies = new LateReplies();
-  const proxy = await FaultyLine.to(server.url);
+  const proxy = await FaultyProxy.to(server.url);
   const client = await connected(ann, proxy.url, { WebSocket: replies.WebSocket });
   return {
     id,
@@ -120,7 +120,7 @@ test("after a reconnect new names and messages hidden elsewhere are known", asyn
   await ann.call("deleteMessagesForMe", { chat_id: id, message_ids: [two.id] });
   const display_name = `Bob ${Bun.randomUUIDv7()}`;
   await bob.call("updateMe", { display_name });
-  proxy.calm();
+  proxy.reset();
   await online(client);
   expect(contents(client, id)).toEqual(["one", "three"]);
   expect(client.model.get(`messages:${id}`).items[0]?.sender.display_name).toBe(display_name);

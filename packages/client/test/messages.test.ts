@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
-import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { limits, startServer, type TestServer } from "@parley/testkit/server.ts";
 import type { LocalMessage } from "../src/index.ts";
 import {
@@ -126,7 +126,7 @@ describe("messages", () => {
   });
 
   test("changed offline are changed on the server after the reconnect", async () => {
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     using opened = await openedByAnn(proxy.url);
     const { chat, client, message } = opened;
     client.model.send(chat, "mine");
@@ -138,7 +138,7 @@ describe("messages", () => {
     const changes = [client.model.edit(mine, "edited"), client.model.react(message.id, "🎉")];
     client.model.markRead(chat);
     expect(contents(client, chat)).toEqual(["hello", "edited"]);
-    proxy.calm();
+    proxy.reset();
     await Promise.all(changes);
     const { items } = await ann.call("getChatHistory", { chat_id: chat });
     expect(items.map(({ content }) => content)).toEqual(["hello", "edited"]);
@@ -166,7 +166,7 @@ describe("typing", () => {
   });
 
   test("ends when the connection is lost", async () => {
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     using opened = await openedByAnn(proxy.url);
     const { chat, client } = opened;
     await bob.call("sendChatAction", { chat_id: chat, action: "typing" });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { groupOf, people, say } from "@parley/testkit/client.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
-import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import {
   noRates,
   onSeveralNodes,
@@ -94,7 +94,7 @@ describe.skipIf(onSeveralNodes).each(Object.keys(backends) as (keyof typeof back
       const chat = await groupOf(ann, bob);
       await say(bob, chat, "kept");
       await restorable.backUp();
-      await using proxy = await FaultyLine.to(server.url);
+      await using proxy = await FaultyProxy.to(server.url);
       using client = await connected(ann, proxy.url);
       const { model } = client;
       await model.openChat(chat.id);
@@ -111,8 +111,8 @@ describe.skipIf(onSeveralNodes).each(Object.keys(backends) as (keyof typeof back
       model.send(chat.id, "unsent");
       model.setDraft(chat.id, "half a thought");
       await restorable.restore();
-      proxy.leadTo(server.url);
-      proxy.calm();
+      proxy.retarget(server.url);
+      proxy.reset();
 
       await until(client, `messages:${chat.id}`, () => {
         const { items, loaded } = model.get(`messages:${chat.id}`);
@@ -197,7 +197,7 @@ describe.skipIf(onSeveralNodes)("after a restore that the server did not notice"
     const chat = await groupOf(ann, bob);
     await say(bob, chat, "kept");
     await restorable.backUp();
-    const proxy = await FaultyLine.to(server.url);
+    const proxy = await FaultyProxy.to(server.url);
     const client = await connected(ann, proxy.url);
     await client.model.openChat(chat.id);
     await say(bob.at(server.url), chat, "lost");
@@ -207,7 +207,7 @@ describe.skipIf(onSeveralNodes)("after a restore that the server did not notice"
     proxy.cut();
     await restorable.restore();
     historyOf(server, before);
-    proxy.leadTo(server.url);
+    proxy.retarget(server.url);
     return {
       server,
       proxy,
@@ -234,7 +234,7 @@ describe.skipIf(onSeveralNodes)("after a restore that the server did not notice"
   test("a client with higher counters than the server's fetches everything again", async () => {
     await using here = await unnoticed();
     const { server, proxy, client, chat, ann } = here;
-    proxy.calm();
+    proxy.reset();
     await until(client, `messages:${chat.id}`, () => contents(client, chat.id).length === 1);
     expect(contents(client, chat.id)).toEqual(["kept"]);
     await equalsServer(client, ann.at(server.url));
@@ -247,7 +247,7 @@ describe.skipIf(onSeveralNodes)("after a restore that the server did not notice"
     const renewing = spawnMain({ PARLEY_DATA: server.dataDir }, ["history", "renew"]);
     expect(await renewing.exited).toBe(0);
     expect(historyOf(server)).not.toBe(before);
-    proxy.calm();
+    proxy.reset();
     const hello = Promise.withResolvers<string | undefined>();
     client.on("events.hello", ({ history_id }) => hello.resolve(history_id));
     expect(await hello.promise).toBe(historyOf(server));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Person, people } from "@parley/testkit/client.ts";
-import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { limits, noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { type Client, isCallError } from "../src/index.ts";
 import {
@@ -66,7 +66,7 @@ describe("a message", () => {
   for (const direction of ["toServer", "toClient"] as const) {
     test(`is sent exactly once and in order wherever the connection is cut (${direction})`, async () => {
       const chat = await newChat();
-      await using proxy = await FaultyLine.to(server.url);
+      await using proxy = await FaultyProxy.to(server.url);
       using client = await connected(ann, proxy.url);
       await client.model.openChat(chat);
       const expected: string[] = [];
@@ -88,7 +88,7 @@ describe("a message", () => {
 
   test("written offline is sent after the reconnect, in order per conversation", async () => {
     const [one, other] = [await newChat(), await newChat()];
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     using client = await connected(ann, proxy.url);
     proxy.refuse(true);
     proxy.cut();
@@ -99,7 +99,7 @@ describe("a message", () => {
     }
     expect(contents(client, one)).toEqual(["one 1", "one 2", "one 3"]);
     expect(await stored(one)).toEqual([]);
-    proxy.calm();
+    proxy.reset();
     await Promise.all([delivered(client, one), delivered(client, other)]);
     expect(await stored(one)).toEqual(["one 1", "one 2", "one 3"]);
     expect(await stored(other)).toEqual(["other 1", "other 2", "other 3"]);
@@ -151,7 +151,7 @@ describe("a reload", () => {
   test("sends unsent messages, and keeps refused ones as failed", async () => {
     const chat = await newChat();
     const storage = memoryStorage();
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     const first = await connected(ann, proxy.url, { storage });
     const refused = first.model.send(chat, " ");
     await until(
@@ -165,7 +165,7 @@ describe("a reload", () => {
     first.model.send(chat, "one");
     first.model.send(chat, "two");
     first.close();
-    proxy.calm();
+    proxy.reset();
     using second = await connected(ann, proxy.url, { storage });
     await second.model.openChat(chat);
     await until(second, `messages:${chat}`, () => contents(second, chat).length === 3);
@@ -180,7 +180,7 @@ describe("a reload", () => {
   test("does not send a message twice that had arrived without a reply", async () => {
     const chat = await newChat();
     const storage = memoryStorage();
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     using watcher = await connected(bob, server.url);
     await watcher.model.openChat(chat);
     const first = await connected(ann, proxy.url, { storage });
@@ -189,7 +189,7 @@ describe("a reload", () => {
     await until(watcher, `messages:${chat}`, () => contents(watcher, chat).length === 1);
     first.close();
     expect(unsent(storage)).toBe(1);
-    proxy.calm();
+    proxy.reset();
     using second = await connected(ann, proxy.url, { storage });
     await second.model.openChat(chat);
     await delivered(second, chat);
@@ -201,7 +201,7 @@ describe("a reload", () => {
   test("does not bring back a message that had arrived and was deleted", async () => {
     const chat = await newChat();
     const storage = memoryStorage();
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     const first = await connected(ann, proxy.url, { storage });
     proxy.stall("toClient");
     first.model.send(chat, "once");
@@ -237,7 +237,7 @@ describe("two tabs of one person", () => {
   test("send the messages of a shared storage exactly once", async () => {
     const chat = await newChat();
     const storage = memoryStorage();
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     using one = await connected(ann, proxy.url, { storage });
     await one.model.openChat(chat);
     proxy.refuse(true);
@@ -248,7 +248,7 @@ describe("two tabs of one person", () => {
     await two.model.openChat(chat);
     two.model.send(chat, "from the second");
     await delivered(two, chat);
-    proxy.calm();
+    proxy.reset();
     await delivered(one, chat);
     await online(one);
     expect(await stored(chat)).toEqual(["from the first", "from the second"]);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Person, people } from "@parley/testkit/client.ts";
-import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import type { Client, LocalMessage } from "../src/index.ts";
 import { connected, online, until } from "./support/clients.ts";
@@ -63,7 +63,7 @@ describe("an agent's answer", () => {
 
   test("continues after cut connections, and is complete byte for byte", async () => {
     const chat = await agentChat();
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     using client = await connected(ann, proxy.url);
     await client.model.openChat(chat);
     const before = answers(client, chat).at(-1)?.id;
@@ -114,7 +114,7 @@ describe("an agent's answer", () => {
 
   test("is complete after a reconnect if it ended while disconnected", async () => {
     const chat = await agentChat();
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     using client = await connected(ann, proxy.url);
     using other = await connected(ann, server.url);
     await client.model.openChat(chat);
@@ -125,7 +125,7 @@ describe("an agent's answer", () => {
     proxy.refuse(true);
     proxy.cut();
     const whole = await finished(other, chat, id);
-    proxy.calm();
+    proxy.reset();
     await online(client);
     expect(answers(client, chat).at(-1)).toEqual(whole);
     await equalsServer(client, ann);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
-import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { type Client, type ClientOptions, createClient, isCallError } from "../src/index.ts";
 import { contents, delivered, online, type TestClient, until } from "./support/clients.ts";
@@ -112,7 +112,7 @@ describe("with getToken", () => {
   test("a token that is revoked while disconnected loses nothing", async () => {
     const [ann, bob] = await people(server.url, "ann", "bob");
     const tokens = tokensOf(ann);
-    await using proxy = await FaultyLine.to(server.url);
+    await using proxy = await FaultyProxy.to(server.url);
     using connected = await connectedClient(ann, bob, {
       url: proxy.url,
       getToken: tokens.next,
@@ -126,7 +126,7 @@ describe("with getToken", () => {
       client.model.send(chat.id, `mine ${round}`);
       await say(bob, chat, `theirs ${round}`);
       await tokens.end();
-      proxy.calm();
+      proxy.reset();
       await delivered(client, chat.id);
       await online(client);
     }

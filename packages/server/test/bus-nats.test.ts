@@ -6,7 +6,7 @@ import { connect, type NatsConnection, nkeys } from "@nats-io/transport-node";
 import { closeCodes, type EventFrame } from "@parley/protocol";
 import { selfSigned } from "@parley/testkit/certificate.ts";
 import { startNats, type TestNats } from "@parley/testkit/nats.ts";
-import { FaultyLine } from "@parley/testkit/proxy.ts";
+import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
 import { type NatsBusOptions, natsBus } from "../src/realtime/bus-nats.ts";
@@ -515,7 +515,7 @@ describe("while NATS is away", () => {
 
   test("so are those of a node that could not say so, and was given up", async () => {
     const { ledger, node } = world();
-    await using line = await FaultyLine.to(`http://127.0.0.1:${nats.port}`);
+    await using line = await FaultyProxy.to(`http://127.0.0.1:${nats.port}`);
     const one = await node({}, line.url.replace("http", "nats"));
     const two = await node();
     const bob = await two.connect("bob");
@@ -524,7 +524,7 @@ describe("while NATS is away", () => {
     await until(() => two.cluster.others().length === 0, "it was given up");
     await two.healer.now();
     announce(one.hub, [ledger.read(ROOM, "alice", 1)]);
-    line.calm();
+    line.reset();
     await hears(bob, "chatRead");
     await until(() => two.cluster.others().length === 1, "it is back");
     await two.healer.now();

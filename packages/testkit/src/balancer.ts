@@ -4,14 +4,14 @@ export interface Balancer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** One address for several servers: each connection leads to the next of those that are up. */
+/** A TCP load balancer: each connection goes to the next target that is up. */
 export async function startBalancer(targets: () => readonly string[]): Promise<Balancer> {
   const sockets = new Set<Socket>();
-  let turn = 0;
+  let next = 0;
 
   const listener = createServer((client) => {
     const up = targets();
-    const target = up[turn++ % up.length];
+    const target = up[next++ % up.length];
     if (target === undefined) {
       client.destroy();
       return;
@@ -20,7 +20,7 @@ export async function startBalancer(targets: () => readonly string[]): Promise<B
     join(client, connect(Number(port), hostname));
   });
 
-  /** Whatever ends one of the two ends the other. */
+  /** Pipes two sockets into each other. When one closes, so does the other. */
   function join(one: Socket, other: Socket): void {
     for (const [from, to] of [
       [one, other],

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A certificate of this machine's own, in files that go with the test. */
+/** A self-signed certificate for localhost, in temporary files. */
 export function selfSigned() {
   const folder = mkdtempSync(join(tmpdir(), "parley-certificate-"));
   const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];

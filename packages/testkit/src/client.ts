@@ -16,9 +16,9 @@ import {
   operations,
   type SocketFailure,
 } from "@parley/protocol";
-import { heardFromOthers, nextNode } from "./nodes.ts";
+import { nextNode, waitForOtherNodes } from "./nodes.ts";
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 export interface Answer<Result = unknown> {
   status: number;
@@ -26,11 +26,11 @@ export interface Answer<Result = unknown> {
   body: { ok: true; result?: Result } | HttpFailure;
 }
 
-/** How ids and times are written on the wire. */
+/** The format of ids and timestamps. */
 export const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** One HTTP call, whatever comes of it. */
+/** One HTTP call. Failures are returned, not thrown. */
 export async function post(
   url: string,
   operation: string,
@@ -44,7 +44,7 @@ export async function post(
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
     },
     ...(input !== undefined && { body: JSON.stringify(input) }),
-    // A node that stood still closes idle connections when it goes on: maybe just as one is used.
+    // A node that was paused closes its idle connections when it resumes, which races with their reuse.
     keepalive: false,
   });
   const read = await answer(response);
@@ -52,7 +52,7 @@ export async function post(
   return read;
 }
 
-/** Reads a response; whatever went wrong must be told in the one shape of failures. */
+/** Reads a response. Throws if its status does not fit its body. */
 export async function answer(response: Response): Promise<Answer> {
   const { status, headers } = response;
   const body = (await response.json()) as Answer["body"];
@@ -72,7 +72,7 @@ function checkDeclared(name: string, code: ErrorCode): void {
   throw new Error(`${contract.name} answered ${code}, which its contract does not declare`);
 }
 
-/** A call that failed, with the same fields for both transports. */
+/** The failure of a call, with the same fields for both transports. */
 export class CallFailed extends Error {
   readonly code: string;
   readonly status: number | undefined;
@@ -86,17 +86,17 @@ export class CallFailed extends Error {
   }
 }
 
-/** What a call that is meant to fail failed with. */
+/** The failure of a call. Throws if the call succeeds. */
 export async function failure(call: Promise<unknown>): Promise<CallFailed> {
   const outcome = await call.then(
-    () => new Error("the call was meant to fail, and succeeded"),
+    () => new Error("the call succeeded, although it should fail"),
     (error: unknown) => error,
   );
   if (outcome instanceof CallFailed) return outcome;
   throw outcome;
 }
 
-/** The code a call fails with, or `ok`. */
+/** The error code of a call, or `ok`. */
 export async function outcome(call: Promise<unknown>): Promise<string> {
   try {
     await call;
@@ -107,14 +107,14 @@ export async function outcome(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** The ways to call; tests of operations loop over them. */
+/** The transports. Tests of operations loop over them. */
 export const transports = ["HTTP", "the socket"] as const;
 export type Transport = (typeof transports)[number];
 
-/** Somebody as one transport lets them call. */
+/** A person who calls over one transport. */
 export type Caller = Pick<Person, "call"> & AsyncDisposable;
 
-/** Somebody who has signed up, and calls over HTTP or over a socket alike. */
+/** An account with its access token, which calls over HTTP or opens sockets. */
 export class Person implements AsyncDisposable {
   readonly url: string;
   readonly token: string;
@@ -156,7 +156,7 @@ export class Person implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {}
 }
 
-/** Whatever a server answers must have the shape that the contract promises. */
+/** The result, if it has exactly the shape of the contract; throws otherwise. */
 export function checkedResult<Name extends OperationName>(
   name: Name,
   result: unknown,
@@ -169,10 +169,10 @@ export function checkedResult<Name extends OperationName>(
   return exactly(output, result) as OutputOf<Name>;
 }
 
-/** The value, if it has the shape and nothing besides: what is not promised may be a leak. */
+/** The value, if it fits the schema and has no further fields, which may be a leak. */
 function exactly(schema: { parse(value: unknown): unknown }, value: unknown): unknown {
   if (Bun.deepEquals(schema.parse(value), value)) return value;
-  throw new Error(`there is more in it than the contract says: ${JSON.stringify(value)}`);
+  throw new Error(`the contract does not have all these fields: ${JSON.stringify(value)}`);
 }
 
 let count = 0;
@@ -185,13 +185,13 @@ export async function signUp(url: string, name = "user"): Promise<Person> {
   return new Person(url, access_token, account);
 }
 
-/** Several people at once, one for each name. */
+/** Signs up one person for each name. */
 export const people = <const Names extends readonly string[]>(url: string, ...names: Names) =>
   Promise.all(names.map((name) => signUp(url, name))) as Promise<{
     [Index in keyof Names]: Person;
   }>;
 
-/** A group of its own for a test, made by the first. */
+/** Creates a group. */
 export const groupOf = (creator: Person, ...others: { username: string }[]) =>
   creator.call("startChat", {
     usernames: others.map(({ username }) => username),
@@ -201,36 +201,39 @@ export const groupOf = (creator: Person, ...others: { username: string }[]) =>
 export const say = (person: Pick<Person, "call">, chat: { id: string }, content: string) =>
   person.call("sendMessage", { chat_id: chat.id, content });
 
-/** For agents that answer more often than new ones may. */
+/** Lifts the default limits of a person's agents. */
 export async function liftLimits(person: Pick<Person, "call">): Promise<void> {
   for (const provider of ["claude", "gpt"]) {
     await person.call("setAgentLimits", { provider, daily_tokens: null, turns_per_minute: null });
   }
 }
 
-/** The username of somebody's agent. */
+/** The username of a person's agent. */
 export const agentOf = ({ username }: { username: string }, provider = "claude") =>
   `${username}:${provider}`;
 
-/** The empty message in which an agent begins to answer another. */
+/** Waits for the placeholder of an agent's answer to a message. */
 export const replyTo = (socket: Socket, trigger: { id: string }, agent?: string) =>
   socket.event("events.messageNew", isAnswer(trigger, agent)).then(({ params }) => params);
 
-/** An agent's answer to a message, once it is finished. */
+/** Waits for the final message of an agent's answer to a message. */
 export const answerTo = (socket: Socket, trigger: { id: string }, agent?: string) =>
   socket.event("events.messageComplete", isAnswer(trigger, agent)).then(({ params }) => params);
 
 /**
- * What a reader who had so much of a streaming message has by now: deltas it had already are
- * passed over, and every other must go on exactly where the last one ended.
+ * The content of a streaming message, assembled from a fetched part and the deltas of a socket. Deltas
+ * that the part contains are skipped; every other must begin where the last one ended.
  */
-export function grown(socket: Socket, { id, content }: Pick<Message, "id" | "content">): string {
+export function assembledContent(
+  socket: Socket,
+  { id, content }: Pick<Message, "id" | "content">,
+): string {
   let known = content;
   for (const { params } of socket.eventsNamed("events.messageDelta")) {
     const length = Buffer.byteLength(known);
     if (params.id !== id || params.offset <= length) continue;
     if (params.offset - Buffer.byteLength(params.delta) !== length) {
-      throw new Error(`a delta up to ${params.offset} does not go on where ${length} bytes end`);
+      throw new Error(`a delta up to ${params.offset} does not begin at ${length} bytes`);
     }
     known += params.delta;
   }
@@ -242,7 +245,7 @@ const isAnswer =
   ({ turn, sender }: Message): boolean =>
     turn?.triggered_by === trigger.id && (agent === undefined || sender.username === agent);
 
-/** Every page of a list, from its first to its last. */
+/** All pages of a list. */
 export async function pagesOf<Item>(
   read: (cursor: { cursor?: string }) => Promise<{ items: Item[]; next_cursor: string | null }>,
 ): Promise<Item[][]> {
@@ -267,18 +270,18 @@ type Reply =
 abstract class Listener {
   private waiters = new Set<() => void>();
 
-  /** What has come so far, for the message of a wait in vain. */
+  /** What has arrived so far, for the message of a timeout. */
   protected abstract seen(): string;
 
   protected wake(): void {
     for (const waiter of this.waiters) waiter();
   }
 
-  /** Waits for something to become true as frames arrive. */
+  /** Waits for a condition, which is checked whenever a frame arrives. */
   until<Value>(
     find: () => Value | null | undefined | false,
     what: string,
-    patience = PATIENCE_MS,
+    timeoutMs = TIMEOUT_MS,
   ): Promise<Value> {
     return new Promise((resolve, reject) => {
       const check = () => {
@@ -290,15 +293,15 @@ abstract class Listener {
       };
       const timer = setTimeout(() => {
         this.waiters.delete(check);
-        reject(new Error(`waited in vain for ${what}; there came: ${this.seen()}`));
-      }, patience);
+        reject(new Error(`timed out waiting for ${what}; received: ${this.seen()}`));
+      }, timeoutMs);
       this.waiters.add(check);
       check();
     });
   }
 }
 
-/** A socket that keeps every frame, checks each event's shape and lets a test wait for one. */
+/** A socket that keeps every frame, checks each event against the contract and lets tests wait for events. */
 export class Socket extends Listener implements AsyncDisposable {
   readonly socket: WebSocket;
   readonly events: Frame[] = [];
@@ -306,13 +309,13 @@ export class Socket extends Listener implements AsyncDisposable {
   closed: { code: number; reason: string } | null = null;
   private calls = 0;
   private readonly answers = new AnswerCheck();
-  /** The server, and which of its nodes this leads to. */
-  private readonly place: { url: string; node: string };
+  /** The server, and the node that the socket is connected to. */
+  private readonly location: { url: string; node: string };
 
-  private constructor(socket: WebSocket, place: { url: string; node: string }) {
+  private constructor(socket: WebSocket, location: { url: string; node: string }) {
     super();
     this.socket = socket;
-    this.place = place;
+    this.location = location;
     socket.addEventListener("message", ({ data }) => this.keep(JSON.parse(String(data))));
     socket.addEventListener("close", ({ code, reason }) => {
       this.closed = { code, reason };
@@ -320,7 +323,7 @@ export class Socket extends Listener implements AsyncDisposable {
     });
   }
 
-  /** Resolves when the server has said hello. */
+  /** Resolves after `events.hello`. */
   static async open(url: string, token: string): Promise<Socket> {
     const node = nextNode(url);
     const self = new Socket(new WebSocket(socketUrl(node, token)), { url, node });
@@ -348,7 +351,7 @@ export class Socket extends Listener implements AsyncDisposable {
     this.socket.send(typeof frame === "string" ? frame : JSON.stringify(frame));
   }
 
-  /** The first event of that name that fits, seen already or still to come. */
+  /** Waits for the first matching event, which may have arrived already. */
   event<Name extends EventName>(
     name: Name,
     fits: (params: EventFrame<Name>["params"]) => boolean = () => true,
@@ -364,13 +367,13 @@ export class Socket extends Listener implements AsyncDisposable {
     return this.events.filter(({ method }) => method === name) as EventFrame<Name>[];
   }
 
-  /** All of that name that there will be of what the server has done so far. */
-  async heard<Name extends EventName>(name: Name): Promise<EventFrame<Name>[]> {
+  /** All events of that name that the server has sent by now. */
+  async settledEvents<Name extends EventName>(name: Name): Promise<EventFrame<Name>[]> {
     await this.settled();
     return this.eventsNamed(name);
   }
 
-  /** A call by any name, whatever comes of it. */
+  /** A call by any name. Failures are returned, not thrown. */
   async reply(method: string, params?: unknown): Promise<Reply> {
     const id = `c${++this.calls}`;
     this.send({ method, params, id });
@@ -382,7 +385,7 @@ export class Socket extends Listener implements AsyncDisposable {
     return reply;
   }
 
-  /** A call by its dotted name, with the conversation spelled as sockets spell it. */
+  /** A call by its dotted name, with `conversation_id` in location of `chat_id`. */
   async call<Name extends OperationName>(
     name: Name,
     input?: InputOf<Name>,
@@ -395,11 +398,11 @@ export class Socket extends Listener implements AsyncDisposable {
   }
 
   /**
-   * Resolves when everything the server had for this socket before now has arrived: replies
-   * and events come on one line, in order.
+   * Resolves when everything that the server has sent to this socket by now has arrived. Replies
+   * and events arrive in order.
    */
   async settled(): Promise<void> {
-    await heardFromOthers(this.place.url, this.place.node);
+    await waitForOtherNodes(this.location.url, this.location.node);
     await this.reply("getMe");
   }
 
@@ -414,12 +417,9 @@ export class Socket extends Listener implements AsyncDisposable {
   }
 }
 
-/**
- * Checks what the contract promises of every turn, whatever the test is about: the deltas that a
- * client hears, put together as they come, are byte for byte the final content.
- */
+/** Checks for every turn, in every test, that the deltas add up to the final content. */
 class AnswerCheck {
-  /** By message: what its deltas make up so far. Null once it is final. */
+  /** The assembled content of each message; null once it is final. */
   private readonly known = new Map<string, { text: string; bytes: number } | null>();
   private readonly faults: string[] = [];
 
@@ -433,23 +433,25 @@ class AnswerCheck {
 
   private append({ id, delta, offset }: EventFrame<"events.messageDelta">["params"]): void {
     const answer = this.known.get(id);
-    // Of an answer that was under way before this socket opened only the rest is heard.
+    // The socket opened after the answer began, and receives only the rest.
     if (answer === undefined) return;
     if (answer === null) {
-      this.faults.push(`${id} is final, and a delta up to ${offset} follows`);
+      this.faults.push(`${id} is final, but a delta up to ${offset} follows`);
       return;
     }
     answer.text += delta;
     answer.bytes += Buffer.byteLength(delta);
     if (answer.bytes === offset) return;
-    this.faults.push(`${id} has ${answer.bytes} bytes with a delta that says ${offset}`);
+    this.faults.push(`${id} has ${answer.bytes} bytes after a delta with offset ${offset}`);
   }
 
   private complete({ id, content }: Message): void {
     const answer = this.known.get(id);
     this.known.set(id, null);
     if (!answer || answer.text === content) return;
-    this.faults.push(`the deltas of ${id} are «${answer.text}», and its content is «${content}»`);
+    this.faults.push(
+      `the deltas of ${id} add up to «${answer.text}», but its content is «${content}»`,
+    );
   }
 
   verify(): void {
@@ -460,14 +462,14 @@ class AnswerCheck {
 const opcodes = { text: 1, binary: 2, close: 8 } as const;
 
 /**
- * A WebSocket spoken by hand, for what well-behaved clients do not do: it answers no ping, can stop
- * reading, and can send anything.
+ * A minimal WebSocket client for misbehaviour: it answers no ping, can stop reading, and can send any
+ * bytes.
  */
 export class RawSocket extends Listener implements AsyncDisposable {
-  /** Status of the answer to the upgrade; with another than 101, its body. */
+  /** The response to the upgrade request; the body only if the status is not 101. */
   answer: { status: number; body: string } | null = null;
   readonly texts: string[] = [];
-  /** 1006 when the connection ended without a word, as in a browser. */
+  /** Set once closed; code 1006 if the connection ended without a close frame, as in browsers. */
   closed: { code: number } | null = null;
   readonly tcp: NetSocket;
   private unread: Buffer = Buffer.alloc(0);
@@ -480,7 +482,7 @@ export class RawSocket extends Listener implements AsyncDisposable {
     tcp.on("close", () => this.ended(1006));
   }
 
-  /** Resolves with the answer to the upgrade, whatever it is. */
+  /** Resolves after the response to the upgrade request, with any status. */
   static async open(url: string, path: string, headers: Record<string, string> = {}) {
     const { hostname, port, host } = new URL(url);
     const self = new RawSocket(connect(Number(port), hostname));
@@ -497,7 +499,7 @@ export class RawSocket extends Listener implements AsyncDisposable {
     return self;
   }
 
-  /** Opens with a token, as clients do. */
+  /** Opens a socket with a token and waits for `events.hello`. */
   static async connect({ url, token }: Pick<Person, "url" | "token">): Promise<RawSocket> {
     const self = await RawSocket.open(url, `/api/ws?token=${token}`);
     await self.until(() => self.texts.length > 0, "hello");
@@ -555,7 +557,7 @@ function maskedFrame(opcode: number, payload: Buffer): Buffer {
   header[0] = 0x80 | opcode;
   header[1] = 0x80 | (short ? payload.length : 127);
   if (!short) header.writeBigUInt64BE(BigInt(payload.length), 2);
-  // A mask of zeros leaves the payload as it is.
+  // A mask of zeros does not change the payload.
   return Buffer.concat([header, Buffer.alloc(4), payload]);
 }
 

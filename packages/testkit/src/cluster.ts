@@ -1,43 +1,43 @@
 import { startBalancer } from "./balancer.ts";
 import { startNats, type TestNats } from "./nats.ts";
 import { freePort, startPostgres, type TestPostgres } from "./postgres.ts";
-import { FaultyLine } from "./proxy.ts";
+import { FaultyProxy } from "./proxy.ts";
 import { collect, type Environment, spawnMain } from "./server.ts";
 
 const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
 
-/** One of several nodes. It keeps its address for as long as the cluster lasts. */
+/** A node of a cluster. It keeps its address across restarts. */
 export interface TestNode {
   readonly name: string;
   readonly url: string;
-  /** Whether a load balancer would send anybody here. */
+  /** Whether the load balancer uses this node. */
   readonly isUp: boolean;
-  /** Everything it has printed so far, in all its lives. */
+  /** Everything it has printed, across restarts. */
   output(): string;
-  /** Ended, though nobody has ended it. */
+  /** Whether it exited without `kill` or `stop`. */
   hasCrashed(): boolean;
-  /** Ends it as a power cut would. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
-  /** Ends it as an operator would, and returns its exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number>;
   /** Starts it again at the same address, after `stop` or `kill`. */
   restart(): Promise<void>;
-  /** Has it stand still, as a virtual machine that is moved does. */
+  /** Sends SIGSTOP, which acts like the migration of a virtual machine. */
   pause(): void;
   resume(): void;
-  /** Cuts the link to NATS; with `silently` nobody is told, and what is sent vanishes. */
-  cutOff(how?: "silently"): void;
-  mend(): void;
+  /** Cuts the connection to NATS; with `silently` it stays open and drops all bytes. */
+  disconnectNats(how?: "silently"): void;
+  reconnectNats(): void;
 }
 
-/** Several nodes on a PostgreSQL and a NATS of their own, each of which can fail. */
+/** Several nodes with their own PostgreSQL and NATS. Each part can be made to fail. */
 export interface Cluster extends AsyncDisposable {
-  /** Leads to the nodes that are up, as a load balancer does. */
+  /** The load balancer in front of the nodes that are up. */
   readonly url: string;
   readonly nodes: readonly TestNode[];
   readonly postgres: TestPostgres;
   readonly nats: TestNats;
-  /** Resolves when every node that is up says that it is ready. */
+  /** Resolves when `/ready` succeeds on every node that is up. */
   ready(): Promise<void>;
 }
 
@@ -52,15 +52,15 @@ export async function startCluster({ nodes: count, env = {} }: ClusterOptions): 
   const nats = made.use(await startNats());
   const shared = { DATABASE_URL: postgres.url, PARLEY_MASTER_KEY: MASTER_KEY, ...env };
   const start = async (name: string) => {
-    const line = made.use(await FaultyLine.to(nats.url));
+    const proxy = made.use(await FaultyProxy.to(nats.url));
     const port = await freePort();
-    const own = { ...shared, NATS_URL: line.url.replace(/^http/, "nats"), PORT: `${port}` };
-    return made.use(await startNode(name, port, own, line));
+    const own = { ...shared, NATS_URL: proxy.url.replace(/^http/, "nats"), PORT: `${port}` };
+    return made.use(await startNode(name, port, own, proxy));
   };
-  // The first makes the tables.
+  // The first node creates the tables.
   const nodes = [await start("node 1")];
-  const others = Array.from({ length: count - 1 }, (_, place) => start(`node ${place + 2}`));
-  // Each of them is to be ended, should another fail to start.
+  const others = Array.from({ length: count - 1 }, (_, index) => start(`node ${index + 2}`));
+  // Waits for all, so that each one is disposed of if another fails to start.
   await Promise.allSettled(others);
   nodes.push(...(await Promise.all(others)));
   const up = () => nodes.filter(({ isUp }) => isUp).map(({ url }) => url);
@@ -90,13 +90,13 @@ async function startNode(
   name: string,
   port: number,
   env: Environment,
-  line: FaultyLine,
+  proxy: FaultyProxy,
 ): Promise<OwnNode> {
   const earlier: string[] = [];
   let state: "up" | "paused" | "ended" = "up";
-  let life = await begin();
+  let run = await spawn();
 
-  async function begin() {
+  async function spawn() {
     const child = spawnMain({ PARLEY_LOG: "warn", PARLEY_STRICT_ERRORS: "on", ...env });
     const read = collect(child);
     if ((await read.until(/listens on (\S+)/)) !== null) return { child, output: read.output };
@@ -105,42 +105,42 @@ async function startNode(
 
   async function end(signal: NodeJS.Signals): Promise<number> {
     state = "ended";
-    life.child.kill(signal);
-    return life.child.exited;
+    run.child.kill(signal);
+    return run.child.exited;
   }
 
   return {
     name,
     url: `http://127.0.0.1:${port}`,
     get isUp() {
-      return state === "up" && life.child.exitCode === null;
+      return state === "up" && run.child.exitCode === null;
     },
-    output: () => [...earlier, life.output()].join(""),
-    hasCrashed: () => state !== "ended" && life.child.exitCode !== null,
+    output: () => [...earlier, run.output()].join(""),
+    hasCrashed: () => state !== "ended" && run.child.exitCode !== null,
     kill: async () => void (await end("SIGKILL")),
     stop: () => end("SIGTERM"),
     async restart() {
-      earlier.push(life.output());
-      life = await begin();
+      earlier.push(run.output());
+      run = await spawn();
       state = "up";
     },
     pause() {
       state = "paused";
-      life.child.kill("SIGSTOP");
+      run.child.kill("SIGSTOP");
     },
     resume() {
-      life.child.kill("SIGCONT");
+      run.child.kill("SIGCONT");
       state = "up";
     },
-    cutOff(how) {
-      line.refuse(true);
-      if (how === "silently") line.stall("toServer", "toClient");
-      else line.cut();
+    disconnectNats(how) {
+      proxy.refuse(true);
+      if (how === "silently") proxy.stall("toServer", "toClient");
+      else proxy.cut();
     },
-    mend() {
-      // What vanished on a line cannot be made up for: it is made anew.
-      line.cut();
-      line.calm();
+    reconnectNats() {
+      // A connection that has lost bytes cannot be used again.
+      proxy.cut();
+      proxy.reset();
     },
     async [Symbol.asyncDispose]() {
       await end("SIGKILL");

@@ -4,21 +4,21 @@ import { join } from "node:path";
 export const ROOT = join(import.meta.dir, "../../..");
 export const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
 
-/** The names that the program reads, and the one that its runtime does. */
+/** The environment variables that the program and its runtime read. */
 const settings = new Set([
   ...(read("packages/server/src/config.ts").match(/\b[A-Z]+(?:_[A-Z]+)*\b/g) ?? []),
   "BUN_CONFIG_MAX_HTTP_REQUESTS",
 ]);
 
-/** Those of the names that nothing reads. */
+/** The subset of the names that nothing reads. */
 export const unknown = (names: Iterable<string>) =>
   [...names].filter((name) => !settings.has(name));
 
-/** A version, not a name that means another image tomorrow; ours is made here. */
+/** Whether an image has a fixed version, or is built locally. */
 export const isPinned = (image: string) =>
   /:\d+\.\d+[\w.-]*$|:local$|debian\d+:nonroot$/.test(image);
 
-/** Such as an operator would make, for everything that an installation asks for. */
+/** Example values for all secrets of an installation. */
 export const secrets = {
   POSTGRES_PASSWORD: "0123e4",
   NATS_PASSWORD: "0123e5",
@@ -27,7 +27,7 @@ export const secrets = {
   PARLEY_SIGNUP: "invite:come-in",
 };
 
-/** A value as Compose reads it, with variables put in. */
+/** Substitutes variables the way Compose does. */
 export const withVariables = (value: string, variables: Record<string, string>): string =>
   value.replace(
     /\$\{(\w+)(?::(?:-([^}]*)|\?[^}]*))?\}/g,

@@ -100,7 +100,7 @@ const texts: Record<string, string> = {
   "everything unclosed": repeated('> - *a **b [c](d `e <card title="f"> | &amp ~~\n'),
 };
 
-/** Texts as long as a message may be that make parsers recurse, backtrack or produce a lot. */
+/** Texts of the largest message size that make parsers recurse, backtrack or produce large output. */
 export const hostileMarkdown: Record<string, string> = Object.fromEntries(
   Object.entries(texts).map(([name, text]) => [name, text.slice(0, MAX_CONTENT_BYTES)]),
 );

@@ -22,7 +22,7 @@ const ROOT = join(import.meta.dir, "../../..");
 const FOLDER = join(ROOT, "deploy/kubernetes");
 const TYPES = dirname(Bun.resolveSync("kubernetes-types/package.json", import.meta.dir));
 
-/** All documents of a file; a file with a single one counts as well. */
+/** The YAML documents of a file. */
 export const documents = <Document>(path: string): Document[] =>
   [Bun.YAML.parse(readFileSync(join(FOLDER, path), "utf8"))].flat() as Document[];
 
@@ -32,10 +32,10 @@ interface Kustomization {
   secretGenerator?: { name: string; envs: string[] }[];
 }
 
-/** What a folder's kustomization puts together, bases included. */
+/** The resources of a kustomization, including those of its bases. */
 export interface Installation {
   manifests: Manifest[];
-  /** The values of each configuration map by their keys; those of files are left empty. */
+  /** The values of each configuration map by key; values from files are empty. */
   config: Map<string, Record<string, string>>;
 }
 
@@ -63,7 +63,7 @@ export function installation(folder: string): Installation {
   return whole;
 }
 
-/** Files of a folder that its kustomization should know, and does not. */
+/** Files of a folder that its kustomization does not list. */
 export function forgotten(folder: string): string[] {
   const [{ resources } = { resources: [] }] = documents<Kustomization>(
     join(folder, "kustomization.yaml"),
@@ -84,8 +84,8 @@ export const podsOf = (manifests: readonly Manifest[]): { name: string; spec: Po
   });
 
 /**
- * What the compiler says of manifests that are read as values of Kubernetes' own types: fields that
- * do not exist, that are missing, or that are of the wrong type.
+ * Type errors of manifests, compiled as values of Kubernetes' own types: unknown fields, missing
+ * fields and wrong types.
  */
 export async function typeErrors(manifests: readonly object[]): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "parley-manifests-"));

@@ -12,7 +12,7 @@ import type {
 } from "@parley/protocol";
 import { CallFailed, type Person, type Socket } from "./client.ts";
 
-/** Everything one person can see: what a client that has loaded all of it would hold. */
+/** Everything that one person can see. */
 export interface View {
   [conversationId: string]: {
     conversation: ConversationDetail;
@@ -21,7 +21,7 @@ export interface View {
   };
 }
 
-/** With small pages, so that there are several; a test with much to fetch asks for larger ones. */
+/** Fetches everything. The default page size is small, so that there are several pages. */
 export async function fetchView(person: Person, pages = 7): Promise<View> {
   const view: View = {};
   let cursor: string | undefined;
@@ -55,7 +55,7 @@ async function fetchConversation(
   }
 }
 
-/** What the model knows. */
+/** The state of a model client. */
 interface Known {
   chats: View;
   /** The newest record of each account. */
@@ -70,17 +70,17 @@ interface Known {
   ownSeq: number;
 }
 
-/** A client that follows the rules of docs/clients.md, and does nothing else. */
+/** A minimal client that follows the rules of docs/clients.md. */
 class ModelClient {
   private readonly person: Person;
   private readonly known: Known;
-  /** Counters up to which conversations were fetched: events up to there are no news. */
+  /** The counter at which each conversation was fetched. Events up to it are ignored. */
   private readonly fetched = new Map<string, number>();
-  /** The highest counter heard of each conversation, known or not. */
-  private readonly heard = new Map<string, number>();
-  /** By message that is not known: the counter of the latest event about it. */
+  /** The highest counter in an event of each conversation, known or not. */
+  private readonly highestSeen = new Map<string, number>();
+  /** The counter of the latest event about each unknown message. */
   private readonly changedUnseen = new Map<string, number>();
-  /** Messages that a reply brought in a version from before such an event. */
+  /** Messages that a reply contained in a version older than such an event. */
   private readonly outdated = new Set<string>();
 
   private constructor(person: Person, known: Known) {
@@ -88,7 +88,7 @@ class ModelClient {
     this.known = known;
   }
 
-  /** A client that has fetched nothing but its counters. */
+  /** A client that has fetched only its counters. */
   static async start(person: Person): Promise<ModelClient> {
     const { accounts_seq, own_seq } = await overview(person, { known: {} });
     return new ModelClient(person, {
@@ -104,35 +104,35 @@ class ModelClient {
 
   static async load(person: Person): Promise<ModelClient> {
     const client = await ModelClient.start(person);
-    await client.meet(await fetchView(person));
+    await client.applyReply(await fetchView(person));
     return client;
   }
 
-  /** Another client of the same person that knows what this one knows now. */
+  /** Another client of the same person with a copy of this state. */
   copy(): ModelClient {
     return new ModelClient(this.person, structuredClone(this.known));
   }
 
-  /** Takes in a reply, which may be older than what is known. */
-  async meet(reply: View): Promise<void> {
+  /** Applies a reply, which may be older than the state. */
+  async applyReply(reply: View): Promise<void> {
     for (const [id, chat] of Object.entries(structuredClone(reply))) {
       const { conversation, messages, changes } = chat;
       if (conversation.seq < (this.known.left[id] ?? 0)) continue;
       const isNew = !(id in this.known.chats);
-      this.takeConversation(conversation, conversation.reads);
+      this.applyConversation(conversation, conversation.reads);
       this.addChanges(id, changes);
       for (const message of messages) this.putMessage(message);
-      const isBehind = isNew && conversation.seq < (this.heard.get(id) ?? 0);
+      const isBehind = isNew && conversation.seq < (this.highestSeen.get(id) ?? 0);
       if (isBehind) await this.catchUpOrLeave(id, conversation.seq);
     }
     for (const message_id of this.outdated) {
-      const message = await this.person.call("getMessage", { message_id }).catch(goneMeanwhile);
+      const message = await this.person.call("getMessage", { message_id }).catch(nullIfGone);
       if (message) this.putMessage(message);
     }
     this.outdated.clear();
   }
 
-  /** What it shows. */
+  /** What the client shows. */
   view(): View {
     const view = structuredClone(this.known.chats);
     for (const [id, { conversation, messages, changes }] of Object.entries(view)) {
@@ -146,13 +146,13 @@ class ModelClient {
       );
       conversation.last_read_seq = reads[this.person.username] ?? -1;
       conversation.own_seq = this.known.ownSeq;
-      this.count(conversation, messages);
+      this.derive(conversation, messages);
     }
     return view;
   }
 
-  /** What follows from the rest: the latest message and the unread figures. */
-  private count(conversation: Conversation, messages: readonly Message[]): void {
+  /** Derives the latest message and the unread counts. */
+  private derive(conversation: Conversation, messages: readonly Message[]): void {
     conversation.last_message = messages.at(-1) ?? null;
     const unread = messages.filter(({ seq }) => seq > conversation.last_read_seq);
     const by = (kind: string) => unread.filter(({ sender }) => sender.kind === kind).length;
@@ -163,7 +163,7 @@ class ModelClient {
 
   private isMe = (username: string) => username === this.person.username;
 
-  /** What a client that was away asks for. */
+  /** Catches up after an absence. */
   async catchUp(): Promise<void> {
     const known = Object.fromEntries(
       Object.entries(this.known.chats).map(([id, { conversation }]) => [id, conversation.seq]),
@@ -171,14 +171,14 @@ class ModelClient {
     const compared = await this.catchUpUncounted({ known });
     for (const id of compared.gone) this.leave(id, (known[id] ?? 0) + 1);
     for (const { conversation_id: id } of compared.new) {
-      await this.meet({ [id]: await fetchConversation(this.person, id) });
+      await this.applyReply({ [id]: await fetchConversation(this.person, id) });
     }
     for (const id of Object.keys(this.known.chats)) {
       if (known[id] !== undefined) await this.catchUpConversation(id, known[id]);
     }
   }
 
-  /** Asks for new names and hidden messages. */
+  /** Fetches new names and hidden messages. */
   private async catchUpUncounted(input: { known?: Record<string, number> }) {
     const { accountsSeq: accounts_since, ownSeq: own_since } = this.known;
     const page = await overview(this.person, { ...input, accounts_since, own_since });
@@ -190,16 +190,16 @@ class ModelClient {
     return page;
   }
 
-  /** The person may have left since the reply that brought the conversation. */
+  /** Catches up, or leaves if the person left the conversation meanwhile. */
   private async catchUpOrLeave(id: string, since_seq: number): Promise<void> {
-    const isGone = (await this.catchUpConversation(id, since_seq).catch(goneMeanwhile)) === null;
-    if (isGone) this.leave(id, this.heard.get(id) ?? 0);
+    const isGone = (await this.catchUpConversation(id, since_seq).catch(nullIfGone)) === null;
+    if (isGone) this.leave(id, this.highestSeen.get(id) ?? 0);
   }
 
   private async catchUpConversation(chat_id: string, since_seq: number): Promise<void> {
     const page = await this.person.call("getUpdates", { chat_id, since_seq, limit: 3 });
-    if (!("messages" in page)) throw new Error("updates of one conversation were asked for");
-    this.takeConversation(page.conversation, page.reads);
+    if (!("messages" in page)) throw new Error("getUpdates did not return one conversation");
+    this.applyConversation(page.conversation, page.reads);
     for (const message of page.messages) this.putMessage(message);
     this.addChanges(chat_id, page.changes);
     this.dropMessages(chat_id, page.deleted_ids);
@@ -210,7 +210,7 @@ class ModelClient {
     this.learnAccounts(params);
     if (at) {
       const { conversation_id: id, seq } = at;
-      this.heard.set(id, Math.max(seq, this.heard.get(id) ?? 0));
+      this.highestSeen.set(id, Math.max(seq, this.highestSeen.get(id) ?? 0));
     }
     if (at && method !== "events.conversationNew" && !this.isNext(at)) return;
     const handle = this.handlers[method] as
@@ -224,11 +224,11 @@ class ModelClient {
     this.known.ownSeq = Math.max(this.known.ownSeq, own_seq);
   }
 
-  /** Whether the event is news. A socket that stays open misses none, and hears none twice. */
+  /** Whether to apply the event. Throws on a gap or a repeat, which an open socket never has. */
   private isNext({ conversation_id, seq }: { conversation_id: string; seq: number }): boolean {
     if (seq <= (this.fetched.get(conversation_id) ?? -1)) return false;
     const before = this.known.chats[conversation_id]?.conversation.seq;
-    // Somebody who has left, or was told of a conversation too late to see it, follows it no more.
+    // The person has left, or was removed before they could fetch the conversation.
     if (before === undefined) return false;
     if (seq !== before + 1) {
       throw new Error(`the counter of ${conversation_id} went from ${before} to ${seq}`);
@@ -240,8 +240,8 @@ class ModelClient {
     [Name in EventName]?: (params: EventParams<Name>, seq: number) => void | Promise<void>;
   } = {
     "events.conversationNew": async ({ id }) => {
-      const fetched = await fetchConversation(this.person, id).catch(goneMeanwhile);
-      if (fetched) await this.meet({ [id]: fetched });
+      const fetched = await fetchConversation(this.person, id).catch(nullIfGone);
+      if (fetched) await this.applyReply({ [id]: fetched });
     },
     "events.conversationUpdated": (shared) => this.conversationUpdated(shared),
     "events.messageNew": (message) => {
@@ -254,10 +254,10 @@ class ModelClient {
     },
     "events.messageEdited": (message, seq) => this.messageChanged(message, seq),
     "events.messageComplete": (message, seq) => {
-      this.checkWhole(message);
+      this.checkDeltas(message);
       this.messageChanged(message, seq);
     },
-    "events.messageDelta": ({ id, delta, offset }) => this.grow(id, delta, offset),
+    "events.messageDelta": ({ id, delta, offset }) => this.appendDelta(id, delta, offset),
     "events.messageDeleted": ({ conversation_id, ids }) => this.dropMessages(conversation_id, ids),
     "events.reactionAdded": ({ message_id, reactor, emoji }, seq) =>
       this.react(message_id, reactor, emoji, 1, seq),
@@ -267,7 +267,7 @@ class ModelClient {
       this.moveRead(conversation_id, reader.username, last_read_seq),
   };
 
-  /** Keeps the newest record of every account that stands anywhere in a value. */
+  /** Keeps the newest record of every account in a value. */
   private learnAccounts(value: unknown): void {
     for (const account of accountsIn(value)) {
       const known = this.known.accounts[account.username];
@@ -277,7 +277,7 @@ class ModelClient {
     }
   }
 
-  private takeConversation(fetched: Conversation, reads: Readonly<Record<string, number>>): void {
+  private applyConversation(fetched: Conversation, reads: Readonly<Record<string, number>>): void {
     const { id, seq } = fetched;
     this.learnAccounts(fetched);
     const chat = this.known.chats[id];
@@ -306,7 +306,7 @@ class ModelClient {
     }
   }
 
-  /** All changes of one counter value come together, and are known or not. */
+  /** Changes with the same seq arrive together, so that a known seq means that all are known. */
   private addChanges(id: string, changes: readonly ConversationChange[]): void {
     const known = this.known.chats[id]?.changes;
     if (!known) return;
@@ -336,12 +336,12 @@ class ModelClient {
       this.outdated.add(message.id);
       return;
     }
-    const place = messages.findIndex(({ id }) => id === message.id);
-    const known = messages[place];
+    const index = messages.findIndex(({ id }) => id === message.id);
+    const known = messages[index];
     if (!known) {
       messages.push(message);
       messages.sort((one, other) => one.seq - other.seq);
-    } else if (isLater(message, known)) messages[place] = message;
+    } else if (isLater(message, known)) messages[index] = message;
   }
 
   private messageChanged(message: Message, seq: number): void {
@@ -362,22 +362,24 @@ class ModelClient {
     return chats.flatMap(({ messages }) => messages).find(({ id }) => id === messageId);
   }
 
-  /** Goes on exactly where the message ends; what was fetched meanwhile is passed over. */
-  private grow(messageId: string, delta: string, offset: number): void {
+  /** Appends a delta, which must begin where the content ends. Skips one that was fetched already. */
+  private appendDelta(messageId: string, delta: string, offset: number): void {
     const message = this.find(messageId);
     const length = Buffer.byteLength(message?.content ?? "");
     if (!message || offset <= length) return;
     if (offset - Buffer.byteLength(delta) !== length) {
-      throw new Error(`a delta up to ${offset} does not go on where ${length} bytes end`);
+      throw new Error(`a delta up to ${offset} does not begin at ${length} bytes`);
     }
     message.content += delta;
   }
 
-  /** The deltas are the content, byte for byte; without any it may be a sentence about a failure. */
-  private checkWhole(message: Message): void {
+  /** The deltas add up to the content. A client that saw none has nothing to compare. */
+  private checkDeltas(message: Message): void {
     const streamed = this.find(message.id)?.content ?? "";
     if (streamed !== "" && streamed !== message.content) {
-      throw new Error(`the deltas made "${streamed}", and the message says "${message.content}"`);
+      throw new Error(
+        `the deltas add up to "${streamed}", but the content is "${message.content}"`,
+      );
     }
   }
 
@@ -412,11 +414,11 @@ async function overview(
   input: { known?: Record<string, number>; accounts_since?: number; own_since?: number },
 ) {
   const page = await person.call("getUpdates", input);
-  if (!("gone" in page)) throw new Error("a comparison was asked for");
+  if (!("gone" in page)) throw new Error("getUpdates did not compare");
   return page;
 }
 
-/** A streaming message grows without a new version. */
+/** Whether one is newer. A streaming message grows without a new version. */
 const isLater = (one: Message, other: Message): boolean =>
   one.version > other.version ||
   (one.version === other.version && one.content.length > other.content.length);
@@ -424,23 +426,23 @@ const isLater = (one: Message, other: Message): boolean =>
 const isAccount = (value: object): value is Account =>
   "username" in value && "display_name" in value && "version" in value;
 
-/** Every account record that stands anywhere in a value. */
+/** Every account record in a value. */
 function* accountsIn(value: unknown): Generator<Account> {
   if (typeof value !== "object" || value === null) return;
   if (isAccount(value)) yield value;
   for (const part of Object.values(value)) yield* accountsIn(part);
 }
 
-/** Somebody who keeps a view by events alone while things happen. */
+/** Keeps several model clients of one person up to date by events, and compares them with the server. */
 export class Watcher implements AsyncDisposable {
   readonly person: Person;
   readonly socket: Socket;
   private readonly live: ModelClient;
-  /** A client that knows what this one knew at the start, and was away since then. */
+  /** A client with the state at the start that has been offline since. */
   private readonly away: ModelClient;
   /** Replies that have not arrived yet. */
   private readonly inFlight: View[] = [];
-  /** Clients that started later. What they have fetched has not arrived yet. */
+  /** Clients that started later, with replies that have not arrived yet. */
   private readonly newcomers: { client: ModelClient; fetched: View; seen: number }[] = [];
   private seen = 1;
 
@@ -454,39 +456,39 @@ export class Watcher implements AsyncDisposable {
   static async start(person: Person): Promise<Watcher> {
     const socket = await person.connect();
     const watcher = new Watcher(person, socket, await ModelClient.load(person));
-    await watcher.ask();
+    await watcher.fetchLate();
     return watcher;
   }
 
-  /** Reads everything now. The replies arrive after all events that came until the next check. */
-  async ask(): Promise<void> {
+  /** Fetches everything now. The replies are applied at the next check, after all events until then. */
+  async fetchLate(): Promise<void> {
     this.inFlight.push(await fetchView(this.person));
   }
 
   /**
-   * Starts another client. Its history, or all that it fetches first, arrives after all events that
-   * come until the next check.
+   * Starts another client. Its history, or everything it fetches, is applied at the next check, after
+   * all events until then.
    */
   async startAnother(late: "history" | "everything"): Promise<void> {
     await this.socket.settled();
     const seen = this.socket.events.length;
     const client = await ModelClient.start(this.person);
     const fetched = await fetchView(this.person);
-    if (late === "history") await client.meet(withoutHistory(fetched));
+    if (late === "history") await client.applyReply(withoutHistory(fetched));
     this.newcomers.push({ client, fetched, seen });
   }
 
-  /** Whoever stayed, whoever was away and whoever comes anew must hold the same. */
+  /** Clients that stayed online, were offline or start now must have the same view. */
   async check(): Promise<void> {
     await this.socket.settled();
     await this.applyEvents(this.live, this.seen);
     this.seen = this.socket.events.length;
-    for (const reply of this.inFlight.splice(0)) await this.live.meet(reply);
+    for (const reply of this.inFlight.splice(0)) await this.live.applyReply(reply);
     const fresh = comparable(await fetchView(this.person));
     expect(comparable(this.live.view())).toEqual(fresh);
     for (const { client, fetched, seen } of this.newcomers.splice(0)) {
       await this.applyEvents(client, seen);
-      await client.meet(fetched);
+      await client.applyReply(fetched);
       expect(comparable(client.view())).toEqual(fresh);
     }
     await this.away.catchUp();
@@ -510,16 +512,16 @@ const withoutHistory = (view: View): View =>
     ]),
   );
 
-/** What an event told of may be gone, or no longer the person's to see, before they look. */
-function goneMeanwhile(error: unknown): null {
+/** Null if what an event announced was deleted, or hidden from the person, before it was fetched. */
+function nullIfGone(error: unknown): null {
   const isGone = error instanceof CallFailed && ["forbidden", "not_found"].includes(error.code);
   if (isGone) return null;
   throw error;
 }
 
 /**
- * The view without what a client cannot know: in which order reactions first appeared, if it was
- * away, and new names of people with whom it shares no conversation any more.
+ * The view without what a client cannot know: the order in which reactions first appeared while it was
+ * offline, and new names of people with whom it shares no conversation any more.
  */
 export function comparable(view: View): View {
   const copy = structuredClone(view);

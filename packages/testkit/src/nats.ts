@@ -10,13 +10,13 @@ export interface TestNats extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Ends it at once. */
+  /** Kills it. */
   stop(): Promise<void>;
   /** Starts it again on the same port. */
   start(): Promise<void>;
 }
 
-/** Takes lines of a NATS configuration, such as those for TLS or users. */
+/** `configuration` is added to the configuration file, such as TLS or users. */
 export async function startNats(configuration = ""): Promise<TestNats> {
   const program = installed("nats-server", "nats-server");
   const folder = mkdtempSync(join(tmpdir(), "parley-nats-"));
@@ -58,7 +58,7 @@ export async function startNats(configuration = ""): Promise<TestNats> {
   };
 }
 
-/** A NATS server speaks first. */
+/** A NATS server sends its INFO line first. */
 const isListening = (port: number) =>
   new Promise<boolean>((resolve) => {
     const socket = connect(port, "127.0.0.1");

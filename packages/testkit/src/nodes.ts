@@ -1,13 +1,13 @@
-/** Servers of several nodes, by the address they are known under; calls go to each in turn. */
+/** The nodes of each test server, by its address. Calls go to them in turn. */
 const nodes = new Map<string, string[]>();
 
-export function spreadOver(url: string, urls: readonly string[]): void {
+export function registerNodes(url: string, urls: readonly string[]): void {
   nodes.set(url, [...urls]);
 }
 
 export const nodesOf = (url: string): readonly string[] => nodes.get(url) ?? [url];
 
-/** Where the next call to this server goes. */
+/** The node for the next call to this server. */
 export function nextNode(url: string): string {
   const urls = nodes.get(url);
   const next = urls?.shift();
@@ -17,21 +17,21 @@ export function nextNode(url: string): string {
 }
 
 const PASSWORD = "correct horse battery";
-const watchers = new Map<string, Promise<string>>();
+const markerUsers = new Map<string, Promise<string>>();
 
 /**
- * Resolves when whatever other nodes had told this one before has arrived there. What a node tells
- * arrives in order, so something is said last: on each of the others a session is ended whose socket
- * is here, and the socket closes.
+ * Resolves when this node has received everything that the other nodes have published so far. A node
+ * publishes in order, so a marker is published last: each other node ends a session whose socket is
+ * at this node, and the socket closes.
  */
-export async function heardFromOthers(url: string, node: string): Promise<void> {
+export async function waitForOtherNodes(url: string, node: string): Promise<void> {
   const others = nodesOf(url).filter((other) => other !== node);
-  await Promise.all(others.map((other) => sayLast(url, node, other)));
+  await Promise.all(others.map((other) => awaitMarker(url, node, other)));
 }
 
-async function sayLast(url: string, node: string, other: string): Promise<void> {
-  if (!watchers.has(url)) watchers.set(url, watcher(node));
-  const username = (await watchers.get(url)) as string;
+async function awaitMarker(url: string, node: string, other: string): Promise<void> {
+  if (!markerUsers.has(url)) markerUsers.set(url, signUpMarkerUser(node));
+  const username = (await markerUsers.get(url)) as string;
   const { access_token } = await call(node, "signIn", { username, password: PASSWORD });
   const socket = new WebSocket(`${node.replace(/^http/, "ws")}/api/ws?token=${access_token}`);
   const closed = new Promise((resolve) => socket.addEventListener("close", resolve));
@@ -40,7 +40,7 @@ async function sayLast(url: string, node: string, other: string): Promise<void> 
   await closed;
 }
 
-async function watcher(node: string): Promise<string> {
+async function signUpMarkerUser(node: string): Promise<string> {
   const username = `w${Bun.randomUUIDv7().replaceAll("-", "").slice(-20)}`;
   await call(node, "signUp", { username, password: PASSWORD });
   return username;

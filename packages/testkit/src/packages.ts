@@ -1,18 +1,18 @@
 import { existsSync } from "node:fs";
 
-/** Debian keeps servers where not everybody's path leads. */
+/** Debian installs servers into folders that are not in every PATH. */
 const PATH = `${process.env.PATH ?? ""}:/usr/local/sbin:/usr/sbin:/sbin`;
 
-/** Where a program is; fetched from Debian's package when it is missing and may be. */
+/** The path of a program. As root, installs its Debian package if it is missing. */
 export function installed(program: string, debianPackage: string): string {
   const find = () => (existsSync(program) ? program : Bun.which(program, { PATH }));
-  return fetched(find, debianPackage);
+  return installedPath(find, debianPackage);
 }
 
-/** The same for whatever can be found once the package is there. */
-export function fetched(find: () => string | null, debianPackage: string): string {
-  const there = find();
-  if (there) return there;
+/** The same with a lookup of its own. */
+export function installedPath(find: () => string | null, debianPackage: string): string {
+  const present = find();
+  if (present) return present;
   if (process.getuid?.() === 0) {
     const command = `apt-get update && apt-get install -y ${debianPackage}`;
     Bun.spawnSync(["sh", "-c", command], {
@@ -21,7 +21,8 @@ export function fetched(find: () => string | null, debianPackage: string): strin
       stderr: "inherit",
     });
   }
-  const now = find();
-  if (!now) throw new Error(`the tests need Debian's ${debianPackage}, or what it brings`);
-  return now;
+  const installed = find();
+  if (!installed)
+    throw new Error(`the tests need the Debian package ${debianPackage}, or its programs`);
+  return installed;
 }

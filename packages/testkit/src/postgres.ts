@@ -11,7 +11,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { SQL } from "bun";
-import { fetched } from "./packages.ts";
+import { installedPath } from "./packages.ts";
 
 /** A real PostgreSQL in a folder of its own. */
 export interface TestPostgres extends AsyncDisposable {
@@ -23,7 +23,7 @@ export interface TestPostgres extends AsyncDisposable {
   readonly data: string;
   /** A new, empty database. */
   database(): Promise<{ url: string; drop(): Promise<void> }>;
-  /** Ends it at once, as a power cut would. */
+  /** Stops it at once, without a checkpoint. */
   kill(): Promise<void>;
   /** Starts it again on the same data and port. */
   start(): Promise<void>;
@@ -31,13 +31,13 @@ export interface TestPostgres extends AsyncDisposable {
 }
 
 const VERSIONS = "/usr/lib/postgresql";
-/** It refuses to run as root; Debian's package comes with a user for it. */
+/** PostgreSQL refuses to run as root; Debian's package creates a user for it. */
 const asPostgres =
   process.getuid?.() === 0
     ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
     : [];
 
-/** Tests do not lose power: unless asked, nothing waits for the disk. */
+/** Runs without fsync by default: tests do not cut the power. */
 export async function startPostgres({
   sync = false,
   certificate = null as { cert: string; key: string } | null,
@@ -60,7 +60,7 @@ export async function startPostgres({
     "--locale=C.UTF-8",
   ]);
   if (certificate) {
-    // It refuses a key that others could read.
+    // PostgreSQL refuses a key that others can read.
     const [cert, key] = [join(data, "server.crt"), join(data, "server.key")];
     copyFileSync(certificate.cert, cert);
     copyFileSync(certificate.key, key);
@@ -83,7 +83,7 @@ export async function startPostgres({
       ],
       { cwd: folder, stdout: "ignore", stderr: "ignore" },
     );
-    await accepting(url, child);
+    await waitUntilReady(url, child);
     return child;
   }
 
@@ -100,7 +100,7 @@ export async function startPostgres({
       return { url: await databaseFor(url, name), drop: () => dropDatabase(url, name) };
     },
     async kill() {
-      // Its own children end with it, unlike after a SIGKILL, and it writes nothing more.
+      // An immediate shutdown: it writes nothing more, and unlike SIGKILL ends the child processes.
       server.kill("SIGQUIT");
       await server.exited;
     },
@@ -115,7 +115,7 @@ export async function startPostgres({
   };
 }
 
-/** The database that goes with a name; made if it is not there. */
+/** The URL of the database for a name, which is created if it does not exist. */
 export async function databaseFor(url: string, name: string): Promise<string> {
   const database = nameFor(name);
   await execute(url, `CREATE DATABASE ${database}`).catch((error) => {
@@ -137,7 +137,7 @@ function binaries(): string {
       .map((version) => join(VERSIONS, version, "bin", "postgres"));
     return servers.find((server) => existsSync(server)) ?? Bun.which("postgres");
   };
-  return dirname(fetched(find, "postgresql"));
+  return dirname(installedPath(find, "postgresql"));
 }
 
 function run(command: string[], as: readonly string[] = asPostgres): void {
@@ -150,7 +150,7 @@ async function execute(url: string, statement: string): Promise<void> {
   await sql.unsafe(statement);
 }
 
-async function accepting(url: string, child: Bun.Subprocess): Promise<void> {
+async function waitUntilReady(url: string, child: Bun.Subprocess): Promise<void> {
   while (child.exitCode === null) {
     try {
       await execute(url, "SELECT 1");
@@ -163,7 +163,7 @@ async function accepting(url: string, child: Bun.Subprocess): Promise<void> {
 }
 
 export function freePort(): Promise<number> {
-  // Below those that the system hands out: a service that starts again finds it still free.
+  // Below the ephemeral ports, so that the port is still free when a service restarts.
   const port = 10_000 + Math.floor(Math.random() * 20_000);
   return new Promise((resolve) => {
     const server = createServer();

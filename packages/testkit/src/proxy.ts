@@ -2,30 +2,30 @@ import { connect, createServer, type Socket } from "node:net";
 
 type Direction = "toServer" | "toClient";
 
-interface Line {
+interface Link {
   client: Socket;
   server: Socket;
   passed: Record<Direction, number>;
 }
 
-/** A line between clients and a server that can be slow, dead or cut at any byte. */
-export class FaultyLine implements AsyncDisposable {
-  private readonly lines = new Set<Line>();
+/** A TCP proxy that can delay, drop or cut connections at any byte. */
+export class FaultyProxy implements AsyncDisposable {
+  private readonly links = new Set<Link>();
   private target: URL;
   private readonly listener = createServer((client) => this.accept(client));
   private isRefusing = false;
   private stalled: readonly Direction[] = [];
   private delayMs = () => 0;
   private limits: { direction: Direction; bytes: number }[] = [];
-  /** How many connections were made so far. */
+  /** The number of connections accepted so far. */
   accepted = 0;
 
   private constructor(target: string) {
     this.target = new URL(target);
   }
 
-  static async to(target: string): Promise<FaultyLine> {
-    const proxy = new FaultyLine(target);
+  static async to(target: string): Promise<FaultyProxy> {
+    const proxy = new FaultyProxy(target);
     await new Promise<void>((ready) => proxy.listener.listen(0, "127.0.0.1", ready));
     return proxy;
   }
@@ -36,39 +36,39 @@ export class FaultyLine implements AsyncDisposable {
     return `http://127.0.0.1:${address.port}`;
   }
 
-  /** Cuts every connection there is. */
+  /** Cuts all open connections. */
   cut(): void {
-    for (const line of this.lines) this.end(line);
+    for (const link of this.links) this.end(link);
   }
 
-  /** From now on nobody gets through; those who are through stay. */
+  /** Refuses new connections; open ones stay. */
   refuse(isRefusing: boolean): void {
     this.isRefusing = isRefusing;
   }
 
-  /** From now on everything sent that way vanishes, and nobody is told. */
+  /** Silently drops all bytes in these directions; without arguments, in none. */
   stall(...directions: Direction[]): void {
     this.stalled = directions;
   }
 
-  /** New connections lead there, as after a restart. */
-  leadTo(target: string): void {
+  /** New connections go to another server. */
+  retarget(target: string): void {
     this.target = new URL(target);
   }
 
-  /** How long each chunk is held back. */
+  /** Delays each chunk. */
   delay(ms: () => number): void {
     this.delayMs = ms;
   }
 
-  /** Once so many bytes have gone that way on one connection from now on, it is cut right there. */
+  /** Cuts the first connection that forwards this number of further bytes in a direction, at that byte. */
   cutAfter(bytes: number, direction: Direction): void {
     this.limits.push({ bytes, direction });
-    for (const line of this.lines) line.passed = { toServer: 0, toClient: 0 };
+    for (const link of this.links) link.passed = { toServer: 0, toClient: 0 };
   }
 
-  /** Lets everything through again. */
-  calm(): void {
+  /** Forwards everything again. */
+  reset(): void {
     this.isRefusing = false;
     this.stalled = [];
     this.limits = [];
@@ -87,13 +87,13 @@ export class FaultyLine implements AsyncDisposable {
     }
     this.accepted++;
     const server = connect(Number(this.target.port), this.target.hostname);
-    const line: Line = { client, server, passed: { toServer: 0, toClient: 0 } };
-    this.lines.add(line);
-    this.forward(line, client, server, "toServer");
-    this.forward(line, server, client, "toClient");
+    const link: Link = { client, server, passed: { toServer: 0, toClient: 0 } };
+    this.links.add(link);
+    this.forward(link, client, server, "toServer");
+    this.forward(link, server, client, "toClient");
   }
 
-  private forward(line: Line, from: Socket, to: Socket, direction: Direction): void {
+  private forward(link: Link, from: Socket, to: Socket, direction: Direction): void {
     let last = Promise.resolve();
     from.setNoDelay(true);
     from.on("data", (chunk: Buffer) => {
@@ -101,28 +101,28 @@ export class FaultyLine implements AsyncDisposable {
       const ms = this.delayMs();
       last = last.then(async () => {
         if (ms > 0) await Bun.sleep(ms);
-        this.pass(line, to, chunk, direction);
+        this.pass(link, to, chunk, direction);
       });
     });
-    const end = () => void last.then(() => this.end(line));
+    const end = () => void last.then(() => this.end(link));
     from.on("error", end);
     from.on("close", end);
   }
 
-  private pass(line: Line, to: Socket, chunk: Buffer, direction: Direction): void {
+  private pass(link: Link, to: Socket, chunk: Buffer, direction: Direction): void {
     const limit = this.limits.find((each) => each.direction === direction);
-    const room = limit ? limit.bytes - line.passed[direction] : Number.POSITIVE_INFINITY;
-    line.passed[direction] += chunk.length;
+    const room = limit ? limit.bytes - link.passed[direction] : Number.POSITIVE_INFINITY;
+    link.passed[direction] += chunk.length;
     if (to.writable) to.write(chunk.subarray(0, Math.max(0, room)));
     if (chunk.length < room) return;
     this.limits = this.limits.filter((each) => each !== limit);
-    // What was written is to arrive; then the line is dead both ways.
-    to.end(() => this.end(line));
+    // Lets the bytes up to the cut arrive first.
+    to.end(() => this.end(link));
   }
 
-  private end(line: Line): void {
-    this.lines.delete(line);
-    line.client.destroy();
-    line.server.destroy();
+  private end(link: Link): void {
+    this.links.delete(link);
+    link.client.destroy();
+    link.server.destroy();
   }
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { spreadOver } from "./nodes.ts";
+import { registerNodes } from "./nodes.ts";
 import { databaseFor, dropDatabase } from "./postgres.ts";
 
 const MAIN = new URL("../../server/src/main.ts", import.meta.url).pathname;
@@ -10,29 +10,29 @@ const SOURCES = [process.execPath, MAIN];
 const DEFAULTS = { PORT: "0", PARLEY_LOG: "warn", PARLEY_STRICT_ERRORS: "on" };
 const KEY = Buffer.alloc(32, 7).toString("base64");
 
-/** A real server in a process of its own, with a data folder of its own. */
+/** A real server in its own process, with its own data folder. */
 export interface TestServer extends AsyncDisposable {
   readonly url: string;
   readonly pid: number;
   readonly dataDir: string;
-  /** Everything it has printed so far. */
+  /** Everything it has printed. */
   output(): string;
-  /** Ends it as an operator would, and returns its exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number>;
-  /** Ends it as a power cut would. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
-  /** Starts it again on the same data, after `stop` or `kill`. */
+  /** Starts it on the same data, after `stop` or `kill`. */
   restart(): Promise<void>;
 }
 
 export type Environment = Record<string, string>;
 
-/** Overrides limits by name. */
+/** A setting that overrides limits by name. */
 export const limits = (values: Record<string, number>): Environment => ({
   PARLEY_LIMITS: JSON.stringify(values),
 });
 
-/** For tests that call faster than people do. */
+/** Lifts all rates. */
 export const noRates = limits({
   messages_per_second: 0,
   operations_per_second: 0,
@@ -40,13 +40,13 @@ export const noRates = limits({
   searches_per_second: 0,
 });
 
-/** Set while tests run on several nodes: the PostgreSQL and the NATS that those use. */
+/** Set while tests run on two nodes: the PostgreSQL and the NATS of the nodes. */
 const services = process.env.PARLEY_TEST_SERVICES
   ? (JSON.parse(process.env.PARLEY_TEST_SERVICES) as { postgres: string; nats: string })
   : null;
 export const onSeveralNodes = services !== null;
 
-/** One node on SQLite; or, while tests run on several, two of them that calls are spread over. */
+/** Starts one node on SQLite; while tests run on several nodes, two that take calls in turn. */
 export async function startServer(
   env: Environment = {},
   program: readonly string[] = SOURCES,
@@ -65,7 +65,7 @@ export async function startServer(
     return Math.max(...(await Promise.all(running.map(({ process }) => process.exited))));
   };
   const known = () =>
-    spreadOver(
+    registerNodes(
       first().url,
       running.map(({ url }) => url),
     );
@@ -93,7 +93,7 @@ export async function startServer(
   };
 }
 
-/** What nodes have in common; whoever starts on the same folder again has the same data again. */
+/** The settings that all nodes share. The database belongs to the data folder, across restarts. */
 const sharedSettings = async (
   { postgres, nats }: { postgres: string; nats: string },
   dataDir: string,
@@ -113,7 +113,7 @@ async function spawnServer(env: Environment, program: readonly string[]) {
   return { process: child, url, output: read.output };
 }
 
-/** Runs the program with just this environment; for starts that are meant to fail. */
+/** Runs the program with only this environment. */
 export function spawnMain(
   env: Environment,
   args: string[] = [],
@@ -126,7 +126,7 @@ export function spawnMain(
   });
 }
 
-/** Keeps what a process prints, and lets a test wait for some of it. */
+/** Collects the output of a process, and lets a test wait for a line. */
 export function collect(child: ReturnType<typeof spawnMain>) {
   let output = "";
   let check = () => {};
@@ -144,7 +144,7 @@ export function collect(child: ReturnType<typeof spawnMain>) {
   void drain(child.stderr);
   return {
     output: () => output,
-    /** What the pattern captured, or null when the output ended without it. */
+    /** The capture of the pattern, or null if the output ends without a match. */
     until: (pattern: RegExp) =>
       new Promise<string | null>((resolve) => {
         check = () => {

@@ -3,13 +3,13 @@ import { join } from "node:path";
 
 const FOLDER = new URL("../../../tests/tools", import.meta.url).pathname;
 
-/** `node_modules` of the checkers that tests use, installed if they are missing. */
+/** The `node_modules` of the linters and validators in tests/tools, which are installed on first use. */
 export function toolsFolder(): string {
   const modules = join(FOLDER, "node_modules");
   if (!existsSync(join(modules, ".package-lock.json"))) {
     const command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"];
     const { exitCode, stderr } = Bun.spawnSync(command, { cwd: FOLDER });
-    if (exitCode !== 0) throw new Error(`the tools of the tests could not be installed: ${stderr}`);
+    if (exitCode !== 0) throw new Error(`installing tests/tools failed: ${stderr}`);
   }
   return modules;
 }

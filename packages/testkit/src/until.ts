@@ -1,10 +1,10 @@
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
-/** Waits until something has come about, and says what did not. */
+/** Polls until the condition holds. Throws after a minute, with what was waited for. */
 export async function until(condition: () => unknown, what: string): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + TIMEOUT_MS;
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`still not: ${what}`);
+    if (Date.now() > deadline) throw new Error(`timed out waiting for: ${what}`);
     await Bun.sleep(2);
   }
 }
