@@ -45,16 +45,21 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-export async function openStore(config: Config): Promise<Store> {
-  if (config.database) return openShared(config.database, false);
+/** `node` is the id that the change log has for this process. */
+export async function openStore(config: Config, node = Bun.randomUUIDv7()): Promise<Store> {
+  if (config.database) return openShared(config.database, node, false);
   const { openSqliteStore } = await import("./store/sqlite/index.ts");
-  return openSqliteStore(join(dataFolder(config), "parley.db"));
+  return openSqliteStore(join(dataFolder(config), "parley.db"), { node });
 }
 
-async function openShared(database: Database, keepsEvents: boolean): Promise<SharedStore> {
+async function openShared(
+  database: Database,
+  node: string,
+  keepsEvents: boolean,
+): Promise<SharedStore> {
   const { openPostgresStore } = await import("./store/postgres/index.ts");
   try {
-    return await openPostgresStore({ ...database, keepsEvents });
+    return await openPostgresStore({ ...database, node, keepsEvents });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new ConfigError(`DATABASE_URL names a database that cannot be used: ${why}.`);
@@ -90,10 +95,10 @@ async function openBackends(config: Config, node: string, log: Logger): Promise<
   const { database, nats } = config;
   if (!database || !nats) {
     const heal = () => ({ stop: () => {} });
-    return { store: await openStore(config), bus: memoryBus(), cluster: alone, heal };
+    return { store: await openStore(config, node), bus: memoryBus(), cluster: alone, heal };
   }
   const { natsBus } = await import("./realtime/bus-nats.ts");
-  const store = await openShared(database, true);
+  const store = await openShared(database, node, true);
   const prefix = `parley.${store.installation}`;
   const bus = natsBus({ ...nats, node, prefix, events: store, log });
   const cluster = newCluster(bus.channel, { log });

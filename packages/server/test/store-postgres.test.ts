@@ -23,6 +23,7 @@ import { migrations } from "../src/store/postgres/migrations.ts";
 import { type SharedStore, Unavailable } from "../src/store/store.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { checkingOwnership } from "./support/owned-writes.ts";
+import { endsIn, readLog } from "./support/store-contract/changes.ts";
 import { desk } from "./support/store-contract/desk.ts";
 import { storeContract } from "./support/store-contract/index.ts";
 import {
@@ -33,6 +34,7 @@ import {
   START,
   send,
   shown,
+  tellEnd,
   times,
   world,
 } from "./support/store-contract/world.ts";
@@ -72,6 +74,10 @@ storeContract("PostgreSQL", async () => {
       await store.close();
       store = await openChecked();
       return store;
+    },
+    storedEntries: async () => {
+      const rows = await execute(shared, "SELECT body FROM changes ORDER BY id");
+      return rows.map(({ body }) => body as string);
     },
     dispose: async () => {
       await store.close();
@@ -349,6 +355,7 @@ test("announcements keep the order of a conversation when the answer to a COMMIT
     patientSessions: sessions(pool, 1),
     begin: "BEGIN",
     order: commitOrder(),
+    log: async () => {},
     committed: (announcements) => announced.push(...announcements),
   });
   const announce = (name: string) =>
@@ -581,11 +588,121 @@ describe("the log of events", () => {
   });
 });
 
+describe("the change log under concurrent transactions", () => {
+  const insert = (name: string) =>
+    `INSERT INTO changes (at, node, body) SELECT 0, 'other',
+       '[{"kind":"session_ended","session_id":"${name}"}]' WHERE pg_current_xact_id() IS NOT NULL`;
+
+  /** A store, and a transaction of another node that is under the control of the test. */
+  async function otherNode() {
+    const cluster = await nodes(1);
+    const other = new SQL({ url: cluster.url, max: 1 });
+    await other.unsafe("BEGIN");
+    const [store] = cluster.stores;
+    return {
+      store,
+      url: cluster.url,
+      run: (sql: string) => other.unsafe(sql),
+      end: (name: string) => store.write((tx) => tellEnd(tx, name)),
+      read: async (after: number) => endsIn(await readLog(store, after)),
+      [Symbol.asyncDispose]: async () => {
+        await other.close();
+        await cluster[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  test("an entry that commits late is not skipped", async () => {
+    await using other = await otherNode();
+    const { store, read, run, end } = other;
+    await end("first");
+    await run(insert("late"));
+    await end("second");
+    expect(await read(0)).toEqual(["first"]);
+    const head = await store.changes.head();
+    const waiting = read(head);
+    await run("COMMIT");
+    expect(await waiting).toEqual(["late", "second"]);
+    expect(await read(0)).toEqual(["first", "late", "second"]);
+    expect(await store.changes.head()).toBe(head + 2);
+  });
+
+  test("an entry whose transaction is newer than the one after it is not skipped", async () => {
+    await using other = await otherNode();
+    await using older = new SQL({ url: other.url, max: 1 });
+    await older.unsafe("BEGIN");
+    await older.unsafe("SELECT pg_current_xact_id()");
+    await other.run(insert("late"));
+    await older.unsafe(insert("second"));
+    await older.unsafe("COMMIT");
+    // The newest transaction that has ended is now older than the one that is still running.
+    expect(await other.read(0)).toEqual([]);
+    expect(await other.store.changes.head()).toBe(0);
+    await other.run("COMMIT");
+    expect(await other.read(0)).toEqual(["late", "second"]);
+  });
+
+  test("a transaction that rolls back after it took its id delays nothing", async () => {
+    await using other = await otherNode();
+    const { store, read, run, end } = other;
+    await end("first");
+    await run(insert("lost"));
+    await run("ROLLBACK");
+    await end("second");
+    expect(await read(0)).toEqual(["first", "second"]);
+    await run("BEGIN");
+    await run(insert("lost too"));
+    await end("third");
+    const waiting = store.changes.head();
+    await run("ROLLBACK");
+    const head = await waiting;
+    expect(await read(0)).toEqual(["first", "second", "third"]);
+    expect(await read(head)).toEqual([]);
+    expect(await read(head - 1)).toEqual(["third"]);
+  });
+
+  test("transactions that have written nothing delay nothing", async () => {
+    await using other = await otherNode();
+    const { read, run, end } = other;
+    await run("SELECT count(*) FROM changes");
+    await using aborted = new SQL({ url: other.url, max: 1 });
+    await aborted.unsafe("BEGIN");
+    await aborted.unsafe(insert("lost"));
+    await aborted.unsafe("ROLLBACK");
+    await end("first");
+    expect(await read(0)).toEqual(["first"]);
+  });
+
+  test("a node that opens the store later reads what others have written", async () => {
+    await using cluster = await nodes(2);
+    const [one, two] = cluster.stores as [SharedStore, SharedStore];
+    const names = times(60).map((n) => `${n}`);
+    const reading = (async () => {
+      const seen: string[] = [];
+      let cursor = 0;
+      while (seen.length < names.length) {
+        const page = (await two.changes.read(cursor, 5)) ?? [];
+        cursor = page.at(-1)?.cursor ?? cursor;
+        seen.push(...endsIn(page));
+      }
+      return seen;
+    })();
+    await Promise.all(names.map((name, n) => (n % 2 ? one : two).write((tx) => tellEnd(tx, name))));
+    expect((await reading).toSorted()).toEqual(names.toSorted());
+    expect(await two.changes.head()).toBe(await one.changes.head());
+  });
+});
+
 describe("an answer of which something is lost", () => {
   test("gets nothing more", async () => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;
-    const opened = { store, reopen: async () => store, dispose: async () => {} };
+    const opened = {
+      store,
+      reopen: async () => store,
+      storedEntries: async () => [],
+      dispose: async () => {},
+    };
     const { begin, append, turn } = await desk(await world(async () => opened));
     const { id } = await begin();
     expect(await append(id, "Grü", 4, true)).toBe(true);

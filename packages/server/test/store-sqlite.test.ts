@@ -40,6 +40,11 @@ storeContract("SQLite", async () => {
       store = openSqliteStore(files.database);
       return store;
     },
+    storedEntries: async () => {
+      using db = new Database(files.database, { readonly: true });
+      const rows = db.query<{ body: string }, []>("SELECT body FROM changes ORDER BY id").all();
+      return rows.map(({ body }) => body);
+    },
     dispose: async () => {
       await store.close();
       files[Symbol.dispose]();
@@ -302,6 +307,7 @@ describe("the group writer", () => {
       db,
       connection: writes,
       tx: {} as Omit<WriteTx, "emit">,
+      log: () => {},
       sync: () => {
         const sync = Promise.withResolvers<void>();
         syncs.push(sync);
@@ -477,7 +483,7 @@ describe("the files", () => {
     using files = folder();
     const holding = (word: string) =>
       filesIn(files.path).filter((file) => readFileSync(file).includes(word));
-    const store = openSqliteStore(files.database, 0);
+    const store = openSqliteStore(files.database, { eraseMs: 0 });
     try {
       const place = await conversation(store);
       await sayAll(store, place, "zqdeletedword one", "zqeditedword two", "zqkeptword three");

@@ -13,8 +13,8 @@ export interface LogEntry {
 }
 
 /**
- * A change as the log stores it. An event that shows a message has no `data`, only the reference
- * `message`: the text of a message is stored in one place, so that deleting it erases it.
+ * A change as the log stores it. An event that shows people's text has no `data`, only the reference
+ * `shows`: the text is stored in one place, so that deleting it there erases it.
  */
 export type LoggedChange = InternalChange | (Omit<EventChange, "data"> & { data?: string });
 

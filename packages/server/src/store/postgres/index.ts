@@ -5,7 +5,7 @@ import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../shared/search-
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
-import { subscriptionWrites } from "./changes.ts";
+import { changeLog, changeWriter, subscriptionWrites } from "./changes.ts";
 import { refuseUnfinished } from "./claim.ts";
 import { componentWrites } from "./components.ts";
 import { openPool, type PostgresOptions, sessions } from "./connection.ts";
@@ -81,6 +81,8 @@ const writeTx = binder<WriteTx>({
 export interface PostgresStoreOptions extends PostgresOptions {
   /** Whether counted events are kept for a while, for other nodes that miss some. */
   readonly keepsEvents: boolean;
+  /** The id that the change log has for this process. Default: a random one. */
+  readonly node?: string;
 }
 
 /** The store that several nodes share. */
@@ -103,12 +105,22 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   });
   const searchSessions = sessions(searchPool, SEARCH_SLOTS);
   const order = commitOrder();
+  const log = changeWriter(options.node ?? Bun.randomUUIDv7());
   const writing = writeLane({
     sessions: sessions(pool, SESSIONS.write),
     patientSessions: sessions(pool, SESSIONS.patient),
     begin: "BEGIN",
     order,
-    ...(options.keepsEvents && { record: recordEvents }),
+    log: options.keepsEvents
+      ? (session, units) =>
+          Promise.all([
+            recordEvents(
+              session,
+              units.flatMap((unit) => unit.changes),
+            ),
+            log(session, units),
+          ])
+      : log,
     committed,
   });
   const noting = writeLane({
@@ -116,6 +128,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     patientSessions: sessions(pool, SESSIONS.patientNote),
     begin: "BEGIN",
     order,
+    log,
     committed,
   });
   const on = <Result>(lane: Lane, work: (unit: Unit) => Result | Promise<Result>) =>
@@ -127,7 +140,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     read: (unit) => on(reading, (run) => unit(readTx(run))),
     write: (unit) => on(writing, (run) => unit(writeTx(run))),
     note: (unit) => on(noting, (run) => unit(writeTx(run))),
-    changes: { head: async () => 0, read: async () => [] },
+    changes: changeLog((unit) => on(reading, unit)),
     search: searchQueue((query) => searchSessions.use((session) => search(session, query))),
     onCommit: (handler) => {
       listener = handler;

@@ -104,8 +104,8 @@ export interface WriteOptions {
   readonly begin: string;
   /** Shared by the lanes that write to one database. */
   readonly order: CommitOrder;
-  /** Stores what was announced, as the last of the transaction. */
-  record?(session: Session, changes: readonly Change[]): Promise<unknown>;
+  /** Writes the changes of the units to the log, as the last statement before COMMIT. */
+  log(session: Session, units: readonly UnitRun[]): Promise<unknown>;
   committed(changes: readonly Change[]): void;
 }
 
@@ -171,7 +171,7 @@ export function writeLane(options: WriteOptions): Lane {
     const jobs = new Map(runs.map(({ run, job }) => [run, job]));
     const place = options.order.enter(new Set(finished.flatMap((run) => [...run.owned])));
     try {
-      await options.record?.(session, changes);
+      await options.log(session, finished);
       const { command } = await session.run("COMMIT");
       // A transaction that was refused something ends, without an error, by being undone.
       if (command !== "COMMIT") throw new Error("the transaction was undone");

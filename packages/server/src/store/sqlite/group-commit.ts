@@ -44,6 +44,8 @@ export interface GroupOptions {
   db: Database;
   connection: Connection;
   tx: Omit<WriteTx, "emit" | "signal">;
+  /** Writes the changes of a transaction's units to the change log, before it commits. */
+  log(units: readonly { changes: readonly Change[] }[]): void;
   /** Puts the log on disk without holding up the event loop. */
   sync(): Promise<void>;
   committed(changes: readonly Change[]): void;
@@ -120,6 +122,7 @@ export function groupWriter(options: GroupOptions): GroupWriter {
         break;
       }
       if (db.inTransaction) {
+        options.log(done.map(({ job }) => job));
         commit.run();
         finish(done);
       }

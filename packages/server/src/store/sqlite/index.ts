@@ -7,7 +7,7 @@ import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { type Background, startIndexer, startSearcher } from "./background.ts";
-import { subscriptionWrites } from "./changes.ts";
+import { changeLog, changeWriter, subscriptionWrites } from "./changes.ts";
 import { componentWrites } from "./components.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
@@ -34,8 +34,14 @@ const ERASE_MS = 10 * 60_000;
 const INDEXED_AT_ONCE = 2000;
 const INDEXED_PER_SECOND = 10 * INDEXED_AT_ONCE;
 
+export interface SqliteStoreOptions {
+  /** The id that the change log has for this process. Default: a random one. */
+  readonly node?: string;
+  readonly eraseMs?: number;
+}
+
 /** The embedded store: one SQLite file, owned by one process. */
-export function openSqliteStore(path: string, eraseMs = ERASE_MS): Store {
+export function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Store {
   const db = openDatabase(path);
   migrate(db);
   indexAccounts(db);
@@ -52,6 +58,7 @@ export function openSqliteStore(path: string, eraseMs = ERASE_MS): Store {
     db,
     connection: writer,
     tx: { ...reads(writer), ...writes(writer) },
+    log: changeWriter(db, options.node ?? Bun.randomUUIDv7()),
     sync: log.sync,
     committed: (changes) => listener(changes),
   });
@@ -65,7 +72,7 @@ export function openSqliteStore(path: string, eraseMs = ERASE_MS): Store {
     indexer,
     saveMark,
     changes: () => lastChange.get()?.id ?? 0,
-    eraseMs,
+    eraseMs: options.eraseMs ?? ERASE_MS,
   });
 
   return {
@@ -76,7 +83,7 @@ export function openSqliteStore(path: string, eraseMs = ERASE_MS): Store {
     },
     write: (unit) => group.write(unit) as Promise<never>,
     note: (unit) => group.note(unit) as Promise<never>,
-    changes: { head: async () => 0, read: async () => [] },
+    changes: changeLog(readerDb, group.settled),
     search: searching.search,
     onCommit: (handler) => {
       listener = handler;

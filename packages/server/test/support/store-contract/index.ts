@@ -1,6 +1,7 @@
 import { describe, test } from "bun:test";
 import { accounts } from "./accounts.ts";
 import { agents } from "./agents.ts";
+import { changes } from "./changes.ts";
 import { closing } from "./closing.ts";
 import { components } from "./components.ts";
 import { conversations } from "./conversations.ts";
@@ -49,6 +50,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("turns", () => turns(check));
     describe("spending", () => spending(check));
     describe("preconditions", () => preconditions(check));
+    describe("the change log", () => changes(check));
     describe("closing", () => closing(check));
     describe("restoring", () => restoring(check));
   });

@@ -12,6 +12,8 @@ export interface OpenedStore {
   readonly store: Store;
   /** Closes it and opens it again on the same data. */
   reopen(): Promise<Store>;
+  /** The entries of the change log as they are stored. */
+  storedEntries(): Promise<string[]>;
   /** Closes it and removes its data. */
   dispose(): Promise<void>;
 }
@@ -39,6 +41,7 @@ export async function world(open: () => Promise<OpenedStore>) {
     store,
     announced,
     reopen: opened.reopen,
+    storedEntries: opened.storedEntries,
     [Symbol.asyncDispose]: opened.dispose,
     /** Resolves once somebody has been told the end of this session: all before it has come then. */
     heard: async (marker: string) => {

@@ -1,0 +1,244 @@
+import { expect } from "bun:test";
+import { durable, messageDelta } from "../../../src/changes/change.ts";
+import type { LogEntry } from "../../../src/store/changes.ts";
+import type { Store } from "../../../src/store/store.ts";
+import {
+  at,
+  type Check,
+  failed,
+  inTurn,
+  newAccount,
+  nextTurn,
+  type Room,
+  send,
+  spoil,
+  tellEnd,
+  times,
+} from "./world.ts";
+
+/** All entries after a cursor, read in pages. */
+export async function readLog(store: Store, after = 0, limit = 100): Promise<LogEntry[]> {
+  const entries: LogEntry[] = [];
+  for (;;) {
+    const page = await store.changes.read(entries.at(-1)?.cursor ?? after, limit);
+    if (!page) throw new Error("entries were pruned");
+    if (page.length === 0) return entries;
+    entries.push(...page);
+  }
+}
+
+const changesIn = (entries: readonly LogEntry[]) => entries.flatMap(({ changes }) => changes);
+
+/** The ends of sessions that the log has. */
+export const endsIn = (entries: readonly LogEntry[]) =>
+  changesIn(entries).flatMap((change) =>
+    change.kind === "session_ended" ? [change.session_id] : [],
+  );
+
+/** The counter values of a conversation's events in the log. */
+const seqsIn = (entries: readonly LogEntry[], { uuid }: Room) =>
+  changesIn(entries).flatMap((change) =>
+    change.kind === "event" && change.at?.conversation_id === uuid ? [change.at.seq] : [],
+  );
+
+export function changes(check: Check) {
+  check("entries are in commit order under concurrent units", async (world) => {
+    const people = await world.people("alice", "bob", "carol");
+    const rooms = await inTurn(people, () => world.group(...people));
+    const head = await world.store.changes.head();
+    await Promise.all(
+      times(300).map((n) =>
+        world.store
+          .write(async (tx) => {
+            await send(tx, at(rooms, n), at(people, n >> 2), `${n}`);
+            if (n % 11 === 0) spoil();
+          })
+          .catch(() => null),
+      ),
+    );
+    const entries = await readLog(world.store, head, 7);
+    const cursors = entries.map(({ cursor }) => cursor);
+    expect(cursors).toEqual(cursors.toSorted((one, other) => one - other));
+    expect(cursors.at(-1)).toBe(await world.store.changes.head());
+    for (const room of rooms) {
+      const { seq } = (await world.view(room, at(people, 0))) ?? { seq: 0 };
+      expect(seqsIn(entries, room)).toEqual(times(seq).map((n) => n + 1));
+    }
+  });
+
+  check("changes of one unit stay together, in the order in which it made them", async (world) => {
+    await Promise.all(
+      times(40).map((n) =>
+        world.store.write(async (tx) => {
+          tellEnd(tx, `${n} begins`);
+          await newAccount(tx, { username: `user${n}` });
+          tellEnd(tx, `${n} ends`);
+        }),
+      ),
+    );
+    const ends = endsIn(await readLog(world.store));
+    expect(ends).toHaveLength(80);
+    for (const n of times(40))
+      expect(ends.indexOf(`${n} ends`)).toBe(ends.indexOf(`${n} begins`) + 1);
+  });
+
+  check("a unit that rolls back leaves no entry", async ({ store }) => {
+    const outcomes = await Promise.all(
+      times(20).map((n) =>
+        failed(
+          store.write(async (tx) => {
+            await newAccount(tx, { username: `user${n}` });
+            tellEnd(tx, `${n}`);
+            if (n % 2 === 0) spoil();
+          }),
+        ),
+      ),
+    );
+    expect(outcomes.filter(Boolean)).toHaveLength(10);
+    const odd = times(20).filter((n) => n % 2 === 1);
+    expect(endsIn(await readLog(store)).toSorted()).toEqual(odd.map(String).toSorted());
+  });
+
+  check("an entry exists exactly when the write is visible", async ({ store }) => {
+    const accountOf = (username: string) => store.read((tx) => tx.account(username));
+    const writes = times(100).map((n) =>
+      store.write(async (tx) => {
+        await newAccount(tx, { username: `user${n}` });
+        tellEnd(tx, `user${n}`);
+      }),
+    );
+    let seen: string[] = [];
+    while (seen.length < 100) {
+      await nextTurn();
+      seen = endsIn(await readLog(store));
+      for (const username of seen) expect(await accountOf(username)).not.toBeNull();
+    }
+    await Promise.all(writes);
+    expect(await accountOf("user100")).toBeNull();
+    await store.write(async (tx) => {
+      await newAccount(tx, { username: "user100" });
+      tellEnd(tx, "user100");
+    });
+    expect(endsIn(await readLog(store))).toContain("user100");
+  });
+
+  check("transient changes and units that emit nothing are not logged", async (world) => {
+    const [alice] = await world.people("alice");
+    const room = await world.group(alice);
+    const head = await world.store.changes.head();
+    await world.store.write((tx) => tx.signal(messageDelta("m", room.uuid, "text", 4)));
+    await world.store.note((tx) => tx.signal(messageDelta("m", room.uuid, "more", 8)));
+    await world.store.write(() => {});
+    expect(await world.store.changes.head()).toBe(head);
+    expect(await readLog(world.store, head)).toEqual([]);
+    await world.store.note((tx) => tellEnd(tx, "noted"));
+    expect(endsIn(await readLog(world.store, head))).toEqual(["noted"]);
+  });
+
+  check(
+    "an event that shows a message is stored as a reference, without its text",
+    async (world) => {
+      const [alice, bob] = await world.people("alice", "bob");
+      const room = await world.group(alice, bob);
+      const message = await world.send(room, alice, "zqsecretword");
+      const [stored] = (await world.storedEntries()).slice(-1);
+      expect(stored).not.toContain("zqsecretword");
+      expect(changesIn(await readLog(world.store)).at(-1)).toEqual({
+        kind: "event",
+        name: "events.messageNew",
+        delivery: "counted",
+        to: { conversation: room.uuid },
+        at: { conversation_id: room.uuid, seq: message.seq },
+        shows: { message: message.id },
+      });
+    },
+  );
+
+  check("other events are stored whole", async (world) => {
+    const [alice] = await world.people("alice");
+    const room = await world.group(alice);
+    const hidden = durable(
+      {
+        method: "events.messageDeleted",
+        params: { conversation_id: room.uuid, ids: [Bun.randomUUIDv7()] },
+      },
+      { users: ["alice"] },
+      { exceptSocket: "7" },
+    );
+    const ended = { kind: "turns_ended", turns: [{ id: 1, node: null }] } as const;
+    await world.store.write((tx) => {
+      tx.emit(hidden);
+      tx.emit({ kind: "turns_queued" });
+      tx.emit(ended);
+    });
+    expect(changesIn(await readLog(world.store))).toEqual([
+      hidden,
+      { kind: "turns_queued" },
+      ended,
+    ]);
+  });
+
+  check("entries are read in pages, and a reader at the head gets none", async ({ store }) => {
+    for (const n of times(7)) await store.write((tx) => tellEnd(tx, `${n}`));
+    const head = await store.changes.head();
+    const first = (await store.changes.read(0, 3)) ?? [];
+    expect(endsIn(first)).toEqual(["0", "1", "2"]);
+    const rest = (await store.changes.read(first.at(-1)?.cursor ?? 0, 100)) ?? [];
+    expect(endsIn(rest)).toEqual(["3", "4", "5", "6"]);
+    expect(rest.at(-1)?.cursor).toBe(head);
+    expect(await store.changes.read(head, 100)).toEqual([]);
+  });
+
+  check("the log survives reopening, and its cursors keep rising", async (world) => {
+    await world.store.write((tx) => tellEnd(tx, "before"));
+    const head = await world.store.changes.head();
+    const reopened = await world.reopen();
+    expect(await reopened.changes.head()).toBe(head);
+    await reopened.write((tx) => tellEnd(tx, "after"));
+    expect(endsIn(await readLog(reopened))).toEqual(["before", "after"]);
+    expect(endsIn(await readLog(reopened, head))).toEqual(["after"]);
+  });
+
+  check("a subscription keeps its cursor, and its name belongs to one node", async (world) => {
+    const claim = (node: string, from: number, leaseMs = 60_000) =>
+      world.store.write((tx) => tx.claimSubscription("audit", node, leaseMs, from));
+    const save = (node: string, cursor: number, leaseMs = 60_000) =>
+      world.store.write((tx) => tx.saveSubscription("audit", node, cursor, leaseMs));
+    expect(await save("one", 1)).toBe(false);
+    expect(await claim("one", 5)).toBe(5);
+    expect(await claim("two", 9)).toBeNull();
+    expect(await save("two", 9)).toBe(false);
+    expect(await save("one", 7)).toBe(true);
+    expect(await claim("one", 0)).toBe(7);
+    expect(await save("one", 8, 0)).toBe(true);
+    expect(await claim("two", 0)).toBe(8);
+    expect(await save("one", 9)).toBe(false);
+    const reopened = await world.reopen();
+    expect(
+      await reopened.write((tx) => tx.claimSubscription("audit", "three", 60_000, 0)),
+    ).toBeNull();
+    expect(await reopened.write((tx) => tx.claimSubscription("audit", "two", 60_000, 0))).toBe(8);
+  });
+
+  check("an expired lease can be taken over", async ({ store }) => {
+    const claim = (node: string, leaseMs: number) =>
+      store.write((tx) => tx.claimSubscription("push", node, leaseMs, 3));
+    expect(await claim("one", 1)).toBe(3);
+    let taken: number | null = null;
+    while (taken === null) taken = await claim("two", 60_000);
+    expect(taken).toBe(3);
+    expect(await store.write((tx) => tx.saveSubscription("push", "one", 4, 60_000))).toBe(false);
+    expect(await claim("one", 60_000)).toBeNull();
+  });
+
+  check("subscriptions are independent, and a deleted one begins anew", async ({ store }) => {
+    const claim = (name: string, from: number) =>
+      store.write((tx) => tx.claimSubscription(name, "one", 60_000, from));
+    expect(await claim("audit", 1)).toBe(1);
+    expect(await claim("push", 2)).toBe(2);
+    await store.write((tx) => tx.deleteSubscription("audit"));
+    expect(await store.write((tx) => tx.saveSubscription("audit", "one", 4, 60_000))).toBe(false);
+    expect(await claim("audit", 6)).toBe(6);
+    expect(await claim("push", 6)).toBe(2);
+  });
+}
