@@ -16,13 +16,13 @@ export const errorStatus = {
 export type ErrorCode = keyof typeof errorStatus;
 
 export interface ErrorParameters {
-  /** Seconds to wait before trying again; accompanies `rate_limited` and `unavailable`. */
+  /** Seconds to wait before retrying; present with `rate_limited` and `unavailable`. */
   retry_after?: number;
-  /** What is wrong with which field; accompanies a validation `bad_request`. */
+  /** What is wrong with each field; present with a `bad_request` for invalid input. */
   fields?: Record<string, string>;
 }
 
-/** Body of a failed HTTP call. */
+/** The body of a failed HTTP call. */
 export interface HttpFailure {
   ok: false;
   error_code: number;
@@ -31,7 +31,7 @@ export interface HttpFailure {
   parameters?: ErrorParameters;
 }
 
-/** Reply to a failed socket call. */
+/** The reply to a failed socket call. */
 export interface SocketFailure {
   ok: false;
   error: { code: ErrorCode; message: string; parameters?: ErrorParameters };

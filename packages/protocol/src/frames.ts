@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { SocketFailure } from "./errors.ts";
 
-/** What a client sends: a call by dotted or HTTP name. The reply echoes `id`. */
+/** A call, as a client sends it: `method` is the dotted or the HTTP name. The reply repeats `id`. */
 export const RequestFrame = z.object({
   method: z.string(),
   params: z.unknown().optional(),
@@ -11,14 +11,14 @@ export const RequestFrame = z.object({
 export type FrameId = string | number;
 export type SocketReply = ({ ok: true; result?: unknown } | SocketFailure) & { id?: FrameId };
 
-/** Why the server closed a socket, and so whether a client should come back. */
+/** Why the server closed a socket, and what the client should do. */
 export const closeCodes = {
-  /** The server is stopping: reconnect, with jitter. */
+  /** The server is stopping, or cannot deliver all events: reconnect with jitter, call getUpdates. */
   goingAway: 1001,
   /** A frame was too large: reconnect, and do not send it again. */
   messageTooBig: 1009,
   /** The token is no longer valid: sign in again. */
   signedOut: 4401,
-  /** The client did not read what it was sent: reconnect and call getUpdates. */
+  /** The client did not read fast enough: reconnect and call getUpdates. */
   tooSlow: 4408,
 } as const;

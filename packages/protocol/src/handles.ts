@@ -1,23 +1,24 @@
-/** Handles in text: `@alice` for a person, `@alice:claude` for an agent. */
+/** Finds handles in text: `@alice` for a person, `@alice:claude` for an agent. */
 
 export interface Handle {
-  /** Where it stands, with its sign. */
+  /** The range in the text, including the `@`. */
   start: number;
   end: number;
-  /** In lowercase, without the sign. */
+  /** In lowercase, without the `@`. */
   username: string;
 }
 
 /**
- * What may stand before a handle: anything but a Latin letter (with its accents), a digit, `_`, `@`,
- * or a backslash that escapes the sign. So an e-mail address has none, and scripts without spaces do.
+ * A handle may follow anything but a Latin letter (with combining accents), a digit, `_`, `@`, or a
+ * backslash that escapes the `@`. An e-mail address therefore contains no handle, and handles work in
+ * scripts without spaces.
  */
 const BEFORE = String.raw`(?<![\p{Script=Latin}\p{Nd}_@]\p{M}*)(?<!(?<!\\)(?:\\\\)*\\)`;
-/** It ends where no character of a handle follows: `@alice:claude-x` is not `@alice:claude`. */
+/** Matches greedily, so that `@alice:claude-x` is not `@alice:claude`. */
 const HANDLE = new RegExp(`${BEFORE}@([A-Za-z0-9_]+(?::[A-Za-z][A-Za-z0-9_-]*)?)`, "gu");
 const UNFINISHED = new RegExp(`${BEFORE}@([A-Za-z0-9_]*(?::[A-Za-z0-9_-]*)?)$`, "u");
 
-/** Every handle in a text that is not code. */
+/** All handles in a text. The text must not contain code. */
 export const handlesIn = (text: string): Handle[] =>
   Array.from(text.matchAll(HANDLE), (match) => ({
     start: match.index,
@@ -25,7 +26,7 @@ export const handlesIn = (text: string): Handle[] =>
     username: (match[1] ?? "").toLowerCase(),
   }));
 
-/** The handle that is being typed at the end of a text; its username may be empty so far. */
+/** The handle at the end of a text that is being typed. Its username may still be empty. */
 export function handleAtEnd(text: string): Handle | null {
   const match = UNFINISHED.exec(text);
   if (!match) return null;

@@ -1,9 +1,9 @@
 /**
- * The component markup: CommonMark with a handful of elements, and no other HTML.
+ * The component markup: CommonMark with a few elements and no other HTML.
  *
- * Parsing takes three steps, each linear in the length of the content:
- * lines tell code blocks from paragraphs, paragraphs give tags outside of code spans,
- * and tags, paired, give the tree. Whatever is not an element stays in the text around it.
+ * Parsing takes three steps, each linear in the length of the content: `blocks.ts` separates code
+ * blocks from paragraphs line by line, `inline.ts` finds the tags in paragraphs outside of code spans,
+ * and `tree.ts` pairs the tags into a tree. Everything that is not an element stays text.
  */
 
 import { handlesIn } from "./handles.ts";
@@ -25,34 +25,33 @@ export type {
 export { inertText, quotedText } from "./markup/text.ts";
 
 export interface MarkupOptions {
-  /** The content is still growing: what is not decided yet is left out instead of shown as text. */
+  /** The content is incomplete: unfinished elements are left out instead of shown as text. */
   streaming?: boolean;
 }
 
 /**
- * Never throws. While streaming, an element that was there for a beginning of the content
- * is there, unchanged, for every longer one, and in the finished message.
+ * Never throws. While streaming, an element that was once returned is returned unchanged for every
+ * longer content and for the finished message.
  */
 export function parseMarkup(content: string, { streaming = false }: MarkupOptions = {}): Block[] {
   const lines = content.replace(/\r\n?/g, "\n");
-  // With a line break at the end of finished content every line is whole, so that
-  // a line without one is known to be still growing.
+  // Finished content gets a final line break, so that a line without one is always incomplete.
   const scan = scanBlocks(streaming ? lines : `${lines}\n`, streaming);
   return buildTree(scan);
 }
 
-/** The text outside of code, as CommonMark sees it; where code stood its pieces stay apart. */
+/** The text outside of code, by the rules of CommonMark. A space replaces each piece of code. */
 export function withoutCode(content: string): string {
   return scanBlocks(`${content.replace(/\r\n?/g, "\n")}\n`, false).prose.join(" ");
 }
 
-/** The usernames that a message's handles name, in lowercase and in order; not those in code. */
+/** The usernames of the handles in a message outside of code, in lowercase and in order. */
 export function mentionedHandles(content: string): string[] {
   if (!content.includes("@")) return [];
   return [...new Set(handlesIn(withoutCode(content)).map(({ username }) => username))];
 }
 
-/** One line that says what a message is about: text without its markers, elements as their labels. */
+/** A preview in one line: text without Markdown syntax, elements by their labels. */
 export function plainText(content: string, maxLength = 200): string {
   const parts: string[] = [];
   let length = 0;
@@ -65,7 +64,7 @@ export function plainText(content: string, maxLength = 200): string {
   return shorten(parts.join(" · "), maxLength);
 }
 
-/** The button or the form of a message that has an action; null when none has it. */
+/** The button or form of a message with the given action; null if there is none. */
 export function componentOf(content: string, action: string): { label: string | null } | null {
   for (const block of everyBlock(parseMarkup(content))) {
     if (block.type === "button" && block.action === action) return { label: block.label };
@@ -74,7 +73,7 @@ export function componentOf(content: string, action: string): { label: string | 
   return null;
 }
 
-/** What a message lets people press and submit. */
+/** The actions of all buttons and the ids of all forms in a message. */
 export function actionTokens(content: string): { actions: Set<string>; forms: Set<string> } {
   const actions = new Set<string>();
   const forms = new Set<string>();

@@ -1,23 +1,23 @@
 /**
- * Names that people choose for themselves and for what they share: what is removed from them, which
- * ones nobody may take, and which ones can be mistaken for another.
+ * Rules for names that people choose for themselves and their groups: what is removed from them,
+ * which are reserved, and which can be mistaken for another.
  */
 
 /** Scripts in which zero-width joiners and non-joiners decide how letters connect. */
 const JOINING =
   "\\p{scx=Arab}\\p{scx=Syrc}\\p{scx=Nkoo}\\p{scx=Mong}\\p{scx=Deva}\\p{scx=Beng}\\p{scx=Guru}\\p{scx=Gujr}\\p{scx=Orya}\\p{scx=Taml}\\p{scx=Telu}\\p{scx=Knda}\\p{scx=Mlym}\\p{scx=Sinh}\\p{scx=Khmr}";
 
-/** Invisible characters that belong to what stands before them: emoji, joining letters, ideographs. */
-const MEANT = [
+/** Invisible characters with a meaning: in emoji, between joining letters, after ideographs. */
+const MEANINGFUL = [
   "\\p{RGI_Emoji}",
   `(?<=[${JOINING}])[\\u200c\\u200d](?=[${JOINING}])`,
   "(?<=\\p{scx=Hani})[\\u{fe00}-\\u{fe02}\\u{e0100}-\\u{e01ef}]",
 ].join("|");
 
-/** Format and bidirectional controls, zero-width characters, fillers and other blanks. */
+/** Format and bidirectional controls, zero-width characters, fillers and blank characters. */
 const INVISIBLE = "[\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800]";
 
-const meantOrInvisible = new RegExp(`(${MEANT})|${INVISIBLE}`, "gv");
+const meaningfulOrInvisible = new RegExp(`(${MEANINGFUL})|${INVISIBLE}`, "gv");
 
 /**
  * A name as it is stored: normalized to NFC, without characters that are invisible or change the
@@ -26,11 +26,11 @@ const meantOrInvisible = new RegExp(`(${MEANT})|${INVISIBLE}`, "gv");
 export const cleanName = (name: string): string =>
   name
     .normalize("NFC")
-    .replace(meantOrInvisible, (_, meant: string | undefined) => meant ?? "")
+    .replace(meaningfulOrInvisible, (_, meaningful: string | undefined) => meaningful ?? "")
     .replace(/\p{Zs}+/gu, " ")
     .trim();
 
-/** Names that sound like the service itself, its staff, or everybody in a conversation. */
+/** Names that suggest the service, its staff, or everybody in a conversation. */
 const RESERVED = new Set([
   "abuse",
   "admin",
@@ -75,11 +75,11 @@ const RESERVED = new Set([
   "webmaster",
 ]);
 
-/** Whether nobody may choose this username or display name, in whatever case or width. */
+/** Whether a username or display name is reserved, in any case and character width. */
 export const isReservedName = (name: string): boolean =>
   RESERVED.has(cleanName(name).normalize("NFKC").toLowerCase());
 
-/** Letters of other scripts, and digits, that look like Latin letters. */
+/** Letters of other scripts, digits and signs that look like Latin letters. */
 const LOOKALIKES = new Map(
   Object.entries({
     a: "аɑα",
@@ -109,7 +109,7 @@ const LOOKALIKES = new Map(
   }).flatMap(([letter, others]) => [...others].map((other) => [other, letter] as const)),
 );
 
-/** What two names have in common that a hurried reader could take for each other. */
+/** A normal form that is the same for names that can be mistaken for each other. */
 export const nameSkeleton = (name: string): string =>
   [
     ...cleanName(name)
@@ -122,8 +122,8 @@ export const nameSkeleton = (name: string): string =>
     .replaceAll("rn", "m");
 
 /**
- * The usernames of those whose display name alone could deceive: it looks like the display name or
- * the username of another of these accounts, or like a reserved name. Show their @username beside it.
+ * The usernames of the accounts whose display name alone is ambiguous: it looks like the display name
+ * or username of another of these accounts, or like a reserved name. Show their username beside it.
  */
 export function deceptiveNames(
   accounts: Iterable<{ readonly username: string; readonly display_name: string }>,

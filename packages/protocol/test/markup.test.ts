@@ -119,7 +119,7 @@ describe("attributes", () => {
   });
 });
 
-describe("what stays text", () => {
+describe("stays text", () => {
   const verbatim = [
     "<b>bold</b> <script>alert(1)</script>",
     "<cards>x</cards>",
@@ -174,7 +174,7 @@ describe("what stays text", () => {
       '<form id="1"><card title="t">x</card></form>',
       [form("1", markdown('<card title="t">x</card>'))],
     ],
-    "an unclosed element hides no other": [
+    "an unclosed element does not affect others": [
       `<card title="1">${BUTTON}<card title="2">x</card>`,
       [markdown('<card title="1">'), A, card("2", markdown("x"))],
     ],
@@ -186,14 +186,14 @@ describe("what stays text", () => {
       `<button action="b">B ${BUTTON}`,
       [markdown('<button action="b">B'), A],
     ],
-    "a forgotten quote spoils one element": [
+    "a missing quote breaks only its own element": [
       `<card title="t>${BUTTON}</card>`,
       [markdown('<card title="t>'), A, markdown("</card>")],
     ],
   });
 });
 
-describe("what looks like code and is none", () => {
+describe("is not code, though it looks like it", () => {
   const shown = [
     `a lone \` backtick ${BUTTON}`,
     `\`code\` ${BUTTON} \`code\``,
@@ -245,12 +245,12 @@ describe("streaming", () => {
     }
   });
 
-  test("waits where a code span may still close", () => {
+  test("hides tags while a code span may still close after them", () => {
     const parse = (content: string) => parseMarkup(content, { streaming: true });
     expect(parse(`a \` ${BUTTON}`)).toEqual([markdown("a `")]);
     expect(parse(`a \` ${BUTTON}\``)).toEqual([markdown(`a \` ${BUTTON}\``)]);
     expect(parse(`a \` ${BUTTON}\n\n`)).toEqual([markdown("a `"), A]);
-    // None of these ends the paragraph before its line is whole.
+    // None of these lines ends the paragraph while it is incomplete.
     for (const line of ["", " ", "#", "-", "- ", "---", "***", "==", "1.", "```", "```js", "b"]) {
       expect(parse(`a \` ${BUTTON}\n${line}`)).toEqual([markdown("a `")]);
     }
@@ -285,7 +285,7 @@ describe("plainText", () => {
   });
 });
 
-test("componentOf finds the button or the form that has an action", () => {
+test("componentOf finds the button or form with an action", () => {
   const content = `<card title="t">${BUTTON}<form id="f"></form></card> \`<button action="b">B</button>\``;
   expect(componentOf(content, "a")).toEqual({ label: "A" });
   expect(componentOf(content, "form_submit:f")).toEqual({ label: null });
@@ -294,7 +294,7 @@ test("componentOf finds the button or the form that has an action", () => {
   }
 });
 
-test("actionTokens finds what can be pressed and submitted, at any depth", () => {
+test("actionTokens finds all buttons and forms, at any depth", () => {
   const content =
     `${BUTTON}<card title="t"><button action="b">B</button><form id="f">` +
     `<button action="c">C</button></form></card><form id="g"></form>\`<form id="h"></form>\``;
@@ -322,7 +322,7 @@ describe("any content", () => {
   );
   const elements = (blocks: Block[]) => blocks.filter(({ type }) => type !== "markdown");
 
-  test("gives only the blocks there are, where they may be", () => {
+  test("yields only known blocks, in places where they are allowed", () => {
     fc.assert(
       fc.property(content, fc.boolean(), (text, streaming) => {
         expectBlocks(parseMarkup(text, { streaming }), ["markdown", "card", "form", "button"]);
@@ -333,7 +333,7 @@ describe("any content", () => {
     );
   });
 
-  test("never takes back an element while it streams", () => {
+  test("never loses or changes an element while it streams", () => {
     fc.assert(
       fc.property(content, (text) => {
         const final = elements(parseMarkup(text));
@@ -397,7 +397,7 @@ describe("well-formed content", () => {
   });
 });
 
-describe("inert text", () => {
+describe("escaped text", () => {
   const tricky = fc.constantFrom(
     ...["<", ">", '"', "'", "`", "*", "_", "[x](y)", "# ", "- ", "1. ", "\n", "    ", "&lt;"],
     ...["</card>", "</button>", BUTTON, "<https://x.y>", "http://x.y", "a@b.cd", "~~", "|", "\\"],
@@ -409,7 +409,7 @@ describe("inert text", () => {
       fc.array(tricky, { maxLength: 8 }).map((parts) => parts.join("")),
       fc.string({ unit: "binary", maxLength: 40 }),
     )
-    // What the parser of the test drops at the beginning of a document.
+    // Bun's Markdown parser drops a byte order mark at the beginning of a document.
     .map((text) => text.replace(/\ufeff/g, ""));
   const extensions = { tables: true, strikethrough: true, tasklists: true };
 
@@ -421,10 +421,10 @@ describe("inert text", () => {
   };
   const asHtml = (text: string) => text.replace(/[&<>"]/g, (sign) => entities[sign] ?? "");
   const onOneLine = (text: string) =>
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: what cannot stand in a line
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
     text.toWellFormed().replace(/[\0-\x1f\x7f\u2028\u2029]+/g, " ");
 
-  test("reads as it is: only what would become markup is escaped", () => {
+  test("is unchanged except for what would become markup", () => {
     const same = ["Buy 10 AAPL", "limit_price", "10.5", "BRK-B", "12:30", "$5, 3% a/b", "a & b"];
     same.push("trade:buy:AAPL:10", "https://a.test/_next?x=1&y=~me", "# x", "- x", "2 * 3", "[x]");
     for (const text of same) expect(inertText(text)).toBe(text);
@@ -437,7 +437,7 @@ describe("inert text", () => {
     expect(inertText("a\r\nb\0\ud800")).toBe("a b \ufffd");
   });
 
-  test("shows as the same text in a CommonMark parser, wherever it stands in a line", () => {
+  test("renders as the original text anywhere inside a line", () => {
     fc.assert(
       fc.property(value, (text) => {
         const typed = onOneLine(text).trim();
@@ -453,7 +453,7 @@ describe("inert text", () => {
     );
   });
 
-  test("has no element in it, in a line or as a quotation", () => {
+  test("contains no element, in a line or as a quotation", () => {
     fc.assert(
       fc.property(value, (text) => {
         for (const safe of [`a ${inertText(text)}`, quotedText(text).join("\n")]) {
@@ -465,7 +465,7 @@ describe("inert text", () => {
     );
   });
 
-  test("of several lines is a quotation of paragraphs and nothing else", () => {
+  test("of several lines renders as a quotation of plain paragraphs", () => {
     expect(quotedText("# a\n\n- b\n1. c\n===\n> d\n    e")).toEqual([
       "> \\# a",
       ">",
@@ -493,7 +493,7 @@ describe("inert text", () => {
   });
 });
 
-describe("time grows with the length of", () => {
+describe("parsing time is linear for", () => {
   const parts = [
     ...["<", "<card ", '<card title="', "<card title='a' ", '<card title="t">', "</card>"],
     ...['<button action="a">', BUTTON, '<form id="f">', '<form id="f"><select name="s">'],
@@ -505,7 +505,7 @@ describe("time grows with the length of", () => {
   const long = 200_000;
   const inputs = parts.map((part): [string, string] => [JSON.stringify(part), fill(part, long)]);
   const runs = Array.from({ length: 600 }, (_, n) => `${"`".repeat(n + 1)} <card>`).join("");
-  inputs.push(["ever longer runs of backticks", runs]);
+  inputs.push(["longer and longer runs of backticks", runs]);
   inputs.push(["deep quotes and blank lines", fill("> - ", 4000) + fill("\n>", long)]);
   inputs.push(["blank lines before text", `${fill("\n", long)}x${fill(" \n", long)}y`]);
   inputs.push(["lines in a card", `<card>${fill("\n", long)}x${fill("\n  x", long)}</card>`]);
@@ -537,7 +537,7 @@ function expectBlocks(blocks: (Block | FormBlock["children"][number])[], allowed
 
 function isInCode(html: string, mark: string): boolean {
   const before = html.slice(0, html.indexOf(mark));
-  // Not found or inside of a tag: an info string, of which HTML keeps the first word alone.
+  // Missing or inside of a tag: part of a fence's info string, of which HTML has only the first word.
   if (!html.includes(mark) || before.lastIndexOf("<") > before.lastIndexOf(">")) return true;
   return before.lastIndexOf("<code") > before.lastIndexOf("</code>");
 }

@@ -28,19 +28,19 @@ function examples(table: Record<string, [content: string, names: string[]]>) {
 describe("who is mentioned", () => {
   examples({
     "nobody is mentioned in plain text": ["alice and bob", []],
-    "a lone at sign mentions nobody": ["@ alice @", []],
+    "an @ alone mentions nobody": ["@ alice @", []],
     "a handle is a mention": ["@alice", ["alice"]],
-    "a handle may stand anywhere in a sentence": ["Ask @bob, please.", ["bob"]],
+    "a handle may occur anywhere in a sentence": ["Ask @bob, please.", ["bob"]],
     "handles are compared in lowercase": ["@ALICE @Bob:Claude", ["alice", "bob:claude"]],
-    "names come once, in the order of their first appearance": [
+    "each name is returned once, in the order of first occurrence": [
       "@bob @alice @BOB @alice",
       ["bob", "alice"],
     ],
-    "somebody who takes no part is not mentioned": ["@carol @alice", ["alice"]],
-    "names of two characters count": ["@al", ["al"]],
-    "names of one character do not exist": ["@a", []],
-    "names of thirty-two characters count": [`@${"x".repeat(32)}`, ["x".repeat(32)]],
-    "a longer name is not cut short": [`@${"x".repeat(33)}`, []],
+    "a handle of a non-participant is no mention": ["@carol @alice", ["alice"]],
+    "a name may have two characters": ["@al", ["al"]],
+    "no name has one character": ["@a", []],
+    "a name may have 32 characters": [`@${"x".repeat(32)}`, ["x".repeat(32)]],
+    "a longer name is not truncated": [`@${"x".repeat(33)}`, []],
     "names may have digits and underscores": ["@user_2 @a_b", ["user_2", "a_b"]],
     "a mention may be a line of its own": ["hello\n@alice\nbye", ["alice"]],
   });
@@ -49,23 +49,23 @@ describe("who is mentioned", () => {
 describe("boundaries", () => {
   examples({
     "an e-mail address is no mention": ["write to joe@alice.com or joe.x@bob", []],
-    "an e-mail address with digits before the sign is no mention": ["joe1@alice", []],
-    "an underscore before the sign makes it part of a word": ["joe_@alice", []],
-    "a Latin letter with an accent before the sign makes it part of a word": [
+    "a digit before the @ makes it part of a word": ["joe1@alice", []],
+    "an underscore before the @ makes it part of a word": ["joe_@alice", []],
+    "a Latin letter with an accent before the @ makes it part of a word": [
       "é@alice e\u0301@bob ø@al",
       [],
     ],
-    "a letter of another script may stand before the sign": ["ж@bob", ["bob"]],
-    "scripts without spaces need none around a handle": [
+    "a letter of another script may precede the @": ["ж@bob", ["bob"]],
+    "a handle needs no spaces around it in scripts without spaces": [
       "请@alice看看，@bob你好。お願い@al:さん ช่วย@a_bหน่อย",
       ["alice", "bob", "al", "a_b"],
     ],
-    "a backslash before the sign makes it text": ["\\@alice \\\\\\@bob", []],
-    "a backslash that is escaped itself does not": ["\\\\@alice", ["alice"]],
-    "two at signs are no mention": ["@@alice", []],
-    "a longer word is somebody else": ["@alicea @alice1 @alice_", []],
-    "what no handle can have ends it": ["@aliceé @bobж @al\u0301", ["alice", "bob", "al"]],
-    "letters that only look like one in another case do not count": [
+    "a backslash before the @ makes it text": ["\\@alice \\\\\\@bob", []],
+    "an escaped backslash before the @ does not": ["\\\\@alice", ["alice"]],
+    "two @ are no mention": ["@@alice", []],
+    "a longer word is another name": ["@alicea @alice1 @alice_", []],
+    "a character that no handle has ends it": ["@aliceé @bobж @al\u0301", ["alice", "bob", "al"]],
+    "letters whose lowercase is ASCII are not part of a handle": [
       "@alice\u212a @\u017fam",
       ["alice"],
     ],
@@ -81,7 +81,7 @@ describe("boundaries", () => {
       ["alice", "bob", "al"],
     ],
     "an emoji is no part of a handle": ["👍@alice👍", ["alice"]],
-    "a slash stands between two": ["@alice/@bob", ["alice", "bob"]],
+    "a slash separates two handles": ["@alice/@bob", ["alice", "bob"]],
   });
 });
 
@@ -92,18 +92,18 @@ describe("agents", () => {
     "a full stop after an agent's handle ends it": ["Ask @alice:claude.", ["alice:claude"]],
     "a colon after an agent's handle ends it": ["@alice:claude: hello", ["alice:claude"]],
     "a provider may have a hyphen": ["@bob:my-model", ["bob:my-model"]],
-    "with more characters of a handle it is another one": [
+    "more characters of a handle make it another one": [
       "@alice:claude-x @alice:claude- @alice:claude_ @alice:claude2 @bob:my-model-x",
       [],
     ],
-    "what is written without a space after it ends it": [
+    "other characters end it, even without a space": [
       "@alice:claude你好 @bob:claudeさん @alice:gpt…",
       ["alice:claude", "bob:claude", "alice:gpt"],
     ],
-    "a colon that begins no agent's name follows the person": ["@alice: hello", ["alice"]],
+    "a colon without a provider ends a person's handle": ["@alice: hello", ["alice"]],
     "a colon and a word make another handle": ["@alice:thanks", []],
-    "an agent that takes no part is not its owner": ["@bob:gpt", []],
-    "an agent of a stranger mentions nobody": ["@carol:claude", []],
+    "the handle of an absent agent does not mention its owner": ["@bob:gpt", []],
+    "the agent of a non-participant is no mention": ["@carol:claude", []],
     "a time after a name is no agent": ["@alice:30", ["alice"]],
   });
 });
@@ -114,24 +114,24 @@ describe("code", () => {
     "a handle in a code span does not count": ["`@alice` @bob", ["bob"]],
     "a handle between two code spans counts": ["`a` @alice `b`", ["alice"]],
     "a span of two backticks ends at two": ["`` @alice ` @bob `` @al", ["al"]],
-    "a backtick without a partner is text": ["` @alice", ["alice"]],
-    "strings of different lengths do not pair": ["`` @alice `", ["alice"]],
-    "a span may run over a line break": ["`a\n@alice` @bob", ["bob"]],
+    "an unpaired backtick is text": ["` @alice", ["alice"]],
+    "runs of different lengths do not pair": ["`` @alice `", ["alice"]],
+    "a span may contain a line break": ["`a\n@alice` @bob", ["bob"]],
     "a span ends with its paragraph": ["a ` b\n\n@alice\n\nc ` d", ["alice"]],
     "an escaped backtick opens no span": ["\\`@alice\\`", ["alice"]],
     "a backslash does not escape the end of a span": ["`a\\` @alice `b`", ["alice"]],
-    "a handle cannot be put together around a span": ["@al`x`ice", ["al"]],
-    "a span keeps what stands around it apart": ["joe`x`@alice", ["alice"]],
+    "a handle does not continue after a span": ["@al`x`ice", ["al"]],
+    "a span separates the text before and after it": ["joe`x`@alice", ["alice"]],
     "a handle in a fence does not count": [`${FENCE}\n@alice\n${FENCE}\n@bob`, ["bob"]],
     "a handle in the info string of a fence does not count": [`${FENCE}js @alice\n${FENCE}`, []],
     "a fence of tildes is a fence": ["~~~\n@alice\n~~~\n@bob", ["bob"]],
-    "a fence closes with its own mark only": [`~~~\n${FENCE}\n@alice\n~~~\n@bob`, ["bob"]],
-    "a fence closes with as many marks at least": [
+    "a fence closes only with its own character": [`~~~\n${FENCE}\n@alice\n~~~\n@bob`, ["bob"]],
+    "a fence closes only with at least as many characters": [
       `${FENCE}${FENCE}\n${FENCE}\n@alice\n${FENCE}${FENCE}\n@bob`,
       ["bob"],
     ],
-    "a closing fence carries no info string": [`~~~\n~~~ js\n@alice\n~~~\n@bob`, ["bob"]],
-    "a fence without an end runs to the end": [`@bob\n${FENCE}\n@alice`, ["bob"]],
+    "a closing fence has no info string": [`~~~\n~~~ js\n@alice\n~~~\n@bob`, ["bob"]],
+    "an unclosed fence extends to the end": [`@bob\n${FENCE}\n@alice`, ["bob"]],
     "a fence may be indented by three spaces": ["   ~~~\n@alice\n   ~~~\n@bob", ["bob"]],
     "a line of backticks with another in its info string is no fence": [
       `${FENCE} a\`b\n@alice`,
@@ -141,22 +141,22 @@ describe("code", () => {
       "~~~\r\n@alice\r\n~~~\r\n@bob\r\n",
       ["bob"],
     ],
-    "a fence without an end among lines that end with CR LF runs to the end": [
+    "an unclosed fence among lines that end with CR LF extends to the end": [
       `@bob\r\n${FENCE}\r\n@alice\r\n`,
       ["bob"],
     ],
     "a fence in a list ends there": [`- ${FENCE}\n  @alice\n  ${FENCE}\n\n@bob`, ["bob"]],
     "a fence in a numbered list ends there": [`1. ~~~\n   @alice\n   ~~~\n\n@bob`, ["bob"]],
     "a fence in a quotation ends with it": [`> ~~~\n> @alice\n\n@bob`, ["bob"]],
-    "what is set in by four spaces or a tab is code": ["    @alice\n\n\t@alice\n\n@bob", ["bob"]],
-    "what goes on with a paragraph is none": ["hello\n    @bob", ["bob"]],
+    "a line indented by four spaces or a tab is code": ["    @alice\n\n\t@alice\n\n@bob", ["bob"]],
+    "an indented line that continues a paragraph is not code": ["hello\n    @bob", ["bob"]],
     "a backtick before a fence does not pair with one after it": [
       `\` a\n${FENCE}\ncode\n${FENCE}\n@alice \``,
       ["alice"],
     ],
   });
 
-  test("text without code stays as it is", () => {
+  test("text without code is unchanged", () => {
     fc.assert(
       fc.property(fc.string(), (content) => {
         fc.pre(!/[`~\\]/.test(content) && !/^(?: {4}|\t)/m.test(content));
@@ -167,7 +167,7 @@ describe("code", () => {
   });
 });
 
-describe("whatever is written", () => {
+describe("in any text", () => {
   const fragment = fc.constantFrom(
     ..."@ ` `` ``` ~~~ \n \r\n : - _ . \\ é 👍 alice bob claude @alice @bob @alice:claude".split(
       " ",
@@ -186,7 +186,7 @@ describe("whatever is written", () => {
     );
   });
 
-  test("a mention outside code survives any text before it", () => {
+  test("a mention outside code is found after any text", () => {
     fc.assert(
       fc.property(content, (text) => {
         fc.pre(!/[`~]/.test(text) && !/^ {3}/m.test(text));
@@ -195,7 +195,7 @@ describe("whatever is written", () => {
     );
   });
 
-  test("the longest content is read in a moment, however it is made up", () => {
+  test("content of the maximum length is searched in linear time", () => {
     for (const part of ["`", "``` ", "@alice:", "@", "` ``", "~~~\n", "\\`", "\\@", "\u0301@"]) {
       expect(named(part.repeat(Math.floor(32_768 / part.length)))).toBeArray();
     }
@@ -203,7 +203,7 @@ describe("whatever is written", () => {
 });
 
 describe("handles in text", () => {
-  test("are found where they stand", () => {
+  test("are found with their positions", () => {
     const text = "hi @Alice, 请@bob:my-model看";
     expect(handlesIn(text).map(({ start, end }) => text.slice(start, end))).toEqual([
       "@Alice",
@@ -211,7 +211,7 @@ describe("handles in text", () => {
     ]);
   });
 
-  test("that are being typed follow the same rule", () => {
+  test("that are being typed follow the same rules", () => {
     const typed = (text: string) => handleAtEnd(text)?.username ?? null;
     expect(["@", "hi @al", "(@Alice:cl", "请@al", "\\\\@al", "@alice:"].map(typed)).toEqual([
       ...["", "al", "alice:cl", "al", "al", "alice:"],
@@ -221,7 +221,7 @@ describe("handles in text", () => {
     );
   });
 
-  test("of any text are the ones that typing it up to their end would complete", () => {
+  test("of any text are also found while they are typed", () => {
     const part = fc.constantFrom(..."@ \\ a é 漢 1 _ : - @al @al:gpt 👍 e\u0301".split(" "), " ");
     fc.assert(
       fc.property(fc.array(part, { maxLength: 20 }), (parts) => {

@@ -8,13 +8,13 @@ describe("a name", () => {
     ["zero-width characters", "A\u200bd\u200ca\u200d\u2060\ufeff", "Ada"],
     ["soft hyphens and tags", "A\u00adda\u{e0041}", "Ada"],
     ["fillers", "\u3164Ada\u115f\uffa0\u2800", "Ada"],
-    ["variation selectors of nothing", "Ada\ufe0f", "Ada"],
+    ["variation selectors after a letter", "Ada\ufe0f", "Ada"],
   ])("loses %s", (_, given, stored) => {
     expect(cleanName(given)).toBe(stored);
   });
 
   test.each([
-    ["emoji made of several", "Ada 👩‍💻 ❤️ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 👍🏽 1️⃣"],
+    ["emoji of several code points", "Ada 👩‍💻 ❤️ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 👍🏽 1️⃣"],
     ["a Persian name with a non-joiner", "علی‌رضا"],
     ["a Sinhala conjunct", "ක්‍රිස්ටි"],
     ["an ideograph's variant", "葛\u{e0100}城"],
@@ -22,11 +22,11 @@ describe("a name", () => {
     expect(cleanName(name)).toBe(name);
   });
 
-  test("is composed, and has single spaces", () => {
+  test("is normalized to NFC with single spaces", () => {
     expect(cleanName(" E\u0301mile \u3000 Zola\u00a0")).toBe("Émile Zola");
   });
 
-  test("of nothing but invisible characters is empty, and refused", () => {
+  test("of only invisible characters is refused as empty", () => {
     const { success } = operations.updateMe.input.safeParse({ display_name: "\u200b\u202e\u3164" });
     expect(success).toBe(false);
   });
@@ -43,10 +43,10 @@ describe("reserved names", () => {
   );
 });
 
-describe("names that could deceive", () => {
+describe("ambiguous names", () => {
   const person = (username: string, display_name = username) => ({ username, display_name });
 
-  test("are those that look like another's display name or username", () => {
+  test("look like another account's display name or username", () => {
     const people = [
       person("ada", "Ada Lovelace"),
       person("mallory", "Аda Lоvelace"),
@@ -57,13 +57,13 @@ describe("names that could deceive", () => {
     expect([...deceptiveNames(people)].sort()).toEqual(["ada", "bob", "eve", "mallory"]);
   });
 
-  test("are those that look like the service, whatever letters they use", () => {
+  test("look like a reserved name, in letters of any script", () => {
     expect([
       ...deceptiveNames([person("mallory", "Аdmіn"), person("eve", "S u p p o r t")]),
     ]).toEqual(["mallory", "eve"]);
   });
 
-  test("are not those of different people, nor of one who is alone", () => {
+  test("do not include names that differ", () => {
     expect(deceptiveNames([person("ada", "Ada"), person("bob", "Bob")]).size).toBe(0);
   });
 });

@@ -1,17 +1,20 @@
-/** Which lines are code and which make up a paragraph, as CommonMark has it. */
+/** Separates code blocks from paragraphs, line by line, by the rules of CommonMark. */
 
 import { scanParagraph } from "./inline.ts";
 import { matchAt, type Scan } from "./scan.ts";
 
-/** The place reached on a line: the next character that is no space, and the columns used up. */
+/** A position on a line. */
 interface Cursor {
+  /** The index of the next character that is not a space or tab. */
   at: number;
+  /** Its column, with tabs expanded. */
   column: number;
+  /** The column at which the content of the innermost container begins. */
   base: number;
 }
 
 const QUOTE = 0;
-/** Deeper ones are text, which keeps the work per line bounded. */
+/** Deeper nesting is treated as text, to bound the work per line. */
 const MAX_CONTAINERS = 32;
 
 const LIST_MARKER = /(?:[-+*]|(\d{1,9})[.)])(?=[ \t\n])/y;
@@ -58,7 +61,7 @@ function scanLine(scan: Scan, start: number, end: number) {
 }
 
 function scanBlank(scan: Scan, depth: number, opens: boolean) {
-  // An item may begin with one blank line, not with two.
+  // A list item may begin with one blank line. A second one ends it.
   const ends = scan.emptyItem && !opens && depth === scan.containers.length;
   closeBlocks(scan, ends ? depth - 1 : depth);
   scan.emptyItem = opens && scan.containers.at(-1) !== QUOTE;
@@ -111,7 +114,7 @@ function endParagraph(scan: Scan, growing: boolean) {
   scan.paragraph = null;
 }
 
-/** How many of the block quotes and list items around the previous line go on in this one. */
+/** Returns how many block quotes and list items around the previous line continue on this line. */
 function matchContainers(scan: Scan, cursor: Cursor): number {
   let matched = 0;
   for (const width of scan.containers) {
@@ -143,7 +146,7 @@ function enterQuote(scan: Scan, cursor: Cursor): boolean {
   cursor.at++;
   cursor.base = ++cursor.column;
   skipSpace(scan, cursor);
-  // One space after the mark belongs to it.
+  // One space after the `>` belongs to it.
   if (cursor.column > cursor.base) cursor.base++;
   return true;
 }
@@ -175,7 +178,7 @@ function skipSpace(scan: Scan, cursor: Cursor) {
 
 const isBlank = (scan: Scan, cursor: Cursor) => scan.content[cursor.at] === "\n";
 
-/** Inside of elements indentation is layout, and makes no code. */
+/** Whether the line is indented code. Inside of elements indentation is only layout. */
 const isIndented = (scan: Scan, cursor: Cursor) =>
   cursor.column - cursor.base >= 4 && scan.open.length === 0;
 

@@ -1,4 +1,4 @@
-/** What the markup is made of: the blocks a message consists of, and the names of their tags. */
+/** The elements of the markup: the blocks of a message, and the names of their tags. */
 
 export interface MarkdownBlock {
   type: "markdown";
@@ -39,7 +39,7 @@ export const inputTypes = ["text", "number", "email", "date"] as const;
 export type InputType = (typeof inputTypes)[number];
 
 type Option = { type: "option"; label: string };
-/** What a tag stands for. */
+/** What an opening tag represents. */
 export type Piece = Block | InputField | SelectField | Option;
 
 export const tagNames = ["card", "button", "form", "input", "select", "option"] as const;

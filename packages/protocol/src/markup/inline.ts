@@ -1,10 +1,10 @@
-/** The tags in a paragraph that no code span covers. */
+/** Finds the tags of a paragraph outside of code spans. */
 
 import { inputTypes, isContainer, type Piece, type TagName, tagNames } from "./elements.ts";
 import { matchAt, type Scan, type Tag } from "./scan.ts";
 import { unescapeEntities } from "./text.ts";
 
-/** An escaped character, a run of backticks, the beginning of a tag, or what may become one. */
+/** An escaped character, a run of backticks, the beginning of a tag, or at the end a possible one. */
 const MARK = /\\[\s\S]|`+|<\/?(?:card|button|form|input|select|option)(?=[\s/>])|<\/?[a-z]{0,6}$/g;
 const ATTRIBUTE = /\s+([a-z_:][\w:.-]*)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'))?/iy;
 const TAG_END = /\s*(\/?)>/y;
@@ -14,23 +14,24 @@ interface Mark {
   at: number;
   end: number;
   text: string;
-  /** Of the beginning of a tag; undefined for every other mark. */
+  /** The name of the tag that begins here; undefined for every other mark. */
   name: TagName | undefined;
 }
 
-/** Text that is read as one by Markdown, so that a code span or a tag may go on over its lines. */
+/** A paragraph: code spans and tags may extend over several of its lines. */
 interface Paragraph {
   scan: Scan;
-  /** Where in the content the text begins. */
+  /** The position of the text in the content. */
   offset: number;
   text: string;
-  /** The text may still grow, so that what is not closed yet is not decided yet. */
+  /** Whether more text may follow, which could close what is still open. */
   growing: boolean;
   marks: Mark[];
+  /** The positions of backtick runs, by length. */
   backticks: Map<number, { starts: number[]; next: number }>;
 }
 
-/** Where to read on; after something undecided nothing more can be told. */
+/** In place of the position to continue at: the rest depends on text that has not come yet. */
 const UNDECIDED = Infinity;
 
 export function scanParagraph(scan: Scan, start: number, end: number, growing: boolean) {
@@ -51,7 +52,8 @@ export function scanParagraph(scan: Scan, start: number, end: number, growing: b
   scan.prose.push(text.slice(read));
 }
 
-function leaveOut({ scan, offset }: Paragraph, from: Mark): number {
+/** Cuts the content at a mark, because what it becomes depends on text that has not come yet. */
+function cutAt({ scan, offset }: Paragraph, from: Mark): number {
   scan.cut = offset + from.at;
   return UNDECIDED;
 }
@@ -73,10 +75,10 @@ function readMark(paragraph: Paragraph, mark: Mark, index: number): number {
 
 function readLastMark(paragraph: Paragraph, mark: Mark): number {
   const mayBecomeTag = tagNames.some((name) => name.startsWith(nameIn(mark.text)));
-  return mayBecomeTag ? leaveOut(paragraph, mark) : mark.end;
+  return mayBecomeTag ? cutAt(paragraph, mark) : mark.end;
 }
 
-/** A run of backticks opens a code span if another of its length follows, and is text otherwise. */
+/** A run of backticks opens a code span if a run of the same length follows. Otherwise it is text. */
 function readBackticks(paragraph: Paragraph, mark: Mark, index: number): number {
   const length = mark.end - mark.at;
   const runs = paragraph.backticks.get(length);
@@ -84,9 +86,9 @@ function readBackticks(paragraph: Paragraph, mark: Mark, index: number): number 
   const closing = runs?.starts[runs.next];
   if (closing !== undefined) return closing + length;
   if (!paragraph.growing) return mark.end;
-  // The closing run may still come and cover the tags from here on.
+  // A closing run may still come and turn the tags from here on into code.
   const tag = paragraph.marks.slice(index).find(({ text }) => text.startsWith("<"));
-  return tag ? leaveOut(paragraph, tag) : UNDECIDED;
+  return tag ? cutAt(paragraph, tag) : UNDECIDED;
 }
 
 function backtickRuns(text: string): Paragraph["backticks"] {
@@ -101,7 +103,7 @@ function backtickRuns(text: string): Paragraph["backticks"] {
 
 function readTag(paragraph: Paragraph, mark: Mark, index: number): number {
   const tag = parseTag(paragraph, mark, index);
-  if (tag === "unfinished") return leaveOut(paragraph, mark);
+  if (tag === "unfinished") return cutAt(paragraph, mark);
   if (tag === null) return mark.end;
   if (mark.text.startsWith("</")) closeElement(paragraph, mark, tag);
   else if (mark.name === "button" || mark.name === "option") {
@@ -117,7 +119,7 @@ interface ParsedTag {
   next: number;
 }
 
-/** Null when it is malformed; "unfinished" when more text can still complete it. */
+/** Returns null for a malformed tag, and "unfinished" for one that more text may complete. */
 function parseTag(
   paragraph: Paragraph,
   mark: Mark,
@@ -126,7 +128,7 @@ function parseTag(
   const { text, marks, growing } = paragraph;
   let next = index + 1;
   while (next < marks.length && marks[next]?.name === undefined) next++;
-  // No tag reaches beyond the beginning of another: a forgotten quote spoils one element, not all.
+  // A tag ends before the next one begins, so that a missing quote breaks only one element.
   const source = text.slice(mark.end, marks[next]?.at);
   const { attributes, length } = parseAttributes(source);
   const end = matchAt(TAG_END, source, length);
@@ -152,15 +154,15 @@ function parseAttributes(source: string) {
   }
 }
 
-/** A button or an option: the text up to its closing tag is its label, and not Markdown. */
+/** Reads a button or an option: the text up to its closing tag is its label, not Markdown. */
 function readLabelled(paragraph: Paragraph, mark: Mark, tag: ParsedTag): number {
   const action = tag.attributes.get("action") ?? "";
   if (mark.name === "button" && action === "") return tag.end;
   const closing = paragraph.marks[tag.next];
-  if (closing === undefined) return paragraph.growing ? leaveOut(paragraph, mark) : tag.end;
+  if (closing === undefined) return paragraph.growing ? cutAt(paragraph, mark) : tag.end;
   if (closing.text !== `</${mark.name}`) return tag.end;
   const closer = parseTag(paragraph, closing, tag.next);
-  if (closer === "unfinished") return leaveOut(paragraph, mark);
+  if (closer === "unfinished") return cutAt(paragraph, mark);
   if (closer === null) return tag.end;
   const label = labelText(paragraph.text.slice(tag.end, closing.at));
   if (mark.name === "option") addTag(paragraph, mark, closer.end, { type: "option", label });
@@ -174,7 +176,7 @@ const labelText = (source: string) =>
 function openElement(paragraph: Paragraph, mark: Mark, { attributes, end }: ParsedTag) {
   const piece = pieceOf(mark.name, attributes);
   const { open, openCount } = paragraph.scan;
-  // Outside of a form a field is text, and must not hold back what follows.
+  // Outside of a form a field is text, and must not delay what follows while streaming.
   if (piece === null || (piece.type === "select" && openCount.form === 0)) return;
   const tag = addTag(paragraph, mark, end, piece);
   if (!isContainer(piece.type)) return;
@@ -182,7 +184,7 @@ function openElement(paragraph: Paragraph, mark: Mark, { attributes, end }: Pars
   openCount[piece.type]++;
 }
 
-/** Null when an attribute is missing without which the element is of no use. */
+/** Returns null if a required attribute is missing. */
 function pieceOf(name: TagName | undefined, attributes: Map<string, string>): Piece | null {
   if (name === "card") return { type: name, title: attributes.get("title") ?? "", children: [] };
   if (name === "form") {
@@ -198,7 +200,7 @@ function pieceOf(name: TagName | undefined, attributes: Map<string, string>): Pi
   return { type: "input", name: field, label, input_type, required };
 }
 
-/** Closes the nearest open element of the name; those opened since then were never closed. */
+/** Closes the innermost open element with the name. Elements opened inside it stay unclosed. */
 function closeElement(paragraph: Paragraph, mark: Mark, { end }: ParsedTag) {
   const { open, openCount } = paragraph.scan;
   if (!isContainer(mark.name) || openCount[mark.name] === 0) return;

@@ -1,19 +1,19 @@
-/** Escaping, unescaping, previews. */
+/** Escapes and unescapes text, and makes previews. */
 
 import type { Block, FormBlock } from "./elements.ts";
 
 /**
- * Makes a value inert inside a line of Markdown, where it does not stand first: it reads as it was
- * typed, rendered or not. Only what would become markup is escaped; line breaks become spaces.
+ * Escapes a value for use inside a line of Markdown, not at its start. Escapes only what would become
+ * markup, so that the value is also readable unrendered. Line breaks become spaces.
  */
 export function inertText(value: string): string {
   const line = singleLine(value);
-  // One that stands alone has nothing to pair with.
+  // A single one has nothing to pair with.
   const single = ["~", "_"].filter((mark) => line.indexOf(mark) === line.lastIndexOf(mark));
   return escaped(line, (mark) => !single.includes(mark));
 }
 
-/** Makes a value of several lines inert: each becomes a line of a block quote. */
+/** Escapes a value of several lines: each becomes a line of a block quote. */
 export function quotedText(value: string): string[] {
   return value
     .split(/\r\n?|\n/)
@@ -26,20 +26,20 @@ const CONTROL = /[\0-\x1f\x7f\u2028\u2029]+/g;
 const singleLine = (value: string) => value.toWellFormed().replace(CONTROL, " ");
 
 /**
- * What CommonMark, or this markup, takes for syntax inside a line: a backslash before a sign or at
- * the end, code, strikethrough, emphasis (a star between spaces and an underscore inside a word are
- * none), the middle of a link, a tag, a character reference.
+ * Syntax of CommonMark and of this markup inside a line: a backslash before punctuation or at the end,
+ * code, strikethrough, emphasis (except a star between spaces and an underscore inside a word), the
+ * middle of a link, a tag, a character reference.
  */
 const INLINE_MARK =
   /\\(?=[!-/:-@[-`{-~]|$)|[`~]|(?<!\s)\*|\*(?!\s)|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|\](?=\()|<(?=[a-z/!?])|&(?=#?\w+;)/giu;
 
-/** What makes a line a heading, a quote, a list, a table or a link definition when it stands first. */
+/** What at the start of a line makes it a heading, quote, list, table or link definition. */
 const LINE_START_MARK = /^(\d{0,9})([#>+\-=|:[]|(?<=\d)[.)])/;
 
 const escaped = (line: string, isSyntax: (mark: string) => boolean) =>
   line.replace(INLINE_MARK, (mark) => {
     if (!isSyntax(mark)) return mark;
-    // A preview undoes backslashes before it undoes character references.
+    // Not `\&`: previews remove backslashes before they resolve character references.
     return mark === "&" ? "&amp;" : `\\${mark}`;
   });
 
@@ -67,7 +67,7 @@ export function describe(block: Block | FormBlock["children"][number], maxLength
   return block.label;
 }
 
-/** A preview is short: what lies far beyond its length need not be read. */
+/** Truncates the input of a preview: what lies far beyond its length has no effect on it. */
 const beginning = (text: string, length: number) =>
   text.slice(0, length).replace(/[\ud800-\udbff]$/, "");
 

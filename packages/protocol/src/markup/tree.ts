@@ -1,4 +1,4 @@
-/** Paired tags become blocks, everything between them is text. */
+/** Builds blocks from paired tags and the text between them. */
 
 import {
   type Block,
@@ -61,13 +61,13 @@ function textBlock(content: string, start: number, end: number, parent: Parent) 
   while (last > start && " \t\n".includes(content.charAt(last - 1))) last--;
   if (last === start) return null;
   const source = content.slice(start, last);
-  // Next to a tag white space is layout, and so is indentation inside of an element.
+  // White space next to a tag is layout, and so is indentation inside of an element.
   const besideTag = start === 0 ? source : source.replace(/^[ \t]+/, "");
   const laidOut = parent.type === "root" ? besideTag : dedent(besideTag);
   return { type: "markdown" as const, text: laidOut.replace(/^(?:[ \t]*\n)+/, "") };
 }
 
-/** Takes from each line after the first the indentation that all of them share. */
+/** Removes from all lines but the first the indentation that they share. */
 function dedent(text: string): string {
   const [first = "", ...lines] = text.split("\n");
   let shared = Infinity;
@@ -78,6 +78,7 @@ function dedent(text: string): string {
   return [first, ...lines.map((line) => line.slice(Math.min(shared, line.length)))].join("\n");
 }
 
+/** All blocks and fields, at any depth, in the order of the content. */
 export function* everyBlock(blocks: Block[]): Generator<Block | FormBlock["children"][number]> {
   for (const block of blocks) {
     yield block;
