@@ -4,9 +4,12 @@ import { join } from "node:path";
 export const ROOT = join(import.meta.dir, "../../..");
 export const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
 
+const parsers = new Bun.Glob("packages/server/src/config/*.ts").scanSync(ROOT);
 /** The environment variables that the program and its runtime read. */
 const settings = new Set([
-  ...(read("packages/server/src/config.ts").match(/\b[A-Z]+(?:_[A-Z]+)*\b/g) ?? []),
+  ...["packages/server/src/config.ts", ...parsers].flatMap(
+    (file) => read(file).match(/\b[A-Z]+(?:_[A-Z]+)*\b/g) ?? [],
+  ),
   "BUN_CONFIG_MAX_HTTP_REQUESTS",
 ]);
 
