@@ -1,5 +1,5 @@
-# One executable with the web client inside, on a base that has the C library and little else: no
-# shell, no package manager, no node_modules.
+# One executable that contains the web client, on a base with the C library, certificates and time
+# zones: no shell, no package manager, no node_modules.
 
 FROM node:24.11.1-bookworm-slim AS build
 WORKDIR /build
