@@ -7,6 +7,7 @@ COPY package.json package-lock.json ./
 COPY packages/client/package.json packages/client/
 COPY packages/protocol/package.json packages/protocol/
 COPY packages/server/package.json packages/server/
+COPY packages/testkit/package.json packages/testkit/
 COPY packages/web/package.json packages/web/
 RUN npm ci --omit=dev
 COPY packages packages
@@ -15,9 +16,9 @@ RUN node_modules/.bin/bun scripts/build-executable.ts /out/parley && mkdir /out/
 
 FROM gcr.io/distroless/base-nossl-debian12:nonroot
 COPY --from=build /out/parley /usr/local/bin/parley
-# A volume that is made for this folder belongs to whom the folder belongs to.
+# A new volume gets the owner of this folder.
 COPY --from=build --chown=65532:65532 /out/data /data
-# The last one lets more than 256 answers of agents stream at once.
+# BUN_CONFIG_MAX_HTTP_REQUESTS: without it, at most 256 answers of agents stream at the same time.
 ENV HOST=0.0.0.0 \
     PORT=8080 \
     PARLEY_DATA=/data \
