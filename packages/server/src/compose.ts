@@ -4,6 +4,7 @@ import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
 import { keyTester } from "./agents/key-test.ts";
 import { type Config, ConfigError, type Database } from "./config.ts";
+import { watchBackgroundWork } from "./observe/background-work.ts";
 import { loopLag } from "./observe/lag.ts";
 import { type Logger, logger } from "./observe/log.ts";
 import { metrics as newMetrics } from "./observe/metrics.ts";
@@ -139,6 +140,7 @@ export async function compose(config: Config): Promise<Running> {
       log.error({ err: error }, "event publishing failed");
     }
   });
+  watchBackgroundWork(store.background, log, metrics);
   metrics.watch(
     "parley_event_loop_lag_seconds",
     "gauge",
@@ -206,7 +208,11 @@ export async function compose(config: Config): Promise<Running> {
   const http = httpTransport({
     services,
     invoke: invoker(byName, services),
-    pages: pages({ services, ready: () => Promise.all([store.ready(), bus.ready()]) }),
+    pages: pages({
+      services,
+      ready: () => Promise.all([store.ready(), bus.ready()]),
+      failing: store.background.failing,
+    }),
     upgrade: (request, origin) =>
       sockets.upgrade(request, origin, (upgraded, data) => server.upgrade(upgraded, { data })),
   });

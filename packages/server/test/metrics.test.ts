@@ -99,6 +99,18 @@ describe("the text for Prometheus", () => {
     expect(cpu.samples[0]?.value).toBeGreaterThan(0);
   });
 
+  test("shows a watched figure with a sample for each set of labels", () => {
+    const counted = metrics();
+    counted.watch("parley_failures_total", "counter", "Failures by kind.", () => [
+      { labels: { kind: "one" }, value: 0 },
+      { labels: { kind: "other" }, value: 2 },
+    ]);
+    expect(family(counted.text(), "parley_failures_total").samples).toEqual([
+      { name: "parley_failures_total", labels: { kind: "one" }, value: 0 },
+      { name: "parley_failures_total", labels: { kind: "other" }, value: 2 },
+    ]);
+  });
+
   test("shows a watched figure as it is when somebody asks", () => {
     const counted = metrics();
     let open = 3;

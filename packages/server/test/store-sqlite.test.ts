@@ -508,6 +508,96 @@ describe("the files", () => {
   });
 });
 
+describe("background work", () => {
+  test("that fails is counted and reported until it succeeds again, and the store serves", async () => {
+    using files = folder();
+    await withStore(files.database, async (store) => {
+      const place = await conversation(store);
+      const reports: [kind: string, error: string | null][] = [];
+      store.background.onChange((kind, error) => {
+        reports.push([kind, error === null ? null : String(error)]);
+      });
+      await store.search({ words: ["needle"], viewerId: place.alice.id, limit: 1 });
+      expect(store.background.failing()).toEqual([]);
+      const index = new Database(files.index);
+      index.run("PRAGMA busy_timeout = 5000");
+      index.run("ALTER TABLE progress RENAME TO progress_aside");
+      const failures = () => store.background.failures().get("search_indexing") ?? 0;
+      await until(() => failures() >= 2, "indexing fails");
+      expect(store.background.failing()).toEqual(["search_indexing"]);
+      expect(reports).toEqual([["search_indexing", expect.stringContaining("progress")]]);
+      await sayAll(store, place, "needle");
+      index.run("ALTER TABLE progress_aside RENAME TO progress");
+      index.close();
+      await until(() => store.background.failing().length === 0, "indexing succeeds again");
+      expect(reports.at(-1)).toEqual(["search_indexing", null]);
+      const found = await store.search({ words: ["needle"], viewerId: place.alice.id, limit: 1 });
+      expect(found).toHaveLength(1);
+      expect([...store.background.failures()].filter(([, count]) => count > 0)).toHaveLength(1);
+    });
+  });
+
+  const EDITS = 1500;
+  /** Edits a message more often than unpruned edits are kept, the last time to the given text. */
+  async function editOften(store: Store, { alice }: { alice: AccountRecord }, text: string) {
+    const [hit] = await store.search({ words: ["needle"], viewerId: alice.id, limit: 1 });
+    await store.write(async (tx) => {
+      const record = (await tx.message(hit?.uuid ?? "")) as MessageRecord;
+      for (let n = 1; n < EDITS; n++) await tx.editMessage(record, `edit ${n}`, [], at);
+      await tx.editMessage(record, text, [], at);
+    });
+  }
+  /** Rows that tell the indexer of edits and deletions. */
+  const unpruned = (path: string) => {
+    using db = new Database(path, { readonly: true });
+    const rows = db.query<{ id: number }, []>("SELECT id FROM search_changes").all();
+    return rows.map(({ id }) => id);
+  };
+
+  test("prunes edits that are indexed, all but the last", async () => {
+    using files = folder();
+    const place = await withStore(files.database, async (store) => {
+      const made = await conversation(store);
+      await sayAll(store, made, "needle");
+      await editOften(store, made, "thread needle");
+      await until(() => unpruned(files.database).length === 1, "edits are pruned");
+      expect(unpruned(files.database)).toEqual([EDITS]);
+      return made;
+    });
+    await withStore(files.database, async (store) => {
+      const find = (word: string) =>
+        store.search({ words: [word], viewerId: place.alice.id, limit: 10 });
+      expect(await find("thread")).toHaveLength(1);
+      await editOften(store, place, "other");
+      expect(await find("thread")).toHaveLength(0);
+      expect(await find("other")).toHaveLength(1);
+    });
+  });
+
+  test("makes the index anew if edits were pruned that it lacks", async () => {
+    using files = folder();
+    const place = await withStore(files.database, async (store) => {
+      const made = await conversation(store);
+      await sayAll(store, made, "needle");
+      await store.search({ words: ["needle"], viewerId: made.alice.id, limit: 1 });
+      return made;
+    });
+    const older = `${files.index}-older`;
+    copyFileSync(files.index, older);
+    await withStore(files.database, async (store) => {
+      await editOften(store, place, "thread");
+      await until(() => unpruned(files.database).length === 1, "edits are pruned");
+    });
+    copyFileSync(older, files.index);
+    await withStore(files.database, async (store) => {
+      const find = (word: string) =>
+        store.search({ words: [word], viewerId: place.alice.id, limit: 10 });
+      expect(await find("needle")).toHaveLength(0);
+      expect(await find("thread")).toHaveLength(1);
+    });
+  });
+});
+
 describe("a search", () => {
   test("that takes too long is given up, and nothing else waits for it", async () => {
     using files = folder();

@@ -2,11 +2,13 @@
 export interface Metrics {
   /** Counts a call with its outcome, `ok` or an error code, and its duration. */
   called(operation: string, code: string, milliseconds: number): void;
-  /** Registers a metric whose value is read at each scrape. */
-  watch(name: string, type: "gauge" | "counter", help: string, read: () => number): void;
+  /** Registers a metric whose value, or values with labels, are read at each scrape. */
+  watch(name: string, type: "gauge" | "counter", help: string, read: () => Reading): void;
   /** All metrics in Prometheus' text format. */
   text(): string;
 }
+
+type Reading = number | readonly { labels: Readonly<Record<string, string>>; value: number }[];
 
 /** Upper bounds of the histogram's buckets; one more bucket has no bound. */
 const BOUNDS_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 1000, 5000];
@@ -20,7 +22,7 @@ interface CallFigures {
 
 export function metrics(): Metrics {
   const operations = new Map<string, CallFigures>();
-  const watched: { name: string; type: string; help: string; read: () => number }[] = [];
+  const watched: { name: string; type: string; help: string; read: () => Reading }[] = [];
 
   const self: Metrics = {
     called(operation, code, milliseconds) {
@@ -39,7 +41,7 @@ export function metrics(): Metrics {
     text() {
       const lines = watched.flatMap(({ name, type, help, read }) => [
         ...heading(name, type, help),
-        `${name} ${read()}`,
+        ...samples(name, read()),
       ]);
       lines.push(...heading("parley_calls_total", "counter", "Calls by operation and outcome."));
       for (const [operation, { codes }] of operations) {
@@ -76,6 +78,14 @@ const heading = (name: string, type: string, help: string) => [
   `# HELP ${name} ${help}`,
   `# TYPE ${name} ${type}`,
 ];
+
+function samples(name: string, reading: Reading): string[] {
+  if (typeof reading === "number") return [`${name} ${reading}`];
+  return reading.map(({ labels, value }) => {
+    const pairs = Object.entries(labels).map(([label, text]) => `${label}="${text}"`);
+    return `${name}{${pairs.join(",")}} ${value}`;
+  });
+}
 
 function histogram(operation: string, { buckets, milliseconds }: CallFigures): string[] {
   let sum = 0;

@@ -154,7 +154,7 @@ function servicePaths() {
       200: bare("It does."),
     }),
     "/ready": get("ready", "Tells whether the store and the bus are reachable.", {
-      200: bare("They are."),
+      200: { description: "They are.", content: json(readiness) },
       503: failed("unavailable"),
     }),
     "/metrics": get("metrics", "Metrics for Prometheus.", {
@@ -171,6 +171,19 @@ function servicePaths() {
     }),
   };
 }
+
+const readiness = {
+  type: "object",
+  properties: {
+    ok: { const: true },
+    failing: {
+      type: "array",
+      items: { type: "string" },
+      description: "Background work of the store that fails while calls are served.",
+    },
+  },
+  required: ["ok"],
+};
 
 const upgrade = {
   101: { description: "Switched to the WebSocket. The first frame is `events.hello`." },

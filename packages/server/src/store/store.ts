@@ -4,6 +4,7 @@ import { Failure } from "../rules/failure.ts";
 import type { AccountReads, AccountWrites } from "./accounts.ts";
 import type { AgentReads, AgentWrites } from "./agents.ts";
 import type { Awaitable } from "./awaitable.ts";
+import type { BackgroundWork } from "./background-work.ts";
 import type { ChangeLog, SubscriptionWrites } from "./changes.ts";
 import type { ComponentWrites } from "./components.ts";
 import type { ConversationReads, ConversationWrites } from "./conversations.ts";
@@ -52,6 +53,8 @@ export interface Store {
   endedSessions(ids: readonly string[]): Promise<readonly string[]>;
   /** Rejects when the store cannot be reached. */
   ready(): Promise<void>;
+  /** Work that the store does by itself, such as indexing, and whether it fails. */
+  readonly background: BackgroundWork;
   close(): Promise<void>;
 }
 

@@ -11,10 +11,12 @@ export interface PageOptions {
   services: Services;
   /** Rejects while the store or the bus cannot be reached. */
   ready(): Promise<unknown>;
+  /** Background work that fails, while calls are served. */
+  failing(): readonly string[];
 }
 
 /** Everything that is fetched with GET: the web client, the reference, health checks and metrics. */
-export function pages({ services, ready }: PageOptions): Pages {
+export function pages({ services, ready, failing }: PageOptions): Pages {
   const { config, log } = services;
   const json = (document: object): Page => {
     const text = JSON.stringify(document);
@@ -26,7 +28,7 @@ export function pages({ services, ready }: PageOptions): Pages {
 
   const own = new Map<string, Page>([
     ["/health", () => Response.json({ ok: true })],
-    ["/ready", () => readiness(services, ready)],
+    ["/ready", () => readiness(services, ready, failing)],
     ["/api/limits", () => Response.json({ ok: true, result: config.limits })],
     ["/openapi.json", json(openApi())],
     ["/asyncapi.json", asyncApiPage(config.proxies > 0)],
@@ -71,10 +73,15 @@ const html = (text: string, policy: string) =>
     },
   });
 
-async function readiness({ log }: Services, check: () => Promise<unknown>): Promise<Response> {
+async function readiness(
+  { log }: Services,
+  check: PageOptions["ready"],
+  failing: PageOptions["failing"],
+): Promise<Response> {
   try {
     await check();
-    return Response.json({ ok: true });
+    const failed = failing();
+    return Response.json({ ok: true, ...(failed.length > 0 && { failing: failed }) });
   } catch (error) {
     log.warn({ err: error }, "not ready");
     return failureResponse(unavailable("the store or the bus cannot be reached"));

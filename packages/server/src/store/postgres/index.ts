@@ -1,6 +1,7 @@
 import type { SQL } from "bun";
 import type { Change } from "../../changes/change.ts";
 import { NOBODY } from "../accounts.ts";
+import { type BackgroundRunner, backgroundRunner } from "../shared/background-work.ts";
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
@@ -133,7 +134,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   });
   const on = <Result>(lane: Lane, work: (unit: Unit) => Result | Promise<Result>) =>
     lane.enter(work) as Promise<Result>;
-  const forgetting = options.keepsEvents && forgetNowAndThen(writing);
+  const background = backgroundRunner("pruning");
+  const forgetting = options.keepsEvents && forgetNowAndThen(writing, background);
 
   return {
     installation,
@@ -145,6 +147,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     onCommit: (handler) => {
       listener = handler;
     },
+    background,
     ready: () => on(reading, async (run) => void (await run.get("SELECT 1"))),
     close: async () => {
       if (forgetting) clearInterval(forgetting);
@@ -177,9 +180,10 @@ async function prepare(pool: SQL): Promise<string> {
 }
 
 /** Every node does it, each in its own time: whoever comes first leaves the others nothing. */
-function forgetNowAndThen(lane: Lane): NodeJS.Timeout {
+function forgetNowAndThen(lane: Lane, background: BackgroundRunner): NodeJS.Timeout {
   const once = async () => {
     while (await lane.enter(forgetEvents));
   };
-  return setInterval(() => void once().catch(() => {}), FORGET_MS * (0.5 + Math.random()));
+  const prune = () => void background.run("pruning", once);
+  return setInterval(prune, FORGET_MS * (0.5 + Math.random()));
 }

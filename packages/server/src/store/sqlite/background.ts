@@ -1,4 +1,5 @@
 import type { SearchHit, SearchQuery } from "../search.ts";
+import type { IndexProgress } from "./search.ts";
 
 /** Work that would block the event loop, done by a thread of its own. */
 export type Task =
@@ -10,8 +11,7 @@ export type Task =
   | { kind: "close" };
 
 interface Results {
-  /** Whether there is more to index. */
-  index: boolean;
+  index: IndexProgress;
   checkpoint: undefined;
   search: SearchHit[];
   close: undefined;

@@ -2,6 +2,7 @@ import { closeSync, fdatasync, fsyncSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Change } from "../../changes/change.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
+import { type BackgroundRunner, backgroundRunner } from "../shared/background-work.ts";
 import { SEARCH_DEADLINE_MS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
@@ -18,6 +19,7 @@ import { followHistory, historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
+import { searchChangePruning } from "./search-changes.ts";
 import { foreignSessionEnds, sessionReads, sessionWrites } from "./sessions.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { updateReads } from "./updates.ts";
@@ -62,16 +64,19 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
     sync: log.sync,
     committed: (changes) => listener(changes),
   });
-  const readTx = reads(connection(readerDb));
+  const reader = connection(readerDb);
+  const readTx = reads(reader);
   const endedElsewhere = foreignSessionEnds(db, readerDb);
-  const lastChange = readerDb.query<{ id: number | null }, []>(
-    "SELECT max(id) AS id FROM search_changes",
-  );
+  const background = backgroundRunner("search_indexing", "checkpoint", "pruning", "restore_mark");
+  const searchChanges = searchChangePruning(reader, writer);
   const maintenance = maintain({
+    background,
     group,
+    prune: async (indexed) => {
+      if (searchChanges.isDue(indexed)) await group.note(() => searchChanges.prune(indexed));
+    },
     indexer,
     saveMark,
-    changes: () => lastChange.get()?.id ?? 0,
     eraseMs: options.eraseMs ?? ERASE_MS,
   });
 
@@ -88,6 +93,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
     onCommit: (handler) => {
       listener = handler;
     },
+    background,
     endedSessions: async (ids) => endedElsewhere(ids),
     ready: async () => {
       readerDb.query("SELECT 1").get();
@@ -160,7 +166,7 @@ function startSearching(path: string, indexer: Background<"index">) {
 
   async function run(query: SearchQuery, slot: number): Promise<SearchHit[]> {
     const deadline = performance.now() + SEARCH_DEADLINE_MS;
-    while (await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE })) {
+    while ((await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE })).more) {
       // Answered already.
       if (performance.now() > deadline) return [];
     }
@@ -175,11 +181,12 @@ function startSearching(path: string, indexer: Background<"index">) {
 }
 
 interface Maintenance {
+  background: BackgroundRunner;
+  /** Deletes rows of `search_changes` up to the last one that is indexed. */
+  prune(lastIndexed: number): Promise<unknown>;
   group: GroupWriter;
   indexer: Background<"index" | "checkpoint">;
   saveMark(): void;
-  /** Goes up with every edit and deletion. */
-  changes(): number;
   eraseMs: number;
 }
 
@@ -187,7 +194,7 @@ interface Maintenance {
  * Once a second: saves the mark, indexes new messages for search, keeps the log short, and empties it
  * after text was deleted.
  */
-function maintain({ group, indexer, saveMark, changes, eraseMs }: Maintenance) {
+function maintain({ background, group, indexer, saveMark, prune, eraseMs }: Maintenance) {
   // What a process that was killed has left is erased too.
   let erased = -1;
   let erasedAt = performance.now();
@@ -196,17 +203,22 @@ function maintain({ group, indexer, saveMark, changes, eraseMs }: Maintenance) {
   let round: Promise<unknown> = Promise.resolve();
   let busy = false;
   const checkpoint = () => indexer.ask({ kind: "checkpoint" });
-  const once = async () => {
-    saveMark();
-    const current = changes();
+  /** The last edit or deletion that the search index has. */
+  let lastIndexed = 0;
+  const index = async () => {
     for (let indexed = 0; indexed < INDEXED_PER_SECOND; indexed += INDEXED_AT_ONCE) {
-      if (!(await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE }))) break;
+      const { more, lastChange } = await indexer.ask({ kind: "index", most: INDEXED_AT_ONCE });
+      lastIndexed = lastChange;
+      if (!more) break;
     }
-    if (current !== erased && performance.now() - erasedAt >= eraseMs) {
-      erased = current;
-      erasedAt = performance.now();
+  };
+  const keepLogShort = async () => {
+    if (lastIndexed !== erased && performance.now() - erasedAt >= eraseMs) {
+      const changes = lastIndexed;
       await checkpoint();
       await group.pause(() => indexer.ask({ kind: "checkpoint", truncate: true }));
+      erased = changes;
+      erasedAt = performance.now();
     }
     if (group.written() - moved < UNITS_PER_CHECKPOINT) return;
     moved = group.written();
@@ -217,14 +229,19 @@ function maintain({ group, indexer, saveMark, changes, eraseMs }: Maintenance) {
     // only so does the log begin anew instead of growing for as long as somebody writes.
     await group.pause(checkpoint);
   };
+  // One that fails does not keep the others from running.
+  const once = async () => {
+    await background.run("restore_mark", saveMark);
+    await background.run("search_indexing", index);
+    await background.run("pruning", () => prune(lastIndexed));
+    await background.run("checkpoint", keepLogShort);
+  };
   const timer = setInterval(() => {
     if (busy) return;
     busy = true;
-    round = once()
-      .catch(() => undefined)
-      .finally(() => {
-        busy = false;
-      });
+    round = once().finally(() => {
+      busy = false;
+    });
   }, MAINTENANCE_MS);
   return {
     stop: async () => {

@@ -10,9 +10,16 @@ const VERSION = 4;
 export interface SearchIndexer {
   /** Empties the log of the index, which may hold text that was deleted. */
   truncateLog(): void;
-  /** Indexes what came since, oldest first, at most so many messages. Returns whether there is more. */
-  catchUp(most: number): boolean;
+  /** Indexes new and changed messages, oldest first, at most so many of each. */
+  catchUp(most: number): IndexProgress;
   close(): void;
+}
+
+export interface IndexProgress {
+  /** Whether there may be more to index. */
+  more: boolean;
+  /** The last row of `search_changes` that the index has. */
+  lastChange: number;
 }
 
 /** Reads the index. There may be several, on threads of their own. */
@@ -44,7 +51,7 @@ export function openIndexer(path: string, messages: Database): SearchIndexer {
   );
 
   const enter = (row: Row) => add.run(row.id, `c${row.conversation_id}`, spaced(row.content));
-  const indexSome = index.transaction((most: number): boolean => {
+  const indexSome = index.transaction((most: number): IndexProgress => {
     const from = place.get() ?? { message_id: 0, change_id: 0 };
     const fresh = created.all(from.message_id, most);
     for (const row of fresh) {
@@ -59,8 +66,9 @@ export function openIndexer(path: string, messages: Database): SearchIndexer {
       if (row.deleted_at === null) enter(row);
     }
     const newest = fresh.at(-1)?.uuid ?? null;
-    move.run(upTo, edits.at(-1)?.change_id ?? from.change_id, newest);
-    return fresh.length === most || edits.length === most;
+    const lastChange = edits.at(-1)?.change_id ?? from.change_id;
+    move.run(upTo, lastChange, newest);
+    return { more: fresh.length === most || edits.length === most, lastChange };
   });
 
   const truncate = index.query("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -147,9 +155,17 @@ function isOf(index: Database, messages: Database): boolean {
     .query<{ uuid: string }, [number]>("SELECT uuid FROM messages WHERE id = ?")
     .get(place.message_id);
   const changes = messages
-    .query<{ id: number | null }, []>("SELECT max(id) AS id FROM search_changes")
+    .query<{ first: number | null; last: number | null }, []>(
+      "SELECT min(id) AS first, max(id) AS last FROM search_changes",
+    )
     .get();
-  return (last?.uuid ?? null) === place.message_uuid && place.change_id <= (changes?.id ?? 0);
+  // Changes that were pruned before this index had them would be missing.
+  const isComplete = place.message_id === 0 || place.change_id >= (changes?.first ?? 1) - 1;
+  return (
+    (last?.uuid ?? null) === place.message_uuid &&
+    place.change_id <= (changes?.last ?? 0) &&
+    isComplete
+  );
 }
 
 /** Losing its last writes costs nothing but indexing them again: nothing here is synced. */

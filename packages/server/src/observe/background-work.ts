@@ -1,0 +1,31 @@
+import type { BackgroundKind, BackgroundWork } from "../store/background-work.ts";
+import type { Logger } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
+
+const FAILED: Record<BackgroundKind, string> = {
+  search_indexing: "search indexing failed",
+  checkpoint: "checkpoint failed",
+  pruning: "pruning failed",
+  restore_mark: "restore mark failed",
+};
+
+const RECOVERED: Record<BackgroundKind, string> = {
+  search_indexing: "search indexing recovered",
+  checkpoint: "checkpoint recovered",
+  pruning: "pruning recovered",
+  restore_mark: "restore mark recovered",
+};
+
+/** Logs when background work of the store begins to fail and recovers, and counts the failures. */
+export function watchBackgroundWork(work: BackgroundWork, log: Logger, metrics: Metrics): void {
+  work.onChange((kind, error) => {
+    if (error === null) log.info(RECOVERED[kind]);
+    else log.error({ err: error }, FAILED[kind]);
+  });
+  metrics.watch(
+    "parley_store_background_failures_total",
+    "counter",
+    "Failures of the store's background work by kind.",
+    () => [...work.failures()].map(([kind, value]) => ({ labels: { kind }, value })),
+  );
+}

@@ -1,0 +1,18 @@
+/** Work that a store does by itself, apart from units of work. */
+export type BackgroundKind = "search_indexing" | "checkpoint" | "pruning" | "restore_mark";
+
+/**
+ * Reports failures of a store's background work. A store whose background work fails still serves:
+ * what is stored is safe, but new messages are not found, files grow, or a restore goes unnoticed.
+ */
+export interface BackgroundWork {
+  /** Failures since the store was opened, for every kind of work that this store does. */
+  failures(): ReadonlyMap<BackgroundKind, number>;
+  /** The kinds whose latest run has failed. */
+  failing(): readonly BackgroundKind[];
+  /**
+   * Calls the listener when a kind begins to fail, with the error, and with null when it succeeds
+   * again. Set once.
+   */
+  onChange(listener: (kind: BackgroundKind, error: unknown) => void): void;
+}
