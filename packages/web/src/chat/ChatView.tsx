@@ -7,14 +7,11 @@ import { Button } from "../ui/Button.tsx";
 import { ChatHeader } from "./ChatHeader.tsx";
 import { ChatSkeleton } from "./ChatSkeleton.tsx";
 import { Composer, type ComposerHandle } from "./Composer.tsx";
-import { ChatContext, type Deletion } from "./context.ts";
-import { DeleteMessage } from "./DeleteMessage.tsx";
+import { ChatContext } from "./context.ts";
 import { Details } from "./Details.tsx";
+import { useLayer } from "./layer.tsx";
 import { loadedMessage } from "./loaded-message.ts";
 import { MessageList, type MessageListHandle } from "./MessageList.tsx";
-import { MessageSheet } from "./MessageSheet.tsx";
-import { Reactors } from "./Reactors.tsx";
-import { Receipt } from "./Receipt.tsx";
 import { confusablePeople } from "./sender-names.ts";
 import type { Writing } from "./writing.ts";
 
@@ -31,10 +28,7 @@ export function ChatView({ route }: ChatViewProps) {
   const [problem, setProblem] = useState<unknown>(null);
   const [writing, setWriting] = useState<Writing>({ kind: "new" });
   const [details, setDetails] = useState(false);
-  const [actionsOf, setActionsOf] = useState<LocalMessage | null>(null);
-  const [reactors, setReactors] = useState<string | null>(null);
-  const [receipt, setReceipt] = useState<string | null>(null);
-  const [deletion, setDeletion] = useState<Deletion | null>(null);
+  const { openLayer, layer } = useLayer();
 
   useEffect(() => {
     setProblem(null);
@@ -65,12 +59,9 @@ export function ChatView({ route }: ChatViewProps) {
           if (message.client_msg_id) model.discard(message.client_msg_id);
         },
         onJump,
-        onActions: setActionsOf,
-        onReactors: setReactors,
-        onReceipt: setReceipt,
-        onDelete: setDeletion,
+        ...openLayer,
       },
-    [chat, confusable, onJump, model, id],
+    [chat, confusable, onJump, openLayer, model, id],
   );
 
   if (!chat && wasLoaded.current) return <Missing reason="You are no longer part of it." />;
@@ -91,10 +82,7 @@ export function ChatView({ route }: ChatViewProps) {
         </main>
         {details && <Details onClose={() => setDetails(false)} />}
       </div>
-      {actionsOf && <MessageSheet message={actionsOf} onClose={() => setActionsOf(null)} />}
-      {reactors && <Reactors messageId={reactors} onClose={() => setReactors(null)} />}
-      {receipt && <Receipt messageId={receipt} onClose={() => setReceipt(null)} />}
-      {deletion && <DeleteMessage {...deletion} onClose={() => setDeletion(null)} />}
+      {layer}
     </ChatContext>
   );
 }

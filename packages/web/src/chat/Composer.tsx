@@ -1,4 +1,3 @@
-import { useClient } from "@parley/client/react";
 import { type KeyboardEvent, type Ref, useEffect, useId, useImperativeHandle, useRef } from "react";
 import { EmojiButton } from "../emoji/EmojiButton.tsx";
 import { useSelf } from "../lib/me.ts";
@@ -6,13 +5,12 @@ import { chatTitle, truncated } from "../lib/names.ts";
 import { useTypingAnywhere } from "../lib/shortcuts.ts";
 import { ComposerBanner } from "./ComposerBanner.tsx";
 import { Counter, isTooLong } from "./Counter.tsx";
+import { useComposerActions } from "./composer-actions.ts";
 import { useComposerText } from "./composer-text.ts";
 import { bytesLeft } from "./content-limit.ts";
 import { useChatContext } from "./context.ts";
 import { MentionList } from "./MentionList.tsx";
-import { unaddressed } from "./mention.ts";
 import { useMentionChoice } from "./mention-choice.ts";
-import { useSaveEdit } from "./refused-edits.ts";
 import { useReplyHandle } from "./reply-handle.ts";
 import { SendButton } from "./SendButton.tsx";
 import type { Writing } from "./writing.ts";
@@ -32,12 +30,11 @@ interface ComposerProps {
 export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
   const { chat } = useChatContext();
   const me = useSelf();
-  const { model } = useClient();
   const id = useId();
   const area = useRef<HTMLTextAreaElement>(null);
   const field = useComposerText(area, writing);
   const mentions = useMentionChoice(field);
-  const saveEdit = useSaveEdit(writing, onWriting);
+  const actions = useComposerActions({ writing, onWriting, onSent, field });
   useReplyHandle(writing, field);
   useImperativeHandle(ref, () => ({ prependToDraft: field.prependToDraft }));
   useTypingAnywhere(area);
@@ -45,56 +42,19 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
     if (matchMedia("(pointer: fine)").matches) area.current?.focus();
   }, []);
 
-  const content = field.text.trim();
-  const left = bytesLeft(content);
-  const isSendable = content !== "" && !isTooLong(left);
-
-  const leave = () => {
-    onWriting({ kind: "new" });
-    if (writing.kind === "edit") field.showDraft();
-    else if (writing.kind === "reply" && writing.message.sender.kind === "agent") {
-      const rest = unaddressed(field.text, writing.message.sender.username);
-      field.replace(rest, rest.length);
-    }
-  };
-
-  const submit = () => {
-    if (!isSendable) return;
-    if (writing.kind === "edit") {
-      if (content !== writing.message.content) saveEdit(writing, content);
-      return leave();
-    }
-    model.send(chat.id, content, writing.kind === "reply" ? { replyTo: writing.message.id } : {});
-    onWriting({ kind: "new" });
-    field.change("", 0);
-    onSent();
-  };
-
-  const insert = (emoji: string) => {
-    const { text, caret } = field;
-    field.replace(text.slice(0, caret) + emoji + text.slice(caret), caret + emoji.length);
-  };
-
-  const editLast = () => {
-    const { items } = model.get(`messages:${chat.id}`);
-    const last = items.findLast(
-      ({ sender, delivery }) => sender.username === me.username && delivery === "sent",
-    );
-    if (last) onWriting({ kind: "edit", message: last });
-    return last !== undefined;
-  };
-
   /** False if the key only edits the text. */
   const handleKey = (event: KeyboardEvent): boolean => {
     if (!event.shiftKey && mentions.handleKey(event.key)) return true;
-    if (event.key === "Enter" && isSendKey(event)) submit();
-    else if (event.key === "Escape" && writing.kind !== "new") leave();
+    if (event.key === "Enter" && isSendKey(event)) actions.submit();
+    else if (event.key === "Escape" && writing.kind !== "new") actions.cancel();
     else if (event.key === "ArrowUp" && field.text === "" && writing.kind === "new") {
-      return editLast();
+      return actions.editLast();
     } else return false;
     return true;
   };
 
+  const content = field.text.trim();
+  const left = bytesLeft(content);
   const isOffering = mentions.offered.length > 0;
   return (
     <div className="shrink-0 px-3 pb-[max(0.75rem,env(safe-area-inset-bottom))] md:px-4 md:pb-4">
@@ -103,11 +63,11 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            submit();
+            actions.submit();
           }}
           className="rounded-lg border border-edge bg-surface shadow-low transition-shadow focus-within:border-accent focus-within:ring-3 focus-within:ring-accent-soft"
         >
-          {writing.kind !== "new" && <ComposerBanner writing={writing} onCancel={leave} />}
+          {writing.kind !== "new" && <ComposerBanner writing={writing} onCancel={actions.cancel} />}
           <div className="flex items-end gap-1 p-1.5">
             <textarea
               ref={area}
@@ -128,11 +88,15 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
               }}
               className="max-h-52 min-h-10 flex-1 resize-none bg-transparent px-2.5 py-2 text-md outline-none placeholder:whitespace-nowrap pointer-coarse:text-[1rem]"
             />
-            <EmojiButton label="Insert an emoji" className="max-sm:hidden" onPick={insert} />
+            <EmojiButton
+              label="Insert an emoji"
+              className="max-sm:hidden"
+              onPick={actions.insert}
+            />
             <SendButton
               edit={writing.kind === "edit"}
               empty={content === ""}
-              disabled={!isSendable}
+              disabled={content === "" || isTooLong(left)}
             />
           </div>
           <Counter left={left} />

@@ -14,7 +14,7 @@ import { dayLabel } from "../lib/time.ts";
 import { useActiveMessage } from "./active-message.ts";
 import { FloatingDate } from "./FloatingDate.tsx";
 import type { Start } from "./feed-opening.ts";
-import { useFeedScroll } from "./feed-scroll.ts";
+import { type FeedVirtualizer, useFeedScroll } from "./feed-scroll.ts";
 import { MessageRow } from "./MessageRow.tsx";
 import { outdatedAnswers, type Row, rowsOf } from "./rows.ts";
 
@@ -72,28 +72,9 @@ export function Feed({ ref, window, readUpTo, start, onAtEnd, onMore, busy }: Fe
     if (hasNewer && lastShown >= rows.length - LOAD_AHEAD_ROWS) onMore("newer");
   }, [hasOlder, hasNewer, firstShown, lastShown, rows.length, onMore]);
 
-  const moveFocus = (event: KeyboardEvent<HTMLDivElement>) => {
-    const from = rowIndex(event.target);
-    if (from === null || (event.key !== "ArrowUp" && event.key !== "ArrowDown")) return;
-    event.preventDefault();
-    const to = Math.min(Math.max(from + (event.key === "ArrowUp" ? -1 : 1), 0), rows.length - 1);
-    virtual.scrollToIndex(to);
-    const row = () => rowElement(box.current, to);
-    // A row outside of the page is rendered with the next frame.
-    if (row()) row()?.focus();
-    else requestAnimationFrame(() => row()?.focus());
-  };
-
   const outdated = useMemo(() => outdatedAnswers(items), [items]);
   useActiveMessage(box);
-  const visibleDay = useCallback(() => {
-    const offset = virtual.scrollOffset ?? 0;
-    const top = virtual.getVirtualItemForOffset(offset);
-    const row = latestRows.current[top?.index ?? -1];
-    // The separator above this row is still visible.
-    if (!top || !row || (row.day && offset - top.start < DAY_HEIGHT_PX)) return null;
-    return dayLabel(row.message.created_at);
-  }, [virtual]);
+  const visibleDay = useVisibleDay(virtual, latestRows);
   const lastOwn = useMemo(() => lastSent(items, me.username), [items, me.username]);
   const clearTarget = () => setTarget(null);
   return (
@@ -111,7 +92,7 @@ export function Feed({ ref, window, readUpTo, start, onAtEnd, onMore, busy }: Fe
           <div
             ref={virtual.containerRef}
             role="feed"
-            onKeyDown={moveFocus}
+            onKeyDown={(event) => moveFocus(event, virtual, box.current)}
             aria-label="Messages"
             aria-busy={busy}
             className="relative w-full"
@@ -162,6 +143,31 @@ function useRows(window: MessageWindow, me: string, readUpTo: number | null): Ro
     built.current = { rows, window, me, readUpTo };
     return rows;
   }, [window, me, readUpTo]);
+}
+
+/** A function that returns the day of the first visible message, unless its separator is visible. */
+function useVisibleDay(virtual: FeedVirtualizer, rows: RefObject<Row[]>): () => string | null {
+  return useCallback(() => {
+    const offset = virtual.scrollOffset ?? 0;
+    const top = virtual.getVirtualItemForOffset(offset);
+    const row = rows.current[top?.index ?? -1];
+    if (!top || !row || (row.day && offset - top.start < DAY_HEIGHT_PX)) return null;
+    return dayLabel(row.message.created_at);
+  }, [virtual, rows]);
+}
+
+/** Arrow keys move the focus from message to message. */
+function moveFocus(event: KeyboardEvent, virtual: FeedVirtualizer, box: HTMLElement | null): void {
+  const from = rowIndex(event.target);
+  if (from === null || (event.key !== "ArrowUp" && event.key !== "ArrowDown")) return;
+  event.preventDefault();
+  const next = from + (event.key === "ArrowUp" ? -1 : 1);
+  const to = Math.min(Math.max(next, 0), virtual.options.count - 1);
+  virtual.scrollToIndex(to);
+  const row = () => rowElement(box, to);
+  // A row outside of the page is rendered with the next frame.
+  if (row()) row()?.focus();
+  else requestAnimationFrame(() => row()?.focus());
 }
 
 const rowElement = (box: HTMLElement | null, index: number) =>

@@ -1,6 +1,13 @@
 import type { LocalMessage } from "@parley/client";
 import { useAside, useClient, useMessages } from "@parley/client/react";
-import { type Ref, useCallback, useImperativeHandle, useRef, useState } from "react";
+import {
+  type Ref,
+  type RefObject,
+  useCallback,
+  useImperativeHandle,
+  useRef,
+  useState,
+} from "react";
 import { showError } from "../lib/errors.ts";
 import { Announcer } from "./Announcer.tsx";
 import { MessagesSkeleton } from "./ChatSkeleton.tsx";
@@ -21,7 +28,6 @@ export interface MessageListHandle {
 /** The latest messages; or a window around an older one (`aside`), until it reaches the latest. */
 export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
   const { chat } = useChatContext();
-  const { model } = useClient();
   const live = useMessages(chat.id);
   const aside = useAside(chat.id);
   const shown = aside ?? live;
@@ -33,28 +39,7 @@ export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
   const windowNumber = useWindowNumber(shown.items);
   const { loading, load } = useMore(chat.id, aside !== null);
 
-  const toLatest = useCallback(() => {
-    if (!model.get(`aside:${chat.id}`)) return feed.current?.toEnd();
-    start.current = "latest";
-    model.closeAside(chat.id);
-  }, [model, chat.id]);
-
-  const jumpTo = useCallback(
-    async (id: string) => {
-      await model.openChat(chat.id);
-      if (feed.current?.show(id)) return;
-      start.current = { message: id };
-      try {
-        if (loadedMessage(model, chat.id, id)) model.closeAside(chat.id);
-        else await model.showAround(chat.id, id);
-        await new Promise(requestAnimationFrame);
-        feed.current?.show(id);
-      } finally {
-        start.current = "saved";
-      }
-    },
-    [model, chat.id],
-  );
+  const { toLatest, jumpTo } = useJumps(feed, start);
   useImperativeHandle(ref, () => ({ toLatest, jumpTo: (id) => void jumpTo(id).catch(showError) }), [
     toLatest,
     jumpTo,
@@ -94,6 +79,35 @@ export function MessageList({ ref }: { ref: Ref<MessageListHandle> }) {
       <Announcer items={live.items} />
     </div>
   );
+}
+
+/** Scrolls to the latest message or to a given one, which may have to be loaded first. */
+function useJumps(feed: RefObject<FeedHandle | null>, start: RefObject<Start>) {
+  const { chat } = useChatContext();
+  const { model } = useClient();
+  const toLatest = useCallback(() => {
+    if (!model.get(`aside:${chat.id}`)) return feed.current?.toEnd();
+    start.current = "latest";
+    model.closeAside(chat.id);
+  }, [model, chat.id, feed, start]);
+
+  const jumpTo = useCallback(
+    async (id: string) => {
+      await model.openChat(chat.id);
+      if (feed.current?.show(id)) return;
+      start.current = { message: id };
+      try {
+        if (loadedMessage(model, chat.id, id)) model.closeAside(chat.id);
+        else await model.showAround(chat.id, id);
+        await new Promise(requestAnimationFrame);
+        feed.current?.show(id);
+      } finally {
+        start.current = "saved";
+      }
+    },
+    [model, chat.id, feed, start],
+  );
+  return { toLatest, jumpTo };
 }
 
 /** A number that changes when the shown messages do not continue those shown before. */

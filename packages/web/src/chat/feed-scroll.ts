@@ -5,7 +5,7 @@ import { estimateHeight, openingOf, PADDING_START_PX, type Start } from "./feed-
 import type { Row } from "./rows.ts";
 import { type ScrollPosition, savedPosition, savePosition } from "./scroll-positions.ts";
 
-type FeedVirtualizer = ReactVirtualizer<HTMLDivElement, Element>;
+export type FeedVirtualizer = ReactVirtualizer<HTMLDivElement, Element>;
 
 /** Within this distance of the end, the list follows new messages. */
 const NEAR_END_PX = 80;

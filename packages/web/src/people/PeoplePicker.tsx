@@ -1,69 +1,20 @@
 import type { Account } from "@parley/protocol";
-import { deceptiveNames } from "@parley/protocol/names";
-import { type KeyboardEvent, useEffect, useId, useState } from "react";
-import { useSelf } from "../lib/me.ts";
+import { useId } from "react";
 import { nameOf } from "../lib/names.ts";
 import { AccountLabel } from "../ui/AccountLabel.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
-import { usePeopleSearch } from "./people-search.ts";
-
-interface PickerProps {
-  chosen: Account[];
-  onChange: (chosen: Account[]) => void;
-  /** Usernames to leave out. */
-  without?: readonly string[];
-  /** Whether to offer agents too. */
-  agents?: boolean;
-}
+import { type PickerProps, usePicker } from "./picker.ts";
 
 /**
  * A combobox that collects people: arrows move, Enter chooses, Backspace removes the last one. With
  * people chosen and nothing typed, Enter submits the form.
  */
-export function PeoplePicker({ chosen, onChange, without = [], agents = true }: PickerProps) {
-  const me = useSelf();
+export function PeoplePicker(props: PickerProps) {
+  const { chosen, onChange } = props;
   const id = useId();
-  const [query, setQuery] = useState("");
-  /** The index that the arrow keys moved to; null before that. */
-  const [moved, setMoved] = useState<number | null>(null);
-  /** Enter was pressed before the results for the query arrived. */
-  const [entered, setEntered] = useState(false);
-  const { query: answered, items: found, problem } = usePeopleSearch(query);
-  const taken = new Set([me.username, ...without, ...chosen.map(({ username }) => username)]);
-  const offered = (found ?? []).filter(
-    ({ username, kind }) => !taken.has(username) && (agents || kind === "human"),
-  );
-  const confusable = deceptiveNames([me, ...chosen, ...(found ?? [])]);
-  const isKnown = found !== null && answered === query;
-  const isDone = query === "" && chosen.length > 0;
-  const at = moved ?? (isDone ? -1 : 0);
-  const active = isKnown ? offered[Math.min(at, offered.length - 1)] : undefined;
-
-  const type = (text: string) => {
-    setQuery(text);
-    setMoved(null);
-    setEntered(false);
-  };
-  const take = (account: Account) => {
-    onChange([...chosen, account]);
-    type("");
-  };
-  useEffect(() => {
-    if (!entered || !isKnown) return;
-    if (active) take(active);
-    else setEntered(false);
-  });
-  const handleKey = (event: KeyboardEvent<HTMLInputElement>) => {
-    if (event.key === "ArrowDown") setMoved(Math.min(at + 1, offered.length - 1));
-    else if (event.key === "ArrowUp") setMoved(Math.max(at - 1, 0));
-    else if (event.key === "Enter" && active) take(active);
-    else if (event.key === "Enter" && !isDone) setEntered(true);
-    else if (event.key === "Backspace" && query === "") onChange(chosen.slice(0, -1));
-    else return;
-    if (event.key !== "Backspace") event.preventDefault();
-  };
-
+  const picker = usePicker(props);
+  const { query, offered, active, confusable, problem, isKnown } = picker;
   return (
     <div className="flex shrink-0 flex-col gap-2">
       <div className="flex flex-wrap items-center gap-1.5 rounded-md border border-edge bg-surface p-1.5 focus-within:outline-2 focus-within:outline-offset-[-2px] focus-within:outline-accent">
@@ -82,13 +33,11 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
           aria-controls={`${id}-list`}
           aria-activedescendant={active ? `${id}-${active.username}` : undefined}
           aria-autocomplete="list"
-          // biome-ignore lint/a11y/noAutofocus: the dialog was opened to type a name
-          autoFocus
           autoComplete="off"
           placeholder={chosen.length > 0 ? "" : "Name or username"}
           value={query}
-          onChange={(event) => type(event.target.value)}
-          onKeyDown={handleKey}
+          onChange={(event) => picker.type(event.target.value)}
+          onKeyDown={picker.handleKey}
           className="h-7 min-w-24 flex-1 bg-transparent px-1.5 text-base outline-none pointer-coarse:text-[1rem]"
         />
       </div>
@@ -104,7 +53,7 @@ export function PeoplePicker({ chosen, onChange, without = [], agents = true }: 
             id={`${id}-${account.username}`}
             account={account}
             active={account === active}
-            onTake={() => take(account)}
+            onTake={() => picker.take(account)}
           />
         ))}
       </div>

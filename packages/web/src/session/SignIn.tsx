@@ -5,7 +5,7 @@ import { codeOf } from "../lib/errors.ts";
 import type { FieldErrors } from "../lib/validation.ts";
 import { Button } from "../ui/Button.tsx";
 import { TextField } from "../ui/Field.tsx";
-import { Form, FormProblem } from "../ui/Form.tsx";
+import { Form, FormProblem, type FormValues } from "../ui/Form.tsx";
 import { Logo } from "../ui/Logo.tsx";
 import { rememberToken } from "./client.ts";
 import { knownDevice, rememberDevice } from "./device.ts";
@@ -63,30 +63,7 @@ export function SignIn() {
 }
 
 function SignInForm({ how }: { how: How }) {
-  const client = useClient();
-  const { busy, error, run } = useAction();
-  const [invited, setInvited] = useState(false);
-  const enter = ({ text, raw }: { text(name: string): string; raw(name: string): string }) => {
-    const credentials = { username: text("username"), password: raw("password") };
-    const name = text("display_name");
-    const code = text("invite_code");
-    void run(async () => {
-      try {
-        const entered = await client.enter(how, {
-          ...credentials,
-          ...(how === "signIn" && knownDevice(credentials.username)),
-          ...(name !== "" && { display_name: name }),
-          ...(code !== "" && { invite_code: code }),
-        });
-        rememberToken(client);
-        rememberDevice(entered);
-        localStorage.setItem(VISITED, "1");
-      } catch (problem) {
-        if (isAboutInvite(problem)) setInvited(true);
-        throw problem;
-      }
-    });
-  };
+  const { busy, error, needsInvite, enter } = useSignIn(how);
   return (
     <Form
       error={error}
@@ -130,13 +107,44 @@ function SignInForm({ how }: { how: How }) {
         maxLength={1024}
         hint={how === "signUp" && "At least 8 characters."}
       />
-      {invited && how === "signUp" && <TextField label="Invite code" name="invite_code" required />}
+      {needsInvite && how === "signUp" && (
+        <TextField label="Invite code" name="invite_code" required />
+      )}
       <FormProblem />
       <Button type="submit" look="primary" busy={busy} className="mt-1">
         {words[how].button}
       </Button>
     </Form>
   );
+}
+
+/** Signs in or up with the values of the form. Asks for an invite code once the server wants one. */
+function useSignIn(how: How) {
+  const client = useClient();
+  const { busy, error, run } = useAction();
+  const [needsInvite, setNeedsInvite] = useState(false);
+  const enter = ({ text, raw }: FormValues) => {
+    const credentials = { username: text("username"), password: raw("password") };
+    const name = text("display_name");
+    const code = text("invite_code");
+    void run(async () => {
+      try {
+        const entered = await client.enter(how, {
+          ...credentials,
+          ...(how === "signIn" && knownDevice(credentials.username)),
+          ...(name !== "" && { display_name: name }),
+          ...(code !== "" && { invite_code: code }),
+        });
+        rememberToken(client);
+        rememberDevice(entered);
+        localStorage.setItem(VISITED, "1");
+      } catch (problem) {
+        if (isAboutInvite(problem)) setNeedsInvite(true);
+        throw problem;
+      }
+    });
+  };
+  return { busy, error, needsInvite, enter };
 }
 
 const isAboutInvite = (error: unknown) =>

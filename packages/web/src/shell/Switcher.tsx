@@ -34,30 +34,17 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
   };
   return (
     <Dialog title="Search and go to" bare wide onClose={onClose}>
-      <div className="flex items-center gap-3 border-b border-line px-4">
-        <span className="text-ink-3">
-          <Icon name="search" />
-        </span>
-        <input
-          role="combobox"
-          aria-label="Search conversations, people and messages"
-          aria-expanded={entries.length > 0}
-          aria-controls={`${id}-list`}
-          aria-activedescendant={entries[place] && `${id}-${place}`}
-          aria-autocomplete="list"
-          autoFocus
-          autoComplete="off"
-          placeholder="Search or go to…"
-          value={query}
-          onChange={(event) => {
-            setQuery(event.target.value);
-            setChosen(null);
-          }}
-          onKeyDown={handleKey}
-          className="h-13 min-w-0 flex-1 bg-transparent text-md outline-none pointer-coarse:text-[1rem]"
-        />
-        <IconButton icon="close" label="Close" small className="-mr-1.5" onClick={onClose} />
-      </div>
+      <SwitcherField
+        listId={`${id}-list`}
+        activeId={entries[place] && `${id}-${place}`}
+        query={query}
+        onQuery={(typed) => {
+          setQuery(typed);
+          setChosen(null);
+        }}
+        onKeyDown={handleKey}
+        onClose={onClose}
+      />
       <div
         id={`${id}-list`}
         role="listbox"
@@ -92,6 +79,42 @@ export function Switcher({ onClose, onNewChat }: SwitcherProps) {
         )}
       </div>
     </Dialog>
+  );
+}
+
+interface SwitcherFieldProps {
+  listId: string;
+  /** The element of the highlighted entry. */
+  activeId: string | undefined;
+  query: string;
+  onQuery: (query: string) => void;
+  onKeyDown: (event: KeyboardEvent) => void;
+  onClose: () => void;
+}
+
+function SwitcherField(props: SwitcherFieldProps) {
+  const { listId, activeId, query, onQuery, onKeyDown, onClose } = props;
+  return (
+    <div className="flex items-center gap-3 border-b border-line px-4">
+      <span className="text-ink-3">
+        <Icon name="search" />
+      </span>
+      <input
+        role="combobox"
+        aria-label="Search conversations, people and messages"
+        aria-expanded={activeId !== undefined}
+        aria-controls={listId}
+        aria-activedescendant={activeId}
+        aria-autocomplete="list"
+        autoComplete="off"
+        placeholder="Search or go to…"
+        value={query}
+        onChange={(event) => onQuery(event.target.value)}
+        onKeyDown={onKeyDown}
+        className="h-13 min-w-0 flex-1 bg-transparent text-md outline-none pointer-coarse:text-[1rem]"
+      />
+      <IconButton icon="close" label="Close" small className="-mr-1.5" onClick={onClose} />
+    </div>
   );
 }
 

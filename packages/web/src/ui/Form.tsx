@@ -34,7 +34,7 @@ interface FormProps extends Omit<FormHTMLAttributes<HTMLFormElement>, "onSubmit"
   children: ReactNode;
 }
 
-interface FormValues {
+export interface FormValues {
   /** The value of a field without surrounding white space. */
   text(name: string): string;
   /** The value as it was typed; for passwords. */

@@ -1,0 +1,72 @@
+import { useClient } from "@parley/client/react";
+import { useSelf } from "../lib/me.ts";
+import { isTooLong } from "./Counter.tsx";
+import type { ComposerText } from "./composer-text.ts";
+import { bytesLeft } from "./content-limit.ts";
+import { useChatContext } from "./context.ts";
+import { unaddressed } from "./mention.ts";
+import { useSaveEdit } from "./refused-edits.ts";
+import type { Writing } from "./writing.ts";
+
+interface ComposerActionsOptions {
+  writing: Writing;
+  onWriting: (writing: Writing) => void;
+  onSent: () => void;
+  field: ComposerText;
+}
+
+interface ComposerActions {
+  /** Sends the message or saves the edit. */
+  submit: () => void;
+  /** Ends a reply or an edit. */
+  cancel: () => void;
+  /** Edits the last message that the person sent; false if none is loaded. */
+  editLast: () => boolean;
+  insert: (text: string) => void;
+}
+
+export function useComposerActions(options: ComposerActionsOptions): ComposerActions {
+  const { writing, onWriting, onSent, field } = options;
+  const { chat } = useChatContext();
+  const me = useSelf();
+  const { model } = useClient();
+  const saveEdit = useSaveEdit(writing, onWriting);
+
+  const cancel = () => {
+    onWriting({ kind: "new" });
+    if (writing.kind === "edit") field.showDraft();
+    else if (writing.kind === "reply" && writing.message.sender.kind === "agent") {
+      const rest = unaddressed(field.text, writing.message.sender.username);
+      field.replace(rest, rest.length);
+    }
+  };
+
+  const submit = () => {
+    const content = field.text.trim();
+    if (content === "" || isTooLong(bytesLeft(content))) return;
+    if (writing.kind === "edit") {
+      if (content !== writing.message.content) saveEdit(writing, content);
+      return cancel();
+    }
+    model.send(chat.id, content, writing.kind === "reply" ? { replyTo: writing.message.id } : {});
+    onWriting({ kind: "new" });
+    field.change("", 0);
+    onSent();
+  };
+
+  const editLast = () => {
+    const { items } = model.get(`messages:${chat.id}`);
+    const last = items.findLast(
+      ({ sender, delivery }) => sender.username === me.username && delivery === "sent",
+    );
+    if (last) onWriting({ kind: "edit", message: last });
+    return last !== undefined;
+  };
+
+  const insert = (inserted: string) => {
+    const { text, caret } = field;
+    field.replace(text.slice(0, caret) + inserted + text.slice(caret), caret + inserted.length);
+  };
+
+  return { submit, cancel, editLast, insert };
+}

@@ -1,0 +1,43 @@
+import type { LocalMessage } from "@parley/client";
+import { type ReactNode, useMemo, useState } from "react";
+import type { ChatContextValue, Deletion } from "./context.ts";
+import { DeleteMessage } from "./DeleteMessage.tsx";
+import { MessageSheet } from "./MessageSheet.tsx";
+import { Reactors } from "./Reactors.tsx";
+import { Receipt } from "./Receipt.tsx";
+
+type Layer =
+  | { kind: "actions"; message: LocalMessage }
+  | { kind: "reactors"; messageId: string }
+  | { kind: "receipt"; messageId: string }
+  | { kind: "deletion"; deletion: Deletion };
+
+type OpenLayer = Pick<ChatContextValue, "onActions" | "onReactors" | "onReceipt" | "onDelete">;
+
+/** The dialog or sheet about a message that lies over the conversation; one at a time. */
+export function useLayer(): { openLayer: OpenLayer; layer: ReactNode } {
+  const [layer, setLayer] = useState<Layer | null>(null);
+  const openLayer = useMemo(
+    (): OpenLayer => ({
+      onActions: (message) => setLayer({ kind: "actions", message }),
+      onReactors: (messageId) => setLayer({ kind: "reactors", messageId }),
+      onReceipt: (messageId) => setLayer({ kind: "receipt", messageId }),
+      onDelete: (deletion) => setLayer({ kind: "deletion", deletion }),
+    }),
+    [],
+  );
+  return { openLayer, layer: layer && viewOf(layer, () => setLayer(null)) };
+}
+
+function viewOf(layer: Layer, onClose: () => void): ReactNode {
+  switch (layer.kind) {
+    case "actions":
+      return <MessageSheet message={layer.message} onClose={onClose} />;
+    case "reactors":
+      return <Reactors messageId={layer.messageId} onClose={onClose} />;
+    case "receipt":
+      return <Receipt messageId={layer.messageId} onClose={onClose} />;
+    case "deletion":
+      return <DeleteMessage {...layer.deletion} onClose={onClose} />;
+  }
+}
