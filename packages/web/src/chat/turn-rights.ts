@@ -3,7 +3,7 @@ import type { Account } from "@parley/protocol";
 import { isMyAgent } from "../lib/names.ts";
 import { loadedMessage } from "./loaded-message.ts";
 
-/** Whether the person may stop and repeat a turn: as owner of the agent, as its asker, or as admin. */
+/** Whether the person may stop and repeat a turn: owner of the agent, sender of the question, admin. */
 export function mayControlTurn(
   { sender, turn }: LocalMessage,
   chat: LocalChat,
