@@ -8,17 +8,17 @@ const harness = sharedHarness();
 function startServer() {
   let build = "one";
   let reachable = true;
-  const parts = () => [`/assets/now-${build}.js`, `/assets/later-${build}.js`];
+  const scripts = () => [`/assets/now-${build}.js`, `/assets/later-${build}.js`];
   const type = { "content-type": "text/javascript" };
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     routes: {
       "/service-worker.js": async () =>
-        reachable ? new Response(await serviceWorker(build, parts()), { headers: type }) : down(),
+        reachable ? new Response(await serviceWorker(build, scripts()), { headers: type }) : down(),
       "/assets/:name": ({ params, url }) => {
         if (!reachable) return down();
-        if (!parts().includes(new URL(url).pathname)) return new Response("", { status: 404 });
+        if (!scripts().includes(new URL(url).pathname)) return new Response("", { status: 404 });
         return new Response(`window.shown = ${JSON.stringify(params.name)}`, { headers: type });
       },
       "/docs": () => new Response("The reference", { headers: { "content-type": "text/html" } }),
@@ -36,8 +36,8 @@ function startServer() {
     upgrade: () => {
       build = "two";
     },
-    reach: (is: boolean) => {
-      reachable = is;
+    setReachable: (isReachable: boolean) => {
+      reachable = isReachable;
     },
     [Symbol.asyncDispose]: () => server.stop(true),
   };
@@ -46,11 +46,11 @@ function startServer() {
 const pageOf = (build: string) =>
   `<!doctype html><title>${build}</title><script src="/assets/now-${build}.js"></script>`;
 
-const READY = `navigator.serviceWorker.register("/service-worker.js", { updateViaCache: "none" })
+const REGISTER_WORKER = `navigator.serviceWorker.register("/service-worker.js", { updateViaCache: "none" })
   .then(() => navigator.serviceWorker.ready).then(() => true)`;
 
 /** Waits until a build is cached completely (its page comes last) and its worker is active. */
-const CACHED = (build: string) => `(async () => {
+const waitUntilCached = (build: string) => `(async () => {
   for (;;) {
     const cache = await caches.open("parley-${build}");
     const { active, waiting, installing } = await navigator.serviceWorker.ready;
@@ -60,7 +60,7 @@ const CACHED = (build: string) => `(async () => {
   }
 })()`;
 
-const LATER = (build: string) => `new Promise((done) => {
+const loadLaterScript = (build: string) => `new Promise((done) => {
   const script = document.createElement("script");
   script.src = "/assets/later-${build}.js";
   script.onload = () => done(window.shown);
@@ -69,8 +69,8 @@ const LATER = (build: string) => `new Promise((done) => {
 })`;
 
 test("a build is cached completely for offline use, and replaced by the next build", async () => {
-  await using service = startServer();
-  const url = service.url;
+  await using server = startServer();
+  const url = server.url;
   await using visit = await harness().visit(null, {
     url,
     networkFails: true,
@@ -85,29 +85,29 @@ test("a build is cached completely for offline use, and replaced by the next bui
       policy: (await response?.allHeaders())?.["content-security-policy"],
     };
   };
-  expect(await page.evaluate(READY)).toBe(true);
-  await page.evaluate(CACHED("one"));
+  expect(await page.evaluate(REGISTER_WORKER)).toBe(true);
+  await page.evaluate(waitUntilCached("one"));
 
-  service.reach(false);
+  server.setReachable(false);
   const policy = "default-src 'none'; script-src 'self'; connect-src 'self'";
   expect(await reload()).toEqual({ title: "one", worked: true, policy });
-  expect(await page.evaluate(LATER("one"))).toBe("later-one.js");
+  expect(await page.evaluate(loadLaterScript("one"))).toBe("later-one.js");
   expect(await (await page.goto(`${url}/c/some-conversation`))?.fromServiceWorker()).toBe(true);
   await page.goto(`${url}/docs`);
   expect(await page.textContent("body")).toBe("The reference");
   await page.goto(url);
 
   // The next page load gets the new build; open pages of the old build can still load their scripts.
-  service.reach(true);
+  server.setReachable(true);
   const old = await page.context().newPage();
   await old.goto(url);
-  service.upgrade();
+  server.upgrade();
   expect((await reload()).title).toBe("two");
-  await page.evaluate(READY);
-  await page.evaluate(CACHED("two"));
-  expect(await old.evaluate(LATER("one"))).toBe("later-one.js");
+  await page.evaluate(REGISTER_WORKER);
+  await page.evaluate(waitUntilCached("two"));
+  expect(await old.evaluate(loadLaterScript("one"))).toBe("later-one.js");
 
-  service.reach(false);
+  server.setReachable(false);
   expect((await reload()).title).toBe("two");
-  expect(await page.evaluate(LATER("two"))).toBe("later-two.js");
+  expect(await page.evaluate(loadLaterScript("two"))).toBe("later-two.js");
 });
