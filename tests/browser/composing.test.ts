@@ -93,7 +93,7 @@ test("an edit that the server refuses stays in the composer, with the reason", a
   await ada.call("deleteMessages", { chat_id: chat.id, message_ids: [id] });
   await message(page, "The first version").waitFor({ state: "detached" });
   await editor(page).press("Enter");
-  await page.getByRole("alert").getByText("Not saved: ").waitFor();
+  await page.getByRole("alert").getByText("Not saved: The message was deleted.").waitFor();
   expect(await editor(page).inputValue()).toBe("The second version");
 
   await editor(page).press("Escape");
@@ -125,7 +125,7 @@ test("a refused edit waits until the edit of another message is done", async () 
   expect(await editor(page).inputValue()).toBe("Another edit");
   await editor(page).press("Enter");
   await message(page, "Another edit").waitFor();
-  await page.getByRole("alert").getByText("Not saved: ").waitFor();
+  await page.getByRole("alert").getByText("Not saved: The message was deleted.").waitFor();
   expect(await editor(page).inputValue()).toBe("A refused edit");
   expect(visit.problems()).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { useClient } from "@parley/client/react";
 import { useEffect, useSyncExternalStore } from "react";
-import { describeError } from "../lib/errors.ts";
+import { codeOf, describeError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { useChatContext } from "./context.ts";
 import type { Writing } from "./writing.ts";
@@ -31,11 +31,14 @@ export function useSaveEdit(
 
   return ({ message }, content) => {
     model.edit(message.id, content).catch((error: unknown) => {
-      const refused = { content, reason: describeError(error) };
+      const refused = { content, reason: reasonOf(error) };
       setRefused(key, [...(refusedEdits.get(key) ?? []), { kind: "edit", message, refused }]);
     });
   };
 }
+
+const reasonOf = (error: unknown) =>
+  codeOf(error) === "not_found" ? "The message was deleted." : describeError(error);
 
 function setRefused(key: string, edits: Edit[]): void {
   refusedEdits.set(key, edits);
