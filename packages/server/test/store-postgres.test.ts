@@ -16,7 +16,7 @@ import { logger } from "../src/observe/log.ts";
 import { securityLog } from "../src/observe/security-log.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import { authenticator } from "../src/security/authenticate.ts";
-import { openPool, type Sessions, sessions } from "../src/store/postgres/connection.ts";
+import { type Connections, connections, openPool } from "../src/store/postgres/connection.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { commitOrder, writeLane } from "../src/store/postgres/lanes.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
@@ -310,12 +310,12 @@ describe("the connection", () => {
       const { database } = readConfig({ DATABASE_URL });
       if (!database) throw new Error("no database was read");
       const store = await openPostgresStore({ ...database, keepsEvents: false });
-      const sessions = await execute(
+      const rows = await execute(
         secure.url,
         "SELECT bool_and(s.ssl) AS all FROM pg_stat_ssl s JOIN pg_stat_activity USING (pid) WHERE application_name = 'parley'",
       );
       await store.close();
-      return sessions[0]?.all;
+      return rows[0]?.all;
     };
     expect(await reach("sslmode=disable")).toBe(false);
     expect(await reach("sslmode=require")).toBe(true);
@@ -330,14 +330,14 @@ test("announcements keep the order of a conversation when the answer to a COMMIT
   const pool = openPool({ url: cluster.url, tls: false }, 3);
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let commits = 0;
-  /** Real sessions, but the first COMMIT is answered only after the second. */
-  const late = (real: Sessions): Sessions => ({
+  /** Real connections, but the response to the first COMMIT comes after that to the second. */
+  const late = (real: Connections): Connections => ({
     close: real.close,
     use: (work) =>
-      real.use((session) =>
+      real.use((connection) =>
         work({
           run: async <Row>(sql: string, values?: readonly unknown[]) => {
-            const rows = await session.run<Row>(sql, values);
+            const rows = await connection.run<Row>(sql, values);
             if (sql !== "COMMIT") return rows;
             if (++commits > 1) second.resolve();
             else {
@@ -351,8 +351,8 @@ test("announcements keep the order of a conversation when the answer to a COMMIT
   });
   const announced: Change[] = [];
   const lane = writeLane({
-    sessions: late(sessions(pool, 2)),
-    patientSessions: sessions(pool, 1),
+    connections: late(connections(pool, 2)),
+    patientConnections: connections(pool, 1),
     begin: "BEGIN",
     order: commitOrder(),
     log: async () => {},

@@ -1,7 +1,7 @@
 import type { Change } from "../../changes/change.ts";
 import type { ChangeLog, Cursor, LogEntry } from "../changes.ts";
 import { decodeChanges, encodeChanges } from "../shared/change-log.ts";
-import type { Session } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import { type Methods, NOW, type Unit } from "./unit.ts";
 
 /** How long to wait for an entry that is missing because its transaction has not ended. */
@@ -20,11 +20,14 @@ const HEAD_ENTRIES = 10_000;
  */
 export const changeWriter =
   (node: string) =>
-  async (session: Session, units: readonly { changes: readonly Change[] }[]): Promise<void> => {
+  async (
+    connection: Connection,
+    units: readonly { changes: readonly Change[] }[],
+  ): Promise<void> => {
     const body = encodeChanges(units);
     if (body === null) return;
     // The WHERE clause assigns the transaction's xid before the id is taken, see `openGaps`.
-    await session.run(
+    await connection.run(
       `INSERT INTO changes (at, node, body) SELECT ${NOW}, $1, $2
        WHERE pg_current_xact_id() IS NOT NULL`,
       [node, body],

@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import type { Session } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 
 /**
  * Which installation is copied into this database, and by which run. It is there only where one was,
@@ -31,14 +31,14 @@ export async function refuseUnfinished(pool: SQL): Promise<void> {
 }
 
 /** Gives the name of this run, and waits for what the one before it was about to write. */
-export async function claim(session: Session, source: string): Promise<string> {
+export async function claim(connection: Connection, source: string): Promise<string> {
   const run = Bun.randomUUIDv7();
-  await session.run(TABLE);
-  await refuseServers(session);
-  const known = await current(session);
+  await connection.run(TABLE);
+  await refuseServers(connection);
+  const known = await current(connection);
   if (known) refuseOther(known, source);
-  else await refuseData(session);
-  await session.run(
+  else await refuseData(connection);
+  await connection.run(
     `INSERT INTO migration_source (one, source, run, begun_at) VALUES (true, $1, $2, $3)
      ON CONFLICT (one) DO UPDATE SET run = excluded.run WHERE migration_source.finished_at IS NULL`,
     [source, run, Date.now()],
@@ -46,8 +46,10 @@ export async function claim(session: Session, source: string): Promise<string> {
   return run;
 }
 
-async function current(session: Session): Promise<Claim | undefined> {
-  const [row] = await session.run<Claim>("SELECT source, run, finished_at FROM migration_source");
+async function current(connection: Connection): Promise<Claim | undefined> {
+  const [row] = await connection.run<Claim>(
+    "SELECT source, run, finished_at FROM migration_source",
+  );
   return row;
 }
 
@@ -59,39 +61,41 @@ function refuseOther({ source, finished_at }: Claim, mine: string): void {
   );
 }
 
-async function refuseServers(session: Session): Promise<void> {
-  const [row] = await session.run(
+async function refuseServers(connection: Connection): Promise<void> {
+  const [row] = await connection.run(
     `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
      AND application_name = 'parley' AND pid <> pg_backend_pid() LIMIT 1`,
   );
   if (row) throw new Error("DATABASE_URL names a database that a server uses: stop it first");
 }
 
-async function refuseData(session: Session): Promise<void> {
-  const [row] = await session.run("SELECT 1 FROM accounts LIMIT 1");
+async function refuseData(connection: Connection): Promise<void> {
+  const [row] = await connection.run("SELECT 1 FROM accounts LIMIT 1");
   if (!row) return;
   throw new Error("DATABASE_URL names a database that is in use: the migration needs an empty one");
 }
 
 /** A change that only the run which has the claim may make. */
 export async function asClaimed<Result>(
-  session: Session,
+  connection: Connection,
   run: string,
   change: () => Promise<Result>,
 ): Promise<Result> {
-  await session.run("BEGIN");
+  await connection.run("BEGIN");
   try {
-    const [row] = await session.run<Claim>("SELECT run FROM migration_source WHERE one FOR UPDATE");
+    const [row] = await connection.run<Claim>(
+      "SELECT run FROM migration_source WHERE one FOR UPDATE",
+    );
     if (row?.run !== run) throw new Error("another run of the migration has taken over");
     const result = await change();
-    await session.run("COMMIT");
+    await connection.run("COMMIT");
     return result;
   } catch (error) {
-    await session.run("ROLLBACK").catch(() => undefined);
+    await connection.run("ROLLBACK").catch(() => undefined);
     throw error;
   }
 }
 
-export async function finished(session: Session): Promise<void> {
-  await session.run("UPDATE migration_source SET finished_at = $1", [Date.now()]);
+export async function finished(connection: Connection): Promise<void> {
+  await connection.run("UPDATE migration_source SET finished_at = $1", [Date.now()]);
 }

@@ -8,13 +8,13 @@ export interface PostgresOptions {
 }
 
 /**
- * A session that stands still in the middle of a transaction, as that of a paused process, is ended
- * by the server after so long, and whoever waits for what it held goes on.
+ * Idle time inside a transaction after which the server closes a connection, such as that of a paused
+ * process, and releases its locks.
  */
 const IDLE_IN_TRANSACTION_MS = 5000;
-/** Nobody waits longer than this for what another holds. */
-const LOCK_MS = 8000;
-const CONNECT_S = 5;
+/** How long a statement waits for a lock of another transaction. */
+const LOCK_TIMEOUT_MS = 8000;
+const CONNECT_TIMEOUT_S = 5;
 
 export function openPool(
   { url, tls }: PostgresOptions,
@@ -28,37 +28,38 @@ export function openPool(
     max: connections,
     bigint: true,
     idleTimeout: 0,
-    connectionTimeout: CONNECT_S,
+    connectionTimeout: CONNECT_TIMEOUT_S,
     connection: {
       application_name: "parley",
       idle_in_transaction_session_timeout: `${IDLE_IN_TRANSACTION_MS}`,
-      lock_timeout: `${LOCK_MS}`,
-      // Every statement has an index; one that was planned while a table was still empty, and is
-      // kept, would go through all of it later.
+      lock_timeout: `${LOCK_TIMEOUT_MS}`,
+      // Every statement has an index. A plan that was made while a table was empty, and is cached,
+      // would scan the whole table later.
       enable_seqscan: "off",
-      // Statements are short; compiling them costs more than it saves.
+      // Statements are short: compiling them costs more than it saves.
       jit: "off",
       ...settings,
     },
   });
 }
 
-/** One session with the server, for one group of units at a time. */
-export interface Session {
-  /** Statements leave at once and are answered in order: those of one moment share a round trip. */
+/** A connection to the server, used by one transaction at a time. */
+export interface Connection {
+  /** Sends a statement at once. Statements run in order; those sent together share a round trip. */
   run<Row>(sql: string, values?: readonly unknown[]): Promise<Rows<Row>>;
 }
 
 export type Rows<Row> = Row[] & { count: number; command: string };
 
-/** Sessions that are taken one at a time, and made anew when they break. */
-export interface Sessions {
-  use<Result>(work: (session: Session) => Promise<Result>): Promise<Result>;
-  /** Gives them all back, once none is taken. */
+/** A part of a pool's connections. Broken connections are replaced. */
+export interface Connections {
+  /** Waits for a free connection and gives it to `work` for as long as that runs. */
+  use<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result>;
+  /** Waits until none is in use, and returns them to the pool. */
   close(): Promise<void>;
 }
 
-export function sessions(pool: SQL, most: number): Sessions {
+export function connections(pool: SQL, most: number): Connections {
   const idle: ReservedSQL[] = [];
   const waiting: (() => void)[] = [];
   let taken = 0;
@@ -109,7 +110,7 @@ export function sessions(pool: SQL, most: number): Sessions {
   };
 }
 
-/** Ids, counters and times are whole numbers far below 2^53. */
+/** Converts bigints to numbers: ids, counters and times are far below 2^53. */
 function numbered(rows: Record<string, unknown>[]): Record<string, unknown>[] {
   const first = rows[0];
   if (!first) return rows;
@@ -122,11 +123,11 @@ function numbered(rows: Record<string, unknown>[]): Record<string, unknown>[] {
   return rows;
 }
 
-/** The SQLSTATE of what the server refused. */
+/** The SQLSTATE of an error of the server. */
 export const stateOf = (error: unknown): string | undefined =>
   error instanceof SQL.PostgresError && typeof error.errno === "string" ? error.errno : undefined;
 
-/** Whether the session is gone: the link, or the server is starting, stopping or full. */
+/** Whether the connection is lost, or refused by a server that is starting, stopping or full. */
 export function lost(error: unknown): boolean {
   const state = stateOf(error);
   if (state !== undefined) return /^(08|57P|53|25P03|28|3D)/.test(state);
@@ -136,9 +137,9 @@ export function lost(error: unknown): boolean {
 /** Whether the server cancelled a statement that took too long. */
 const timedOut = (error: unknown) => stateOf(error) === "57014";
 
-/** Two units got into each other's way; whichever was undone may run again. */
+/** Whether two units conflicted: the one that was rolled back may run again. */
 export const conflicting = (error: unknown) =>
   ["40001", "40P01", "23505", "55P03"].includes(stateOf(error) ?? "");
 
-/** What the statements after a failed one are answered with. */
+/** Whether the statement came after a failed one of its transaction. */
 export const aborted = (error: unknown) => stateOf(error) === "25P02";

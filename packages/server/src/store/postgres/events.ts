@@ -1,6 +1,6 @@
 import type { Change } from "../../changes/change.ts";
 import type { ChangedSeat } from "../store.ts";
-import type { Session } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import { conversationId } from "./conversations.ts";
 import { list, NOW, type Unit } from "./unit.ts";
 
@@ -14,18 +14,21 @@ const MOST_UNCOUNTED = 10_000;
 const FORGOTTEN_AT_ONCE = 5000;
 
 /** Stores what a transaction tells of its changes, as the last of it. */
-export async function recordEvents(session: Session, changes: readonly Change[]): Promise<void> {
-  await Promise.all([recordCounted(session, changes), recordUncounted(session, changes)]);
+export async function recordEvents(
+  connection: Connection,
+  changes: readonly Change[],
+): Promise<void> {
+  await Promise.all([recordCounted(connection, changes), recordUncounted(connection, changes)]);
 }
 
-async function recordCounted(session: Session, changes: readonly Change[]): Promise<void> {
+async function recordCounted(connection: Connection, changes: readonly Change[]): Promise<void> {
   const events = changes.flatMap((change) => {
     if (change.kind !== "event" || change.delivery !== "counted" || !change.at) return [];
     const { conversation_id, seq } = change.at;
     return [{ uuid: conversation_id, seq, announcement: JSON.stringify(change) }];
   });
   if (events.length === 0) return;
-  await session.run(
+  await connection.run(
     `INSERT INTO events (conversation_id, seq, at, announcement)
      SELECT c.id, g.seq, ${NOW}, g.announcement
      FROM jsonb_to_recordset($1::jsonb) AS g (uuid uuid, seq bigint, announcement text)
@@ -34,10 +37,10 @@ async function recordCounted(session: Session, changes: readonly Change[]): Prom
   );
 }
 
-async function recordUncounted(session: Session, changes: readonly Change[]): Promise<void> {
+async function recordUncounted(connection: Connection, changes: readonly Change[]): Promise<void> {
   const events = changes.filter((each) => each.kind === "event" && each.delivery === "durable");
   if (events.length === 0) return;
-  await session.run(
+  await connection.run(
     `INSERT INTO uncounted (at, announcement)
      SELECT ${NOW}, g.announcement FROM jsonb_array_elements_text($1::jsonb) AS g (announcement)`,
     [events.map((event) => JSON.stringify(event))],

@@ -9,7 +9,7 @@ import { agentReads, agentWrites } from "./agents.ts";
 import { changeLog, changeWriter, subscriptionWrites } from "./changes.ts";
 import { refuseUnfinished } from "./claim.ts";
 import { componentWrites } from "./components.ts";
-import { openPool, type PostgresOptions, sessions } from "./connection.ts";
+import { connections, openPool, type PostgresOptions } from "./connection.ts";
 import { conversationId, conversationReads, conversationWrites } from "./conversations.ts";
 import {
   changedConversations,
@@ -35,8 +35,8 @@ import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.t
 import { updateReads } from "./updates.ts";
 import { usageReads } from "./usage.ts";
 
-/** Sessions with the server, by what they are for. */
-const SESSIONS = { read: 4, write: 3, patient: 4, note: 1, patientNote: 1 };
+/** Connections to the server, by what they are for. */
+const CONNECTIONS = { read: 4, write: 3, patient: 4, note: 1, patientNote: 1 };
 const FORGET_MS = 60_000;
 
 const reads: ReadMethods = {
@@ -88,7 +88,7 @@ export interface PostgresStoreOptions extends PostgresOptions {
 
 /** The store that several nodes share. */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<SharedStore> {
-  const most = Object.values(SESSIONS).reduce((sum, each) => sum + each, 0);
+  const most = Object.values(CONNECTIONS).reduce((sum, each) => sum + each, 0);
   const pool = openPool(options, most);
   const installation = await prepare(pool).catch(async (error) => {
     await pool.close({ timeout: 0 });
@@ -99,34 +99,34 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     if (changes.length > 0) listener(changes);
   };
 
-  const reading = readLane(sessions(pool, SESSIONS.read));
+  const reading = readLane(connections(pool, CONNECTIONS.read));
   // The server itself ends a search that takes too long: nobody else waits for it.
   const searchPool = openPool(options, SEARCH_SLOTS, {
     statement_timeout: `${SEARCH_DEADLINE_MS}`,
   });
-  const searchSessions = sessions(searchPool, SEARCH_SLOTS);
+  const searchConnections = connections(searchPool, SEARCH_SLOTS);
   const order = commitOrder();
   const log = changeWriter(options.node ?? Bun.randomUUIDv7());
   const writing = writeLane({
-    sessions: sessions(pool, SESSIONS.write),
-    patientSessions: sessions(pool, SESSIONS.patient),
+    connections: connections(pool, CONNECTIONS.write),
+    patientConnections: connections(pool, CONNECTIONS.patient),
     begin: "BEGIN",
     order,
     log: options.keepsEvents
-      ? (session, units) =>
+      ? (connection, units) =>
           Promise.all([
             recordEvents(
-              session,
+              connection,
               units.flatMap((unit) => unit.changes),
             ),
-            log(session, units),
+            log(connection, units),
           ])
       : log,
     committed,
   });
   const noting = writeLane({
-    sessions: sessions(pool, SESSIONS.note),
-    patientSessions: sessions(pool, SESSIONS.patientNote),
+    connections: connections(pool, CONNECTIONS.note),
+    patientConnections: connections(pool, CONNECTIONS.patientNote),
     begin: "BEGIN",
     order,
     log,
@@ -143,7 +143,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     write: (unit) => on(writing, (run) => unit(writeTx(run))),
     note: (unit) => on(noting, (run) => unit(writeTx(run))),
     changes: changeLog((unit) => on(reading, unit)),
-    search: searchQueue((query) => searchSessions.use((session) => search(session, query))),
+    search: searchQueue((query) =>
+      searchConnections.use((connection) => search(connection, query)),
+    ),
     onCommit: (handler) => {
       listener = handler;
     },
@@ -152,7 +154,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     close: async () => {
       if (forgetting) clearInterval(forgetting);
       await Promise.all([noting, writing, reading].map((lane) => lane.close()));
-      await searchSessions.close();
+      await searchConnections.close();
       await Promise.all([pool.close(), searchPool.close()]);
     },
     eventsSince: (uuid, seq) => on(reading, (run) => eventsSince(run, uuid, seq)),

@@ -1,7 +1,7 @@
 import type { Change } from "../../changes/change.ts";
 import type { Awaitable } from "../awaitable.ts";
 import { Unavailable } from "../store.ts";
-import { conflicting, type Session, type Sessions } from "./connection.ts";
+import { type Connection, type Connections, conflicting } from "./connection.ts";
 import { Conflict, Transaction, type TransactionOptions, UnitRun } from "./transaction.ts";
 import type { Unit } from "./unit.ts";
 
@@ -31,18 +31,18 @@ export interface Lane {
 }
 
 /** Units that only read: those that wait share one view of the data. */
-export function readLane(sessions: Sessions): Lane {
+export function readLane(connections: Connections): Lane {
   const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
   const queue = newQueue(
     (jobs) =>
       new Promise((taken, failed) => {
-        const group = async (session: Session) => {
+        const group = async (connection: Connection) => {
           taken();
-          const transaction = new Transaction(session, { begin, readOnly: true });
+          const transaction = new Transaction(connection, { begin, readOnly: true });
           await Promise.all(jobs.map((job) => read(transaction, job)));
-          await session.run(transaction.refused ? "ROLLBACK" : "COMMIT").catch(() => {});
+          await connection.run(transaction.refused ? "ROLLBACK" : "COMMIT").catch(() => {});
         };
-        sessions.use(group).catch(failed);
+        connections.use(group).catch(failed);
       }),
   );
 
@@ -61,7 +61,7 @@ export function readLane(sessions: Sessions): Lane {
     enter: queue.enter,
     close: async () => {
       await queue.close();
-      await sessions.close();
+      await connections.close();
     },
   };
 }
@@ -75,7 +75,7 @@ export interface CommitOrder {
 /**
  * Lets transactions that held the same row hand over their changes in the order in which they
  * had it. PostgreSQL gives up a transaction's locks before it answers the COMMIT, so the next one to
- * hold the row, on another session, may have its answer first.
+ * hold the row, on another connection, may have its answer first.
  */
 export function commitOrder(): CommitOrder {
   const last = new Map<string, Promise<void>>();
@@ -97,15 +97,15 @@ export function commitOrder(): CommitOrder {
 
 export interface WriteOptions {
   /** For one group at a time; the next begins while the last ones are being committed. */
-  readonly sessions: Sessions;
+  readonly connections: Connections;
   /** For units that have to wait for others. */
-  readonly patientSessions: Sessions;
+  readonly patientConnections: Connections;
   /** The statement every transaction begins with. */
   readonly begin: string;
   /** Shared by the lanes that write to one database. */
   readonly order: CommitOrder;
   /** Writes the changes of the units to the log, as the last statement before COMMIT. */
-  log(session: Session, units: readonly UnitRun[]): Promise<unknown>;
+  log(connection: Connection, units: readonly UnitRun[]): Promise<unknown>;
   committed(changes: readonly Change[]): void;
 }
 
@@ -117,28 +117,28 @@ export interface WriteOptions {
 export function writeLane(options: WriteOptions): Lane {
   const waiting = new Map<string, Job[]>();
   const isWanted = (key: string) => waiting.has(key);
-  const queue = newQueue((jobs) => group(jobs, options.sessions, { isWanted }));
+  const queue = newQueue((jobs) => group(jobs, options.connections, { isWanted }));
 
   /** Resolves once the units have run; committing goes on by itself. */
   function group(
     jobs: Job[],
-    sessions: Sessions,
+    connections: Connections,
     rules: Omit<TransactionOptions, "begin">,
   ): Promise<void> {
     return new Promise((executed, failed) => {
-      const work = async (session: Session) => {
-        const transaction = new Transaction(session, { begin: options.begin, ...rules });
+      const work = async (connection: Connection) => {
+        const transaction = new Transaction(connection, { begin: options.begin, ...rules });
         const runs = jobs.map((job) => ({ job, run: new UnitRun(transaction) }));
         await Promise.all(runs.map(({ job, run }) => run.perform(job.work)));
         const { refused } = transaction;
         if (refused?.error instanceof Unavailable) throw refused.error;
         const undone = refused !== null || runs.some(({ run }) => run.failure && run.wrote);
-        if (undone) await session.run("ROLLBACK");
+        if (undone) await connection.run("ROLLBACK");
         sortOut(runs, transaction, undone);
         executed();
-        if (!undone) await commit(session, transaction, runs);
+        if (!undone) await commit(connection, transaction, runs);
       };
-      sessions.use(work).catch(failed);
+      connections.use(work).catch(failed);
     });
   }
 
@@ -163,7 +163,7 @@ export function writeLane(options: WriteOptions): Lane {
   }
 
   async function commit(
-    session: Session,
+    connection: Connection,
     { finished }: Transaction,
     runs: readonly Running[],
   ): Promise<void> {
@@ -171,8 +171,8 @@ export function writeLane(options: WriteOptions): Lane {
     const jobs = new Map(runs.map(({ run, job }) => [run, job]));
     const place = options.order.enter(new Set(finished.flatMap((run) => [...run.owned])));
     try {
-      await options.log(session, finished);
-      const { command } = await session.run("COMMIT");
+      await options.log(connection, finished);
+      const { command } = await connection.run("COMMIT");
       // A transaction that was refused something ends, without an error, by being undone.
       if (command !== "COMMIT") throw new Error("the transaction was undone");
     } catch (error) {
@@ -214,7 +214,7 @@ export function writeLane(options: WriteOptions): Lane {
       const some = jobs.splice(0, GROUP_SIZE);
       const first = [...new Set(some.flatMap((job) => [...job.keys]))];
       try {
-        await group(some, options.patientSessions, { first });
+        await group(some, options.patientConnections, { first });
       } catch (error) {
         for (const job of some) queue.retry(job, error);
       }
@@ -226,8 +226,8 @@ export function writeLane(options: WriteOptions): Lane {
     enter: queue.enter,
     close: async () => {
       await queue.close();
-      await options.sessions.close();
-      await options.patientSessions.close();
+      await options.connections.close();
+      await options.patientConnections.close();
     },
   };
 }

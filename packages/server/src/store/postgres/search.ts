@@ -1,6 +1,6 @@
 import { foldedWords, searchParts, spaced } from "../../rules/search.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
-import type { Session } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import type { Unit } from "./unit.ts";
 
 /** Up to so many conversations the index itself is scoped; it looks at all of them for each candidate. */
@@ -71,7 +71,7 @@ const FIND = `SELECT seen.uuid, found.id AS position
         AND h.conversation_id = m.conversation_id AND h.seq = m.seq) OFFSET 0) seen
   ORDER BY found.id DESC LIMIT $5`;
 
-export async function search(connection: Session, query: SearchQuery): Promise<SearchHit[]> {
+export async function search(connection: Connection, query: SearchQuery): Promise<SearchHit[]> {
   const words = query.words.flatMap(foldedWords);
   if (words.length === 0) return [];
   return connection.run<SearchHit>(FIND, [

@@ -2,12 +2,12 @@ import { Unavailable } from "../store.ts";
 import type { Key, Range, Row, Table, TransferTarget } from "../transfer.ts";
 import { asClaimed, claim, finished } from "./claim.ts";
 import {
+  type Connection,
+  connections,
   lost,
   openPool,
   type PostgresOptions,
   type Rows,
-  type Session,
-  sessions,
   stateOf,
 } from "./connection.ts";
 import { migrate } from "./migrate.ts";
@@ -27,8 +27,8 @@ export async function openPostgresTarget(options: PostgresOptions): Promise<Tran
   await migrate(pool).catch((error) => {
     throw explained(error);
   });
-  const only = sessions(pool, 1);
-  await only.use((session) => session.run("SET application_name = 'parley migrate'"));
+  const only = connections(pool, 1);
+  await only.use((connection) => connection.run("SET application_name = 'parley migrate'"));
   const schema = await only.use(readSchema);
   let run = "";
 
@@ -38,24 +38,24 @@ export async function openPostgresTarget(options: PostgresOptions): Promise<Tran
     known.set(table, made);
     return made;
   };
-  const change = <Result>(work: (session: Session) => Promise<Result>) =>
-    only.use((session) => asClaimed(session, run, () => work(session)));
+  const change = <Result>(work: (connection: Connection) => Promise<Result>) =>
+    only.use((connection) => asClaimed(connection, run, () => work(connection)));
 
   return {
     claim: async (source) => {
-      run = await only.use((session) => claim(session, source));
+      run = await only.use((connection) => claim(connection, source));
     },
     check: (table) => checkColumns(kept(table)),
     shaped: (table, row) => shaped(kept(table), row),
-    rows: (table, range) => only.use((session) => select(session, kept(table), range)),
-    remove: (table, keys) => change((session) => remove(session, kept(table), keys)),
-    removeAfter: (table, key) => change((session) => removeAfter(session, table, key)),
-    insert: (table, rows) => change((session) => insert(session, kept(table), rows)),
+    rows: (table, range) => only.use((connection) => select(connection, kept(table), range)),
+    remove: (table, keys) => change((connection) => remove(connection, kept(table), keys)),
+    removeAfter: (table, key) => change((connection) => removeAfter(connection, table, key)),
+    insert: (table, rows) => change((connection) => insert(connection, kept(table), rows)),
     finish: async (tables) => {
       for (const name of [...tables.map((table) => table.name), "search"]) {
-        await only.use((session) => session.run(`ANALYZE ${name}`));
+        await only.use((connection) => connection.run(`ANALYZE ${name}`));
       }
-      await change((session) => finish(session, tables.map(kept)));
+      await change((connection) => finish(connection, tables.map(kept)));
     },
     close: async () => {
       await only.close();
@@ -70,8 +70,13 @@ function explained(error: unknown): unknown {
   return new Error("DATABASE_URL names a database that holds other tables");
 }
 
-async function readSchema(session: Session): Promise<Map<string, Columns>> {
-  const rows = await session.run<{ table: string; name: string; type: string; counted: boolean }>(
+async function readSchema(connection: Connection): Promise<Map<string, Columns>> {
+  const rows = await connection.run<{
+    table: string;
+    name: string;
+    type: string;
+    counted: boolean;
+  }>(
     `SELECT table_name AS table, column_name AS name, data_type AS type,
        is_identity = 'YES' AS counted
      FROM information_schema.columns WHERE table_schema = current_schema()`,
@@ -133,7 +138,7 @@ function ordered(value: unknown): unknown {
   return Object.fromEntries(fields.map(([name, field]) => [name, ordered(field)]));
 }
 
-async function select(session: Session, table: Kept, { after, upTo }: Range): Promise<Row[]> {
+async function select(connection: Connection, table: Kept, { after, upTo }: Range): Promise<Row[]> {
   const values = [...(after ?? []), ...(upTo ?? [])];
   const where = [
     after && `${keyOf(table)} > ${places(table, 1)}`,
@@ -143,7 +148,7 @@ async function select(session: Session, table: Kept, { after, upTo }: Range): Pr
   const from = isIndexed(table)
     ? `(SELECT m.*, s.words::text AS words FROM messages m LEFT JOIN search s ON s.message_id = m.id) t`
     : `${table.name} t`;
-  const rows = await session.run<Row>(
+  const rows = await connection.run<Row>(
     `SELECT ${columns.join(", ")} FROM ${from} WHERE ${where.join(" AND ") || "true"}
      ORDER BY ${table.key.join(", ")}`,
     values,
@@ -165,17 +170,18 @@ const recordset = (columns: readonly string[], types: Columns) =>
     .map((column) => `${column} ${types.get(column)?.type ?? "text"}`)
     .join(", ")})`;
 
-async function remove(session: Session, table: Kept, keys: readonly Key[]): Promise<number> {
+async function remove(connection: Connection, table: Kept, keys: readonly Key[]): Promise<number> {
   const { name, key, types } = table;
   const given = keys.map((values) =>
     Object.fromEntries(key.map((column, place) => [column, values[place]])),
   );
   if (isIndexed(table)) {
-    await session.run(`DELETE FROM search USING ${recordset(key, types)} WHERE message_id = g.id`, [
-      given,
-    ]);
+    await connection.run(
+      `DELETE FROM search USING ${recordset(key, types)} WHERE message_id = g.id`,
+      [given],
+    );
   }
-  const { count } = await session.run(
+  const { count } = await connection.run(
     `DELETE FROM ${name} t USING ${recordset(key, types)}
      WHERE ${key.map((column) => `t.${column} = g.${column}`).join(" AND ")}`,
     [given],
@@ -183,25 +189,25 @@ async function remove(session: Session, table: Kept, keys: readonly Key[]): Prom
   return count;
 }
 
-async function removeAfter(session: Session, table: Table, key: Key | null): Promise<number> {
+async function removeAfter(connection: Connection, table: Table, key: Key | null): Promise<number> {
   const beyond = key ? `WHERE ${keyOf(table)} > ${places(table, 1)}` : "";
   if (isIndexed(table)) {
-    await session.run(`DELETE FROM search ${key ? "WHERE message_id > $1" : ""}`, key ?? []);
+    await connection.run(`DELETE FROM search ${key ? "WHERE message_id > $1" : ""}`, key ?? []);
   }
-  const { count } = await session.run(`DELETE FROM ${table.name} ${beyond}`, key ?? []);
+  const { count } = await connection.run(`DELETE FROM ${table.name} ${beyond}`, key ?? []);
   return count;
 }
 
-async function insert(session: Session, table: Kept, rows: readonly Row[]): Promise<number> {
+async function insert(connection: Connection, table: Kept, rows: readonly Row[]): Promise<number> {
   const { name, types } = table;
   const columns = [...types.keys()];
-  const { count }: Rows<never> = await session.run(
+  const { count }: Rows<never> = await connection.run(
     `INSERT INTO ${name} (${columns.join(", ")})
      SELECT ${columns.join(", ")} FROM ${recordset(columns, types)} ON CONFLICT DO NOTHING`,
     [rows],
   );
   if (isIndexed(table)) {
-    await session.run(
+    await connection.run(
       `INSERT INTO search (message_id, conversation_id, words) SELECT id, conversation_id, words::tsvector
        FROM jsonb_to_recordset($1::jsonb) AS g (id bigint, conversation_id bigint, words text)
        WHERE words IS NOT NULL
@@ -214,16 +220,16 @@ async function insert(session: Session, table: Kept, rows: readonly Row[]): Prom
 }
 
 /** What comes next is counted on from what was copied. */
-async function finish(session: Session, tables: readonly Kept[]): Promise<void> {
+async function finish(connection: Connection, tables: readonly Kept[]): Promise<void> {
   for (const { name, types } of tables) {
     for (const [column] of [...types].filter(([, { counted }]) => counted)) {
-      await session.run(
+      await connection.run(
         `SELECT setval(pg_get_serial_sequence('${name}', '${column}'),
            coalesce(max(${column}), 1), max(${column}) IS NOT NULL) FROM ${name}`,
       );
     }
   }
   // The same history goes on in another place.
-  await session.run("UPDATE history SET place = ''");
-  await finished(session);
+  await connection.run("UPDATE history SET place = ''");
+  await finished(connection);
 }

@@ -1,5 +1,5 @@
 import type { Change } from "../../changes/change.ts";
-import { aborted, type Rows, type Session } from "./connection.ts";
+import { aborted, type Connection, type Rows } from "./connection.ts";
 import { type Batch, list, type Unit } from "./unit.ts";
 
 /**
@@ -47,7 +47,7 @@ interface Batched {
  * that they take effect one after another wherever they meet.
  */
 export class Transaction {
-  private readonly session: Session;
+  private readonly connection: Connection;
   private readonly options: TransactionOptions;
   private readonly locks = new Map<string, Promise<boolean>>();
   private readonly owners = new Map<string, UnitRun>();
@@ -61,12 +61,12 @@ export class Transaction {
   /** Units that came to their end, in the order in which they took effect. */
   readonly finished: UnitRun[] = [];
 
-  constructor(session: Session, options: TransactionOptions) {
-    this.session = session;
+  constructor(connection: Connection, options: TransactionOptions) {
+    this.connection = connection;
     this.options = options;
     // Statements that leave together are mostly, but not certainly, taken in their order: what has
     // to come before others is waited for.
-    this.begun = session.run(options.begin).then(
+    this.begun = connection.run(options.begin).then(
       () => {},
       (error) => {
         this.refused ??= { error, run: null };
@@ -96,7 +96,7 @@ export class Transaction {
     await this.begun;
     if (this.refused) throw this.refused.error;
     try {
-      return await this.session.run<Row>(sql, values);
+      return await this.connection.run<Row>(sql, values);
     } catch (error) {
       if (!aborted(error)) this.refused ??= { error, run };
       throw error;
