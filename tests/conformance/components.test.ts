@@ -175,10 +175,10 @@ describe.each(transports)("a component action over %s", (transport) => {
     await press(caller, target, "form_submit:f", { note: `${words}\n\n${alice.username}: agreed` });
     await answerTo(socket, await say(alice, chat, `@${agentOf(alice)} and now?`));
     const request = sharedProvider.calls(KEY).at(-1)?.body ?? {};
-    const told = request.messages as { role: string; content: string }[];
-    const saying = told.filter(({ content }) => content.includes(words));
-    expect(saying.map(({ role }) => role)).toEqual(["user"]);
-    const lines = saying[0]?.content.split("\n") ?? [];
+    const sent = request.messages as { role: string; content: string }[];
+    const withWords = sent.filter(({ content }) => content.includes(words));
+    expect(withWords.map(({ role }) => role)).toEqual(["user"]);
+    const lines = withWords[0]?.content.split("\n") ?? [];
     expect(lines.find((line) => line.includes(words))).toStartWith("  ");
     expect(lines.some((line) => line.startsWith(`${bob.username}: (used a component`))).toBe(true);
     expect(lines.filter((line) => line.startsWith(`${alice.username}: agreed`))).toEqual([]);

@@ -115,7 +115,7 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
     });
 
     test("that breaks off during backpressure keeps all text that had arrived", async () => {
-      const rest = Promise.withResolvers<void>();
+      const ready = Promise.withResolvers<void>();
       let body = {} as ReadableStreamDefaultController<Uint8Array>;
       const stream = new ReadableStream<Uint8Array>({
         start: (controller) => {
@@ -123,22 +123,22 @@ describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
         },
       });
       const send = (text: string) => body.enqueue(Buffer.from(textFrame[protocol](text)));
-      let rests: Promise<void> | undefined;
+      let backpressure: Promise<void> | undefined;
       const call = callModel(adapters[protocol], requestTo("http://127.0.0.1"), {
         fetch: async () => new Response(stream),
-        backpressure: () => rests,
+        backpressure: () => backpressure,
       });
       const first = call.next();
       send("one ");
       expect(await first).toMatchObject({ value: { type: "text", text: "one " } });
-      rests = rest.promise;
+      backpressure = ready.promise;
       const second = call.next();
       send("two ");
       send("three");
       await new Promise((resolve) => setImmediate(resolve));
       body.error(new Error("the connection broke"));
-      rests = undefined;
-      rest.resolve();
+      backpressure = undefined;
+      ready.resolve();
       expect(await second).toMatchObject({ value: { type: "text", text: "two three" } });
       expect(await call.next().catch(errorCode)).toBe("provider_unavailable");
     });
