@@ -16,7 +16,7 @@ import { answerExample, eventExample, frameExample, inputExample } from "./examp
 import { resourceTag, resourceTitle } from "./prose.ts";
 import { mapEntries, type Schema, type SchemaBook, schemaBook, socketParams } from "./schemas.ts";
 
-/** Where the service is reached: `chat.example.com`, and whether over TLS. */
+/** The address of the service: its host, such as `chat.example.com`, and whether it uses TLS. */
 export interface Address {
   host: string;
   secure: boolean;
@@ -32,7 +32,7 @@ export function asyncApi({ host, secure }: Address): object {
       title: "Parley",
       version: manifest.version,
       description:
-        "Conversations in which people and AI agents take part: the WebSocket, which carries the events and on which every operation can be called.",
+        "The WebSocket of a chat service for people and AI agents. It carries all events, and every operation can be called on it.",
       license: { name: manifest.license },
       contact: { name: "The operator of this server" },
       tags: [eventsTag, ...[...byResource().keys()].map(resourceTag)],
@@ -46,7 +46,7 @@ export function asyncApi({ host, secure }: Address): object {
         address: "/api/ws",
         title: "The socket",
         description:
-          "Every frame is one JSON object. Replies to frames without an `id` come in the order of the requests; a frame with an `id` is answered with the same `id`.",
+          "Every frame is one JSON object. A reply has the `id` of its call. Calls without an `id` are answered in the order in which they were sent.",
         messages: mapEntries(messages, (name) => [name, ref("components", "messages", name)]),
         bindings: { ws: { method: "GET", query: tokenQuery } },
       },
@@ -60,9 +60,9 @@ export function asyncApi({ host, secure }: Address): object {
 }
 
 const SCHEMAS = "#/components/schemas/";
-const eventsTag = { name: "Events", description: "What the server sends by itself." };
+const eventsTag = { name: "Events", description: "Frames that the server sends." };
 
-/** Names of the replies that do not depend on the operation. */
+/** Names of the replies that all operations share. */
 const done = "reply.done";
 const failed = "reply.failed";
 const resultOf = ({ socket }: Operation) => `${socket}.result`;
@@ -73,7 +73,7 @@ const channelMessage = (name: string) => ref("channels", "socket", "messages", n
 
 const securitySchemes = {
   token: { type: "httpApiKey", name: "token", in: "query", description: "The access token." },
-  bearer: { type: "http", scheme: "bearer", description: "The same token, in the header." },
+  bearer: { type: "http", scheme: "bearer", description: "The same token in the header." },
 };
 const security = Object.keys(securitySchemes).map((name) =>
   ref("components", "securitySchemes", name),
@@ -85,7 +85,7 @@ const tokenQuery = {
     token: {
       type: "string",
       description:
-        "The access token. A missing or bad one is answered with HTTP 401 before the upgrade.",
+        "The access token. A missing or invalid one is answered with HTTP 401 before the upgrade.",
     },
   },
 };
@@ -162,13 +162,13 @@ function replyMessages(book: SchemaBook): Record<string, object> {
     if (!operation.output) return [];
     const result = book.output(operation.output);
     const example = answerExample(operation, result, book.shared);
-    const summary = `What ${operation.socket} answers.`;
+    const summary = `The reply to ${operation.socket}.`;
     const as = `${pascal(operation.name)}Reply`;
     return [reply(resultOf(operation), as, summary, success(result, false), example)];
   });
   return Object.fromEntries([
     ...results,
-    reply(done, "DoneReply", "Done, and there is no result.", success(null, true), { ok: true }),
+    reply(done, "DoneReply", "Success without a result.", success(null, true), { ok: true }),
     reply(failed, "FailedReply", "The call failed.", book.output(socketFailure), {
       ok: false,
       error: { code: "not_found", message: "not found: message" },
@@ -176,13 +176,13 @@ function replyMessages(book: SchemaBook): Record<string, object> {
   ]);
 }
 
-/** A call may carry an id, which its reply then repeats. */
+/** Adds the optional `id` of a call, which its reply repeats. */
 function withId(payload: Schema, book: SchemaBook): Schema {
   const { id } = book.input(RequestFrame).properties ?? {};
   return { ...payload, properties: { ...payload.properties, ...(id && { id }) } };
 }
 
-/** Keeps a schema under a name, by which generators call the type they make of it. */
+/** Adds a schema under a name, which code generators use for its type. */
 function share({ shared }: SchemaBook, name: string, schema: Schema): Schema {
   shared[name] = { title: name, ...schema };
   return { $ref: `${SCHEMAS}${name}` };

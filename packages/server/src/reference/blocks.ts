@@ -6,7 +6,7 @@ import { curl } from "./guide.ts";
 import { errorName, type Html, html, json, panel, words } from "./html.ts";
 import type { Schema, SchemaBook } from "./schemas.ts";
 
-/** An operation: what it is called, what it takes, gives and refuses, and how it looks. */
+/** The entry of an operation: names, input, result, errors and examples. */
 export function operationBlock(operation: Operation, book: SchemaBook): Html {
   const { name, socket, summary, access } = operation;
   const input = book.input(operation.input);
@@ -63,7 +63,7 @@ function result(output: Schema | null, optional: boolean): Html {
   return html`${shape(output, "optional")}${optional && html`<p>Or none: success is then <code>{ "ok": true }</code>.</p>`}`;
 }
 
-/** The fields where they are declared, or the name of the record that has them. */
+/** A table of the fields, or the name of the record that has them. */
 function shape(schema: Schema, marks: Mark): Html {
   if (schema.properties) return fieldTable(schema, marks);
   const variants = schema.anyOf ?? [];

@@ -14,11 +14,11 @@ import { uuid } from "@parley/protocol/text";
 import { z } from "zod";
 import type { Schema } from "./schemas.ts";
 
-/** The contract with its literal types forgotten: the reference treats every entry alike. */
+/** The contract without its literal types: the reference treats all entries alike. */
 export const allOperations: readonly Operation[] = Object.values(operations);
 export const allEvents: readonly (readonly [string, EventContract])[] = Object.entries(events);
 
-/** The resource of a socket name: what stands before its dot. */
+/** The resource of an operation: the part of its socket name before the dot. */
 export const resourceOf = ({ socket }: Operation) => socket.split(".", 1)[0] ?? socket;
 export const byResource = () => Map.groupBy(allOperations, resourceOf);
 

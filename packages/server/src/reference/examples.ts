@@ -7,7 +7,7 @@ const timestamp = "2026-11-15T02:10:00.000Z";
 const message = "019a8518-3c40-7d6e-9f01-5b2f6f0c1a2e";
 const conversation = "019a8517-92d1-7a44-8c1d-0e6b7f3a9d55";
 
-/** Values by the name of the field, so that examples read like a conversation between people. */
+/** Example values by field name, so that the examples look like real data. */
 const byName: Record<string, unknown> = {
   access_token: "ply_Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2s",
   action: "typing",
@@ -55,10 +55,10 @@ const byFormat: Record<string, unknown> = {
   "date-time": timestamp,
 };
 
-/** Null is what most nullable fields are; a message that is not streaming has this one. */
+/** Nullable fields are null in examples, except these. */
 const rarelyNull = new Set(["finalized_at"]);
 
-/** A value that fits the schema, with all of its fields. */
+/** A value that matches the schema, with all of its fields. */
 export function exampleOf(schema: Schema, shared: Record<string, Schema>, name = ""): unknown {
   const inner = (each: Schema, as = "") => exampleOf(each, shared, as);
   const target = schema.$ref && shared[refName(schema.$ref)];
@@ -77,8 +77,8 @@ export function exampleOf(schema: Schema, shared: Record<string, Schema>, name =
 }
 
 /**
- * The smallest input that the operation accepts: the required fields, and as many of the others
- * as its rules ask for. Undefined when none is found, for a wrong example is worse than none.
+ * The smallest input that the operation accepts: the required fields, and as many optional ones as
+ * its rules require. Undefined if none is found: a wrong example is worse than none.
  */
 export function inputExample(
   operation: Operation,
@@ -100,13 +100,13 @@ export function inputExample(
   return undefined;
 }
 
-/** What comes back, or undefined when nothing that fits is found. */
+/** A result that matches the schema; undefined if none is found. */
 function outputExample(output: z.ZodType, schema: Schema, shared: Record<string, Schema>): unknown {
   const candidate = exampleOf(schema, shared);
   return output.safeParse(candidate).success ? candidate : undefined;
 }
 
-/** The answer of a call that went well. */
+/** The response to a successful call. */
 export function answerExample(
   { output }: Operation,
   schema: Schema | null,
@@ -117,7 +117,7 @@ export function answerExample(
   return result === undefined ? undefined : { ok: true, result };
 }
 
-/** The frame of an event, with its place in the conversation where it has one. */
+/** The frame of an event, with `at` if it has one. */
 export function eventExample(
   [method, event]: readonly [string, EventContract],
   book: SchemaBook,
@@ -135,7 +135,7 @@ export const frameExample = ({ socket }: Operation, input: object, id: number) =
   id,
 });
 
-/** One name may mean a list here and a number there. */
+/** Whether a value matches the type: fields with the same name may have different types. */
 function fits(value: unknown, { type }: Schema): boolean {
   const kinds = Array.isArray(type) ? type : [type];
   if (Array.isArray(value)) return kinds.includes("array");

@@ -9,10 +9,10 @@ interface Row {
 
 const formats: Record<string, string> = { uuid: "UUID", "date-time": "timestamp" };
 
-/** In a request what must be there is worth a mark, in a result what may be missing. */
+/** Which fields are marked: the required ones of a request, the optional ones of a result. */
 export type Mark = "required" | "optional";
 
-/** The fields of an object, those of the objects inside it below them by their path. */
+/** A table of the fields of an object, with the fields of nested objects by their path. */
 export function fieldTable(schema: Schema, marks: Mark): Html {
   return html`<table class="fields">
 <thead><tr><th scope="col">Field</th><th scope="col">Type</th><th scope="col">Description</th></tr></thead>
@@ -30,7 +30,7 @@ function fieldRow({ field, schema, required }: Row, marks: Mark): Html {
 </tr>`;
 }
 
-/** A path may break after its dots. */
+/** Allows line breaks after the dots of a path. */
 const path = (field: string) => field.split(".").map((part, at) => [at > 0 && html`.<wbr>`, part]);
 
 function rows(schema: Schema, prefix = ""): Row[] {
@@ -43,7 +43,7 @@ function rows(schema: Schema, prefix = ""): Row[] {
   });
 }
 
-/** The type in words, with links to the records. */
+/** The name of a type, with links to records. */
 export function typeName(schema: Schema): Html {
   const { $ref, type, format, items, additionalProperties: values } = schema;
   if ($ref) return html`<a href="${$ref}">${refName($ref)}</a>`;

@@ -1,7 +1,7 @@
 import type { ErrorCode } from "@parley/protocol";
 import { allEvents, allOperations } from "./contract.ts";
 
-/** Markup that may be inserted as it is. Only `html` makes it, out of what it has escaped. */
+/** Markup that is inserted without escaping. Only `html` creates it, from escaped values. */
 class Html {
   readonly text: string;
   constructor(text: string) {
@@ -33,22 +33,22 @@ function render(part: Part): string {
   return escaped(String(part));
 }
 
-/** A template whose values are escaped unless they are markup themselves. */
+/** A template tag that escapes all values that are not `Html`. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(strings.reduce((text, each, at) => text + render(parts[at - 1]) + each));
 }
 
-/** Joins parts with a word or a sign between them. */
+/** Joins parts with a separator. */
 export const joined = (parts: readonly Part[], between: string): Html =>
   html`${parts.map((part, at) => [at > 0 && between, part])}`;
 
-/** Names that have a place on the page, so that prose which names them leads there. */
+/** The anchors of operations and events, for links from names in prose. */
 const anchors = new Map<string, string>([
   ...allOperations.flatMap(({ name, socket }) => [[name, name] as const, [socket, name] as const]),
   ...allEvents.map(([name]) => [name, name] as const),
 ]);
 
-/** A sentence in which `code` stands between backticks. */
+/** Converts a sentence with `code` between backticks. */
 export const words = (text: string): Html =>
   html`${text.split("`").map((part, at) => (at % 2 === 1 ? name(part) : part))}`;
 
@@ -60,13 +60,13 @@ export function name(text: string): Html {
 export const errorName = (code: ErrorCode): Html =>
   html`<a href="#error-${code}"><code>${code}</code></a>`;
 
-/** A titled block of code. It can be focused, for keyboards scroll only what has the focus. */
+/** A block of code with a title. It is focusable, so that it can be scrolled with the keyboard. */
 export const panel = (title: string, code: Part): Html => html`<figure class="panel">
 <figcaption>${title}</figcaption>
 <pre tabindex="0"><code>${code}</code></pre>
 </figure>`;
 
-/** JSON with its parts told apart by colour. */
+/** JSON with syntax highlighting. */
 export function json(value: unknown): Html {
   const text = pretty(value);
   const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?/g;
@@ -85,7 +85,7 @@ export function json(value: unknown): Html {
   return html`${parts}${text.slice(end)}`;
 }
 
-/** JSON in as few lines as are easy to read: what fits on one line stays on it. */
+/** Formats JSON: what fits on one line stays on one line. */
 export function pretty(value: unknown, width = 60): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   const list = Array.isArray(value);

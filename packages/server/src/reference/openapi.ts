@@ -27,9 +27,9 @@ export function openApi(): object {
     info: {
       title: "Parley",
       version: manifest.version,
-      summary: "Conversations in which people and AI agents take part.",
+      summary: "A chat service for people and AI agents.",
       description:
-        "Every operation is `POST /api/<operation>` with JSON in and out. The same operations, and the events, are on the WebSocket: see `/asyncapi.json`. The readable reference is at `/docs`.",
+        "Every operation is `POST /api/<operation>`, with JSON in the request and in the response. The WebSocket has the same operations and all events: see `/asyncapi.json`. The reference for people is at `/docs`.",
       license: { name: manifest.license, identifier: manifest.license },
       contact: { name: "The operator of this server" },
     },
@@ -46,7 +46,7 @@ export function openApi(): object {
   };
 }
 
-/** A path that is called as it stands here does not answer that its method is wrong. */
+/** The errors that a call with the documented method can answer. */
 const answered = allErrors.filter((code) => code !== "method_not_allowed");
 
 const bearer = {
@@ -59,7 +59,7 @@ const query = {
   type: "apiKey",
   name: "token",
   in: "query",
-  description: "The same token, for the socket alone: browsers cannot set its headers.",
+  description: "The same token, for the socket only: browsers cannot set its headers.",
 };
 
 const headers = {
@@ -68,7 +68,7 @@ const headers = {
     schema: { type: "string" },
   },
   RetryAfter: {
-    description: "Seconds to wait before trying again.",
+    description: "Seconds to wait before retrying.",
     schema: { type: "integer" },
   },
 };
@@ -110,7 +110,7 @@ function answer(operation: Operation, book: SchemaBook) {
   const result = operation.output && book.output(operation.output);
   const schema = success(result, mayReturnNothing(operation));
   return {
-    description: result ? "Done; `result` is what came of it." : "Done.",
+    description: result ? "Success, with a `result`." : "Success.",
     headers: requestId,
     content: json(schema, answerExample(operation, result, book.shared)),
   };
@@ -128,7 +128,7 @@ function failure(code: ErrorCode, book: SchemaBook) {
   };
 }
 
-/** The paths beside the operations. None of them but the socket needs a token. */
+/** The paths that are not operations. Only the socket needs a token. */
 function servicePaths() {
   const get = (operationId: string, summary: string, responses: object, more: object = {}) => ({
     get: {
@@ -147,14 +147,14 @@ function servicePaths() {
     "/api/ws": get("connect", "Upgrades to the WebSocket described in /asyncapi.json.", upgrade, {
       security: [{ accessToken: [] }, { accessTokenInQuery: [] }],
     }),
-    "/api/limits": get("getLimits", "Shows the limits in force.", {
+    "/api/limits": get("getLimits", "Returns the limits of this server.", {
       200: { description: "The limits by name.", content: limits() },
     }),
-    "/health": get("health", "Tells whether the process lives.", {
-      200: bare("It does."),
+    "/health": get("health", "Liveness check: answers while the process runs.", {
+      200: bare("The process runs."),
     }),
-    "/ready": get("ready", "Tells whether the store and the bus are reachable.", {
-      200: { description: "They are.", content: json(readiness) },
+    "/ready": get("ready", "Readiness check: whether the store and the bus can be reached.", {
+      200: { description: "Both can be reached.", content: json(readiness) },
       503: failed("unavailable"),
     }),
     "/metrics": get("metrics", "Metrics for Prometheus.", {

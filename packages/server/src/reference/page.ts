@@ -12,7 +12,7 @@ import { style } from "./style.ts";
 
 const styleHash = createHash("sha256").update(style.text).digest("base64");
 
-/** The content security policy of the page: its own style and icon, and nothing else at all. */
+/** The content security policy of the page: only its own style and icon. */
 export const referencePolicy = [
   "default-src 'none'",
   `style-src 'sha256-${styleHash}'`,
@@ -30,11 +30,11 @@ interface Section {
   id: string;
   title: string;
   body: Html;
-  /** What the sidebar lists below the title. */
+  /** The entries that the sidebar lists below the title. */
   entries?: readonly string[];
 }
 
-/** The reference for people: one page without script, made from the contract. */
+/** The reference for people: one page without scripts, generated from the contract. */
 export function referencePage(): string {
   const book = schemaBook("#", "draft-2020-12");
   const groups: Record<string, Section[]> = {
@@ -52,7 +52,7 @@ export function referencePage(): string {
         body: html`${eventIntroduction}${allEvents.map(([name, event]) => eventBlock(name, event, book))}`,
         entries: allEvents.map(([name]) => name),
       },
-      // The records are known once everything that refers to them has been converted.
+      // Last, because converting operations and events collects the records they refer to.
       {
         id: "records",
         title: "Records",
@@ -92,11 +92,11 @@ ${Object.values(groups).flat().map(section)}
 
 const introduction = html`<header>
 <h1>Parley reference</h1>
-<p>A chat backend in which people and AI agents take part in the same conversations: calls over HTTP, and events, streams and the same calls over one WebSocket.</p>
+<p>A chat backend in which people and AI agents take part in the same conversations. Operations are called over HTTP or over a WebSocket, which also carries all events.</p>
 <ul class="links"><li>Version ${manifest.version}</li><li><a href="/openapi.json">OpenAPI 3.1</a></li><li><a href="/asyncapi.json">AsyncAPI 3.0</a></li></ul>
 </header>`;
 
-const eventIntroduction = html`<p>${words("Events are frames on the socket. They go to every participant of the conversation unless their description says otherwise: a client hears of its own messages too, and knows them by their `client_msg_id`.")}</p>`;
+const eventIntroduction = html`<p>${words("Events are frames on the socket. Unless the description says otherwise, an event goes to all clients of all participants of the conversation. A client therefore receives its own messages too, and recognizes them by their `client_msg_id`.")}</p>`;
 
 const section = ({
   id,
@@ -124,7 +124,7 @@ function errorTable(): Html {
 <td class="number">${errorStatus[code]}</td><th scope="row"><code>${code}</code></th><td>${words(errorMeanings[code].meaning)}</td>
 </tr>`,
   );
-  return html`<p>Every operation may answer ${joined(commonErrors.map(errorName), ", ")}; over HTTP also ${joined(bodyErrors.map(errorName), ", ")}; with a token ${errorName("unauthorized")}.</p>
+  return html`<p>Every operation may answer ${joined(commonErrors.map(errorName), ", ")}; over HTTP also ${joined(bodyErrors.map(errorName), ", ")}; those that need a token also ${errorName("unauthorized")}.</p>
 ${table(["Status", "Code", "Meaning"], rows)}`;
 }
 
@@ -143,6 +143,6 @@ function limitTable(): Html {
 <th scope="row"><code>${name}</code></th><td class="number">${value.toLocaleString("en")}</td><td>${limitMeanings[name as keyof Limits]}</td>
 </tr>`,
   );
-  return html`<p>${words("These are the defaults; `GET /api/limits` shows those in force. Whoever exceeds a rate gets `rate_limited` with the seconds to wait.")}</p>
+  return html`<p>${words("These are the defaults; `GET /api/limits` returns the limits of the server. A call that exceeds a rate is answered with `rate_limited` and `parameters.retry_after`.")}</p>
 ${table(["Name", "Default", "Meaning"], rows)}`;
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { fieldMeanings } from "./prose.ts";
 
-/** As much of JSON Schema as the reference reads. */
+/** The part of JSON Schema that the reference uses. */
 export interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -21,16 +21,16 @@ export interface Schema {
   [keyword: string]: unknown;
 }
 
-/** The name that a `$ref` ends with. */
+/** The name at the end of a `$ref`. */
 export const refName = (ref: string) => ref.slice(Math.max(ref.lastIndexOf("/"), 0)).slice(1);
 
 type Direction = "input" | "output";
 type Target = "draft-2020-12" | "draft-07";
 
 /**
- * Converts schemas of the contract to JSON Schema, and keeps those with an id in `shared`, where
- * the `$ref`s point. What a caller may pass differs from what it gets (an id in capitals is
- * accepted, never returned), so a record that is ever an input becomes a second entry.
+ * Converts schemas of the contract to JSON Schema, and collects those with an id in `shared`, to which
+ * the `$ref`s point. What a caller may send differs from what it receives (an id in capitals is
+ * accepted, but never returned), so a record that is also an input gets a second entry.
  */
 export function schemaBook(place: string, target: Target) {
   const shared: Record<string, Schema> = {};
@@ -55,7 +55,7 @@ export function schemaBook(place: string, target: Target) {
   };
   return {
     shared,
-    /** The fields themselves, though they may be those of a record: their names may change. */
+    /** Resolves the `$ref` of a record, because the socket renames fields of inputs. */
     input: (schema: z.ZodType) => {
       const input = convert(schema, "input");
       return (input.$ref && shared[refName(input.$ref)]) || input;
@@ -91,7 +91,7 @@ export function mapEntries<From, To>(
   return Object.fromEntries(Object.entries(entries).map(([name, value]) => change(name, value)));
 }
 
-/** Rebuilds a schema from its innermost parts outwards. */
+/** Applies a change to all parts of a schema, innermost first. */
 function mapSchema(schema: Schema, change: (part: Schema) => Schema): Schema {
   const copy = { ...schema };
   const inner = (each: Schema) => mapSchema(each, change);
@@ -108,7 +108,7 @@ function mapSchema(schema: Schema, change: (part: Schema) => Schema): Schema {
   return change(copy);
 }
 
-/** Removes what is true of the converter and not of the contract. */
+/** Removes what comes from the conversion and not from the contract. */
 function tidy(part: Schema, io: Direction, place: (id: string) => string): Schema {
   const { minimum, maximum, additionalProperties, ...kept } = part;
   if (minimum !== undefined && minimum !== Number.MIN_SAFE_INTEGER) kept.minimum = minimum;
@@ -117,30 +117,31 @@ function tidy(part: Schema, io: Direction, place: (id: string) => string): Schem
   const closed = additionalProperties === false && io === "output";
   if (additionalProperties !== undefined && !closed)
     kept.additionalProperties = additionalProperties;
-  // A format says it better than the pattern that enforces it.
+  // The format is clearer than the pattern that enforces it.
   if (kept.format) delete kept.pattern;
   if (kept.$ref) kept.$ref = place(refName(kept.$ref));
   return kept;
 }
 
-/** Says what the fields mean that do not say it themselves. */
+/** Adds the descriptions of `fieldMeanings` to fields that have none. */
 function explain(part: Schema, target: Target): Schema {
   if (!part.properties) return part;
   const properties = mapEntries(part.properties, (name, each) => {
     const description = fieldMeanings[name];
-    // In the older draft everything beside a `$ref` is ignored.
-    const mute = !description || each.description || (each.$ref && target === "draft-07");
-    return [name, mute ? each : { ...each, description }];
+    // Draft 7 ignores all keywords beside a `$ref`.
+    const isIgnored = each.$ref !== undefined && target === "draft-07";
+    const keeps = !description || each.description || isIgnored;
+    return [name, keeps ? each : { ...each, description }];
   });
   return { ...part, properties };
 }
 
-/** What a caller may send where the converter sees only what comes out, or the other way round. */
+/** Corrects the schema of an input where the converter describes the value after its transformation. */
 function describeInput(context: { zodSchema: z.core.$ZodTypes; jsonSchema: object }) {
   const { def } = context.zodSchema._zod;
   const json = context.jsonSchema as Schema;
   if (def.type === "pipe") {
-    // Text is trimmed first and measured then: the measures stand at the far end of the pipe.
+    // Names are cleaned before they are measured, so the bounds are at the end of the pipe.
     const { minLength, maxLength } = z.globalRegistry.get(def.out) ?? {};
     if (minLength !== undefined) json.minLength = minLength;
     if (maxLength !== undefined) json.maxLength = maxLength;

@@ -1,6 +1,6 @@
 import { html } from "./html.ts";
 
-/** The style of the page. It is markup of its own: the policy allows exactly these bytes. */
+/** The style of the page. The content security policy allows exactly these bytes, by their hash. */
 export const style = html`
 :root {
   color-scheme: light dark;
