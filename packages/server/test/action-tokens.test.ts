@@ -50,7 +50,7 @@ describe("recognized tokens", () => {
     test(action, () => expect(blocks(action)).toEqual(expected));
   }
 
-  test("are matched by prefix: further parts are ignored", () => {
+  test("are matched by prefix, ignoring further parts", () => {
     for (const action of [
       "trade:buy:AAPL:10",
       "trade:sell:A:1",
@@ -68,7 +68,7 @@ describe("recognized tokens", () => {
 });
 
 describe("form_submit", () => {
-  test("lists the fields, and says whose words they are", () => {
+  test("lists the fields and names the person", () => {
     const fields = { limit_price: 10.5, note: "", gtc: true };
     expect(blocks("form_submit:limit_price", fields)).toEqual(
       cardOf(
@@ -78,12 +78,12 @@ describe("form_submit", () => {
     );
   });
 
-  test("without fields; an id may have colons", () => {
+  test("may have no fields, and colons in its id", () => {
     const expected = cardOf("Form submitted", "@bob submitted “a:b”:\n\nIt has no fields.");
     expect(blocks("form_submit:a:b")).toEqual(expected);
   });
 
-  test("takes any JSON value", () => {
+  test("accepts any JSON value", () => {
     const fields = {
       a: null,
       b: ["x", "y", 3, true],
@@ -100,7 +100,7 @@ describe("form_submit", () => {
     ]);
   });
 
-  test("values are text, and read well as such", () => {
+  test("shows values as readable text", () => {
     const value = '</card><button action="x">**Hi**</button>: a_b, 5 < 6 & 7';
     const safe = '\\</card>\\<button action="x">\\*\\*Hi\\*\\*\\</button>: a_b, 5 < 6 & 7';
     expect(blocks("form_submit:f", { a: value })).toEqual(
@@ -108,7 +108,7 @@ describe("form_submit", () => {
     );
   });
 
-  test("several lines are a quotation", () => {
+  test("shows several lines as a quotation", () => {
     const fields = { a: "one\n\n# two\n@alice: three" };
     expect(reply("form_submit:f", fields)?.split("\n").slice(4, 9)).toEqual([
       "- **a:**",
@@ -119,7 +119,7 @@ describe("form_submit", () => {
     ]);
   });
 
-  test("says how many fields it leaves off", () => {
+  test("says how many fields are left out", () => {
     const fields = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [n, "*".repeat(2000)]));
     const content = reply("form_submit:f", fields) ?? "";
     expect(content).toMatch(/\n- and \d+ more\n\n<\/card>$/);
@@ -159,7 +159,7 @@ describe("any other token is acknowledged", () => {
   }
 });
 
-describe("whatever is submitted", () => {
+describe("for any input", () => {
   const tricky = fc.constantFrom(
     ...['<button action="x">X</button>', "</card>", "</form>", '<card title="t">', "```", "`"],
     ...["\n\n", "    ", '"', "*", "&lt;", ":", "buy", "AAPL", "10", "gt", "👍", "\ud800"],
@@ -179,7 +179,7 @@ describe("whatever is submitted", () => {
   const value = fc.oneof(text(2000), fc.jsonValue(), fc.array(text(100)));
   const fields = fc.dictionary(text(64), value, { maxKeys: 60 });
 
-  test("the reply fits a message and has no element but its own", () => {
+  test("the reply fits into a message and contains only its own elements", () => {
     fc.assert(
       fc.property(action, fields, (token, submitted) => {
         const content = reply(token, submitted);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { boundedUserAgent, networkOf } from "../src/security/address.ts";
 
-describe("the network that a client is counted by", () => {
+describe("the network of a client address", () => {
   test.each([
     ["192.0.2.7", "192.0.2.7"],
     ["::ffff:192.0.2.7", "192.0.2.7"],
@@ -18,13 +18,13 @@ describe("the network that a client is counted by", () => {
     expect(networkOf(address)).toBe(network);
   });
 
-  test("is short, whatever a proxy passes on", () => {
+  test("is truncated if it is not an address", () => {
     expect(networkOf("x".repeat(10_000)).length).toBeLessThanOrEqual(45);
   });
 });
 
 describe("a user agent", () => {
-  test("has at most 256 characters, and no half of one", () => {
+  test("is truncated to 256 characters without splitting one", () => {
     expect(boundedUserAgent("x".repeat(10_000))).toHaveLength(256);
     expect(boundedUserAgent(`${"x".repeat(255)}😀😀`)?.isWellFormed()).toBe(true);
   });
@@ -33,7 +33,7 @@ describe("a user agent", () => {
     expect(boundedUserAgent("Phone\r\n\u001b[31m 1.0\u0085\u202e")).toBe("Phone [31m 1.0");
   });
 
-  test("of nothing is none", () => {
+  test("that is empty is null", () => {
     expect(boundedUserAgent(null)).toBeNull();
     expect(boundedUserAgent(" \t ")).toBeNull();
   });

@@ -20,7 +20,7 @@ describe("a password is refused", () => {
   });
 });
 
-describe("a password is taken", () => {
+describe("a password is accepted", () => {
   test.each([
     "correct horse",
     "8 chars.",

@@ -38,7 +38,7 @@ function expectRefusal(env: Environment, variable: string): void {
   expect(message).not.toContain("undefined");
 }
 
-test("without any settings the service runs as the contract says", () => {
+test("the defaults are those of the contract", () => {
   const { providers, limits, ...rest } = readConfig({});
   expect(rest).toMatchObject({
     host: "127.0.0.1",
@@ -77,19 +77,23 @@ test("without any settings the service runs as the contract says", () => {
   });
 });
 
-test("variables of other programs do not matter", () => {
+test("unknown variables are ignored", () => {
   expect(readConfig({ PATH: "/bin", PARLEY_SOMETHING: "?" })).toEqual(readConfig({}));
 });
 
-describe("where it listens and keeps its data", () => {
+describe("address and data folder", () => {
   accepts({
     "PORT is a number": [{ PORT: "9000" }, ({ port }) => port, 9000],
     "PORT 0 takes any free port": [{ PORT: "0" }, ({ port }) => port, 0],
-    "PORT may be the last there is": [{ PORT: "65535" }, ({ port }) => port, 65_535],
+    "PORT may be the highest port": [{ PORT: "65535" }, ({ port }) => port, 65_535],
     "HOST is an address": [{ HOST: "0.0.0.0" }, ({ host }) => host, "0.0.0.0"],
-    "an empty HOST is none": [{ HOST: "" }, ({ host }) => host, "127.0.0.1"],
+    "an empty HOST means the default": [{ HOST: "" }, ({ host }) => host, "127.0.0.1"],
     "PARLEY_DATA is a folder": [{ PARLEY_DATA: "/srv/x" }, ({ dataDir }) => dataDir, "/srv/x"],
-    "an empty PARLEY_DATA is none": [{ PARLEY_DATA: "" }, ({ dataDir }) => dataDir, "./data"],
+    "an empty PARLEY_DATA means the default": [
+      { PARLEY_DATA: "" },
+      ({ dataDir }) => dataDir,
+      "./data",
+    ],
   });
   refuses("PORT", ["", " ", "http", "-1", "65536", "80.5", "80a", "Infinity", "NaN"]);
 });
@@ -101,7 +105,11 @@ describe("backends", () => {
     PARLEY_MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
   };
   accepts({
-    "empty addresses are none": [{ DATABASE_URL: "", NATS_URL: "" }, ({ port }) => port, 8080],
+    "empty addresses mean the defaults": [
+      { DATABASE_URL: "", NATS_URL: "" },
+      ({ port }) => port,
+      8080,
+    ],
   });
   accepts({
     "DATABASE_URL names PostgreSQL": [
@@ -109,37 +117,33 @@ describe("backends", () => {
       ({ database }) => database,
       { url: "postgres://parley:secret@db:5432/parley", tls: false },
     ],
-    "it is on another host, with TLS unless that is switched off": [
+    "a database on another host uses TLS by default": [
       { DATABASE_URL: "postgres://db.example.com/parley" },
       ({ database }) => database,
       { url: "postgres://db.example.com/parley", tls: { rejectUnauthorized: false } },
     ],
-    "it is on this machine": [
+    "a database on this machine uses no TLS by default": [
       { DATABASE_URL: "postgres://[::1]/parley" },
       ({ database }) => database,
       { url: "postgres://[::1]/parley", tls: false },
     ],
-    "NATS is on another host, with TLS unless that is switched off": [
+    "NATS on another host uses TLS by default": [
       several,
       ({ nats }) => nats?.tls !== undefined,
       true,
     ],
-    "NATS_TLS switches it off": [
-      { ...several, NATS_TLS: "off" },
-      ({ nats }) => nats?.tls,
-      undefined,
-    ],
-    "NATS is on this machine": [
+    "NATS_TLS turns TLS off": [{ ...several, NATS_TLS: "off" }, ({ nats }) => nats?.tls, undefined],
+    "NATS on this machine uses no TLS by default": [
       { ...several, NATS_URL: "nats://localhost:4222" },
       ({ nats }) => nats?.tls,
       undefined,
     ],
-    "its sslmode asks for TLS": [
+    "sslmode=require turns TLS on": [
       { DATABASE_URL: "postgresql://db/parley?sslmode=require" },
       ({ database }) => database,
       { url: "postgresql://db/parley", tls: { rejectUnauthorized: false } },
     ],
-    "its sslmode asks for a certificate that can be verified": [
+    "sslmode=verify-full verifies the certificate": [
       { DATABASE_URL: `postgres://db/parley?sslmode=verify-full&sslrootcert=${import.meta.path}` },
       ({ database }) => Object.keys(database?.tls || {}).toSorted(),
       ["ca", "rejectUnauthorized"],
@@ -149,7 +153,7 @@ describe("backends", () => {
       ({ nats }) => nats?.servers,
       ["nats://a:4222", "tls://b:4222"],
     ],
-    "files for NATS are named": [
+    "credentials and certificates of NATS are files": [
       { ...several, NATS_CREDS: import.meta.path, NATS_CA: import.meta.path },
       ({ nats }) => [nats?.credentialsFile, nats?.tls?.caFile],
       [import.meta.path, import.meta.path],
@@ -165,7 +169,7 @@ describe("backends", () => {
   refuses("NATS_CREDS", ["/nowhere"], several);
   refuses("NATS_TLS", ["maybe"], several);
   refuses("NATS_CA", ["/nowhere"], several);
-  test("several nodes need a database, a master key and invitation codes that they share", () => {
+  test("several nodes need a shared database, master key and invite code", () => {
     const { DATABASE_URL: _, ...noDatabase } = several;
     expectRefusal(noDatabase, "DATABASE_URL");
     const { PARLEY_MASTER_KEY: __, ...noKey } = several;
@@ -194,7 +198,7 @@ describe("sign-up", () => {
   refuses("PARLEY_SIGNUP", ["", "Open", "invite:", "invite:,", "closed:x", "everyone"]);
 });
 
-describe("an issuer of tokens", () => {
+describe("OIDC issuer", () => {
   const issuer = { PARLEY_OIDC_ISSUER: "https://id.example.com", PARLEY_OIDC_AUDIENCE: "parley" };
   const read = (config: Config) => config.oidc;
   const expected = {
@@ -203,13 +207,13 @@ describe("an issuer of tokens", () => {
     usernameClaim: "preferred_username",
   };
   accepts({
-    "issuer and audience go together": [issuer, read, expected],
-    "the claim with the username may be another": [
+    "issuer and audience are given together": [issuer, read, expected],
+    "the username claim can be changed": [
       { ...issuer, PARLEY_OIDC_USERNAME_CLAIM: "nickname" },
       read,
       { ...expected, usernameClaim: "nickname" },
     ],
-    "an empty issuer is none": [{ ...issuer, PARLEY_OIDC_ISSUER: "" }, read, null],
+    "an empty issuer means none": [{ ...issuer, PARLEY_OIDC_ISSUER: "" }, read, null],
   });
   refuses(
     "PARLEY_OIDC_ISSUER",
@@ -217,7 +221,7 @@ describe("an issuer of tokens", () => {
     issuer,
   );
   test.each(["http://127.0.0.1:9000", "http://localhost/realm", "http://[::1]:9000"])(
-    "may be %s, which is this machine",
+    "may be %s on this machine",
     (url) => expect(read(readConfig({ ...issuer, PARLEY_OIDC_ISSUER: url }))?.issuer).toBe(url),
   );
   refuses("PARLEY_OIDC_AUDIENCE", [""], issuer);
@@ -240,7 +244,7 @@ describe("providers", () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   accepts({
-    "they are those of a JSON object": [given({ local }), read, { local: filled }],
+    "they may be a JSON object": [given({ local }), read, { local: filled }],
     "their sizes may be given": [
       given({ local: { ...local, max_output_tokens: 10, context_tokens: 20 } }),
       read,
@@ -251,19 +255,19 @@ describe("providers", () => {
       read,
       { [`a${"b-_9".repeat(7)}xyz`]: filled },
     ],
-    "white space around the object does not matter": [
+    "white space around the object is ignored": [
       { PARLEY_PROVIDERS: `\n ${JSON.stringify({ local })}\n` },
       read,
       { local: filled },
     ],
-    "an empty variable is none": [
+    "an empty variable means the default": [
       { PARLEY_PROVIDERS: "" },
       (config) => [...config.providers.keys()],
       ["claude", "gpt"],
     ],
   });
 
-  test("they may be those of a file", () => {
+  test("they may be in a file", () => {
     const file = join(folder, "providers.json");
     writeFileSync(file, JSON.stringify({ local }));
     expect(read(readConfig({ PARLEY_PROVIDERS: file }))).toEqual({ local: filled });
@@ -289,13 +293,13 @@ describe("providers", () => {
     wrong({ max_output_token: 100 }),
   ]);
 
-  test("an identifier that cannot be used is named, with what one has to be", () => {
+  test("an invalid identifier is named in the error", () => {
     expect(() => readConfig(given({ Local: local }))).toThrow(
       'PARLEY_PROVIDERS: an identifier has 2 to 32 characters, a-z, 0-9, _ and -, and begins with a letter, unlike "Local".',
     );
   });
 
-  test("a folder in place of a file is refused", () => {
+  test("a path of a folder is refused", () => {
     expectRefusal({ PARLEY_PROVIDERS: folder }, "PARLEY_PROVIDERS");
   });
 
@@ -306,10 +310,10 @@ describe("providers", () => {
   });
 });
 
-describe("test keys", () => {
+describe("sandbox keys", () => {
   const read = (config: Config) => config.sandbox;
   accepts({
-    "they may be answered": [{ PARLEY_SANDBOX: "on" }, read, true],
+    "they may be accepted": [{ PARLEY_SANDBOX: "on" }, read, true],
     "they may be refused": [{ PARLEY_SANDBOX: "off" }, read, false],
   });
   refuses("PARLEY_SANDBOX", ["", "OFF", "no", "0"]);
@@ -326,13 +330,13 @@ describe("master keys", () => {
       read,
       [key(2), key(1)],
     ],
-    "an empty variable is none": [{ PARLEY_MASTER_KEY: "" }, read, null],
+    "an empty variable means the default": [{ PARLEY_MASTER_KEY: "" }, read, null],
   });
   const short = Buffer.alloc(31, 7).toString("base64");
   const wrong = ["secret", short, `${base64(1)},${short}`, Buffer.alloc(33, 7).toString("base64")];
   refuses("PARLEY_MASTER_KEY", wrong);
 
-  test("the sentence does not repeat what may be a secret", () => {
+  test("the error does not contain the value", () => {
     for (const value of wrong) {
       expect(() => readConfig({ PARLEY_MASTER_KEY: value })).not.toThrow(value);
     }
@@ -402,7 +406,7 @@ describe("web origins", () => {
   ]);
 });
 
-describe("the log's level", () => {
+describe("log level", () => {
   const levels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
   for (const level of levels) {
     test(`it may be ${level}`, () =>

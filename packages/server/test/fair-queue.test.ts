@@ -17,7 +17,7 @@ function counter(waiting = 6) {
 
 const outcome = (work: Promise<string>) => work.catch((error: Error) => error.message);
 
-test("keys take turns, however many one of them has waiting", async () => {
+test("keys take turns, regardless of how many tasks each has waiting", async () => {
   const { come, begun, open } = counter();
   const all = [come("busy", "1"), come("busy", "2"), come("busy", "3"), come("other", "4")];
   open();
@@ -25,7 +25,7 @@ test("keys take turns, however many one of them has waiting", async () => {
   expect(begun).toEqual(["1", "2", "4", "3"]);
 });
 
-test("without room the key that waits most loses its latest to one that waits less", async () => {
+test("when the queue is full, the key with the most waiting tasks loses its latest to another key", async () => {
   const { come, begun, open } = counter(3);
   const busy = ["1", "2", "3", "4"].map((name) => outcome(come("busy", name)));
   const late = outcome(come("busy", "5"));
@@ -37,7 +37,7 @@ test("without room the key that waits most loses its latest to one that waits le
   expect(begun).toEqual(["1", "2", "6", "3"]);
 });
 
-test("work that fails makes way for the next", async () => {
+test("the next task starts after one that fails", async () => {
   const enter = fairQueue({ running: 1, waiting: 5, full: () => new Error("full") });
   const failing = enter("a", () => Promise.reject(new Error("no")));
   const next = enter("a", async () => "yes");

@@ -64,7 +64,7 @@ const family = (text: string, name: string): Family => {
 };
 
 describe("the text for Prometheus", () => {
-  test("is valid before anything has happened", () => {
+  test("is valid before the first call", () => {
     const families = parse(metrics().text());
     for (const { type, help } of families.values()) {
       expect(["counter", "gauge", "histogram"]).toContain(type);
@@ -72,7 +72,7 @@ describe("the text for Prometheus", () => {
     }
   });
 
-  test("is valid and has no sample twice, whatever was counted", () => {
+  test("is valid and has no duplicate samples for any calls", () => {
     const call = fc.tuple(
       fc.constantFrom("sendMessage", "getMe", "unknown"),
       fc.constantFrom("ok", "not_found", "internal"),
@@ -89,7 +89,7 @@ describe("the text for Prometheus", () => {
     );
   });
 
-  test("tells memory and CPU time of the process", () => {
+  test("has the memory and CPU time of the process", () => {
     const text = metrics().text();
     const memory = family(text, "process_resident_memory_bytes");
     const cpu = family(text, "process_cpu_seconds_total");
@@ -111,7 +111,7 @@ describe("the text for Prometheus", () => {
     ]);
   });
 
-  test("shows a watched figure as it is when somebody asks", () => {
+  test("reads a watched metric at each scrape", () => {
     const counted = metrics();
     let open = 3;
     counted.watch("parley_sockets", "gauge", "Open sockets.", () => open);
@@ -156,7 +156,7 @@ describe("calls", () => {
     };
   };
 
-  test("lie in the bucket whose bound they do not exceed", () => {
+  test("are counted in the first bucket whose bound they do not exceed", () => {
     const { buckets } = histogram([1, 1.5, 5000, 5001]);
     const at = (le: number) => buckets.find((bucket) => bucket.le === le)?.value;
     expect(at(0.001)).toBe(1);
@@ -166,7 +166,7 @@ describe("calls", () => {
     expect(at(Number.POSITIVE_INFINITY)).toBe(4);
   });
 
-  test("make a histogram that agrees with a count of its own", () => {
+  test("make a histogram that matches a direct count", () => {
     const duration = fc.double({ min: 0, max: 20_000, noNaN: true });
     fc.assert(
       fc.property(fc.array(duration, { minLength: 1, maxLength: 60 }), (durations) => {

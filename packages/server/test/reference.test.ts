@@ -44,7 +44,7 @@ interface AsyncApi {
   components: { messages: Record<string, Message>; schemas: Record<string, Schema> };
 }
 
-// As they are served, so that what JSON drops is not tested.
+// As JSON, as they are served: JSON drops undefined values.
 const openapi: OpenApi = JSON.parse(JSON.stringify(openApi()));
 const asyncapi: AsyncApi = JSON.parse(
   JSON.stringify(asyncApi({ host: "chat.example.com", secure: true })),
@@ -53,7 +53,7 @@ const page = referencePage();
 
 const callOf = (name: string) => openapi.paths[`/api/${name}`]?.post as Call;
 const answerOf = (name: string) => callOf(name).responses[200]?.content?.["application/json"];
-/** A message with its payload, which is kept under a name of its own. */
+/** A message with its payload, whose schema is stored under a name. */
 function messageOf(name: string): Message {
   const { payload, ...rest } = asyncapi.components.messages[name] as Message;
   return { ...rest, payload: resolved(payload) };
@@ -68,9 +68,9 @@ describe("OpenAPI", () => {
     expect(valid).toBe(true);
   });
 
-  test("refers to nothing that is missing", () => expect(danglingRefs(openapi)).toEqual([]));
+  test("has no dangling references", () => expect(danglingRefs(openapi)).toEqual([]));
 
-  test("has every operation with all of its answers", () => {
+  test("has every operation with all of its responses", () => {
     for (const each of allOperations) {
       const statuses = Object.keys(callOf(each.name).responses).map(Number);
       expect(statuses).toEqual([200, ...httpErrors(each).map((code) => errorStatus[code])]);
@@ -81,7 +81,7 @@ describe("OpenAPI", () => {
     }
   });
 
-  test("gives every operation an id of its own", () => {
+  test("gives every operation a unique id", () => {
     const ids = Object.values(openapi.paths).flatMap((path) =>
       Object.values(path).map(({ operationId }) => operationId),
     );
@@ -89,13 +89,13 @@ describe("OpenAPI", () => {
     expect(ids).toEqual(expect.arrayContaining(Object.keys(operations)));
   });
 
-  test("tells a bare success from a result, and from one that may be missing", () => {
+  test("distinguishes success without a result, with a result, and with an optional result", () => {
     expect(answerOf("signOut")?.schema.properties?.result).toBeUndefined();
     expect(answerOf("getMe")?.schema.required).toEqual(["ok", "result"]);
     expect(answerOf("setMessageReaction")?.schema.required).toEqual(["ok"]);
   });
 
-  test("takes a body from every operation, which may be missing where an empty one does", () => {
+  test("requires a body exactly where an empty object is not accepted", () => {
     for (const { name, input } of allOperations) {
       expect([name, callOf(name).requestBody?.required]).toEqual([
         name,
@@ -104,7 +104,7 @@ describe("OpenAPI", () => {
     }
   });
 
-  test("says which fields exclude each other, and which need each other", () => {
+  test("expresses which fields exclude or require each other", () => {
     const ajv = new Ajv2020({ strict: false });
     addFormats(ajv);
     const isAccepted = (name: string, input: object) =>
@@ -125,14 +125,14 @@ describe("OpenAPI", () => {
     }
   });
 
-  test("describes what may be sent, not what is made of it", () => {
+  test("describes input before its transformation", () => {
     const { username, display_name } = fieldsOf("signUp");
     expect(username?.pattern).toBe("^[A-Za-z0-9_]{2,32}$");
     expect(display_name).toMatchObject({ minLength: 1, maxLength: 64 });
     expect(fieldsOf("getChat").chat_id).toMatchObject({ type: "string", format: "uuid" });
   });
 
-  test("has the paths beside the operations", () => {
+  test("has the paths that are not operations", () => {
     for (const path of ["/health", "/ready", "/metrics", "/api/limits", "/api/ws"]) {
       expect(openapi.paths[path]?.get).toBeDefined();
     }
@@ -161,9 +161,9 @@ describe("AsyncAPI", () => {
     expect(validate.errors ?? []).toEqual([]);
   });
 
-  test("refers to nothing that is missing", () => expect(danglingRefs(asyncapi)).toEqual([]));
+  test("has no dangling references", () => expect(danglingRefs(asyncapi)).toEqual([]));
 
-  test("has every event, with its place where it has one", () => {
+  test("has every event, with `at` where it has one", () => {
     for (const [name, { params, delivery }] of allEvents) {
       const { payload, examples } = messageOf(name);
       expect(payload.properties?.method).toEqual({ const: name });
@@ -188,7 +188,7 @@ describe("AsyncAPI", () => {
     }
   });
 
-  test("calls the conversation conversation_id", () => {
+  test("names the conversation conversation_id", () => {
     for (const { name, socket } of allOperations) {
       const params = resolved(messageOf(socket).payload.properties?.params as Schema);
       expect(params.properties?.chat_id).toBeUndefined();
@@ -196,7 +196,7 @@ describe("AsyncAPI", () => {
     }
   });
 
-  test("has one name for one thing", () => {
+  test("uses every name once", () => {
     const names = allOperations.flatMap(({ socket, name }) => [socket, name]);
     expect(new Set(names).size).toBe(names.length);
     expect(names.filter((name) => name in events || name.startsWith("reply."))).toEqual([]);
@@ -206,7 +206,7 @@ describe("AsyncAPI", () => {
   });
 });
 
-test("most things have an example", () => {
+test("most operations and events have an example", () => {
   const without = allOperations.filter(({ name }) => !answerOf(name)?.example);
   expect(without.length).toBeLessThan(allOperations.length / 4);
   const silent = allEvents.filter(([name]) => !messageOf(name).examples);
@@ -216,7 +216,7 @@ test("most things have an example", () => {
 describe("the page", () => {
   const ids = [...page.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => id);
 
-  test("has a place for every operation, event, record and code", () => {
+  test("has an anchor for every operation, event, record and code", () => {
     const { shared } = convertedAll();
     for (const { name, socket } of allOperations) {
       expect(ids).toContain(name);
@@ -231,18 +231,18 @@ describe("the page", () => {
     }
   });
 
-  test("links only to places that exist, once each", () => {
+  test("has unique ids and no broken links", () => {
     const links = [...page.matchAll(/href="#([^"]*)"/g)].map(([, id]) => id);
     expect(links.filter((id) => !ids.includes(id))).toEqual([]);
     expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([]);
   });
 
-  test("calls no path that does not exist", () => {
+  test("mentions only paths that exist", () => {
     const paths = [...page.matchAll(/\/api\/\w+/g)].map(([path]) => path);
     expect(paths.filter((path) => !(path in openapi.paths))).toEqual([]);
   });
 
-  test("needs nothing but its own style", () => {
+  test("loads nothing but its own style", () => {
     const style = /<style>(.*?)<\/style>/s.exec(page)?.[1] ?? "";
     const hash = createHash("sha256").update(style).digest("base64");
     expect(referencePolicy).toContain(`style-src 'sha256-${hash}'`);
@@ -252,7 +252,7 @@ describe("the page", () => {
     expect(page.match(/<style/g)).toHaveLength(1);
   });
 
-  test("escapes what it shows", () => {
+  test("escapes values", () => {
     expect(page).toContain("&lt;owner&gt;:&lt;provider&gt;");
     expect(page).not.toContain("<owner>");
     expect(html`<p title="${"\"'<&>"}">${["<b>", html`<i></i>`]}</p>`.text).toBe(
@@ -260,14 +260,14 @@ describe("the page", () => {
     );
   });
 
-  test("writes JSON that is the same JSON", () => {
+  test("formats JSON without changing it", () => {
     for (const value of [{}, [], null, '\n"', { a: [{ b: "x".repeat(99) }, 1.5, true], c: {} }]) {
       expect(JSON.parse(pretty(value))).toEqual(value);
     }
   });
 });
 
-test("an operation unlike the others is described too", () => {
+test("an operation with unusual schemas is described", () => {
   const hostile = "<script>alert(1)</script> & `<b>code</b>`";
   const odd = operation({
     name: "odd",
@@ -298,7 +298,7 @@ function convertedAll() {
   return book;
 }
 
-/** The `$ref`s of a document that lead nowhere in it. */
+/** The `$ref`s of a document that point to nothing in it. */
 function danglingRefs(document: unknown): string[] {
   const refs: string[] = [];
   JSON.stringify(document, (key, value) => {

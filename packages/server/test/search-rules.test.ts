@@ -19,13 +19,13 @@ describe("the words of a query", () => {
     test(name, () => expect(searchWords(query)).toEqual(words));
   }
 
-  test("a query of any length has sixteen words at most", () => {
+  test("a query has at most sixteen words", () => {
     expect(searchWords("w ".repeat(100))).toHaveLength(16);
   });
 });
 
 describe("scripts without spaces", () => {
-  test("are indexed as pairs of neighbours, and the last letter", () => {
+  test("are indexed as bigrams and the last letter", () => {
     expect(spaced("今日は東京").trim()).toBe("今日 日は は東 東京 京");
     expect(spaced("an iPhoneを買う、2台").replace(/ +/g, " ")).toBe(
       "an iPhone を買 買う う 、2 台 ",
@@ -33,41 +33,41 @@ describe("scripts without spaces", () => {
     expect(spaced("plain text, привет, 안녕")).toBe("plain text, привет, 안녕");
   });
 
-  test("are looked for as the pairs of a word, or as the beginning of one", () => {
+  test("are searched as bigrams, or as the beginning of one", () => {
     expect(searchParts("東京都")).toEqual({ parts: ["東京", "京都"], open: false });
     expect(searchParts("京")).toEqual({ parts: ["京"], open: true });
     expect(searchParts("iphoneを買う")).toEqual({ parts: ["iphone", "を買", "買う"], open: false });
     expect(searchParts("café")).toEqual({ parts: ["café"], open: false });
   });
 
-  test("are shown with what was found marked, and nothing else", () => {
+  test("have only the match marked in a snippet", () => {
     expect(snippet("今日は東京で会議があります", ["東京"])).toBe("今日は**東京**で会議があります");
     expect(snippet(`${"前".repeat(300)}東京${"後".repeat(300)}`, ["東京"])).toContain("**東京**");
   });
 });
 
-describe("the excerpt", () => {
-  test("a short text is shown whole, with every match between asterisks", () => {
+describe("a snippet", () => {
+  test("contains a short text in full, with every match between asterisks", () => {
     expect(snippet("Lunch at noon? Lunch!", ["lunch"])).toBe("**Lunch** at noon? **Lunch**!");
   });
 
-  test("white space of every kind becomes one space", () => {
+  test("collapses white space", () => {
     expect(snippet("  a\n\n b\t\tneedle  ", ["needle"])).toBe("a b **needle**");
   });
 
-  test("the whole word is marked when its beginning matched", () => {
+  test("marks a whole word if its beginning matches", () => {
     expect(snippet("needles and a needle", ["need"])).toBe("**needles** and a **needle**");
   });
 
-  test("the middle of a word is no match", () => {
+  test("does not mark a match in the middle of a word", () => {
     expect(snippet("kneed the need", ["need"])).toBe("kneed the **need**");
   });
 
-  test("several words are each marked", () => {
+  test("marks all words", () => {
     expect(snippet("red green blue", ["blue", "red"])).toBe("**red** green **blue**");
   });
 
-  test("a long text is cut around the first match, and the cuts are shown", () => {
+  test("shows a long text around the first match, with ellipses", () => {
     const filler = "lorem ipsum dolor sit amet ".repeat(20);
     const shown = snippet(`${filler}needle ${filler}`, ["needle"]);
     expect(shown).toStartWith("…");
@@ -76,19 +76,19 @@ describe("the excerpt", () => {
     expect(shown.length).toBeLessThan(260);
   });
 
-  test("a match that the store found by ignoring accents is marked too", () => {
+  test("marks matches regardless of accents", () => {
     const filler = "lorem ipsum dolor sit amet ".repeat(20);
     expect(snippet(`${filler}Café ${filler}`, ["cafe"])).toContain("**Café**");
     expect(snippet(`${filler}cafe ${filler}`, ["café"])).toContain("**cafe**");
     expect(snippet(`${filler}cafe\u0301 ${filler}`, ["caf\u00e9"])).toContain("**cafe\u0301**");
   });
 
-  test("a text without a match is shown from its beginning", () => {
+  test("shows the beginning of a text without a match", () => {
     expect(snippet("nothing here", ["needle"])).toBe("nothing here");
   });
 });
 
-describe("whatever is searched and found", () => {
+describe("for any text and query", () => {
   const anything = fc.string({ unit: "grapheme", maxLength: 600 });
   const wild = fc.string({ unit: "binary", maxLength: 600 });
   const words = fc
@@ -96,7 +96,7 @@ describe("whatever is searched and found", () => {
     .map(searchWords)
     .filter((found) => found.length > 0);
 
-  test("an excerpt is always made, and never breaks a character in two", () => {
+  test("a snippet is well-formed", () => {
     fc.assert(
       fc.property(fc.oneof(anything, wild), words, (content, found) => {
         fc.pre(content.isWellFormed());
@@ -106,7 +106,7 @@ describe("whatever is searched and found", () => {
     );
   });
 
-  test("long runs of characters outside the basic plane are cut between them", () => {
+  test("a snippet splits no surrogate pair in a long run of them", () => {
     fc.assert(
       fc.property(fc.nat(200), fc.nat(200), fc.boolean(), (before, after, odd) => {
         const text = `${odd ? "a" : ""}${"👍".repeat(before)} needle ${"👍".repeat(after)}`;
@@ -117,7 +117,7 @@ describe("whatever is searched and found", () => {
     );
   });
 
-  test("the excerpt contains the match, wherever in the text it stands", () => {
+  test("a snippet contains the match at any position of the text", () => {
     const filler = fc.array(fc.constantFrom("lorem", "ipsum", "ä", "東京", "👍👍", "a-b", "\n"), {
       maxLength: 80,
     });
@@ -130,7 +130,7 @@ describe("whatever is searched and found", () => {
     );
   });
 
-  test("without its marks the excerpt is a piece of the text", () => {
+  test("a snippet without its marks is a part of the text", () => {
     fc.assert(
       fc.property(anything, words, (content, found) => {
         fc.pre(!/[*…]/.test(content));
@@ -140,7 +140,7 @@ describe("whatever is searched and found", () => {
     );
   });
 
-  test("an excerpt stays short, however long the text and its words are", () => {
+  test("a snippet is short for texts and words of any length", () => {
     fc.assert(
       fc.property(fc.nat(5000), fc.nat(5000), (before, length) => {
         const content = `${"x ".repeat(before)}needle${"s".repeat(length)} ${"y ".repeat(200)}`;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { post } from "@parley/testkit/client.ts";
 import { startServer, type TestServer } from "@parley/testkit/server.ts";
 
-test("secrets in the data folder that others could read become private at the start", async () => {
+test("the start makes secrets in the data folder private", async () => {
   await using server = await startServer({ PARLEY_SIGNUP: "invite" });
   await server.stop();
   const secrets = ["master.key", "invite-code"].map((name) => join(server.dataDir, name));
@@ -22,7 +22,7 @@ async function printed(server: TestServer, pattern: RegExp): Promise<RegExpExecA
   }
 }
 
-test("the start prints a call that signs up, with the invite code where one is needed", async () => {
+test("the start prints a command to sign up, with the invite code if one is needed", async () => {
   for (const PARLEY_SIGNUP of ["open", "invite"]) {
     await using server = await startServer({ PARLEY_SIGNUP });
     const [, account = "{}"] = await printed(server, /api\/signUp .* -d '(.*)'/);
@@ -31,14 +31,14 @@ test("the start prints a call that signs up, with the invite code where one is n
   }
 });
 
-test("the start prints no such call while sign-up is closed", async () => {
+test("the start prints no such command while sign-up is closed", async () => {
   await using server = await startServer({ PARLEY_SIGNUP: "closed" });
   await printed(server, /\/docs/);
   await server.stop();
   expect(server.output()).not.toContain("signUp");
 });
 
-test("help is what was asked for, an unknown command is a mistake", async () => {
+test("help exits with success, an unknown command with an error", async () => {
   const main = join(import.meta.dir, "../src/main.ts");
   const run = (command: string) => Bun.spawnSync([process.execPath, main, command]);
   const help = run("--help");

@@ -29,11 +29,11 @@ describe("a sealed key", () => {
   const sealed = one.seal(KEY, place);
   const bytes = Buffer.from(sealed.split(".")[2] ?? "", "base64url").length;
 
-  test("opens in its own place to what was sealed", () => {
+  test("opens for its own owner and provider", () => {
     expect(one.open(sealed, place)).toBe(KEY);
   });
 
-  test("opens whatever the key is made of", () => {
+  test("may contain any text", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "grapheme" }),
@@ -46,14 +46,14 @@ describe("a sealed key", () => {
     );
   });
 
-  test("shows nothing of the key", () => {
+  test("reveals nothing of the key", () => {
     expect(sealed).not.toContain(KEY);
     expect(Buffer.from(sealed.split(".")[2] ?? "", "base64url").toString("latin1")).not.toContain(
       KEY,
     );
   });
 
-  test("has a fresh nonce each time, so that no two are alike", () => {
+  test("has a random nonce, so that no two are equal", () => {
     const many = Array.from({ length: 1000 }, () => one.seal(KEY, place));
     const nonces = many.map((each) => Buffer.from(each.split(".")[2] ?? "", "base64url"));
     expect(new Set(many).size).toBe(1000);
@@ -68,23 +68,23 @@ describe("a sealed key", () => {
     expect(() => one.open(sealed, { ...place, provider: "gpt" })).toThrow();
   });
 
-  test("does not open in a place that only looks the same when written down", () => {
+  test("does not open for an owner and provider that are equal only when concatenated", () => {
     const odd = one.seal(KEY, { owner_id: 1, provider: "2:x" });
     expect(() => one.open(odd, { owner_id: 12, provider: "x" })).toThrow();
   });
 
-  test("does not open under another master key", () => {
+  test("does not open with another master key", () => {
     expect(() => vault([master()]).open(sealed, place)).toThrow(/no master key/);
   });
 
-  test("does not open with any one of its bytes changed", () => {
+  test("does not open with any byte changed", () => {
     for (let byte = 0; byte < bytes; byte++) {
       const tampered = altered(sealed, 2, (body) => flipped(body, byte));
       expect(() => one.open(tampered, place)).toThrow();
     }
   });
 
-  test("does not open when it is cut short anywhere, not even in its tag", () => {
+  test("does not open when truncated, even inside its tag", () => {
     for (let length = 0; length < bytes; length++) {
       const cut = altered(sealed, 2, (body) =>
         Buffer.from(body, "base64url").subarray(0, length).toString("base64url"),
@@ -93,13 +93,13 @@ describe("a sealed key", () => {
     }
   });
 
-  test("does not open with another format or nonsense in its place", () => {
+  test("does not open with an unknown or invalid format", () => {
     for (const nonsense of ["", ".", "..", "v2.x.y", KEY, altered(sealed, 0, () => "v0")]) {
       expect(() => one.open(nonsense, place)).toThrow();
     }
   });
 
-  test("says in no error what it holds", () => {
+  test("is never part of an error", () => {
     for (const attempt of [altered(sealed, 2, (body) => flipped(body, 14)), "v1.x.y"]) {
       try {
         one.open(attempt, place);
@@ -113,7 +113,7 @@ describe("a sealed key", () => {
 describe("rotation", () => {
   const [older, newer] = [master(), master()] as const;
 
-  test("seals under the newest and opens under every one", () => {
+  test("seals with the newest key and opens with every one", () => {
     const before = vault([older]).seal(KEY, place);
     const both = vault([newer, older]);
     const after = both.seal(KEY, place);
@@ -123,7 +123,7 @@ describe("rotation", () => {
     expect(() => vault([newer]).open(before, place)).toThrow();
   });
 
-  test("reaches a running process: what it cannot open makes it look again", () => {
+  test("reaches a running process when it opens a key sealed with a new master key", () => {
     let masters: Buffer[] = [older];
     const running = vault(masters, () => masters);
     masters = [newer, older];
@@ -131,7 +131,7 @@ describe("rotation", () => {
     expect(running.open(sealed, place)).toBe(KEY);
   });
 
-  test("reaches a running process that seals before it opens anything", () => {
+  test("reaches a running process when it seals a key", () => {
     let masters: Buffer[] = [older];
     const running = vault(masters, () => masters);
     masters = [newer, older];
@@ -152,7 +152,7 @@ describe("the installation's own master keys", () => {
   };
   const mode = (path: string) => statSync(path).mode & 0o777;
 
-  test("are made once, for their owner's eyes only, and kept", () =>
+  test("are created once, readable by their owner only", () =>
     inFolder((path) => {
       const [first] = masterKeyFile(path).read();
       expect(first).toHaveLength(32);
@@ -160,7 +160,7 @@ describe("the installation's own master keys", () => {
       expect(masterKeyFile(path).read()).toEqual([first as Buffer]);
     }));
 
-  test("get a new one first, and lose none", () =>
+  test("get a new first key and keep the others", () =>
     inFolder((path) => {
       const file = masterKeyFile(path);
       const before = file.read();
@@ -171,7 +171,7 @@ describe("the installation's own master keys", () => {
       expect(mode(path)).toBe(0o600);
     }));
 
-  test.if(process.getuid?.() === 0)("stay their owner's when another adds to them", () =>
+  test.if(process.getuid?.() === 0)("keep their owner when root adds a key", () =>
     inFolder((path) => {
       const file = masterKeyFile(path);
       chownSync(path, 12_345, 54_321);
@@ -180,7 +180,7 @@ describe("the installation's own master keys", () => {
     }),
   );
 
-  test("that are damaged are refused without being repeated", () =>
+  test("that are damaged are refused, and not part of the error", () =>
     inFolder((path) => {
       const file = masterKeyFile(path);
       const text = readFileSync(path, "utf8").trim();
@@ -206,7 +206,7 @@ describe("master keys as configured", () => {
     expect(parseMasterKeys(` ${one} ,\n${other}\n`)).toHaveLength(2);
   });
 
-  test("that are empty, short or long are none", () => {
+  test("that are empty, too short or too long are invalid", () => {
     const bytes = (length: number) => Buffer.alloc(length, 1).toString("base64");
     for (const text of ["", ",", "x", bytes(31), bytes(33), `${one},${bytes(16)}`]) {
       expect(parseMasterKeys(text)).toBeNull();
