@@ -15,14 +15,14 @@ export function dataFolder({ dataDir }: Config): string {
   }
 }
 
-/** The path of a secret in the data folder. Restricts a file that others can read, such as a restored copy. */
+/** The path of a secret in the data folder. Makes a file that others can read private. */
 export function secretFile(config: Config, name: string): string {
   const file = join(dataFolder(config), name);
   restrictToOwner(file);
   return file;
 }
 
-/** Two servers on one folder would both use it as their own. */
+/** Throws when another server uses the folder. */
 export function lockDataFolder(config: Config): void {
   if (!lockFile(join(dataFolder(config), "lock"))) {
     throw new ConfigError(`PARLEY_DATA is in use by another server: ${resolve(config.dataDir)}.`);

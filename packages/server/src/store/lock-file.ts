@@ -1,10 +1,10 @@
 import { Database } from "bun:sqlite";
 import { keepPrivate } from "./private-file.ts";
 
-/** Held for as long as the process lives: the system lets go of it however the process ends. */
+/** Keeps the lock until the process ends: the operating system releases it in any case. */
 let held: Database | null = null;
 
-/** Whether this process is now the one that holds the file. */
+/** Locks a file for this process. Returns false when another process has locked it. */
 export function lockFile(path: string): boolean {
   keepPrivate(path);
   const lock = new Database(path, { create: true });

@@ -3,19 +3,19 @@ import { chmodSync, closeSync, existsSync, openSync, statSync } from "node:fs";
 const OWNER_ONLY = 0o600;
 
 /**
- * Makes sure that nobody but the owner reads a database and what SQLite keeps beside it, whatever the
- * umask and the mode of the folder. SQLite gives new files beside a database the mode of the database.
+ * Makes a database and SQLite's files beside it readable for their owner alone, whatever the umask and
+ * the mode of the folder. SQLite creates files beside a database with the mode of the database.
  *
- * A file that exists is never opened here: closing it would drop the locks that SQLite holds on it for
- * its other connections in this process (POSIX locks belong to the process), and another process would
- * take the database for unused and delete its log.
+ * An existing file is never opened here: closing it would release the locks of SQLite's other
+ * connections in this process (POSIX locks belong to the process), and another process would consider
+ * the database unused and delete its log.
  */
 export function keepPrivate(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, "a", OWNER_ONLY));
   for (const suffix of ["", "-wal", "-shm"]) restrictToOwner(path + suffix);
 }
 
-/** Takes all access from everybody but the owner, if the file is there and ours to change. */
+/** Removes all access but the owner's, if the file exists and this process may change it. */
 export function restrictToOwner(file: string): void {
   const found = statSync(file, { throwIfNoEntry: false });
   const isOwn = found?.uid === process.getuid?.() || process.getuid?.() === 0;

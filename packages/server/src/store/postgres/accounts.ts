@@ -69,7 +69,7 @@ export const accountReads: Methods<keyof AccountReads> = {
     const range = nameRange(query);
     if (!range) return [];
     const { prefix, after, end } = range;
-    // An account is listed under the first of its names that match.
+    // An account that matches by several names is listed once, under the first of them.
     const found = await unit.all<FoundAccount>(
       `SELECT ${ACCOUNT}, n.name FROM account_names n JOIN accounts a ON a.id = n.account_id
        WHERE (n.name, n.username) > ($1, $2) AND n.name < $3
@@ -148,7 +148,7 @@ type Indexed = Pick<AccountRecord, "id" | "username" | "display_name">;
 
 const INDEXED_AT_ONCE = 1000;
 
-/** Indexes the accounts of a version, or of a node, that did not. */
+/** Indexes the names of accounts that an earlier version, or a node that still runs it, created without. */
 export async function indexAccounts(tx: SQL): Promise<void> {
   for (let missing: Indexed[] = []; ; ) {
     missing = await tx.unsafe(

@@ -1,10 +1,7 @@
 import type { SQL } from "bun";
 import type { Connection } from "./connection.ts";
 
-/**
- * Which installation is copied into this database, and by which run. It is there only where one was,
- * and says so for good.
- */
+/** Records which installation is copied into this database, and by which run. Kept for good. */
 const TABLE = `CREATE TABLE IF NOT EXISTS migration_source (
   one boolean PRIMARY KEY,
   source text NOT NULL,
@@ -19,7 +16,7 @@ interface Claim {
   finished_at: number | null;
 }
 
-/** A copy that was begun is no installation yet: whatever a server wrote into it would be undone. */
+/** Throws while a copy is unfinished: the next run would undo what a server writes. */
 export async function refuseUnfinished(pool: SQL): Promise<void> {
   const [found] = await pool.unsafe("SELECT to_regclass('migration_source') AS name");
   if (found?.name === null) return;
@@ -30,7 +27,7 @@ export async function refuseUnfinished(pool: SQL): Promise<void> {
   );
 }
 
-/** Gives the name of this run, and waits for what the one before it was about to write. */
+/** Returns the id of this run. Waits for a write of the run before it. */
 export async function claim(connection: Connection, source: string): Promise<string> {
   const run = Bun.randomUUIDv7();
   await connection.run(TABLE);
@@ -75,7 +72,7 @@ async function refuseData(connection: Connection): Promise<void> {
   throw new Error("DATABASE_URL names a database that is in use: the migration needs an empty one");
 }
 
-/** A change that only the run which has the claim may make. */
+/** Makes a change in a transaction, if this run still has the claim. */
 export async function asClaimed<Result>(
   connection: Connection,
   run: string,

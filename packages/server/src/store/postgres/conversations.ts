@@ -36,7 +36,7 @@ const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updat
   LEFT JOIN accounts admin ON admin.id = c.admin_id
   LEFT JOIN members me ON me.conversation_id = c.id AND me.account_id = $1`;
 
-/** A conversation's row, which is its for good; the oldest known are forgotten first. */
+/** Caches the row ids of conversations by uuid, which never change. Evicts the oldest entries. */
 const knownIds = new Map<string, number>();
 
 export async function conversationId(unit: Unit, uuid: string): Promise<number | null> {
@@ -49,7 +49,7 @@ export async function conversationId(unit: Unit, uuid: string): Promise<number |
   return row.id;
 }
 
-/** Whatever is done in a conversation begins with it. */
+/** Reads conversations for many units at once: most units begin with it. */
 const RECORD: Batch<{ id: number; viewerId: number }, ConversationRecord | null> = {
   sql: `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, k.seq,
       k.participants AS participant_count, k.agent_participants AS agent_count,
@@ -70,7 +70,7 @@ export const conversationReads: Methods<keyof ConversationReads> = {
   conversation: async (unit, uuid, viewerId) => {
     const id = await conversationId(unit, uuid);
     if (id === null) return null;
-    // What is read before it is owned may have changed by the time it is.
+    // Owned first: what is read before may be outdated by the time the unit owns the conversation.
     await unit.own(id);
     return unit.together(RECORD, { id, viewerId });
   },
@@ -263,7 +263,7 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
   },
 };
 
-/** Counts those who have come or gone, without counting all who stay. */
+/** Adds or subtracts those who joined or left, without counting all members. */
 const resize = (sign: "+" | "-", moved: string) => `UPDATE counters SET
     participants = participants ${sign} (SELECT count(*) FROM ${moved}),
     agent_participants = agent_participants ${sign} (SELECT count(*) FROM ${moved}
@@ -271,9 +271,10 @@ const resize = (sign: "+" | "-", moved: string) => `UPDATE counters SET
   WHERE conversation_id = $1`;
 
 /**
- * Unread figures are differences of counters, so that they cost the same everywhere. Reading up to
- * a place sets the member's side of them: what the latest message there was counted as, and what is
- * deleted or hidden beyond it.
+ * An unread count is the conversation's total of messages minus the member's total of read ones, so
+ * its cost does not depend on the number of messages. Moving the read position sets the member's
+ * total: the running total of the latest message up to that position, plus the later messages that
+ * are deleted or hidden, which count as read.
  */
 const MARK_READ = `WITH reached AS (
     SELECT coalesce(max(seq), 0) AS seq, coalesce(max(human_n), 0) AS humans,

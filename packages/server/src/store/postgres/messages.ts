@@ -114,8 +114,8 @@ interface NewRow {
 }
 
 /**
- * The whole of many sends as one statement: counters, messages, what their senders have read, and
- * the words to find them by. No two of them are of one conversation.
+ * Inserts many messages, each of another conversation, by one statement: it increments the counters,
+ * inserts the messages, moves their senders' read positions, and indexes them for search.
  */
 const INSERT: Batch<NewRow, number | null> = {
   sql: `WITH given AS (

@@ -4,16 +4,16 @@ import { stateOf } from "./connection.ts";
 import { followHistory } from "./history.ts";
 import { migrations } from "./migrations.ts";
 
-/** Two that make the same table at the same moment: one of them is told that it exists. */
+/** SQLSTATEs of a node that creates a table at the same moment as another node. */
 const MADE_MEANWHILE = ["23505", "42P07", "42710", "40001"];
 const TRIES = 10;
 
 /**
- * Brings the schema and the history up to date, and returns the id of the installation that it belongs to. Nodes
- * that start together do it one after another.
+ * Migrates the schema and updates the history. Returns the id of the installation. Nodes that start
+ * together do it one after another.
  */
 export async function migrate(pool: SQL): Promise<string> {
-  await prepared(pool);
+  await createVersionTable(pool);
   return pool.begin(async (tx) => {
     const [row] = await tx.unsafe("SELECT version, installation FROM schema_version FOR UPDATE");
     const version = Number(row.version);
@@ -28,7 +28,7 @@ export async function migrate(pool: SQL): Promise<string> {
   });
 }
 
-async function prepared(pool: SQL): Promise<void> {
+async function createVersionTable(pool: SQL): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
       await pool.unsafe(

@@ -3,17 +3,20 @@ import type { SearchHit, SearchQuery } from "../search.ts";
 import type { Connection } from "./connection.ts";
 import type { Unit } from "./unit.ts";
 
-/** Up to so many conversations the index itself is scoped; it looks at all of them for each candidate. */
+/**
+ * Number of conversations up to which they are part of the index query, which compares each candidate
+ * with all of them.
+ */
 const INDEXED_SCOPE = 10;
-/** What of a message is indexed: the server refuses words of 2 kB, and 1 MB of them in all. */
+/** Limits of what is indexed of a message: the server rejects words of 2 kB, and 1 MB in total. */
 const WORD_LENGTH = 200;
 const MOST_WORDS = 10_000;
 const MOST_LENGTH = 300_000;
 
 /**
- * A message as the index has it: its words without case and accents, each once, and the
- * conversation as one more, which no text can contain. The server's own ways of finding words depend
- * on its language settings and are left aside.
+ * The index entry of a message: its words without case and accents, each once, and one more for the
+ * conversation, which no text can contain. The server's own text search depends on its language
+ * settings and is not used.
  */
 export function searchVector(conversationId: number, content: string): string {
   const words = new Set<string>();
@@ -28,7 +31,7 @@ export function searchVector(conversationId: number, content: string): string {
   return [`#${conversationId}`, ...words].map(quoted).join(" ");
 }
 
-/** Puts a message's words into the index as they are now; none when there is nothing to find. */
+/** Replaces the index entry of a message; without content, deletes it. */
 export async function reindex(
   unit: Unit,
   messageId: number,
@@ -50,10 +53,9 @@ export async function reindex(
 }
 
 /**
- * The index is asked first and by itself, and what it found is scoped to the viewer's conversations.
- * Then that is gone through from the newest until there is enough. `+ 0` and `OFFSET 0` keep the
- * server to that: it cannot know how rare a word is, and would now and then read all messages of a
- * viewer, or of everybody, instead.
+ * Reads the index first, restricts its hits to the viewer's conversations, and then checks them from
+ * the newest on until the limit is reached. `+ 0` and `OFFSET 0` force this plan: the planner does not
+ * know how rare a word is, and would sometimes scan all messages of a viewer, or of everybody.
  */
 const FIND = `SELECT seen.uuid, found.id AS position
   FROM (SELECT s.message_id + 0 AS id FROM search s
@@ -83,7 +85,7 @@ export async function search(connection: Connection, query: SearchQuery): Promis
   ]);
 }
 
-/** A word as it is, as messages of earlier versions have it, or what it consists of. */
+/** Matches the parts of a word, or the whole word, as earlier versions indexed it. */
 function condition(word: string, isLast: boolean): string {
   const { parts, open } = searchParts(word);
   const lexemes = parts.map((part) => quoted(shortened(part)));
@@ -94,9 +96,9 @@ function condition(word: string, isLast: boolean): string {
     : `(${whole} | (${lexemes.join(" & ")}${ending}))`;
 }
 
-/** Never ends between the halves of a surrogate pair. */
+/** Does not cut a surrogate pair in half. */
 const shortened = (word: string) =>
   word.length <= WORD_LENGTH ? word : word.slice(0, WORD_LENGTH).replace(/[\ud800-\udbff]$/, "");
 
-/** Words are letters and digits alone: there is nothing in them to escape. */
+/** Words consist of letters and digits: there is nothing to escape. */
 const quoted = (word: string) => `'${word}'`;

@@ -13,15 +13,15 @@ import {
 import { migrate } from "./migrate.ts";
 import { searchVector } from "./search.ts";
 
-/** Columns by their names, each with its type and whether the server counts it up. */
+/** Columns by name, with their type and whether the server generates their values. */
 type Columns = ReadonlyMap<string, { type: string; counted: boolean }>;
 
-/** A table of the source, with its columns as they are here. */
+/** A table of the source, with the types that its columns have in the target. */
 interface Kept extends Table {
   readonly types: Columns;
 }
 
-/** A database that another store is copied into. */
+/** Opens a database for another store to be copied into. */
 export async function openPostgresTarget(options: PostgresOptions): Promise<TransferTarget> {
   const pool = openPool(options, 1);
   await migrate(pool).catch((error) => {
@@ -90,7 +90,7 @@ async function readSchema(connection: Connection): Promise<Map<string, Columns>>
   );
 }
 
-/** What stands here besides the columns of the source, made from them. */
+/** Columns that only the target has, computed from those of the source. */
 const derived: Record<string, Record<string, (row: Row) => unknown>> = {
   counters: { changed_at: ({ updated_at }) => updated_at },
   messages: {
@@ -102,11 +102,11 @@ const derived: Record<string, Record<string, (row: Row) => unknown>> = {
 };
 const derivedOf = ({ name }: Table) => Object.entries(derived[name] ?? {});
 
-/** The words of a message stand in a table of their own. */
+/** The target stores the search words of messages in another table. */
 const isIndexed = ({ name }: Table) => name === "messages";
 const sorted = (words: string) => words.split(" ").sort().join(" ");
 
-/** A new column that only one of the two stores has must not be lost unnoticed. */
+/** Throws when a column exists in only one of the two stores: it would be lost. */
 function checkColumns({ name, columns, types }: Kept): void {
   const here = [...types.keys()].filter((column) => !derived[name]?.[column]);
   if (new Set(here).symmetricDifference(new Set(columns)).size === 0) return;
@@ -126,11 +126,11 @@ function converted(value: unknown, type: string | undefined): unknown {
   if (value === null) return null;
   if (type === "boolean") return value === 1;
   if (type === "jsonb") return ordered(JSON.parse(String(value)));
-  // The one character that cannot be kept here.
+  // PostgreSQL cannot store this one character.
   return typeof value === "string" ? value.replaceAll("\0", "\ufffd") : value;
 }
 
-/** The server keeps the fields of an object in an order of its own. */
+/** Sorts the fields of objects: the server stores them in its own order. */
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
   if (typeof value !== "object" || value === null) return value;
@@ -219,7 +219,7 @@ async function insert(connection: Connection, table: Kept, rows: readonly Row[])
   return count;
 }
 
-/** What comes next is counted on from what was copied. */
+/** Sets the sequences after the copied ids, and marks the copy as finished. */
 async function finish(connection: Connection, tables: readonly Kept[]): Promise<void> {
   for (const { name, types } of tables) {
     for (const [column] of [...types].filter(([, { counted }]) => counted)) {
@@ -229,7 +229,7 @@ async function finish(connection: Connection, tables: readonly Kept[]): Promise<
       );
     }
   }
-  // The same history goes on in another place.
+  // The history continues in this database.
   await connection.run("UPDATE history SET place = ''");
   await finished(connection);
 }

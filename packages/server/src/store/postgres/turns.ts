@@ -20,7 +20,7 @@ export const turnReads: Methods<keyof TurnReads> = {
     );
     if (!place) return null;
     await unit.own(place.conversation_id);
-    // What is being streamed into it is stored without owning the conversation.
+    // Chunks are appended without owning the conversation: owning the turn holds them off.
     await unit.ownRow("turns", id);
     return one(await unit.get<TurnRow>(`${TURN} WHERE t.id = $1`, id));
   },
@@ -162,7 +162,7 @@ interface Candidate {
   conversation_id: number;
 }
 
-/** Of the candidates, those whose conversations nobody holds at this moment. */
+/** Claims the candidates whose conversations no other transaction holds at this moment. */
 async function claimFree(
   unit: Unit,
   candidates: readonly Candidate[],
@@ -184,9 +184,9 @@ async function turnsOf(unit: Unit, rows: readonly { id: number }[]): Promise<Tur
 }
 
 /**
- * Holds the turns it adds to against being ended meanwhile, but waits for nobody: one that somebody
- * else holds at this moment makes the whole unit run again. Nothing is added after a gap, such as a
- * server leaves that lost its last moments in a crash: the answer would not be what was said.
+ * Locks the turns against being ended meanwhile, without waiting: if another transaction holds one of
+ * them, the whole unit runs again. Stores nothing after a gap, as a crash of the server leaves that
+ * lost its last commits: the text would not be what was streamed.
  */
 const APPEND = `WITH given AS (
     SELECT * FROM jsonb_to_recordset($1::jsonb) AS g (turn_id bigint, text text, "offset" bigint,

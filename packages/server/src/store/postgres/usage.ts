@@ -21,7 +21,7 @@ export const usageReads: Methods<keyof UsageReads> = {
         agentId,
         dayOf(now),
       ),
-      // Turns without an estimate have not called the provider: they were refused, or have not come so far.
+      // Turns without an estimate have not called the provider (yet).
       unit.get<{ count: number }>(
         `SELECT count(*) AS count FROM turns
          WHERE agent_id = $1 AND started_at > $2 AND estimated_input > 0`,

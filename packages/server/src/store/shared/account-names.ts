@@ -11,7 +11,7 @@ export function accountNames(username: string, displayName: string): string[] {
 /** Removes case, accents and repeated spaces. Queries and names are compared in this form. */
 const foldName = (text: string) => fold(text).replace(/\s+/g, " ").trim();
 
-/** The part of the index of names that a query reads, in the order of bytes. */
+/** The range of the name index that a query reads. Names are ordered by their bytes. */
 export interface NameRange {
   prefix: string;
   /** Exclusive. */
@@ -31,7 +31,7 @@ export function nameRange({ query, after }: FindQuery): NameRange | null {
   };
 }
 
-/** Adds a viewer's agents that match. The index has no agents: a viewer has few, and sees no others. */
+/** Adds the matching agents of the viewer, which are few and therefore not in the index. */
 export function withAgents(
   found: readonly FoundAccount[],
   agents: readonly AccountRecord[],

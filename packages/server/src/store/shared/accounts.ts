@@ -9,7 +9,7 @@ export const ACCOUNT =
 /** Columns of an `Account`, from a table with the alias `a`. */
 export const PUBLIC_ACCOUNT = "a.username, a.kind, a.display_name, a.version";
 
-/** Takes an account out of a row that has other columns too. */
+/** Picks the account from a row that has other columns too. */
 export const accountOf = (row: AccountRecord): AccountRecord => ({
   id: row.id,
   username: row.username,

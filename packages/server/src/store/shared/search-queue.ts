@@ -1,9 +1,9 @@
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { Unavailable } from "../store.ts";
 
-/** A search that takes longer is answered with `unavailable`. */
+/** A search that takes longer fails with `unavailable`. */
 export const SEARCH_DEADLINE_MS = 3000;
-/** How many searches run at once. */
+/** Number of searches that run at once. */
 export const SEARCH_SLOTS = 2;
 
 interface Job extends PromiseWithResolvers<SearchHit[]> {
@@ -11,9 +11,9 @@ interface Job extends PromiseWithResolvers<SearchHit[]> {
 }
 
 /**
- * Runs searches in the slots there are, one at a time for each viewer, so that nobody occupies all of
- * them. A search that is still waiting or running at its deadline is answered; one that runs keeps
- * its slot until it ends.
+ * Runs searches in `SEARCH_SLOTS` slots, at most one for each viewer, so that nobody occupies all of
+ * them. A search that still waits or runs at its deadline fails; a running one keeps its slot until it
+ * ends.
  */
 export function searchQueue(
   run: (query: SearchQuery, slot: number) => Promise<SearchHit[]>,

@@ -30,7 +30,7 @@ export function accountReads(db: Connection): AccountReads {
     `SELECT ${ACCOUNT} FROM json_each(?3) j JOIN accounts a ON a.username = j.value
      WHERE ${VISIBLE} GROUP BY a.id ORDER BY a.username LIMIT ?4`,
   );
-  // An account is listed under the first of its names that match.
+  // An account that matches by several names is listed once, under the first of them.
   const find = db.query<FoundAccount>(
     `SELECT ${ACCOUNT}, n.name FROM account_names n CROSS JOIN accounts a ON a.id = n.account_id
      WHERE (n.name, n.username) > (?1, ?2) AND n.name < ?3
@@ -121,7 +121,7 @@ export function accountWrites(db: Connection): AccountWrites {
 const ADD_NAMES = `INSERT OR IGNORE INTO account_names (name, username, account_id)
   SELECT j.value, a.username, a.id FROM accounts a, json_each(?2) j WHERE a.id = ?1`;
 
-/** Indexes the accounts of a version that did not. */
+/** Indexes the names of accounts that an earlier version created without an index. */
 export function indexAccounts(db: Database): void {
   const missing = db.query<AccountRecord, []>(
     `SELECT ${ACCOUNT} FROM accounts a WHERE a.kind = 'human'

@@ -1,11 +1,11 @@
 import type { SearchHit, SearchQuery } from "../search.ts";
 import type { IndexProgress } from "./search.ts";
 
-/** Work that would block the event loop, done by a thread of its own. */
+/** Work that would block the event loop, done in a thread. */
 export type Task =
-  /** Indexes for search what has been written since; at most so many messages. */
+  /** Indexes at most so many new messages, and so many changed ones, for search. */
   | { kind: "index"; most: number }
-  /** Moves what the log holds into the database file; the log is then emptied, or used again. */
+  /** Moves the write-ahead log into the database file. The log is then reused, or truncated. */
   | { kind: "checkpoint"; truncate?: boolean }
   | { kind: "search"; query: SearchQuery }
   | { kind: "close" };
@@ -29,11 +29,11 @@ interface WorkerRequest {
 
 type WorkerReply = { id: number; result: unknown } | { id: number; error: string };
 
-/** The thread that owns the search index and does the checkpoints. */
+/** Starts the thread that writes the search index and runs the checkpoints. */
 export const startIndexer = (path: string): Background<"index" | "checkpoint"> =>
   start(new URL("./worker.ts", import.meta.url), path);
 
-/** A thread that searches. It waits for nothing that the indexer does. */
+/** Starts a thread that searches. It does not wait for the indexer. */
 export const startSearcher = (path: string): Background<"search"> =>
   start(new URL("./search-worker.ts", import.meta.url), path);
 
@@ -71,7 +71,7 @@ function start<Kind extends Task["kind"]>(script: URL, path: string): Background
   };
 }
 
-/** The other end: what a thread does with each task. */
+/** Runs inside the thread: performs each task and posts its result or its error. */
 export function serve(self: DedicatedWorkerGlobalScope, perform: (task: Task) => unknown): void {
   self.addEventListener("message", ({ data: { id, task } }: MessageEvent<WorkerRequest>) => {
     let reply: WorkerReply;

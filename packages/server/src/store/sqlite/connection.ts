@@ -3,9 +3,9 @@ import { keepPrivate } from "../private-file.ts";
 import { migrations } from "./migrations.ts";
 
 /**
- * Opens the database for this process. Commits are not synced by SQLite itself: the group writer
- * syncs the log once for many of them before anything is acknowledged, off the event loop, and
- * the background thread does the checkpoints.
+ * Opens the database. SQLite itself does not sync commits and runs no checkpoints: the group writer
+ * syncs the write-ahead log once for many commits, off the event loop, before it acknowledges them,
+ * and the background thread runs the checkpoints.
  */
 export function openDatabase(path: string): Database {
   keepPrivate(path);
@@ -15,10 +15,10 @@ export function openDatabase(path: string): Database {
     "synchronous = NORMAL",
     "wal_autocheckpoint = 0",
     "foreign_keys = OFF",
-    // What is deleted or replaced is overwritten with zeros.
+    // Overwrites deleted and replaced content with zeros.
     "secure_delete = ON",
     "temp_store = MEMORY",
-    // In KiB. Two connections fill theirs with time: memory grows by that much and no further.
+    // In KiB. Each of the two connections fills its cache with time; memory grows no further.
     "cache_size = -16384",
     "busy_timeout = 5000",
   ]) {
@@ -41,10 +41,10 @@ export function migrate(db: Database): void {
   }
 }
 
-/** A connection whose owner can tell whether anything was written since it last looked. */
+/** A connection that records in `wrote` whether anything was written through it. */
 export interface Connection {
   query<Row>(sql: string): ReadStatement<Row>;
-  /** A statement that changes something; with RETURNING, `get` gives the row. */
+  /** A statement that changes something; with RETURNING, `get` and `all` return rows. */
   change<Row = never>(sql: string): ReadStatement<Row> & { run(...values: Binding[]): Changed };
   wrote: boolean;
 }

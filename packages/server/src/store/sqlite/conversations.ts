@@ -170,9 +170,10 @@ export function conversationWrites(db: Connection): ConversationWrites {
 }
 
 /**
- * Unread figures are differences of counters, so that they cost the same everywhere. Reading up to
- * a place sets the member's side of them: what the latest message there was counted as, and what is
- * deleted or hidden beyond it.
+ * An unread count is the conversation's total of messages minus the member's total of read ones, so
+ * its cost does not depend on the number of messages. Moving the read position sets the member's
+ * total: the running total of the latest message up to that position, plus the later messages that
+ * are deleted or hidden, which count as read.
  */
 function markRead(db: Connection): ConversationWrites["markRead"] {
   const place = db.query<{ last_read_seq: number }>(

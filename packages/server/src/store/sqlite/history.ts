@@ -13,16 +13,16 @@ export function historyWrites(db: Connection): HistoryWrites {
   return { renewHistory: () => void renew.run(Bun.randomUUIDv7()) };
 }
 
-/** How far a history has come. */
+/** How far a history has progressed. */
 interface Mark {
   id: string;
   latestMessage: number;
 }
 
 /**
- * Begins another history if the database was restored from a backup. A restore shows in two ways: the
- * database is another file than the one that it was last opened as, or it is behind the mark, a file
- * beside it that a restore of the database alone does not bring along. Returns how to save the mark.
+ * Begins a new history if the database was restored from a backup. There are two signs of that: the
+ * database is a different file than at its last start, or it is older than the mark says, a file beside
+ * it that a restore of the database alone does not replace. Returns a function that saves the mark.
  */
 export function followHistory(db: Database, path: string): () => void {
   const markPath = `${path}-mark`;
@@ -48,14 +48,14 @@ export function followHistory(db: Database, path: string): () => void {
 const isBehind = (current: Mark | null, mark: Mark | null): boolean =>
   mark !== null && (current?.id !== mark.id || current.latestMessage < mark.latestMessage);
 
-/** Null if there is none, or a power cut left an unfinished one. */
+/** Null if there is no mark, or a power cut left an incomplete one. */
 function readMark(path: string): Mark | null {
   const text = existsSync(path) ? readFileSync(path, "utf8") : "";
   const [, id, latest] = /^(\S+) (\d+)$/.exec(text) ?? [];
   return id === undefined ? null : { id, latestMessage: Number(latest) };
 }
 
-/** A copy has another inode, or the same one with another time of birth. */
+/** A copy of a file has another inode, or the same inode with another creation time. */
 function identityOf(path: string): string {
   const { ino, birthtimeNs } = statSync(path, { bigint: true });
   return `${ino}-${birthtimeNs}`;

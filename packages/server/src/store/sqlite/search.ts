@@ -6,11 +6,11 @@ import type { SearchHit, SearchQuery } from "../search.ts";
 
 const VERSION = 4;
 
-/** Writes the index. One thread owns it. */
+/** Writes the index. Only one thread does. */
 export interface SearchIndexer {
-  /** Empties the log of the index, which may hold text that was deleted. */
+  /** Truncates the index's write-ahead log, which may contain deleted text. */
   truncateLog(): void;
-  /** Indexes new and changed messages, oldest first, at most so many of each. */
+  /** Indexes new and changed messages, oldest first, at most `most` of each. */
   catchUp(most: number): IndexProgress;
   close(): void;
 }
@@ -22,15 +22,15 @@ export interface IndexProgress {
   lastChange: number;
 }
 
-/** Reads the index. There may be several, on threads of their own. */
+/** Reads the index. Several threads may do so. */
 export interface Searcher {
   find(query: SearchQuery): SearchHit[];
   close(): void;
 }
 
 /**
- * The full-text index is a file of its own beside the database, made from it and made anew when it
- * is missing or unreadable.
+ * Opens the full-text index, a file beside the database. It is built from the database, and built
+ * again when it is missing, unreadable, or does not match the database.
  */
 export function openIndexer(path: string, messages: Database): SearchIndexer {
   const index = openIndex(indexFile(path), messages);
@@ -60,7 +60,7 @@ export function openIndexer(path: string, messages: Database): SearchIndexer {
     const upTo = fresh.at(-1)?.id ?? from.message_id;
     const edits = changed.all(from.change_id, most);
     for (const row of edits) {
-      // One that is not indexed yet will be read as it then is.
+      // A message that is not indexed yet will be indexed with its current text.
       if (row.id > upTo) continue;
       drop.run(row.id);
       if (row.deleted_at === null) enter(row);
@@ -79,7 +79,7 @@ export function openIndexer(path: string, messages: Database): SearchIndexer {
   };
 }
 
-/** The index must exist: an indexer has opened it before. */
+/** The index must exist: the indexer has opened it before. */
 export function openSearcher(path: string): Searcher {
   const db = new Database(indexFile(path), { readonly: true, strict: true });
   db.run("PRAGMA busy_timeout = 1000");
@@ -87,8 +87,8 @@ export function openSearcher(path: string): Searcher {
   const seats = db.query<{ conversation_id: number }, [number]>(
     "SELECT conversation_id FROM parley.members WHERE account_id = ?",
   );
-  // The index is scoped to the viewer's conversations and read from its newest entry on. The joins
-  // drop what it does not know: who has left, what is deleted or hidden.
+  // The index is searched in the viewer's conversations only, newest entry first. The joins remove
+  // what the index does not know: conversations that the viewer left, deleted and hidden messages.
   const match = db.query<SearchHit, [string, number, number, number]>(
     `SELECT m.uuid, m.id AS position FROM entries
      CROSS JOIN parley.messages m ON m.id = entries.rowid
@@ -136,14 +136,14 @@ function openIndex(file: string, messages: Database): Database {
     const index = prepareIndex(file);
     if (isOf(index, messages)) return index;
     index.close();
-    throw new Error("the search index is of another database, or knows more than this one");
+    throw new Error("the search index does not match the database");
   } catch {
     for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
     return prepareIndex(file);
   }
 }
 
-/** Whether what was indexed last is in the database: it is not after a crash or a restored backup. */
+/** Whether the index matches the database. It may not after a crash, or a restore of either. */
 function isOf(index: Database, messages: Database): boolean {
   const place = index
     .query<{ message_id: number; message_uuid: string | null; change_id: number }, []>(
@@ -159,7 +159,7 @@ function isOf(index: Database, messages: Database): boolean {
       "SELECT min(id) AS first, max(id) AS last FROM search_changes",
     )
     .get();
-  // Changes that were pruned before this index had them would be missing.
+  // The index would miss changes that were pruned before it had them.
   const isComplete = place.message_id === 0 || place.change_id >= (changes?.first ?? 1) - 1;
   return (
     (last?.uuid ?? null) === place.message_uuid &&
@@ -168,7 +168,7 @@ function isOf(index: Database, messages: Database): boolean {
   );
 }
 
-/** Losing its last writes costs nothing but indexing them again: nothing here is synced. */
+/** Not synced: a crash that loses the last writes only makes them be indexed again. */
 function prepareIndex(file: string): Database {
   keepPrivate(file);
   const index = new Database(file, { create: true, strict: true });
@@ -187,8 +187,8 @@ function prepareIndex(file: string): Database {
       `CREATE VIRTUAL TABLE entries USING fts5 (chat, content, columnsize = 0,
          tokenize = "unicode61 remove_diacritics 2")`,
     );
-    // Words of deleted messages leave the index at once, and not with some later merge. The index
-    // has to know the text for that, so it keeps it.
+    // Words of deleted messages are removed from the index at once instead of by a later merge. For
+    // that the index stores the text.
     index.run("INSERT INTO entries (entries, rank) VALUES ('secure-delete', 1)");
     index.run(
       `CREATE TABLE progress (message_id INTEGER NOT NULL, change_id INTEGER NOT NULL,

@@ -61,9 +61,9 @@ export function sessionWrites(db: Connection): SessionWrites {
   };
 }
 
-/** Finds sessions that other processes have ended, and costs next to nothing while those write nothing. */
+/** Finds sessions that other processes have ended. Costs little while they write nothing. */
 export function foreignSessionEnds(writer: Database, reader: Database) {
-  // Unchanged by what is written over the connection itself.
+  // Does not change when this connection writes.
   const dataVersion = writer.query<{ data_version: number }, []>("PRAGMA data_version");
   const ended = reader.query<{ id: string }, [string]>(
     `SELECT j.value AS id FROM json_each(?) j LEFT JOIN sessions s ON s.id = j.value
@@ -73,7 +73,7 @@ export function foreignSessionEnds(writer: Database, reader: Database) {
   let changed = false;
   return (ids: readonly string[]): string[] => {
     const version = dataVersion.get()?.data_version;
-    // One look more after a change: a socket may have been opening meanwhile.
+    // Look once more after a change: a socket may have been opening meanwhile.
     const looks = changed || version !== seen;
     changed = version !== seen;
     seen = version;

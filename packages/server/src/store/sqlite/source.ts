@@ -14,14 +14,14 @@ import { migrations } from "./migrations.ts";
  */
 const LEFT_OUT = ["search_changes", "account_names", "changes", "changes_pruned", "subscriptions"];
 
-/** The data of an installation, to be copied elsewhere. Only reads it, beside a server or alone. */
+/** Opens the data of an installation for copying. Read-only; a server may run on it meanwhile. */
 export function openSqliteSource(path: string): TransferSource {
   if (!existsSync(path)) throw new Error(`there is no SQLite database at ${path}`);
   const live = !lockFile(join(dirname(path), "lock"));
   const db = new Database(path, { readonly: true, strict: true });
   db.run("PRAGMA busy_timeout = 5000");
   checkVersion(db);
-  // Alone, it reads one moment; beside a server that would keep the log from being shortened.
+  // One snapshot for the whole copy. With a server running, it would keep the log from being truncated.
   if (!live) db.run("BEGIN");
   return {
     id: installation(db),
@@ -43,7 +43,7 @@ function checkVersion(db: Database): void {
   );
 }
 
-/** Accounts are never deleted, and whoever was first signed up at one certain moment. */
+/** Identified by its first account: accounts are never deleted, and their creation time is fixed. */
 function installation(db: Database): string {
   const first = db
     .query<{ username: string; created_at: number }, []>(

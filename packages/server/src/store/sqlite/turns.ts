@@ -60,7 +60,7 @@ export function turnWrites(db: Connection): TurnWrites {
     "UPDATE turns SET status = 'running', node = ?2, lease_until = ?3 WHERE id = ?1",
   );
   const byId = db.query<StoredTurnRow>(`${TURN} WHERE t.id = ?`);
-  // This file belongs to one process: what another one left running can only be from before.
+  // One process owns the database: a turn that another process runs is left over from a crash.
   const abandoned = db.query<StoredTurnRow>(
     `${TURN} WHERE t.status = 'running' AND t.node IS NOT ?`,
   );

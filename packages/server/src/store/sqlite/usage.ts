@@ -15,7 +15,7 @@ export function usageReads(db: Connection): UsageReads {
     `SELECT conversation_id, input_tokens + output_tokens + reserved AS used
      FROM agent_usage WHERE agent_id = ? AND day = ?`,
   );
-  // Turns without an estimate have not called the provider: they were refused, or have not come so far.
+  // Turns without an estimate have not called the provider (yet).
   const recent = db.query<{ count: number }>(
     `SELECT count(*) AS count FROM turns
      WHERE agent_id = ? AND started_at > ? AND estimated_input > 0`,

@@ -6,7 +6,7 @@ import { openIndexer } from "./search.ts";
 
 declare const self: DedicatedWorkerGlobalScope;
 
-stepBack();
+lowerPriority();
 
 const path = process.argv[2];
 if (path === undefined) throw new Error("the indexing thread needs the path of the database");
@@ -16,14 +16,14 @@ const checkpoint = db.query("PRAGMA wal_checkpoint(PASSIVE)");
 const truncate = db.query("PRAGMA wal_checkpoint(TRUNCATE)");
 const indexer = openIndexer(path, db);
 
-/** Where they share a core, the thread that serves people goes first. */
-function stepBack(): void {
-  // Elsewhere a priority is the whole process's.
+/** On a shared core, the thread that serves requests has precedence. */
+function lowerPriority(): void {
+  // On other systems a priority applies to the whole process.
   if (process.platform !== "linux") return;
   try {
     setPriority(10);
   } catch {
-    // Somebody forbids it, and nothing depends on it.
+    // Not permitted here: indexing then competes with requests.
   }
 }
 
