@@ -2,7 +2,7 @@ import { useClient } from "@parley/client/react";
 import type { AgentProfile, UsageRow } from "@parley/protocol";
 import { showError } from "../lib/errors.ts";
 import { nameOf } from "../lib/names.ts";
-import type { AgentPart } from "../lib/router.ts";
+import type { AgentTarget } from "../lib/router.ts";
 import { CopyButton } from "../markdown/CodeBlock.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
@@ -17,10 +17,10 @@ interface AgentCardProps {
   agent: AgentProfile;
   usage: UsageRow[] | null;
   /** The field to open the card at. */
-  part: AgentPart | null;
+  target: AgentTarget | null;
 }
 
-export function AgentCard({ agent, usage, part }: AgentCardProps) {
+export function AgentCard({ agent, usage, target }: AgentCardProps) {
   const client = useClient();
   const account = { ...agent, kind: "agent" } as const;
   const name = nameOf(account);
@@ -47,14 +47,14 @@ export function AgentCard({ agent, usage, part }: AgentCardProps) {
         </Button>
       </header>
       <div className="flex flex-col gap-6 p-5">
-        <KeySection agent={agent} target={part?.field === "key" ? part : null} />
+        <KeySection agent={agent} target={target?.field === "key" ? target : null} />
         <CardSection title="Usage">
           <UsageChart rows={usage} />
         </CardSection>
         <CollapsibleSection title="Name, model and instructions">
           <ProfileForm agent={agent} />
         </CollapsibleSection>
-        <CollapsibleSection title="Limits" target={part?.field !== "key" ? part : null}>
+        <CollapsibleSection title="Limits" target={target?.field !== "key" ? target : null}>
           <LimitsForm agent={agent} />
         </CollapsibleSection>
       </div>

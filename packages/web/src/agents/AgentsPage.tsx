@@ -2,15 +2,15 @@ import { useAgents, useClient } from "@parley/client/react";
 import type { UsageRow } from "@parley/protocol";
 import { useEffect, useState } from "react";
 import { describeError } from "../lib/errors.ts";
-import type { AgentPart } from "../lib/router.ts";
+import type { AgentTarget } from "../lib/router.ts";
 import { Page } from "../shell/Page.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 import { AgentCard } from "./AgentCard.tsx";
 import { DAYS, sinceDays } from "./usage.ts";
 
-/** `part` is a field of a card to open, scroll to and focus. */
-export default function AgentsPage({ part }: { part: AgentPart | null }) {
+/** `target` is a field of a card to open, scroll to and focus. */
+export default function AgentsPage({ target }: { target: AgentTarget | null }) {
   const client = useClient();
   const agents = useAgents();
   const [usage, setUsage] = useState<UsageRow[] | null>(null);
@@ -33,7 +33,7 @@ export default function AgentsPage({ part }: { part: AgentPart | null }) {
         <AgentCard
           key={agent.provider}
           agent={agent}
-          part={part?.provider === agent.provider ? part : null}
+          target={target?.provider === agent.provider ? target : null}
           usage={usage?.filter((row) => row.agent === agent.username) ?? null}
         />
       ))}

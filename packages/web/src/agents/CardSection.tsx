@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { focusField } from "../lib/focus.ts";
-import type { AgentPart } from "../lib/router.ts";
+import type { AgentTarget } from "../lib/router.ts";
 import { Icon } from "../ui/Icon.tsx";
 
 /** A section of an agent's card. */
@@ -16,7 +16,7 @@ export function CardSection({ title, children }: { title: string; children: Reac
 interface CollapsibleSectionProps {
   title: string;
   /** The field to open the section at; a new object for each request. */
-  target?: AgentPart | null;
+  target?: AgentTarget | null;
   children: ReactNode;
 }
 

@@ -19,7 +19,7 @@ export default function EmojiGrid({ query, onPick, onLeave }: GridProps) {
   };
   return (
     <>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: its buttons are what is pressed */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the buttons inside handle the keyboard */}
       <div
         onClick={(event) => pickAt(event.target)}
         onKeyDown={(event) => move(event, onLeave)}

@@ -11,8 +11,8 @@ export const frequentEmojis = (count = MAX_RECENT): string[] =>
 /** Picked on this device, the last one first. */
 function recentEmojis(): string[] {
   try {
-    const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
-    return Array.isArray(kept) ? kept.filter((each) => typeof each === "string") : [];
+    const stored: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    return Array.isArray(stored) ? stored.filter((each) => typeof each === "string") : [];
   } catch {
     return [];
   }

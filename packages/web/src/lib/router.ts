@@ -6,8 +6,8 @@ export type Route =
   | { name: "home" }
   /** `message` is the one to scroll to, as from a search. */
   | { name: "chat"; id: string; message: string | null }
-  /** `part` is the field to focus, as from an error that it solves. */
-  | { name: "agents"; part: AgentPart | null }
+  /** `target` is the field to focus, as from an error that it solves. */
+  | { name: "agents"; target: AgentTarget | null }
   | { name: "settings" }
   /** An unknown address. */
   | { name: "missing" };
@@ -16,7 +16,7 @@ const agentFields = ["key", "daily_tokens", "chat_daily_tokens", "turns_per_minu
 export type AgentField = (typeof agentFields)[number];
 
 /** A field of an agent's card. */
-export interface AgentPart {
+export interface AgentTarget {
   field: AgentField;
   provider: string;
 }
@@ -25,12 +25,12 @@ function parseRoute(address: string, hash: string): Route {
   const path = address.replace(/\/+$/, "");
   const [, chat] = /^\/c\/([\w-]+)$/.exec(path) ?? [];
   if (chat) return { name: "chat", id: chat, message: hash.slice(1) || null };
-  if (path === "/agents") return { name: "agents", part: agentPart(hash) };
+  if (path === "/agents") return { name: "agents", target: parseTarget(hash) };
   if (path === "/settings") return { name: "settings" };
   return { name: path === "" ? "home" : "missing" };
 }
 
-function agentPart(hash: string): AgentPart | null {
+function parseTarget(hash: string): AgentTarget | null {
   const [, name, provider] = /^#(\w+)-(.+)$/.exec(hash) ?? [];
   const field = agentFields.find((each) => each === name);
   return provider && field ? { field, provider } : null;

@@ -120,7 +120,7 @@ function FormFields({ form, token }: { form: FormBlock; token: string }) {
       >
         {form.children.map((child, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a form does not change once it is shown
-          <FormPart key={index} part={child} drafted={draft.initial} />
+          <FormChild key={index} child={child} drafted={draft.initial} />
         ))}
         <FormProblem />
         {!hasSubmitButton && (
@@ -150,47 +150,60 @@ const formFieldErrors = (error: unknown) =>
     ]),
   );
 
-interface FormPartProps {
-  part: FormBlock["children"][number];
+interface FormChildProps {
+  child: FormBlock["children"][number];
   /** Values of the draft by field name. */
   drafted: Readonly<Record<string, string>>;
 }
 
-function FormPart({ part, drafted }: FormPartProps) {
-  if (part.type === "markdown") return <Markdown text={part.text} />;
-  if (part.type === "button")
-    return isSubmit(part.action) ? (
+function FormChild({ child, drafted }: FormChildProps) {
+  if (child.type === "markdown") return <Markdown text={child.text} />;
+  if (child.type === "button")
+    return isSubmit(child.action) ? (
       <Button type="submit" look="primary" size="small" className={SUBMIT_LOOK}>
-        {part.label}
+        {child.label}
       </Button>
     ) : (
-      <ActionButton action={part.action} label={part.label} first={false} />
+      <ActionButton action={child.action} label={child.label} first={false} />
     );
-  if (part.type === "input")
+  if (child.type === "input")
     return (
       <TextField
-        label={part.required ? `${part.label} *` : part.label}
-        name={part.name}
-        type={part.input_type}
-        required={part.required}
-        defaultValue={drafted[part.name]}
-        step={part.input_type === "number" ? "any" : undefined}
+        label={labelOf(child)}
+        name={child.name}
+        type={child.input_type}
+        required={child.required}
+        defaultValue={drafted[child.name]}
+        step={child.input_type === "number" ? "any" : undefined}
         maxLength={1000}
         autoComplete="off"
       />
     );
+  return <SelectField field={child} drafted={drafted[child.name]} />;
+}
+
+const labelOf = ({ label, required }: { label: string; required: boolean }) =>
+  required ? `${label} *` : label;
+
+interface SelectFieldProps {
+  field: Extract<FormBlock["children"][number], { type: "select" }>;
+  drafted: string | undefined;
+}
+
+function SelectField({ field, drafted }: SelectFieldProps) {
+  const { name, required, options } = field;
   return (
-    <Field label={part.required ? `${part.label} *` : part.label} name={part.name}>
+    <Field label={labelOf(field)} name={name}>
       {(attributes) => (
         <select
           {...attributes}
-          name={part.name}
-          required={part.required}
-          defaultValue={drafted[part.name]}
+          name={name}
+          required={required}
+          defaultValue={drafted}
           className="field"
         >
-          {!part.required && <option value="">Nothing chosen</option>}
-          {part.options.map((option) => (
+          {!required && <option value="">Nothing chosen</option>}
+          {options.map((option) => (
             <option key={option}>{option}</option>
           ))}
         </select>

@@ -50,7 +50,7 @@ export function Shell({ me }: { me: Account }) {
             <ErrorBoundary key={route.name}>
               <Suspense fallback={<PageSkeleton />}>
                 {route.name === "chat" && <ChatView key={route.id} route={route} />}
-                {route.name === "agents" && <AgentsPage part={route.part} />}
+                {route.name === "agents" && <AgentsPage target={route.target} />}
                 {route.name === "settings" && <SettingsPage />}
                 {route.name === "missing" && <NotFound />}
                 {route.name === "home" && <Home onNewChat={() => setOverlay("new-chat")} />}

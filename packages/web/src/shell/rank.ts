@@ -5,13 +5,13 @@ const normalized = (text: string) => text.normalize("NFKD").replace(/\p{M}/gu, "
  * beginning of a word (3), the beginning of a keyword (2), a part of it (1), no match (0).
  */
 export function rank(query: string, title: string, keywords: readonly string[] = []): number {
-  const asked = normalized(query);
+  const wanted = normalized(query);
   const text = normalized(title);
-  if (text === asked) return 5;
-  if (text.startsWith(asked)) return 4;
-  if (text.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(asked))) return 3;
-  if (keywords.some((word) => word.startsWith(asked))) return 2;
-  return text.includes(asked) ? 1 : 0;
+  if (text === wanted) return 5;
+  if (text.startsWith(wanted)) return 4;
+  if (text.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(wanted))) return 3;
+  if (keywords.some((word) => word.startsWith(wanted))) return 2;
+  return text.includes(wanted) ? 1 : 0;
 }
 
 /** The matching items, best first, otherwise in their order. */
