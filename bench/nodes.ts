@@ -86,7 +86,7 @@ async function onPostgres(
   parts: Record<string, number[]>,
 ): Promise<Result[]> {
   const database = await postgres.database();
-  const store = await openPostgresStore({ url: database.url, tls: false, keepsEvents: false });
+  const store = await openPostgresStore({ url: database.url, tls: false });
   const made = await seed("", { people: 2 * PAIRS, groups }, store);
   await using stack = new AsyncDisposableStack();
   const servers: Measured[] = [];

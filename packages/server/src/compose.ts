@@ -3,6 +3,8 @@ import type { Server } from "bun";
 import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
 import { keyTester } from "./agents/key-test.ts";
+import { storedState } from "./changes/stored-state.ts";
+import { changeStream } from "./changes/stream.ts";
 import { type Config, ConfigError, type Database } from "./config.ts";
 import { watchBackgroundWork } from "./observe/background-work.ts";
 import { loopLag } from "./observe/lag.ts";
@@ -15,8 +17,7 @@ import { backlog } from "./realtime/backlog.ts";
 import type { Bus } from "./realtime/bus.ts";
 import { memoryBus } from "./realtime/bus-memory.ts";
 import { alone, type Cluster, cluster as newCluster } from "./realtime/cluster.ts";
-import { type Healer, healer } from "./realtime/heal.ts";
-import { type Hub, hub as newHub } from "./realtime/hub.ts";
+import { hub as newHub } from "./realtime/hub.ts";
 import { sockets as newSocketCounts } from "./realtime/sockets.ts";
 import { typing } from "./realtime/typing.ts";
 import { authenticator } from "./security/authenticate.ts";
@@ -48,19 +49,15 @@ export interface Running {
 
 /** `node` is the id that the change log has for this process. */
 export async function openStore(config: Config, node = Bun.randomUUIDv7()): Promise<Store> {
-  if (config.database) return openShared(config.database, node, false);
+  if (config.database) return openShared(config.database, node);
   const { openSqliteStore } = await import("./store/sqlite/index.ts");
   return openSqliteStore(join(dataFolder(config), "parley.db"), { node });
 }
 
-async function openShared(
-  database: Database,
-  node: string,
-  keepsEvents: boolean,
-): Promise<SharedStore> {
+async function openShared(database: Database, node: string): Promise<SharedStore> {
   const { openPostgresStore } = await import("./store/postgres/index.ts");
   try {
-    return await openPostgresStore({ ...database, node, keepsEvents });
+    return await openPostgresStore({ ...database, node });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new ConfigError(`DATABASE_URL names a database that cannot be used: ${why}.`);
@@ -88,34 +85,33 @@ interface Backends {
   store: Store;
   bus: Bus;
   cluster: Cluster;
-  /** Starts the search for events of other nodes that this node has missed. */
-  heal(hub: Hub): Pick<Healer, "stop">;
 }
 
 async function openBackends(config: Config, node: string, log: Logger): Promise<Backends> {
   const { database, nats } = config;
   if (!database || !nats) {
-    const heal = () => ({ stop: () => {} });
-    return { store: await openStore(config, node), bus: memoryBus(), cluster: alone, heal };
+    return { store: await openStore(config, node), bus: memoryBus(), cluster: alone };
   }
-  const { natsBus } = await import("./realtime/bus-nats.ts");
-  const store = await openShared(database, node, true);
+  const { NatsBus } = await import("./realtime/bus-nats.ts");
+  const store = await openShared(database, node);
   const prefix = `parley.${store.installation}`;
-  const bus = natsBus({ ...nats, node, prefix, events: store, log });
-  const cluster = newCluster(bus.channel, { log });
-  return {
-    store,
-    bus,
-    cluster,
-    heal: (hub) => healer({ hub, bus, events: store, cluster, log }),
-  };
+  const bus = new NatsBus({ ...nats, ...storedState(store), node, prefix, log });
+  return { store, bus, cluster: newCluster(bus.channel, { log }) };
 }
 
 /** Builds the service and starts listening. */
 export async function compose(config: Config): Promise<Running> {
   const log = logger(config.logLevel);
   const node = Bun.randomUUIDv7();
-  const { store, bus, cluster, heal } = await openBackends(config, node, log);
+  const { store, bus, cluster } = await openBackends(config, node, log);
+  const changes = await changeStream({
+    store,
+    bus,
+    cluster,
+    node,
+    log,
+    everyMs: readLogMs(config),
+  });
   const vault = openVault(config);
   const { limits } = config;
   const socketCounts = newSocketCounts(cluster, limits.sockets_per_user);
@@ -129,17 +125,10 @@ export async function compose(config: Config): Promise<Running> {
     server.publish(topic, data);
   };
   const hub = newHub(bus, publish, socketCounts);
-  const healing = heal(hub);
+  changes.listen(hub.receive);
   const metrics = newMetrics();
   const security = securityLog(log);
   const everywhere = (name: string) => ({ cluster, name });
-  store.onCommit((changes) => {
-    try {
-      hub.announce(changes);
-    } catch (error) {
-      log.error({ err: error }, "event publishing failed");
-    }
-  });
   watchBackgroundWork(store.background, log, metrics);
   metrics.watch(
     "parley_event_loop_lag_seconds",
@@ -159,7 +148,7 @@ export async function compose(config: Config): Promise<Running> {
     config,
     store,
     hub,
-    typing: typing(hub, undefined, cluster),
+    typing: typing(hub, changes, cluster),
     passwords: passwords(),
     vault,
     authenticator: authenticator({
@@ -196,7 +185,7 @@ export async function compose(config: Config): Promise<Running> {
   };
 
   const agents = dispatcher({ node, config, store, vault, deltas: deltas(store, node), log });
-  hub.onTurns(agents.receive);
+  changes.listen(agents.receive);
   metrics.watch("parley_turns", "gauge", "Agent turns in progress.", agents.running);
 
   const byName = new Map(handlers.map((bound) => [bound.contract.name, bound]));
@@ -232,7 +221,7 @@ export async function compose(config: Config): Promise<Running> {
   });
 
   const watched = config.metrics && listenForMetrics(config.metrics, services);
-  const upkeep = sessionUpkeep({ store, hub, log, watchMs: watchMs(config) });
+  const upkeep = sessionUpkeep({ store, log });
   const begun = agents.start();
   return {
     url: urlOf(config.host, server.port),
@@ -245,7 +234,7 @@ export async function compose(config: Config): Promise<Running> {
       await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
       await server.stop(true);
       await upkeep.stop();
-      healing.stop();
+      await changes.stop();
       cluster.stop();
       await bus.close();
       await store.close();
@@ -254,13 +243,10 @@ export async function compose(config: Config): Promise<Running> {
 }
 
 /**
- * How often to look for sessions that another process, such as a command, has ended. The check is
- * almost free on SQLite. Nodes that share NATS notify each other and need no polling.
+ * How often to read the change log for what did not arrive otherwise. Without NATS that is what other
+ * processes have changed, such as the command that resets a password.
  */
-function watchMs({ database, nats }: Config): number | null {
-  if (nats) return null;
-  return database ? 3000 : 1000;
-}
+const readLogMs = ({ nats }: Config) => (nats ? 5000 : 1000);
 
 function listen(config: Config, options: Parameters<typeof Bun.serve<Connection>>[0]) {
   try {

@@ -70,7 +70,6 @@ function world() {
         for (const other of channels.keys()) if (other !== node) post(other, body);
       },
       send: post,
-      hasUnsaid: () => false,
       onMessage: (listener) => {
         own.hear = listener;
       },
@@ -93,8 +92,10 @@ function world() {
   function node(id = `node-${++made}`) {
     const cluster = newCluster(channel(id), { log });
     const { clients, publish } = broker();
-    const hub = newHub(bus(id), publish, sockets(cluster, LIMIT));
-    const typing = newTyping(hub, EXPIRES_MS, cluster);
+    const own = bus(id);
+    const hub = newHub(own, publish, sockets(cluster, LIMIT));
+    own.onChange(hub.receive);
+    const typing = newTyping(hub, { signal: own.publish }, cluster, EXPIRES_MS);
     let account = 0;
     function connect(username: string, ...conversations: string[]): FakeClient {
       const client = new FakeClient(Bun.randomUUIDv7(), `session-${username}`);

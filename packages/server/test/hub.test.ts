@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { closeCodes, type EventFrame } from "@parley/protocol";
 import { memoryBus } from "../src/realtime/bus-memory.ts";
-import { type Hub, hub as newHub, type Person } from "../src/realtime/hub.ts";
+import { hub as newHub, type Person } from "../src/realtime/hub.ts";
 import { typing as newTyping } from "../src/realtime/typing.ts";
 import { broker, FakeClient, human } from "./support/broker.ts";
 import { announce, signal } from "./support/changes.ts";
@@ -21,7 +21,9 @@ const deleted = (id: string): EventFrame => ({
 
 function world() {
   const { clients, publish } = broker();
-  const hub = newHub(memoryBus(), publish);
+  const bus = memoryBus();
+  const hub = newHub(bus, publish);
+  bus.onChange(hub.receive);
   let accounts = 0;
   let sockets = 0;
 
@@ -44,22 +46,22 @@ function world() {
     hub.listen(entered.person, entered.client, conversations.map(counter));
     return entered;
   }
-  return { hub, enter, connect };
+  return { hub, node: { bus }, enter, connect };
 }
 
 describe("delivery", () => {
   test("an event is encoded once, however many receive it", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const people = Array.from({ length: 30 }, (_, n) => connect(`user${n}`, [ROOM]));
     let encodings = 0;
     const params = { ...human("user1"), toJSON: () => ({ encoded: ++encodings }) };
     const frame: EventFrame = { method: "events.accountUpdated", params };
 
-    announce(hub, [{ frame, to: { conversation: ROOM } }]);
+    announce(node, [{ frame, to: { conversation: ROOM } }]);
     expect(encodings).toBe(1);
-    announce(hub, [{ frame, to: { users: people.map(({ person }) => person.account.username) } }]);
+    announce(node, [{ frame, to: { users: people.map(({ person }) => person.account.username) } }]);
     expect(encodings).toBe(2);
-    signal(hub, frame, { conversation: ROOM }, "user7");
+    signal(node, frame, { conversation: ROOM }, "user7");
     expect(encodings).toBe(3);
     for (const { client, person } of people) {
       expect(client.heard).toHaveLength(person.account.username === "user7" ? 2 : 3);
@@ -67,25 +69,25 @@ describe("delivery", () => {
   });
 
   test("a conversation's event reaches every client that listens to it and no other", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const phone = connect("alice", [ROOM]);
     const laptop = connect("alice", [ROOM, OTHER_ROOM]);
     const bob = connect("bob", [OTHER_ROOM]);
 
-    announce(hub, [{ frame: deleted("m1"), to: { conversation: ROOM } }]);
+    announce(node, [{ frame: deleted("m1"), to: { conversation: ROOM } }]);
     expect(phone.client.events()).toEqual([deleted("m1")]);
     expect(laptop.client.events()).toEqual([deleted("m1")]);
     expect(bob.client.events()).toEqual([]);
   });
 
   test("an event for certain accounts reaches all of their clients and nobody else", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const phone = connect("alice", [ROOM]);
     const laptop = connect("alice");
     const bob = connect("bob", [ROOM]);
     const carol = connect("carol", [ROOM]);
 
-    announce(hub, [{ frame: deleted("m1"), to: { users: ["alice", "carol", "nobody"] } }]);
+    announce(node, [{ frame: deleted("m1"), to: { users: ["alice", "carol", "nobody"] } }]);
     for (const { client } of [phone, laptop, carol]) {
       expect(client.events()).toEqual([deleted("m1")]);
     }
@@ -93,45 +95,45 @@ describe("delivery", () => {
   });
 
   test("announcements arrive in the order in which they were made", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const { client } = connect("alice", [ROOM]);
     const frames = ["m1", "m2", "m3", "m4"].map(deleted);
 
     announce(
-      hub,
+      node,
       frames.map((frame) => ({ frame, to: { conversation: ROOM } })),
     );
     expect(client.events()).toEqual(frames);
   });
 
   test("a client that has left hears nothing more", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const { client, leave } = connect("alice", [ROOM]);
     leave();
 
-    announce(hub, [{ frame: deleted("m1"), to: { conversation: ROOM } }]);
+    announce(node, [{ frame: deleted("m1"), to: { conversation: ROOM } }]);
     expect(client.events()).toEqual([]);
   });
 });
 
 describe("those left out", () => {
   test("an event passed on for all but one account spares every client of that account", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const alice = [connect("alice", [ROOM]), connect("alice", [ROOM])];
     const bob = connect("bob", [ROOM]);
 
-    signal(hub, deleted("m1"), { conversation: ROOM }, "alice");
+    signal(node, deleted("m1"), { conversation: ROOM }, "alice");
     for (const { client } of alice) expect(client.events()).toEqual([]);
     expect(bob.client.events()).toEqual([deleted("m1")]);
   });
 
   test("the socket that asked is left out while the account's other sockets are told", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const asking = connect("alice");
     const other = connect("alice");
     const bob = connect("bob");
 
-    announce(hub, [
+    announce(node, [
       { frame: deleted("m1"), to: { users: ["alice", "bob"] }, exceptSocket: asking.client.id },
     ]);
     expect(asking.client.events()).toEqual([]);
@@ -140,44 +142,44 @@ describe("those left out", () => {
   });
 
   test("whoever was left out once hears the next event again", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const { client } = connect("alice", [ROOM]);
 
-    signal(hub, deleted("m1"), { conversation: ROOM }, "alice");
-    announce(hub, [{ frame: deleted("m2"), to: { users: ["alice"] }, exceptSocket: client.id }]);
-    announce(hub, [{ frame: deleted("m3"), to: { conversation: ROOM } }]);
-    announce(hub, [{ frame: deleted("m4"), to: { users: ["alice"] } }]);
+    signal(node, deleted("m1"), { conversation: ROOM }, "alice");
+    announce(node, [{ frame: deleted("m2"), to: { users: ["alice"] }, exceptSocket: client.id }]);
+    announce(node, [{ frame: deleted("m3"), to: { conversation: ROOM } }]);
+    announce(node, [{ frame: deleted("m4"), to: { users: ["alice"] } }]);
     expect(client.events()).toEqual([deleted("m3"), deleted("m4")]);
   });
 
   test("a socket left out does not begin to hear what is meant for other accounts", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const { client } = connect("alice");
     connect("bob");
 
-    announce(hub, [
+    announce(node, [
       { frame: deleted("m1"), to: { users: ["alice", "bob"] }, exceptSocket: client.id },
     ]);
-    announce(hub, [{ frame: deleted("private"), to: { users: ["bob"] } }]);
+    announce(node, [{ frame: deleted("private"), to: { users: ["bob"] } }]);
     expect(client.events()).toEqual([]);
   });
 
   test("an account left out does not begin to hear a conversation it is not in", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const { client } = connect("alice");
 
-    signal(hub, deleted("m1"), { conversation: ROOM }, "alice");
-    announce(hub, [{ frame: deleted("m2"), to: { conversation: ROOM } }]);
+    signal(node, deleted("m1"), { conversation: ROOM }, "alice");
+    announce(node, [{ frame: deleted("m2"), to: { conversation: ROOM } }]);
     expect(client.events()).toEqual([]);
   });
 
   test("an account left out does not begin to hear what is meant for other accounts", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const { client } = connect("alice");
     connect("bob");
 
-    signal(hub, deleted("m1"), { users: ["alice", "bob"] }, "alice");
-    announce(hub, [{ frame: deleted("private"), to: { users: ["bob"] } }]);
+    signal(node, deleted("m1"), { users: ["alice", "bob"] }, "alice");
+    announce(node, [{ frame: deleted("private"), to: { users: ["bob"] } }]);
     expect(client.events()).toEqual([]);
   });
 });
@@ -187,10 +189,10 @@ describe("membership", () => {
   const moved = (users: string[]) => ({ conversation: ROOM, users });
 
   test("those who join hear the conversation from the event on that tells of it", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const alice = [connect("alice"), connect("alice")];
 
-    announce(hub, [
+    announce(node, [
       { frame: deleted("before"), to },
       { frame: deleted("joined"), to, joins: moved(["alice", "nobody"]) },
       { frame: deleted("after"), to },
@@ -201,11 +203,11 @@ describe("membership", () => {
   });
 
   test("those who leave hear the event that tells of it as their last", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const alice = [connect("alice", [ROOM]), connect("alice", [ROOM])];
     const bob = connect("bob", [ROOM]);
 
-    announce(hub, [
+    announce(node, [
       { frame: deleted("left"), to, leaves: moved(["alice", "nobody"]) },
       { frame: deleted("after"), to },
     ]);
@@ -214,33 +216,33 @@ describe("membership", () => {
   });
 
   test("joining and leaving are counted, so that a client that is just connecting looks again", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const { person } = connect("alice");
     const counts = [person.membership];
     const count = () => counts.push(person.membership);
 
-    announce(hub, [{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
+    announce(node, [{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
     count();
-    announce(hub, [{ frame: deleted("m2"), to, leaves: moved(["alice"]) }]);
+    announce(node, [{ frame: deleted("m2"), to, leaves: moved(["alice"]) }]);
     count();
-    announce(hub, [{ frame: deleted("m3"), to, joins: moved(["bob"]) }]);
+    announce(node, [{ frame: deleted("m3"), to, joins: moved(["bob"]) }]);
     count();
     expect(new Set(counts.slice(0, 3)).size).toBe(3);
     expect(counts[3]).toBe(counts[2] as number);
   });
 
   test("a client hears nothing before it listens", () => {
-    const { hub, enter } = world();
+    const { hub, node, enter } = world();
     const { client, person } = enter("alice");
 
-    announce(hub, [{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
-    signal(hub, deleted("m2"), to, "alice");
-    announce(hub, [{ frame: deleted("m3"), to }]);
-    announce(hub, [{ frame: deleted("m4"), to: { users: ["alice"] } }]);
+    announce(node, [{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
+    signal(node, deleted("m2"), to, "alice");
+    announce(node, [{ frame: deleted("m3"), to }]);
+    announce(node, [{ frame: deleted("m4"), to: { users: ["alice"] } }]);
     expect(client.events()).toEqual([]);
 
     hub.listen(person, client, [counter(ROOM)]);
-    announce(hub, [{ frame: deleted("m5"), to }]);
+    announce(node, [{ frame: deleted("m5"), to }]);
     expect(client.events()).toEqual([deleted("m5")]);
   });
 });
@@ -276,11 +278,11 @@ describe("people", () => {
   });
 
   test("a new display name is that of the live sockets from then on", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const { person } = connect("alice");
     const params = { ...human("alice"), display_name: "Alice the Second" };
 
-    announce(hub, [
+    announce(node, [
       { frame: { method: "events.accountUpdated", params }, to: { users: ["alice"] } },
     ]);
     expect(person.account.display_name).toBe("Alice the Second");
@@ -288,19 +290,19 @@ describe("people", () => {
   });
 
   test("somebody who is not connected can be renamed", () => {
-    const { hub } = world();
-    announce(hub, [{ frame: renamed("alice"), to: { users: ["alice"] } }]);
+    const { hub, node } = world();
+    announce(node, [{ frame: renamed("alice"), to: { users: ["alice"] } }]);
     expect(hub.person("alice")).toBeUndefined();
   });
 });
 
 describe("ended sessions", () => {
   test("exactly the sockets of an ended session are closed, as signed out", () => {
-    const { hub, connect } = world();
+    const { hub, node, connect } = world();
     const ended = [connect("alice", [], "s1"), connect("alice", [], "s1")];
     const others = [connect("alice", [], "s2"), connect("bob", [], "s3")];
 
-    announce(hub, [{ kind: "session_ended", session_id: "s1" }]);
+    announce(node, [{ kind: "session_ended", session_id: "s1" }]);
     for (const { client } of ended) {
       expect(client.closed).toEqual([{ code: closeCodes.signedOut, reason: expect.any(String) }]);
     }
@@ -309,11 +311,11 @@ describe("ended sessions", () => {
   });
 
   test("the end of a session takes its turn among other announcements", () => {
-    const { hub, connect } = world();
+    const { node, connect } = world();
     const { client } = connect("alice", [], "s1");
     const to = { users: ["alice"] };
 
-    announce(hub, [
+    announce(node, [
       { frame: deleted("before"), to },
       { kind: "session_ended", session_id: "s1" },
       { frame: deleted("after"), to },
@@ -337,7 +339,7 @@ describe("typing", () => {
     const made = world();
     const alice = made.connect("alice", [ROOM, OTHER_ROOM]);
     const bob = made.connect("bob", [ROOM, OTHER_ROOM]);
-    const typing = newTyping(made.hub, EXPIRES_MS);
+    const typing = newTyping(made.hub, { signal: made.node.bus.publish }, undefined, EXPIRES_MS);
     return { ...made, alice, bob, typing };
   }
   const actor = (person: Person) => person.account;
@@ -420,17 +422,14 @@ describe("typing", () => {
   });
 
   test("whoever left the conversation while typing hears no more of it when it ends", () => {
-    const { hub, alice, bob, typing } = rooms();
+    const { node, alice, bob, typing } = rooms();
     typing.start(ROOM, actor(alice.person));
     const leaves = { conversation: ROOM, users: ["alice"] };
-    announce(hub, [{ frame: deleted("left"), to: { conversation: ROOM }, leaves }]);
+    announce(node, [{ frame: deleted("left"), to: { conversation: ROOM }, leaves }]);
     alice.client.events();
     jest.advanceTimersByTime(EXPIRES_MS);
     expect(bob.client.events()).toContainEqual(shown("alice", false));
-    tell(hub, "secret");
+    announce(node, [{ frame: deleted("secret"), to: { conversation: ROOM } }]);
     expect(alice.client.events()).toEqual([]);
   });
-
-  const tell = (hub: Hub, id: string) =>
-    announce(hub, [{ frame: deleted(id), to: { conversation: ROOM } }]);
 });

@@ -331,7 +331,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     // As a power cut would: the latest is in SQLite's log alone.
     await server.kill();
 
-    await (await openPostgresStore({ url: database.url, tls: false, keepsEvents: false })).close();
+    await (await openPostgresStore({ url: database.url, tls: false })).close();
     const { child, letGo } = await heldUp(database, server.dataDir);
     child.kill("SIGKILL");
     await child.exited;

@@ -4,13 +4,7 @@ import { join } from "node:path";
 import { selfSigned } from "@parley/testkit/certificate.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
 import { SQL } from "bun";
-import {
-  type Change,
-  type DurableChange,
-  durable,
-  frameOf,
-  transient,
-} from "../src/changes/change.ts";
+import type { Change } from "../src/changes/change.ts";
 import { readConfig } from "../src/config.ts";
 import { logger } from "../src/observe/log.ts";
 import { securityLog } from "../src/observe/security-log.ts";
@@ -33,7 +27,6 @@ import {
   type Room,
   START,
   send,
-  shown,
   tellEnd,
   times,
   world,
@@ -47,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 
-const open = (url: string) => openPostgresStore({ url, tls: false, keepsEvents: true });
+const open = (url: string) => openPostgresStore({ url, tls: false });
 
 async function execute(url: string, statement: string): Promise<Record<string, unknown>[]> {
   await using sql = new SQL({ url, max: 1 });
@@ -309,7 +302,7 @@ describe("the connection", () => {
       const DATABASE_URL = `postgres://parley@localhost:${secure.port}/postgres?${parameters}`;
       const { database } = readConfig({ DATABASE_URL });
       if (!database) throw new Error("no database was read");
-      const store = await openPostgresStore({ ...database, keepsEvents: false });
+      const store = await openPostgresStore({ ...database });
       const rows = await execute(
         secure.url,
         "SELECT bool_and(s.ssl) AS all FROM pg_stat_ssl s JOIN pg_stat_activity USING (pid) WHERE application_name = 'parley'",
@@ -506,85 +499,6 @@ describe("several nodes", () => {
     await holding;
     await Promise.all(waiting);
     expect(await seqs(cluster.url, room)).toEqual([1, 2, 3, 4, 5]);
-  });
-});
-
-describe("the log of events", () => {
-  test("has what was announced, until it does not reach back so far", async () => {
-    await using cluster = await nodes(2);
-    const [here, there] = cluster.stores as [SharedStore, SharedStore];
-    const { alice, room } = await place(here);
-    const sent = [];
-    for (const n of times(4)) sent.push(await here.write((tx) => send(tx, room, alice, `${n}`)));
-    const since = async (seq: number) =>
-      (await there.eventsSince(room.uuid, seq))?.map(
-        (one) => one.kind === "event" && frameOf(one).params,
-      );
-    expect(await since(0)).toEqual(sent);
-    expect(await since(2)).toEqual(sent.slice(2));
-    expect(await since(4)).toEqual([]);
-    await execute(cluster.url, "DELETE FROM events WHERE seq = 2");
-    expect(await since(0)).toBeUndefined();
-    expect(await since(2)).toEqual(sent.slice(2));
-  });
-
-  test("tells whose conversations have changed, and who has left", async () => {
-    await using cluster = await nodes(1);
-    const [store] = cluster.stores;
-    const { alice, bob, room } = await place(store);
-    const began = Date.now();
-    const changed = (since: number) => store.changedSince([alice.id, bob.id], since);
-    const seat = { conversation: room.uuid, seq: 0, left: false };
-    expect(await changed(began + 60_000)).toEqual([]);
-    expect(await changed(0)).toEqual([
-      { ...seat, account_id: alice.id },
-      { ...seat, account_id: bob.id },
-    ]);
-    await store.write(async (tx) => {
-      await tx.deleteMembers(room.id, [bob.id]);
-      const changes = [{ kind: "left", subjects: [bob] }] as const;
-      await tx.changeGroup(room.id, { actor: bob, changes, at: Date.now() });
-    });
-    expect(await changed(began - 1)).toEqual([
-      { ...seat, account_id: alice.id, seq: 1 },
-      { ...seat, account_id: bob.id, seq: 1, left: true },
-    ]);
-  });
-
-  test("tells which conversations have changed", async () => {
-    await using cluster = await nodes(2);
-    const [here, there] = cluster.stores as [SharedStore, SharedStore];
-    const { alice, room } = await place(here);
-    const began = Date.now();
-    expect(await there.changedConversations(began - 60_000)).toEqual([]);
-    for (const text of ["one", "two"]) {
-      await here.write((tx) => send(tx, room, alice, text));
-    }
-    const changed = [{ uuid: room.uuid, seq: 2 }];
-    expect(await there.changedConversations(began - 60_000)).toEqual(changed);
-    expect(await there.changedConversations(Date.now() + 60_000)).toEqual([]);
-  });
-
-  test("has changes that no counter counts", async () => {
-    await using cluster = await nodes(2);
-    const [here, there] = cluster.stores as [SharedStore, SharedStore];
-    const { alice, room } = await place(here);
-    // The clock is the database's, which may differ a little.
-    const began = Date.now() - 1000;
-    const [first, second] = [1, 2].map((last_read_seq) => {
-      const params = { conversation_id: room.uuid, reader: shown(alice), last_read_seq };
-      return durable({ method: "events.chatRead", params }, { conversation: room.uuid });
-    }) as [DurableChange, DurableChange];
-    const typing = { conversation_id: room.uuid, actor: shown(alice), is_typing: true };
-    await here.write((tx) => tx.emit(first));
-    await here.write((tx) =>
-      tx.signal(transient("events.typing", typing, { conversation: room.uuid })),
-    );
-    await here.write((tx) => tx.emit(second));
-    await here.write((tx) => send(tx, room, alice, "counted"));
-    expect(await there.uncountedSince(began)).toEqual([first, second]);
-    expect(await there.uncountedSince(began + 60_000)).toEqual([]);
-    expect(await there.uncountedSince(began - 3_600_000)).toBeNull();
   });
 });
 

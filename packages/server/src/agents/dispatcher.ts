@@ -1,5 +1,5 @@
 import { beginTurn, endTurn } from "../domain/turns.ts";
-import type { TurnChange } from "../realtime/hub.ts";
+import type { Delivered } from "../realtime/bus.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { TurnRecord } from "../store/turns.ts";
 import { runTurn, type TurnServices } from "./turn.ts";
@@ -16,7 +16,7 @@ const BUSY_RETRY_MS = 10;
 
 export interface Dispatcher {
   /** Claims turns when some were queued, and aborts the calls of turns that have ended. */
-  receive(packet: TurnChange): void;
+  receive(change: Delivered): void;
   /** Takes over the turns of an earlier process and starts to claim turns. */
   start(): Promise<void>;
   /** Aborts every call and releases the leases. Another process takes the turns over. */
@@ -150,9 +150,11 @@ export function dispatcher(services: TurnServices): Dispatcher {
   }
 
   return {
-    receive(packet) {
-      if (packet.kind === "turns_queued") wake();
-      else for (const { id } of packet.turns) calls.get(id)?.abort();
+    receive(change) {
+      if (change.kind === "turns_queued") wake();
+      else if (change.kind === "turns_ended") {
+        for (const { id } of change.turns) calls.get(id)?.abort();
+      }
     },
     async start() {
       await recover();

@@ -2,22 +2,25 @@ import type { InputOf } from "@parley/protocol";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx, Store } from "../store/store.ts";
 
-/** The state from which a client follows events: the counters of its conversations, and their history. */
+/** The state from which a client follows events. */
 export interface SyncPoint {
+  /** Whether the session has ended meanwhile. */
+  readonly isEnded: boolean;
   readonly conversations: { uuid: string; seq: number }[];
   readonly history_id: string;
 }
 
-/** Reads the sync point of an account from one snapshot. */
-export async function readSyncPoint(
+/** Reads the sync point of a session that is about to receive events. */
+export const readSyncPoint = (
   { store }: { store: Store },
   { id }: AccountRecord,
-): Promise<SyncPoint> {
-  const [conversations, history_id] = await store.read((tx) =>
-    Promise.all([tx.counters(id), tx.historyId()]),
-  );
-  return { conversations, history_id };
-}
+  sessionId: string,
+): Promise<SyncPoint> =>
+  store.read(async (tx) => ({
+    isEnded: await tx.hasSessionEnded(sessionId),
+    conversations: await tx.counters(id),
+    history_id: await tx.historyId(),
+  }));
 
 /** Which conversations changed since the client last looked, and the changes that no conversation has. */
 export async function readChangesSince(

@@ -1,16 +1,23 @@
 import type { Bus, Delivered, Interest } from "./bus.ts";
 import { streams } from "./streams.ts";
 
-/** One node alone: what is published is delivered here, at once, and nothing is missed. */
+/** One node alone: changes are delivered here, at once. */
 export function memoryBus(): Bus {
   let listener: (change: Delivered) => void = () => {};
-  const answers = streams({ deliver: (packet) => listener(packet) });
+  const answers = streams({ deliver: (change) => listener(change) });
+  const publish: Bus["publish"] = (change) =>
+    change.kind === "event" ? answers.receive(change) : listener(change);
   return {
-    publish: (packet) => (packet.kind === "event" ? answers.receive(packet) : listener(packet)),
+    publish,
     onChange: (handler) => {
       listener = handler;
     },
     interest: () => everything,
+    // Changes that another process has made, such as a command of an operator.
+    isMissing: () => true,
+    replay: publish,
+    lose: () => listener({ kind: "events_lost" }),
+    onGap: () => {},
     ready: async () => {},
     close: async () => {},
   };

@@ -19,8 +19,8 @@ export interface Part<Item> {
   state?(): Item[];
   /** All that a node has to say of itself, in place of whatever it said before. */
   replace?(items: readonly Item[], node: string): void;
-  /** A node has come, or has come back; unless it is new, what it said meanwhile may be lost. */
-  meet?(node: string, isNew: boolean): void;
+  /** A node has started, or can be reached again. */
+  meet?(node: string): void;
   /** A node is gone. One that took its leave has said all it had to. */
   forget?(node: string, tookLeave: boolean): void;
 }
@@ -52,7 +52,7 @@ export const alone: Cluster = {
 const Said = z.discriminatedUnion("say", [
   z.object({ say: z.literal("alive"), node: z.string() }),
   /** Asks for everything. */
-  z.object({ say: z.literal("hello"), node: z.string(), isNew: z.boolean().optional() }),
+  z.object({ say: z.literal("hello"), node: z.string() }),
   z.object({ say: z.literal("bye"), node: z.string() }),
   z.object({ say: z.literal("tell"), node: z.string(), part: z.string(), item: z.unknown() }),
   z.object({
@@ -84,7 +84,7 @@ export function cluster(
   let due = performance.now() + aliveMs;
 
   const greet = () => {
-    channel.broadcast({ say: "hello", node, isNew: !channel.hasUnsaid() });
+    channel.broadcast({ say: "hello", node });
     tellState((said) => channel.broadcast(said));
   };
   const timer = setInterval(() => {
@@ -114,13 +114,12 @@ export function cluster(
     const isNew = !heardAt.has(said.node);
     heardAt.set(said.node, performance.now());
     if (isNew || said.say === "hello") {
-      const hasJustStarted = said.say === "hello" && said.isNew === true;
-      for (const part of parts.values()) part.meet?.(said.node, hasJustStarted);
+      for (const part of parts.values()) part.meet?.(said.node);
     }
     if (said.say === "hello") tellState(answer);
     else if (isNew) {
       // One that was thought to be gone: each side has forgotten what the other said.
-      answer({ say: "hello", node, isNew: !channel.hasUnsaid() });
+      answer({ say: "hello", node });
       tellState(answer);
     }
     if (said.say === "tell") receive(said);

@@ -1,7 +1,7 @@
 import { type Account, closeCodes } from "@parley/protocol";
-import type { Change, EventChange, Membership, TransientChange } from "../changes/change.ts";
+import type { EventChange, Membership } from "../changes/change.ts";
 import type { AccountRecord } from "../rules/accounts.ts";
-import type { Bus, Counter, Interest } from "./bus.ts";
+import type { Bus, Counter, Delivered, Interest } from "./bus.ts";
 import { alone } from "./cluster.ts";
 import { sockets as socketCounts } from "./sockets.ts";
 
@@ -35,14 +35,10 @@ export interface Hub {
   leave(person: Person, client: Client): void;
   person(username: string): Person | undefined;
   people(): Iterable<Person>;
-  /** Publishes changes that were committed. */
-  announce(changes: readonly Change[]): void;
-  /** Sends what is not stored: typing. */
-  signal(change: TransientChange): void;
+  /** Delivers a change to the sockets that it concerns. */
+  receive(change: Delivered): void;
   /** Told when the last client of an account has gone, here and everywhere. */
   onGone(listener: (account: Pick<Account, "username">) => void): void;
-  /** Told of turns that were queued or ended, here or on another node. */
-  onTurns(listener: (change: TurnChange) => void): void;
   /** Closes the sockets of a session. */
   endSession(sessionId: string): void;
   /** How many sockets are open here. */
@@ -52,29 +48,25 @@ export interface Hub {
   clients(): Iterable<Client>;
 }
 
-export type TurnChange = Extract<Change, { kind: "turns_queued" | "turns_ended" }>;
-
 export type Publish = (topic: string, data: string) => void;
 
 const conversationTopic = (id: string) => `c/${id}`;
 const userTopic = (username: string) => `u/${username}`;
 
 export function hub(
-  bus: Bus,
+  bus: Pick<Bus, "interest">,
   publish: Publish,
   counts = socketCounts(alone, Number.POSITIVE_INFINITY),
 ): Hub {
   const people = new Map<string, Person>();
   let gone: (account: Pick<Account, "username">) => void = () => {};
-  let turns: (change: TurnChange) => void = () => {};
   let size = 0;
 
-  bus.onChange((packet) => {
-    if (packet.kind === "event") deliver(packet);
-    else if (packet.kind === "session_ended") endSession(packet.session_id);
-    else if (packet.kind === "events_lost") sendBack(packet.conversation);
-    else turns(packet);
-  });
+  function receive(change: Delivered): void {
+    if (change.kind === "event") deliver(change);
+    else if (change.kind === "session_ended") endSession(change.session_id);
+    else if (change.kind === "events_lost") sendBack(change.conversation);
+  }
 
   function deliver(packet: EventChange): void {
     if (packet.account) rename(packet.account);
@@ -143,11 +135,11 @@ export function hub(
   }
 
   /** They would miss something without knowing it: they come back, and catch up. */
-  function sendBack(conversation: string): void {
-    const topic = conversationTopic(conversation);
+  function sendBack(conversation: string | undefined): void {
+    const topic = conversation && conversationTopic(conversation);
     for (const client of clients()) {
-      if (!client.isSubscribed(topic)) continue;
-      client.unsubscribe(topic);
+      if (topic && !client.isSubscribed(topic)) continue;
+      if (topic) client.unsubscribe(topic);
       client.close(closeCodes.goingAway, "events were missed, please reconnect");
     }
   }
@@ -212,15 +204,9 @@ export function hub(
     leave,
     person: (username) => people.get(username),
     people: () => people.values(),
-    announce(changes) {
-      for (const change of changes) bus.publish(change);
-    },
-    signal: (change) => bus.publish(change),
+    receive,
     onGone: (listener) => {
       gone = listener;
-    },
-    onTurns: (listener) => {
-      turns = listener;
     },
     endSession,
     size: () => size,

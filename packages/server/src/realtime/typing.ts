@@ -1,6 +1,7 @@
 import { Account } from "@parley/protocol";
 import { z } from "zod";
 import { transient } from "../changes/change.ts";
+import type { Changes } from "../changes/stream.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { alone, type Cluster } from "./cluster.ts";
 import type { Hub } from "./hub.ts";
@@ -34,7 +35,12 @@ interface Active {
  * the account's clients has gone. Every node knows of everyone, so that a renewal anywhere is one;
  * the node that renewed it last has the timer, and another ends it should that node be gone.
  */
-export function typing(hub: Hub, expiresMs = EXPIRES_MS, cluster: Cluster = alone): Typing {
+export function typing(
+  hub: Pick<Hub, "onGone">,
+  { signal }: Pick<Changes, "signal">,
+  cluster: Cluster = alone,
+  expiresMs = EXPIRES_MS,
+): Typing {
   const active = new Map<string, Map<string, Active>>();
 
   const tell = cluster.share<Shown>({
@@ -108,7 +114,7 @@ export function typing(hub: Hub, expiresMs = EXPIRES_MS, cluster: Cluster = alon
   const show = (conversation_id: string, actor: Account, is_typing: boolean) => {
     const params = { conversation_id, actor: publicAccount(actor), is_typing };
     const to = { conversation: conversation_id };
-    hub.signal(transient("events.typing", params, to, { exceptUser: actor.username }));
+    signal(transient("events.typing", params, to, { exceptUser: actor.username }));
   };
 
   function end(conversation: string, actor: Account, stamp?: number): void {

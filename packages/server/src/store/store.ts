@@ -1,4 +1,3 @@
-import type { SharedConversation } from "@parley/protocol";
 import type { Change, DurableChange, TransientChange } from "../changes/change.ts";
 import { Failure } from "../rules/failure.ts";
 import type { AccountReads, AccountWrites } from "./accounts.ts";
@@ -46,11 +45,6 @@ export interface Store {
   search(query: SearchQuery): Promise<SearchHit[]>;
   /** Hands over what was committed, to a listener that does not throw. Set once, before the first write. */
   onCommit(listener: (changes: readonly Change[]) => void): void;
-  /**
-   * Which of these sessions have ended. Finds those that another process has ended; those that this
-   * one has ended were announced, and may be left out.
-   */
-  endedSessions(ids: readonly string[]): Promise<readonly string[]>;
   /** Rejects when the store cannot be reached. */
   ready(): Promise<void>;
   /** Work that the store does by itself, such as indexing, and whether it fails. */
@@ -66,34 +60,10 @@ export class Unavailable extends Failure {
   }
 }
 
-/** What a store that several nodes share offers besides, so that each of them misses nothing. */
+/** A store that several nodes share. */
 export interface SharedStore extends Store {
-  /** Tells installations apart that share other services. */
+  /** Identifies the installation, where several share other services. */
   readonly installation: string;
-  /** The counted events of a conversation after a counter value, in order; null when some are no longer kept. */
-  eventsSince(conversation: string, seq: number): Promise<readonly Change[] | null>;
-  /** Seats of these accounts whose conversation has changed since then, or that they left. */
-  changedSince(accountIds: readonly number[], since: number): Promise<readonly ChangedSeat[]>;
-  /** Conversations whose counter went up since then, with its value, as far as the log has them. */
-  changedConversations(since: number): Promise<readonly { uuid: string; seq: number }[]>;
-  /**
-   * Changes since then that no counter counts, such as how far somebody has read, in order; null when
-   * there are too many or they are no longer kept.
-   */
-  uncountedSince(since: number): Promise<readonly Change[] | null>;
-  /** The text of a message, as far as it has streamed; null when there is no such message. */
-  messageText(message: string): Promise<string | null>;
-  /** What a new member is told of a conversation. */
-  sharedConversation(conversation: string): Promise<SharedConversation | null>;
-}
-
-/** An account's place in a conversation, with the conversation's counter. */
-export interface ChangedSeat {
-  account_id: number;
-  conversation: string;
-  seq: number;
-  /** Whether the account has left. */
-  left: boolean;
 }
 
 /** What a unit of work may read. Each resource's file documents its methods. */

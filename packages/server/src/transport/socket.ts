@@ -153,11 +153,13 @@ class Connection implements Client, Reader {
     let point: SyncPoint;
     do {
       membership = person.membership;
-      point = await readSyncPoint(services, person.account);
+      point = await readSyncPoint(services, person.account, this.session_id);
       await hub.follow(person, point.conversations);
     } while (this.socket && membership !== person.membership);
     if (!this.socket) return;
-    const { conversations, history_id } = point;
+    const { isEnded, conversations, history_id } = point;
+    // One that ended before this socket was registered: nobody else closes the socket.
+    if (isEnded) return this.close(closeCodes.signedOut, "signed out");
     hub.listen(person, this, conversations);
     const params: Account = publicAccount(person.account);
     this.socket.send(JSON.stringify({ method: "events.hello", params, history_id }));

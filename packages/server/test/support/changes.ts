@@ -1,6 +1,6 @@
 import type { Delivery, EventFrame } from "@parley/protocol";
 import type { Audience, Change, EventChange, StreamPart } from "../../src/changes/change.ts";
-import type { Hub } from "../../src/realtime/hub.ts";
+import type { Bus } from "../../src/realtime/bus.ts";
 
 /** An event by its frame, for tests that need no event in particular. */
 export interface EventSpec extends Partial<Omit<EventChange, "kind" | "name" | "data" | "stream">> {
@@ -41,10 +41,18 @@ function streamPart({ method, params }: EventFrame): StreamPart | undefined {
   return undefined;
 }
 
-/** Publishes changes, or events by their frames, as if they had been committed on the hub's node. */
-export const announce = (hub: Hub, changes: readonly (Change | EventSpec)[]) =>
-  hub.announce(changes.map((change) => ("frame" in change ? event(change) : change)));
+/** Publishes changes, or events by their frames, as if they had been committed on the bus's node. */
+export function announce(
+  { bus }: { bus: Pick<Bus, "publish"> },
+  changes: readonly (Change | EventSpec)[],
+): void {
+  for (const change of changes) bus.publish("frame" in change ? event(change) : change);
+}
 
 /** Sends an event that is not stored. */
-export const signal = (hub: Hub, frame: EventFrame, to: Audience, exceptUser?: string) =>
-  hub.signal(event({ frame, to, delivery: "transient", exceptUser }) as EventChange<"transient">);
+export const signal = (
+  { bus }: { bus: Pick<Bus, "publish"> },
+  frame: EventFrame,
+  to: Audience,
+  exceptUser?: string,
+) => bus.publish(event({ frame, to, delivery: "transient", exceptUser }));

@@ -1,27 +1,32 @@
 import type { EventParams, SharedConversation } from "@parley/protocol";
-import { type Change, conversationShared, counted, durable } from "../../src/changes/change.ts";
-import type { Counter, EventLog } from "../../src/realtime/bus.ts";
+import {
+  type Change,
+  conversationShared,
+  counted,
+  type DurableChange,
+  durable,
+} from "../../src/changes/change.ts";
+import type { Counter } from "../../src/realtime/bus.ts";
+import type { ChangeLog, Cursor, LogEntry } from "../../src/store/changes.ts";
+import type { Store } from "../../src/store/store.ts";
 import { human } from "./broker.ts";
 
 interface Conversation {
   seq: number;
   members: Set<string>;
-  left: Map<string, number>;
-  changedAt: number;
-  events: Map<number, Change>;
 }
 
-/** What several nodes share: conversations, their members, the events and the sessions. */
-export class Ledger implements EventLog {
-  readonly ended = new Set<string>();
-  /** How often missing events were asked for. */
+/** What several nodes share: conversations, their members, and the change log. */
+export class Ledger implements ChangeLog {
+  /** How often the log was read. */
   reads = 0;
-  /** Set to have every question fail. */
+  /** Set to make every read fail. */
   broken = false;
-  /** What the answer to a question for what was missed waits for. */
+  /** What reads of the log wait for. */
   gate: Promise<void> = Promise.resolve();
+  private entries: LogEntry[] = [];
+  private prunedTo: Cursor = 0;
   private readonly conversations = new Map<string, Conversation>();
-  private readonly uncounted: { at: number; announcement: Change }[] = [];
   private readonly ids = new Map<string, number>();
 
   /** An account's id. */
@@ -35,9 +40,6 @@ export class Ledger implements EventLog {
     this.conversations.set(conversation, {
       seq: 0,
       members: new Set(members),
-      left: new Map(),
-      changedAt: Date.now(),
-      events: new Map(),
     });
   }
 
@@ -59,21 +61,17 @@ export class Ledger implements EventLog {
     );
   }
 
-  async messageText(): Promise<null> {
-    return null;
-  }
+  readText = async (): Promise<null> => null;
 
   /** Commits that somebody joins: the others hear of a change, the newcomer of the conversation. */
   join(conversation: string, username: string): Change[] {
-    const { members, left } = this.find(conversation);
-    members.add(username);
-    left.delete(username);
+    this.find(conversation).members.add(username);
     const changed = this.commit(conversation, (seq) =>
       counted("events.conversationUpdated", this.updated(conversation), conversation, seq),
     );
     const shared = this.shared(conversation);
     const users = [username];
-    return [changed, conversationShared(shared, users)];
+    return [changed, this.append(conversationShared(shared, users))];
   }
 
   private updated(conversation: string) {
@@ -81,9 +79,7 @@ export class Ledger implements EventLog {
   }
 
   leave(conversation: string, username: string): Change {
-    const { members, left, seq: before } = this.find(conversation);
-    members.delete(username);
-    left.set(username, before + 1);
+    this.find(conversation).members.delete(username);
     const leaves = { conversation, users: [username] };
     return this.commit(conversation, (seq) =>
       counted("events.conversationUpdated", this.updated(conversation), conversation, seq, {
@@ -93,28 +89,27 @@ export class Ledger implements EventLog {
   }
 
   /** Commits that somebody has read up to a value, which no counter counts. */
-  read(conversation: string, username: string, last_read_seq: number): Change {
+  markRead(conversation: string, username: string, last_read_seq: number): Change {
     const params = { conversation_id: conversation, reader: human(username), last_read_seq };
-    return this.keep(durable({ method: "events.chatRead", params }, { conversation }));
+    return this.append(durable({ method: "events.chatRead", params }, { conversation }));
   }
 
   /** Commits that somebody hides a message from themselves, which no counter counts either. */
   hide(conversation: string, username: string, text: string): Change {
     const params = { conversation_id: conversation, ids: [text] };
     const to = { users: [username] };
-    return this.keep(durable({ method: "events.messageDeleted", params }, to));
+    return this.append(durable({ method: "events.messageDeleted", params }, to));
   }
 
-  /** Forgets changes that no counter counts. */
-  forgetUncounted(): void {
-    this.isComplete = false;
+  /** Commits that a session has ended. */
+  end(session_id: string): Change {
+    return this.append({ kind: "session_ended", session_id });
   }
-  private isComplete = true;
 
-  /** Forgets events up to a value, as a log does in time. */
-  forget(conversation: string, upTo: number): void {
-    const { events } = this.find(conversation);
-    for (const seq of events.keys()) if (seq <= upTo) events.delete(seq);
+  /** Deletes what the log has, as it does in time. */
+  prune(): void {
+    this.append({ kind: "turns_queued" });
+    this.prunedTo = this.entries.length;
   }
 
   counters(username: string): Counter[] {
@@ -123,56 +118,29 @@ export class Ledger implements EventLog {
       .map(([uuid, { seq }]) => ({ uuid, seq }));
   }
 
-  async eventsSince(conversation: string, since: number): Promise<Change[] | null> {
+  async head(): Promise<Cursor> {
+    return this.entries.length;
+  }
+
+  async read(after: Cursor): Promise<readonly LogEntry[] | null> {
     this.reads++;
     this.check();
-    const { seq, events } = this.find(conversation);
-    const missing = Array.from({ length: seq - since }, (_, place) => since + 1 + place);
-    const found = missing.flatMap((each) => events.get(each) ?? []);
+    const found = this.entries.slice(after);
     await this.gate;
-    return found.length === missing.length ? found : null;
+    return after < this.prunedTo ? null : found;
   }
 
-  async changedSince(accountIds: readonly number[], since: number) {
+  readConversation = async (conversation: string, users: readonly string[]) => {
     this.check();
-    const usernames = new Map([...this.ids].map(([username, id]) => [id, username]));
-    return [...this.conversations]
-      .filter(([, { changedAt }]) => changedAt >= since)
-      .flatMap(([conversation, { seq, members, left }]) =>
-        accountIds.flatMap((account_id) => {
-          const username = usernames.get(account_id) ?? "";
-          if (members.has(username)) return [{ account_id, conversation, seq }];
-          return left.has(username) ? [{ account_id, conversation, seq, left: true }] : [];
-        }),
-      );
-  }
+    const { members } = this.find(conversation);
+    const participants = users.filter((username) => members.has(username));
+    return { shared: this.shared(conversation), participants };
+  };
 
-  async changedConversations(since: number): Promise<Counter[]> {
-    this.check();
-    return [...this.conversations]
-      .filter(([, { changedAt }]) => changedAt >= since)
-      .map(([uuid, { seq }]) => ({ uuid, seq }));
-  }
-
-  async uncountedSince(since: number): Promise<Change[] | null> {
-    this.check();
-    if (!this.isComplete) return null;
-    const found = this.uncounted.filter(({ at }) => at >= since);
-    this.isAsked = true;
-    await this.gate;
-    return found.map(({ announcement }) => announcement);
-  }
-  /** Whether changes that no counter counts were asked for. */
-  isAsked = false;
-
-  async endedSessions(ids: readonly string[]): Promise<string[]> {
-    this.check();
-    return ids.filter((id) => this.ended.has(id));
-  }
-
-  async sharedConversation(conversation: string): Promise<SharedConversation> {
-    this.check();
-    return this.shared(conversation);
+  /** The part of a store that the change stream uses. */
+  store(): Store {
+    const store = { changes: this, read: (unit: (tx: never) => unknown) => unit({} as never) };
+    return { ...store, onCommit: () => {} } as unknown as Store;
   }
 
   private shared(conversation: string): SharedConversation {
@@ -192,18 +160,15 @@ export class Ledger implements EventLog {
     };
   }
 
-  private keep(announcement: Change): Change {
-    this.uncounted.push({ at: Date.now(), announcement });
-    return announcement;
+  private append<Made extends DurableChange>(change: Made): Made {
+    this.entries.push({ cursor: this.entries.length + 1, node: "ledger", changes: [change] });
+    return change;
   }
 
-  private commit(conversation: string, make: (seq: number) => Change): Change {
+  private commit(conversation: string, make: (seq: number) => DurableChange): Change {
     const found = this.find(conversation);
     found.seq++;
-    found.changedAt = Date.now();
-    const announcement = make(found.seq);
-    found.events.set(found.seq, announcement);
-    return announcement;
+    return this.append(make(found.seq));
   }
 
   private find(conversation: string): Conversation {

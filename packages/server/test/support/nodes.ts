@@ -1,9 +1,10 @@
 import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
-import { type NatsBus, type NatsBusOptions, natsBus } from "../../src/realtime/bus-nats.ts";
+import { type Changes, changeStream } from "../../src/changes/stream.ts";
+import type { Delivered } from "../../src/realtime/bus.ts";
+import { NatsBus, type NatsBusOptions } from "../../src/realtime/bus-nats.ts";
 import { type Cluster, cluster as newCluster } from "../../src/realtime/cluster.ts";
-import { type Healer, healer } from "../../src/realtime/heal.ts";
-import { type Hub, hub as newHub, type TurnChange } from "../../src/realtime/hub.ts";
+import { type Hub, hub as newHub } from "../../src/realtime/hub.ts";
 import { sockets } from "../../src/realtime/sockets.ts";
 import { broker, FakeClient, human } from "./broker.ts";
 import type { Ledger } from "./ledger.ts";
@@ -15,15 +16,15 @@ export interface TestNode extends AsyncDisposable {
   readonly bus: NatsBus;
   readonly hub: Hub;
   readonly cluster: Cluster;
-  readonly healer: Healer;
-  readonly turns: TurnChange[];
+  readonly changes: Changes;
+  /** Changes that concern turns. */
+  readonly turns: Delivered[];
   /** Opens a client the way sockets do, with all conversations of the account. */
   connect(username: string, session?: string): Promise<FakeClient>;
 }
 
 export type NodeOptions = Omit<Partial<NatsBusOptions>, "servers"> & {
-  healMs?: number;
-  watchMs?: number;
+  everyMs?: number;
   awayMs?: number;
   aliveMs?: number;
   forgetMs?: number;
@@ -37,30 +38,32 @@ export async function startNode(
   options: NodeOptions = {},
 ): Promise<TestNode> {
   const {
-    healMs = 3_600_000,
-    watchMs = 3_600_000,
+    everyMs = 3_600_000,
     awayMs = 3_600_000,
     socketsPerUser = 20,
     aliveMs = 50,
     forgetMs = 500,
   } = options;
   const id = options.node ?? Bun.randomUUIDv7();
-  const bus = natsBus({ servers: [url], node: id, events: ledger, log, ...options });
+  const { readConversation, readText } = ledger;
+  const bus = new NatsBus({
+    servers: [url],
+    node: id,
+    readConversation,
+    readText,
+    log,
+    ...options,
+  });
   const cluster = newCluster(bus.channel, { log, aliveMs, forgetMs });
   const { clients, publish } = broker();
   const hub = newHub(bus, publish, sockets(cluster, socketsPerUser));
-  const heals = healer({
-    hub,
-    bus,
-    events: ledger,
-    cluster,
-    log,
-    everyMs: healMs,
-    watchMs,
-    awayMs,
+  const store = ledger.store();
+  const changes = await changeStream({ store, bus, cluster, node: id, log, everyMs, awayMs });
+  const turns: Delivered[] = [];
+  changes.listen(hub.receive);
+  changes.listen((change) => {
+    if (change.kind.startsWith("turns_")) turns.push(change);
   });
-  const turns: TurnChange[] = [];
-  hub.onTurns((packet) => turns.push(packet));
   await untilReady(bus);
 
   return {
@@ -68,7 +71,7 @@ export async function startNode(
     bus,
     hub,
     cluster,
-    healer: heals,
+    changes,
     turns,
     async connect(username, session = `session-${username}`) {
       const client = new FakeClient(Bun.randomUUIDv7(), session);
@@ -95,7 +98,7 @@ export async function startNode(
       return client;
     },
     async [Symbol.asyncDispose]() {
-      heals.stop();
+      await changes.stop();
       cluster.stop();
       await bus.close();
     },

@@ -19,7 +19,7 @@ import {
   toSharedConversation,
 } from "../shared/conversations.ts";
 import { latestMessages } from "./message-views.ts";
-import { type Batch, list, type Methods, NOW, type Unit } from "./unit.ts";
+import { type Batch, list, type Methods, type Unit } from "./unit.ts";
 
 const KNOWN_IDS = 50_000;
 
@@ -39,7 +39,7 @@ const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updat
 /** Caches the row ids of conversations by uuid, which never change. Evicts the oldest entries. */
 const knownIds = new Map<string, number>();
 
-export async function conversationId(unit: Unit, uuid: string): Promise<number | null> {
+async function conversationId(unit: Unit, uuid: string): Promise<number | null> {
   const known = knownIds.get(uuid);
   if (known !== undefined) return known;
   const row = await unit.get<{ id: number }>("SELECT id FROM conversations WHERE uuid = $1", uuid);
@@ -203,8 +203,8 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
       `WITH made AS (
          INSERT INTO conversations (uuid, kind, title, direct_pair, created_by, admin_id, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id)
-       INSERT INTO counters (conversation_id, updated_at, changed_at)
-       SELECT id, $7, ${NOW} FROM made RETURNING conversation_id AS id`,
+       INSERT INTO counters (conversation_id, updated_at)
+       SELECT id, $7 FROM made RETURNING conversation_id AS id`,
       uuid,
       kind,
       title,
@@ -238,11 +238,7 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
     await unit.change(
       `WITH gone AS (
          DELETE FROM members WHERE conversation_id = $1 AND account_id = ANY($2::bigint[])
-         RETURNING account_id
-       ), noted AS (
-         INSERT INTO departures (account_id, conversation_id, at)
-         SELECT account_id, $1, ${NOW} FROM gone
-         ON CONFLICT (account_id, conversation_id) DO UPDATE SET at = excluded.at)
+         RETURNING account_id)
        ${resize("-", "gone")}`,
       id,
       list(accountIds),

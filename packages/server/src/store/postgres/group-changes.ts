@@ -7,7 +7,7 @@ import {
   toStoredChanges,
 } from "../shared/group-changes.ts";
 import { accountsById } from "./accounts.ts";
-import { type Methods, NOW, type Unit } from "./unit.ts";
+import type { Methods, Unit } from "./unit.ts";
 
 const COLUMNS = "seq, at, actor_id, changes";
 
@@ -52,7 +52,7 @@ export const groupChangeWrites: Methods<keyof GroupChangeWrites> = {
     await unit.own(id);
     const [row] = await unit.change<{ seq: number }>(
       `WITH counted AS (
-         UPDATE counters SET seq = seq + 1, updated_at = $2, changed_at = ${NOW}
+         UPDATE counters SET seq = seq + 1, updated_at = $2
          WHERE conversation_id = $1 RETURNING conversation_id, seq)
        INSERT INTO conversation_changes (conversation_id, seq, at, actor_id, changes)
        SELECT conversation_id, seq, $2, $3, $4::jsonb FROM counted RETURNING seq`,

@@ -1,7 +1,6 @@
 import type { SQL } from "bun";
 import type { Change } from "../../changes/change.ts";
-import { NOBODY } from "../accounts.ts";
-import { type BackgroundRunner, backgroundRunner } from "../shared/background-work.ts";
+import { backgroundRunner } from "../shared/background-work.ts";
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
@@ -10,16 +9,7 @@ import { changeLog, changeWriter, subscriptionWrites } from "./changes.ts";
 import { refuseUnfinished } from "./claim.ts";
 import { componentWrites } from "./components.ts";
 import { connections, openPool, type PostgresOptions } from "./connection.ts";
-import { conversationId, conversationReads, conversationWrites } from "./conversations.ts";
-import {
-  changedConversations,
-  changedSince,
-  endedSessions,
-  eventsSince,
-  forgetEvents,
-  recordEvents,
-  uncountedSince,
-} from "./events.ts";
+import { conversationReads, conversationWrites } from "./conversations.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { historyReads, historyWrites } from "./history.ts";
@@ -37,7 +27,6 @@ import { usageReads } from "./usage.ts";
 
 /** Connections to the server, by what they are for. */
 const CONNECTIONS = { read: 4, write: 3, patient: 4, note: 1, patientNote: 1 };
-const FORGET_MS = 60_000;
 
 const reads: ReadMethods = {
   ...accountReads,
@@ -80,8 +69,6 @@ const writeTx = binder<WriteTx>({
 });
 
 export interface PostgresStoreOptions extends PostgresOptions {
-  /** Whether counted events are kept for a while, for other nodes that miss some. */
-  readonly keepsEvents: boolean;
   /** The id that the change log has for this process. Default: a random one. */
   readonly node?: string;
 }
@@ -112,16 +99,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     patientConnections: connections(pool, CONNECTIONS.patient),
     begin: "BEGIN",
     order,
-    log: options.keepsEvents
-      ? (connection, units) =>
-          Promise.all([
-            recordEvents(
-              connection,
-              units.flatMap((unit) => unit.changes),
-            ),
-            log(connection, units),
-          ])
-      : log,
+    log,
     committed,
   });
   const noting = writeLane({
@@ -135,7 +113,6 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const on = <Result>(lane: Lane, work: (unit: Unit) => Result | Promise<Result>) =>
     lane.enter(work) as Promise<Result>;
   const background = backgroundRunner("pruning");
-  const forgetting = options.keepsEvents && forgetNowAndThen(writing, background);
 
   return {
     installation,
@@ -152,26 +129,10 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     background,
     ready: () => on(reading, async (run) => void (await run.get("SELECT 1"))),
     close: async () => {
-      if (forgetting) clearInterval(forgetting);
       await Promise.all([noting, writing, reading].map((lane) => lane.close()));
       await searchConnections.close();
       await Promise.all([pool.close(), searchPool.close()]);
     },
-    eventsSince: (uuid, seq) => on(reading, (run) => eventsSince(run, uuid, seq)),
-    changedSince: (ids, since) => on(reading, (run) => changedSince(run, ids, since)),
-    changedConversations: (since) => on(reading, (run) => changedConversations(run, since)),
-    uncountedSince: (since) => on(reading, (run) => uncountedSince(run, since)),
-    endedSessions: (ids) => on(reading, (run) => endedSessions(run, ids)),
-    messageText: (uuid) =>
-      on(reading, async (run) => {
-        const [message] = await messageReads.messageViews(run, [uuid], NOBODY);
-        return message?.content ?? null;
-      }),
-    sharedConversation: (uuid) =>
-      on(reading, async (run) => {
-        const id = await conversationId(run, uuid);
-        return id === null ? null : conversationReads.sharedConversation(run, id);
-      }),
   };
 }
 
@@ -179,13 +140,4 @@ async function prepare(pool: SQL): Promise<string> {
   const installation = await migrate(pool);
   await refuseUnfinished(pool);
   return installation;
-}
-
-/** Every node does it, each in its own time: whoever comes first leaves the others nothing. */
-function forgetNowAndThen(lane: Lane, background: BackgroundRunner): NodeJS.Timeout {
-  const once = async () => {
-    while (await lane.enter(forgetEvents));
-  };
-  const prune = () => void background.run("pruning", once);
-  return setInterval(prune, FORGET_MS * (0.5 + Math.random()));
 }

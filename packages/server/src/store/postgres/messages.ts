@@ -20,7 +20,7 @@ import { incrementCounter } from "./counters.ts";
 import { mentionWrites } from "./mentions.ts";
 import { NOT_HIDDEN, VISIBLE_MESSAGES, viewMessages } from "./message-views.ts";
 import { reindex, searchVector } from "./search.ts";
-import { type Batch, list, type Methods, NOW, type Unit } from "./unit.ts";
+import { type Batch, list, type Methods, type Unit } from "./unit.ts";
 
 export const messageReads: Methods<keyof MessageReads> = {
   message: async (unit, uuid) => {
@@ -123,7 +123,7 @@ const INSERT: Batch<NewRow, number | null> = {
         sender_id bigint, by_agent boolean, content text, client_msg_id text, reply_to_id uuid,
         mentions jsonb, turn jsonb, action jsonb, at bigint, words text)
     ), counted AS (
-      UPDATE counters k SET seq = k.seq + 1, updated_at = g.at, changed_at = ${NOW},
+      UPDATE counters k SET seq = k.seq + 1, updated_at = g.at,
         humans = k.humans + CASE WHEN g.by_agent THEN 0 ELSE 1 END,
         agents = k.agents + CASE WHEN g.by_agent THEN 1 ELSE 0 END
       FROM given g WHERE k.conversation_id = g.conversation_id AND (g.client_msg_id IS NULL

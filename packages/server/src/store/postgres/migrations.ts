@@ -344,4 +344,9 @@ export const migrations: readonly string[] = [
     leased_until bigint NOT NULL
   );
   `,
+  `
+  -- The change log replaces the tables events, uncounted and departures, and this column. They stay
+  -- for nodes of the version before, which may run beside this one during an upgrade.
+  ALTER TABLE counters ALTER COLUMN changed_at SET DEFAULT 0;
+  `,
 ];

@@ -17,6 +17,10 @@ export const sessionReads: Methods<keyof SessionReads> = {
     );
     return row && toSession(row);
   },
+  hasSessionEnded: async (unit, id) => {
+    const row = await unit.get("SELECT 1 FROM sessions WHERE id = $1 AND ended_at IS NOT NULL", id);
+    return row !== null;
+  },
   signedInFrom: async (unit, accountId, network) => {
     const row = await unit.get(
       "SELECT 1 FROM sessions WHERE account_id = $1 AND network = $2 LIMIT 1",

@@ -92,7 +92,6 @@ async function readSchema(connection: Connection): Promise<Map<string, Columns>>
 
 /** Columns that only the target has, computed from those of the source. */
 const derived: Record<string, Record<string, (row: Row) => unknown>> = {
-  counters: { changed_at: ({ updated_at }) => updated_at },
   messages: {
     words: ({ conversation_id, content, finalized_at, deleted_at }) =>
       finalized_at === null || deleted_at !== null

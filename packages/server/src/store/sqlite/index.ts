@@ -20,7 +20,7 @@ import { identityReads, identityWrites } from "./identities.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { searchChangePruning } from "./search-changes.ts";
-import { foreignSessionEnds, sessionReads, sessionWrites } from "./sessions.ts";
+import { sessionReads, sessionWrites } from "./sessions.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { updateReads } from "./updates.ts";
 import { usageReads } from "./usage.ts";
@@ -66,7 +66,6 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
   });
   const reader = connection(readerDb);
   const readTx = reads(reader);
-  const endedElsewhere = foreignSessionEnds(db, readerDb);
   const background = backgroundRunner("search_indexing", "checkpoint", "pruning", "restore_mark");
   const searchChanges = searchChangePruning(reader, writer);
   const maintenance = maintain({
@@ -94,7 +93,6 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
       listener = handler;
     },
     background,
-    endedSessions: async (ids) => endedElsewhere(ids),
     ready: async () => {
       readerDb.query("SELECT 1").get();
       await group.settled();

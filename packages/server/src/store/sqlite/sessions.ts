@@ -1,4 +1,3 @@
-import type { Database } from "bun:sqlite";
 import type { SessionReads, SessionWrites } from "../sessions.ts";
 import { ACCOUNT } from "../shared/accounts.ts";
 import {
@@ -21,11 +20,13 @@ export function sessionReads(db: Connection): SessionReads {
   const fromNetwork = db.query<object>(
     "SELECT 1 FROM sessions WHERE account_id = ? AND network = ? LIMIT 1",
   );
+  const ended = db.query<object>("SELECT 1 FROM sessions WHERE id = ? AND ended_at IS NOT NULL");
   return {
     session: (tokenHash) => {
       const row = byHash.get(tokenHash);
       return row && toSession(row);
     },
+    hasSessionEnded: (id) => ended.get(id) !== null,
     signedInFrom: (accountId, network) => fromNetwork.get(accountId, network) !== null,
     sessions: (accountId, now) => byAccount.all(accountId, now).map(toListedSession),
   };
@@ -58,25 +59,5 @@ export function sessionWrites(db: Connection): SessionWrites {
     touchSession: (id, lastUsedAt, expiresAt) => void touch.run(id, lastUsedAt, expiresAt),
     endSession: (id, accountId, at) => end.run(id, accountId, at).changes > 0,
     purgeSessions: (before, most) => purge.run(before, most).changes,
-  };
-}
-
-/** Finds sessions that other processes have ended. Costs little while they write nothing. */
-export function foreignSessionEnds(writer: Database, reader: Database) {
-  // Does not change when this connection writes.
-  const dataVersion = writer.query<{ data_version: number }, []>("PRAGMA data_version");
-  const ended = reader.query<{ id: string }, [string]>(
-    `SELECT j.value AS id FROM json_each(?) j LEFT JOIN sessions s ON s.id = j.value
-     WHERE s.id IS NULL OR s.ended_at IS NOT NULL`,
-  );
-  let seen = dataVersion.get()?.data_version;
-  let changed = false;
-  return (ids: readonly string[]): string[] => {
-    const version = dataVersion.get()?.data_version;
-    // Look once more after a change: a socket may have been opening meanwhile.
-    const looks = changed || version !== seen;
-    changed = version !== seen;
-    seen = version;
-    return looks ? ended.all(JSON.stringify(ids)).map(({ id }) => id) : [];
   };
 }

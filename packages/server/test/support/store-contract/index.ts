@@ -17,6 +17,7 @@ import { restoring } from "./restoring.ts";
 import { search } from "./search.ts";
 import { sessions } from "./sessions.ts";
 import { spending } from "./spending.ts";
+import { subscriptions } from "./subscriptions.ts";
 import { turns } from "./turns.ts";
 import { unitsOfWork } from "./units-of-work.ts";
 import { updates } from "./updates.ts";
@@ -51,6 +52,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("spending", () => spending(check));
     describe("preconditions", () => preconditions(check));
     describe("the change log", () => changes(check));
+    describe("subscriptions", () => subscriptions(check));
     describe("closing", () => closing(check));
     describe("restoring", () => restoring(check));
   });

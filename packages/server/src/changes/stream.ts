@@ -1,0 +1,79 @@
+import { z } from "zod";
+import type { Logger } from "../observe/log.ts";
+import type { Bus, Delivered } from "../realtime/bus.ts";
+import type { Cluster } from "../realtime/cluster.ts";
+import type { Cursor } from "../store/changes.ts";
+import type { Store } from "../store/store.ts";
+import type { TransientChange } from "./change.ts";
+import { type ChangeHandler, type Subscription, subscription } from "./subscription.ts";
+import { followLog } from "./tail.ts";
+
+export interface Changes {
+  /**
+   * Calls the handler with every change of every node, transient ones included, as soon as it is
+   * known here. What was committed before is not repeated.
+   */
+  listen(handler: (change: Delivered) => void): void;
+  /**
+   * Calls the handler with every durable change after a position, in commit order. The position is
+   * stored under the name: across restarts, and wherever several nodes subscribe under one name, one
+   * of them handles each change, and none is missed. A change is handled again if the process ends
+   * before its position is stored.
+   */
+  subscribe(name: string, options: { from: Cursor | "now" }, handler: ChangeHandler): Subscription;
+  /** Sends what is not stored. */
+  signal(change: TransientChange): void;
+  /** Reads what this node has missed, now. */
+  catchUp(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface ChangesOptions {
+  store: Store;
+  bus: Bus;
+  /** Tells of nodes that were disconnected or died: they could not publish all that they committed. */
+  cluster: Pick<Cluster, "share">;
+  node: string;
+  log: Logger;
+  /** How often to look for changes of other nodes that did not arrive. */
+  everyMs: number;
+  awayMs?: number;
+}
+
+const AWAY_MS = 300;
+
+/** What happens after a commit: one stream, and its subscribers. */
+export async function changeStream(options: ChangesOptions): Promise<Changes> {
+  const { store, bus, cluster, node, log, everyMs, awayMs = AWAY_MS } = options;
+  const listeners: ((change: Delivered) => void)[] = [];
+  const subscriptions: Subscription[] = [];
+
+  bus.onChange((change) => {
+    for (const listener of listeners) listener(change);
+  });
+  const tail = await followLog({ store, bus, node, log, everyMs, awayMs });
+  const catchUp = () =>
+    tail.now().catch((error) => log.error({ err: error }, "reading the change log failed"));
+  bus.onGap(tail.now);
+  const none = { name: "changes", schema: z.never(), receive: () => {} };
+  cluster.share({ ...none, meet: catchUp, forget: catchUp });
+  store.onCommit((changes) => {
+    for (const change of changes) bus.publish(change);
+    if (changes.length > 0) for (const { wake } of subscriptions) wake();
+  });
+
+  return {
+    listen: (handler) => void listeners.push(handler),
+    subscribe(name, { from }, handler) {
+      const made = subscription({ name, from, handler, store, node, log });
+      subscriptions.push(made);
+      return made;
+    },
+    signal: (change) => bus.publish(change),
+    catchUp,
+    async stop() {
+      await Promise.all(subscriptions.map((each) => each.stop()));
+      await tail.stop();
+    },
+  };
+}

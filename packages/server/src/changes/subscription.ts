@@ -1,0 +1,122 @@
+import type { Logger } from "../observe/log.ts";
+import type { Cursor, LogEntry } from "../store/changes.ts";
+import type { Store } from "../store/store.ts";
+import type { Change } from "./change.ts";
+import { replayable } from "./replay.ts";
+
+const LEASE_MS = 10_000;
+/** How often to look for changes of other nodes, and for a lease that nobody renews. */
+const POLL_MS = 1000;
+const MAX_BACKOFF_MS = 30_000;
+const PAGE_ENTRIES = 100;
+
+/** Rejecting makes the same changes come again, after a pause that grows. */
+export type ChangeHandler = (changes: readonly Change[], cursor: Cursor) => Promise<void> | void;
+
+export interface Subscription {
+  /** Something was committed here. */
+  wake(): void;
+  /** Ends it on this node; another may go on at once. */
+  stop(): Promise<void>;
+}
+
+export interface SubscriptionOptions {
+  name: string;
+  /** Where a subscription that is new begins. */
+  from: Cursor | "now";
+  handler: ChangeHandler;
+  store: Pick<Store, "changes" | "read" | "write">;
+  node: string;
+  log: Logger;
+  pollMs?: number;
+  leaseMs?: number;
+}
+
+/** Hands the log to a handler, entry by entry, on one node at a time. */
+export function subscription(options: SubscriptionOptions): Subscription {
+  const { name, handler, store, node, log, pollMs = POLL_MS, leaseMs = LEASE_MS } = options;
+  let cursor: Cursor | null = null;
+  let stopping = false;
+  let failures = 0;
+  let savedAt = 0;
+  let woken = Promise.withResolvers<void>();
+  const started =
+    options.from === "now" ? store.changes.head() : Promise.resolve<Cursor>(options.from);
+
+  async function run(): Promise<void> {
+    while (!stopping) {
+      try {
+        cursor ??= await claim();
+        const isDone = cursor === null || (await handleNext(cursor));
+        failures = 0;
+        if (isDone) await idle(pollMs);
+      } catch (error) {
+        log.error({ err: error, subscription: name }, "change subscription failed");
+        await idle(Math.min(pollMs * 2 ** failures++, MAX_BACKOFF_MS));
+      }
+    }
+    if (cursor !== null) await save(cursor, 0);
+  }
+
+  const claim = async () => {
+    const from = await started;
+    return store.write((tx) => tx.claimSubscription(name, node, leaseMs, from));
+  };
+
+  /** False while there is more. */
+  async function handleNext(after: Cursor): Promise<boolean> {
+    const entries = await store.changes.read(after, PAGE_ENTRIES);
+    if (!entries) {
+      log.error({ subscription: name, cursor: after }, "change log pruned before it was handled");
+      await moveTo(await store.changes.head());
+      return false;
+    }
+    const last = entries.at(-1);
+    if (!last) {
+      if (performance.now() - savedAt > leaseMs / 3) await moveTo(after);
+      return true;
+    }
+    await handler(await resolve(entries), last.cursor);
+    await moveTo(last.cursor);
+    return false;
+  }
+
+  const resolve = (entries: readonly LogEntry[]) =>
+    store.read((tx) =>
+      replayable(
+        tx,
+        entries.flatMap(({ changes }) => changes),
+      ),
+    );
+
+  async function moveTo(position: Cursor): Promise<void> {
+    savedAt = performance.now();
+    cursor = (await save(position, leaseMs)) ? position : null;
+  }
+
+  const save = (position: Cursor, lease: number) =>
+    store.write((tx) => tx.saveSubscription(name, node, position, lease));
+
+  async function idle(ms: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const waited = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
+    });
+    await Promise.race([waited, woken.promise]);
+    clearTimeout(timer);
+    woken = Promise.withResolvers();
+  }
+
+  const running = run().catch((error) =>
+    log.error({ err: error, subscription: name }, "change subscription ended"),
+  );
+  const wake = () => woken.resolve();
+  return {
+    wake,
+    async stop() {
+      stopping = true;
+      wake();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,176 @@
+import { expect } from "bun:test";
+import { until } from "@parley/testkit/until.ts";
+import pino from "pino";
+import { type Change, frameOf } from "../../../src/changes/change.ts";
+import { type ChangeHandler, subscription } from "../../../src/changes/subscription.ts";
+import type { Cursor } from "../../../src/store/changes.ts";
+import type { Store } from "../../../src/store/store.ts";
+import type { Check } from "./world.ts";
+
+const log = pino({ level: "silent" });
+
+interface Options {
+  name?: string;
+  node?: string;
+  from?: Cursor | "now";
+  leaseMs?: number;
+  before?: ChangeHandler;
+}
+
+/** A small subscriber: an audit trail of what messages were written and deleted. */
+function audit(store: Store, options: Options = {}) {
+  const { name = "audit", node = "one", from = 0, leaseMs = 10_000, before } = options;
+  const lines: string[] = [];
+  const handler: ChangeHandler = async (changes, cursor) => {
+    await before?.(changes, cursor);
+    lines.push(...changes.flatMap(lineOf));
+  };
+  const { wake, stop } = subscription({
+    name,
+    from,
+    handler,
+    store,
+    node,
+    log,
+    leaseMs,
+    pollMs: 5,
+  });
+  return {
+    lines,
+    wake,
+    stop,
+    has: (...expected: string[]) =>
+      until(() => lines.length >= expected.length, expected.join(", ")).then(() =>
+        expect(lines).toEqual(expected),
+      ),
+  };
+}
+
+function lineOf(change: Change): string[] {
+  if (change.kind !== "event") return [];
+  const frame = frameOf(change);
+  if (frame.method === "events.messageNew") return [`new ${frame.params.content}`];
+  if (frame.method === "events.messageDeleted") return [`deleted ${frame.params.ids.length}`];
+  return [];
+}
+
+export function subscriptions(check: Check): void {
+  check("a subscriber receives every change in commit order", async (world) => {
+    const { store } = world;
+    const [alice] = await world.people("alice");
+    const room = await world.group(alice);
+    const trail = audit(store);
+    const sent = Array.from({ length: 30 }, (_, n) => `${n}`);
+    for (const content of sent) await world.send(room, alice, content);
+    await trail.has(...sent.map((content) => `new ${content}`));
+    await trail.stop();
+  });
+
+  check("one that starts again continues where it stopped", async (world) => {
+    const { store } = world;
+    const [alice] = await world.people("alice");
+    const room = await world.group(alice);
+    const first = audit(store);
+    await world.send(room, alice, "a");
+    await first.has("new a");
+    await first.stop();
+    await world.send(room, alice, "b");
+    const second = audit(store, { from: "now" });
+    await world.send(room, alice, "c");
+    await second.has("new b", "new c");
+    await second.stop();
+  });
+
+  check("a new one may begin with what happens from now on", async (world) => {
+    const { store } = world;
+    const [alice] = await world.people("alice");
+    const room = await world.group(alice);
+    await world.send(room, alice, "before");
+    const ready = Promise.withResolvers<void>();
+    const trail = audit(store, { from: "now", before: () => ready.resolve() });
+    // It has begun once it has seen something that is known to come after.
+    const talking = setInterval(() => void world.send(room, alice, "after"), 5);
+    await ready.promise;
+    clearInterval(talking);
+    await until(() => trail.lines.length > 0, "the first change");
+    expect(trail.lines).not.toContain("new before");
+    await trail.stop();
+  });
+
+  check("subscribers do not depend on each other", async (world) => {
+    const { store } = world;
+    const [alice] = await world.people("alice");
+    const room = await world.group(alice);
+    const broken = audit(store, {
+      name: "broken",
+      before: () => {
+        throw new Error("the receiver is away");
+      },
+    });
+    const trail = audit(store);
+    await world.send(room, alice, "a");
+    await trail.has("new a");
+    expect(broken.lines).toEqual([]);
+    await Promise.all([broken.stop(), trail.stop()]);
+  });
+
+  check("what a handler could not handle comes again", async (world) => {
+    const { store } = world;
+    const [alice] = await world.people("alice");
+    const room = await world.group(alice);
+    let failures = 3;
+    const trail = audit(store, {
+      before: () => {
+        if (failures-- > 0) throw new Error("try again");
+      },
+    });
+    await world.send(room, alice, "a");
+    await trail.has("new a");
+    await trail.stop();
+  });
+
+  check("under one name one node works, and another takes over from it", async (world) => {
+    const { store } = world;
+    const [alice] = await world.people("alice");
+    const room = await world.group(alice);
+    const one = audit(store, { node: "one" });
+    await world.send(room, alice, "a");
+    await one.has("new a");
+    const two = audit(store, { node: "two" });
+    await world.send(room, alice, "b");
+    await one.has("new a", "new b");
+    expect(two.lines).toEqual([]);
+    await one.stop();
+    await world.send(room, alice, "c");
+    await two.has("new c");
+    await two.stop();
+  });
+
+  check(
+    "another node takes over from one that hangs, once its lease has run out",
+    async (world) => {
+      const { store } = world;
+      const [alice] = await world.people("alice");
+      const room = await world.group(alice);
+      const hanging = Promise.withResolvers<void>();
+      const one = audit(store, { node: "one", leaseMs: 20, before: () => hanging.promise });
+      await world.send(room, alice, "a");
+      const two = audit(store, { node: "two", leaseMs: 20 });
+      await two.has("new a");
+      hanging.resolve();
+      await Promise.all([one.stop(), two.stop()]);
+    },
+  );
+
+  check("a message that was deleted meanwhile appears as its deletion", async (world) => {
+    const { store } = world;
+    const [alice] = await world.people("alice");
+    const room = await world.group(alice);
+    const gone = await world.send(room, alice, "secret");
+    await world.send(room, alice, "kept");
+    if (gone) await world.remove(gone);
+    const trail = audit(store);
+    await trail.has("deleted 1", "new kept");
+    await trail.stop();
+  });
+}
