@@ -5,7 +5,7 @@ import { join } from "node:path";
 export const MAIN = new URL("../packages/server/src/main.ts", import.meta.url).pathname;
 export const FLOOR = new URL("./floor.ts", import.meta.url).pathname;
 
-/** Rates are lifted: what is measured is what the server can do, not what it allows. */
+/** Lifts the rate limits, so that the benchmark measures the server and not its limits. */
 export const LIMITS = JSON.stringify({
   messages_per_second: 0,
   signups_per_hour: 0,
@@ -13,10 +13,10 @@ export const LIMITS = JSON.stringify({
   sockets_per_user: 1000,
 });
 
-/** Windows of measuring per scenario; the floor and Parley take turns. */
+/** Measuring windows per scenario. Windows of the floor and of Parley alternate. */
 export const WINDOWS = Number(process.env.BENCH_WINDOWS ?? 5);
 
-/** A folder for data that is removed at the end, on the disk that is to be measured. */
+/** A data folder on the disk to be measured; deleted on disposal. */
 export function temporaryFolder(): { path: string } & Disposable {
   const path = mkdtempSync(join(process.env.BENCH_DATA ?? tmpdir(), "parley-bench-"));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };

@@ -1,7 +1,7 @@
 /**
- * The floor: the least a server on Bun could do for the same frames. It parses a send, answers
- * it and publishes one event to the conversation's topic; it stores and checks nothing. Given a
- * provider, it also asks that and passes every chunk on.
+ * The floor: a minimal server on Bun for the same frames. It parses a send, replies, and publishes
+ * one event to the conversation's topic; it checks and stores nothing. With `providerPort` it also
+ * calls the provider and relays every chunk.
  */
 import { loopLag } from "../packages/server/src/observe/lag.ts";
 
@@ -57,6 +57,7 @@ const server = Bun.serve<{ token: string }>({
     },
   },
 });
+
 async function relay(conversation: string, port: number): Promise<void> {
   const id = Bun.randomUUIDv7();
   let offset = 0;

@@ -1,6 +1,6 @@
 /**
- * The load, in a process of its own. Each scenario reads its input from a file and prints what it
- * measured as JSON. Counts and times are bounded.
+ * Generates the load, in a separate process. Each scenario reads its input from a file and prints
+ * its measurements as JSON.
  */
 import {
   closeSync,
@@ -14,16 +14,15 @@ import {
 import { join } from "node:path";
 
 const [scenario, file] = process.argv.slice(2);
-const MOST_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 setTimeout(() => {
-  process.stderr.write(`${scenario} took too long\n`);
+  process.stderr.write(`${scenario} timed out\n`);
   process.exit(1);
-}, MOST_MS).unref();
+}, TIMEOUT_MS).unref();
 
 /**
- * A process's CPU so far, in microseconds, so that only the load itself is counted, not the
- * connecting. Summed over its threads, because that counter has nanoseconds and the sum that the
- * kernel keeps for the process has ticks of ten milliseconds.
+ * The CPU time of a process so far, in microseconds. Sums its threads, because the kernel counts the
+ * time of a thread in nanoseconds and that of a process in ticks of ten milliseconds.
  */
 function cpuOf(pid: number): number {
   let nanoseconds = 0;
@@ -34,8 +33,8 @@ function cpuOf(pid: number): number {
   return nanoseconds / 1000;
 }
 
-/** The same for a process and its children, as PostgreSQL has one for each session. */
-function cpuOfFamily(pid: number): number {
+/** The same for a process and its children: PostgreSQL has a process for each connection. */
+function cpuWithChildren(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   const pids = [pid, ...(children === "" ? [] : children.split(" ").map(Number))];
   return pids.reduce((sum, each) => sum + cpuOf(each), 0);
@@ -44,10 +43,11 @@ function cpuOfFamily(pid: number): number {
 function connect(url: string, token: string, onFrame: (text: string) => void): Promise<WebSocket> {
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(`${url.replace(/^http/, "ws")}/api/ws?token=${token}`);
-    let greeted = false;
+    let isOpen = false;
     socket.onmessage = ({ data }) => {
-      if (greeted) return onFrame(data as string);
-      greeted = true;
+      if (isOpen) return onFrame(data as string);
+      // The first frame is `events.hello`.
+      isOpen = true;
       resolve(socket);
     };
     socket.onclose = ({ code }) => reject(new Error(`closed with ${code}`));
@@ -81,18 +81,18 @@ function percentile(values: Float64Array, share: number): number {
 }
 
 interface Load {
-  /** One server, or nodes that clients are spread over. */
+  /** One server, or several nodes over which the clients are spread. */
   url: string | string[];
   pid: number;
-  /** More processes whose CPU is wanted, by name. */
+  /** Processes whose CPU is reported too, by name. */
   parts?: Record<string, number[]>;
   tokens: string[];
-  /** Who sends where: a place in `tokens`, and a conversation. */
+  /** Who sends where: an index of `tokens`, and a conversation. */
   senders: { place: number; conversation: string }[];
   messages: number;
-  /** Messages sent before the measuring begins, so that compiling the code is not counted. */
+  /** Messages sent before measuring begins, so that compiling the code is not counted. */
   warmup: number;
-  /** Messages each sender keeps under way. */
+  /** Messages that each sender keeps in flight. */
   window: number;
   /** How many sockets receive each message. */
   receivers: number;
@@ -102,7 +102,7 @@ interface Load {
 async function load({ url, pid, tokens, senders, warmup, window, receivers, ...plan }: Load) {
   const partsCpu = () =>
     Object.entries(plan.parts ?? {}).map(
-      ([name, pids]) => [name, pids.reduce((sum, each) => sum + cpuOfFamily(each), 0)] as const,
+      ([name, pids]) => [name, pids.reduce((sum, each) => sum + cpuWithChildren(each), 0)] as const,
     );
   const messages = warmup + plan.messages;
   const sentAt = new Float64Array(messages);
@@ -115,7 +115,7 @@ async function load({ url, pid, tokens, senders, warmup, window, receivers, ...p
   let cpu = 0;
   let before = new Map<string, number>();
   const done = Promise.withResolvers<void>();
-  // One server is measured several times: an id that was used before would make no message.
+  // All windows use one server: a `client_msg_id` that was used before would create no message.
   const run = crypto.randomUUID().slice(0, 8);
   const content = "as long as the messages that people send each other mostly are, more or less";
   const bySocket = new Map(senders.map((sender) => [sender.place, sender]));
@@ -133,7 +133,7 @@ async function load({ url, pid, tokens, senders, warmup, window, receivers, ...p
       const index = Number(/"client_msg_id":"b[0-9a-f]+-(\d+)"/.exec(text)?.[1]);
       deliveredAt[index] = now - (sentAt[index] as number);
     } else {
-      done.reject(new Error(`an unexpected frame: ${text.slice(0, 200)}`));
+      done.reject(new Error(`unexpected frame: ${text.slice(0, 200)}`));
     }
     if (replies === warmup && started === 0) {
       started = now;
@@ -172,11 +172,11 @@ async function load({ url, pid, tokens, senders, warmup, window, receivers, ...p
   };
 }
 
-/** Opens sockets and does nothing with them. */
+/** Opens sockets and leaves them idle. */
 async function idle({ url, tokens }: { url: string; tokens: string[] }) {
   const sockets = await connectAll(url, tokens, () => {});
   process.stdout.write(JSON.stringify({ open: sockets.length }));
-  // The caller reads the server's memory while the sockets are open, then ends this process.
+  // The caller reads the server's memory while the sockets are open, then kills this process.
   process.stdout.write("\n");
   await new Promise(() => setInterval(() => {}, 1000));
 }
@@ -189,7 +189,7 @@ interface Calls {
   count: number;
 }
 
-/** Server CPU of one call of each kind, one after another. */
+/** The server's CPU per call of each kind, one call at a time. */
 async function calls({ url, pid, token, conversation, count }: Calls) {
   let answered = () => {};
   const socket = await connect(url, token, (text) => {
@@ -221,7 +221,7 @@ async function calls({ url, pid, token, conversation, count }: Calls) {
 
 const SYNCS = 300;
 
-/** How long the disk takes to sync one small append: the least that a stored message can take. */
+/** How long the disk takes to sync one small append: the minimum for a stored message. */
 async function sync({ folder }: { folder: string }) {
   const path = join(folder, "sync");
   const descriptor = openSync(path, "w");
@@ -245,16 +245,16 @@ interface Streams {
   pid: number;
   tokens: string[];
   conversations: string[];
-  /** Where the stand-in for the provider listens; the server was told the same. */
+  /** Port of the test provider; the server is configured with it. */
   providerPort: number;
   chunks: number;
-  /** Time between two chunks of a stream, in milliseconds. */
-  pace: number;
+  /** Time between two chunks of a stream. */
+  paceMs: number;
 }
 
-/** Every person asks their agent, and all the answers stream at once. */
-async function streams({ url, pid, tokens, conversations, providerPort, chunks, pace }: Streams) {
-  const standIn = provider(providerPort, chunks, pace);
+/** Every person asks their agent, and all answers stream at the same time. */
+async function streams({ url, pid, tokens, conversations, providerPort, chunks, paceMs }: Streams) {
+  const testProvider = startProvider(providerPort, chunks, paceMs);
   let complete = 0;
   let deltas = 0;
   const first: number[] = [];
@@ -265,7 +265,7 @@ async function streams({ url, pid, tokens, conversations, providerPort, chunks, 
     if (text.startsWith('{"method":"events.messageDelta"')) {
       deltas++;
       const { id, delta } = (JSON.parse(text) as { params: { id: string; delta: string } }).params;
-      // Each chunk says when it was sent; the last of a delta has waited least.
+      // Each chunk contains the time it was sent. The last chunk of a delta has waited the least.
       const sentAt = Number(delta.trim().split(" ").at(-1));
       const late = performance.timeOrigin + performance.now() - sentAt;
       (streaming.has(id) ? latencies : first).push(late);
@@ -282,7 +282,7 @@ async function streams({ url, pid, tokens, conversations, providerPort, chunks, 
   for (const [place, conversation_id] of conversations.entries()) {
     const params = { conversation_id, content: "go on" };
     sockets[place]?.send(JSON.stringify({ id: 1, method: "messages.send", params }));
-    // People do not all ask at the same moment.
+    // Spreads the questions: people do not ask at the same moment.
     await Bun.sleep(6);
   }
   await done.promise;
@@ -298,40 +298,40 @@ async function streams({ url, pid, tokens, conversations, providerPort, chunks, 
     delta_p99: percentile(Float64Array.from(latencies), 0.99),
     worst_lag_ms: (await lag(url)) * 1000,
   };
-  standIn.stop();
+  testProvider.stop();
   return result;
 }
 
-/** The longest hold-up of the server's event loop since the last look. */
+/** The longest delay of the server's event loop since the last call. */
 async function lag(url: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   return Number(/^parley_event_loop_lag_seconds (.+)$/m.exec(text)?.[1] ?? 0);
 }
 
 /**
- * Speaks Chat Completions: so many chunks at so even a pace, each saying when it was sent. One
- * timer serves all streams, in as many parts as fit the pace, so that they do not all speak at once.
+ * A provider with the Chat Completions protocol. Each chunk contains the time it was sent. One timer
+ * serves one slot of streams per millisecond of the pace, so that not all streams send at once.
  */
-function provider(port: number, chunks: number, pace: number) {
+function startProvider(port: number, chunks: number, paceMs: number) {
   const frame = (choice: object) =>
     `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`;
   const end = `${frame({ delta: {}, finish_reason: "stop" })}data: [DONE]\n\n`;
-  const parts = Array.from(
-    { length: pace },
+  const slots = Array.from(
+    { length: paceMs },
     () => new Map<ReadableStreamDefaultController, number>(),
   );
   let opened = 0;
   let tick = 0;
   const timer = setInterval(() => {
-    const part = parts[tick++ % pace];
+    const slot = slots[tick++ % paceMs];
     const content = ` ${(performance.timeOrigin + performance.now()).toFixed(3)}`;
     const chunk = frame({ delta: { content } });
-    for (const [controller, sent] of part ?? []) {
+    for (const [controller, sent] of slot ?? []) {
       controller.enqueue(sent + 1 < chunks ? chunk : chunk + end);
-      part?.set(controller, sent + 1);
+      slot?.set(controller, sent + 1);
       if (sent + 1 < chunks) continue;
       controller.close();
-      part?.delete(controller);
+      slot?.delete(controller);
     }
   }, 1);
   const server = Bun.serve({
@@ -339,8 +339,8 @@ function provider(port: number, chunks: number, pace: number) {
     port,
     idleTimeout: 60,
     fetch: () => {
-      const part = parts[opened++ % pace];
-      const body = new ReadableStream({ start: (controller) => void part?.set(controller, 0) });
+      const slot = slots[opened++ % paceMs];
+      const body = new ReadableStream({ start: (controller) => void slot?.set(controller, 0) });
       return new Response(body, { headers: { "content-type": "text/event-stream" } });
     },
   });
@@ -360,6 +360,6 @@ const scenarios: Record<string, (input: never) => Promise<unknown>> = {
   streams,
 };
 const run = scenarios[scenario ?? ""];
-if (!run || !file) throw new Error(`there is no scenario ${scenario}`);
+if (!run || !file) throw new Error(`unknown scenario: ${scenario}`);
 process.stdout.write(JSON.stringify(await run((await Bun.file(file).json()) as never)));
 process.exit(0);

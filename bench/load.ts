@@ -3,7 +3,7 @@ import { generate, type Measured, startPinned } from "./process.ts";
 import type { Measurement } from "./report.ts";
 import { type Seed, seed } from "./seed.ts";
 
-/** What the generator reports of one window. */
+/** The generator's measurements of one window. */
 interface LoadResult {
   rate: number;
   cpu_us: number;
@@ -18,20 +18,20 @@ interface LoadResult {
 interface Plan {
   title: string;
   people: number;
-  /** Each conversation's members, as places in `people`. */
+  /** The members of each conversation, as indexes of the people. */
   groups: number[][];
-  /** Who writes into which conversation; each keeps `window` messages in flight. */
+  /** Who sends to which conversation; each sender keeps `window` messages in flight. */
   senders: { place: number; group: number }[];
   window: number;
   messages: number;
   /** Sockets that receive each message. */
   receivers: number;
-  /** What the ratio of CPU is taken of, and the most it should be. */
+  /** The unit that CPU is divided by, and the highest allowed ratio to the floor. */
   per: "message" | "delivery";
   goal: number;
 }
 
-/** Conversations of two, with so many messages in flight in all. */
+/** Conversations of two. `senders * window` messages are in flight. */
 export function pairs(senders: number, window: number, messages: number, goal: number) {
   const groups = range(senders).map((pair) => [2 * pair, 2 * pair + 1]);
   return compare({
@@ -47,7 +47,7 @@ export function pairs(senders: number, window: number, messages: number, goal: n
   });
 }
 
-/** One group in which everybody is connected and some write. */
+/** One group in which all members are connected and some of them send. */
 export function group(members: number, senders: number, messages: number, goal: number) {
   return compare({
     title: `a group of ${members}, ${senders} in flight`,
@@ -73,7 +73,7 @@ async function compare(plan: Plan): Promise<Measurement[]> {
     PARLEY_LIMITS: LIMITS,
   });
   const results = { floor: [] as LoadResult[], parley: [] as LoadResult[] };
-  // The first window of each only warms it up.
+  // The first window is a warm-up.
   for (let window = 0; window <= WINDOWS; window++) {
     for (const [name, server] of Object.entries({ floor, parley })) {
       const result = await generate<LoadResult>("load", input(plan, made, server));
@@ -100,13 +100,13 @@ const input = (plan: Shape, made: Seed, server: Measured) => ({
 });
 
 function subscriptions({ groups }: Plan, made: Seed): Record<string, string[]> {
-  const heard: Record<string, string[]> = {};
+  const topics: Record<string, string[]> = {};
   for (const [index, members] of groups.entries()) {
     for (const place of members) {
-      heard[made.tokens[place] ?? ""] = [made.conversations[index] ?? ""];
+      topics[made.tokens[place] ?? ""] = [made.conversations[index] ?? ""];
     }
   }
-  return heard;
+  return topics;
 }
 
 function rows(
@@ -136,7 +136,7 @@ function rows(
   ];
 }
 
-/** One message at a time: what it costs, and how long it takes beyond one sync of the same disk. */
+/** One message at a time: its CPU, and its time to delivery beyond one sync of the same disk. */
 export async function single(): Promise<Measurement[]> {
   using folder = temporaryFolder();
   const plan = {

@@ -1,9 +1,9 @@
 /**
- * What Parley costs, beside the least that the runtime itself would cost in the same run.
- * Server on one core, generator on another, rate limits lifted, every message synced to disk.
- * The machine may be shared and noisy: read the ratios first.
+ * Measures what Parley costs, compared with a minimal server on the same runtime in the same run.
+ * The server runs on one core and the generator on another, without rate limits; every message is
+ * synced to disk. Read the ratios first: they vary less on a shared machine.
  *
- * `bun bench/main.ts [scenario …] [--save]`: `--save` keeps the results and the chart in docs/bench.
+ * `bun bench/main.ts [scenario …] [--save]`: `--save` also writes the results and the chart to docs/bench.
  */
 import { mkdirSync } from "node:fs";
 import { cpus } from "node:os";

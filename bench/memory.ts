@@ -1,19 +1,19 @@
 #!/usr/bin/env bun
 /**
- * Shows whether the memory of a server stays flat under constant connecting and sending:
- * `npm run soak:memory -- 60` for sixty minutes. Prints resident memory and heap once a minute, and
- * at the end by how much they grew a minute in the second half of the run.
+ * Checks that the memory of a server stays constant while clients connect and send all the time:
+ * `npm run soak:memory -- 60` runs for sixty minutes. Prints resident memory and heap once a minute,
+ * and at the end their growth per minute in the second half of the run.
  */
 import type { Subprocess } from "bun";
 import { LIMITS, MAIN, print, temporaryFolder } from "./environment.ts";
 
 const PEOPLE = 40;
 const GROUP_SIZE = 8;
-/** What a client does before it disconnects and connects again. */
+/** Messages that a client sends before it disconnects and connects again. */
 const MESSAGES_PER_CONNECTION = 20;
 const PAUSE_MS = 50;
 const SAMPLE_MS = 10_000;
-/** Growth that an hour would not show above the noise of collecting garbage. */
+/** Less growth than this is within the noise of garbage collection. */
 const FLAT_MB_PER_MINUTE = 0.5;
 
 interface Sample {
@@ -29,7 +29,7 @@ const { url, server } = await startServer(folder.path);
 const samples = await run(url, minutes);
 server.kill();
 await server.exited;
-const isFlat = judge(samples);
+const isFlat = reportGrowth(samples);
 process.exitCode = isFlat ? 0 : 1;
 
 async function startServer(data: string): Promise<{ url: string; server: Subprocess }> {
@@ -62,7 +62,7 @@ async function run(base: string, duration: number): Promise<Sample[]> {
   const clients = people.map(async ({ token, chat }) => {
     while (performance.now() < end) {
       connections++;
-      const messages = await connection(base, token, chat, end);
+      const messages = await sendOverOneConnection(base, token, chat, end);
       sent += messages;
     }
   });
@@ -88,14 +88,14 @@ async function seed(base: string): Promise<{ token: string; chat: string }[]> {
       return { username, token: String(access_token) };
     }),
   );
-  const seated: { token: string; chat: string }[] = [];
+  const seats: { token: string; chat: string }[] = [];
   for (let from = 0; from < PEOPLE; from += GROUP_SIZE) {
     const members = people.slice(from, from + GROUP_SIZE);
     const usernames = members.slice(1).map(({ username }) => username);
     const { id } = await call(base, "startChat", { usernames, kind: "group" }, members[0]?.token);
-    seated.push(...members.map(({ token }) => ({ token, chat: String(id) })));
+    seats.push(...members.map(({ token }) => ({ token, chat: String(id) })));
   }
-  return seated;
+  return seats;
 }
 
 async function call(base: string, name: string, input: object, token?: string) {
@@ -116,8 +116,13 @@ async function call(base: string, name: string, input: object, token?: string) {
   return result;
 }
 
-/** Connects, sends some messages, each after the reply to the one before, and disconnects. */
-function connection(base: string, token: string, chat: string, end: number): Promise<number> {
+/** Connects, sends messages one at a time, and disconnects. Returns how many it sent. */
+function sendOverOneConnection(
+  base: string,
+  token: string,
+  chat: string,
+  end: number,
+): Promise<number> {
   const socket = new WebSocket(`${base.replace("http", "ws")}/api/ws?token=${token}`);
   let sent = 0;
   const send = () => {
@@ -146,8 +151,8 @@ async function measure(base: string): Promise<Omit<Sample, "minute">> {
   };
 }
 
-/** By the second half, when caches are filled: the slope of the line that fits best. */
-function judge(all: Sample[]): boolean {
+/** Prints the growth in the second half, when caches are full. Returns whether memory stays constant. */
+function reportGrowth(all: Sample[]): boolean {
   const half = all.filter(({ minute }) => minute > minutes / 2);
   const rss = slope(half.map(({ minute, rssMb }) => [minute, rssMb]));
   const heap = slope(half.map(({ minute, heapMb }) => [minute, heapMb]));
@@ -161,6 +166,7 @@ function signed(value: number): string {
   return `${value < 0 ? "" : "+"}${value.toFixed(2)}`;
 }
 
+/** The slope of the line that fits the points best. */
 function slope(points: [x: number, y: number][]): number {
   const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const [x, y] = [mean(points.map(([each]) => each)), mean(points.map(([, each]) => each))];

@@ -20,9 +20,10 @@ interface Result {
 }
 
 /**
- * The same load on SQLite, on one node with PostgreSQL and NATS, and on three, with everything they
- * need on one core: so throughput tells what a message costs in all, and the parts tell where. In
- * each conversation the two people are on different nodes, so that every event crosses NATS.
+ * The same load on SQLite, and on one and three nodes with PostgreSQL and NATS. Each set-up runs on
+ * one core, services included, so the throughput shows the total cost of a message and the parts show
+ * where it arises. The two people of each conversation are on different nodes if there are several,
+ * so that every event crosses NATS.
  */
 export async function nodes(): Promise<Measurement[]> {
   await using postgres = await startPostgres({ sync: true });
@@ -37,22 +38,22 @@ export async function nodes(): Promise<Measurement[]> {
   return [
     ...rows("SQLite, one node", sqlite),
     ...rows("PostgreSQL and NATS, one node", one, { goal: 80 }),
-    ...rows("PostgreSQL and NATS, three nodes", three, { beside: one, goal: 1.4 }),
+    ...rows("PostgreSQL and NATS, three nodes", three, { baseline: one, goal: 1.4 }),
   ];
 }
 
 function rows(
   scenario: string,
   results: readonly Result[],
-  compared: { beside?: readonly Result[]; goal?: number } = {},
+  compared: { baseline?: readonly Result[]; goal?: number } = {},
 ): Measurement[] {
-  const { beside, goal } = compared;
+  const { baseline, goal } = compared;
   const row = (metric: string, unit: string, value: (result: Result) => number): Measurement => ({
     scenario,
     metric,
     unit,
     parley: results.map(value),
-    ...(beside && { floor: beside.map(value) }),
+    ...(baseline && { floor: baseline.map(value) }),
   });
   const all = ({ parts }: Result) => Object.values(parts).reduce((sum, cpu) => sum + cpu, 0);
   return [
@@ -114,7 +115,7 @@ async function measure(
       window: 2,
       receivers: 2,
     });
-    // The first window only warms it up.
+    // The first window is a warm-up.
     if (window > 0) results.push(result);
   }
   return results;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 const SERVER_CORE = "0";
 const GENERATOR_CORE = "1";
 
-/** A server on a core of its own, whose use of that core can be read. */
+/** A running server, pinned to the core of the servers. */
 export interface Measured extends AsyncDisposable {
   readonly url: string;
   readonly pid: number;
@@ -20,7 +20,7 @@ export async function startPinned(
   const child = Bun.spawn(["taskset", "-c", SERVER_CORE, process.execPath, script], {
     env: {
       PATH: process.env.PATH ?? "",
-      // Bun would let no more than 256 calls of providers be under way.
+      // Without it, Bun allows at most 256 concurrent calls to providers.
       BUN_CONFIG_MAX_HTTP_REQUESTS: "65336",
       PORT: "0",
       PARLEY_LOG: "warn",
@@ -44,12 +44,12 @@ export async function startPinned(
   };
 }
 
-/** Moves a process, and those it starts from then on, to the servers' core. */
+/** Pins a process, and those it starts later, to the core of the servers. */
 export function onServerCore(pid: number): void {
   Bun.spawnSync(["taskset", "-a", "-p", "-c", SERVER_CORE, `${pid}`], { stdout: "ignore" });
 }
 
-/** Starts one scenario of the generator on the other core. Its input goes by a file: it can be long. */
+/** Starts a scenario of the generator on the other core. Its input is a file, because it can be long. */
 export async function startGenerator(scenario: string, input: object) {
   const folder = mkdtempSync(join(tmpdir(), "parley-load-"));
   const file = join(folder, "input.json");
@@ -62,11 +62,11 @@ export async function startGenerator(scenario: string, input: object) {
   });
 }
 
-/** Runs one scenario and returns what it measured. */
+/** Runs a scenario of the generator and returns its measurements. */
 export async function generate<Result>(scenario: string, input: object): Promise<Result> {
   const child = await startGenerator(scenario, input);
   const output = await new Response(child.stdout).text();
-  if ((await child.exited) !== 0) throw new Error(`the generator failed at ${scenario}`);
+  if ((await child.exited) !== 0) throw new Error(`the generator failed: ${scenario}`);
   return JSON.parse(output) as Result;
 }
 

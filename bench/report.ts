@@ -1,15 +1,15 @@
-/** What the benchmark found out: as a table, as JSON, and as a chart for the docs. */
+/** The results of the benchmark: as a table, as JSON, and as a chart for the docs. */
 
 export interface Measurement {
-  /** What was measured, such as «conversations of two, 400 in flight». */
+  /** Such as «conversations of two, 400 in flight». */
   readonly scenario: string;
   readonly metric: string;
   readonly unit: string;
   /** One value per window. */
   readonly parley: readonly number[];
-  /** The floor, or whatever it is compared with, in the same windows; absent where there is none. */
+  /** The floor or another baseline, in the same windows; absent if there is none. */
   readonly floor?: readonly number[];
-  /** Most that the ratio to the floor, or the value where there is no floor, should be. */
+  /** The highest allowed ratio to the floor; without a floor, the highest allowed value. */
   readonly goal?: number;
 }
 
@@ -19,7 +19,7 @@ export interface Row {
   unit: string;
   parley: number;
   floor: number | null;
-  /** Median over the windows of the ratio within a window; the lowest and the highest beside it. */
+  /** Median over the windows of the ratio within each window. */
   ratio: number | null;
   ratio_range: [lowest: number, highest: number] | null;
   goal: number | null;
@@ -42,7 +42,7 @@ export function summarize(measurement: Measurement): Row {
   };
 }
 
-/** Whether the row keeps its goal: of the ratio where there is one, of the value otherwise. */
+/** Whether the ratio, or the value if there is no ratio, meets the goal; null without a goal. */
 export const isMet = ({ ratio, parley, goal }: Row): boolean | null =>
   goal === null ? null : (ratio ?? parley) <= goal;
 
@@ -62,7 +62,7 @@ export function table(rows: readonly Row[]): string {
 function tableLine(row: Row): string {
   const { metric, unit, parley, floor, ratio, ratio_range, goal } = row;
   const range = ratio_range ? `(${ratio_range.map((each) => each.toFixed(2)).join("–")})` : "";
-  const met = { true: "kept", false: "missed", null: "" }[`${isMet(row)}`];
+  const met = { true: "met", false: "missed", null: "" }[`${isMet(row)}`];
   return [
     `  ${`${metric}, ${unit}`.padEnd(38)}`,
     number(parley).padStart(10),
@@ -83,7 +83,7 @@ const ROW_HEIGHT = 34;
 const LABEL_WIDTH = 360;
 const CHART_WIDTH = 860;
 
-/** A bar for each ratio, the floor as a line at 1, and each goal as a tick. */
+/** A bar for each ratio, a line at 1 for the floor, and a tick for each goal. */
 export function chart(rows: readonly Row[]): string {
   const shown = rows.filter(({ ratio }) => ratio !== null);
   const most = Math.max(2, ...shown.map(({ ratio, goal }) => Math.max(ratio ?? 0, goal ?? 0)));
@@ -106,7 +106,7 @@ export function chart(rows: readonly Row[]): string {
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${CHART_WIDTH}" height="${height}" font-family="system-ui, sans-serif" font-size="12" fill="#111827">`,
-    "<title>What Parley costs beside the floor</title>",
+    "<title>CPU of Parley compared with the floor</title>",
     `<rect width="100%" height="100%" fill="#ffffff"/>`,
     `<text x="${LABEL_WIDTH}" y="16">CPU as a ratio to the floor of the same run (line at 1); ticks are goals</text>`,
     `<line x1="${x(1)}" x2="${x(1)}" y1="24" y2="${height - 8}" stroke="#9ca3af" stroke-dasharray="3 3"/>`,

@@ -8,23 +8,23 @@ import type { ConversationRecord } from "../packages/server/src/store/conversati
 import { openSqliteStore } from "../packages/server/src/store/sqlite/index.ts";
 import type { Store } from "../packages/server/src/store/store.ts";
 
-/** Writes people, conversations and messages straight into a store, before the server starts. */
 export interface Seed {
-  /** Tokens by person. */
+  /** One token for each person. */
   tokens: string[];
-  /** Conversations by their places in `groups`. */
+  /** The ids of the conversations, in the order of `groups`. */
   conversations: string[];
 }
 
+/** Writes people, conversations and messages directly into a store, before the server starts. */
 export async function seed(
   dataDir: string,
   plan: {
     people: number;
-    /** Each conversation's members, as places in `people`. */
+    /** The members of each conversation, as indexes of the people. */
     groups: number[][];
-    /** Gives each person an agent of this provider in the conversation of the same place. */
+    /** Adds an agent of this provider for each person, to the conversation with the same index. */
     agents?: string;
-    /** How many messages the first conversation gets. */
+    /** How many messages to write to the first conversation. */
     messages?: number;
   },
   store: Store = openSqliteStore(join(dataDir, "parley.db")),
@@ -55,7 +55,7 @@ async function addPerson(store: Store, username: string, token: string): Promise
   return store.write(async (tx) => {
     const at = Date.now();
     const account = await tx.insertAccount({ username, kind: "human", display_name: username, at });
-    if (!account) throw new Error(`${username} is there already`);
+    if (!account) throw new Error(`${username} already exists`);
     await tx.insertSession({
       id: Bun.randomUUIDv7(),
       token_hash: hashToken(token),
@@ -71,7 +71,7 @@ async function addPerson(store: Store, username: string, token: string): Promise
 function addGroup(store: Store, members: AccountRecord[]): Promise<ConversationRecord> {
   return store.write(async (tx) => {
     const [creator] = members;
-    if (!creator) throw new Error("a group needs somebody");
+    if (!creator) throw new Error("a group needs a member");
     const uuid = Bun.randomUUIDv7();
     const at = Date.now();
     const id = await tx.insertConversation({
@@ -111,7 +111,7 @@ async function addAgents(
         provider,
         at,
       });
-      if (!agent) throw new Error("the agent is there already");
+      if (!agent) throw new Error("the agent already exists");
       const key = { owner_id: owner.id, provider };
       await tx.setAgentKey({ ...key, sealed: sealing.seal("bench-key", key), tail: "", at });
       const unlimited = { daily_tokens: null, turns_per_minute: null };

@@ -2,7 +2,7 @@ import { LIMITS, MAIN, range, temporaryFolder } from "./environment.ts";
 import { generate, startGenerator, startPinned } from "./process.ts";
 import type { Measurement } from "./report.ts";
 import { seed } from "./seed.ts";
-import { typing as typed } from "./web.ts";
+import { measureTyping } from "./web.ts";
 
 const IDLE_SOCKETS = 10_000;
 
@@ -11,7 +11,7 @@ export async function size(): Promise<Measurement[]> {
   const small = await costs(100);
   const large = await costs(1_000_000);
   return Object.entries(large).map(([name, cpu_us]) => ({
-    scenario: "1,000,000 messages stored, beside 100 stored",
+    scenario: "1,000,000 messages stored, compared with 100",
     metric: `CPU per ${name}`,
     unit: "µs",
     parley: [cpu_us],
@@ -35,7 +35,7 @@ async function costs(messages: number): Promise<Record<string, number>> {
   });
 }
 
-/** Ten thousand sockets that only listen. */
+/** Memory of ten thousand idle sockets. */
 export async function idle(): Promise<Measurement[]> {
   using folder = temporaryFolder();
   const people = 500;
@@ -56,7 +56,7 @@ export async function idle(): Promise<Measurement[]> {
   ];
 }
 
-/** Keystrokes in the web client, in a conversation of ten thousand messages. */
+/** Times of keystrokes in the web client, in a conversation of ten thousand messages. */
 export async function typing(): Promise<string[]> {
   using folder = temporaryFolder();
   const messages = 10_000;
@@ -67,5 +67,5 @@ export async function typing(): Promise<string[]> {
   });
   const [token = "", other = ""] = made.tokens;
   const [conversation = ""] = made.conversations;
-  return await typed({ url: server.url, conversation, token, other, messages });
+  return await measureTyping({ url: server.url, conversation, token, other, messages });
 }

@@ -2,7 +2,7 @@ import { LIMITS, MAIN, temporaryFolder, WINDOWS } from "./environment.ts";
 import { startPinned } from "./process.ts";
 import type { Measurement } from "./report.ts";
 
-/** From starting the process with an empty data folder until `/ready` answers. */
+/** Time from the start of the process, with an empty data folder, until `/ready` answers. */
 export async function start(): Promise<Measurement[]> {
   const times: number[] = [];
   for (let window = 0; window <= WINDOWS; window++) {
@@ -13,7 +13,7 @@ export async function start(): Promise<Measurement[]> {
       PARLEY_LIMITS: LIMITS,
     });
     const { ok } = await fetch(`${server.url}/ready`);
-    if (!ok) throw new Error("the server is not ready after it said where it listens");
+    if (!ok) throw new Error("the server listens but is not ready");
     if (window > 0) times.push(performance.now() - started);
   }
   return [

@@ -18,7 +18,7 @@ interface StreamResult {
 const CHUNKS = 250;
 const PACE_MS = 20;
 
-/** So many answers that stream at once, fifty chunks a second each, beside a bare relay. */
+/** `count` answers stream at the same time, fifty chunks a second each, compared with a bare relay. */
 export async function streams(count: number, goal: number): Promise<Measurement[]> {
   using folder = temporaryFolder();
   const made = await seed(folder.path, {
@@ -54,7 +54,7 @@ export async function streams(count: number, goal: number): Promise<Measurement[
       conversations,
       providerPort,
       chunks,
-      pace: PACE_MS,
+      paceMs: PACE_MS,
     });
   const results = { floor: [] as StreamResult[], parley: [] as StreamResult[] };
   for (const server of [floor, parley]) await run(server, 100);
@@ -75,6 +75,6 @@ export async function streams(count: number, goal: number): Promise<Measurement[
     row("first token p50", "ms", ({ first_p50 }) => first_p50),
     row("first token p99", "ms", ({ first_p99 }) => first_p99),
     row("later deltas p99", "ms", ({ delta_p99 }) => delta_p99),
-    row("longest block of the event loop", "ms", ({ worst_lag_ms }) => worst_lag_ms),
+    row("longest delay of the event loop", "ms", ({ worst_lag_ms }) => worst_lag_ms),
   ];
 }

@@ -3,50 +3,50 @@ import { type Browser, chromium, type Page } from "playwright-core";
 const CHROMIUM = "/usr/bin/chromium";
 const KEYS = 200;
 const LOADING_MS = 60_000;
-/** What somebody else writes meanwhile, where it says so. */
+/** How often another person writes during the measurements with incoming messages. */
 const MESSAGES_A_SECOND = 10;
 
-/** What each key cost, in milliseconds. */
-interface Typed {
-  /** From the key to what it changed on the screen. */
+/** Times of each keystroke, in milliseconds. */
+interface KeyTimes {
+  /** From the key to the paint of its effect. */
   paint: number[];
-  /** In the page's own script: handlers, React, and the layout that they ask for. */
+  /** In the page's script: handlers, React, and the layout that they force. */
   script: number[];
   /** In the browser: style, layout and paint. */
   render: number[];
 }
 
 interface TypingResult {
-  /** Messages that were loaded, and how long that took. */
+  /** How many messages were loaded, and how long that took. */
   loaded: number;
   seconds: number;
-  /** A page with nothing on it but a text field. */
-  bare: Typed;
-  /** With one page of messages loaded, and while others come in. */
-  few: Typed;
-  fewBusy: Typed;
-  /** The first keys after a jump from the very first message to the latest. */
-  jumped: Typed;
-  /** With all of them loaded, and while others come in. */
-  all: Typed;
-  allBusy: Typed;
+  /** On a page with only a text field. */
+  bare: KeyTimes;
+  /** With one page of messages loaded, without and with incoming messages. */
+  few: KeyTimes;
+  fewBusy: KeyTimes;
+  /** The first keys after a jump from the first message to the latest. */
+  jumped: KeyTimes;
+  /** With all messages loaded, without and with incoming messages. */
+  all: KeyTimes;
+  allBusy: KeyTimes;
 }
 
-interface Where {
+interface TypingInput {
   url: string;
   conversation: string;
-  /** Who types, and who writes to them. */
+  /** The tokens of the person who types and of the one who writes to them. */
   token: string;
   other: string;
   messages: number;
 }
 
-/** How soon a keystroke is painted in a conversation with all of its messages loaded, as a table. */
-export async function typing(where: Where): Promise<string[]> {
-  const { loaded, seconds, bare, few, fewBusy, jumped, all, allBusy } = await measured(where);
+/** Measures how soon keystrokes are painted in a conversation with all messages loaded; returns a table. */
+export async function measureTyping(input: TypingInput): Promise<string[]> {
+  const { loaded, seconds, bare, few, fewBusy, jumped, all, allBusy } = await measureAll(input);
   const none = null;
   return [
-    `typing with ${loaded} of ${where.messages} messages loaded (in ${seconds.toFixed(0)} s), with one page loaded, and in a bare text field; a frame has 16.7 ms`,
+    `typing with ${loaded} of ${input.messages} messages loaded (in ${seconds.toFixed(0)} s), with one page loaded, and in a bare text field; a frame takes 16.7 ms`,
     "                                     all     page     bare  all/page  all/bare",
     line("key to paint p50 ms", "paint", 0.5, all, few, bare),
     line("key to paint p99 ms", "paint", 0.99, all, few, bare),
@@ -56,7 +56,7 @@ export async function typing(where: Where): Promise<string[]> {
     line("rendering p99 ms", "render", 0.99, all, few, bare),
     line("after a jump: paint, worst ms", "paint", 1, jumped, none, bare),
     line("after a jump: our script, worst", "script", 1, jumped, none, none),
-    `  while ${MESSAGES_A_SECOND} messages a second come in:`,
+    `  while ${MESSAGES_A_SECOND} messages a second arrive:`,
     line("  key to paint p50 ms", "paint", 0.5, allBusy, fewBusy, bare),
     line("  key to paint p99 ms", "paint", 0.99, allBusy, fewBusy, bare),
     line("  our script p99 ms", "script", 0.99, allBusy, fewBusy, none),
@@ -65,13 +65,13 @@ export async function typing(where: Where): Promise<string[]> {
 
 function line(
   name: string,
-  what: keyof Typed,
+  what: keyof KeyTimes,
   share: number,
-  all: Typed,
-  few: Typed | null,
-  bare: Typed | null,
+  all: KeyTimes,
+  few: KeyTimes | null,
+  bare: KeyTimes | null,
 ): string {
-  const at = (typed: Typed | null) => {
+  const at = (typed: KeyTimes | null) => {
     const sorted = typed?.[what].toSorted((one, other) => one - other) ?? [];
     return sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN;
   };
@@ -81,23 +81,23 @@ function line(
   return `  ${name.padEnd(31)} ${shown(ours, 6)}   ${shown(page, 6)}   ${shown(field, 6)}    ${shown(ours / page, 6, 2)}    ${shown(ours / field, 6, 2)}`.trimEnd();
 }
 
-async function measured(where: Where): Promise<TypingResult> {
+async function measureAll(input: TypingInput): Promise<TypingResult> {
   const browser = await chromium.launch({
     executablePath: CHROMIUM,
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"],
   });
   try {
-    const bare = await typedInBareField(browser);
-    const page = await open(browser, where);
+    const bare = await typeInBareField(browser);
+    const page = await open(browser, input);
     const few = await typeInto(page, KEYS);
-    const fewBusy = await whileWritten(where, () => typeInto(page, KEYS));
+    const fewBusy = await withIncomingMessages(input, () => typeInto(page, KEYS));
     const began = performance.now();
-    const loaded = await loadAll(page, where.messages);
+    const loaded = await loadAll(page, input.messages);
     const seconds = (performance.now() - began) / 1000;
     await page.getByRole("button", { name: /Jump to latest|new message/ }).click();
     const jumped = await typeInto(page, KEYS / 10);
     const all = await typeInto(page, KEYS);
-    const allBusy = await whileWritten(where, () => typeInto(page, KEYS));
+    const allBusy = await withIncomingMessages(input, () => typeInto(page, KEYS));
     return { loaded, seconds, bare, few, fewBusy, jumped, all, allBusy };
   } finally {
     await browser.close();
@@ -106,7 +106,7 @@ async function measured(where: Where): Promise<TypingResult> {
 
 const VIEWPORT = { width: 1440, height: 900 };
 
-async function typedInBareField(browser: Browser): Promise<Typed> {
+async function typeInBareField(browser: Browser): Promise<KeyTimes> {
   const page = await browser.newPage({ viewport: VIEWPORT });
   await page.setContent("<textarea></textarea>");
   const typed = await typeInto(page, KEYS);
@@ -114,7 +114,7 @@ async function typedInBareField(browser: Browser): Promise<Typed> {
   return typed;
 }
 
-async function open(browser: Browser, { url, conversation, token }: Where): Promise<Page> {
+async function open(browser: Browser, { url, conversation, token }: TypingInput): Promise<Page> {
   const page = await browser.newPage({ viewport: VIEWPORT });
   await page.addInitScript(`localStorage.setItem("parley.token", ${JSON.stringify(token)})`);
   await page.goto(`${url}/c/${conversation}`);
@@ -122,7 +122,7 @@ async function open(browser: Browser, { url, conversation, token }: Where): Prom
   return page;
 }
 
-/** Runs in the page: stays at the top while pages come in above, until the first message is there. */
+/** Runs in the page: stays at the top while earlier pages load, until the first message is loaded. */
 const SCROLL_UP = `async (deadline) => {
   const box = document.querySelector("[role=feed]").parentElement.parentElement;
   const oldest = () => Number(/message (\\d+) of the bench/.exec(
@@ -140,8 +140,9 @@ async function loadAll(page: Page, messages: number): Promise<number> {
   return messages - Math.min(oldest, messages);
 }
 
-async function whileWritten<Result>(
-  { url, conversation, other }: Where,
+/** Runs the work while another person writes. */
+async function withIncomingMessages<Result>(
+  { url, conversation, other }: TypingInput,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const write = () =>
@@ -159,9 +160,9 @@ async function whileWritten<Result>(
 }
 
 /**
- * Runs in the page: notes for each key what it cost. An event's handlers are done, React's commit
- * included, when the event has come back to the window; a frame is painted when a message posted
- * from its callback arrives.
+ * Runs in the page: records the times of each key. The handlers of an event, React's commit included,
+ * are done when the event has bubbled up to the window. A frame is painted when a message posted from
+ * its callback arrives.
  */
 const WATCH_KEYS = `(() => {
   const typed = (window.typed = { paint: [], script: [], render: [] });
@@ -198,7 +199,7 @@ const WATCH_KEYS = `(() => {
   }
 })()`;
 
-async function typeInto(page: Page, keys: number): Promise<Typed> {
+async function typeInto(page: Page, keys: number): Promise<KeyTimes> {
   await page.locator("textarea").first().focus();
   await page.evaluate(WATCH_KEYS);
   for (let key = 0; key < keys; key++) {
@@ -206,5 +207,5 @@ async function typeInto(page: Page, keys: number): Promise<Typed> {
     await page.evaluate(`typed.paint.length > ${key} || new Promise((done) =>
       addEventListener("painted", done, { once: true }))`);
   }
-  return page.evaluate<Typed>("typed");
+  return page.evaluate<KeyTimes>("typed");
 }
