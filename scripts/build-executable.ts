@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 /**
- * Builds the server and its web client into one executable file, which needs nothing beside it but
- * the C library: `bun scripts/build-executable.ts [dist/parley]`.
+ * Builds the server and its web client into one executable, which needs only the C library:
+ * `bun scripts/build-executable.ts [dist/parley]`.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,8 +11,8 @@ import { buildWeb, type WebFile } from "../packages/web/build.ts";
 
 const SERVER = join(import.meta.dir, "../packages/server/src");
 
-/** An executable has no sources to build the client from: it carries what was built. */
-const embedded = (files: readonly WebFile[], folder: string): BunPlugin => ({
+/** Embeds the built web client: the executable has no sources to build it from. */
+const embedWebClient = (files: readonly WebFile[], folder: string): BunPlugin => ({
   name: "embedded-web-client",
   setup: (build) => {
     build.onLoad({ filter: /[\\/]packages[\\/]web[\\/]build\.ts$/ }, () => ({
@@ -22,10 +22,10 @@ const embedded = (files: readonly WebFile[], folder: string): BunPlugin => ({
   },
 });
 
-/** Stands in for the client's build, with the same exports. */
+/** The source of a module with the exports of the client's build, which returns the embedded files. */
 function webModule(files: readonly WebFile[], folder: string): string {
   const imports: string[] = [];
-  const carry = (path: string): string => {
+  const embed = (path: string): string => {
     const name = `file${imports.length}`;
     imports.push(
       `import ${name} from ${JSON.stringify(join(folder, path))} with { type: "file" };`,
@@ -34,7 +34,7 @@ function webModule(files: readonly WebFile[], folder: string): string {
   };
   const entries = files.map(
     ({ path, type }) =>
-      `{ path: ${JSON.stringify(path)}, type: ${JSON.stringify(type)}, plain: await ${carry(path)}, gzip: await ${carry(`${path}.gz`)}, brotli: await ${carry(`${path}.br`)} }`,
+      `{ path: ${JSON.stringify(path)}, type: ${JSON.stringify(type)}, plain: await ${embed(path)}, gzip: await ${embed(`${path}.gz`)}, brotli: await ${embed(`${path}.br`)} }`,
   );
   const types = files.map(({ path, type }) => [path.slice(1), type]);
   return [
@@ -50,19 +50,19 @@ const folder = await mkdtemp(join(tmpdir(), "parley-web-"));
 try {
   const files = await buildWeb(folder);
   const { outputs } = await Bun.build({
-    // The background threads of the store are looked for beside the program.
+    // The store starts its worker threads from these files.
     entrypoints: ["main.ts", "store/sqlite/worker.ts", "store/sqlite/search-worker.ts"].map(
       (file) => join(SERVER, file),
     ),
     naming: { entry: "[name].[ext]" },
-    plugins: [embedded(files, folder)],
+    plugins: [embedWebClient(files, folder)],
     target: "bun",
     minify: { whitespace: true, syntax: true },
     sourcemap: "inline",
-    // What the program reads is its environment, not files that happen to lie where it starts.
+    // Settings come from the environment only, not from files in the working directory.
     compile: { outfile, autoloadDotenv: false, autoloadBunfig: false },
   });
-  // The executable carries its source maps itself.
+  // The executable contains its source maps.
   for (const { kind, path } of outputs) if (kind === "sourcemap") await rm(path);
   process.stdout.write(`${outfile}\n`);
 } finally {

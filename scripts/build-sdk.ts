@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 /**
- * Packs the SDK as plain JavaScript with types, to be installed anywhere:
- * `bun scripts/build-sdk.ts [dist/sdk]`. The contract that it is typed by becomes a part of it.
+ * Packs the SDK as plain JavaScript with types, for other projects:
+ * `bun scripts/build-sdk.ts [dist/sdk]`. The package includes the types of the contract.
  */
 import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -19,8 +19,8 @@ interface Manifest {
   dependencies: Record<string, string>;
 }
 
-/** What is imported is what was built. */
-function published({ private: _, exports, dependencies, ...manifest }: Manifest): object {
+/** The manifest of the package, whose exports are the built files. */
+function publishedManifest({ private: _, exports, dependencies, ...manifest }: Manifest): object {
   const built = (source: string, ending: string) =>
     source.replace("./src/", "./").replace(/ts$/, ending);
   const entries = Object.entries(exports).map(([name, source]) => [
@@ -32,13 +32,13 @@ function published({ private: _, exports, dependencies, ...manifest }: Manifest)
     ...manifest,
     sideEffects: false,
     exports: { ...Object.fromEntries(entries), "./package.json": "./package.json" },
-    // Types alone come from it: nothing of it is loaded.
+    // The types of the contract need its dependencies. Nothing of the contract is loaded at run time.
     dependencies: { ...others, ...protocol.dependencies },
   };
 }
 
-/** Copies the client's sources, and those of the contract into the folder `protocol` among them. */
-async function gather(folder: string): Promise<void> {
+/** Copies the client's sources, and those of the contract into a folder `protocol` among them. */
+async function copySources(folder: string): Promise<void> {
   await cp(join(CLIENT, "src"), folder, { recursive: true });
   for await (const file of new Glob("**/*.ts").scan({ cwd: folder })) {
     const source = await Bun.file(join(folder, file)).text();
@@ -69,7 +69,7 @@ async function compile(folder: string, built: string): Promise<void> {
   await $`${join(ROOT, "node_modules/.bin/tsc")} -p ${folder}`;
   for await (const file of new Glob("**/*").scan({ cwd: built })) {
     const path = join(built, file);
-    // Only types are taken from the contract.
+    // Only the types of the contract are used.
     if (/^protocol\/.*\.js$/.test(file)) await rm(path);
     if (file.endsWith(".d.ts")) await Bun.write(path, withoutTs(await Bun.file(path).text()));
   }
@@ -88,10 +88,13 @@ try {
     await mkdir(join(folder, "node_modules"), { recursive: true });
     await symlink(join(ROOT, "node_modules", dependency), join(folder, "node_modules", dependency));
   }
-  await gather(join(folder, "source"));
+  await copySources(join(folder, "source"));
   await compile(folder, built);
   const manifest = (await Bun.file(join(CLIENT, "package.json")).json()) as Manifest;
-  await Bun.write(join(built, "package.json"), JSON.stringify(published(manifest), null, 2));
+  await Bun.write(
+    join(built, "package.json"),
+    JSON.stringify(publishedManifest(manifest), null, 2),
+  );
   await Bun.write(join(built, "README.md"), Bun.file(join(CLIENT, "README.md")));
   await Bun.write(join(built, "LICENSE"), Bun.file(join(ROOT, "LICENSE")));
   await $`npm pack ${built} --pack-destination ${out}`.quiet();

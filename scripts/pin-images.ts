@@ -1,6 +1,6 @@
 /**
- * Pins every image that the Dockerfile and the files of deploy/ name, `name:tag`, by the digest that
- * its registry has for that tag now: `name:tag@sha256:…`. Needs a connection to the registries.
+ * Pins every image in the Dockerfile and in deploy/ to the digest that its registry now has for the
+ * tag: `name:tag` becomes `name:tag@sha256:…`. Needs a connection to the registries.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 const ROOT = join(import.meta.dir, "..");
 const IMAGE =
   /^(\s*(?:FROM|image:)\s+)((?:[\w.-]+(?::\d+)?\/)?[\w./-]+):([\w.-]+)(?:@sha256:[0-9a-f]{64})?/gm;
-/** Made from this repository: no registry has it. */
+/** Built from this repository; no registry has it. */
 const OWN = "parley";
 const MANIFESTS = [
   "application/vnd.oci.image.index.v1+json",
@@ -24,7 +24,7 @@ if (import.meta.main) {
   }
 }
 
-/** Rewrites the files; returns what their images are pinned to. */
+/** Rewrites the files and returns the pinned images. */
 export async function pinImages(files: readonly string[]): Promise<string[]> {
   const digests = new Map<string, string>();
   for (const file of files) {
@@ -43,9 +43,9 @@ export async function pinImages(files: readonly string[]): Promise<string[]> {
   return [...digests].map(([image, digest]) => `${image}@${digest}`);
 }
 
-/** Computed from what the registry sends, so that its word need not be taken. */
+/** Computes the digest from the manifest, so that a wrong digest of the registry has no effect. */
 async function digestOf(name: string, tag: string): Promise<string> {
-  const { registry, repository } = placeOf(name);
+  const { registry, repository } = locate(name);
   const url = `${registry}/v2/${repository}/manifests/${tag}`;
   const headers = { accept: MANIFESTS };
   let response = await fetch(url, { headers });
@@ -59,8 +59,8 @@ async function digestOf(name: string, tag: string): Promise<string> {
     .digest("hex")}`;
 }
 
-/** A name without a registry is one of Docker's; there, one without an owner is an official one. */
-function placeOf(name: string): { registry: string; repository: string } {
+/** A name without a registry is on Docker Hub; there, a name without an owner is an official image. */
+function locate(name: string): { registry: string; repository: string } {
   const [first = "", ...rest] = name.split("/");
   if (rest.length > 0 && /[.:]/.test(first)) {
     const scheme = first.startsWith("127.0.0.1:") ? "http" : "https";
@@ -70,7 +70,7 @@ function placeOf(name: string): { registry: string; repository: string } {
   return { registry: "https://registry-1.docker.io", repository };
 }
 
-/** Registries hand out tokens for reading to anybody, at the place that their refusal names. */
+/** Fetches an anonymous read token from the address in the registry's challenge. */
 async function tokenFor(challenge: string): Promise<string> {
   const parts = new Map(
     [...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, key = "", value = ""]) => [key, value]),

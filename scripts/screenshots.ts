@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
 /**
- * Takes the screenshots of docs/screenshots, with a server of its own, a scripted provider instead of
+ * Takes the screenshots of docs/screenshots, with a test server, a scripted provider instead of
  * real models, and a browser. The published ones need the Debian packages `fonts-inter` and
  * `fonts-noto-color-emoji`.
  *
@@ -160,7 +160,7 @@ await browser.close();
 provider.stop();
 rmSync(fonts, { recursive: true });
 
-/** Replaces the typefaces of the system with one. */
+/** Replaces all fonts of the system with one family. */
 function fontsConf(family: string): string {
   const prefer = (name: string) =>
     `<match target="pattern"><test qual="any" name="family"><string>${name}</string></test>` +

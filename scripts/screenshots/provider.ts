@@ -1,4 +1,4 @@
-/** The answers of the agents, by a word of the question. */
+/** The answers of the agents, by a word in the question. */
 const answers: [word: string, answer: string][] = [
   [
     "webhook",
@@ -39,7 +39,7 @@ Three changes: **webhook idempotency**, faster invoices, new export. Rollback ta
   ["Sum up", "Duplicate charges came from retries of one event; each is stored once now."],
 ];
 
-/** A provider with the protocol of Anthropic that gives the answers above. */
+/** A provider with the `anthropic` protocol that returns the answers above. */
 export function startProvider(): { url: string; stop(): void } {
   const server = Bun.serve({
     hostname: "127.0.0.1",
