@@ -18,24 +18,34 @@ export interface PageOptions {
 /** Everything that is fetched with GET: the web client, the reference, health checks and metrics. */
 export function pages({ services, ready, failing }: PageOptions): Pages {
   const { config, log } = services;
-  const json = (document: object): Page => {
-    const text = JSON.stringify(document);
-    const headers = { "content-type": "application/json", "cache-control": "no-cache" };
-    return () => new Response(text, { headers });
-  };
-  const docs = referencePage();
+  const docs = once(referencePage);
   const web = webClient(log);
 
   const own = new Map<string, Page>([
     ["/health", () => Response.json({ ok: true })],
     ["/ready", () => readiness(services, ready, failing)],
     ["/api/limits", () => Response.json({ ok: true, result: config.limits })],
-    ["/openapi.json", json(openApi())],
+    ["/openapi.json", openApiPage()],
     ["/asyncapi.json", asyncApiPage(config.proxies > 0)],
-    ["/docs", () => html(docs, referencePolicy)],
+    ["/docs", () => html(docs(), referencePolicy)],
   ]);
   if (!config.metrics) own.set("/metrics", () => metricsPage(services));
   return { get: (path) => own.get(path) ?? web.get(path), missing: web.missing };
+}
+
+/** Makes a value on first use: generating the documents takes a few hundred milliseconds of startup. */
+function once<Value>(make: () => Value): () => Value {
+  let value: Value | undefined;
+  return () => {
+    value ??= make();
+    return value;
+  };
+}
+
+function openApiPage(): Page {
+  const text = once(() => JSON.stringify(openApi()));
+  const headers = { "content-type": "application/json", "cache-control": "no-cache" };
+  return () => new Response(text(), { headers });
 }
 
 const HOST = /^[\w.-]+(:\d+)?$|^\[[\da-f:.]+\](:\d+)?$/i;
@@ -43,17 +53,17 @@ const HOST = /^[\w.-]+(:\d+)?$|^\[[\da-f:.]+\](:\d+)?$/i;
 /** The AsyncAPI document, with the host and protocol of the request as the server's address. */
 function asyncApiPage(isBehindProxy: boolean): Page {
   const placeholder = "host.invalid";
-  const [plain, secure] = [false, true].map((isSecure) =>
-    JSON.stringify(asyncApi({ host: placeholder, secure: isSecure })),
-  );
+  const document = (secure: boolean) => JSON.stringify(asyncApi({ host: placeholder, secure }));
+  const plain = once(() => document(false));
+  const secure = once(() => document(true));
   return (request) => {
     const { protocol } = new URL(request.url);
     const forwarded = isBehindProxy && request.headers.get("x-forwarded-proto");
-    const text = (forwarded || protocol).startsWith("https") ? secure : plain;
+    const text = (forwarded || protocol).startsWith("https") ? secure() : plain();
     const host = request.headers.get("host") ?? "";
     const address = HOST.test(host) ? host : "localhost";
     const headers = { "content-type": "application/json", vary: "host, x-forwarded-proto" };
-    return new Response(text?.replace(placeholder, address), { headers });
+    return new Response(text.replace(placeholder, address), { headers });
   };
 }
 
