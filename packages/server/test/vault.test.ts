@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { masterKeyFile } from "../src/security/master-keys.ts";
 import { keyTail, newMasterKey, parseMasterKeys, vault } from "../src/security/vault.ts";
 
-const place = { owner_id: 7, provider: "claude" };
+const binding = { owner_id: 7, provider: "claude" };
 const KEY = "sk-test-0123456789";
 const master = () => Buffer.from(newMasterKey(), "base64");
 
@@ -26,11 +26,11 @@ const flipped = (body: string, byte: number) => {
 
 describe("a sealed key", () => {
   const one = vault([master()]);
-  const sealed = one.seal(KEY, place);
+  const sealed = one.seal(KEY, binding);
   const bytes = Buffer.from(sealed.split(".")[2] ?? "", "base64url").length;
 
   test("opens for its own owner and provider", () => {
-    expect(one.open(sealed, place)).toBe(KEY);
+    expect(one.open(sealed, binding)).toBe(KEY);
   });
 
   test("may contain any text", () => {
@@ -54,18 +54,18 @@ describe("a sealed key", () => {
   });
 
   test("has a random nonce, so that no two are equal", () => {
-    const many = Array.from({ length: 1000 }, () => one.seal(KEY, place));
+    const many = Array.from({ length: 1000 }, () => one.seal(KEY, binding));
     const nonces = many.map((each) => Buffer.from(each.split(".")[2] ?? "", "base64url"));
     expect(new Set(many).size).toBe(1000);
     expect(new Set(nonces.map((each) => each.subarray(0, 12).toString("hex"))).size).toBe(1000);
   });
 
   test("does not open for another owner", () => {
-    expect(() => one.open(sealed, { ...place, owner_id: 8 })).toThrow();
+    expect(() => one.open(sealed, { ...binding, owner_id: 8 })).toThrow();
   });
 
   test("does not open for another provider", () => {
-    expect(() => one.open(sealed, { ...place, provider: "gpt" })).toThrow();
+    expect(() => one.open(sealed, { ...binding, provider: "gpt" })).toThrow();
   });
 
   test("does not open for an owner and provider that are equal only when concatenated", () => {
@@ -74,13 +74,13 @@ describe("a sealed key", () => {
   });
 
   test("does not open with another master key", () => {
-    expect(() => vault([master()]).open(sealed, place)).toThrow(/no master key/);
+    expect(() => vault([master()]).open(sealed, binding)).toThrow(/no master key/);
   });
 
   test("does not open with any byte changed", () => {
     for (let byte = 0; byte < bytes; byte++) {
       const tampered = altered(sealed, 2, (body) => flipped(body, byte));
-      expect(() => one.open(tampered, place)).toThrow();
+      expect(() => one.open(tampered, binding)).toThrow();
     }
   });
 
@@ -89,20 +89,20 @@ describe("a sealed key", () => {
       const cut = altered(sealed, 2, (body) =>
         Buffer.from(body, "base64url").subarray(0, length).toString("base64url"),
       );
-      expect(() => one.open(cut, place)).toThrow();
+      expect(() => one.open(cut, binding)).toThrow();
     }
   });
 
   test("does not open with an unknown or invalid format", () => {
     for (const nonsense of ["", ".", "..", "v2.x.y", KEY, altered(sealed, 0, () => "v0")]) {
-      expect(() => one.open(nonsense, place)).toThrow();
+      expect(() => one.open(nonsense, binding)).toThrow();
     }
   });
 
   test("is never part of an error", () => {
     for (const attempt of [altered(sealed, 2, (body) => flipped(body, 14)), "v1.x.y"]) {
       try {
-        one.open(attempt, place);
+        one.open(attempt, binding);
       } catch (error) {
         expect(Bun.inspect(error)).not.toContain(KEY);
       }
@@ -114,29 +114,29 @@ describe("rotation", () => {
   const [older, newer] = [master(), master()] as const;
 
   test("seals with the newest key and opens with every one", () => {
-    const before = vault([older]).seal(KEY, place);
+    const before = vault([older]).seal(KEY, binding);
     const both = vault([newer, older]);
-    const after = both.seal(KEY, place);
-    expect([before, after].map((sealed) => both.open(sealed, place))).toEqual([KEY, KEY]);
+    const after = both.seal(KEY, binding);
+    expect([before, after].map((sealed) => both.open(sealed, binding))).toEqual([KEY, KEY]);
     expect([before, after].map((sealed) => both.isCurrent(sealed))).toEqual([false, true]);
-    expect(vault([newer]).open(after, place)).toBe(KEY);
-    expect(() => vault([newer]).open(before, place)).toThrow();
+    expect(vault([newer]).open(after, binding)).toBe(KEY);
+    expect(() => vault([newer]).open(before, binding)).toThrow();
   });
 
   test("reaches a running process when it opens a key sealed with a new master key", () => {
     let masters: Buffer[] = [older];
     const running = vault(masters, () => masters);
     masters = [newer, older];
-    const sealed = vault(masters).seal(KEY, place);
-    expect(running.open(sealed, place)).toBe(KEY);
+    const sealed = vault(masters).seal(KEY, binding);
+    expect(running.open(sealed, binding)).toBe(KEY);
   });
 
   test("reaches a running process when it seals a key", () => {
     let masters: Buffer[] = [older];
     const running = vault(masters, () => masters);
     masters = [newer, older];
-    const sealed = running.seal(KEY, place);
-    expect(vault([newer]).open(sealed, place)).toBe(KEY);
+    const sealed = running.seal(KEY, binding);
+    expect(vault([newer]).open(sealed, binding)).toBe(KEY);
     expect(running.isCurrent(sealed)).toBe(true);
   });
 });

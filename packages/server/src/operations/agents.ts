@@ -31,10 +31,10 @@ const setAgentKey = bind(operations.setAgentKey, async (context, { provider, api
   if (isSandboxKey(api_key) && !config.sandbox) {
     throw badField("api_key", "is a sandbox key, and this server does not accept sandbox keys");
   }
-  const place = { owner_id: caller.account.id, provider };
-  const sealed = vault.seal(api_key, place);
+  const binding = { owner_id: caller.account.id, provider };
+  const sealed = vault.seal(api_key, binding);
   const tail = keyTail(api_key);
-  await store.write((tx) => tx.setAgentKey({ ...place, sealed, tail, at: Date.now() }));
+  await store.write((tx) => tx.setAgentKey({ ...binding, sealed, tail, at: Date.now() }));
   recordKey(context, "agent_key_set", { provider });
   return { provider, key_tail: tail };
 });

@@ -37,7 +37,7 @@ interface Section {
 /** The reference for people: one page without scripts, generated from the contract. */
 export function referencePage(): string {
   const book = schemaBook("#", "draft-2020-12");
-  const groups: Record<string, Section[]> = {
+  const parts: Record<string, Section[]> = {
     Guide: chapters(),
     Operations: [...byResource()].map(([resource, operations]) => ({
       id: `resource-${resource}`,
@@ -64,10 +64,10 @@ export function referencePage(): string {
       { id: "limits", title: "Limits", body: limitTable() },
     ],
   };
-  return layout(groups).text;
+  return layout(parts).text;
 }
 
-const layout = (groups: Record<string, Section[]>) => html`<!doctype html>
+const layout = (parts: Record<string, Section[]>) => html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -80,11 +80,11 @@ const layout = (groups: Record<string, Section[]>) => html`<!doctype html>
 <a class="skip" href="#content">Skip to the content</a>
 <nav aria-label="Contents">
 <a class="brand" href="#content">Parley</a>
-${Object.entries(groups).map(([title, sections]) => navGroup(title, sections))}
+${Object.entries(parts).map(([title, sections]) => navPart(title, sections))}
 </nav>
 <main id="content">
 ${introduction}
-${Object.values(groups).flat().map(section)}
+${Object.values(parts).flat().map(section)}
 </main>
 </body>
 </html>
@@ -107,7 +107,7 @@ const section = ({
 ${body}
 </section>`;
 
-const navGroup = (title: string, sections: Section[]) => html`<h2>${title}</h2>
+const navPart = (title: string, sections: Section[]) => html`<h2>${title}</h2>
 <ul>${sections.map(navItem)}</ul>`;
 
 const navItem = ({ id, title, entries }: Section) => html`<li><a href="#${id}">${title}</a>

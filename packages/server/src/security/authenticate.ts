@@ -39,12 +39,13 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
   async function authenticate(token: string | null, origin: Origin): Promise<Authenticated> {
     if (!token) throw unauthorized("an access token is required");
     if (!oidc?.recognises(token)) return byAccessToken(token);
-    return byIdentity(token, await verify(oidc, token, origin), origin);
+    const identity = await oidc.verify(token).catch(recordRefusal(security, origin));
+    return byIdentity(token, identity, origin);
   }
 
   /** Using a session extends it. */
   async function byAccessToken(token: string): Promise<Authenticated> {
-    const session = await activeSession(hashToken(token));
+    const session = await activeSession(store, hashToken(token));
     if (!session) throw expired();
     const { id, account, created_at, last_used_at } = session;
     const now = Date.now();
@@ -63,7 +64,7 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
     origin: Origin,
   ): Promise<Authenticated> {
     const hash = hashToken(token);
-    const session = (await activeSession(hash)) ?? (await signIn(hash, identity, origin));
+    const session = (await activeSession(store, hash)) ?? (await signIn(hash, identity, origin));
     const { id, account, expires_at } = session;
     return { account, session_id: id, expires_at, renewable_since: null };
   }
@@ -73,28 +74,10 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
     const details = { account: account.username, origin, issuer: identity.issuer };
     if (isNew) security.record("oidc_account_created", details);
     if (isLinked) security.record("oidc_account_linked", details);
-    const session = await activeSession(hash);
+    const session = await activeSession(store, hash);
     if (!session) throw expired();
     security.record("sign_in", { ...details, session_id: session.id, method: "oidc" });
     return session;
-  }
-
-  /** The session of a token hash; null if there is none. Throws if it has ended or expired. */
-  async function activeSession(hash: string): Promise<SessionRecord | null> {
-    const session = await store.read((tx) => tx.session(hash));
-    if (session && (session.ended_at !== null || session.expires_at <= Date.now())) throw expired();
-    return session;
-  }
-
-  async function verify(issuer: Oidc, token: string, origin: Origin): Promise<Identity> {
-    try {
-      return await issuer.verify(token);
-    } catch (error) {
-      if (error instanceof Failure && error.code === "unauthorized") {
-        security.recordOnce("oidc_token_refused", origin.network, { origin });
-      }
-      throw error;
-    }
   }
 
   return {
@@ -103,5 +86,22 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
       store.write((tx) => tx.touchSession(sessionId, Date.now(), expiresAt)),
   };
 }
+
+/** The session of a token hash; null if there is none. Throws if it has ended or expired. */
+async function activeSession(store: Store, hash: string): Promise<SessionRecord | null> {
+  const session = await store.read((tx) => tx.session(hash));
+  if (session && (session.ended_at !== null || session.expires_at <= Date.now())) throw expired();
+  return session;
+}
+
+/** Records that a token of the issuer was refused, and throws the error again. */
+const recordRefusal =
+  (security: SecurityLog, origin: Origin) =>
+  (error: unknown): never => {
+    if (error instanceof Failure && error.code === "unauthorized") {
+      security.recordOnce("oidc_token_refused", origin.network, { origin });
+    }
+    throw error;
+  };
 
 const expired = () => unauthorized("the access token is unknown or expired");

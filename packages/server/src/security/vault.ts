@@ -1,15 +1,15 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 
 /** What a sealed text is bound to: it opens only for the same owner and provider. */
-export interface Place {
+export interface SealBinding {
   owner_id: number;
   provider: string;
 }
 
 export interface Vault {
-  seal(key: string, place: Place): string;
-  /** Throws if it was sealed for another place or with an unknown master key, or was tampered with. */
-  open(sealed: string, place: Place): string;
+  seal(key: string, binding: SealBinding): string;
+  /** Throws if it was sealed with another binding or with an unknown master key, or was tampered with. */
+  open(sealed: string, binding: SealBinding): string;
   /** A keyed hash: the same for the same text, and meaningless without the master key. */
   fingerprint(text: string): string;
   /** Whether it was sealed with the newest master key. */
@@ -25,7 +25,8 @@ const ALGORITHM = "aes-256-gcm";
 const OPTIONS = { authTagLength: TAG_BYTES };
 
 const idOf = (master: Buffer) => createHash("sha256").update(master).digest("hex").slice(0, 12);
-const boundTo = ({ owner_id, provider }: Place) => Buffer.from(`parley:${owner_id}:${provider}`);
+const boundTo = ({ owner_id, provider }: SealBinding) =>
+  Buffer.from(`parley:${owner_id}:${provider}`);
 
 const byId = (masters: readonly Buffer[]) =>
   new Map(masters.map((master) => [idOf(master), master]));
@@ -45,24 +46,24 @@ export function vault(masters: readonly Buffer[], reload?: () => readonly Buffer
   }
 
   return {
-    seal(key, place) {
+    seal(key, binding) {
       if (reload) known = byId(reload());
       const [[id, newest] = []] = known;
       if (!id || !newest) throw new Error("there is no master key");
       const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv(ALGORITHM, newest, nonce, OPTIONS).setAAD(boundTo(place));
+      const cipher = createCipheriv(ALGORITHM, newest, nonce, OPTIONS).setAAD(boundTo(binding));
       const text = Buffer.concat([cipher.update(key, "utf8"), cipher.final()]);
       const sealed = Buffer.concat([nonce, text, cipher.getAuthTag()]);
       return `${FORMAT}.${id}.${sealed.toString("base64url")}`;
     },
-    open(sealed, place) {
+    open(sealed, binding) {
       const [format, id = "", body = ""] = sealed.split(".");
       if (format !== FORMAT) throw new Error("a sealed key has an unknown format");
       const bytes = Buffer.from(body, "base64url");
       if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error("a sealed key is too short");
       const nonce = bytes.subarray(0, NONCE_BYTES);
       const decipher = createDecipheriv(ALGORITHM, master(id), nonce, OPTIONS)
-        .setAAD(boundTo(place))
+        .setAAD(boundTo(binding))
         .setAuthTag(bytes.subarray(-TAG_BYTES));
       const text = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
       return Buffer.concat([decipher.update(text), decipher.final()]).toString("utf8");
