@@ -81,12 +81,14 @@ export class UnsentStorage {
     }
   }
 
-  #write(what: "outbox" | "drafts", value: object): void {
+  /** Returns false if the storage is full or forbidden: the entries then do not survive a reload. */
+  #write(what: "outbox" | "drafts", value: object): boolean {
     try {
       if (Object.keys(value).length === 0) this.#storage?.removeItem(this.#key(what));
       else this.#storage?.setItem(this.#key(what), JSON.stringify(value));
+      return true;
     } catch {
-      // The storage is full or forbidden: the entries only do not survive a reload.
+      return false;
     }
   }
 }

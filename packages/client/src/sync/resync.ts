@@ -162,12 +162,10 @@ export class Resync {
   /** Fetches a streaming message that lacks deltas. */
   #fetchMessage(id: string): Promise<void> {
     return singleFlight(this.#runningMessages, id, async () => {
-      try {
-        const message = await this.#api.getMessage({ message_id: id });
-        this.#store.dispatch({ type: "message", message });
-      } catch {
-        // The message was deleted or the connection was lost: an event or the next `resume` follows.
-      }
+      // The call fails if the message was deleted, which an event tells, or if the connection was
+      // lost, after which `resume` fetches it.
+      const message = await this.#api.getMessage({ message_id: id }).catch(() => null);
+      if (message) this.#store.dispatch({ type: "message", message });
     });
   }
 }
