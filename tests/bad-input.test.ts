@@ -20,19 +20,19 @@ const message = await say(alice, chat, "hello");
 const socket = await alice.connect();
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Whatever came in: nothing went wrong inside, and the same socket still answers. */
+/** After any input, the server has logged no internal error and the same socket still answers. */
 afterEach(async () => {
   expect(server.output()).not.toMatch(/internal error|request failed/);
   expect(await socket.call("getMe")).toMatchObject({ username: alice.username });
 });
 
-/** Ends the session that the other tests need, whatever it is given. */
+/** All operations but signOut, which ends the session that the other tests need. */
 const names = (Object.keys(operations) as OperationName[]).filter((name) => name !== "signOut");
 
 const fieldsOf = (name: OperationName) =>
   Object.keys((operations[name].input as unknown as { shape: object }).shape);
 
-/** Whether a field may be left out, and null means nothing else. */
+/** Whether a field is optional and null has no meaning of its own. */
 function isOmittable(name: OperationName, field: string): boolean {
   const { shape } = operations[name].input as unknown as {
     shape: Record<string, { safeParse(value: unknown): { success: boolean } }>;
@@ -41,7 +41,7 @@ function isOmittable(name: OperationName, field: string): boolean {
   return takes(undefined) && !takes(null);
 }
 
-/** What makes a call valid, as far as it is known here; the username is taken. */
+/** Valid values of known fields; the username is taken. */
 const valid: Record<string, unknown> = {
   chat_id: chat.id,
   message_id: message.id,
@@ -60,7 +60,7 @@ const valid: Record<string, unknown> = {
   session_id: Bun.randomUUIDv7(),
 };
 
-/** Values as they stand in JSON, so that there is nothing which cannot be said. */
+/** Values as JSON text, which can express more than JavaScript values. */
 const hostile = [
   ..."null true false 0 -0 -1 1.5 1e999 -1e999 9007199254740993 [] {} [[]] [null] [{}]".split(" "),
   ...['""', '" "', '"0"', '"null"', '"not-a-uuid"', '"00000000-0000-0000-0000-000000000000"'],
@@ -82,7 +82,7 @@ interface Failed {
 
 let calls = 0;
 
-/** Calls with an input given as JSON text; null when it succeeded. */
+/** Calls with an input given as JSON text. Returns the failure, or null on success. */
 const callers: Record<Transport, (name: string, input: string) => Promise<Failed | null>> = {
   HTTP: async (name, input) => {
     const response = await fetch(`${server.url}/api/${name}`, {
@@ -108,7 +108,7 @@ const callers: Record<Transport, (name: string, input: string) => Promise<Failed
 const spelled = (field: string, transport: Transport) =>
   field === "chat_id" && transport === "the socket" ? "conversation_id" : field;
 
-/** A valid input in which one field has another value, as JSON text. */
+/** A valid input with one field replaced, as JSON text. */
 function spoiled(name: OperationName, field: string, value: string, transport: Transport): string {
   const entries = fieldsOf(name)
     .filter((each) => each !== field && valid[each] !== undefined)
@@ -118,7 +118,7 @@ function spoiled(name: OperationName, field: string, value: string, transport: T
     .join()}}`;
 }
 
-/** A caller's mistake is called one, and says which field it is about if it is about any. */
+/** An invalid input is a `bad_request` that names the wrong field, if there is one. */
 function expectHonest(failed: Failed | null, name: OperationName, transport: Transport): void {
   if (!failed) return;
   expect(failed.code).not.toBe("internal");
@@ -130,7 +130,7 @@ function expectHonest(failed: Failed | null, name: OperationName, transport: Tra
   expect(known).toEqual(expect.arrayContaining(named));
 }
 
-/** Everything of alice's that a call could have changed. */
+/** Everything of Alice's that a call could have changed. */
 const snapshot = async () =>
   Promise.all([
     alice.call("getMe"),
@@ -146,7 +146,7 @@ describe.each(transports)("over %s", (transport) => {
   describe.each(names)("%s", (name) => {
     const fields = fieldsOf(name);
 
-    test("answers every hostile value of every field honestly", async () => {
+    test("answers every hostile value of every field with success or a failure of the contract", async () => {
       for (const field of fields) {
         for (const value of hostile) {
           const failed = await call(name, spoiled(name, field, value, transport));
@@ -177,8 +177,8 @@ describe.each(transports)("over %s", (transport) => {
       }
     });
 
-    test("takes no input but an object", async () => {
-      // Sockets take null for params that are missing.
+    test("refuses an input that is not an object", async () => {
+      // On sockets null is the same as missing params.
       const others = transport === "HTTP" ? ["null", "[]"] : ["[]"];
       for (const value of [
         ...others,
@@ -193,7 +193,7 @@ describe.each(transports)("over %s", (transport) => {
       }
     });
 
-    test("changes all or nothing, whatever the input", () =>
+    test("changes everything or nothing for any input", () =>
       fc.assert(
         fc.asyncProperty(
           fc.constantFrom(...(fields.length > 0 ? fields : ["none"])),
@@ -213,7 +213,7 @@ describe.each(transports)("over %s", (transport) => {
       ));
   });
 
-  test("an object with arbitrary keys is answered by every operation", () =>
+  test("every operation answers an object with arbitrary keys", () =>
     fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...names),
@@ -227,7 +227,7 @@ describe.each(transports)("over %s", (transport) => {
 });
 
 describe("over HTTP", () => {
-  test("a body of arbitrary bytes is a success or a caller's mistake", () =>
+  test("a body of arbitrary bytes gets a success or a client error", () =>
     fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...names),
@@ -244,7 +244,7 @@ describe("over HTTP", () => {
       { numRuns: 200 },
     ));
 
-  test("an arbitrary name of an operation is not found", () =>
+  test("an arbitrary operation name is not found", () =>
     fc.assert(
       fc.asyncProperty(
         fc.string({ unit: "binary", minLength: 1, maxLength: 300 }),
@@ -256,7 +256,7 @@ describe("over HTTP", () => {
       { numRuns: 100 },
     ));
 
-  test("an arbitrary token is nobody's, for calls and at the upgrade", () =>
+  test("an arbitrary token is unauthorized, for calls and at the upgrade", () =>
     fc.assert(
       fc.asyncProperty(fc.string({ unit: "binary-ascii" }), async (token) => {
         const encoded = encodeURIComponent(token);
@@ -267,7 +267,7 @@ describe("over HTTP", () => {
       { numRuns: 50 },
     ));
 
-  test("a query that is no valid encoding is answered too", async () => {
+  test("a query with an invalid encoding gets an answer", async () => {
     for (const query of ["?token=%", "?token=%ff%fe", "?token=%00", "?%", "?token=a&token=b"]) {
       await using raw = await RawSocket.open(server.url, `/api/ws${query}`);
       expect(raw.answer?.status).toBe(401);
@@ -276,7 +276,7 @@ describe("over HTTP", () => {
 });
 
 describe("over the socket", () => {
-  /** Sends frames on a socket of their own and expects one reply to each, in order. */
+  /** Sends frames on a new socket and expects one reply to each, in order. */
   async function expectReplies(frames: (string | Uint8Array)[]) {
     await using own = await alice.connect();
     for (const frame of frames) own.socket.send(frame as string);
@@ -347,7 +347,7 @@ describe("over the socket", () => {
       '{"method": "getMe", "__proto__": null, "constructor": 1}',
     ]));
 
-  test("bytes that are no UTF-8, or no frames at all, harm nobody else", () =>
+  test("bytes that are not UTF-8 or not frames do not affect other clients", () =>
     fc.assert(
       fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 64 }), async (bytes) => {
         await using text = await RawSocket.connect(alice);
@@ -362,7 +362,7 @@ describe("over the socket", () => {
     ));
 });
 
-test("nothing has been written into the prototypes of the server", async () => {
+test("no input has changed the prototypes of the server", async () => {
   const { body } = await post(server.url, "getMe", {}, alice.token);
   expect(JSON.stringify(body)).not.toContain("polluted");
   const response = await fetch(`${server.url}/api/limits`);

@@ -10,8 +10,8 @@ import Ajv, { type ValidateFunction } from "ajv";
 import addFormats from "ajv-formats";
 
 /**
- * The documents that a server gives of itself, checked by programs that nobody here wrote: the
- * linters of their formats, and a proxy that compares every call and every answer with OpenAPI.
+ * Checks the OpenAPI and AsyncAPI documents with independent programs: the linters of their formats,
+ * and a proxy that validates every call and every answer.
  */
 
 const TOOLS = new URL("tools", import.meta.url).pathname;
@@ -63,13 +63,13 @@ interface Call {
   requestBody: { content: { "application/json": { schema: Schema; example?: object } } };
 }
 
-/** What stands in a field of this name, so that a call means something. */
+/** Useful values of fields, by name. */
 type Known = Record<string, unknown>;
 
-/** Values that fit some fields and not others. */
+/** Values that are valid for some fields only. */
 const odd = [-1, "", "x".repeat(2000), [], { a: 1 }, Bun.randomUUIDv7()];
 
-describe("a proxy that checks every call and every answer against OpenAPI", () => {
+describe("a proxy that validates every call and every answer against OpenAPI", () => {
   let proxy: { url: string; stop(): Promise<unknown> };
   let calls: Call[];
 
@@ -116,7 +116,7 @@ describe("a proxy that checks every call and every answer against OpenAPI", () =
     return { status: response.status, body: await response.json() };
   }
 
-  /** The proxy lets it pass and finds nothing wrong, or the server refuses it as the proxy does. */
+  /** The proxy and the server agree whether the call is valid, and the proxy accepts the answer. */
   async function agree(name: string, input: unknown, token: string | undefined): Promise<number> {
     const { status, body } = await through(name, input, token);
     const [, problem] = /^https:\/\/stoplight.io\/prism\/errors#(\w+)$/.exec(body.type ?? "") ?? [];
@@ -130,7 +130,7 @@ describe("a proxy that checks every call and every answer against OpenAPI", () =
     return answered;
   }
 
-  /** Alice, who is in a conversation with a message of hers, and somebody who is not. */
+  /** Alice, who is in a conversation with a message of hers, and a person who is not in it. */
   async function scene([alice, bob, carol]: readonly [Person, Person, Person]) {
     const chat = await groupOf(alice, bob);
     const message = await say(alice, chat, "hello");
@@ -150,7 +150,7 @@ describe("a proxy that checks every call and every answer against OpenAPI", () =
 
   const inputOf = ({ requestBody }: Call) => requestBody.content["application/json"];
 
-  /** The example of the document, with what is known here in its fields. */
+  /** The example of the document, with useful values in the known fields. */
   function exampleFor(call: Call, known: Known): Record<string, unknown> {
     const { example = {} } = inputOf(call);
     const given = Object.entries(example).map(([name, value]) => [name, known[name] ?? value]);
@@ -167,7 +167,7 @@ describe("a proxy that checks every call and every answer against OpenAPI", () =
     }
   }
 
-  test("has nothing to say about any operation, whether it succeeds or fails", async () => {
+  test("reports nothing for any operation, on success and on failure", async () => {
     const statuses = new Map<number, number>();
     const count = async (answer: Promise<number>) => {
       const status = await answer;
@@ -196,7 +196,7 @@ describe("a proxy that checks every call and every answer against OpenAPI", () =
   });
 });
 
-describe("AsyncAPI, as its own parser reads it,", () => {
+describe("AsyncAPI, as parsed by the official parser,", () => {
   interface Parsed {
     diagnostics: { code: string; severity: number }[];
     servers: { host: string; protocol: string }[];
@@ -217,7 +217,7 @@ describe("AsyncAPI, as its own parser reads it,", () => {
     }
   });
 
-  test("has no problem, and the address at which it was fetched", () => {
+  test("is valid, and has the address at which it was fetched", () => {
     const isLatest = ({ code }: { code: string }) => code === "asyncapi-latest-version";
     expect(parsed.diagnostics.filter((each) => !isLatest(each))).toEqual([]);
     expect(parsed.servers).toEqual([{ host: new URL(server.url).host, protocol: "ws" }]);

@@ -7,7 +7,7 @@ const UNLIMITED = JSON.stringify({ messages_per_second: 0, operations_per_second
 const WRITERS = 4;
 const WINDOW = 20;
 
-/** Sends one message after another, many under way, until the socket dies; tells what was acknowledged. */
+/** Sends messages, many in flight, until the socket closes. Returns the acknowledged ones. */
 async function write(socket: Socket, chat_id: string, name: string, acknowledged: Set<string>) {
   let sent = 0;
   const lane = async () => {
@@ -43,7 +43,7 @@ async function wholeHistory(person: Person, chat_id: string) {
   }
 }
 
-test("kill -9 under load loses nothing that was acknowledged and repeats nothing", async () => {
+test("kill -9 under load loses no acknowledged message and duplicates none", async () => {
   await using server = await startServer({ PARLEY_LIMITS: UNLIMITED });
   const people = await Promise.all(
     Array.from({ length: WRITERS }, (_, place) => signUp(server.url, `writer${place}`)),
@@ -75,7 +75,7 @@ test("kill -9 under load loses nothing that was acknowledged and repeats nothing
   expect(seqs).toEqual(seqs.map((_, place) => place + 1));
 });
 
-test("a resend after a crash returns the message that was stored", async () => {
+test("a resend after a crash returns the stored message", async () => {
   await using server = await startServer();
   const [ann, bob] = await Promise.all([signUp(server.url, "ann"), signUp(server.url, "bob")]);
   const chat = await ann.call("startChat", { usernames: [bob.username] });
@@ -89,7 +89,7 @@ test("a resend after a crash returns the message that was stored", async () => {
   expect(items).toEqual([sent]);
 });
 
-test("an orderly stop finishes what is under way and tells clients to come back", async () => {
+test("a graceful stop finishes calls in progress and tells clients to reconnect", async () => {
   await using server = await startServer({ PARLEY_LIMITS: UNLIMITED });
   const [ann, bob] = await Promise.all([signUp(server.url, "ann"), signUp(server.url, "bob")]);
   const chat = await ann.call("startChat", { usernames: [bob.username] });

@@ -12,7 +12,7 @@ const pages = ["*.md", "docs/**/*.md", "packages/*/*.md"].flatMap((glob) => [
 ]);
 const operating = read("docs/operating.md");
 
-/** What stands between fences: the examples in one language, in their order. */
+/** The fenced code blocks in one language, in order. */
 const examples = (page: string, language: string) =>
   [...page.matchAll(/^```(\w*)\n(.*?)^```$/gms)]
     .filter(([, tagged]) => tagged === language)
@@ -20,7 +20,7 @@ const examples = (page: string, language: string) =>
 
 const withoutExamples = (page: string) => page.replace(/^```.*?^```$/gms, "");
 
-/** The names that headings can be linked by. */
+/** The anchors of all headings. */
 const anchors = (page: string) =>
   [...withoutExamples(page).matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
     title
@@ -31,7 +31,7 @@ const anchors = (page: string) =>
 
 const unique = (names: Iterable<string>) => [...new Set(names)].sort();
 
-test.each(pages)("%s links only to what exists", (page) => {
+test.each(pages)("every link of %s has an existing target", (page) => {
   const links = [...withoutExamples(read(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(
     ([, link = ""]) => link,
   );
@@ -54,7 +54,7 @@ test("every setting is documented, and no other", () => {
   expect(settings(read("README.md") + operating)).toEqual(known);
 });
 
-/** The rows of the table under a heading: names and defaults. */
+/** Names and defaults from the table under a heading. */
 function documentedDefaults(heading: string): Record<string, unknown> {
   const [, section = ""] = operating.split(`### ${heading}\n`);
   const [table = ""] = section.split(/^#/m);
@@ -82,7 +82,7 @@ test("every metric is documented, and no other", async () => {
 
 const tools = ["bash", "curl", "node", "npx"].every((tool) => Bun.which(tool) !== null);
 
-test.skipIf(!tools)("the tour in the README runs as it stands", async () => {
+test.skipIf(!tools)("the tour in the README runs without changes", async () => {
   await using server = await startServer();
   const script = examples(read("README.md"), "bash").join("echo\n");
   expect(script).toContain("http://127.0.0.1:8080");

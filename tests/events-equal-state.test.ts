@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Runs something and checks that everybody's events brought them to the server's state. */
+/** Runs an action, and checks that the events bring every client to the state of the server. */
 async function verify(
   action: (chat: Conversation, watchers: readonly Watcher[]) => Promise<unknown>,
 ): Promise<void> {
@@ -128,7 +128,7 @@ describe("initial fetch and events equal a fresh fetch", () => {
       await person(1).call("editMessage", { message_id, content: "edited" });
     }));
 
-  test("after changes to messages whose history page is still on its way", () =>
+  test("after changes to messages whose history page is still in flight", () =>
     verify(async (chat, watchers) => {
       await watchers[0]?.startAnother("history");
       const message_id = await lastMessage(chat);
@@ -136,7 +136,7 @@ describe("initial fetch and events equal a fresh fetch", () => {
       await person(2).call("addReaction", { message_id, emoji: "👍" });
     }));
 
-  test("after changes to conversations that the client is about to hear of", () =>
+  test("after changes to conversations that the client does not know yet", () =>
     verify(async ({ id }, watchers) => {
       for (const watcher of watchers) await watcher.startAnother("everything");
       await person(1).call("setChatTitle", { chat_id: id, title: "Renamed" });
@@ -164,7 +164,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   text: fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }).map((text) => `m ${text}`),
 });
 
-/** Does a step as far as its actor may; what the server forbids changes nothing. */
+/** Performs a step. A step that the server forbids changes nothing. */
 async function perform(
   chat_id: string,
   watchers: readonly Watcher[],
@@ -211,7 +211,7 @@ async function perform(
   await steps[kind]?.();
 }
 
-test("random sequences by several people leave every client with the server's state", async () => {
+test("random steps of several people leave every client with the state of the server", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), (steps) =>
       verify(async ({ id }, watchers) => {

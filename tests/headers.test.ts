@@ -6,7 +6,7 @@ const server = await startServer();
 afterAll(() => server[Symbol.asyncDispose]());
 
 describe("headers", () => {
-  test("of the API keep its answers out of caches", async () => {
+  test("of the API forbid caching", async () => {
     const [alice] = await people(server.url, "alice");
     const answers = [
       await post(server.url, "getMe", {}, alice.token),
@@ -21,13 +21,16 @@ describe("headers", () => {
     }
   });
 
-  test.each(["/", "/docs"])("of the page %s switch off what it does not need", async (path) => {
-    const { headers } = await fetch(server.url + path);
-    expect(headers.get("permissions-policy")).toContain("camera=()");
-    expect(headers.get("cache-control")).toBe("no-cache");
-  });
+  test.each(["/", "/docs"])(
+    "of the page %s disable browser features that it does not need",
+    async (path) => {
+      const { headers } = await fetch(server.url + path);
+      expect(headers.get("permissions-policy")).toContain("camera=()");
+      expect(headers.get("cache-control")).toBe("no-cache");
+    },
+  );
 
-  test("tell browsers to stay with HTTPS only behind a trusted proxy that has it", async () => {
+  test("include Strict-Transport-Security only behind a trusted proxy with HTTPS", async () => {
     await using proxied = await startServer({ PARLEY_PROXIES: "1" });
     const strict = async (url: string, proto?: string) => {
       const headers = proto === undefined ? undefined : { "x-forwarded-proto": proto };
@@ -43,7 +46,7 @@ describe("headers", () => {
 });
 
 describe("PARLEY_METRICS_PORT", () => {
-  test("puts the metrics on a listener of their own, and nothing else", async () => {
+  test("moves the metrics, and nothing else, to a separate listener", async () => {
     await using apart = await startServer({ PARLEY_METRICS_PORT: "0" });
     const [, address = ""] = /Metrics are at (\S+)/.exec(apart.output()) ?? [];
     expect(new URL(address).hostname).toBe("127.0.0.1");

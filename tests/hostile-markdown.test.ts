@@ -9,7 +9,7 @@ import {
 import { closeOpenMarks } from "../packages/web/src/markdown/close-marks.ts";
 import { MAX_NESTING, MAX_NODES, parseMarkdown } from "../packages/web/src/markdown/parse.ts";
 
-/** A message that streams is parsed again for each piece. */
+/** A streaming message is parsed again for each delta. */
 const STREAMED_PIECES = 16;
 
 interface Measured {
@@ -17,7 +17,7 @@ interface Measured {
   nodes: number;
 }
 
-/** Measured without recursion, so that a tree which is too deep fails the test and not the measurement. */
+/** Iterative, so that a tree that is too deep fails the assertion and not the measurement. */
 function measure(tree: unknown): Measured {
   let depth = 0;
   let nodes = 0;
@@ -33,7 +33,7 @@ function measure(tree: unknown): Measured {
   return { depth, nodes };
 }
 
-/** What the web client makes of a message: components, and the Markdown between them. */
+/** Parses a message the way the web client does: components, and the Markdown between them. */
 function rendered(content: string, streaming: boolean): Measured {
   let most = { depth: 0, nodes: 0 };
   for (const block of parseMarkup(content, { streaming })) {
@@ -79,7 +79,7 @@ describe("a hostile message is parsed to a bounded tree", () => {
     );
     expect(measure(parseMarkup(content)).depth).toBeLessThanOrEqual(5);
     for (const { depth, nodes } of [whole, growing]) {
-      // A list is one level for the parser and two in the tree, with the item as an object of its own.
+      // A list is one level for the parser and two in the tree: the list and its item.
       expect(depth).toBeLessThanOrEqual(2 * MAX_NESTING + 2);
       expect(nodes).toBeLessThanOrEqual(MAX_NODES);
     }

@@ -21,7 +21,7 @@ test("every package of the lock file has a checksum that npm verifies", () => {
   expect(unverified.map(([path]) => path)).toEqual([]);
 });
 
-test("the lock file names the packages of every platform, so that npm ci works on all of them", () => {
+test("the lock file has the packages of every platform, so that npm ci works on each", () => {
   const missing = installed.flatMap(([path, { optionalDependencies = {} }]) =>
     Object.keys(optionalDependencies).filter(
       (name) => !packages[`${path}/node_modules/${name}`] && !packages[`node_modules/${name}`],
@@ -30,6 +30,6 @@ test("the lock file names the packages of every platform, so that npm ci works o
   expect(missing).toEqual([]);
 });
 
-test("the lock file names no registry: whoever installs uses their own", () => {
+test("the lock file names no registry, so that npm uses the configured one", () => {
   expect(installed.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
 });

@@ -9,13 +9,13 @@ import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from
 
 const AUDIENCE = "parley";
 
-/** An identity provider with an address, keys and clients of its own. */
+/** A test identity provider. */
 class Issuer implements Disposable {
   private keys = new Map<string, CryptoKeyPair>();
   private http = this.listen(0);
   private readonly port = this.http.port ?? 0;
 
-  /** What it says of itself; what it is, unless a test has it lie. */
+  /** Its discovery document, which tests can make wrong. */
   description: { issuer?: string; jwks_uri?: string } = {};
 
   private listen(port: number) {
@@ -48,7 +48,7 @@ class Issuer implements Disposable {
     return Promise.all(all);
   }
 
-  /** Replaces the keys by a new one and returns its id. */
+  /** Replaces all keys by a new one and returns its id. */
   async rotate(): Promise<string> {
     const kid = crypto.randomUUID();
     this.keys = new Map([[kid, await generateKeyPair("ES256", { extractable: true })]]);
@@ -61,7 +61,7 @@ class Issuer implements Disposable {
     return current;
   }
 
-  /** A token for somebody whom the issuer knows by that name, valid unless claims say otherwise. */
+  /** A token for this username, valid unless the claims say otherwise. */
   token(username: string, claims: JWTPayload = {}, signedWith = this.key()): Promise<string> {
     const [kid, { privateKey }] = signedWith;
     return new SignJWT({ preferred_username: username, ...claims })
@@ -110,7 +110,7 @@ const statusOf = async (token: string, url = server.url) =>
 const seconds = () => Math.floor(Date.now() / 1000);
 
 describe("a token of the issuer", () => {
-  test("makes the account it names on first sight, with its agents", async () => {
+  test("creates the account on first use, with its agents", async () => {
     const username = freshName();
     const person = as(username, await issuer.token(username, { name: "Ada Lovelace" }));
     expect(await person.call("getMe")).toEqual(human(username, "Ada Lovelace"));
@@ -121,7 +121,7 @@ describe("a token of the issuer", () => {
     }
   });
 
-  test("makes one account of calls that come at the same moment", async () => {
+  test("creates one account for concurrent calls", async () => {
     const username = freshName();
     const tokens = await Promise.all(
       Array.from({ length: 8 }, (_, n) => issuer.token(username, { jti: `${n}` })),
@@ -130,13 +130,13 @@ describe("a token of the issuer", () => {
     expect(answers).toEqual(tokens.map(() => human(username)));
   });
 
-  test("gives a name that fits on one line, whatever the issuer has", async () => {
+  test("gives a display name of one line, whatever the issuer sends", async () => {
     const username = freshName();
     const person = as(username, await issuer.token(username, { name: " Ada\u0000\nLovelace \t" }));
     expect(await person.call("getMe")).toEqual(human(username, "Ada Lovelace"));
   });
 
-  test("means the same account as every other token with that subject, whatever it is called", async () => {
+  test("belongs to the same account as every other token with that subject, whatever its username", async () => {
     const username = freshName();
     const sub = `subject of ${username}`;
     const first = as(username, await issuer.token(username.toUpperCase(), { sub }));
@@ -146,7 +146,7 @@ describe("a token of the issuer", () => {
     expect((await second.call("getSessions")).items).toHaveLength(2);
   });
 
-  test("makes one account and one session when it is used several times at once", async () => {
+  test("creates one account and one session when it is used concurrently", async () => {
     const username = freshName();
     const person = as(username, await issuer.token(username));
     const seen = await Promise.all(Array.from({ length: 8 }, () => person.call("getMe")));
@@ -154,7 +154,7 @@ describe("a token of the issuer", () => {
     expect((await person.call("getSessions")).items).toHaveLength(1);
   });
 
-  test("opens a socket, in the address and in the header", async () => {
+  test("opens a socket, in the query and in the header", async () => {
     const username = freshName();
     const token = await issuer.token(username);
     await using socket = await Socket.open(server.url, token);
@@ -165,17 +165,17 @@ describe("a token of the issuer", () => {
     expect(other.answer?.status).toBe(101);
   });
 
-  test("may be meant for several audiences", async () => {
+  test("may have several audiences", async () => {
     const username = freshName();
     expect(await statusOf(await issuer.token(username, { aud: ["other", AUDIENCE] }))).toBe(200);
   });
 
-  test("leaves tokens of the service's own as they are", async () => {
+  test("does not affect the tokens of the service", async () => {
     const person = await signUp(server.url, "own");
     expect(await person.call("getMe")).toEqual(person.account);
   });
 
-  test("keeps a long name whole: no half of a character is left at its end", async () => {
+  test("truncates a long display name between characters", async () => {
     const username = freshName();
     const person = as(username, await issuer.token(username, { name: `${"x".repeat(63)}😀😀` }));
     const { display_name } = await person.call("getMe");
@@ -200,7 +200,7 @@ describe("a token is refused with 401", () => {
     await refused(await issuer.token(freshName(), { aud: "another-service" }));
   });
 
-  test("that has expired, is not valid yet, or never expires", async () => {
+  test("that has expired, is not valid yet, or has no expiry", async () => {
     await refused(await issuer.token(freshName(), { exp: seconds() - 10 }));
     await refused(await issuer.token(freshName(), { nbf: seconds() + 600 }));
     const [kid, { privateKey }] = issuer.key();
@@ -211,7 +211,7 @@ describe("a token is refused with 401", () => {
     await refused(await eternal.sign(privateKey));
   });
 
-  test("with a signature by another key, or changed after it was signed", async () => {
+  test("with a signature by another key, or that was changed after signing", async () => {
     const [kid] = issuer.key();
     const forger = await generateKeyPair("ES256");
     await refused(await issuer.token(freshName(), {}, [kid, forger]));
@@ -221,7 +221,7 @@ describe("a token is refused with 401", () => {
     await refused(`${header}.${payload}.${signature}`);
   });
 
-  test("without a signature, or with one by the public key as a shared secret", async () => {
+  test("without a signature, or signed with the public key as a shared secret", async () => {
     const [kid, { publicKey }] = issuer.key();
     const claims = {
       iss: issuer.url,
@@ -248,13 +248,13 @@ describe("a token is refused with 401", () => {
     await refused(await issuer.token(freshName(), { sub }));
   });
 
-  test("that is no JWT at all", async () => {
+  test("that is not a JWT", async () => {
     for (const token of ["a.b.c", "..", `${encoded({})}.${encoded({})}.x`, "ey.ey.ey"]) {
       await refused(token);
     }
   });
 
-  test("and makes no account", async () => {
+  test("and creates no account", async () => {
     const username = freshName();
     await refused(await issuer.token(username, { aud: "another-service" }));
     const person = await signUp(server.url, "own");
@@ -269,7 +269,7 @@ describe("the account of a subject", () => {
     return (body.result as { username: string }).username;
   };
 
-  test("is never one that has a password, however the issuer names them", async () => {
+  test("is never one with a password, whatever username the issuer sends", async () => {
     const owner = await signUp(server.url, "owner");
     const token = await issuer.token(owner.username);
     expect(await nameOf(token)).toBe(`${owner.username}_2`);
@@ -277,7 +277,7 @@ describe("the account of a subject", () => {
     expect((await owner.call("getSessions")).items).toHaveLength(1);
   });
 
-  test("is another for another subject of the same name", async () => {
+  test("differs for another subject with the same username", async () => {
     const username = freshName();
     const tokens = await Promise.all(
       ["one", "two", "three"].map((sub) => issuer.token(username, { sub: `${sub} ${username}` })),
@@ -298,7 +298,7 @@ describe("the account of a subject", () => {
     expect(await nameOf(await issuer.token(wish))).toBe(username);
   });
 
-  test("has the display name that the issuer gives it, when that changes too", async () => {
+  test("has the display name of the issuer, also after a change", async () => {
     const username = freshName();
     const renamed = { ...human(username, "Ada Lovelace"), version: expect.any(Number) };
     const first = as(username, await issuer.token(username, { name: "Ada Byron" }));
@@ -316,8 +316,8 @@ describe("the account of a subject", () => {
     expect(await third.call("getMe")).toEqual(renamed);
   });
 
-  // What several nodes write, PostgreSQL has.
-  test.skipIf(onSeveralNodes)("of an earlier version is found by its name, once", async () => {
+  // Edits the SQLite file, which several nodes do not have.
+  test.skipIf(onSeveralNodes)("of an earlier version is linked by its username, once", async () => {
     await using own = await startServer({ ...environment, PARLEY_LOG: "info" });
     const username = freshName();
     const person = new Person(own.url, await issuer.token(username), human(username));
@@ -349,7 +349,7 @@ describe("an issuer that cannot be trusted is not used", () => {
 });
 
 describe("signOut", () => {
-  test("ends a token at once, for its sockets too, and for it alone", async () => {
+  test("ends this token at once, with its sockets, and no other", async () => {
     const username = freshName();
     const person = as(username, await issuer.token(username, { jti: "one" }));
     const other = as(username, await issuer.token(username, { jti: "two" }));
@@ -366,7 +366,7 @@ describe("signOut", () => {
 });
 
 describe("in the course of time", () => {
-  /** Asks every node until its answer is that one: each looks for new keys in its own time. */
+  /** Retries until every node gives this answer: each one fetches new keys independently. */
   async function eventually(status: number, token: string, url: string): Promise<void> {
     for (const node of nodesOf(url)) {
       const deadline = Date.now() + 15_000;
@@ -388,12 +388,12 @@ describe("in the course of time", () => {
     await eventually(200, await rotating.token(freshName()), own.url);
   });
 
-  test.concurrent("an issuer that is away is 503 with retry_after for keys that are not known, and only for them", async () => {
+  test.concurrent("while the issuer is down, only tokens with unknown keys get 503 with retry_after", async () => {
     using failing = new Issuer();
     await failing.rotate();
     await using own = await startServer({ ...environment, PARLEY_OIDC_ISSUER: failing.url });
     const known = await failing.token(freshName());
-    // Every node knows the keys that it has met.
+    // Lets every node fetch the key first.
     for (const _ of nodesOf(own.url)) expect(await statusOf(known, own.url)).toBe(200);
     await failing.goAway();
     await failing.rotate();
@@ -412,7 +412,7 @@ describe("in the course of time", () => {
     await eventually(200, unknown, own.url);
   });
 
-  test.concurrent("the service starts while the issuer is away, and serves everybody else", async () => {
+  test.concurrent("the service starts while the issuer is down, and serves everyone else", async () => {
     using late = new Issuer();
     await late.rotate();
     await late.goAway();
@@ -425,7 +425,7 @@ describe("in the course of time", () => {
     await eventually(200, token, own.url);
   });
 
-  test.concurrent("another claim may name the account", async () => {
+  test.concurrent("the username claim can be configured", async () => {
     await using own = await startServer({
       ...environment,
       PARLEY_OIDC_USERNAME_CLAIM: "nickname",

@@ -23,13 +23,13 @@ import { providersAt, type Responder } from "@parley/testkit/provider-server.ts"
 import { noRates, spawnMain, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { keyOf, startSharedProvider } from "@parley/testkit/shared-provider.ts";
 
-/** What must not be found: nothing else looks like it, however it is written. */
+/** A secret value that cannot occur by chance in any encoding. */
 const marker = (name: string) => `${name}-${Bun.randomUUIDv7().replaceAll("-", "")}-${name}`;
 
-/** The ways in which bytes are commonly written down. */
+/** Common encodings of a secret. */
 function spellings(secret: string): Buffer[] {
   const bytes = Buffer.from(secret);
-  // Base64 of a part depends on where the part begins; what is the same at each of three places.
+  // Base64 depends on the offset modulo three: the part that is the same, for each offset.
   const base64 = [0, 1, 2].map((shift) =>
     Buffer.concat([Buffer.alloc(shift), bytes])
       .toString("base64")
@@ -49,14 +49,14 @@ function spellings(secret: string): Buffer[] {
 const holds = (haystack: Buffer, secret: string) =>
   spellings(secret).some((spelling) => haystack.includes(spelling));
 
-/** Every file below a folder that holds the secret in any spelling. */
+/** Every file in a folder that contains the secret in any encoding. */
 const filesHolding = (folder: string, secret: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((path) => holds(readFileSync(path), secret));
 
-test("what a search would find is found, however it is written", () => {
+test("the search finds a secret in every encoding", () => {
   const secret = marker("key");
   for (const spelling of spellings(secret)) {
     expect(holds(Buffer.concat([Buffer.from("before "), spelling]), secret)).toBe(true);
@@ -68,9 +68,9 @@ test("what a search would find is found, however it is written", () => {
   expect(holds(Buffer.from(marker("key")), secret)).toBe(false);
 });
 
-/** Keeps every byte that a server says, to be searched afterwards. */
+/** Records every byte that a server sends, for the search. */
 class Witness {
-  /** Answers to signing in, in which a token is where it belongs. */
+  /** Answers to sign-ins, which contain a token legitimately. */
   readonly signIns: string[] = [];
   readonly replies: string[] = [];
   private readonly sockets: Socket[] = [];
@@ -107,14 +107,14 @@ class Witness {
     return socket;
   }
 
-  /** Before the process goes, what it printed is put aside. */
+  /** Keeps the output of a process that is about to end. */
   async restart(end: () => Promise<unknown>): Promise<void> {
     await end();
     this.outputs.push(this.server.output());
     await this.server.restart();
   }
 
-  /** Everything that was said but for the answers to signing in. */
+  /** Everything except the answers to sign-ins. */
   everything(): Buffer {
     const heard = this.sockets.map(({ events, replies }) => JSON.stringify([events, replies]));
     const printed = [...this.outputs, this.server.output()];
@@ -122,7 +122,7 @@ class Witness {
   }
 }
 
-/** A stand-in that gives away the key it was sent, in every way an answer can. */
+/** A provider that repeats the key it received in every part of an answer. */
 const tells = (status: number): Responder => {
   return async (exchange) => {
     const key = keyOf(exchange.request);
@@ -176,7 +176,7 @@ const scenes: Record<string, Responder> = {
   stalls,
 };
 
-/** Plays what the last words of the conversation ask for. */
+/** Responds as the last message of the conversation asks. */
 const asAsked: Responder = (exchange) => {
   const text = JSON.stringify(exchange.request.body.messages);
   const name = [...text.matchAll(/#(\w+)/g)].at(-1)?.[1] ?? "";
@@ -195,7 +195,7 @@ test("no key, password or token is found on disk, in any output, event, reply or
   const keys = { claude: marker("claude-key"), gpt: marker("gpt-key"), old: marker("old-key") };
   for (const key of Object.values(keys)) sharedProvider.respond(key, asAsked);
 
-  // Signing in, well and badly.
+  // Sign-ins that succeed and fail.
   const username = `owner_${process.pid}`;
   await witness.call("signUp", { username, password });
   await witness.call("signUp", { username, password });
@@ -211,7 +211,7 @@ test("no key, password or token is found on disk, in any output, event, reply or
   const [token = "", other = ""] = tokens;
   expect(tokens).toHaveLength(2);
 
-  // Keys, well and badly.
+  // Valid and invalid keys.
   const api_key = keys.claude;
   await witness.call("setAgentKey", { provider: "claude", api_key: keys.old }, token);
   await witness.call("setAgentKey", { provider: "claude", api_key: `${keys.claude}\n` }, token);
@@ -234,7 +234,7 @@ test("no key, password or token is found on disk, in any output, event, reply or
   socket.send(`{"method":"agents.set_key","params":{"provider":"gpt","api_key":"${api_key}"`);
   await witness.call("getMyAgents", {}, `${token}x`);
 
-  // Turns that succeed and that fail in every way, of both protocols.
+  // Turns that succeed and that fail in every way, with both protocols.
   const account = { username, kind: "human", display_name: username, version: 0 } as const;
   let owner = new Person(server.url, token, account);
   for (const provider of ["claude", "gpt"]) {
@@ -259,7 +259,7 @@ test("no key, password or token is found on disk, in any output, event, reply or
   }
   expect(filesHolding(server.dataDir, keys.claude)).toEqual([]);
 
-  // A crash with calls under way, and an orderly stop.
+  // A crash with calls in progress, and a graceful stop.
   const words = async (person: Person) => {
     await using listener = await witness.connect(token);
     const chat = await groupOf(person, { username: agentOf(person) });
@@ -288,7 +288,7 @@ test("no key, password or token is found on disk, in any output, event, reply or
       : []),
   ]);
   expect(found).toEqual([]);
-  // The search was not in vain: what may be seen is there.
+  // Public data is found, so the search works.
   expect(holds(everything, `••••••••${keys.claude.slice(-4)}`)).toBe(true);
   expect(filesHolding(server.dataDir, "All is well.")).not.toEqual([]);
 });
@@ -319,7 +319,7 @@ describe("rotation of the master key", () => {
     return out;
   }
 
-  /** Somebody with keys for both agents, and a conversation with each. */
+  /** A person with keys for both agents, and a conversation with each. */
   async function ownerOf(server: TestServer, keys: Record<string, string>) {
     const owner = await signUp(server.url, "owner");
     const chats: Record<string, Conversation> = {};
@@ -339,7 +339,7 @@ describe("rotation of the master key", () => {
   const newKeys = () => ({ claude: marker("claude-key"), gpt: marker("gpt-key") });
   const environment = (url: string) => ({ ...noRates, ...providersAt(url), PARLEY_LOG: "trace" });
 
-  test("seals every key anew beside a running server, which goes on as if nothing were", async () => {
+  test("reseals every key while the server runs and keeps answering", async () => {
     await using sharedProvider = await startSharedProvider();
     await using server = await startServer(environment(sharedProvider.url));
     const keys = newKeys();
@@ -366,14 +366,14 @@ describe("rotation of the master key", () => {
     await owner.call("stopAgentTurn", { message_id: answer.id });
     for (const provider of ["claude", "gpt"]) expect(await asks(provider)).toBe("All is well.");
 
-    // What is stored from now on is sealed under the new one.
+    // New keys are sealed with the new master key.
     const another = marker("another-key");
     sharedProvider.respond(another, asAsked);
     await owner.call("setAgentKey", { provider: "gpt", api_key: another });
     expect(sealedIn(server.dataDir).map(masterOf)).toEqual(after.map(masterOf));
     expect(await asks("gpt")).toBe("All is well.");
 
-    // Again, and over a restart.
+    // Once more, across a restart.
     await rotate({ PARLEY_DATA: server.dataDir });
     expect(await asks("claude")).toBe("All is well.");
     await server.kill();
@@ -385,7 +385,7 @@ describe("rotation of the master key", () => {
     }
   });
 
-  test("loses no key that is stored while it is under way", async () => {
+  test("loses no key that is stored during the rotation", async () => {
     await using sharedProvider = await startSharedProvider();
     await using server = await startServer(environment(sharedProvider.url));
     const { owner, asks } = await ownerOf(server, newKeys());
@@ -406,7 +406,7 @@ describe("rotation of the master key", () => {
     expect(stored).toBeGreaterThan(1);
   });
 
-  test("goes from one configured key to the next without a pause", async () => {
+  test("replaces a configured key without downtime", async () => {
     await using sharedProvider = await startSharedProvider();
     const master = () => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64");
     const [old, fresh] = [master(), master()];
@@ -440,7 +440,7 @@ describe("rotation of the master key", () => {
     }
     await third.stop();
 
-    // Without the key that sealed them nothing opens, and the failure tells nothing.
+    // Without the key that sealed them nothing opens, and the failure reveals nothing.
     await using fourth = await startServer({ ...env, PARLEY_DATA, PARLEY_MASTER_KEY: old });
     const calls = sharedProvider.requests.length;
     expect(await asks("claude", fourth)).toBe(

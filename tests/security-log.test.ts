@@ -42,7 +42,7 @@ const linesOf = (output: string): Line[] =>
     .filter((line) => line.startsWith("{"))
     .map((line) => JSON.parse(line));
 
-/** The first line of that event, and of that account if it is named, once it is there. */
+/** Waits for the first line of an event, and of an account if one is given. */
 async function logged(event: string, account?: string | null): Promise<Line> {
   for (;;) {
     const found = linesOf(server.output()).find(
@@ -61,7 +61,7 @@ const expectLogged = async (event: string, account?: string | null, details: obj
 
 const secrets: string[] = [PASSWORD, NEW_PASSWORD, API_KEY];
 
-test("signing up, in and out, and failing to", async () => {
+test("sign-ups, sign-ins, sign-outs and their failures are logged", async () => {
   const alice = await signUp(server.url, "alice");
   const { username } = alice;
   const address = { address: "127.0.0.1", user_agent: expect.stringContaining("Bun") };
@@ -92,7 +92,7 @@ test("signing up, in and out, and failing to", async () => {
   await expectLogged("session_ended", bob.username, { reason: "signed_out" });
 });
 
-test("passwords", async () => {
+test("changes and resets of passwords are logged", async () => {
   const carol = await signUp(server.url, "carol");
   const { username } = carol;
   secrets.push(carol.token);
@@ -111,7 +111,7 @@ test("passwords", async () => {
   expect(log).not.toContain(/is now (\S+)/.exec(told)?.[1] as string);
 });
 
-test("provider keys and the master key", async () => {
+test("changes of provider keys and of the master key are logged", async () => {
   const dora = await signUp(server.url, "dora");
   const { username } = dora;
   secrets.push(dora.token);
@@ -128,7 +128,7 @@ test("provider keys and the master key", async () => {
   await expectLogged("agent_key_removed", username, { provider: "claude" });
 });
 
-test("people whom an OIDC issuer vouches for", async () => {
+test("sign-ins with an OIDC issuer are logged", async () => {
   const token = (audience: string) =>
     new SignJWT({ preferred_username: "erin" })
       .setProtectedHeader({ alg: "ES256" })
@@ -144,11 +144,11 @@ test("people whom an OIDC issuer vouches for", async () => {
   await expectLogged("sign_in", "erin", { method: "oidc" });
   expect((await post(server.url, "getMe", {}, bad)).status).toBe(401);
   await expectLogged("oidc_token_refused", undefined, { address: "127.0.0.1" });
-  // Told of by the test of single sign-on, which has data of an earlier version.
+  // The test of OIDC covers this event: it needs data of an earlier version.
   seen.add("oidc_account_linked");
 });
 
-test("what somebody can cause at will is told of once", async () => {
+test("repeated failures of one origin are logged once", async () => {
   while ((await post(server.url, "signUp", freshAccount())).status !== 429);
   for (let times = 0; times < 5; times++) await post(server.url, "signUp", freshAccount());
   await expectLogged("throttled", null, { operation: "signIn" });
@@ -161,8 +161,8 @@ test("what somebody can cause at will is told of once", async () => {
 let count = 0;
 const freshAccount = () => ({ username: `many_${++count}`, password: PASSWORD });
 
-test("nothing secret is in it", () => {
-  // The greeting at the start shows a sign-up with a password of its own.
+test("the log contains no secret", () => {
+  // The start-up lines show an example sign-up with a password.
   const log = server
     .output()
     .split("\n")
@@ -171,7 +171,7 @@ test("nothing secret is in it", () => {
   for (const secret of secrets) expect(log).not.toContain(secret);
 });
 
-test("every event is documented, and no other, and was seen here", () => {
+test("every event is documented and tested here, and no other", () => {
   const operating = readFileSync(join(import.meta.dir, "../docs/operating.md"), "utf8");
   const [, table = ""] = operating.split("### The security log");
   const documented = [...table.matchAll(/^\| `(\w+)` +\| [A-Z`]/gm)].map(([, name]) => name);

@@ -13,13 +13,13 @@ import {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Resets a password in a process of its own, beside the server. */
+/** Resets a password in a second process while the server runs. */
 async function resetPassword(env: Environment, username: string): Promise<void> {
   const child = spawnMain(env, ["password", "reset", username]);
   expect(await child.exited).toBe(0);
 }
 
-/** Looks at, or changes, the database of a server on SQLite. */
+/** Opens the database of a server on SQLite. */
 function onDatabase<Result>({ dataDir }: TestServer, work: (db: Database) => Result): Result {
   using db = new Database(join(dataDir, "parley.db"), { readwrite: true });
   db.run("PRAGMA busy_timeout = 5000");
@@ -31,7 +31,7 @@ const sessionCount = (server: TestServer) =>
     db.query<{ n: number }, []>("SELECT count(*) AS n FROM sessions").get(),
   )?.n;
 
-describe("a password that an operator resets closes the person's sockets, and nobody else's", () => {
+describe("a password reset by an operator closes the sockets of that person only", () => {
   async function closes(server: TestServer, env: Environment): Promise<void> {
     const [alice, bob] = [await signUp(server.url, "alice"), await signUp(server.url, "bob")];
     await using socket = await alice.connect();
@@ -64,7 +64,7 @@ describe("a password that an operator resets closes the person's sockets, and no
 });
 
 describe("a session", () => {
-  test("ends 90 days after it began, however much it is used", async () => {
+  test("ends 90 days after sign-in, even if it is used", async () => {
     await using server = await startServer();
     const [alice, bob] = [await signUp(server.url, "alice"), await signUp(server.url, "bob")];
     await server.stop();
@@ -90,7 +90,7 @@ describe("a session", () => {
     expect((end?.expires_at ?? 0) - (end?.created_at ?? 0)).toBe(90 * DAY_MS);
   });
 
-  test("that was ended is deleted from the store when its token has expired", async () => {
+  test("that was ended is deleted once its token has expired", async () => {
     await using server = await startServer();
     const alice = await signUp(server.url, "alice");
     await signUp(server.url, "bob");

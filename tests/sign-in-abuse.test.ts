@@ -8,7 +8,7 @@ const BEHIND_PROXY = { PARLEY_PROXIES: "1" };
 let count = 0;
 const freshName = () => `abuse_${process.pid}_${++count}`;
 
-/** Calls as if from that address, through the proxy that the server trusts. */
+/** Calls with this client address, through a trusted proxy. */
 async function postFrom(
   url: string,
   address: string,
@@ -25,7 +25,7 @@ async function postFrom(
   return answer(await fetch(`${url}/api/${operation}`, { method: "POST", headers, body }));
 }
 
-/** Makes an account from an address; returns how it signs in from any. */
+/** Signs up from an address. Returns a function that signs in from any address. */
 async function owner(url: string, address: string) {
   const username = freshName();
   const { body } = await postFrom(url, address, "signUp", { username, password: PASSWORD });
@@ -37,7 +37,7 @@ async function owner(url: string, address: string) {
 }
 type Owner = Awaited<ReturnType<typeof owner>>;
 
-/** Guesses from one address until that one has to wait. */
+/** Guesses passwords from one address until it is throttled. */
 async function guess({ enter }: Owner, from: string, device?: string): Promise<void> {
   for (let tries = 0; tries < 20; tries++) {
     if ((await enter(from, "wrong password", device)) === 429) return;
@@ -45,8 +45,8 @@ async function guess({ enter }: Owner, from: string, device?: string): Promise<v
   throw new Error("nobody slowed it down");
 }
 
-describe("while sign-ups flood in", () => {
-  test("people sign in, from the very address of the flood too", async () => {
+describe("during a flood of sign-ups", () => {
+  test("people can sign in, even from the address of the flood", async () => {
     await using server = await startServer(noRates);
     const alice = await signUp(server.url, "alice");
     const saturated = Promise.withResolvers<void>();
@@ -70,7 +70,7 @@ describe("while sign-ups flood in", () => {
 });
 
 describe("sign-ups per hour", () => {
-  test("are limited by address, an IPv6 client's by its /64", async () => {
+  test("are limited by address, for IPv6 by /64", async () => {
     await using server = await startServer({ ...BEHIND_PROXY, ...limits({ signups_per_hour: 2 }) });
     const join = (address: string) =>
       postFrom(server.url, address, "signUp", { username: freshName(), password: PASSWORD });
@@ -91,8 +91,8 @@ describe("sign-ups per hour", () => {
   });
 });
 
-describe("whoever guesses at a password", () => {
-  test("is slowed down, and locks nobody out elsewhere", async () => {
+describe("somebody who guesses passwords", () => {
+  test("is throttled, and locks out nobody at other addresses", async () => {
     await using server = await startServer(BEHIND_PROXY);
     const alice = await owner(server.url, "192.0.2.1");
     await guess(alice, "203.0.113.66");
@@ -101,7 +101,7 @@ describe("whoever guesses at a password", () => {
     expect(await alice.enter("198.51.100.7")).toBe(200);
   });
 
-  test("from many addresses slows down strangers, but neither known addresses nor devices", async () => {
+  test("from many addresses causes throttling of unknown addresses, but not of known addresses or devices", async () => {
     await using server = await startServer({ ...BEHIND_PROXY, ...noRates });
     const alice = await owner(server.url, "192.0.2.1");
     const strangers = Array.from({ length: 120 }, (_, n) =>
@@ -127,7 +127,7 @@ describe("whoever guesses at a password", () => {
     await guess(alice, "192.0.2.1", alice.device);
   });
 
-  test("does not keep the owner, who is signed in, from changing it", async () => {
+  test("does not prevent the signed-in owner from changing the password", async () => {
     await using server = await startServer(BEHIND_PROXY);
     const alice = await owner(server.url, "192.0.2.1");
     await guess(alice, "192.0.2.1");

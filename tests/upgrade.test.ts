@@ -74,7 +74,7 @@ for (const [store, stored] of Object.entries({ SQLite: onSqlite, PostgreSQL: onP
       expect(unread).toEqual({ human: 2, agent: 1, mentions: 1 });
     });
 
-    test("messages are as they were: edited, deleted, hidden, reacted to, answered", async () => {
+    test("messages keep their edits, deletions, reactions and answers", async () => {
       const { items } = await ben.call("getChatHistory", { chat_id });
       expect(items.map(({ seq, content }) => [seq, content.split("\n")[0]])).toEqual([
         [1, "Welcome to the analytical engine."],
@@ -92,12 +92,12 @@ for (const [store, stored] of Object.entries({ SQLite: onSqlite, PostgreSQL: onP
       expect(adas.map(({ seq }) => seq)).toEqual([1, 2, 3, 10, 11, 13]);
     });
 
-    test("messages are found by search", async () => {
+    test("search finds the messages", async () => {
       const { items } = await ada.call("searchMessages", { query: "babbage" });
       expect(items.map(({ message }) => message.seq)).toEqual([13]);
     });
 
-    test("a message that was sent before is not sent twice", async () => {
+    test("resending an old message creates no second one", async () => {
       const again = await ada.call("sendMessage", {
         chat_id,
         content: "Welcome to the analytical engine.",
@@ -123,7 +123,7 @@ for (const [store, stored] of Object.entries({ SQLite: onSqlite, PostgreSQL: onP
       expect(answer.params.turn?.status).toBe("complete");
     });
 
-    test("everything can be fetched in the shape that the contract promises", async () => {
+    test("everything that can be fetched has the shape of the contract", async () => {
       const { id: message_id } = (await ben.call("getChatHistory", { chat_id }))
         .items[5] as Message;
       await ben.call("getTurn", { message_id });
