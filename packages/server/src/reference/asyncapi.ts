@@ -123,7 +123,7 @@ function eventMessages(book: SchemaBook): Record<string, object> {
       if (hasPlace(event)) {
         payload.properties = { ...payload.properties, at: book.output(eventPlace) };
       }
-      // A counted change may be the caller's alone, and then has no place.
+      // Optional in counted events: a deletion for oneself alone has no place in the conversation.
       if (delivery === "standing") payload.required?.push("at");
       if (name === "events.hello") {
         payload.properties = { ...payload.properties, history_id: book.output(historyId) };
