@@ -1,0 +1,104 @@
+import type { Database } from "bun:sqlite";
+import type { Change } from "../../changes/change.ts";
+import type { Awaitable } from "../awaitable.ts";
+import type { WriteTx } from "../store.ts";
+import type { Connection } from "./connection.ts";
+
+/** No further unit joins a transaction after this time: reads and sockets wait while it runs. */
+const BATCH_MS = 10;
+
+export type Unit = (tx: WriteTx) => Awaitable<unknown>;
+
+/** A unit of work that waits for its commit. */
+export interface Job {
+  readonly unit: Unit;
+  /** Whether it must be on disk before its caller and the subscribers hear of it. */
+  readonly durable: boolean;
+  /** What the unit emitted, once it has run. */
+  changes: readonly Change[];
+  result: unknown;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+export interface BatchOptions {
+  db: Database;
+  connection: Connection;
+  tx: Omit<WriteTx, "emit" | "signal">;
+  /** Writes the changes of the transaction's units to the change log, before it commits. */
+  log(units: readonly { changes: readonly Change[] }[]): void;
+}
+
+/**
+ * Returns a function that runs jobs one after another in one transaction, and returns those that it
+ * had no time for. `committed` is called in the same moment as the commit, before any reader can
+ * have seen it. Jobs that fail are rejected.
+ */
+export function batchTransaction(
+  { db, connection, log, tx: methods }: BatchOptions,
+  committed: (jobs: readonly Job[]) => void,
+) {
+  const begin = db.query("BEGIN IMMEDIATE");
+  const commit = db.query("COMMIT");
+  const rollback = db.query("ROLLBACK");
+  let changes: Change[] = [];
+  const emit = (change: Change) => void changes.push(change);
+  const tx: WriteTx = { ...methods, emit, signal: emit };
+
+  /** Returns whether the unit succeeded. A unit that returns no promise costs none. */
+  function runUnit(job: Job): boolean | Promise<boolean> {
+    changes = [];
+    connection.wrote = false;
+    try {
+      const result = job.unit(tx);
+      return result instanceof Promise ? awaitUnit(job, result) : succeed(job, result);
+    } catch (error) {
+      job.reject(error);
+      return false;
+    }
+  }
+
+  async function awaitUnit(job: Job, result: Promise<unknown>): Promise<boolean> {
+    try {
+      return succeed(job, await result);
+    } catch (error) {
+      job.reject(error);
+      return false;
+    }
+  }
+
+  function succeed(job: Job, result: unknown): boolean {
+    job.result = result;
+    job.changes = changes;
+    return true;
+  }
+
+  return async function run(jobs: Job[]): Promise<Job[]> {
+    const done: Job[] = [];
+    let remaining: Job[] = [];
+    const startedAt = performance.now();
+    try {
+      begin.run();
+      for (const [index, job] of jobs.entries()) {
+        if (performance.now() - startedAt > BATCH_MS) {
+          remaining = jobs.splice(index);
+          break;
+        }
+        const ran = runUnit(job);
+        if (ran === true || (ran !== false && (await ran))) done.push(job);
+        else if (connection.wrote) {
+          // What the failed unit wrote can only be undone together with the units before it.
+          rollback.run();
+          return run([...done, ...jobs.slice(index + 1)]);
+        }
+      }
+      log(done);
+      commit.run();
+      committed(done);
+    } catch (error) {
+      if (db.inTransaction) rollback.run();
+      for (const job of jobs) job.reject(error);
+    }
+    return remaining;
+  };
+}

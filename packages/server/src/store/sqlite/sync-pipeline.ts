@@ -1,0 +1,83 @@
+import type { Change } from "../../changes/change.ts";
+import type { Job } from "./batch-transaction.ts";
+
+/** Jobs that share one sync. */
+interface SyncBatch {
+  jobs: Job[];
+  synced: PromiseWithResolvers<void>;
+}
+
+export interface SyncPipelineOptions {
+  /** Puts the write-ahead log on disk without blocking the event loop. */
+  sync(): Promise<void>;
+  /** Receives the changes of committed jobs. */
+  committed(changes: readonly Change[]): void;
+  /** Called when a sync fails. */
+  failed(error: unknown): void;
+}
+
+export interface SyncPipeline {
+  /** Resolves jobs whose transaction has committed: durable ones after a sync, the others at once. */
+  add(jobs: readonly Job[]): void;
+  /** Resolves once everything added so far is on disk; undefined when it is. */
+  settled(): Promise<void> | undefined;
+  /** Set when a sync has failed: what is on disk is unknown until the database is opened again. */
+  failure(): { error: unknown } | null;
+  /** Resolves, never rejects, when the sync in progress ends; undefined when there is none. */
+  syncing(): Promise<void> | undefined;
+}
+
+/** Syncs one batch at a time. Jobs that commit during a sync share the next one. */
+export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): SyncPipeline {
+  let next: SyncBatch | null = null;
+  let current: SyncBatch | null = null;
+  let failure: { error: unknown } | null = null;
+
+  async function syncBatches(): Promise<void> {
+    while (next) {
+      current = next;
+      next = null;
+      try {
+        await sync();
+        finish(current.jobs);
+        current.synced.resolve();
+      } catch (error) {
+        failure = { error };
+        for (const job of current.jobs) job.reject(error);
+        failed(error);
+        current.synced.reject(error);
+      }
+    }
+    current = null;
+  }
+
+  function finish(jobs: readonly Job[]): void {
+    try {
+      committed(jobs.flatMap((job) => job.changes));
+    } catch {
+      // The listener reports its own errors: the jobs are committed whatever it does.
+    }
+    for (const job of jobs) job.resolve(job.result);
+  }
+
+  return {
+    add(jobs) {
+      const notes = jobs.filter((job) => !job.durable);
+      if (notes.length > 0) finish(notes);
+      if (notes.length === jobs.length) return;
+      next ??= newBatch();
+      for (const job of jobs) if (job.durable) next.jobs.push(job);
+      if (!current) void syncBatches();
+    },
+    settled: () => (failure ? Promise.reject(failure.error) : (next ?? current)?.synced.promise),
+    failure: () => failure,
+    syncing: () => current?.synced.promise.catch(() => {}),
+  };
+}
+
+function newBatch(): SyncBatch {
+  const synced = Promise.withResolvers<void>();
+  // A failed sync is no unhandled rejection when no reader waits for it.
+  synced.promise.catch(() => {});
+  return { jobs: [], synced };
+}
