@@ -14,6 +14,7 @@ import { type Connections, connections, openPool } from "../src/store/postgres/c
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { commitOrder, writeLane } from "../src/store/postgres/lanes.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
+import type { LogLimits } from "../src/store/shared/change-log.ts";
 import { type SharedStore, Unavailable } from "../src/store/store.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { checkingOwnership } from "./support/owned-writes.ts";
@@ -40,7 +41,8 @@ beforeAll(async () => {
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 
-const open = (url: string) => openPostgresStore({ url, tls: false });
+const open = (url: string, logLimits: Partial<LogLimits> = {}) =>
+  openPostgresStore({ url, tls: false, logLimits });
 
 async function execute(url: string, statement: string): Promise<Record<string, unknown>[]> {
   await using sql = new SQL({ url, max: 1 });
@@ -59,13 +61,14 @@ async function empty(url: string): Promise<void> {
 }
 
 storeContract("PostgreSQL", async () => {
-  const openChecked = async () => checkingOwnership(await open(shared));
+  const openChecked = async (logLimits: Partial<LogLimits> = {}) =>
+    checkingOwnership(await open(shared, logLimits));
   let store = await openChecked();
   return {
     store,
-    reopen: async () => {
+    reopen: async (logLimits) => {
       await store.close();
-      store = await openChecked();
+      store = await openChecked(logLimits);
       return store;
     },
     storedEntries: async () => {

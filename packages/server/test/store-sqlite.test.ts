@@ -35,9 +35,9 @@ storeContract("SQLite", async () => {
   let store = openSqliteStore(files.database);
   return {
     store,
-    reopen: async () => {
+    reopen: async (logLimits = {}) => {
       await store.close();
-      store = openSqliteStore(files.database);
+      store = openSqliteStore(files.database, { logLimits });
       return store;
     },
     storedEntries: async () => {

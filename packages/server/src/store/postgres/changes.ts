@@ -1,8 +1,14 @@
 import type { Change } from "../../changes/change.ts";
 import type { ChangeLog, Cursor, LogEntry } from "../changes.ts";
-import { decodeChanges, encodeChanges } from "../shared/change-log.ts";
+import {
+  decodeChanges,
+  encodeChanges,
+  type LogLimits,
+  pruneUpTo,
+  sampleIds,
+} from "../shared/change-log.ts";
 import type { Connection } from "./connection.ts";
-import { type Methods, NOW, type Unit } from "./unit.ts";
+import { list, type Methods, NOW, type Unit } from "./unit.ts";
 
 /** How long to wait for an entry that is missing because its transaction has not ended. */
 const GAP_WAIT_MS = 1000;
@@ -165,6 +171,33 @@ function openGaps(): Gaps {
       if (row) horizons.push({ upTo: visible, xid: row.xid });
     },
   };
+}
+
+const PRUNED_AT_ONCE = 1000;
+
+/** Prunes some of the oldest entries; true when more are left. Every node does it. */
+export async function pruneChanges(unit: Unit, limits: LogLimits): Promise<boolean> {
+  const oldest = await unit.all<{ id: number; at: number }>(
+    `SELECT id, at FROM changes ORDER BY id LIMIT ${PRUNED_AT_ONCE}`,
+  );
+  const newest = await unit.get<{ id: number | null; now: number }>(
+    `SELECT max(id) AS id, ${NOW} AS now FROM changes`,
+  );
+  const last = newest?.id ?? 0;
+  const average = await unit.get<{ bytes: number | null }>(
+    `SELECT avg(pg_column_size(body))::bigint AS bytes FROM changes WHERE id = ANY($1::bigint[])`,
+    list(sampleIds(oldest[0]?.id ?? 0, last)),
+  );
+  const size = { oldest, last, averageBytes: average?.bytes ?? 0, now: newest?.now ?? 0 };
+  const upTo = pruneUpTo(size, limits);
+  if (upTo === null) return false;
+  await unit.change("DELETE FROM changes WHERE id <= $1", upTo);
+  await unit.change(
+    `INSERT INTO changes_pruned AS p (one, up_to) VALUES (true, $1)
+     ON CONFLICT (one) DO UPDATE SET up_to = greatest(p.up_to, excluded.up_to)`,
+    upTo,
+  );
+  return upTo === oldest.at(-1)?.id;
 }
 
 export const subscriptionWrites: Methods<

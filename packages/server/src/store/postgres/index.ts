@@ -1,11 +1,12 @@
 import type { SQL } from "bun";
 import type { Change } from "../../changes/change.ts";
 import { backgroundRunner } from "../shared/background-work.ts";
+import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/change-log.ts";
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
-import { changeLog, changeWriter, subscriptionWrites } from "./changes.ts";
+import { changeLog, changeWriter, pruneChanges, subscriptionWrites } from "./changes.ts";
 import { refuseUnfinished } from "./claim.ts";
 import { componentWrites } from "./components.ts";
 import { connections, openPool, type PostgresOptions } from "./connection.ts";
@@ -71,6 +72,7 @@ const writeTx = binder<WriteTx>({
 export interface PostgresStoreOptions extends PostgresOptions {
   /** The id that the change log has for this process. Default: a random one. */
   readonly node?: string;
+  readonly logLimits?: Partial<LogLimits>;
 }
 
 /** The store that several nodes share. */
@@ -113,6 +115,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const on = <Result>(lane: Lane, work: (unit: Unit) => Result | Promise<Result>) =>
     lane.enter(work) as Promise<Result>;
   const background = backgroundRunner("pruning");
+  const limits = { ...LOG_LIMITS, ...options.logLimits };
+  // At a time of its own on each node: the first one leaves the others nothing.
+  const pruning = pruneRegularly(background, limits.pruneEveryMs * (0.5 + Math.random()), () =>
+    on(writing, (unit) => pruneChanges(unit, limits)),
+  );
 
   return {
     installation,
@@ -129,6 +136,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     background,
     ready: () => on(reading, async (run) => void (await run.get("SELECT 1"))),
     close: async () => {
+      await pruning.stop();
       await Promise.all([noting, writing, reading].map((lane) => lane.close()));
       await searchConnections.close();
       await Promise.all([pool.close(), searchPool.close()]);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Change } from "../../changes/change.ts";
-import type { LoggedChange } from "../changes.ts";
+import type { Cursor, LoggedChange } from "../changes.ts";
+import type { BackgroundRunner } from "./background-work.ts";
 
 /**
  * Encodes the durable changes of a transaction's units for the log, in their order; null when there
@@ -52,4 +53,75 @@ export function decodeChanges(body: string): LoggedChange[] {
       const parsed = Logged.safeParse(change);
       return parsed.success ? [parsed.data as LoggedChange] : [];
     });
+}
+
+/** When entries of the log are pruned. */
+export interface LogLimits {
+  readonly keptMs: number;
+  readonly maxEntries: number;
+  /** Of all entries together, estimated from a sample. */
+  readonly maxBytes: number;
+  readonly pruneEveryMs: number;
+}
+
+/** A subscriber that was away for longer fetches the state instead. */
+export const LOG_LIMITS: LogLimits = {
+  keptMs: 7 * 24 * 60 * 60_000,
+  maxEntries: 1_000_000,
+  maxBytes: 1024 ** 3,
+  pruneEveryMs: 60_000,
+};
+
+const SAMPLED_ENTRIES = 100;
+
+/** Ids spread evenly over the log, whose average size stands for that of all entries. */
+export function sampleIds(first: Cursor, last: Cursor): Cursor[] {
+  const step = Math.max(1, (last - first) / SAMPLED_ENTRIES);
+  const ids: Cursor[] = [];
+  for (let id = first; id <= last; id += step) ids.push(Math.floor(id));
+  return ids;
+}
+
+export interface LogSize {
+  /** The oldest entries, in order. */
+  readonly oldest: readonly { id: Cursor; at: number }[];
+  readonly last: Cursor;
+  readonly averageBytes: number;
+  readonly now: number;
+}
+
+/** The last of the oldest entries to prune; null when all are kept. The newest one always is. */
+export function pruneUpTo({ oldest, last, averageBytes, now }: LogSize, limits: LogLimits) {
+  const maxEntries = Math.min(limits.maxEntries, limits.maxBytes / Math.max(1, averageBytes));
+  let upTo: Cursor | null = null;
+  for (const { id, at } of oldest) {
+    if (id === last || (id > last - maxEntries && at >= now - limits.keptMs)) break;
+    upTo = id;
+  }
+  return upTo;
+}
+
+/** Prunes batches of entries until none are left to prune, at intervals. */
+export function pruneRegularly(
+  background: BackgroundRunner,
+  everyMs: number,
+  pruneBatch: () => Promise<boolean>,
+) {
+  let round: Promise<void> | null = null;
+  let stopped = false;
+  const prune = async () => {
+    while (!stopped && (await pruneBatch()));
+  };
+  const timer = setInterval(() => {
+    round ??= background.run("pruning", prune).finally(() => {
+      round = null;
+    });
+  }, everyMs);
+  return {
+    stop: async () => {
+      stopped = true;
+      clearInterval(timer);
+      await round;
+    },
+  };
 }

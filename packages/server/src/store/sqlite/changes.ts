@@ -1,7 +1,13 @@
 import type { Database } from "bun:sqlite";
 import type { Change } from "../../changes/change.ts";
 import type { ChangeLog, Cursor, SubscriptionWrites } from "../changes.ts";
-import { decodeChanges, encodeChanges } from "../shared/change-log.ts";
+import {
+  decodeChanges,
+  encodeChanges,
+  type LogLimits,
+  pruneUpTo,
+  sampleIds,
+} from "../shared/change-log.ts";
 import type { Connection } from "./connection.ts";
 
 /** Returns a function that appends the durable changes of a transaction's units to the log. */
@@ -35,6 +41,38 @@ export function changeLog(db: Database, settled: () => Promise<void> | undefined
       if (!isComplete) return null;
       return rows.map(({ id, node, body }) => ({ cursor: id, node, changes: decodeChanges(body) }));
     },
+  };
+}
+
+/** Few at a time: writers wait meanwhile. */
+const PRUNED_AT_ONCE = 200;
+
+/** Returns a function that prunes some of the oldest entries, in a unit; true when more are left. */
+export function changePruner(db: Connection, limits: LogLimits): () => boolean {
+  const oldest = db.query<{ id: number; at: number }>(
+    `SELECT id, at FROM changes ORDER BY id LIMIT ${PRUNED_AT_ONCE}`,
+  );
+  const last = db.query<{ id: number }>("SELECT max(id) AS id FROM changes");
+  const average = db.query<{ bytes: number | null }>(
+    `SELECT avg(octet_length(body)) AS bytes FROM changes
+     WHERE id IN (SELECT value FROM json_each(?))`,
+  );
+  const remove = db.change("DELETE FROM changes WHERE id <= ?");
+  const setPruned = db.change(
+    `INSERT INTO changes_pruned (one, up_to) VALUES (1, ?)
+     ON CONFLICT (one) DO UPDATE SET up_to = excluded.up_to`,
+  );
+  return () => {
+    const rows = oldest.all();
+    const newest = last.get()?.id ?? 0;
+    const sample = JSON.stringify(sampleIds(rows[0]?.id ?? 0, newest));
+    const averageBytes = average.get(sample)?.bytes ?? 0;
+    const size = { oldest: rows, last: newest, averageBytes, now: Date.now() };
+    const upTo = pruneUpTo(size, limits);
+    if (upTo === null) return false;
+    remove.run(upTo);
+    setPruned.run(upTo);
+    return upTo === rows.at(-1)?.id;
   };
 }
 

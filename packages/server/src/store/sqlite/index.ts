@@ -3,12 +3,13 @@ import { dirname } from "node:path";
 import type { Change } from "../../changes/change.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
 import { type BackgroundRunner, backgroundRunner } from "../shared/background-work.ts";
+import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/change-log.ts";
 import { SEARCH_DEADLINE_MS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { type Background, startIndexer, startSearcher } from "./background.ts";
-import { changeLog, changeWriter, subscriptionWrites } from "./changes.ts";
+import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./changes.ts";
 import { componentWrites } from "./components.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
@@ -39,6 +40,7 @@ const INDEXED_PER_SECOND = 10 * INDEXED_AT_ONCE;
 export interface SqliteStoreOptions {
   /** The id that the change log has for this process. Default: a random one. */
   readonly node?: string;
+  readonly logLimits?: Partial<LogLimits>;
   readonly eraseMs?: number;
 }
 
@@ -79,6 +81,14 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
     eraseMs: options.eraseMs ?? ERASE_MS,
   });
 
+  const limits = { ...LOG_LIMITS, ...options.logLimits };
+  const prune = changePruner(writer, limits);
+  const pruning = pruneRegularly(
+    background,
+    limits.pruneEveryMs,
+    () => group.write(prune) as Promise<boolean>,
+  );
+
   return {
     async read(unit) {
       const result = await unit(readTx);
@@ -98,6 +108,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
       await group.settled();
     },
     close: async () => {
+      await pruning.stop();
       await maintenance.stop();
       await group.close();
       await searching.close();

@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import { durable, messageDelta } from "../../../src/changes/change.ts";
 import type { LogEntry } from "../../../src/store/changes.ts";
+import type { LogLimits } from "../../../src/store/shared/change-log.ts";
 import type { Store } from "../../../src/store/store.ts";
 import {
   at,
@@ -14,6 +15,7 @@ import {
   spoil,
   tellEnd,
   times,
+  type World,
 } from "./world.ts";
 
 /** All entries after a cursor, read in pages. */
@@ -198,6 +200,49 @@ export function changes(check: Check) {
     expect(endsIn(await readLog(reopened))).toEqual(["before", "after"]);
     expect(endsIn(await readLog(reopened, head))).toEqual(["after"]);
   });
+
+  /** Writes ten entries, and reopens the store with limits until the first is pruned. */
+  async function pruned(world: World, limits: Partial<LogLimits>) {
+    for (const n of times(10)) await world.store.write((tx) => tellEnd(tx, `${n}`));
+    const first = (await world.store.changes.read(0, 1))?.[0]?.cursor ?? 0;
+    const head = await world.store.changes.head();
+    const store = await world.reopen({ ...limits, pruneEveryMs: 1 });
+    while ((await store.changes.read(0, 1)) !== null) await Bun.sleep(1);
+    return { store, first, head };
+  }
+
+  check(
+    "entries beyond the limit are pruned, and a cursor before them is told so",
+    async (world) => {
+      const { store, first, head } = await pruned(world, { maxEntries: 4 });
+      expect(await store.changes.read(first, 100)).toBeNull();
+      expect(endsIn(await readLog(store, head - 4))).toEqual(["6", "7", "8", "9"]);
+      expect(endsIn(await readLog(store, head - 1))).toEqual(["9"]);
+      expect(await store.changes.head()).toBe(head);
+      await store.write((tx) => tellEnd(tx, "after"));
+      expect(endsIn(await readLog(store, head))).toEqual(["after"]);
+    },
+  );
+
+  check("the log is limited in bytes", async (world) => {
+    await world.store.write((tx) => tellEnd(tx, "-"));
+    const [entry = ""] = await world.storedEntries();
+    const { store, head } = await pruned(world, { maxBytes: 4 * entry.length });
+    expect(endsIn(await readLog(store, head - 2))).toEqual(["8", "9"]);
+    expect((await world.storedEntries()).length).toBeLessThanOrEqual(4);
+  });
+
+  check(
+    "old entries are pruned, but for the newest, so that cursors keep rising",
+    async (world) => {
+      const { store, head } = await pruned(world, { keptMs: -1000 });
+      expect(await store.changes.head()).toBe(head);
+      expect(endsIn(await readLog(store, head - 1))).toEqual(["9"]);
+      await store.write((tx) => tellEnd(tx, "after"));
+      expect(await store.changes.head()).toBe(head + 1);
+      expect((await world.storedEntries()).length).toBeLessThanOrEqual(2);
+    },
+  );
 
   check("a subscription keeps its cursor, and its name belongs to one node", async (world) => {
     const claim = (node: string, from: number, leaseMs = 60_000) =>

@@ -5,13 +5,14 @@ import type { ConversationRecord } from "../../../src/store/conversations.ts";
 import type { MessageRecord, NewMessage } from "../../../src/store/messages.ts";
 import { isNonEmpty } from "../../../src/store/non-empty.ts";
 import type { SearchQuery } from "../../../src/store/search.ts";
+import type { LogLimits } from "../../../src/store/shared/change-log.ts";
 import type { ReadTx, Store, WriteTx } from "../../../src/store/store.ts";
 
 /** A store of its own for one test. */
 export interface OpenedStore {
   readonly store: Store;
   /** Closes it and opens it again on the same data. */
-  reopen(): Promise<Store>;
+  reopen(logLimits?: Partial<LogLimits>): Promise<Store>;
   /** The entries of the change log as they are stored. */
   storedEntries(): Promise<string[]>;
   /** Closes it and removes its data. */
