@@ -6,7 +6,9 @@ const record = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =
 
 export const Account = record("Account", {
   username: z.string().meta({ description: "Agents use the form `<owner>:<provider>`." }),
-  kind: z.enum(["human", "agent"]),
+  kind: z
+    .enum(["human", "agent"])
+    .meta({ description: "A person, or an agent that belongs to a person." }),
   display_name: z.string(),
   version: z.int().meta({
     description: "Of two records of the same account, the one with the higher version is newer.",
@@ -16,7 +18,7 @@ export type Account = z.infer<typeof Account>;
 
 export const ReactionSummary = record("ReactionSummary", {
   emoji: z.string(),
-  count: z.int(),
+  count: z.int().meta({ description: "How many accounts reacted with it." }),
   reacted: z
     .boolean()
     .meta({ description: "Whether the caller reacted with it; always false in events." }),
@@ -47,10 +49,18 @@ export const turnErrorCodes = [
 const Usage = z.object({ input_tokens: z.int(), output_tokens: z.int() });
 
 export const Turn = record("Turn", {
-  status: z.enum(["streaming", "complete", "stopped", "failed"]),
+  status: z
+    .enum(["streaming", "complete", "stopped", "failed"])
+    .meta({ description: "`streaming` until the turn has ended." }),
   triggered_by: uuid,
   model: z.string(),
-  error: z.object({ code: z.enum(turnErrorCodes), message: z.string() }).nullable(),
+  error: z
+    .object({
+      code: z.enum(turnErrorCodes),
+      message: z.string().meta({ description: "A sentence for people." }),
+    })
+    .nullable()
+    .meta({ description: "Why the turn failed; null if it did not." }),
   usage: Usage.nullable(),
 });
 export type Turn = z.infer<typeof Turn>;
@@ -107,7 +117,10 @@ export type Message = z.infer<typeof Message>;
 
 const conversationShape = {
   id: uuid,
-  kind: z.enum(["direct", "group"]),
+  kind: z.enum(["direct", "group"]).meta({
+    description:
+      "A direct conversation has two participants and no title. A group may have any size.",
+  }),
   title: z.string().nullable(),
   participants: z.array(Account).meta({
     description: "All of them in `getChat`; elsewhere at most 50 of a group.",
@@ -130,7 +143,7 @@ export const ConversationChange = record("ConversationChange", {
   seq: z.int().meta({
     description: "Its place among the messages. All changes made by one call have the same.",
   }),
-  at: timestamp,
+  at: timestamp.meta({ description: "When the change was made." }),
   actor: Account.meta({ description: "Who made the change." }),
   kind: z.enum(["added", "left", "removed", "renamed", "admin_changed", "mode_changed"]).meta({
     description: "`mode_changed`: an agent was set to always on or to mention-only.",
@@ -243,13 +256,16 @@ export const AgentProfile = record("AgentProfile", {
   ...AgentSummary.shape,
   key_tail: z.string().nullable(),
   model: z.string(),
-  instructions: z.string().nullable(),
+  instructions: z
+    .string()
+    .nullable()
+    .meta({ description: "What the model is told in addition; null if nothing." }),
   limits: AgentLimits,
 });
 export type AgentProfile = z.infer<typeof AgentProfile>;
 
 export const KeyTest = record("KeyTest", {
-  works: z.boolean(),
+  works: z.boolean().meta({ description: "Whether the key was accepted." }),
   error: Turn.shape.error.meta({ description: "Why the key does not work; null if it works." }),
   model: z.string().meta({ description: "The agent's model, which the provider was asked for." }),
   sandbox: z.boolean().meta({
@@ -273,8 +289,8 @@ export const TurnReceipt = record("TurnReceipt", {
     .array(uuid)
     .meta({ description: "The messages that were sent to the model, oldest first." }),
   tries: z.int().meta({ description: "How often the provider was called." }),
-  started_at: timestamp,
-  finished_at: timestamp.nullable(),
+  started_at: timestamp.meta({ description: "When the turn began." }),
+  finished_at: timestamp.nullable().meta({ description: "When it ended; null until then." }),
   first_token_ms: z
     .int()
     .nullable()

@@ -18,6 +18,10 @@ const apiKey = anyText
   .meta({ minLength: 1, maxLength: 1024 });
 const message = z.object({ message_id: uuid });
 const optionalLimit = z.int().min(0).nullable().optional();
+/** The description of a limit, as its record has it. */
+const like = (limit: keyof AgentLimits) => ({
+  description: AgentLimits.shape[limit].description ?? "",
+});
 
 export const getMyAgents = operation({
   name: "getMyAgents",
@@ -86,11 +90,11 @@ export const setAgentLimits = operation({
     "Sets who may use one of the caller's agents at the caller's expense, and how much; null removes a limit.",
   input: z.object({
     provider,
-    spenders: z.enum(["owner", "participants"]).optional(),
-    daily_tokens: optionalLimit,
-    chat_daily_tokens: optionalLimit,
-    turns_per_minute: optionalLimit,
-    waiting_turns: z.int().min(1).max(100).optional(),
+    spenders: z.enum(["owner", "participants"]).optional().meta(like("spenders")),
+    daily_tokens: optionalLimit.meta(like("daily_tokens")),
+    chat_daily_tokens: optionalLimit.meta(like("chat_daily_tokens")),
+    turns_per_minute: optionalLimit.meta(like("turns_per_minute")),
+    waiting_turns: z.int().min(1).max(100).optional().meta(like("waiting_turns")),
   }),
   output: AgentLimits,
   errors: ["not_found"],
