@@ -29,21 +29,21 @@ describe.each(transports)("getMe over %s", (transport) => {
 });
 
 describe.each(transports)("getUser over %s", (transport) => {
-  test("returns anybody's account, in whatever case they are asked for", async () => {
+  test("returns any account, whatever the case of the username", async () => {
     await using caller = await alice.via(transport);
     for (const username of [bob.username, bob.username.toUpperCase()]) {
       expect(await caller.call("getUser", { username })).toEqual(bob.account);
     }
   });
 
-  test("returns agents too, whoever owns them", async () => {
+  test("returns agents too, whoever the owner is", async () => {
     await using caller = await alice.via(transport);
     const username = `${bob.username}:gpt`;
     const agent = await caller.call("getUser", { username });
     expect(agent).toMatchObject({ username, kind: "agent" });
   });
 
-  test("is 404 for somebody who is not there", async () => {
+  test("is 404 for an unknown username", async () => {
     await using caller = await alice.via(transport);
     const failed = await failure(caller.call("getUser", { username: "nobody_at_all" }));
     expect(failed.code).toBe("not_found");
@@ -57,7 +57,7 @@ describe.each(transports)("getUsers over %s", (transport) => {
     return items.map(({ username }) => username);
   };
 
-  test("lists people, and of the agents the caller's own", async () => {
+  test("lists people and the caller's own agents", async () => {
     await using caller = await alice.via(transport);
     const found = (await pagesOf((place) => caller.call("getUsers", place))).flat();
     const names = found.map(({ username }) => username);
@@ -68,7 +68,7 @@ describe.each(transports)("getUsers over %s", (transport) => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  test("finds people by the beginning of their username or of a word of their name", async () => {
+  test("finds people by a prefix of their username or of a word of their display name", async () => {
     const person = await signUp(server.url, "grace");
     await person.call("updateMe", { display_name: "Grace Brewster Hopper" });
     await using caller = await alice.via(transport);
@@ -81,7 +81,7 @@ describe.each(transports)("getUsers over %s", (transport) => {
     }
   });
 
-  test("looks up the usernames that are given", async () => {
+  test("looks up the given usernames", async () => {
     await using caller = await alice.via(transport);
     const usernames = [
       bob.username,
@@ -95,7 +95,7 @@ describe.each(transports)("getUsers over %s", (transport) => {
     expect(await find(caller, { usernames: [] })).toEqual([]);
   });
 
-  test("goes on page by page without leaving out or repeating anybody", async () => {
+  test("pages through all accounts without gaps or repeats", async () => {
     await using caller = await alice.via(transport);
     const usernames = [alice, bob, carol].map(({ username }) => username);
     const pages = await pagesOf((place) =>
@@ -107,7 +107,7 @@ describe.each(transports)("getUsers over %s", (transport) => {
     ]);
   });
 
-  test("refuses a cursor of one's own making", async () => {
+  test("refuses a forged cursor", async () => {
     await using caller = await alice.via(transport);
     const failed = await failure(find(caller, { cursor: "nonsense" }));
     expect(failed.parameters?.fields).toHaveProperty("cursor");
@@ -115,7 +115,7 @@ describe.each(transports)("getUsers over %s", (transport) => {
 });
 
 describe.each(transports)("updateMe over %s", (transport) => {
-  test("changes the display name, for everyone and from then on", async () => {
+  test("changes the display name for everyone", async () => {
     const person = await signUp(server.url, "changing");
     const chat = await groupOf(person, bob);
     await using before = await person.connect();
@@ -136,7 +136,7 @@ describe.each(transports)("updateMe over %s", (transport) => {
     expect((await after.event("events.hello")).params).toEqual(account);
   });
 
-  test("tells the caller's clients and everybody who shares a conversation", async () => {
+  test("notifies the caller's clients and everyone who shares a conversation", async () => {
     const person = await signUp(server.url, "changing");
     await groupOf(person, bob);
     await using caller = await person.via(transport);
@@ -150,7 +150,7 @@ describe.each(transports)("updateMe over %s", (transport) => {
     expect(await outsider.settledEvents("events.accountUpdated")).toEqual([]);
   });
 
-  test("refuses a name that is empty, too long or of two lines", async () => {
+  test("refuses a name that is empty, too long or has two lines", async () => {
     await using caller = await alice.via(transport);
     for (const display_name of ["", " ", "x".repeat(65), "a\nb", "a\u0000b"]) {
       const failed = await failure(caller.call("updateMe", { display_name }));

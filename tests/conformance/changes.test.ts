@@ -20,7 +20,7 @@ const claude = { username: agentOf(alice) };
 const names = (accounts: readonly { username: string }[]) =>
   accounts.map(({ username }) => username);
 
-/** What a change says, without its place and time. */
+/** A change without its seq and time. */
 const told = ({ kind, actor, subjects, title, always_on }: ConversationChange) => [
   kind,
   actor.username,
@@ -108,9 +108,9 @@ describe.each(transports)("changes of a group over %s", (transport) => {
     ],
   ];
 
-  test.each(changes)("%s: counted, told and kept", async (_name, make, expected) => {
+  test.each(changes)("%s: is counted, announced and stored", async (_name, make, expected) => {
     const chat = await groupOf(alice, bob, carol, claude);
-    // Whoever stays, whatever happens.
+    // A member who stays in the group.
     const witness =
       expected.flat().includes("left") && expected[0]?.[1] === carol.username ? bob : carol;
     await using reader = await witness.connect();
@@ -135,7 +135,7 @@ describe.each(transports)("changes of a group over %s", (transport) => {
     for (const caller of callers) await caller[Symbol.asyncDispose]();
   });
 
-  test("stand between the messages: pages next to each other leave none out", async () => {
+  test("are part of the history: adjacent pages together contain all of them", async () => {
     const chat = await groupOf(alice, bob);
     await using caller = await bob.via(transport);
     const rename = (title: string) => alice.call("setChatTitle", { chat_id: chat.id, title });
@@ -187,7 +187,7 @@ describe.each(transports)("changes of a group over %s", (transport) => {
     ]);
   });
 
-  test("are for participants, new ones too, and under the latest names", async () => {
+  test("are visible to participants only, including new ones, with current names", async () => {
     const chat = await groupOf(alice, bob);
     const [eve] = await people(server.url, "eve");
     await eve.call("updateMe", { display_name: "Before" });

@@ -11,20 +11,20 @@ import {
 } from "@parley/testkit/server.ts";
 
 const FRIEND = "https://chat.example.com";
-/** How long a start may take to be refused. */
+/** The longest time until a start is refused. */
 const PATIENCE_MS = 60_000;
 const STRANGER = "https://evil.example.com";
 const server = await startServer({ PARLEY_ORIGINS: `${FRIEND}, http://localhost:3000` });
 const [alice] = await people(server.url, "alice");
 afterAll(() => server[Symbol.asyncDispose]());
 
-describe("what an operator fetches", () => {
-  test.each(["/health", "/ready"])("%s says that all is well", async (path) => {
+describe("the endpoints for operators", () => {
+  test.each(["/health", "/ready"])("%s succeeds", async (path) => {
     const { status, body } = await answer(await fetch(server.url + path));
     expect({ status, body }).toEqual({ status: 200, body: { ok: true } });
   });
 
-  // Each node counts what it was asked itself.
+  // Each node counts only its own calls.
   test.skipIf(onSeveralNodes)(
     "/metrics counts calls by operation and outcome, in Prometheus' format",
     async () => {
@@ -61,14 +61,14 @@ describe("the reference", () => {
     }
   });
 
-  test("/docs is a page for people that names every operation", async () => {
+  test("/docs is a page that names every operation", async () => {
     const response = await fetch(`${server.url}/docs`);
     expect(response.headers.get("content-type")).toStartWith("text/html");
     const text = await response.text();
     for (const { name } of methods) expect(text).toContain(name);
   });
 
-  test("/ leads to a page", async () => {
+  test("/ is a page", async () => {
     const response = await fetch(`${server.url}/`);
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toStartWith("text/html");
@@ -113,7 +113,7 @@ describe("web origins", () => {
   );
 
   test.each([STRANGER, "null", `${FRIEND}.evil.com`, FRIEND.replace("https", "http"), "nonsense"])(
-    "that are not allowed are kept out: %s",
+    "that are not allowed are refused: %s",
     async (origin) => {
       expect((await preflight(origin)).headers.get("access-control-allow-origin")).toBeNull();
       expect((await call(origin)).headers.get("access-control-allow-origin")).toBeNull();
@@ -121,13 +121,13 @@ describe("web origins", () => {
     },
   );
 
-  test("do not concern clients that are no web pages", async () => {
+  test("do not matter for clients that are not web pages", async () => {
     expect(await upgrade({})).toBe(101);
     const { headers } = await fetch(`${server.url}/health`);
     expect(headers.get("access-control-allow-origin")).toBeNull();
   });
 
-  test("may read failures as well, and their request id", async () => {
+  test("may read failures and their request id", async () => {
     const response = await fetch(`${server.url}/api/getMe`, {
       method: "POST",
       headers: { origin: FRIEND },
@@ -141,7 +141,7 @@ describe("web origins", () => {
 describe("a wrong value", () => {
   let starts = 0;
 
-  /** Starts with it and returns what is said about it. */
+  /** Starts the server with these settings and returns what it prints. */
   async function refusal(env: Environment) {
     const folder = join(server.dataDir, `refused-${++starts}`);
     const child = spawnMain({ PORT: "0", PARLEY_DATA: folder, ...env });
@@ -193,15 +193,15 @@ describe("a wrong value", () => {
     (name, value) => expectNamed(name, { [name]: value }),
   );
 
-  test("of PARLEY_OIDC_AUDIENCE is named when it is missing beside an issuer", () =>
+  test("of PARLEY_OIDC_AUDIENCE is named if it is missing while an issuer is set", () =>
     expectNamed("PARLEY_OIDC_AUDIENCE", { PARLEY_OIDC_ISSUER: "https://issuer.example.com" }));
 
-  test("of PORT is named when it is in use", () =>
+  test("of PORT is named if the port is in use", () =>
     expectNamed("PORT", { PORT: new URL(server.url).port }));
 });
 
 describe("stopping", () => {
-  test("closes sockets with 1001, keeps what was said, and ends well", async () => {
+  test("closes sockets with 1001, keeps all messages, and exits with 0", async () => {
     await using stopped = await startServer();
     const person = await signUp(stopped.url, "lasting");
     const chat = await groupOf(person);
@@ -217,7 +217,7 @@ describe("stopping", () => {
     expect(await back.call("getMessage", { message_id: sent.id })).toEqual(sent);
   });
 
-  test("lets calls that are under way finish", async () => {
+  test("lets calls in progress finish", async () => {
     await using stopped = await startServer();
     const person = await signUp(stopped.url, "hasty");
     const chat = await groupOf(person);

@@ -21,7 +21,7 @@ const names = (accounts: readonly { username: string }[]) =>
   accounts.map(({ username }) => username);
 
 describe.each(transports)("startChat over %s", (transport) => {
-  test("makes a group and returns it whole", async () => {
+  test("creates a group and returns it with all fields", async () => {
     await using caller = await alice.via(transport);
     const usernames = [bob.username, carol.username];
     const chat = await caller.call("startChat", { usernames });
@@ -44,7 +44,7 @@ describe.each(transports)("startChat over %s", (transport) => {
     });
   });
 
-  test("makes the direct conversation of two once, whoever asks for it", async () => {
+  test("creates the direct conversation of two people once, whoever starts it", async () => {
     const [one, other] = await people(server.url, "one", "other");
     await using caller = await one.via(transport);
     const chat = await caller.call("startChat", { usernames: [other.username] });
@@ -57,7 +57,7 @@ describe.each(transports)("startChat over %s", (transport) => {
     expect(await listening.settledEvents("events.conversationNew")).toEqual([]);
   });
 
-  test("makes one direct conversation for two who start it at the same moment", async () => {
+  test("creates one direct conversation for two concurrent calls", async () => {
     const [one, other] = await people(server.url, "one", "other");
     await using first = await one.via(transport);
     await using second = await other.via(transport);
@@ -86,7 +86,7 @@ describe.each(transports)("startChat over %s", (transport) => {
     expect(other.id).not.toBe(one.id);
   });
 
-  test("counts nobody twice, and the caller once", async () => {
+  test("ignores duplicates and the caller's own username", async () => {
     await using caller = await alice.via(transport);
     const chat = await caller.call("startChat", {
       usernames: [bob.username, bob.username.toUpperCase(), alice.username],
@@ -95,7 +95,7 @@ describe.each(transports)("startChat over %s", (transport) => {
     expect(names(chat.participants)).toEqual([alice.username, bob.username]);
   });
 
-  test("needs somebody else, a title or the wish for a group", async () => {
+  test("needs another participant, a title or the kind group", async () => {
     await using caller = await alice.via(transport);
     for (const usernames of [[], [alice.username]]) {
       const failed = await failure(caller.call("startChat", { usernames }));
@@ -103,7 +103,7 @@ describe.each(transports)("startChat over %s", (transport) => {
     }
   });
 
-  test("lets owners invite their agents, and nobody else", async () => {
+  test("lets only the owner invite an agent", async () => {
     await using owner = await alice.via(transport);
     const agent = `${alice.username}:claude`;
     const direct = await owner.call("startChat", { usernames: [agent] });
@@ -133,7 +133,7 @@ describe.each(transports)("startChat over %s", (transport) => {
     expect(failed.message).not.toContain(bob.username);
   });
 
-  test("tells the caller's other clients and the other people, and they hear what follows", async () => {
+  test("notifies the caller's other clients and the other people, who receive the events that follow", async () => {
     await using caller = await alice.via(transport);
     await using own = await alice.connect();
     await using invited = await bob.connect();
@@ -183,7 +183,7 @@ describe.each(transports)("getChats over %s", (transport) => {
     expect(await ids()).toEqual([two.id, one.id, three.id]);
   });
 
-  test("shows each conversation as getChat does, with the caller's own figures", async () => {
+  test("shows each conversation as getChat does, with the caller's own counts", async () => {
     const reader = await signUp(server.url, "reader");
     const chat = await groupOf(alice, reader);
     const sent = await say(alice, chat, `hello @${reader.username}`);
@@ -203,7 +203,7 @@ describe.each(transports)("getChats over %s", (transport) => {
     });
   });
 
-  test("goes on page by page without leaving out or repeating one", async () => {
+  test("pages through all conversations without gaps or repeats", async () => {
     const reader = await signUp(server.url, "reader");
     const made: string[] = [];
     for (let n = 0; n < 5; n++) made.unshift((await groupOf(reader)).id);
@@ -213,7 +213,7 @@ describe.each(transports)("getChats over %s", (transport) => {
     expect(pages.flat().map(({ id }) => id)).toEqual(made);
   });
 
-  test("is empty for somebody new, and refuses a cursor of their own making", async () => {
+  test("is empty for a new account, and refuses a forged cursor", async () => {
     const reader = await signUp(server.url, "reader");
     await using caller = await reader.via(transport);
     expect(await caller.call("getChats", {})).toEqual({ items: [], next_cursor: null });
@@ -223,7 +223,7 @@ describe.each(transports)("getChats over %s", (transport) => {
 });
 
 describe.each(transports)("getChat over %s", (transport) => {
-  test("shows how far each person has read", async () => {
+  test("shows the read position of each person", async () => {
     const chat = await groupOf(alice, bob, { username: `${alice.username}:gpt` });
     const { seq } = await say(alice, chat, "hello");
     await using caller = await bob.via(transport);
@@ -231,7 +231,7 @@ describe.each(transports)("getChat over %s", (transport) => {
     expect(reads).toMatchObject({ [alice.username]: seq, [bob.username]: chat.seq });
   });
 
-  test("is 404 for a conversation that does not exist and 403 for one of others", async () => {
+  test("is 404 for an unknown conversation and 403 for one of other people", async () => {
     const chat = await groupOf(alice, bob);
     await using stranger = await carol.via(transport);
     const get = (chat_id: string) => failure(stranger.call("getChat", { chat_id }));

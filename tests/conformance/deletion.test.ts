@@ -6,7 +6,7 @@ const server = await startServer(noRates);
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** A group of alice's, with bob in it, where these were said by them. */
+/** A group of Alice's with Bob, and these messages. */
 async function talk(...said: [Person, string][]) {
   const chat = await groupOf(alice, bob);
   const ids: string[] = [];
@@ -21,7 +21,7 @@ const cannotSee = async (person: Person, message_id: string) =>
   expect((await failure(person.call("getMessage", { message_id }))).code).toBe("not_found");
 
 describe.each(transports)("deleteMessages over %s", (transport) => {
-  test("takes a message away from everyone", async () => {
+  test("deletes a message for everyone", async () => {
     const { chat_id, id } = await talk([alice, "one"], [alice, "two"]);
     await using caller = await alice.via(transport);
     await caller.call("deleteMessages", { chat_id, message_ids: [id(1)] });
@@ -33,7 +33,7 @@ describe.each(transports)("deleteMessages over %s", (transport) => {
     }
   });
 
-  test("is one change, told to every participant and to nobody else", async () => {
+  test("is one change, announced to the participants only", async () => {
     const { chat_id, ids } = await talk([alice, "one"], [alice, "two"]);
     const { seq } = await alice.call("getChat", { chat_id });
     await using caller = await alice.via(transport);
@@ -51,7 +51,7 @@ describe.each(transports)("deleteMessages over %s", (transport) => {
     expect(await outsider.settledEvents("events.messageDeleted")).toEqual([]);
   });
 
-  test("is for the sender and the group's admin; nothing is deleted otherwise", async () => {
+  test("is allowed for the sender and the group's admin; otherwise nothing is deleted", async () => {
     const { chat_id, ids } = await talk([bob, "bob's"], [alice, "alice's"]);
     await using sender = await bob.via(transport);
     await using reader = await bob.connect();
@@ -64,7 +64,7 @@ describe.each(transports)("deleteMessages over %s", (transport) => {
     expect(await contents(bob, chat_id)).toEqual([]);
   });
 
-  test("is for the sender alone in a direct conversation, whoever started it", async () => {
+  test("is allowed only for the sender in a direct conversation, whoever started it", async () => {
     const { id: chat_id } = await alice.call("startChat", { usernames: [bob.username] });
     const { id } = await say(bob, { id: chat_id }, "bob's");
     await using caller = await alice.via(transport);
@@ -73,7 +73,7 @@ describe.each(transports)("deleteMessages over %s", (transport) => {
     expect((await bob.call("getMessage", { message_id: id })).content).toBe("bob's");
   });
 
-  test("deletes nothing when one of the messages is not in the conversation", async () => {
+  test("deletes nothing if one of the messages is not in the conversation", async () => {
     const [here, elsewhere] = [await talk([alice, "one"]), await talk([alice, "other"])];
     await using caller = await alice.via(transport);
     for (const wrong of [elsewhere.id(0), Bun.randomUUIDv7()]) {
@@ -84,7 +84,7 @@ describe.each(transports)("deleteMessages over %s", (transport) => {
     expect(await contents(alice, elsewhere.chat_id)).toEqual(["other"]);
   });
 
-  test("says nothing of what is deleted already", async () => {
+  test("emits no event for a message that was already deleted", async () => {
     const { chat_id, ids } = await talk([alice, "one"]);
     await using caller = await alice.via(transport);
     await caller.call("deleteMessages", { chat_id, message_ids: ids });
@@ -95,7 +95,7 @@ describe.each(transports)("deleteMessages over %s", (transport) => {
     expect((await alice.call("getChat", { chat_id })).seq).toBe(seq);
   });
 
-  test("no longer counts as unread, for people and mentions alike", async () => {
+  test("removes the messages from the unread counts, mentions included", async () => {
     const { chat_id, id } = await talk([alice, `@${bob.username} one`], [alice, "two"]);
     await using caller = await alice.via(transport);
     await caller.call("deleteMessages", { chat_id, message_ids: [id(0)] });
@@ -108,7 +108,7 @@ describe.each(transports)("deleteMessages over %s", (transport) => {
 });
 
 describe.each(transports)("deleteMessagesForMe over %s", (transport) => {
-  test("hides messages from the caller alone", async () => {
+  test("hides messages from the caller only", async () => {
     const { chat_id, id } = await talk([alice, "one"], [alice, "two"]);
     await using caller = await bob.via(transport);
     await caller.call("deleteMessagesForMe", { chat_id, message_ids: [id(1)] });
@@ -119,7 +119,7 @@ describe.each(transports)("deleteMessagesForMe over %s", (transport) => {
     expect((await alice.call("getChat", { chat_id })).last_message?.id).toBe(id(1));
   });
 
-  test("is told to all of the caller's clients only, with the caller's own counter", async () => {
+  test("is announced to the caller's clients only, with the caller's own counter", async () => {
     const { chat_id, ids } = await talk([alice, "one"], [bob, "two"]);
     const { seq } = await alice.call("getChat", { chat_id });
     await using caller = await bob.via(transport);
@@ -141,7 +141,7 @@ describe.each(transports)("deleteMessagesForMe over %s", (transport) => {
     expect((await alice.call("getChat", { chat_id })).seq).toBe(seq);
   });
 
-  test("is for good: an edit or a reaction does not bring the message back", async () => {
+  test("is permanent: an edit or a reaction does not show the message again", async () => {
     const { chat_id, id } = await talk([alice, "one"]);
     await using caller = await bob.via(transport);
     await caller.call("deleteMessagesForMe", { chat_id, message_ids: [id(0)] });
@@ -152,7 +152,7 @@ describe.each(transports)("deleteMessagesForMe over %s", (transport) => {
     expect((await failure(react)).code).toBe("not_found");
   });
 
-  test("no longer counts as unread, and never twice", async () => {
+  test("removes the messages from the unread counts once", async () => {
     const { chat_id, ids } = await talk([alice, "one"], [alice, `two @${bob.username}`]);
     await using caller = await bob.via(transport);
     const unread = async () => (await bob.call("getChat", { chat_id })).unread;
@@ -164,7 +164,7 @@ describe.each(transports)("deleteMessagesForMe over %s", (transport) => {
     expect(await unread()).toEqual({ human: 0, agent: 0, mentions: 0 });
   });
 
-  test("counts no mention that is written into a hidden message later", async () => {
+  test("ignores a mention that is edited into a hidden message", async () => {
     const { chat_id, id } = await talk([alice, "one"]);
     await using caller = await bob.via(transport);
     await caller.call("deleteMessagesForMe", { chat_id, message_ids: [id(0)] });
@@ -172,18 +172,18 @@ describe.each(transports)("deleteMessagesForMe over %s", (transport) => {
     expect((await bob.call("getChat", { chat_id })).unread.mentions).toBe(0);
   });
 
-  test("leaves the unread figures alone for a message that everyone has lost already", async () => {
+  test("does not change the unread counts for a message that was already deleted", async () => {
     const { chat_id, ids } = await talk([alice, "one"]);
     await alice.call("deleteMessages", { chat_id, message_ids: ids });
     await using caller = await bob.via(transport);
-    // Whether there is still something to hide is left open; what it does to the figures is not.
+    // The call may succeed or fail; the counts must not change either way.
     await caller.call("deleteMessagesForMe", { chat_id, message_ids: ids }).catch(() => undefined);
     expect((await bob.call("getChat", { chat_id })).unread_count).toBe(0);
     await say(alice, { id: chat_id }, "two");
     expect((await bob.call("getChat", { chat_id })).unread_count).toBe(1);
   });
 
-  test("hides nothing when one of the messages is not in the conversation", async () => {
+  test("hides nothing if one of the messages is not in the conversation", async () => {
     const [here, elsewhere] = [await talk([alice, "one"]), await talk([alice, "other"])];
     await using caller = await bob.via(transport);
     const input = { chat_id: here.chat_id, message_ids: [here.id(0), elsewhere.id(0)] };
@@ -209,7 +209,7 @@ describe.each(["deleteMessages", "deleteMessagesForMe"] as const)("%s", (operati
   });
 
   test.each(transports)(
-    "is 404 for no conversation and 403 for others' over %s",
+    "is 404 for an unknown conversation and 403 for one of other people over %s",
     async (transport) => {
       const { chat_id, ids } = await talk([alice, "one"]);
       await using stranger = await carol.via(transport);

@@ -11,7 +11,7 @@ const MAX_BODY = 262_144;
 const names = Object.keys(operations);
 const isPublic = (name: string) => ["signUp", "signIn"].includes(name);
 
-/** A POST whose every header and byte the test decides. */
+/** A POST with exactly these headers and bytes. */
 const send = async (
   operation: string,
   body?: BodyInit | ReadableStream,
@@ -41,7 +41,7 @@ describe("success", () => {
     expect(body).toEqual({ ok: true, result: alice.account });
   });
 
-  test("is 200 with ok alone where there is no result", async () => {
+  test("is 200 with only ok if there is no result", async () => {
     const { id } = await groupOf(alice);
     const input = { chat_id: id, action: "typing" };
     const { status, body } = await post(server.url, "sendChatAction", input, alice.token);
@@ -50,7 +50,7 @@ describe("success", () => {
 });
 
 describe("failure", () => {
-  test("tells the status, the code and what it is about", async () => {
+  test("has the status, the code and a description", async () => {
     const input = { message_id: Bun.randomUUIDv7() };
     const { status, body } = await post(server.url, "getMessage", input, alice.token);
     expect(status).toBe(404);
@@ -90,7 +90,7 @@ describe("failure", () => {
     });
   });
 
-  test("of validation says what would be right", async () => {
+  test("of validation describes valid values", async () => {
     const id = Bun.randomUUIDv7();
     const description = async (operation: string, input: object) =>
       Reflect.get((await post(server.url, operation, input, alice.token)).body, "description");
@@ -111,7 +111,7 @@ describe("failure", () => {
     );
   });
 
-  test("is told with a request id of its own, as success is", async () => {
+  test("has its own request id, as success has", async () => {
     const answers = [
       await post(server.url, "getMe", {}, alice.token),
       await post(server.url, "getMe", {}, alice.token),
@@ -126,7 +126,7 @@ describe("failure", () => {
 });
 
 describe("unknown fields", () => {
-  test("are ignored, whatever they hold", async () => {
+  test("are ignored, whatever their value", async () => {
     const chat = await groupOf(alice);
     const input = { chat_id: chat.id, content: "hello", sender: "bob", seq: { a: [null] } };
     const { body } = await post(server.url, "sendMessage", input, alice.token);
@@ -143,7 +143,7 @@ describe("a body", () => {
     expect(body).toMatchObject({ parameters: { fields: { username: "is required" } } });
   });
 
-  test("that comes in pieces is read whole", async () => {
+  test("that arrives in chunks is read completely", async () => {
     const { body } = await send("getUser", streamed('{"user', `name": "${alice.username}"`, "}"));
     expect(body).toEqual({ ok: true, result: alice.account });
   });
@@ -181,7 +181,7 @@ describe("a body", () => {
     expect(failed).toMatchObject({ code: "bad_request" });
   });
 
-  test("that is no UTF-8 is 400", async () => {
+  test("that is not UTF-8 is 400", async () => {
     const bytes = Buffer.concat([
       Buffer.from('{"username": "'),
       Buffer.from([0xff, 0xc3, 0x28]),
@@ -190,7 +190,7 @@ describe("a body", () => {
     expect((await send("getUser", bytes)).status).toBe(400);
   });
 
-  test("of 256 KiB is taken, and one byte more is 413", async () => {
+  test("of 256 KiB is accepted, and one byte more is 413", async () => {
     const padded = (length: number) => {
       const frame = JSON.stringify({ username: alice.username, padding: "" });
       return frame.replace('""', `"${"x".repeat(length - frame.length)}"`);
@@ -201,7 +201,7 @@ describe("a body", () => {
     expect(body).toMatchObject({ code: "payload_too_large" });
   });
 
-  test("that grows beyond 256 KiB as it comes is 413", async () => {
+  test("without a length that exceeds 256 KiB is 413", async () => {
     const chunks = Array.from({ length: 5 }, () => "x".repeat(MAX_BODY / 4));
     expect((await send("getMe", streamed('{"padding": "', ...chunks, '"}'))).status).toBe(413);
   });
@@ -209,7 +209,7 @@ describe("a body", () => {
 
 describe("an operation", () => {
   test.each(["GET", "PUT", "DELETE", "PATCH"])(
-    "is 405 with %s, and says what is allowed",
+    "is 405 with %s, and names the allowed method",
     async (method) => {
       const response = await fetch(`${server.url}/api/getMe`, {
         method,
@@ -223,7 +223,7 @@ describe("an operation", () => {
   );
 
   test.each(["nothing", "getme", "getMe/", "accounts.me", "constructor", "__proto__", "toString"])(
-    "that is not there is 404: %s",
+    "that does not exist is 404: %s",
     async (name) => {
       const { status, body } = await send(name, "{}");
       expect(status).toBe(404);
@@ -245,14 +245,14 @@ describe("an operation", () => {
     expect(status).toBe(400);
   });
 
-  test("takes the token whatever the case of the scheme", async () => {
+  test("accepts the token whatever the case of the scheme", async () => {
     const { status } = await send("getMe", undefined, { authorization: `bearer ${alice.token}` });
     expect(status).toBe(200);
   });
 });
 
 describe("a page", () => {
-  test("that is not there is 404 in the shape of failures", async () => {
+  test("that does not exist is 404 in the shape of failures", async () => {
     const { status, body } = await answer(await fetch(`${server.url}/nowhere`));
     expect(status).toBe(404);
     expect(body).toMatchObject({ code: "not_found" });
@@ -265,7 +265,7 @@ describe("a page", () => {
   });
 });
 
-test("the same failure has the same code, words and parameters on both transports", async () => {
+test("the same failure has the same code, message and parameters on both transports", async () => {
   const chat = await groupOf(alice);
   const { id } = await say(alice, chat, "hello");
   await using socket = await alice.connect();

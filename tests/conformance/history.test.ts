@@ -6,7 +6,7 @@ const server = await startServer(noRates);
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** A group with messages "1", "2", … in it. */
+/** A group with the messages "1", "2", … */
 async function talk(messages: number) {
   const chat = await groupOf(alice, bob);
   const ids: string[] = [];
@@ -27,20 +27,20 @@ describe.each(transports)("getChatHistory over %s", (transport) => {
   const range = (from: number, to: number) =>
     Array.from({ length: to - from + 1 }, (_, index) => from + index);
 
-  test("returns the latest 50, oldest first, and says that there are more", async () => {
+  test("returns the latest 50, oldest first, with has_more", async () => {
     const { chat_id } = await long;
     await using caller = await bob.via(transport);
     expect(await read({ chat_id }, caller)).toEqual({ items: range(71, 120), has_more: true });
   });
 
-  test("returns at most 100, however many are asked for", async () => {
+  test("returns at most 100, whatever the limit", async () => {
     const { chat_id } = await long;
     await using caller = await bob.via(transport);
     const page = await read({ chat_id, limit: 1_000_000 }, caller);
     expect(page).toEqual({ items: range(21, 120), has_more: true });
   });
 
-  test("goes back page by page with before, up to the first", async () => {
+  test("pages back to the first message with before", async () => {
     const { chat_id, id } = await long;
     await using caller = await bob.via(transport);
     const older = await read({ chat_id, before: id(71), limit: 60 }, caller);
@@ -51,7 +51,7 @@ describe.each(transports)("getChatHistory over %s", (transport) => {
     expect(none).toEqual({ items: [], has_more: false });
   });
 
-  test("goes on with after, oldest first, up to the last", async () => {
+  test("pages forward to the last message with after, oldest first", async () => {
     const { chat_id, id } = await long;
     await using caller = await bob.via(transport);
     const newer = await read({ chat_id, after: id(10), limit: 3 }, caller);
@@ -71,7 +71,7 @@ describe.each(transports)("getChatHistory over %s", (transport) => {
     expect(alone.items).toEqual([5]);
   });
 
-  test("knows the place of a message that has been deleted since", async () => {
+  test("accepts the id of a deleted message", async () => {
     const { chat_id, id } = await talk(5);
     await alice.call("deleteMessages", { chat_id, message_ids: [id(3)] });
     await using caller = await bob.via(transport);
@@ -80,7 +80,7 @@ describe.each(transports)("getChatHistory over %s", (transport) => {
     expect((await read({ chat_id, around: id(3) }, caller)).items).toEqual([1, 2, 4, 5]);
   });
 
-  test("returns whole messages, with the caller's own reactions", async () => {
+  test("returns complete messages, with the caller's own reactions", async () => {
     const { chat_id, id } = await talk(1);
     await bob.call("addReaction", { message_id: id(1), emoji: "👍" });
     await using caller = await bob.via(transport);
@@ -95,7 +95,7 @@ describe.each(transports)("getChatHistory over %s", (transport) => {
     expect(await read({ chat_id }, caller)).toEqual({ items: [], has_more: false });
   });
 
-  test("is 404 for a message that is not there or stands in another conversation", async () => {
+  test("is 404 for an unknown message and one of another conversation", async () => {
     const { chat_id } = await short;
     const foreign = (await long).id(1);
     await using caller = await bob.via(transport);
@@ -107,14 +107,14 @@ describe.each(transports)("getChatHistory over %s", (transport) => {
     }
   });
 
-  test("is 404 for a conversation that does not exist and 403 for one of others", async () => {
+  test("is 404 for an unknown conversation and 403 for one of other people", async () => {
     const { chat_id } = await short;
     await using stranger = await carol.via(transport);
     expect((await failure(read({ chat_id: Bun.randomUUIDv7() }, stranger))).code).toBe("not_found");
     expect((await failure(read({ chat_id }, stranger))).code).toBe("forbidden");
   });
 
-  test("refuses a limit that is no number of messages, and two directions at once", async () => {
+  test("refuses an invalid limit, and two directions at once", async () => {
     const { chat_id, id } = await short;
     await using caller = await bob.via(transport);
     for (const limit of [0, -1, 1.5]) {

@@ -54,7 +54,7 @@ describe("GET /api/limits", () => {
     expect(await inForce(untouched.url)).toEqual({ ok: true, result: defaults });
   });
 
-  test("shows what PARLEY_LIMITS has overridden, by name", async () => {
+  test("shows the overrides of PARLEY_LIMITS", async () => {
     expect(await inForce(server.url)).toEqual({ ok: true, result: { ...defaults, ...small } });
   });
 });
@@ -66,7 +66,7 @@ describe("frame_bytes", () => {
     return { ...frame, padding: "x".repeat(length - JSON.stringify(frame).length) };
   };
 
-  test("is the size of a body, beyond which it is 413", async () => {
+  test("is the largest body; a larger one is 413", async () => {
     const person = await signUp(server.url);
     const status = async (length: number) =>
       (await post(server.url, "getMe", padded(length), person.token)).status;
@@ -74,7 +74,7 @@ describe("frame_bytes", () => {
     expect(await status(MAX + 1)).toBe(413);
   });
 
-  test("is the size of a frame, beyond which the socket closes with 1009", async () => {
+  test("is the largest frame; a larger one closes the socket with 1009", async () => {
     const person = await signUp(server.url);
     await using socket = await person.connect();
     await using bystander = await person.connect();
@@ -88,7 +88,7 @@ describe("frame_bytes", () => {
   });
 });
 
-test("page_size is the most that a page holds, and no default is larger", async () => {
+test("page_size is the largest page, and limits the default too", async () => {
   const person = await signUp(server.url);
   const chat = await groupOf(person);
   for (let n = 0; n < 5; n++) await say(person, chat, "hello");
@@ -102,7 +102,7 @@ test("page_size is the most that a page holds, and no default is larger", async 
   }
 });
 
-test("group_participants is the most that a group holds, agents included", async () => {
+test("group_participants is the largest group, agents included", async () => {
   const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
   const agent = { username: `${alice.username}:claude` };
   const tooMany = await failure(groupOf(alice, bob, carol, agent));
@@ -117,7 +117,7 @@ test("group_participants is the most that a group holds, agents included", async
 describe("sockets_per_user", () => {
   const open = ({ token }: Person) => RawSocket.open(server.url, `/api/ws?token=${token}`);
 
-  test("is how many sockets somebody may have open; one more is 429", async () => {
+  test("is the number of sockets that an account may have open; one more is 429", async () => {
     const [alice, bob] = await people(server.url, "alice", "bob");
     await using _one = await alice.connect();
     await using _two = await alice.connect();
@@ -134,7 +134,7 @@ describe("sockets_per_user", () => {
     await using _again = await alice.connect();
   });
 
-  test("holds for sockets that are opened at the same moment", async () => {
+  test("holds for sockets that are opened concurrently", async () => {
     const person = await signUp(server.url);
     const opened = await Promise.all(Array.from({ length: 10 }, () => open(person)));
     const upgraded = opened.filter(({ answer }) => answer?.status === 101);
@@ -143,7 +143,7 @@ describe("sockets_per_user", () => {
   });
 });
 
-describe.concurrent("in the course of time", () => {
+describe.concurrent("over time", () => {
   const rates = limits({
     messages_per_second: 1,
     message_burst: 3,
@@ -151,7 +151,7 @@ describe.concurrent("in the course of time", () => {
     operation_burst: 20,
   });
 
-  /** Calls until it is refused; how often it went well before. */
+  /** Calls until a call is refused. Returns the number of successes. */
   async function exhaust(call: () => Promise<unknown>) {
     for (let count = 0; count < 50; count++) {
       const outcome = await call().catch((error: unknown) => error);
@@ -170,7 +170,7 @@ describe.concurrent("in the course of time", () => {
     "messages over %s are taken up to a burst, then 429 with retry_after",
     async (transport) => {
       await using server = await startServer(rates);
-      // Nodes tell each other with a delay what they let through: here it is about one of them.
+      // Nodes share their counts with a delay, so that this test uses one node.
       const node = nodesOf(server.url).at(-1) as string;
       const [alice, bob] = await people(node, "alice", "bob");
       const chat = await groupOf(alice, bob);
@@ -180,7 +180,7 @@ describe.concurrent("in the course of time", () => {
       expect(failed.code).toBe("rate_limited");
       const retry_after = failed.parameters?.retry_after ?? 0;
       expect(retry_after).toBeGreaterThanOrEqual(1);
-      // Neither another operation nor another person is held up by it.
+      // Other operations and other people are not limited.
       expect(await caller.call("getMe")).toEqual(alice.account);
       expect((await say(bob, chat, "hello")).content).toBe("hello");
       await Bun.sleep(retry_after * 1000);
@@ -201,7 +201,7 @@ describe.concurrent("in the course of time", () => {
     expect(await alice.call("getMe")).toEqual(alice.account);
   });
 
-  test("so are searches, which have a rate of their own", async () => {
+  test("searches have their own rate", async () => {
     await using server = await startServer(limits({ searches_per_second: 1, search_burst: 2 }));
     const person = await signUp(server.url);
     const { failed } = await exhaust(() => person.call("searchMessages", { query: "word" }));
@@ -210,7 +210,7 @@ describe.concurrent("in the course of time", () => {
     expect(await person.call("getMe")).toEqual(person.account);
   });
 
-  test("other operations are counted apart, for both transports together", async () => {
+  test("other operations are counted separately, for both transports together", async () => {
     await using server = await startServer(rates);
     const person = await signUp(server.url);
     const chat = await groupOf(person);
@@ -224,7 +224,7 @@ describe.concurrent("in the course of time", () => {
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
   });
 
-  test("idle_seconds is after how long a client that answers no ping is closed", async () => {
+  test("a client that answers no ping is closed after idle_seconds", async () => {
     await using server = await startServer(limits({ idle_seconds: 8 }));
     const [silent, polite] = await people(server.url, "silent", "polite");
     await using lively = await polite.connect();
@@ -244,7 +244,7 @@ describe.concurrent("in the course of time", () => {
   });
 });
 
-/** How many sockets the server says are open, on all its nodes. */
+/** The number of open sockets on all nodes, from the metrics. */
 const openSockets = async (url: string) => {
   const counts = nodesOf(url).map(async (node) => {
     const text = await (await fetch(`${node}/metrics`)).text();
@@ -256,7 +256,7 @@ const openSockets = async (url: string) => {
 describe.concurrent("a client that does not read", () => {
   const LARGE = "x".repeat(32_000);
 
-  test("is cut off, never skipped, and catches up with getUpdates", async () => {
+  test("is closed, misses no event before that, and catches up with getUpdates", async () => {
     await using server = await startServer({
       ...limits({ messages_per_second: 0, operations_per_second: 0, backlog_bytes: 262_144 }),
     });
@@ -279,7 +279,7 @@ describe.concurrent("a client that does not read", () => {
     expect(missed).toMatchObject({ messages: [{ seq: since_seq + 1 }] });
   });
 
-  test("is told so with code 4408 after everything that was sent to it before", async () => {
+  test("receives code 4408 after everything that was sent before", async () => {
     await using server = await startServer({
       ...limits({ messages_per_second: 0, operations_per_second: 0, backlog_bytes: 262_144 }),
     });
@@ -296,13 +296,13 @@ describe.concurrent("a client that does not read", () => {
     expect(server.output()).toContain("slow socket closed: backlog_bytes exceeded");
   });
 
-  test("is cut off first when it is furthest behind and all together have too much", async () => {
+  test("is terminated first if it is furthest behind while all exceed the total", async () => {
     await using server = await startServer(
       limits({ messages_per_second: 0, backlog_total_bytes: 2_097_152 }),
     );
     const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
     const [busy, quiet] = [await groupOf(alice, bob), await groupOf(alice, carol)];
-    // Both are on one node, whose memory it is about.
+    // Both on one node: the limit is per node.
     const node = nodesOf(server.url)[0] as string;
     await using slowest = await RawSocket.connect({ url: node, token: bob.token });
     await using slow = await RawSocket.connect({ url: node, token: carol.token });
@@ -320,7 +320,7 @@ describe.concurrent("a client that does not read", () => {
     expect(metrics).toMatch(/^parley_backlog_bytes \d+$/m);
   });
 
-  test("is slowed down, not cut off, while it calls and does not read its replies", async () => {
+  test("is slowed down, not closed, while it calls and does not read its replies", async () => {
     await using server = await startServer(noRates);
     const person = await signUp(server.url);
     const chat = await groupOf(person);
@@ -332,7 +332,7 @@ describe.concurrent("a client that does not read", () => {
       const params = { conversation_id: chat.id };
       slow.send(JSON.stringify({ method: "messages.history", params, id }));
     }
-    // Meanwhile others are served, and the server has all the time to do too much.
+    // Other calls are served meanwhile, which gives the server time to exceed its limits.
     for (let n = 0; n < 50; n++) await person.call("getChatHistory", { chat_id: chat.id });
     slow.tcp.resume();
     await slow.until(() => slow.texts.length > CALLS || slow.closed, "all replies");

@@ -49,7 +49,7 @@ describe.each(transports)("addChatMembers over %s", (transport) => {
     ]);
   });
 
-  test("tells the others of the change, and the new ones of the conversation", async () => {
+  test("sends the change to the others, and the conversation to the new members", async () => {
     const chat = await groupOf(alice, bob);
     await using caller = await alice.via(transport);
     await using old = await bob.connect();
@@ -83,7 +83,7 @@ describe.each(transports)("addChatMembers over %s", (transport) => {
     expect((await carol.call("getChat", { chat_id: chat.id })).unread_count).toBe(0);
   });
 
-  test("takes agents from their owners only", async () => {
+  test("accepts agents from their owners only", async () => {
     const chat = await groupOf(alice, bob);
     await using owner = await bob.via(transport);
     await using other = await alice.via(transport);
@@ -104,7 +104,7 @@ describe.each(transports)("addChatMembers over %s", (transport) => {
     expect(await members(alice, chat.id)).not.toContain(carol.username);
   });
 
-  test("changes nothing for somebody who is there already", async () => {
+  test("changes nothing for a person who is already in the group", async () => {
     const chat = await groupOf(alice, bob);
     await using caller = await alice.via(transport);
     await using reader = await bob.connect();
@@ -117,7 +117,7 @@ describe.each(transports)("addChatMembers over %s", (transport) => {
 });
 
 describe.each(transports)("removeChatMember over %s", (transport) => {
-  test("is for the admin", async () => {
+  test("is allowed only for the admin", async () => {
     const chat = await groupOf(alice, bob, carol);
     await using member = await bob.via(transport);
     const remove = (username: string) => ({ chat_id: chat.id, username });
@@ -130,7 +130,7 @@ describe.each(transports)("removeChatMember over %s", (transport) => {
     expect(await members(alice, chat.id)).toEqual([alice.username, bob.username]);
   });
 
-  test("tells the others and whoever was removed, who then hears and sees nothing more", async () => {
+  test("notifies the others and the removed person, who then has no access and receives no events", async () => {
     const chat = await groupOf(alice, bob, carol);
     await using admin = await alice.via(transport);
     await using other = await bob.connect();
@@ -150,7 +150,7 @@ describe.each(transports)("removeChatMember over %s", (transport) => {
     expect((await failure(read)).code).toBe("forbidden");
   });
 
-  test("takes the agents of the person along, and their agents alone", async () => {
+  test("removes the agents of the person too, and no others", async () => {
     const chat = await groupOf(alice, bob, agentOf(alice));
     await bob.call("addChatMembers", { chat_id: chat.id, usernames: [agentOf(bob).username] });
     await using admin = await alice.via(transport);
@@ -158,7 +158,7 @@ describe.each(transports)("removeChatMember over %s", (transport) => {
     expect(await members(alice, chat.id)).toEqual([alice.username, agentOf(alice).username]);
   });
 
-  test("removes any agent by the admin's hand, and leaves its owner", async () => {
+  test("lets the admin remove any agent without its owner", async () => {
     const chat = await groupOf(alice, bob);
     const { username } = agentOf(bob);
     await bob.call("addChatMembers", { chat_id: chat.id, usernames: [username] });
@@ -167,7 +167,7 @@ describe.each(transports)("removeChatMember over %s", (transport) => {
     expect(await members(alice, chat.id)).toEqual([alice.username, bob.username]);
   });
 
-  test("is 404 for somebody who is not in the group", async () => {
+  test("is 404 for a person who is not in the group", async () => {
     const chat = await groupOf(alice, bob);
     await using admin = await alice.via(transport);
     for (const username of [carol.username, "nobody_here"]) {
@@ -176,7 +176,7 @@ describe.each(transports)("removeChatMember over %s", (transport) => {
     }
   });
 
-  test("lets somebody come back, who then hears the group again", async () => {
+  test("allows a person to be added again, who then receives events again", async () => {
     const chat = await groupOf(alice, bob);
     await using admin = await alice.via(transport);
     await using returning = await bob.connect();
@@ -189,7 +189,7 @@ describe.each(transports)("removeChatMember over %s", (transport) => {
 });
 
 describe.each(transports)("leaveChat over %s", (transport) => {
-  test("takes the caller and their agents out of the group", async () => {
+  test("removes the caller and their agents from the group", async () => {
     const chat = await groupOf(alice, bob);
     await bob.call("addChatMembers", { chat_id: chat.id, usernames: [agentOf(bob).username] });
     await using leaver = await bob.via(transport);
@@ -202,7 +202,7 @@ describe.each(transports)("leaveChat over %s", (transport) => {
     expect((await failure(leaver.call("leaveChat", { chat_id: chat.id }))).code).toBe("forbidden");
   });
 
-  test("passes the admin's role to the person who has been there longest", async () => {
+  test("makes the longest-standing person the admin", async () => {
     const chat = await groupOf(alice, agentOf(alice), carol);
     await carol.call("addChatMembers", { chat_id: chat.id, usernames: [agentOf(carol).username] });
     await alice.call("addChatMembers", { chat_id: chat.id, usernames: [bob.username] });
@@ -217,7 +217,7 @@ describe.each(transports)("leaveChat over %s", (transport) => {
     expect(await members(carol, chat.id)).toEqual([carol.username, agentOf(carol).username]);
   });
 
-  test("lets the last one go", async () => {
+  test("lets the last person leave", async () => {
     const chat = await groupOf(alice);
     await using leaver = await alice.via(transport);
     await leaver.call("leaveChat", { chat_id: chat.id });
@@ -225,7 +225,7 @@ describe.each(transports)("leaveChat over %s", (transport) => {
   });
 });
 
-describe.each(transports)("over %s, what changes a group", (transport) => {
+describe.each(transports)("over %s, a change of a group", (transport) => {
   const changes = [
     ["setChatTitle", { title: "new" }],
     ["addChatMembers", { usernames: ["nobody"] }],
@@ -240,13 +240,16 @@ describe.each(transports)("over %s, what changes a group", (transport) => {
     expect(failed.code).toBe("bad_request");
   });
 
-  test.each(changes)("by %s is 404 for no group and 403 for others'", async (operation, input) => {
-    const chat = await groupOf(alice, bob);
-    await using stranger = await carol.via(transport);
-    const call = (chat_id: string) =>
-      failure(stranger.call(operation, { ...input, chat_id } as never));
-    expect((await call(Bun.randomUUIDv7())).code).toBe("not_found");
-    expect((await call(chat.id)).code).toBe("forbidden");
-    expect((await alice.call("getChat", { chat_id: chat.id })).seq).toBe(chat.seq);
-  });
+  test.each(changes)(
+    "by %s is 404 for an unknown group and 403 for one of other people",
+    async (operation, input) => {
+      const chat = await groupOf(alice, bob);
+      await using stranger = await carol.via(transport);
+      const call = (chat_id: string) =>
+        failure(stranger.call(operation, { ...input, chat_id } as never));
+      expect((await call(Bun.randomUUIDv7())).code).toBe("not_found");
+      expect((await call(chat.id)).code).toBe("forbidden");
+      expect((await alice.call("getChat", { chat_id: chat.id })).seq).toBe(chat.seq);
+    },
+  );
 });

@@ -18,7 +18,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 const NOBODY = Bun.randomUUIDv7();
 
 describe.each(transports)("sendMessage over %s", (transport) => {
-  test("returns the whole message, with its place in the conversation", async () => {
+  test("returns the complete message, with its seq", async () => {
     const chat = await groupOf(alice, bob);
     await using caller = await alice.via(transport);
     const message = await say(caller, chat, "hello");
@@ -42,7 +42,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
     });
   });
 
-  test("sends messageNew with its place to every participant and to nobody else", async () => {
+  test("sends messageNew with at to the participants only", async () => {
     const chat = await groupOf(alice, bob);
     await using caller = await alice.via(transport);
     await using sender = await alice.connect();
@@ -74,7 +74,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
     expect(params.client_msg_id).toBe(client_msg_id);
   });
 
-  test("makes one message of one client_msg_id, however often it is sent", async () => {
+  test("creates one message for one client_msg_id, however often it is sent", async () => {
     const chat = await groupOf(alice, bob);
     await using caller = await alice.via(transport);
     await using reader = await bob.connect();
@@ -87,7 +87,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
     expect({ seq: after.seq, unread: after.unread_count }).toEqual({ seq: first.seq, unread: 1 });
   });
 
-  test("makes one message of one client_msg_id that is sent several times at once", async () => {
+  test("creates one message for one client_msg_id that is sent concurrently", async () => {
     const chat = await groupOf(alice, bob);
     await using caller = await alice.via(transport);
     const input = { chat_id: chat.id, content: "hello", client_msg_id: "at once" };
@@ -99,7 +99,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
     expect(items).toHaveLength(1);
   });
 
-  test("takes the same client_msg_id in another conversation as another message", async () => {
+  test("treats the same client_msg_id in another conversation as another message", async () => {
     const [one, other] = [await groupOf(alice, bob), await groupOf(alice, bob)];
     await using caller = await alice.via(transport);
     const send = (chat_id: string) =>
@@ -148,7 +148,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
     expect(Object.keys(failed.parameters?.fields ?? {})).toEqual(["client_msg_id"]);
   });
 
-  test("answers a message of the same conversation and no other", async () => {
+  test("can reply only to a message of the same conversation", async () => {
     const [chat, other] = [await groupOf(alice, bob), await groupOf(alice, bob)];
     const [first, foreign] = [await say(bob, chat, "question"), await say(bob, other, "else")];
     await using caller = await alice.via(transport);
@@ -161,7 +161,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
     expect((await failure(answer(first.id))).code).toBe("not_found");
   });
 
-  test("is 404 for a conversation that does not exist and 403 for one of others", async () => {
+  test("is 404 for an unknown conversation and 403 for one of other people", async () => {
     const chat = await groupOf(alice);
     await using stranger = await carol.via(transport);
     const missing = await failure(say(stranger, { id: NOBODY }, "hello"));
@@ -171,7 +171,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
     expect((await alice.call("getChat", { chat_id: chat.id })).seq).toBe(chat.seq);
   });
 
-  test("reads the conversation up to the message, for its sender alone", async () => {
+  test("marks the conversation as read up to the message, for the sender only", async () => {
     const chat = await groupOf(alice, bob);
     await say(bob, chat, `hi @${alice.username}`);
     await using caller = await alice.via(transport);
@@ -188,7 +188,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
   });
 });
 
-test("everybody receives messages in the order of seq, without gaps, whoever sends at once", async () => {
+test("everyone receives concurrent messages in the order of seq, without gaps", async () => {
   const chat = await groupOf(alice, bob, carol);
   await using one = await alice.connect();
   await using two = await bob.connect();
@@ -213,14 +213,14 @@ describe("mentions", () => {
     return (await say(alice, chat, content)).mentions;
   };
 
-  test("name the participants whose handle stands in the content, in any case", async () => {
+  test("name the participants whose handle is in the content, in any case", async () => {
     const found = await mentionsOf(
       `@${bob.username.toUpperCase()}, ask @${alice.username}:CLAUDE!`,
     );
     expect(found).toEqual([bob.username, `${alice.username}:claude`]);
   });
 
-  test("count once, however often they are repeated", async () => {
+  test("count once, even if they are repeated", async () => {
     expect(await mentionsOf(`@${bob.username} @${bob.username}`)).toEqual([bob.username]);
   });
 
@@ -255,14 +255,14 @@ describe.each(transports)("getMessage over %s", (transport) => {
     expect(own.reactions).toEqual([{ emoji: "👍", count: 1, reacted: true }]);
   });
 
-  test("takes ids in capitals too", async () => {
+  test("accepts ids in upper case", async () => {
     const sent = await say(alice, await groupOf(alice), "hello");
     await using caller = await alice.via(transport);
     const seen = await caller.call("getMessage", { message_id: sent.id.toUpperCase() });
     expect(seen.id).toBe(sent.id);
   });
 
-  test("is 404 for a message that does not exist and 403 for one of others", async () => {
+  test("is 404 for an unknown message and 403 for one of other people", async () => {
     const sent = await say(alice, await groupOf(alice), "hello");
     await using stranger = await carol.via(transport);
     const get = (message_id: string) => failure(stranger.call("getMessage", { message_id }));
@@ -279,7 +279,7 @@ describe.each(transports)("editMessage over %s", (transport) => {
     edited_at: expect.stringMatching(TIMESTAMP),
   });
 
-  test("changes the content and leaves the message in its place", async () => {
+  test("changes the content and keeps the seq", async () => {
     const chat = await groupOf(alice, bob);
     const before = await say(alice, chat, "helo");
     await using caller = await alice.via(transport);
@@ -288,7 +288,7 @@ describe.each(transports)("editMessage over %s", (transport) => {
     expect(await bob.call("getMessage", { message_id: before.id })).toEqual(after);
   });
 
-  test("sends messageEdited with its place to every participant and to nobody else", async () => {
+  test("sends messageEdited with at to the participants only", async () => {
     const chat = await groupOf(alice, bob);
     const before = await say(alice, chat, "helo");
     await using caller = await alice.via(transport);
@@ -305,7 +305,7 @@ describe.each(transports)("editMessage over %s", (transport) => {
     expect(await outsider.settledEvents("events.messageEdited")).toEqual([]);
   });
 
-  test("is for one's own messages, even in a group of one's own", async () => {
+  test("is allowed only for own messages, even for the admin", async () => {
     const chat = await groupOf(alice, bob);
     const theirs = await say(bob, chat, "mine");
     await using admin = await alice.via(transport);
@@ -314,7 +314,7 @@ describe.each(transports)("editMessage over %s", (transport) => {
     expect(await bob.call("getMessage", { message_id: theirs.id })).toEqual(theirs);
   });
 
-  test("is 404 for a message that does not exist, and refuses an empty content", async () => {
+  test("is 404 for an unknown message, and refuses empty content", async () => {
     const sent = await say(alice, await groupOf(alice), "hello");
     await using caller = await alice.via(transport);
     const edit = (message_id: string, content: string) =>
@@ -323,7 +323,7 @@ describe.each(transports)("editMessage over %s", (transport) => {
     expect((await edit(sent.id, " ")).parameters?.fields).toHaveProperty("content");
   });
 
-  test("is no longer possible for somebody who has left", async () => {
+  test("is forbidden for a person who has left", async () => {
     const chat = await groupOf(alice, bob);
     const { id: message_id } = await say(bob, chat, "hello");
     await bob.call("leaveChat", { chat_id: chat.id });
@@ -332,7 +332,7 @@ describe.each(transports)("editMessage over %s", (transport) => {
     expect(failed.code).toBe("forbidden");
   });
 
-  test("moves unread mentions with it, and counts no message as new", async () => {
+  test("updates unread mentions, and does not make the message unread again", async () => {
     const chat = await groupOf(alice, bob);
     const { id: message_id } = await say(alice, chat, "hello");
     await using caller = await alice.via(transport);
@@ -343,7 +343,7 @@ describe.each(transports)("editMessage over %s", (transport) => {
     expect(await unread()).toEqual({ human: 1, agent: 0, mentions: 0 });
   });
 
-  test("shows nobody's own reactions in the event, and the caller's in the result", async () => {
+  test("has reacted false in the event, and the caller's own in the result", async () => {
     const chat = await groupOf(alice, bob);
     const { id: message_id } = await say(alice, chat, "helo");
     await alice.call("addReaction", { message_id, emoji: "👍" });

@@ -16,14 +16,14 @@ const server = await startServer(noRates);
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** A message of alice's that bob can see. */
+/** A message of Alice's that Bob can see. */
 async function written() {
   const chat = await groupOf(alice, bob);
   const { id: message_id, seq } = await say(alice, chat, "hello");
   return { chat, message_id, seq, react: { message_id, emoji: "👍" } };
 }
 
-/** The reactions to a message, and how often the event of that name was heard. */
+/** The reactions to a message, and the number of events of that name. */
 const state = async (message_id: string, socket: Socket, event: EventName) => ({
   reactions: (await bob.call("getMessage", { message_id })).reactions,
   events: (await socket.settledEvents(event)).length,
@@ -41,7 +41,7 @@ describe.each(transports)("setMessageReaction over %s", (transport) => {
     });
   });
 
-  test("toggles: the same again takes it back and returns only ok, a third adds it", async () => {
+  test("toggles: the second call removes the reaction and returns only ok, the third adds it", async () => {
     const { message_id, react } = await written();
     await using caller = await bob.via(transport);
     const reactions = async () => (await bob.call("getMessage", { message_id })).reactions;
@@ -52,7 +52,7 @@ describe.each(transports)("setMessageReaction over %s", (transport) => {
     expect(await caller.call("setMessageReaction", react)).toMatchObject({ emoji: "👍" });
   });
 
-  test("removes with remove, and does nothing more when there is nothing to remove", async () => {
+  test("removes with remove, and does nothing if there is nothing to remove", async () => {
     const { message_id, react } = await written();
     await using caller = await bob.via(transport);
     await using reader = await alice.connect();
@@ -66,7 +66,7 @@ describe.each(transports)("setMessageReaction over %s", (transport) => {
     }
   });
 
-  test("tells every participant of what was added and removed, and nobody else", async () => {
+  test("announces added and removed reactions to the participants only", async () => {
     const { chat, message_id, seq, react } = await written();
     await using caller = await bob.via(transport);
     await using own = await bob.connect();
@@ -93,7 +93,7 @@ describe.each(transports)("setMessageReaction over %s", (transport) => {
     expect(outsider.events).toHaveLength(1);
   });
 
-  test("keeps people and emoji apart, and counts them", async () => {
+  test("counts reactions by emoji, once for each person", async () => {
     const { message_id, react } = await written();
     await using caller = await bob.via(transport);
     await alice.call("setMessageReaction", react);
@@ -109,7 +109,7 @@ describe.each(transports)("setMessageReaction over %s", (transport) => {
     expect((await seenBy(alice)).map(({ reacted }) => reacted)).toEqual([false, false]);
   });
 
-  test("takes the message's version along, and leaves its place", async () => {
+  test("raises the message's version, and keeps its seq", async () => {
     const { message_id, seq, react } = await written();
     await using caller = await bob.via(transport);
     await caller.call("setMessageReaction", react);
@@ -119,7 +119,7 @@ describe.each(transports)("setMessageReaction over %s", (transport) => {
 });
 
 describe.each(transports)("reactions.add and reactions.remove over %s", (transport) => {
-  test("do not toggle: adding what is there returns it and says nothing", async () => {
+  test("do not toggle: adding an existing reaction returns it and emits nothing", async () => {
     const { message_id, react } = await written();
     await using caller = await bob.via(transport);
     await using reader = await alice.connect();
@@ -131,7 +131,7 @@ describe.each(transports)("reactions.add and reactions.remove over %s", (transpo
     });
   });
 
-  test("do not toggle: removing what is absent returns ok and says nothing", async () => {
+  test("do not toggle: removing an absent reaction returns ok and emits nothing", async () => {
     const { message_id, seq, react } = await written();
     await using caller = await bob.via(transport);
     await using reader = await alice.connect();
@@ -145,7 +145,7 @@ describe.each(transports)("reactions.add and reactions.remove over %s", (transpo
     expect(at?.seq).toBe(seq + 2);
   });
 
-  test("add one reaction when it is added several times at once", async () => {
+  test("add one reaction for concurrent calls", async () => {
     const { message_id, react } = await written();
     await using caller = await bob.via(transport);
     await Promise.all(Array.from({ length: 8 }, () => caller.call("addReaction", react)));
@@ -180,7 +180,7 @@ describe.each(["setMessageReaction", "addReaction", "removeReaction"] as const)(
 );
 
 describe.each(transports)("getMessageReactions over %s", (transport) => {
-  test("tells who reacted with what, page by page, and who is no part of it", async () => {
+  test("lists who reacted with which emoji, page by page, for participants only", async () => {
     const { chat, message_id } = await written();
     for (const [who, emoji] of [
       [alice, "🎉"],
@@ -280,7 +280,7 @@ describe("an emoji", () => {
 describe("too many reactions to one message", () => {
   const emoji = ["👍", "❤️", "😂", "🎉", "👀", "🚀"];
 
-  test("of one person are a conflict, until one is taken back", async () => {
+  test("of one person are a conflict, until one is removed", async () => {
     await using server = await startServer(limits({ reactions_per_person: 3 }));
     const [ada, ben] = await people(server.url, "ada", "ben");
     const { id: message_id } = await say(ada, await groupOf(ada, ben), "hello");
@@ -294,7 +294,7 @@ describe("too many reactions to one message", () => {
     expect((await ben.call("addReaction", fourth)).emoji).toBe(fourth.emoji);
   });
 
-  test("with different emoji are a conflict, while those there are can be joined", async () => {
+  test("with different emoji are a conflict, while existing ones can be added", async () => {
     await using server = await startServer(limits({ reactions_per_message: 4 }));
     const [ada, ben] = await people(server.url, "ada", "ben");
     const { id: message_id } = await say(ada, await groupOf(ada, ben), "hello");

@@ -17,7 +17,7 @@ describe.each(transports)("readChat over %s", (transport) => {
     return { chat_id: chat.id, one: one.seq, two: two.seq, three: three.seq };
   };
 
-  test("returns how many messages are left, and moves the caller's own figures", async () => {
+  test("returns the unread count, and updates the caller's own counts", async () => {
     const { chat_id, two } = await places();
     await using caller = await bob.via(transport);
     expect(await caller.call("readChat", { chat_id, seq: two })).toEqual({ unread_count: 1 });
@@ -30,7 +30,7 @@ describe.each(transports)("readChat over %s", (transport) => {
     expect(chat.reads[bob.username]).toBe(two);
   });
 
-  test("sends chatRead without a place to every participant and to nobody else", async () => {
+  test("sends chatRead without at to the participants only", async () => {
     const { chat_id, two, three } = await places();
     await using caller = await bob.via(transport);
     await using own = await bob.connect();
@@ -47,7 +47,7 @@ describe.each(transports)("readChat over %s", (transport) => {
     expect((await alice.call("getChat", { chat_id })).seq).toBe(three);
   });
 
-  test("never goes back, nor beyond what there is", async () => {
+  test("never moves back, nor beyond the counter", async () => {
     const { chat_id, one, three } = await places();
     await using caller = await bob.via(transport);
     const beyond = await caller.call("readChat", { chat_id, seq: three + 1000 });
@@ -58,7 +58,7 @@ describe.each(transports)("readChat over %s", (transport) => {
     expect((await bob.call("getChat", { chat_id })).unread_count).toBe(1);
   });
 
-  test("reads for the caller alone", async () => {
+  test("marks as read for the caller only", async () => {
     const chat = await groupOf(alice, bob, carol);
     const { seq } = await say(alice, chat, "hello");
     await using caller = await bob.via(transport);
@@ -66,7 +66,7 @@ describe.each(transports)("readChat over %s", (transport) => {
     expect((await carol.call("getChat", { chat_id: chat.id })).unread_count).toBe(1);
   });
 
-  test("refuses a place that is no counter", async () => {
+  test("refuses an invalid seq", async () => {
     const chat = await groupOf(alice);
     await using caller = await alice.via(transport);
     for (const seq of [-1, 1.5, 2 ** 60]) {
@@ -75,7 +75,7 @@ describe.each(transports)("readChat over %s", (transport) => {
     }
   });
 
-  test("is 404 for a conversation that does not exist and 403 for one of others", async () => {
+  test("is 404 for an unknown conversation and 403 for one of other people", async () => {
     const chat = await groupOf(alice, bob);
     await using stranger = await carol.via(transport);
     const read = (chat_id: string) => failure(stranger.call("readChat", { chat_id, seq: 1 }));
@@ -99,7 +99,7 @@ test("only messages of others are unread: not reactions, edits, names or members
   });
 });
 
-test("each durable change takes the counter one up, and everyone sees them in order", async () => {
+test("each durable change raises the counter by one, and everyone receives them in order", async () => {
   const chat = await groupOf(alice, bob);
   await using one = await alice.connect();
   await using two = await bob.connect();

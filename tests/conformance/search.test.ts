@@ -14,7 +14,7 @@ const server = await startServer(noRates);
 const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** A word that nobody else has written. */
+/** A word that is unique in the run. */
 const word = () => `w${Bun.randomUUIDv7().replaceAll("-", "")}`;
 
 type Query = Parameters<typeof alice.call<"searchMessages">>[1];
@@ -25,7 +25,7 @@ describe.each(transports)("searchMessages over %s", (transport) => {
     return items.map(({ message }) => message.id);
   };
 
-  test("finds whole messages by their words, in any case, with an excerpt", async () => {
+  test("finds messages by their words, in any case, with a snippet", async () => {
     const chat = await groupOf(alice, bob);
     const term = word();
     const sent = await say(alice, chat, `The quick ${term} jumps`);
@@ -45,7 +45,7 @@ describe.each(transports)("searchMessages over %s", (transport) => {
     expect(await find(caller, { query: `${term} ${word()}` })).toEqual([]);
   });
 
-  test("looks through the caller's own conversations only", async () => {
+  test("searches the caller's own conversations only", async () => {
     const term = word();
     const sent = await say(alice, await groupOf(alice, bob), term);
     await using member = await bob.via(transport);
@@ -54,7 +54,7 @@ describe.each(transports)("searchMessages over %s", (transport) => {
     expect(await find(stranger, { query: term })).toEqual([]);
   });
 
-  test("finds the old messages of a group one has joined, and none of one that was left", async () => {
+  test("finds old messages of a joined group, and none of a group that the caller left", async () => {
     const chat = await groupOf(alice);
     const term = word();
     const sent = await say(alice, chat, term);
@@ -65,7 +65,7 @@ describe.each(transports)("searchMessages over %s", (transport) => {
     expect(await find(caller, { query: term })).toEqual([]);
   });
 
-  test("keeps to one conversation when one is named", async () => {
+  test("searches one conversation if one is given", async () => {
     const [one, other] = [await groupOf(alice, bob), await groupOf(alice, bob)];
     const term = word();
     const [here, there] = [await say(alice, one, term), await say(alice, other, term)];
@@ -74,7 +74,7 @@ describe.each(transports)("searchMessages over %s", (transport) => {
     expect(await find(caller, { query: term, chat_id: one.id })).toEqual([here.id]);
   });
 
-  test("does not find what was deleted, nor what the caller has hidden", async () => {
+  test("finds neither deleted messages nor messages that the caller has hidden", async () => {
     const chat = await groupOf(alice, bob);
     const term = word();
     const [one, two] = [await say(alice, chat, term), await say(alice, chat, term)];
@@ -86,7 +86,7 @@ describe.each(transports)("searchMessages over %s", (transport) => {
     expect(await find(alice, { query: term })).toEqual([two.id]);
   });
 
-  test("finds an edited message by its new text and no longer by the old", async () => {
+  test("finds an edited message by its new text only", async () => {
     const chat = await groupOf(alice, bob);
     const [before, after] = [word(), word()];
     const { id: message_id } = await say(alice, chat, before);
@@ -97,7 +97,7 @@ describe.each(transports)("searchMessages over %s", (transport) => {
     expect(await find(caller, { query: after })).toEqual([message_id]);
   });
 
-  test("goes on page by page, newest first", async () => {
+  test("returns pages, newest first", async () => {
     const chat = await groupOf(alice, bob);
     const term = word();
     const sent: string[] = [];
@@ -131,7 +131,7 @@ describe.each(transports)("searchMessages over %s", (transport) => {
     },
   );
 
-  test("refuses an empty query and a cursor of its own making", async () => {
+  test("refuses an empty query and a forged cursor", async () => {
     await using caller = await bob.via(transport);
     const empty = await failure(find(caller, { query: "" }));
     expect(empty.parameters?.fields).toHaveProperty("query");
@@ -139,7 +139,7 @@ describe.each(transports)("searchMessages over %s", (transport) => {
     expect(made.parameters?.fields).toHaveProperty("cursor");
   });
 
-  test("is 404 for a conversation that does not exist and 403 for one of others", async () => {
+  test("is 404 for an unknown conversation and 403 for one of other people", async () => {
     const chat = await groupOf(alice, bob);
     await using stranger = await carol.via(transport);
     const search = (chat_id: string) => failure(find(stranger, { query: "hello", chat_id }));

@@ -24,7 +24,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 let count = 0;
 const freshName = () => `fresh_${process.pid}_${++count}`;
 
-/** Signs somebody in once more: the same account, another session. */
+/** Signs in again: another session of the same account. */
 async function again({ username }: Person): Promise<Person> {
   const { body } = await post(server.url, "signIn", { username, password: PASSWORD });
   if (!body.ok) throw new Error(body.description);
@@ -33,7 +33,7 @@ async function again({ username }: Person): Promise<Person> {
 }
 
 describe.each(transports)("signUp over %s", (transport) => {
-  test("makes an account and a token that works at once, for 30 days", async () => {
+  test("creates an account and a token that is valid for 30 days", async () => {
     await using caller = await alice.via(transport);
     const username = freshName();
     const made = await caller.call("signUp", { username, password: PASSWORD });
@@ -49,7 +49,7 @@ describe.each(transports)("signUp over %s", (transport) => {
     expect(body).toEqual({ ok: true, result: made.account });
   });
 
-  test("lowercases the username and takes a display name as it is", async () => {
+  test("lowercases the username and keeps the display name", async () => {
     await using caller = await alice.via(transport);
     const username = freshName();
     const { account } = await caller.call("signUp", {
@@ -65,7 +65,7 @@ describe.each(transports)("signUp over %s", (transport) => {
     });
   });
 
-  test("gives the account its agents, one for each provider, at once", async () => {
+  test("creates the account's agents, one for each provider", async () => {
     await using caller = await alice.via(transport);
     const username = freshName();
     await caller.call("signUp", { username, password: PASSWORD });
@@ -75,7 +75,7 @@ describe.each(transports)("signUp over %s", (transport) => {
     }
   });
 
-  test("is 409 when the username is taken, in whatever case", async () => {
+  test("is 409 if the username is taken, in any case", async () => {
     await using caller = await alice.via(transport);
     for (const username of [bob.username, bob.username.toUpperCase()]) {
       const failed = await failure(caller.call("signUp", { username, password: PASSWORD }));
@@ -83,7 +83,7 @@ describe.each(transports)("signUp over %s", (transport) => {
     }
   });
 
-  test("gives a username to one of two who ask for it at the same moment", async () => {
+  test("gives a username to one of two concurrent calls", async () => {
     await using caller = await alice.via(transport);
     const input = { username: freshName(), password: PASSWORD };
     const asked = await Promise.allSettled([
@@ -140,7 +140,7 @@ describe.each(transports)("signUp over %s", (transport) => {
     expect(failed.parameters?.fields).toHaveProperty("password");
   });
 
-  test("takes the longest password and name there may be, and the shortest", async () => {
+  test("accepts the longest and the shortest passwords and names", async () => {
     await using caller = await alice.via(transport);
     const username = freshName().padEnd(32, "x");
     const password = "🔑".repeat(1024);
@@ -153,7 +153,7 @@ describe.each(transports)("signUp over %s", (transport) => {
   });
 });
 
-test("a long display name with emoji leaves no half character in those of the agents", async () => {
+test("a long display name with emoji is truncated between characters for the agents", async () => {
   const username = freshName();
   const display_name = `${"x".repeat(63)}😀`;
   const { body } = await post(server.url, "signUp", { username, password: PASSWORD, display_name });
@@ -173,13 +173,13 @@ describe("sign-up by policy", () => {
     return (await post(url, "signUp", input)).status;
   };
 
-  test("is for nobody where it is closed", async () => {
+  test("is forbidden if it is closed", async () => {
     await using closed = await startServer({ PARLEY_SIGNUP: "closed" });
     expect(await tryWith(closed.url)).toBe(403);
     expect(await tryWith(closed.url, "please")).toBe(403);
   });
 
-  test("needs one of the codes where it is by invitation", async () => {
+  test("needs one of the codes if it is by invitation", async () => {
     await using invited = await startServer({ PARLEY_SIGNUP: "invite:spring,summer" });
     expect(await tryWith(invited.url)).toBe(403);
     expect(await tryWith(invited.url, "autumn")).toBe(403);
@@ -190,7 +190,7 @@ describe("sign-up by policy", () => {
 });
 
 describe.each(transports)("signIn over %s", (transport) => {
-  test("gives another token for the same account, whatever the case of the username", async () => {
+  test("returns another token for the same account, whatever the case of the username", async () => {
     await using caller = await alice.via(transport);
     const username = bob.username.toUpperCase();
     const signedIn = await caller.call("signIn", { username, password: PASSWORD });
@@ -201,7 +201,7 @@ describe.each(transports)("signIn over %s", (transport) => {
     expect(status).toBe(200);
   });
 
-  test("is 401 in the same words for a wrong password, an unknown user and an agent", async () => {
+  test("is 401 with the same message for a wrong password, an unknown user and an agent", async () => {
     await using caller = await alice.via(transport);
     const attempt = (username: string) =>
       failure(caller.call("signIn", { username, password: "wrong password" }));
@@ -213,7 +213,7 @@ describe.each(transports)("signIn over %s", (transport) => {
     }
   });
 
-  test("slows repeated failures for a username down, and only for that one", async () => {
+  test("throttles repeated failures for a username, and no other", async () => {
     const victim = await signUp(server.url, "victim");
     await using caller = await alice.via(transport);
     const attempt = () =>
@@ -229,7 +229,7 @@ describe.each(transports)("signIn over %s", (transport) => {
   });
 });
 
-test("many guesses for one username at the same moment are slowed down too", async () => {
+test("concurrent guesses for one username are throttled too", async () => {
   const victim = await signUp(server.url, "victim");
   const guess = () =>
     post(server.url, "signIn", { username: victim.username, password: "wrong password" });
@@ -237,7 +237,7 @@ test("many guesses for one username at the same moment are slowed down too", asy
   expect(answers.map(({ status }) => status)).toContain(429);
 });
 
-test("repeated failures from one address are slowed down, whatever the usernames", async () => {
+test("repeated failures from one address are throttled, whatever the usernames", async () => {
   await using attacked = await startServer();
   let last = 401;
   for (let tries = 0; last === 401 && tries < 300; tries += 10) {
@@ -270,7 +270,7 @@ describe.each(transports)("changePassword over %s", (transport) => {
     expect((await enter(new_password)).status).toBe(200);
   });
 
-  test("is 403 for a wrong current password, slowed down after some, and changes nothing", async () => {
+  test("is 403 for a wrong current password, throttled after some attempts, and changes nothing", async () => {
     const person = await signUp(server.url, "guessed");
     await using caller = await person.via(transport);
     const guess = () =>
@@ -309,7 +309,7 @@ describe("signOut", () => {
     },
   );
 
-  test("over the socket is answered before that very socket closes with 4401", async () => {
+  test("over the socket gets its reply before that socket closes with 4401", async () => {
     const here = await again(alice);
     await using socket = await here.connect();
     expect(await socket.reply("auth.logout")).toMatchObject({ ok: true });
@@ -337,7 +337,7 @@ describe.each(transports)("getSessions over %s", (transport) => {
     expect(theirs.map(({ id }) => id).toSorted()).toEqual(items.map(({ id }) => id).toSorted());
   });
 
-  test("bounds a user agent, and keeps it on one line", async () => {
+  test("truncates a user agent, and keeps it on one line", async () => {
     const owner = await signUp(server.url, "owner");
     const { username } = owner;
     const response = await fetch(`${server.url}/api/signIn`, {
@@ -386,7 +386,7 @@ describe.each(transports)("revokeSession over %s", (transport) => {
     expect(items.some(({ current }) => current)).toBe(true);
   });
 
-  test("is 404 for one that is not there, ended already, or somebody else's", async () => {
+  test("is 404 for a session that is unknown, has ended, or belongs to another account", async () => {
     const gone = await again(alice);
     const ended = await idOf(gone);
     await gone.call("signOut");
@@ -405,7 +405,7 @@ describe.skipIf(onSeveralNodes)("the command password reset", () => {
     return { out, problems, code: await child.exited };
   }
 
-  test("gives a person a new password beside the server, and ends their sessions", async () => {
+  test("sets a new password while the server runs, and ends the person's sessions", async () => {
     const person = await signUp(server.url, "forgetful");
     const { username } = person;
     const { out, code } = await reset(server.dataDir, username);
@@ -415,16 +415,19 @@ describe.skipIf(onSeveralNodes)("the command password reset", () => {
     expect((await post(server.url, "signIn", { username, password })).status).toBe(200);
   });
 
-  test.each(["nobody_here", "alice:claude"])("knows no person named %s", async (name) => {
-    const { code, problems } = await reset(server.dataDir, name);
-    expect({ code, problems }).toEqual({
-      code: 1,
-      problems: `There is no person named ${name}.\n`,
-    });
-  });
+  test.each(["nobody_here", "alice:claude"])(
+    "fails for %s, which is not a person",
+    async (name) => {
+      const { code, problems } = await reset(server.dataDir, name);
+      expect({ code, problems }).toEqual({
+        code: 1,
+        problems: `There is no person named ${name}.\n`,
+      });
+    },
+  );
 });
 
-// What several nodes write, PostgreSQL has.
+// Searches the SQLite file, which several nodes do not have.
 test.skipIf(onSeveralNodes)("neither tokens nor passwords are written to disk", async () => {
   await using private_ = await startServer();
   const person = await signUp(private_.url, "secret");

@@ -22,14 +22,14 @@ describe("the upgrade", () => {
     return socket.answer;
   };
 
-  test("takes the token as a query parameter, and as a bearer token too", async () => {
+  test("accepts the token as a query parameter and as a bearer token", async () => {
     expect((await statusOf(`/api/ws?token=${alice.token}`))?.status).toBe(101);
     const authorization = `Bearer ${alice.token}`;
     expect((await statusOf("/api/ws", { authorization }))?.status).toBe(101);
   });
 
   test.each(["", "?token=", "?token=ply_wrong", "?token=a.b.c", "?token=%00%ff"])(
-    "is refused with 401 for %j, before it is made",
+    "is refused with 401 for %j",
     async (query) => {
       const refused = await statusOf(`/api/ws${query}`);
       expect(refused?.status).toBe(401);
@@ -42,7 +42,7 @@ describe("the upgrade", () => {
     },
   );
 
-  test("is needed: a plain GET is a bad request, a POST has the wrong method", async () => {
+  test("is required: a plain GET is a bad request, and a POST is not allowed", async () => {
     const path = `${server.url}/api/ws?token=${alice.token}`;
     expect((await fetch(path)).status).toBe(400);
     expect((await fetch(path, { method: "POST" })).status).toBe(405);
@@ -50,14 +50,14 @@ describe("the upgrade", () => {
 });
 
 describe("hello", () => {
-  test("comes first, once, with the account, and without a place", async () => {
+  test("arrives first, once, with the account, and without at", async () => {
     await using socket = await alice.connect();
     await socket.settled();
     const history_id = expect.stringMatching(/^[0-9a-f-]{36}$/);
     expect(socket.events).toEqual([{ method: "events.hello", params: alice.account, history_id }]);
   });
 
-  test("comes before the reply to what was sent without waiting for it", async () => {
+  test("arrives before the reply to a call that did not wait for it", async () => {
     const socket = new WebSocket(socketUrl(server.url, alice.token));
     const frames: { method?: string; ok?: boolean }[] = [];
     const both = Promise.withResolvers<void>();
@@ -74,7 +74,7 @@ describe("hello", () => {
     expect(frames.map(({ method, ok }) => method ?? ok)).toEqual(["events.hello", false, true]);
   });
 
-  test("comes first while conversations begin and messages pour in", async () => {
+  test("arrives first while conversations start and messages arrive", async () => {
     const newcomer = await signUp(server.url, "newcomer");
     let over = false;
     const pour = async () => {
@@ -92,7 +92,7 @@ describe("hello", () => {
     }
   });
 
-  test("means that no message is missed from there on", async () => {
+  test("is followed by every later message", async () => {
     const chat = await groupOf(alice, bob);
     let over = false;
     const pouring = (async () => {
@@ -111,7 +111,7 @@ describe("hello", () => {
   });
 });
 
-/** As the contract names them. */
+/** The socket names of all operations in the contract. */
 const dotted: Record<string, string> = {
   signUp: "auth.register",
   signIn: "auth.login",
@@ -170,7 +170,7 @@ describe("calls", () => {
     }
   });
 
-  test("do the same by both names", async () => {
+  test("behave the same by both names", async () => {
     const chat = await groupOf(alice);
     await using socket = await alice.connect();
     const params = { conversation_id: chat.id, content: "hello", client_msg_id: "both" };
@@ -180,7 +180,7 @@ describe("calls", () => {
     expect(other).toEqual({ ...one, id: other.id as string });
   });
 
-  test("are answered by {ok, result}, or {ok} where there is no result", async () => {
+  test("are answered by {ok, result}, or {ok} if there is no result", async () => {
     const chat = await groupOf(alice);
     await using socket = await alice.connect();
     socket.send({ method: "accounts.me", id: 1 });
@@ -207,7 +207,7 @@ describe("calls", () => {
     expect(socket.replies).toEqual([{ ok: true, result: alice.account, id }]);
   });
 
-  test("spell the conversation conversation_id, in what they say is wrong too", async () => {
+  test("use conversation_id, also in validation errors", async () => {
     await using socket = await alice.connect();
     for (const params of [{}, { conversation_id: "no uuid" }, { conversation_id: 5 }]) {
       const reply = await socket.reply("conversations.get", params);
@@ -227,12 +227,12 @@ describe("calls", () => {
     }
   });
 
-  test("need no params where nothing is required", async () => {
+  test("need no params if no field is required", async () => {
     await using socket = await alice.connect();
     expect(await socket.reply("accounts.me")).toMatchObject({ ok: true, result: alice.account });
   });
 
-  test("sign up and sign in without changing whose socket it is", async () => {
+  test("can sign up and sign in without changing the account of the socket", async () => {
     await using socket = await alice.connect();
     const username = `fresh_${Date.now()}`;
     const password = "correct horse battery";
@@ -245,7 +245,7 @@ describe("calls", () => {
 
 const typing = (conversation_id: string) => ({ conversation_id, action: "typing" });
 
-test("a frame whose id is null has none", async () => {
+test("an id of null is the same as no id", async () => {
   await using socket = await alice.connect();
   socket.send({ method: "getMe", params: null, id: null });
   socket.send({ method: "no.such", id: null });
@@ -259,7 +259,7 @@ test("a frame whose id is null has none", async () => {
 });
 
 describe("frames without an id", () => {
-  /** What the frames are answered with, in order; each a code or "ok". */
+  /** The outcomes of the frames in order: a code or "ok". */
   async function answers(person: Person, frames: unknown[]) {
     await using socket = await person.connect();
     for (const frame of frames) socket.send(frame);
@@ -268,7 +268,7 @@ describe("frames without an id", () => {
     return socket.replies.map((reply) => (reply.ok ? (reply.result ?? "ok") : reply.error.code));
   }
 
-  test("are answered in the order of the requests, fast and slow ones alike", async () => {
+  test("are answered in the order of the requests, however long each takes", async () => {
     const chat = await groupOf(alice);
     const replies = await answers(alice, [
       { method: "auth.login", params: { username: "nobody_at_all", password: "not this one" } },
@@ -282,7 +282,7 @@ describe("frames without an id", () => {
     expect(replies).toEqual(["unauthorized", alice.account, found, "not_found", "not_found", "ok"]);
   });
 
-  test("are answered in order when some of them are no requests at all", async () => {
+  test("are answered in order even if some are invalid", async () => {
     const replies = await answers(alice, [
       { method: "auth.login", params: { username: "nobody_at_all", password: "not this one" } },
       "this is not JSON",
@@ -293,7 +293,7 @@ describe("frames without an id", () => {
   });
 });
 
-describe("frames that are no requests", () => {
+describe("invalid frames", () => {
   test.each([
     ["not JSON", "hello"],
     ["empty", ""],
@@ -315,7 +315,7 @@ describe("frames that are no requests", () => {
     expect(await socket.call("getMe")).toEqual(alice.account);
   });
 
-  test("because they are binary get bad_request, and the socket stays open", async () => {
+  test("that are binary get bad_request, and the socket stays open", async () => {
     await using socket = await alice.connect();
     socket.socket.send(Buffer.from('{"method": "getMe"}'));
     await socket.until(() => socket.replies.length > 0, "the reply");
@@ -323,21 +323,21 @@ describe("frames that are no requests", () => {
     expect(await socket.call("getMe")).toEqual(alice.account);
   });
 
-  test("have their id echoed if they carry one", async () => {
+  test("have their id echoed if they have one", async () => {
     await using socket = await alice.connect();
     socket.send({ id: "mine", params: {} });
     await socket.until(() => socket.replies.length > 0, "the reply");
     expect(socket.replies).toMatchObject([{ ok: false, id: "mine" }]);
   });
 
-  test.each([[[]], ["text"], [5], [true]])("because params are %j are told so", async (params) => {
+  test.each([[[]], ["text"], [5], [true]])("with params %j get bad_request", async (params) => {
     await using socket = await alice.connect();
     const reply = await socket.reply("getMe", params);
     expect(reply).toMatchObject({ ok: false, error: { code: "bad_request" } });
   });
 });
 
-test("a client hears each of its conversations, and only once, on each of its sockets", async () => {
+test("each socket of a client receives the events of all its conversations once", async () => {
   const chats = [await groupOf(alice, bob), await groupOf(bob, alice)];
   await using one = await bob.connect();
   await using two = await bob.connect();
@@ -348,7 +348,7 @@ test("a client hears each of its conversations, and only once, on each of its so
   }
 });
 
-test("many large replies that are asked for at once all arrive", async () => {
+test("many large concurrent replies all arrive", async () => {
   const chat = await groupOf(alice);
   const page = Array.from({ length: 20 }, () => say(alice, chat, "x".repeat(30_000)));
   await Promise.all(page);

@@ -27,7 +27,7 @@ const changes = (caller: Caller, since: { accounts_since?: number; own_since?: n
 const overview = (caller: Caller, known: Record<string, number>) =>
   caller.call("getUpdates", { known }) as Promise<Overview>;
 
-/** What a client keeps of a conversation, brought up to date by getUpdates alone. */
+/** A copy of a conversation that is updated by getUpdates only. */
 class Replica {
   readonly messages = new Map<string, Message>();
   seq = 0;
@@ -54,7 +54,7 @@ class Replica {
 }
 
 describe.each(transports)("getUpdates of a conversation over %s", (transport) => {
-  test("returns every message that came or changed since, and where to go on", async () => {
+  test("returns every message that is new or changed since, and the next since_seq", async () => {
     const chat = await groupOf(alice, bob);
     const old = await say(alice, chat, "old");
     const changed = await say(alice, chat, "changed");
@@ -88,7 +88,7 @@ describe.each(transports)("getUpdates of a conversation over %s", (transport) =>
     expect(conversation).toMatchObject({ title: "new title", unread_count: 1, seq });
   });
 
-  test("tells how far everybody has read", async () => {
+  test("returns the read position of each person", async () => {
     const chat = await groupOf(alice, bob, { username: agentOf(alice) });
     const { seq } = await say(alice, chat, "hello");
     await using caller = await alice.via(transport);
@@ -99,7 +99,7 @@ describe.each(transports)("getUpdates of a conversation over %s", (transport) =>
     expect((await updates(caller, chat.id, seq)).reads).toMatchObject({ [bob.username]: seq });
   });
 
-  test("names what was deleted for everyone, and what the caller alone has hidden", async () => {
+  test("lists messages that were deleted for everyone or hidden by the caller", async () => {
     const chat = await groupOf(alice, bob);
     const [one, two] = [await say(alice, chat, "one"), await say(alice, chat, "two")];
     await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [one.id] });
@@ -112,7 +112,7 @@ describe.each(transports)("getUpdates of a conversation over %s", (transport) =>
     expect((await updates(other, chat.id, two.seq)).deleted_ids).toEqual([one.id]);
   });
 
-  test("names a message once hidden by the caller and then deleted for everyone", async () => {
+  test("lists a message once that was hidden by the caller and then deleted for everyone", async () => {
     const chat = await groupOf(alice, bob);
     const { id, seq } = await say(alice, chat, "one");
     await bob.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [id] });
@@ -121,7 +121,7 @@ describe.each(transports)("getUpdates of a conversation over %s", (transport) =>
     expect((await updates(caller, chat.id, seq)).deleted_ids).toEqual([id]);
   });
 
-  test("is empty for a client which is up to date", async () => {
+  test("is empty for a client that is up to date", async () => {
     const chat = await groupOf(alice, bob);
     const { seq } = await say(alice, chat, "hello");
     await using caller = await bob.via(transport);
@@ -129,7 +129,7 @@ describe.each(transports)("getUpdates of a conversation over %s", (transport) =>
     expect(page).toMatchObject({ messages: [], deleted_ids: [], seq, has_more: false });
   });
 
-  test("goes on page by page without leaving out or repeating a message", async () => {
+  test("pages through all messages without gaps or repeats", async () => {
     const chat = await groupOf(alice, bob);
     for (let n = 0; n < 7; n++) await say(alice, chat, `${n}`);
     await using caller = await bob.via(transport);
@@ -146,7 +146,7 @@ describe.each(transports)("getUpdates of a conversation over %s", (transport) =>
     expect(sizes).toEqual([3, 3, 1]);
   });
 
-  test("never ends a page inside one deletion of many messages", async () => {
+  test("never splits the deletion of several messages over two pages", async () => {
     const chat = await groupOf(alice, bob);
     const ids: string[] = [];
     for (let n = 0; n < 6; n++) ids.push((await say(alice, chat, `${n}`)).id);
@@ -158,7 +158,7 @@ describe.each(transports)("getUpdates of a conversation over %s", (transport) =>
     expect(replica.inOrder().map(({ content }) => content)).toEqual(["5"]);
   });
 
-  test("needs since_seq, is 404 for no conversation and 403 for one of others", async () => {
+  test("needs since_seq, is 404 for an unknown conversation and 403 for one of other people", async () => {
     const chat = await groupOf(alice, bob);
     await using member = await bob.via(transport);
     const without = await failure(member.call("getUpdates", { chat_id: chat.id }));
@@ -170,7 +170,7 @@ describe.each(transports)("getUpdates of a conversation over %s", (transport) =>
 });
 
 describe.each(transports)("getUpdates without a conversation over %s", (transport) => {
-  test("tells which conversations are ahead, new or gone", async () => {
+  test("returns which conversations are ahead, new or gone", async () => {
     const [same, ahead, unknown, left] = await Promise.all(
       Array.from({ length: 4 }, () => groupOf(alice, bob)),
     );
@@ -190,7 +190,7 @@ describe.each(transports)("getUpdates without a conversation over %s", (transpor
     expect(found.gone.toSorted()).toEqual([left.id, invented].toSorted());
   });
 
-  test("names the conversations whose known counter is above the server's", async () => {
+  test("lists the conversations whose known counter is above the server's", async () => {
     const chat = await groupOf(alice, bob);
     await using caller = await bob.via(transport);
     const found = await overview(caller, { [chat.id]: chat.seq + 7 });
@@ -199,7 +199,7 @@ describe.each(transports)("getUpdates without a conversation over %s", (transpor
     expect((await overview(caller, { [chat.id]: chat.seq })).behind).toEqual([]);
   });
 
-  test("names the same history as hello does", async () => {
+  test("has the same history_id as hello", async () => {
     const chat = await groupOf(alice, bob);
     await using socket = await bob.connect();
     const { history_id } = await socket.event("events.hello");
@@ -208,7 +208,7 @@ describe.each(transports)("getUpdates without a conversation over %s", (transpor
     expect(await updates(caller, chat.id, 0)).toMatchObject({ history_id });
   });
 
-  test("tells who has a new name since, to those who meet them", async () => {
+  test("returns accounts with a new name to those who share a conversation", async () => {
     const [one, other, stranger] = await people(server.url, "one", "other", "stranger");
     await groupOf(one, other);
     await using caller = await one.via(transport);
@@ -228,7 +228,7 @@ describe.each(transports)("getUpdates without a conversation over %s", (transpor
     expect([found.ahead, found.new, found.gone]).toEqual([[], [], []]);
   });
 
-  test("tells what the caller has hidden since", async () => {
+  test("returns the messages that the caller has hidden since", async () => {
     const chat = await groupOf(alice, bob);
     const sent = [await say(alice, chat, "one"), await say(alice, chat, "two")];
     await using caller = await bob.via(transport);
@@ -248,7 +248,7 @@ describe.each(transports)("getUpdates without a conversation over %s", (transpor
     );
   });
 
-  test("needs what the client knows", async () => {
+  test("needs the counters that the client knows", async () => {
     await using caller = await bob.via(transport);
     const failed = await failure(caller.call("getUpdates", {}));
     expect(failed.code).toBe("bad_request");
@@ -256,7 +256,7 @@ describe.each(transports)("getUpdates without a conversation over %s", (transpor
   });
 });
 
-/** One change somebody makes; `pick` chooses the message it is about. */
+/** A random change; `pick` chooses its message. */
 interface Step {
   by: "alice" | "bob";
   pick: number;
@@ -295,7 +295,7 @@ async function take({ by, pick, change }: Step, chat_id: string): Promise<void> 
   else if (change === "delete") await person.call("deleteMessages", { chat_id, message_ids });
 }
 
-/** What there is to read for somebody, counted message by message. */
+/** The unread counts of a person, counted from the messages. */
 async function countUnread(person: Person, chat_id: string) {
   const { items } = await person.call("getChatHistory", { chat_id, limit: 100 });
   const { last_read_seq } = await person.call("getChat", { chat_id });
@@ -307,7 +307,7 @@ async function countUnread(person: Person, chat_id: string) {
 }
 
 describe("after any series of changes", () => {
-  test("a client which was away becomes identical to one which asks anew", () =>
+  test("a client that was offline becomes identical to one that fetches everything", () =>
     fc.assert(
       fc.asyncProperty(steps, fc.integer({ min: 1, max: 5 }), async (series, limit) => {
         const chat = await groupOf(alice, bob);
@@ -325,7 +325,7 @@ describe("after any series of changes", () => {
       { numRuns: 30 },
     ));
 
-  test("the unread figures are what a count of the messages gives", () =>
+  test("the unread counts equal a count of the messages", () =>
     fc.assert(
       fc.asyncProperty(steps, async (series) => {
         const chat = await groupOf(alice, bob);

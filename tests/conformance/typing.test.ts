@@ -25,8 +25,8 @@ const typingIn = async (socket: Socket, ...chats: string[]) =>
   );
 
 /**
- * Calls one after another, each once the reader has heard of the one before: what several nodes
- * show of typing is not put in order.
+ * Makes the calls one after another, each after the reader has received the event of the one before:
+ * typing events of several nodes are not ordered.
  */
 async function inTurn(reader: Socket, ...calls: (() => Promise<unknown>)[]): Promise<void> {
   for (const call of calls) {
@@ -66,7 +66,7 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     },
   );
 
-  test("broadcasts every call, a repeated one too", async () => {
+  test("broadcasts every call, including repeated ones", async () => {
     const { id: chat_id } = await groupOf(alice, bob);
     await using caller = await alice.via(transport);
     await using reader = await bob.connect();
@@ -78,7 +78,7 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     expect(shown).toEqual([true, true, true, false, true]);
   });
 
-  test("takes is_typing in place of an action", async () => {
+  test("accepts is_typing in place of an action", async () => {
     const { id: chat_id } = await groupOf(alice, bob);
     await using caller = await alice.via(transport);
     await using reader = await bob.connect();
@@ -91,7 +91,7 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     expect(shown).toEqual([true, false]);
   });
 
-  test("keeps conversations apart", async () => {
+  test("is separate for each conversation", async () => {
     const [one, other] = [await groupOf(alice, bob), await groupOf(alice, bob)];
     await using caller = await alice.via(transport);
     await using reader = await bob.connect();
@@ -104,7 +104,7 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
     ]);
   });
 
-  test("is 404 for no conversation, 403 for one of others, 400 without an action", async () => {
+  test("is 404 for an unknown conversation, 403 for one of other people, 400 without an action", async () => {
     const { id } = await groupOf(alice, bob);
     await using reader = await bob.connect();
     await using stranger = await carol.via(transport);
@@ -119,7 +119,7 @@ describe.each(transports)("sendChatAction over %s", (transport) => {
 });
 
 describe("typing", () => {
-  test.concurrent("ends by itself when it is not renewed", async () => {
+  test.concurrent("ends by itself if it is not renewed", async () => {
     const { id: chat_id } = await groupOf(alice, bob);
     await using reader = await bob.connect();
     await alice.call("sendChatAction", { chat_id, action: "typing" });
@@ -131,7 +131,7 @@ describe("typing", () => {
     expect(last).toEqual(event(chat_id, alice, false));
   });
 
-  test.concurrent("goes on for as long as it is renewed, and whoever connects meanwhile learns of it", async () => {
+  test.concurrent("continues as long as it is renewed, and is sent to clients that connect meanwhile", async () => {
     const { id: chat_id } = await groupOf(alice, bob);
     await using reader = await bob.connect();
     const type = () => alice.call("sendChatAction", { chat_id, action: "typing" });
@@ -170,7 +170,7 @@ describe("typing", () => {
     expect(await here()).toEqual([true, false]);
   });
 
-  test("takes nothing up in the change counter", async () => {
+  test("does not raise the change counter", async () => {
     const chat = await groupOf(alice, bob);
     await alice.call("sendChatAction", { chat_id: chat.id, action: "typing" });
     expect((await bob.call("getChat", { chat_id: chat.id })).seq).toBe(chat.seq);
