@@ -6,7 +6,7 @@ import { Conflict, Transaction, type TransactionOptions, UnitRun } from "./trans
 import type { Unit } from "./unit.ts";
 
 /** Units that may share one transaction: enough to share its cost, few enough to stay short. */
-const GROUP_SIZE = 128;
+const BATCH_SIZE = 128;
 /** How long a unit is tried again while the database is away or others are in its way. */
 const PATIENCE_MS = 3000;
 const PAUSE_MS = 50;
@@ -211,7 +211,7 @@ export function writeLane(options: WriteOptions): Lane {
   /** Runs what waits for a key, once this node has its turn there and wherever else it needs to. */
   async function runWaiting(key: string, jobs: Job[]): Promise<void> {
     while (jobs.length > 0) {
-      const some = jobs.splice(0, GROUP_SIZE);
+      const some = jobs.splice(0, BATCH_SIZE);
       const first = [...new Set(some.flatMap((job) => [...job.keys]))];
       try {
         await group(some, options.patientConnections, { first });
@@ -250,7 +250,7 @@ function newQueue(perform: (jobs: Job[]) => Promise<void>) {
     while (jobs.length > 0) {
       // Everything that arrives in the same turn of the event loop shares a group.
       await new Promise<void>((resolve) => setImmediate(resolve));
-      const group = jobs.splice(0, (jobs[0] as Job).conflicts > 0 ? 1 : GROUP_SIZE);
+      const group = jobs.splice(0, (jobs[0] as Job).conflicts > 0 ? 1 : BATCH_SIZE);
       try {
         await perform(group);
       } catch (error) {
