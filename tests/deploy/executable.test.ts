@@ -25,7 +25,7 @@ test("it is one file", () => {
   expect(readdirSync(out)).toEqual(["parley"]);
 });
 
-test("it carries the web client and the reference", async () => {
+test("it contains the web client and the reference", async () => {
   await using server = await startServer({}, program);
   const page = await (await fetch(`${server.url}/`)).text();
   const assets = [...page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path);
@@ -39,7 +39,7 @@ test("it carries the web client and the reference", async () => {
   expect(await (await fetch(`${server.url}/docs`)).text()).toContain("sendMessage");
 });
 
-test("agents answer, and the background thread finds what they wrote", async () => {
+test("agents answer, and search finds their answers", async () => {
   await using server = await startServer({}, program);
   const alice = await signUp(server.url, "alice");
   await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
@@ -52,19 +52,19 @@ test("agents answer, and the background thread finds what they wrote", async () 
   expect(await server.stop()).toBe(0);
 });
 
-/** Asks whether a server on that port is ready, from another folder if one is given. */
+/** Runs the ready command for a port, in another folder if one is given. */
 const ready = (url: string, cwd = folder) =>
   Bun.spawn([...program, "ready"], { cwd, env: { PORT: new URL(url).port }, stderr: "ignore" })
     .exited;
 
-test("it tells whether the server of the same settings is ready", async () => {
+test("its ready command checks the server with the same settings", async () => {
   await using server = await startServer({}, program);
   expect(await ready(server.url)).toBe(0);
   await server.stop();
   expect(await ready(server.url)).toBe(1);
 });
 
-test("files where it starts do not change its settings", async () => {
+test("files in the working directory do not change its settings", async () => {
   await using server = await startServer({}, program);
   const here = mkdtempSync(join(folder, "here-"));
   await Bun.write(join(here, ".env"), "PARLEY_LOG=nonsense\n");

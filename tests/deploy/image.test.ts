@@ -12,13 +12,13 @@ describe("the image", () => {
   const all = (name: string) => instructions.filter(([each]) => each === name).map(([, on]) => on);
   const last = instructions.slice(instructions.findLastIndex(([name]) => name === "FROM"));
 
-  test("is made of images of a fixed version", () => {
+  test("is built from images with a fixed version", () => {
     const bases = all("FROM").map((from) => from.split(" ")[0] ?? "");
     expect(bases).toHaveLength(2);
     expect(bases.filter((base) => !isPinned(base))).toEqual([]);
   });
 
-  test("takes its libraries from the lock file alone", () => {
+  test("installs its libraries from the lock file", () => {
     expect(all("RUN").filter((command) => /\bnpm\b/.test(command))).toEqual(["npm ci --omit=dev"]);
     const copied = all("COPY").join(" ");
     for (const name of readdirSync(join(ROOT, "packages"))) {
@@ -27,14 +27,14 @@ describe("the image", () => {
     expect(all("ADD")).toEqual([]);
   });
 
-  test("holds the executable, and no secret", () => {
+  test("contains the executable, and no secret", () => {
     const copies = last.filter(([name]) => name === "COPY").map(([, on]) => on);
     expect(copies.every((copy) => copy.startsWith("--from=build "))).toBe(true);
     const given = [...all("ENV"), ...all("ARG")].join(" ");
     expect(given).not.toMatch(/PASSWORD|SECRET|TOKEN|_KEY|_URL/);
   });
 
-  test("runs as somebody who is not root, with settings that exist", () => {
+  test("runs as a user other than root, with existing settings", () => {
     const [user = ""] = last.filter(([name]) => name === "USER").map(([, on]) => on);
     expect(user).toMatch(/^[1-9]\d+:[1-9]\d+$/);
     const names = [...(all("ENV")[0] ?? "").matchAll(/(\w+)=/g)].map(([, name = ""]) => name);
@@ -42,12 +42,12 @@ describe("the image", () => {
     expect(unknown(names)).toEqual([]);
   });
 
-  test("is asked whether it is ready by its own program", () => {
+  test("has the ready command as its health check", () => {
     const [program = ""] = JSON.parse(all("ENTRYPOINT")[0] ?? "[]") as string[];
     expect(all("HEALTHCHECK")[0]).toEndWith(`CMD ["${program}", "ready"]`);
   });
 
-  test("is built of nothing but what it copies", () => {
+  test("is built only from the files that it copies", () => {
     const ignore = read(".dockerignore").split("\n");
     expect(ignore.find((line) => !line.startsWith("#"))).toBe("*");
     const sources = all("COPY")

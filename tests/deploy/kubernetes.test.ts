@@ -19,11 +19,11 @@ describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
   const named = (kind: string, name: string | undefined) =>
     manifests.some(({ kind: each, metadata }) => each === kind && metadata?.name === name);
 
-  test("every manifest is one that Kubernetes knows", async () => {
+  test("every manifest is valid", async () => {
     expect(await typeErrors(manifests)).toBe("");
   });
 
-  test("no file is forgotten", () => {
+  test("every file is listed in the kustomization", () => {
     expect(forgotten(folder)).toEqual([]);
   });
 
@@ -46,7 +46,7 @@ describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
     }
   });
 
-  test("what is mounted exists", () => {
+  test("every mounted volume exists", () => {
     for (const { spec } of pods) {
       const volumes = spec.volumes?.map(({ name }) => name) ?? [];
       const claims = manifests.flatMap((manifest) =>
@@ -62,7 +62,7 @@ describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
     }
   });
 
-  test("every key of a secret that a pod asks for is in the example", () => {
+  test("the example has every secret key that a pod uses", () => {
     const [secret] = documents<{ metadata: { name: string }; stringData: object }>(
       "example/secret.example.yaml",
     );
@@ -76,7 +76,7 @@ describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
     }
   });
 
-  test("the program is given settings that exist, and can be used", () => {
+  test("the settings of the nodes exist and are valid", () => {
     const [parley] = containers.filter(({ name }) => name === "parley");
     const [map = ""] = parley?.envFrom?.map(({ configMapRef }) => configMapRef?.name ?? "") ?? [];
     const variables = parley?.env ?? [];
@@ -89,7 +89,7 @@ describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
     expect(settings.database).not.toBeNull();
   });
 
-  test("values are composed of what came before them", () => {
+  test("variables refer only to variables before them", () => {
     for (const { env = [] } of containers) {
       env.forEach(({ value = "" }, index) => {
         const before = env.slice(0, index).map(({ name }) => name);
@@ -98,7 +98,7 @@ describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
     }
   });
 
-  test("every server of NATS is named to the others and to the nodes", () => {
+  test("NATS servers and nodes have the addresses of all NATS servers", () => {
     const [nats] = manifests.filter(isWorkload).filter(({ metadata }) => metadata?.name === "nats");
     const valueIn = (name: string) =>
       containers.flatMap(({ env = [] }) => env).find((each) => each.name === name)?.value ?? "";
@@ -109,7 +109,7 @@ describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
     expect(nats?.spec?.replicas).toBe(3);
   });
 
-  test("what manifests refer to exists", () => {
+  test("everything that manifests refer to exists", () => {
     const labels = manifests
       .filter(isWorkload)
       .map(({ spec }) => spec?.template.metadata?.labels ?? {});
@@ -139,7 +139,7 @@ describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
   });
 });
 
-/** A variable's value, as a container is given it. */
+/** The value of a variable in a container. */
 function expanded(variable: EnvVar, before: Record<string, string>): string {
   const key = secretOf(variable)?.key;
   if (key === undefined) {
@@ -153,12 +153,12 @@ const secretOf = ({ valueFrom }: EnvVar) => valueFrom?.secretKeyRef;
 const referencesOf = (value: string) =>
   [...value.matchAll(/\$\(([A-Z_]+)\)/g)].map(([, name = ""]) => name);
 
-test("a manifest with a misspelt field is noticed", async () => {
+test("a misspelt field in a manifest is reported", async () => {
   const wrong = { apiVersion: "apps/v1", kind: "Deployment", spec: { replica: 3 } };
   expect(await typeErrors([wrong])).toContain("replica");
 });
 
-test("what asks the nodes how they are asks at addresses that exist", async () => {
+test("the paths of probes and scrapes exist", async () => {
   const { manifests } = installation("base");
   const [parley] = podsOf(manifests).flatMap(({ spec }) => spec.containers);
   const probes = [parley?.startupProbe, parley?.livenessProbe, parley?.readinessProbe];

@@ -14,7 +14,7 @@ const { services } = Bun.YAML.parse(read("deploy/compose.yaml")) as {
   services: Record<string, Service>;
 };
 
-/** Three servers with the configuration and the environment of Compose, on ports of this machine. */
+/** Three servers with the configuration and the environment of Compose, on local ports. */
 async function startServers() {
   const program = installed("nats-server", "nats-server");
   const folder = mkdtempSync(join(tmpdir(), "parley-nats-"));
@@ -63,7 +63,7 @@ async function startServers() {
 
 type Servers = Awaited<ReturnType<typeof startServers>>["servers"];
 
-/** How many others a server is connected with, once it is with so many. */
+/** Waits until a server has this number of routes to others. */
 async function othersOf({ monitor, process }: Servers[number], most: number): Promise<number> {
   while (process.exitCode === null) {
     const answer = await fetch(`http://127.0.0.1:${monitor}/routez`).catch(() => null);
@@ -75,7 +75,7 @@ async function othersOf({ monitor, process }: Servers[number], most: number): Pr
   throw new Error(`a server ended: ${await new Response(process.stderr).text()}`);
 }
 
-/** What a server says to somebody with this password. */
+/** The answer of a server to a client with this password. */
 async function greeting(port: number, pass: string): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let heard = "";
@@ -100,7 +100,7 @@ async function greeting(port: number, pass: string): Promise<string> {
   return answer;
 }
 
-test("three servers of NATS find each other, and let in who has the password", async () => {
+test("three NATS servers form a cluster, and accept only clients with the password", async () => {
   await using running = await startServers();
   expect(running.servers).toHaveLength(3);
   for (const server of running.servers) {

@@ -8,7 +8,7 @@ import { pinImages } from "../../scripts/pin-images.ts";
 const manifest = JSON.stringify({ schemaVersion: 2, manifests: [] });
 const digest = `sha256:${createHash("sha256").update(manifest).digest("hex")}`;
 
-/** A registry that gives manifests to those who have fetched a token, as the public ones do. */
+/** A registry that requires a token for manifests, as public ones do. */
 function startRegistry() {
   return Bun.serve({
     port: 0,
@@ -31,7 +31,7 @@ function startRegistry() {
   });
 }
 
-test("images are pinned by the digest of what the registry has, and may be pinned again", async () => {
+test("images are pinned by the digest in the registry, and can be pinned again", async () => {
   await using registry = startRegistry();
   const image = `127.0.0.1:${registry.port}/team/app:1.2`;
   const folder = mkdtempSync(join(tmpdir(), "parley-images-"));
@@ -55,7 +55,7 @@ test("images are pinned by the digest of what the registry has, and may be pinne
   rmSync(folder, { recursive: true });
 });
 
-test("every image that is used has an exact tag, and what is pinned is pinned by a digest", async () => {
+test("every image has an exact tag, and pinned ones have a digest", async () => {
   const root = join(import.meta.dir, "../..");
   const files = ["Dockerfile", ...new Bun.Glob("deploy/**/*.yaml").scanSync(root)];
   const texts = await Promise.all(files.map((file) => Bun.file(join(root, file)).text()));

@@ -37,13 +37,13 @@ beforeAll(async () => {
 afterAll(() => postgres[Symbol.asyncDispose]());
 
 const COMMAND = ["migrate", "--from", "sqlite", "--to", "postgres"];
-/** More than one page of what the command compares at a time. */
+/** More rows than the command compares at a time. */
 const MANY = 1100;
 
 const spawnMigration = (dataDir: string, url: string) =>
   spawnMain({ PARLEY_DATA: dataDir, DATABASE_URL: url }, COMMAND);
 
-/** Runs the command as an operator would, to its end. */
+/** Runs the command to its end. */
 async function migrate(dataDir: string, url: string) {
   const child = spawnMigration(dataDir, url);
   const [output, errors, code] = await Promise.all([
@@ -54,7 +54,7 @@ async function migrate(dataDir: string, url: string) {
   return { code, output, errors };
 }
 
-/** An empty database, and a way to look into it. */
+/** An empty database, and a connection to it. */
 async function newDatabase() {
   const { url, drop } = await postgres.database();
   const sql = new SQL({ url, max: 1 });
@@ -72,7 +72,7 @@ async function newDatabase() {
   };
 }
 
-/** What the command said of each table: rows and checksums, of the source and of the copy. */
+/** The report of the command for each table: rows and checksums of the source and of the copy. */
 function figures(output: string): Record<string, string[]> {
   const lines = output.split("\n").map((line) => line.trim().split(/\s{2,}/));
   return Object.fromEntries(
@@ -87,7 +87,7 @@ async function sayMany(person: Person, chat: { id: string }): Promise<void> {
   }
 }
 
-/** Starts the service on what was migrated, as the command says to. */
+/** Starts the service on the migrated database. */
 const startOn = (url: string, old: TestServer, env: Record<string, string> = {}) =>
   startServer({
     ...noRates,
@@ -96,7 +96,7 @@ const startOn = (url: string, old: TestServer, env: Record<string, string> = {})
     PARLEY_MASTER_KEY: readFileSync(join(old.dataDir, "master.key"), "utf8"),
   });
 
-/** All that the service tells one person. */
+/** Everything that one person can fetch. */
 async function everythingOf(person: Person) {
   const view = await fetchView(person);
   const chats = Object.values(view);
@@ -128,7 +128,7 @@ async function everythingOf(person: Person) {
   };
 }
 
-/** People who have done a bit of everything. */
+/** People who have used every feature. */
 async function liveInstallation(url: string) {
   const [alice, bob, carol] = await people(url, "alice", "bob", "carol");
   const direct = await alice.call("startChat", { usernames: [bob.username] });
@@ -172,7 +172,7 @@ async function signInAgain({ url, username }: Person): Promise<string> {
   return checkedResult("signIn", body.result).access_token;
 }
 
-/** Gives alice an agent of the sandbox in a group, and has it answer once. */
+/** Adds Alice's sandbox agent to a group, and lets it answer once. */
 async function sandboxAgent(alice: Person, group: { id: string }) {
   const agent = agentOf(alice, "gpt");
   await alice.call("setAgentKey", { provider: "gpt", api_key: "sandbox-alice" });
@@ -212,7 +212,7 @@ async function answered(person: Person, chat: { id: string }, agent: string) {
   return await answerTo(socket, trigger, agent);
 }
 
-/** Writes and changes without a pause until it is told to stop; how much it did. */
+/** Writes and changes continuously until it is stopped. Returns the number of operations. */
 function busy(person: Person, chat: { id: string }, message: { id: string }) {
   let going = true;
   const run = async () => {
@@ -237,8 +237,8 @@ function busy(person: Person, chat: { id: string }, message: { id: string }) {
   };
 }
 
-describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
-  test("takes a live installation along, and everybody finds everything as it was", async () => {
+describe.skipIf(onSeveralNodes)("a migration from SQLite to PostgreSQL", () => {
+  test("copies a running installation, and everyone finds all their data", async () => {
     await using sharedProvider = await startSharedProvider();
     const providers = providersAt(sharedProvider.url);
     await using server = await startServer({ ...noRates, ...providers });
@@ -259,7 +259,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     await witness.event("events.messageDelta");
     const waiting = await say(erin, asked, "another question");
 
-    // Beside the server, while people write.
+    // While the server runs and people write.
     const writing = busy(bob, group, third);
     const copied = await migrate(server.dataDir, database.url);
     expect(await writing.stop()).toBeGreaterThan(0);
@@ -267,7 +267,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     expect(copied.output).toContain("Stop the server");
     expect(await database.count("messages")).toBeGreaterThan(MANY);
 
-    // What was copied changes, goes and comes back.
+    // Copied rows are changed, deleted and inserted again.
     await alice.call("editMessage", { message_id: first.id, content: "edited after all" });
     await alice.call("deleteMessages", { chat_id: group.id, message_ids: [second.id] });
     for (let time = 0; time < 2; time++) {
@@ -297,7 +297,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     expect(await Promise.all(there.map(everythingOf))).toEqual(before);
     expect((await post(moved.url, "getMe", {}, signedOut)).status).toBe(401);
 
-    // The answer that was cut off says so, and the question that waited is answered.
+    // The interrupted answer has its error, and the waiting question is answered.
     const erinThere = erin.at(moved.url);
     await using reader = await erinThere.connect();
     const next = await sharedProvider.nextCall("erins-own-key");
@@ -312,7 +312,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
       ["A whole answer", "complete"],
     ]);
 
-    // Life goes on: keys open, and nothing new collides with what was copied.
+    // The service works: keys open, and new ids do not collide with copied ones.
     const [aliceThere, bobThere] = there as [Person, Person];
     expect((await answered(aliceThere, group, agent)).turn?.status).toBe("complete");
     await bobThere.call("setMessageReaction", { message_id: first.id, emoji: "🚀" });
@@ -321,18 +321,18 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     expect(await say(frank, fresh, "hello everybody")).toMatchObject({ seq: 1 });
   });
 
-  test("goes on where a run was killed, and no server starts before it is done", async () => {
+  test("resumes after a killed run, and no server starts before it is complete", async () => {
     await using server = await startServer(noRates);
     await using database = await newDatabase();
     const [ann, bob] = await people(server.url, "ann", "bob");
     const chat = await ann.call("startChat", { usernames: [bob.username] });
     await sayMany(ann, chat);
     const before = await fetchView(ann);
-    // As a power cut would: the latest is in SQLite's log alone.
+    // SIGKILL: the latest changes are only in the write-ahead log.
     await server.kill();
 
     await (await openPostgresStore({ url: database.url, tls: false })).close();
-    const { child, letGo } = await heldUp(database, server.dataDir);
+    const { child, letGo } = await startBlockedRun(database, server.dataDir);
     child.kill("SIGKILL");
     await child.exited;
     await letGo();
@@ -348,7 +348,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     expect(await fetchView(ann.at(moved.url))).toEqual(before);
   });
 
-  test("puts right what was changed in the copy meanwhile", async () => {
+  test("corrects rows that were changed in the copy meanwhile", async () => {
     await using server = await startServer(noRates);
     await using database = await newDatabase();
     const { alice, bob, carol } = await liveInstallation(server.url);
@@ -375,7 +375,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     expect(await Promise.all(after)).toEqual(before);
   });
 
-  test("says which table is not the same, and leaves the copy unfinished", async () => {
+  test("reports the table that differs, and leaves the copy incomplete", async () => {
     await using server = await startServer(noRates);
     await using database = await newDatabase();
     const { alice } = await liveInstallation(server.url);
@@ -401,7 +401,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
     expect(await fetchView(alice.at(moved.url))).toEqual(before);
   });
 
-  test("refuses a database that holds anything else, or is in use", async () => {
+  test("refuses a database that has other data, or is in use", async () => {
     await using server = await startServer();
     await using other = await startServer();
     await using copy = await newDatabase();
@@ -460,7 +460,7 @@ describe.skipIf(onSeveralNodes)("a move from SQLite to PostgreSQL", () => {
   });
 });
 
-/** What a run that must not do anything says. */
+/** The error of a run that must change nothing. */
 async function refusal(dataDir: string, url: string): Promise<string> {
   const { code, errors } = await migrate(dataDir, url);
   expect(code).toBe(1);
@@ -472,7 +472,7 @@ function withDatabase<Result>({ dataDir }: TestServer, work: (db: Database) => R
   return work(db);
 }
 
-/** Everything that SQLite keeps, but what its own search index follows. */
+/** The tables that the command copies. */
 const tablesOf = (server: TestServer): string[] =>
   withDatabase(server, (db) =>
     db
@@ -484,7 +484,7 @@ const tablesOf = (server: TestServer): string[] =>
       .filter((name) => !name.startsWith("sqlite_") && !NOT_COPIED.includes(name)),
   );
 
-/** The new installation makes them from the rest, or begins its own. */
+/** Tables that the new installation derives or starts anew. */
 const NOT_COPIED = [
   "search_changes",
   "account_names",
@@ -493,8 +493,11 @@ const NOT_COPIED = [
   "subscriptions",
 ];
 
-/** A run that waits in the middle of the messages, for one that somebody else is about to insert. */
-async function heldUp({ url, sql }: Awaited<ReturnType<typeof newDatabase>>, dataDir: string) {
+/** A run that blocks while it copies messages, on a row that another transaction inserts. */
+async function startBlockedRun(
+  { url, sql }: Awaited<ReturnType<typeof newDatabase>>,
+  dataDir: string,
+) {
   const holder = new SQL({ url, max: 1 });
   await holder.unsafe("BEGIN");
   await holder.unsafe(
