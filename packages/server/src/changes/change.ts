@@ -72,6 +72,12 @@ export type DurableChange = EventChange<Exclude<Delivery, "transient">> | Intern
 /** One fact, in one shape from the unit of work that made it to the sockets and the other nodes. */
 export type Change = DurableChange | TransientChange;
 
+/**
+ * A change as the log stores it. An event that shows people's text has no `data`, only the reference
+ * `shows`: the text is stored in one place, so that deleting it there erases it.
+ */
+export type LoggedChange = InternalChange | (Omit<EventChange, "data"> & { data?: string });
+
 type Details = Pick<
   EventChange,
   "shows" | "stream" | "account" | "exceptUser" | "exceptSocket" | "joins" | "leaves"

@@ -1,8 +1,7 @@
 import type { Message, SharedConversation } from "@parley/protocol";
 import { NOBODY } from "../store/accounts.ts";
-import type { LoggedChange } from "../store/changes.ts";
 import type { ReadTx } from "../store/store.ts";
-import type { Change, EventChange } from "./change.ts";
+import type { Change, EventChange, LoggedChange } from "./change.ts";
 
 type LoggedEvent = Extract<LoggedChange, { kind: "event" }>;
 

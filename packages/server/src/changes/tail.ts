@@ -1,7 +1,7 @@
 import type { Logger } from "../observe/log.ts";
 import type { Bus } from "../realtime/bus.ts";
-import type { LoggedChange } from "../store/changes.ts";
 import type { Store } from "../store/store.ts";
+import type { LoggedChange } from "./change.ts";
 import { replayable } from "./replay.ts";
 
 /** How many entries are read at a time. */

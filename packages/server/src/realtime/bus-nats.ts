@@ -1,6 +1,5 @@
-import type { Change, EventChange, Membership } from "../changes/change.ts";
+import type { Change, EventChange, LoggedChange, Membership } from "../changes/change.ts";
 import type { Logger } from "../observe/log.ts";
-import type { LoggedChange } from "../store/changes.ts";
 import type { Bus, Channel, Delivered, Interest } from "./bus.ts";
 import { Interests } from "./interests.ts";
 import { type NatsOptions, natsLink } from "./nats-link.ts";

@@ -1,5 +1,4 @@
-import type { Change } from "../changes/change.ts";
-import type { LoggedChange } from "../store/changes.ts";
+import type { Change, LoggedChange } from "../changes/change.ts";
 
 /** What a node delivers to its subscribers. */
 export type Delivered =

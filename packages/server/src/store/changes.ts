@@ -1,4 +1,4 @@
-import type { EventChange, InternalChange } from "../changes/change.ts";
+import type { LoggedChange } from "../changes/change.ts";
 import type { Awaitable } from "./awaitable.ts";
 
 /** A position in the change log. Later entries have greater cursors. */
@@ -11,12 +11,6 @@ export interface LogEntry {
   readonly node: string;
   readonly changes: readonly LoggedChange[];
 }
-
-/**
- * A change as the log stores it. An event that shows people's text has no `data`, only the reference
- * `shows`: the text is stored in one place, so that deleting it there erases it.
- */
-export type LoggedChange = InternalChange | (Omit<EventChange, "data"> & { data?: string });
 
 /**
  * The durable changes of all nodes in commit order. Entries are written in the transaction that

@@ -92,6 +92,8 @@ async function readSchema(connection: Connection): Promise<Map<string, Columns>>
 
 /** Columns that only the target has, computed from those of the source. */
 const derived: Record<string, Record<string, (row: Row) => unknown>> = {
+  // Only read by nodes of an earlier version.
+  counters: { changed_at: () => 0 },
   messages: {
     words: ({ conversation_id, content, finalized_at, deleted_at }) =>
       finalized_at === null || deleted_at !== null

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Change } from "../../changes/change.ts";
-import type { Cursor, LoggedChange } from "../changes.ts";
+import type { Change, LoggedChange } from "../../changes/change.ts";
+import type { Cursor } from "../changes.ts";
 import type { BackgroundRunner } from "./background-work.ts";
 
 /**
