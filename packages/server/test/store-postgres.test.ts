@@ -18,20 +18,20 @@ import type { LogLimits } from "../src/store/shared/change-log.ts";
 import { type SharedStore, Unavailable } from "../src/store/store.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { checkingOwnership } from "./support/owned-writes.ts";
+import { agentFixture } from "./support/store-contract/agent-fixture.ts";
 import { endsIn, readLog } from "./support/store-contract/changes.ts";
-import { desk } from "./support/store-contract/desk.ts";
-import { storeContract } from "./support/store-contract/index.ts";
 import {
+  emitMarker,
   newAccount,
   newAgent,
   newGroup,
+  openFixture,
   type Room,
   START,
   send,
-  tellEnd,
   times,
-  world,
-} from "./support/store-contract/world.ts";
+} from "./support/store-contract/fixture.ts";
+import { storeContract } from "./support/store-contract/index.ts";
 
 let postgres: TestPostgres;
 let shared: string;
@@ -49,7 +49,7 @@ async function execute(url: string, statement: string): Promise<Record<string, u
   return await sql.unsafe(statement);
 }
 
-/** Emptying a database is quicker than making one. */
+/** Empties a database, which is faster than creating one. */
 async function empty(url: string): Promise<void> {
   const rows = await execute(
     url,
@@ -100,7 +100,7 @@ test("the check of ownership catches a unit that changes a conversation it has n
   await empty(shared);
 });
 
-/** Stores of several nodes on a database of their own. */
+/** Several stores on a new database, as of several nodes. */
 async function nodes(count: number) {
   const database = await postgres.database();
   const stores = await Promise.all(times(count).map(() => open(database.url)));
@@ -114,7 +114,7 @@ async function nodes(count: number) {
   };
 }
 
-/** Alice in a room. */
+/** Creates Alice, Bob and a group of both. */
 const place = (store: SharedStore) =>
   store.write(async (tx) => {
     const alice = await newAccount(tx, { username: "alice" });
@@ -128,14 +128,14 @@ const seqs = async (url: string, { id }: Room) =>
   );
 
 describe("the schema", () => {
-  test("is made once by nodes that start together", async () => {
+  test("is created once by nodes that start together", async () => {
     await using cluster = await nodes(6);
     expect(new Set(cluster.stores.map(({ installation }) => installation)).size).toBe(1);
     const [row] = await execute(cluster.url, "SELECT version FROM schema_version");
     expect(Number(row?.version)).toBe(migrations.length);
   });
 
-  test("keeps the limits of agents that had any, and gives the others the defaults", async () => {
+  test("keeps limits that were set, and gives other agents the defaults", async () => {
     const database = await postgres.database();
     const before = migrations.findIndex((migration) => migration.includes("limits_set"));
     for (const migration of migrations.slice(0, before)) await execute(database.url, migration);
@@ -168,7 +168,7 @@ describe("the schema", () => {
     expect(refusal).toContain("newer version");
   });
 
-  test("gives what was hidden in earlier versions a place in its account's own order", async () => {
+  test("numbers messages that were hidden in earlier versions by the account's own counter", async () => {
     const { url, drop } = await postgres.database();
     const before = migrations.findIndex((sql) => sql.includes("name_counter"));
     await execute(
@@ -186,7 +186,7 @@ describe("the schema", () => {
     await drop();
   });
 
-  test("lets names be given out in the order of their versions, whichever node does it", async () => {
+  test("makes new names visible in the order of their versions, from any node", async () => {
     await using cluster = await nodes(3);
     const { alice, bob } = await place(cluster.stores[0]);
     const names = times(30).map((n) => {
@@ -202,7 +202,7 @@ describe("the schema", () => {
   });
 });
 
-test("people of a version that did not index their names are found after the start", async () => {
+test("accounts of a version without the name index are found after the start", async () => {
   await using cluster = await nodes(1);
   const { alice } = await place(cluster.stores[0]);
   await execute(cluster.url, "DELETE FROM account_names");
@@ -214,7 +214,7 @@ test("people of a version that did not index their names are found after the sta
 });
 
 describe("a search", () => {
-  test("that takes too long is given up, and nothing else waits for it", async () => {
+  test("that takes too long fails, and nothing else waits for it", async () => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;
     const { alice, room } = await place(store);
@@ -278,13 +278,13 @@ describe("a restore from a backup", () => {
     appendFileSync(join(own.data, "postgresql.conf"), "restore_command = 'false'\n");
     writeFileSync(join(own.data, "recovery.signal"), "");
     await own.start();
-    // It answers before the recovery has ended, and is read-only until then.
+    // The server accepts connections before the recovery has ended, and is read-only until then.
     const recovering = "SELECT pg_is_in_recovery() AS yes";
     while ((await execute(own.url, recovering))[0]?.yes) await Bun.sleep(50);
     expect(await historyOf(own.url)).not.toBe(before);
   });
 
-  test("is noticed by an owner of the database without further rights", async () => {
+  test("is detected by an owner of the database without further rights", async () => {
     await using cluster = await nodes(1);
     const role = `r${Bun.hash(cluster.url).toString(36)}`;
     await execute(postgres.url, `CREATE ROLE ${role} LOGIN`);
@@ -320,7 +320,7 @@ describe("the connection", () => {
   });
 });
 
-test("announcements keep the order of a conversation when the answer to a COMMIT is late", async () => {
+test("changes keep the order of a conversation when the response to a COMMIT is late", async () => {
   await using cluster = await nodes(1);
   const { room } = await place(cluster.stores[0]);
   const pool = openPool({ url: cluster.url, tls: false }, 3);
@@ -371,7 +371,7 @@ test("announcements keep the order of a conversation when the answer to a COMMIT
 });
 
 describe("several nodes", () => {
-  test("count a conversation without gaps and without repeats, however they write", async () => {
+  test("count a conversation without gaps and repeats", async () => {
     await using cluster = await nodes(3);
     const { stores, url } = cluster;
     const { alice, bob, room } = await place(stores[0]);
@@ -433,7 +433,7 @@ describe("several nodes", () => {
     expect(names.filter((account) => account !== null)).toHaveLength(1);
   });
 
-  test("make one account of an issuer's word that several of them hear at once", async () => {
+  test("make one account for an OIDC identity that signs in on several nodes at once", async () => {
     await using cluster = await nodes(3);
     const HERE = { address: "127.0.0.1", network: "127.0.0.1", user_agent: null };
     const expires_at = Date.now() + 60_000;
@@ -461,7 +461,7 @@ describe("several nodes", () => {
     expect(new Set(entered.map((who) => who?.session_id)).size).toBe(24);
   });
 
-  test("have units that need each other's conversations all come to their end", async () => {
+  test("finish units that need each other's conversations", async () => {
     await using cluster = await nodes(3);
     const { stores, url } = cluster;
     const { alice, bob, room } = await place(stores[0]);
@@ -478,7 +478,7 @@ describe("several nodes", () => {
     expect(await seqs(url, other)).toEqual(times(60).map((n) => n + 1));
   });
 
-  test("wait for nobody but those who write in the same conversation", async () => {
+  test("wait only for writers of the same conversation", async () => {
     await using cluster = await nodes(1);
     const [store] = cluster.stores;
     const { alice, bob, room } = await place(store);
@@ -520,7 +520,7 @@ describe("the change log under concurrent transactions", () => {
       store,
       url: cluster.url,
       run: (sql: string) => other.unsafe(sql),
-      end: (name: string) => store.write((tx) => tellEnd(tx, name)),
+      end: (name: string) => store.write((tx) => emitMarker(tx, name)),
       read: async (after: number) => endsIn(await readLog(store, after)),
       [Symbol.asyncDispose]: async () => {
         await other.close();
@@ -604,7 +604,9 @@ describe("the change log under concurrent transactions", () => {
       }
       return seen;
     })();
-    await Promise.all(names.map((name, n) => (n % 2 ? one : two).write((tx) => tellEnd(tx, name))));
+    await Promise.all(
+      names.map((name, n) => (n % 2 ? one : two).write((tx) => emitMarker(tx, name))),
+    );
     expect((await reading).toSorted()).toEqual(names.toSorted());
     expect(await two.changes.head()).toBe(await one.changes.head());
   });
@@ -620,7 +622,7 @@ describe("an answer of which something is lost", () => {
       storedEntries: async () => [],
       dispose: async () => {},
     };
-    const { begin, append, turn } = await desk(await world(async () => opened));
+    const { begin, append, turn } = await agentFixture(await openFixture(async () => opened));
     const { id } = await begin();
     expect(await append(id, "Grü", 4, true)).toBe(true);
     expect(await append(id, "ße", 7)).toBe(true);
@@ -632,14 +634,14 @@ describe("an answer of which something is lost", () => {
 });
 
 describe("a database that goes away", () => {
-  test("is waited for a while; then everything is unavailable until it is back", async () => {
+  test("is waited for briefly, then everything is unavailable until it is back", async () => {
     await using own = await startPostgres();
     const { url } = await own.database();
     const store = await open(url);
     const { alice, room } = await place(store);
     await store.write((tx) => send(tx, room, alice, "before"));
 
-    // Away for a moment: nobody notices.
+    // A short outage is not noticed.
     await own.kill();
     const patient = store.write((tx) => send(tx, room, alice, "meanwhile"));
     const reader = store.read((tx) => tx.account("alice"));
@@ -647,7 +649,7 @@ describe("a database that goes away", () => {
     expect((await patient).content).toBe("meanwhile");
     expect((await reader)?.username).toBe("alice");
 
-    // Away for longer.
+    // A longer outage.
     await own.kill();
     const outcomes = await Promise.allSettled([
       store.write((tx) => send(tx, room, alice, "lost")),
@@ -670,7 +672,7 @@ describe("a database that goes away", () => {
     await store.close();
   });
 
-  test("loses nothing of what was acknowledged, and keeps nothing twice", async () => {
+  test("keeps every acknowledged write, exactly once", async () => {
     await using own = await startPostgres();
     const { url } = await own.database();
     const store = await open(url);

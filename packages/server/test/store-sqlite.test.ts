@@ -52,7 +52,7 @@ storeContract("SQLite", async () => {
   };
 });
 
-/** A folder for one database, which goes with the test. */
+/** A temporary folder for one database. */
 function folder() {
   const path = mkdtempSync(join(tmpdir(), "parley-store-"));
   return {
@@ -64,7 +64,7 @@ function folder() {
   };
 }
 
-/** Opens a store for as long as something is done with it. */
+/** Runs work with a store and closes it. */
 async function withStore<Result>(path: string, work: (store: Store) => Promise<Result>) {
   const store = openSqliteStore(path);
   try {
@@ -122,27 +122,27 @@ function setVersion(path: string, version: number): void {
 }
 
 describe("the schema", () => {
-  test("is made in a file that is missing", async () => {
+  test("is created in a missing file", async () => {
     using files = folder();
     await withStore(files.database, (store) => store.ready());
     expect(versionOf(files.database)).toBe(migrations.length);
   });
 
-  test("is made in a file that is empty", async () => {
+  test("is created in an empty file", async () => {
     using files = folder();
     writeFileSync(files.database, "");
     await withStore(files.database, conversation);
     expect(versionOf(files.database)).toBe(migrations.length);
   });
 
-  test("is left as it is when it is up to date", async () => {
+  test("is not changed when it is up to date", async () => {
     using files = folder();
     const place = await withStore(files.database, conversation);
     await withStore(files.database, (store) => sayAll(store, place, "hello"));
     expect(versionOf(files.database)).toBe(migrations.length);
   });
 
-  test("keeps the limits of agents that had any, and gives the others the defaults", async () => {
+  test("keeps limits that were set, and gives other agents the defaults", async () => {
     using files = folder();
     const before = migrations.findIndex((migration) => migration.includes("limits_set"));
     const db = new Database(files.database);
@@ -163,7 +163,7 @@ describe("the schema", () => {
     ]);
   });
 
-  test("of a newer version is refused, and the file is left alone", async () => {
+  test("of a newer version is refused, and the file is not changed", async () => {
     using files = folder();
     await withStore(files.database, conversation);
     setVersion(files.database, migrations.length + 1);
@@ -171,7 +171,7 @@ describe("the schema", () => {
     expect(versionOf(files.database)).toBe(migrations.length + 1);
   });
 
-  test("gives what was hidden in earlier versions a place in its account's own order", async () => {
+  test("numbers messages that were hidden in earlier versions by the account's own counter", async () => {
     using files = folder();
     const before = migrations.findIndex((sql) => sql.includes("name_counter"));
     const db = new Database(files.database);
@@ -186,7 +186,7 @@ describe("the schema", () => {
 });
 
 describe("the search index", () => {
-  test("is made anew when its file is gone", async () => {
+  test("is rebuilt when its file is missing", async () => {
     using files = folder();
     const place = await withStore(files.database, async (store) => {
       const made = await conversation(store);
@@ -209,7 +209,7 @@ describe("the search index", () => {
   test.each([
     ["is no database at all", (file: string) => writeFileSync(file, "nonsense ".repeat(1000))],
     ["has another version", (file: string) => setVersion(file, 99)],
-  ])("is made anew when its file %s", async (_, spoil) => {
+  ])("is rebuilt when its file %s", async (_, spoil) => {
     using files = folder();
     const place = await withStore(files.database, async (store) => {
       const made = await conversation(store);
@@ -223,7 +223,7 @@ describe("the search index", () => {
     });
   });
 
-  test("is made anew when it knows of more than the database, as after a restored backup", async () => {
+  test("is rebuilt when it is newer than the database, as after a restore", async () => {
     using files = folder();
     const place = await withStore(files.database, async (store) => {
       const made = await conversation(store);
@@ -245,8 +245,8 @@ describe("the search index", () => {
 });
 
 describe("the log", () => {
-  /** How often the log has begun anew, as its own header tells. */
-  function beginnings(log: string): number {
+  /** How often the log has restarted, from its header. */
+  function restarts(log: string): number {
     const header = Buffer.alloc(32);
     const file = openSync(log, "r");
     readSync(file, header);
@@ -254,20 +254,20 @@ describe("the log", () => {
     return header.readUInt32BE(12);
   }
 
-  test("begins anew under sustained writes, and nothing is lost by it", async () => {
+  test("restarts under sustained writes without losing anything", async () => {
     using files = folder();
     const { place, count } = await withStore(files.database, async (store) => {
       const made = await conversation(store);
-      const before = beginnings(files.log);
+      const before = restarts(files.log);
       let written = 0;
-      // Units come without a pause, far more of them than one log is meant to hold.
-      while (beginnings(files.log) === before && written < 200_000) {
+      // Writes without a pause until the log restarts, far beyond its intended size.
+      while (restarts(files.log) === before && written < 1_000_000) {
         await Promise.all(
           Array.from({ length: 1000 }, () => store.write((tx) => say(tx, made, "hello"))),
         );
         written += 1000;
       }
-      expect(beginnings(files.log)).toBeGreaterThan(before);
+      expect(restarts(files.log)).toBeGreaterThan(before);
       return { place: made, count: written };
     });
     await withStore(files.database, async (store) => {
@@ -293,7 +293,7 @@ describe("the log", () => {
 });
 
 describe("the group writer", () => {
-  /** One whose syncs end when the test says so. */
+  /** A group writer whose syncs end when the test says so. */
   function slowDisk() {
     const db = new Database(":memory:", { strict: true });
     db.run("CREATE TABLE written (name TEXT)");
@@ -335,7 +335,7 @@ describe("the group writer", () => {
           .query<{ name: string }, []>("SELECT name FROM written")
           .all()
           .map((row) => row.name),
-      /** The sync that comes next. */
+      /** The next sync. */
       syncing: async (place: number) => {
         while (!syncs[place]) await asked.promise;
         return syncs[place] as PromiseWithResolvers<void>;
@@ -343,14 +343,14 @@ describe("the group writer", () => {
     };
   }
 
-  /** Whether a promise has been settled by now. */
+  /** Whether a promise is settled. */
   const settled = async (promise: Promise<unknown> | undefined) => {
     const open = Symbol();
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
     return (await Promise.race([promise?.catch(() => {}), Promise.resolve(open)])) !== open;
   };
 
-  test("tells nobody of anything before it is on disk", async () => {
+  test("hands changes over only once they are on disk", async () => {
     const { group, announced, write, written, syncing } = slowDisk();
     const write1 = write("one");
     const sync = await syncing(0);
@@ -364,7 +364,7 @@ describe("the group writer", () => {
     expect(announced).toEqual([{ kind: "session_ended", session_id: "one" }]);
   });
 
-  test("has what arrives during one sync share the next", async () => {
+  test("commits units that arrive during a sync together with the next one", async () => {
     const { write, written, syncing, syncs } = slowDisk();
     const first = write("one");
     const sync = await syncing(0);
@@ -395,7 +395,7 @@ describe("the group writer", () => {
     expect(await second).toBe("two");
   });
 
-  test("refuses everything once the disk has failed", async () => {
+  test("rejects all units after a failed sync", async () => {
     const { group, announced, write, syncing } = slowDisk();
     const first = write("one");
     const sync = await syncing(0);
@@ -407,7 +407,7 @@ describe("the group writer", () => {
     expect(announced).toEqual([]);
   });
 
-  test("is not put out by a listener that fails: what is on disk is written", async () => {
+  test("resolves writes although a listener throws", async () => {
     const { write, syncing, onCommit } = slowDisk();
     onCommit(() => {
       throw new Error("nobody could be told");
@@ -423,7 +423,7 @@ describe("the group writer", () => {
   });
 });
 
-test("people of a version that did not index their names are found after the start", async () => {
+test("accounts of a version without the name index are found after the start", async () => {
   using files = folder();
   const { alice } = await withStore(files.database, conversation);
   const db = new Database(files.database);
@@ -436,7 +436,7 @@ test("people of a version that did not index their names are found after the sta
   expect(found.map(({ username }) => username)).toEqual(["alice"]);
 });
 
-/** Whether this process holds a lock on a file, as the system tells: a process does not see its own. */
+/** Whether this process has a lock on a file. Asks another process: a process does not see its own. */
 function isLocked(file: string): boolean {
   const owner = `${process.pid}`;
   const inode = `${statSync(file).ino}`;
@@ -449,7 +449,7 @@ function isLocked(file: string): boolean {
 describe("the files", () => {
   const filesIn = (path: string) => readdirSync(path).map((name) => join(path, name));
 
-  test("are readable by their owner alone, also those that were not", async () => {
+  test("are readable by their owner only, also those that others could read before", async () => {
     using files = folder();
     chmodSync(files.path, 0o755);
     const modes = () => filesIn(files.path).map((file) => statSync(file).mode & 0o777);
@@ -468,7 +468,7 @@ describe("the files", () => {
     });
   });
 
-  test("stay locked, so that a backup beside the server does not delete the log", async () => {
+  test("stay locked, so that a backup during operation does not delete the log", async () => {
     using files = folder();
     await withStore(files.database, async (store) => {
       const place = await conversation(store);
@@ -479,7 +479,7 @@ describe("the files", () => {
     });
   });
 
-  test("do not hold text that was deleted or replaced, once the log was emptied", async () => {
+  test("do not contain deleted or replaced text once the log is truncated", async () => {
     using files = folder();
     const holding = (word: string) =>
       filesIn(files.path).filter((file) => readFileSync(file).includes(word));
@@ -538,7 +538,7 @@ describe("background work", () => {
   });
 
   const EDITS = 1500;
-  /** Edits a message more often than unpruned edits are kept, the last time to the given text. */
+  /** Edits a message so often that edits are pruned, the last time to the given text. */
   async function editOften(store: Store, { alice }: { alice: AccountRecord }, text: string) {
     const [hit] = await store.search({ words: ["needle"], viewerId: alice.id, limit: 1 });
     await store.write(async (tx) => {
@@ -547,7 +547,7 @@ describe("background work", () => {
       await tx.editMessage(record, text, [], at);
     });
   }
-  /** Rows that tell the indexer of edits and deletions. */
+  /** The ids of `search_changes`. */
   const unpruned = (path: string) => {
     using db = new Database(path, { readonly: true });
     const rows = db.query<{ id: number }, []>("SELECT id FROM search_changes").all();
@@ -574,7 +574,7 @@ describe("background work", () => {
     });
   });
 
-  test("makes the index anew if edits were pruned that it lacks", async () => {
+  test("rebuilds an index that lacks pruned edits", async () => {
     using files = folder();
     const place = await withStore(files.database, async (store) => {
       const made = await conversation(store);
@@ -599,14 +599,14 @@ describe("background work", () => {
 });
 
 describe("a search", () => {
-  test("that takes too long is given up, and nothing else waits for it", async () => {
+  test("that takes too long fails, and nothing else waits for it", async () => {
     using files = folder();
     await withStore(files.database, async (store) => {
       const place = await conversation(store);
       const find = () => store.search({ words: ["needle"], viewerId: place.alice.id, limit: 10 });
       await sayAll(store, place, "needle");
       expect(await find()).toHaveLength(1);
-      // Somebody else holds the index, so that it cannot catch up.
+      // Another connection locks the index, so that indexing waits.
       const holder = new Database(files.index);
       holder.run("BEGIN IMMEDIATE");
       const searches = Promise.allSettled([find(), find(), find()]);
@@ -625,7 +625,7 @@ describe("a restore from a backup", () => {
   const historyOf = (path: string) =>
     withStore(path, (store) => store.read((tx) => tx.historyId()));
 
-  /** A store with a backup of what it was, and how both were called. */
+  /** A store that has changed since its backup. */
   async function backedUp(files: ReturnType<typeof folder>) {
     const backup = `${files.path}-backup`;
     const place = await withStore(files.database, async (store) => {
@@ -667,7 +667,7 @@ describe("a restore from a backup", () => {
     expect(await historyOf(files.database)).toBe(after);
   });
 
-  test("is not seen in a crash", async () => {
+  test("is not mistaken for a crash", async () => {
     using files = folder();
     const main = join(import.meta.dir, "../src/store/sqlite/index.ts");
     const script = `

@@ -1,12 +1,21 @@
 import { expect } from "bun:test";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
 import type { ReadTx } from "../../../src/store/store.ts";
-import { at, type Check, inTurn, newAccount, newAgent, START, times, type World } from "./world.ts";
+import {
+  at,
+  type Check,
+  type Fixture,
+  inSequence,
+  newAccount,
+  newAgent,
+  START,
+  times,
+} from "./fixture.ts";
 
 export function accounts(check: Check) {
-  check("an account is found by its username, with what only the server knows", async (world) => {
-    const { store } = world;
-    const [alice] = await world.people("alice");
+  check("an account is found by its username, with its private fields", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
     const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
     expect(alice).toEqual({
       id: expect.any(Number),
@@ -24,26 +33,26 @@ export function accounts(check: Check) {
     expect(await store.read((tx) => tx.account("nobody"))).toBeNull();
   });
 
-  check("a username is given once, also to those who ask at the same time", async (world) => {
+  check("a username is given to one account, also under concurrent inserts", async (fixture) => {
     const asked = times(10).map(() =>
-      world.store.write((tx) =>
+      fixture.store.write((tx) =>
         tx.insertAccount({ username: "alice", kind: "human", display_name: "A", at: START }),
       ),
     );
     const made = (await Promise.all(asked)).filter((account) => account !== null);
     expect(made).toHaveLength(1);
-    expect(await world.store.read((tx) => tx.account("alice"))).toEqual(made[0] ?? null);
+    expect(await fixture.store.read((tx) => tx.account("alice"))).toEqual(made[0] ?? null);
   });
 
-  check("several accounts are found at once, without those that do not exist", async (world) => {
-    const made = await world.people("alice", "bob", "carol");
-    const found = await world.store.read((tx) => tx.accounts(["carol", "nobody", "alice"]));
+  check("accounts are found by a list of usernames; unknown ones are left out", async (fixture) => {
+    const made = await fixture.people("alice", "bob", "carol");
+    const found = await fixture.store.read((tx) => tx.accounts(["carol", "nobody", "alice"]));
     expect(byName(found)).toEqual([at(made, 0), at(made, 2)]);
-    expect(await world.store.read((tx) => tx.accounts([]))).toEqual([]);
+    expect(await fixture.store.read((tx) => tx.accounts([]))).toEqual([]);
   });
 
-  check("credentials carry the password's hash, and null where there is none", async (world) => {
-    const { store } = world;
+  check("credentials have the password hash, or null", async (fixture) => {
+    const { store } = fixture;
     const account = await store.write((tx) =>
       newAccount(tx, { username: "alice", password_hash: "hash" }),
     );
@@ -54,36 +63,39 @@ export function accounts(check: Check) {
     expect(await credentials("nobody")).toBeNull();
   });
 
-  check("a new name has a version, by which those who meet the account find it", async (world) => {
-    const { store } = world;
-    const [alice, bob, carol] = await world.people("alice", "bob", "carol");
-    const agent = await store.write((tx) => newAgent(tx, carol, "claude"));
-    await world.group(alice, bob);
-    const rename = (account: AccountRecord, name: string) =>
-      store.write((tx) => tx.setDisplayName(account.id, name));
-    const found = async (viewer: AccountRecord, since?: number) => {
-      const { accounts, seq } = await store.read((tx) => tx.renamedSince(viewer.id, since));
-      return { names: accounts.map(({ display_name }) => display_name), seq };
-    };
-    expect(await found(alice)).toEqual({ names: [], seq: 0 });
-    expect(await rename(bob, "Bob 1")).toBe(1);
-    expect(await rename(agent, "Agent 2")).toBe(2);
-    expect(await rename(bob, "Bob 3")).toBe(3);
-    expect((await store.read((tx) => tx.account("bob")))?.version).toBe(3);
-    expect(await found(alice, 0)).toEqual({ names: ["Bob 3"], seq: 3 });
-    expect(await found(bob, 0)).toEqual({ names: ["Bob 3"], seq: 3 });
-    expect(await found(carol, 0)).toEqual({ names: ["Agent 2"], seq: 3 });
-    expect(await found(carol, 2)).toEqual({ names: [], seq: 3 });
-    expect(await found(alice)).toEqual({ names: [], seq: 3 });
-  });
+  check(
+    "a new name has a version, and is found by members of shared conversations",
+    async (fixture) => {
+      const { store } = fixture;
+      const [alice, bob, carol] = await fixture.people("alice", "bob", "carol");
+      const agent = await store.write((tx) => newAgent(tx, carol, "claude"));
+      await fixture.group(alice, bob);
+      const rename = (account: AccountRecord, name: string) =>
+        store.write((tx) => tx.setDisplayName(account.id, name));
+      const found = async (viewer: AccountRecord, since?: number) => {
+        const { accounts, seq } = await store.read((tx) => tx.renamedSince(viewer.id, since));
+        return { names: accounts.map(({ display_name }) => display_name), seq };
+      };
+      expect(await found(alice)).toEqual({ names: [], seq: 0 });
+      expect(await rename(bob, "Bob 1")).toBe(1);
+      expect(await rename(agent, "Agent 2")).toBe(2);
+      expect(await rename(bob, "Bob 3")).toBe(3);
+      expect((await store.read((tx) => tx.account("bob")))?.version).toBe(3);
+      expect(await found(alice, 0)).toEqual({ names: ["Bob 3"], seq: 3 });
+      expect(await found(bob, 0)).toEqual({ names: ["Bob 3"], seq: 3 });
+      expect(await found(carol, 0)).toEqual({ names: ["Agent 2"], seq: 3 });
+      expect(await found(carol, 2)).toEqual({ names: [], seq: 3 });
+      expect(await found(alice)).toEqual({ names: [], seq: 3 });
+    },
+  );
 
-  check("new names come page by page, and none is left out", async (world) => {
-    const { store } = world;
-    const [alice] = await world.people("alice");
+  check("pages of new names have each of them once", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
     const agents = await store.write((tx) =>
-      inTurn(times(1100), (n) => newAgent(tx, alice, `p${n}`)),
+      inSequence(times(1100), (n) => newAgent(tx, alice, `p${n}`)),
     );
-    await store.write((tx) => inTurn(agents, (agent) => tx.setDisplayName(agent.id, "New")));
+    await store.write((tx) => inSequence(agents, (agent) => tx.setDisplayName(agent.id, "New")));
     const found: string[] = [];
     for (let since = 0, more = true; more; ) {
       const page = await store.read((tx) => tx.renamedSince(alice.id, since));
@@ -93,8 +105,8 @@ export function accounts(check: Check) {
     expect(found).toEqual(agents.map(({ username }) => username));
   });
 
-  check("a password can be replaced, for one account alone", async (world) => {
-    const { store } = world;
+  check("replacing a password changes one account only", async (fixture) => {
+    const { store } = fixture;
     const made = ["alice", "bob"].map((username) =>
       store.write((tx) => newAccount(tx, { username, password_hash: "old" })),
     );
@@ -104,22 +116,22 @@ export function accounts(check: Check) {
     expect((await Promise.all(hashes)).map((each) => each?.password_hash)).toEqual(["new", "old"]);
   });
 
-  check("a new display name is shown everywhere", async (world) => {
-    const [alice] = await world.people("alice");
-    const room = await world.group(alice);
-    await world.send(room, alice, "hello");
-    await world.store.write((tx) => tx.setDisplayName(alice.id, "Älice 👋"));
-    const view = await world.view(room, alice);
+  check("a new display name is shown everywhere", async (fixture) => {
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
+    await fixture.send(room, alice, "hello");
+    await fixture.store.write((tx) => tx.setDisplayName(alice.id, "Älice 👋"));
+    const view = await fixture.view(room, alice);
     const shown = [view.created_by, at(view.participants, 0), view.last_message?.sender];
     expect(shown.map((account) => account?.display_name)).toEqual(times(3).map(() => "Älice 👋"));
   });
 
   /** People whose names begin alike, and agents of two of them. */
-  async function crowd(world: World) {
+  async function crowd(fixture: Fixture) {
     const names = ["al_b", "al1", "alb", "bea", "zoe", "al"];
-    const made = await world.people(...names);
+    const made = await fixture.people(...names);
     const [zoe, bea] = [at(made, 4), at(made, 3)];
-    await world.store.write(async (tx) => {
+    await fixture.store.write(async (tx) => {
       await newAgent(tx, zoe, "claude");
       await newAgent(tx, bea, "claude");
       await tx.setDisplayName(zoe.id, "Zoë van Alphen");
@@ -127,34 +139,34 @@ export function accounts(check: Check) {
     });
     return { zoe, bea };
   }
-  const listed = async (world: World, query: Parameters<ReadTx["listAccounts"]>[0]) =>
-    (await world.store.read((tx) => tx.listAccounts(query))).map(({ username }) => username);
+  const listed = async (fixture: Fixture, query: Parameters<ReadTx["listAccounts"]>[0]) =>
+    (await fixture.store.read((tx) => tx.listAccounts(query))).map(({ username }) => username);
 
-  check("the list has all humans and one's own agents, by username", async (world) => {
-    const { zoe } = await crowd(world);
+  check("the list has all humans and the viewer's agents, ordered by username", async (fixture) => {
+    const { zoe } = await crowd(fixture);
     const names = ["al", "al1", "al_b", "alb", "bea", "zoe", "zoe:claude"];
-    expect(await listed(world, { viewerId: zoe.id, limit: 100 })).toEqual(names);
+    expect(await listed(fixture, { viewerId: zoe.id, limit: 100 })).toEqual(names);
   });
 
-  check("the list read page by page is the whole list", async (world) => {
-    const { zoe } = await crowd(world);
-    const whole = await listed(world, { viewerId: zoe.id, limit: 100 });
+  check("the pages of the list have each account once", async (fixture) => {
+    const { zoe } = await crowd(fixture);
+    const whole = await listed(fixture, { viewerId: zoe.id, limit: 100 });
     const pages: string[] = [];
     for (let page = [""]; page.length > 0; ) {
-      page = await listed(world, { viewerId: zoe.id, after: pages.at(-1), limit: 2 });
+      page = await listed(fixture, { viewerId: zoe.id, after: pages.at(-1), limit: 2 });
       pages.push(...page);
     }
     expect(pages).toEqual(whole);
   });
 
-  const found = async (world: World, query: Parameters<ReadTx["findAccounts"]>[0]) =>
-    (await world.store.read((tx) => tx.findAccounts(query))).map(({ username }) => username);
+  const found = async (fixture: Fixture, query: Parameters<ReadTx["findAccounts"]>[0]) =>
+    (await fixture.store.read((tx) => tx.findAccounts(query))).map(({ username }) => username);
 
   check(
-    "people are found by the beginning of a username or of a word of the name",
-    async (world) => {
-      const { zoe } = await crowd(world);
-      const query = (text: string) => found(world, { viewerId: zoe.id, query: text, limit: 100 });
+    "people are found by the prefix of a username or of a word of the display name",
+    async (fixture) => {
+      const { zoe } = await crowd(fixture);
+      const query = (text: string) => found(fixture, { viewerId: zoe.id, query: text, limit: 100 });
       expect(await query("al")).toEqual(["al", "al1", "al_b", "alb", "zoe"]);
       expect(await query("ALP")).toEqual(["zoe"]);
       expect(await query("phen")).toEqual([]);
@@ -170,14 +182,14 @@ export function accounts(check: Check) {
     },
   );
 
-  check("case and accents do not matter, in any alphabet", async (world) => {
-    const [alice, bob, carol] = await world.people("alice", "bob", "carol");
-    await world.store.write(async (tx) => {
+  check("case and accents are ignored, in any script", async (fixture) => {
+    const [alice, bob, carol] = await fixture.people("alice", "bob", "carol");
+    await fixture.store.write(async (tx) => {
       await tx.setDisplayName(alice.id, "Élodie D'Étampes");
       await tx.setDisplayName(bob.id, "Иван ПЕТРОВ-Ёлкин");
       await tx.setDisplayName(carol.id, "Cafe\u0301 東京");
     });
-    const query = (text: string) => found(world, { viewerId: alice.id, query: text, limit: 100 });
+    const query = (text: string) => found(fixture, { viewerId: alice.id, query: text, limit: 100 });
     expect(await query("elodie")).toEqual(["alice"]);
     expect(await query("ÉTAMP")).toEqual(["alice"]);
     expect(await query("петров")).toEqual(["bob"]);
@@ -186,20 +198,24 @@ export function accounts(check: Check) {
     expect(await query("東")).toEqual(["carol"]);
   });
 
-  check("a new name is found, the one before is not, and the username stays", async (world) => {
-    const [alice] = await world.people("alice");
-    await world.store.write((tx) => tx.setDisplayName(alice.id, "Grace Hopper"));
-    await world.store.write((tx) => tx.setDisplayName(alice.id, "Ada Lovelace"));
-    const query = (text: string) => found(world, { viewerId: alice.id, query: text, limit: 100 });
-    expect(await query("hopper")).toEqual([]);
-    expect(await query("love")).toEqual(["alice"]);
-    expect(await query("alice")).toEqual(["alice"]);
-  });
+  check(
+    "after a rename the new name is found, the old one is not, and the username is",
+    async (fixture) => {
+      const [alice] = await fixture.people("alice");
+      await fixture.store.write((tx) => tx.setDisplayName(alice.id, "Grace Hopper"));
+      await fixture.store.write((tx) => tx.setDisplayName(alice.id, "Ada Lovelace"));
+      const query = (text: string) =>
+        found(fixture, { viewerId: alice.id, query: text, limit: 100 });
+      expect(await query("hopper")).toEqual([]);
+      expect(await query("love")).toEqual(["alice"]);
+      expect(await query("alice")).toEqual(["alice"]);
+    },
+  );
 
-  check("whoever is found is listed once, page by page, agents among them", async (world) => {
-    const people = await world.people("anna", "ann", "an_other", "bert", "berta");
+  check("pages of found accounts have each account once, agents included", async (fixture) => {
+    const people = await fixture.people("anna", "ann", "an_other", "bert", "berta");
     const [anna] = people;
-    await world.store.write(async (tx) => {
+    await fixture.store.write(async (tx) => {
       await tx.setDisplayName(anna.id, "Anna Andersson an Anna");
       await tx.setDisplayName(at(people, 3).id, "Andy Ångström");
       await newAgent(tx, anna, "claude");
@@ -208,26 +224,26 @@ export function accounts(check: Check) {
     const pages: string[] = [];
     for (let after: { name: string; username: string } | undefined; ; ) {
       const query = { viewerId: anna.id, query: "an", after, limit: 2 };
-      const page = await world.store.read((tx) => tx.findAccounts(query));
+      const page = await fixture.store.read((tx) => tx.findAccounts(query));
       pages.push(...page.map(({ username }) => username));
       after = page.at(-1);
       if (!after) break;
     }
     expect(pages).toEqual(["anna", "an_other", "bert", "ann", "anna:claude"]);
-    expect(await found(world, { viewerId: anna.id, query: "an", limit: 100 })).toEqual(pages);
+    expect(await found(fixture, { viewerId: anna.id, query: "an", limit: 100 })).toEqual(pages);
   });
 
-  check("the list can be asked for certain usernames", async (world) => {
-    const { zoe } = await crowd(world);
+  check("the list can be restricted to given usernames", async (fixture) => {
+    const { zoe } = await crowd(fixture);
     const usernames = ["zoe:claude", "bea:claude", "nobody", "al", "al"];
-    expect(await listed(world, { viewerId: zoe.id, usernames, limit: 100 })).toEqual([
+    expect(await listed(fixture, { viewerId: zoe.id, usernames, limit: 100 })).toEqual([
       "al",
       "zoe:claude",
     ]);
-    expect(await listed(world, { viewerId: zoe.id, usernames, after: "al", limit: 1 })).toEqual([
+    expect(await listed(fixture, { viewerId: zoe.id, usernames, after: "al", limit: 1 })).toEqual([
       "zoe:claude",
     ]);
-    expect(await listed(world, { viewerId: zoe.id, usernames: [], limit: 100 })).toEqual([]);
+    expect(await listed(fixture, { viewerId: zoe.id, usernames: [], limit: 100 })).toEqual([]);
   });
 }
 

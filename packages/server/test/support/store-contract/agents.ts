@@ -1,7 +1,14 @@
 import { expect } from "bun:test";
 import { DEFAULT_LIMITS } from "../../../src/rules/budget.ts";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
-import { type Check, conversationOf, inTurn, newAgent, START, type World } from "./world.ts";
+import {
+  type Check,
+  conversationOf,
+  type Fixture,
+  inSequence,
+  newAgent,
+  START,
+} from "./fixture.ts";
 
 export function agents(check: Check) {
   const UNLIMITED = {
@@ -12,10 +19,10 @@ export function agents(check: Check) {
     waiting_turns: 16,
   } as const;
 
-  async function owned({ store, people }: World) {
+  async function owned({ store, people }: Fixture) {
     const [alice, bob] = await people("alice", "bob");
     const [gpt, claude, his] = (await store.write((tx) =>
-      inTurn(
+      inSequence(
         [
           [alice, "gpt"],
           [alice, "claude"],
@@ -32,8 +39,8 @@ export function agents(check: Check) {
     return { alice, bob, gpt, claude, his, agent, setKey };
   }
 
-  check("one that was never touched has the default settings, and its owner", async (world) => {
-    const { alice, claude, agent } = await owned(world);
+  check("an agent without settings has the default limits, and its owner", async (fixture) => {
+    const { alice, claude, agent } = await owned(fixture);
     expect(await agent(claude)).toEqual({
       account: claude,
       owner: alice,
@@ -46,16 +53,16 @@ export function agents(check: Check) {
     expect(await agent(alice)).toBeNull();
   });
 
-  check("an owner's are listed by provider", async (world) => {
-    const { alice, gpt, claude } = await owned(world);
-    const list = await world.store.read((tx) => tx.agents(alice.id));
+  check("an owner's agents are ordered by provider", async (fixture) => {
+    const { alice, gpt, claude } = await owned(fixture);
+    const list = await fixture.store.read((tx) => tx.agents(alice.id));
     expect(list.map(({ account }) => account)).toEqual([claude, gpt]);
   });
 
   check(
-    "a key belongs to one owner and provider, and can be replaced and removed",
-    async (world) => {
-      const { alice, bob, gpt, claude, his, agent, setKey } = await owned(world);
+    "there is one key for each owner and provider; it can be replaced and removed",
+    async (fixture) => {
+      const { alice, bob, gpt, claude, his, agent, setKey } = await owned(fixture);
       const keyOf = async (account: AccountRecord) => {
         const found = await agent(account);
         return [found?.sealed_key, found?.key_tail];
@@ -66,32 +73,32 @@ export function agents(check: Check) {
       expect(await keyOf(claude)).toEqual(["second", "…second"]);
       expect(await keyOf(his)).toEqual(["his", "…his"]);
       expect(await keyOf(gpt)).toEqual([null, null]);
-      await world.store.write((tx) => tx.removeAgentKey(alice.id, "claude"));
-      await world.store.write((tx) => tx.removeAgentKey(alice.id, "gpt"));
+      await fixture.store.write((tx) => tx.removeAgentKey(alice.id, "claude"));
+      await fixture.store.write((tx) => tx.removeAgentKey(alice.id, "gpt"));
       expect(await keyOf(claude)).toEqual([null, null]);
       expect(await keyOf(his)).toEqual(["his", "…his"]);
     },
   );
 
-  check("a key is sealed anew unless it was changed meanwhile", async (world) => {
-    const { alice, bob, setKey } = await owned(world);
+  check("a key is resealed unless it was changed meanwhile", async (fixture) => {
+    const { alice, bob, setKey } = await owned(fixture);
     await setKey(alice, "hers");
     await setKey(bob, "his");
-    const sealed = await world.store.read((tx) => tx.sealedKeys());
+    const sealed = await fixture.store.read((tx) => tx.sealedKeys());
     await setKey(bob, "changed");
-    await world.store.write((tx) =>
-      inTurn(sealed, (key) => tx.resealKey(key, `${key.sealed} again`)),
+    await fixture.store.write((tx) =>
+      inSequence(sealed, (key) => tx.resealKey(key, `${key.sealed} again`)),
     );
-    const keys = await world.store.read((tx) => tx.sealedKeys());
+    const keys = await fixture.store.read((tx) => tx.sealedKeys());
     expect(keys.toSorted((one, other) => one.owner_id - other.owner_id)).toEqual([
       { owner_id: alice.id, provider: "claude", sealed: "hers again" },
       { owner_id: bob.id, provider: "claude", sealed: "changed" },
     ]);
   });
 
-  check("profile and limits are set apart from each other", async (world) => {
-    const { claude, gpt, agent } = await owned(world);
-    const { store } = world;
+  check("profile and limits are set independently", async (fixture) => {
+    const { claude, gpt, agent } = await owned(fixture);
+    const { store } = fixture;
     const limits = {
       ...UNLIMITED,
       spenders: "owner",
@@ -110,33 +117,36 @@ export function agents(check: Check) {
     expect(await agent(claude)).toMatchObject({ limits: UNLIMITED });
   });
 
-  check("a conversation's are counted, and each has a mode that goes with it", async (world) => {
-    const { alice, bob, gpt, claude } = await owned(world);
-    const { store } = world;
-    const room = await world.group(alice, bob, gpt);
-    const other = await world.group(alice, gpt);
-    const seats = () => store.read((tx) => tx.conversationAgents(room.id));
-    const count = async () => (await store.read((tx) => conversationOf(tx, room))).agent_count;
-    const seat = (account: AccountRecord, always_on: boolean) => ({
-      account,
-      always_on,
-      spenders: "participants" as const,
-      waiting_turns: 16,
-    });
-    await store.write(async (tx) => {
-      await tx.insertMembers(room.id, [claude.id], START);
-      await tx.setAlwaysOn(room.id, gpt.id, true);
-    });
-    expect([await seats(), await count()]).toEqual([[seat(gpt, true), seat(claude, false)], 2]);
-    expect(await store.read((tx) => tx.conversationAgents(other.id))).toEqual([seat(gpt, false)]);
-    expect(await store.read((tx) => tx.members(room.id))).toContainEqual({
-      account: gpt,
-      always_on: true,
-      last_read_seq: 0,
-    });
-    await store.write((tx) => tx.deleteMembers(room.id, [gpt.id]));
-    expect([await seats(), await count()]).toEqual([[seat(claude, false)], 1]);
-    await store.write((tx) => tx.insertMembers(room.id, [gpt.id], START));
-    expect(await seats()).toEqual([seat(claude, false), seat(gpt, false)]);
-  });
+  check(
+    "a conversation counts its agents, and keeps the mode of each until it leaves",
+    async (fixture) => {
+      const { alice, bob, gpt, claude } = await owned(fixture);
+      const { store } = fixture;
+      const room = await fixture.group(alice, bob, gpt);
+      const other = await fixture.group(alice, gpt);
+      const seats = () => store.read((tx) => tx.conversationAgents(room.id));
+      const count = async () => (await store.read((tx) => conversationOf(tx, room))).agent_count;
+      const seat = (account: AccountRecord, always_on: boolean) => ({
+        account,
+        always_on,
+        spenders: "participants" as const,
+        waiting_turns: 16,
+      });
+      await store.write(async (tx) => {
+        await tx.insertMembers(room.id, [claude.id], START);
+        await tx.setAlwaysOn(room.id, gpt.id, true);
+      });
+      expect([await seats(), await count()]).toEqual([[seat(gpt, true), seat(claude, false)], 2]);
+      expect(await store.read((tx) => tx.conversationAgents(other.id))).toEqual([seat(gpt, false)]);
+      expect(await store.read((tx) => tx.members(room.id))).toContainEqual({
+        account: gpt,
+        always_on: true,
+        last_read_seq: 0,
+      });
+      await store.write((tx) => tx.deleteMembers(room.id, [gpt.id]));
+      expect([await seats(), await count()]).toEqual([[seat(claude, false)], 1]);
+      await store.write((tx) => tx.insertMembers(room.id, [gpt.id], START));
+      expect(await seats()).toEqual([seat(claude, false), seat(gpt, false)]);
+    },
+  );
 }

@@ -6,17 +6,17 @@ import type { Store } from "../../../src/store/store.ts";
 import {
   at,
   type Check,
+  emitMarker,
+  type Fixture,
   failed,
-  inTurn,
+  failUnit,
+  inSequence,
   newAccount,
-  nextTurn,
+  nextTick,
   type Room,
   send,
-  spoil,
-  tellEnd,
   times,
-  type World,
-} from "./world.ts";
+} from "./fixture.ts";
 
 /** All entries after a cursor, read in pages. */
 export async function readLog(store: Store, after = 0, limit = 100): Promise<LogEntry[]> {
@@ -44,45 +44,48 @@ const seqsIn = (entries: readonly LogEntry[], { uuid }: Room) =>
   );
 
 export function changes(check: Check) {
-  check("entries are in commit order under concurrent units", async (world) => {
-    const people = await world.people("alice", "bob", "carol");
-    const rooms = await inTurn(people, () => world.group(...people));
-    const head = await world.store.changes.head();
+  check("entries are in commit order under concurrent units", async (fixture) => {
+    const people = await fixture.people("alice", "bob", "carol");
+    const rooms = await inSequence(people, () => fixture.group(...people));
+    const head = await fixture.store.changes.head();
     await Promise.all(
       times(300).map((n) =>
-        world.store
+        fixture.store
           .write(async (tx) => {
             await send(tx, at(rooms, n), at(people, n >> 2), `${n}`);
-            if (n % 11 === 0) spoil();
+            if (n % 11 === 0) failUnit();
           })
           .catch(() => null),
       ),
     );
-    const entries = await readLog(world.store, head, 7);
+    const entries = await readLog(fixture.store, head, 7);
     const cursors = entries.map(({ cursor }) => cursor);
     expect(cursors).toEqual(cursors.toSorted((one, other) => one - other));
-    expect(cursors.at(-1)).toBe(await world.store.changes.head());
+    expect(cursors.at(-1)).toBe(await fixture.store.changes.head());
     for (const room of rooms) {
-      const { seq } = (await world.view(room, at(people, 0))) ?? { seq: 0 };
+      const { seq } = (await fixture.view(room, at(people, 0))) ?? { seq: 0 };
       expect(seqsIn(entries, room)).toEqual(times(seq).map((n) => n + 1));
     }
   });
 
-  check("changes of one unit stay together, in the order in which it made them", async (world) => {
-    await Promise.all(
-      times(40).map((n) =>
-        world.store.write(async (tx) => {
-          tellEnd(tx, `${n} begins`);
-          await newAccount(tx, { username: `user${n}` });
-          tellEnd(tx, `${n} ends`);
-        }),
-      ),
-    );
-    const ends = endsIn(await readLog(world.store));
-    expect(ends).toHaveLength(80);
-    for (const n of times(40))
-      expect(ends.indexOf(`${n} ends`)).toBe(ends.indexOf(`${n} begins`) + 1);
-  });
+  check(
+    "changes of one unit stay together, in the order in which it made them",
+    async (fixture) => {
+      await Promise.all(
+        times(40).map((n) =>
+          fixture.store.write(async (tx) => {
+            emitMarker(tx, `${n} begins`);
+            await newAccount(tx, { username: `user${n}` });
+            emitMarker(tx, `${n} ends`);
+          }),
+        ),
+      );
+      const ends = endsIn(await readLog(fixture.store));
+      expect(ends).toHaveLength(80);
+      for (const n of times(40))
+        expect(ends.indexOf(`${n} ends`)).toBe(ends.indexOf(`${n} begins`) + 1);
+    },
+  );
 
   check("a unit that rolls back leaves no entry", async ({ store }) => {
     const outcomes = await Promise.all(
@@ -90,8 +93,8 @@ export function changes(check: Check) {
         failed(
           store.write(async (tx) => {
             await newAccount(tx, { username: `user${n}` });
-            tellEnd(tx, `${n}`);
-            if (n % 2 === 0) spoil();
+            emitMarker(tx, `${n}`);
+            if (n % 2 === 0) failUnit();
           }),
         ),
       ),
@@ -106,12 +109,12 @@ export function changes(check: Check) {
     const writes = times(100).map((n) =>
       store.write(async (tx) => {
         await newAccount(tx, { username: `user${n}` });
-        tellEnd(tx, `user${n}`);
+        emitMarker(tx, `user${n}`);
       }),
     );
     let seen: string[] = [];
     while (seen.length < 100) {
-      await nextTurn();
+      await nextTick();
       seen = endsIn(await readLog(store));
       for (const username of seen) expect(await accountOf(username)).not.toBeNull();
     }
@@ -119,33 +122,33 @@ export function changes(check: Check) {
     expect(await accountOf("user100")).toBeNull();
     await store.write(async (tx) => {
       await newAccount(tx, { username: "user100" });
-      tellEnd(tx, "user100");
+      emitMarker(tx, "user100");
     });
     expect(endsIn(await readLog(store))).toContain("user100");
   });
 
-  check("transient changes and units that emit nothing are not logged", async (world) => {
-    const [alice] = await world.people("alice");
-    const room = await world.group(alice);
-    const head = await world.store.changes.head();
-    await world.store.write((tx) => tx.signal(messageDelta("m", room.uuid, "text", 4)));
-    await world.store.note((tx) => tx.signal(messageDelta("m", room.uuid, "more", 8)));
-    await world.store.write(() => {});
-    expect(await world.store.changes.head()).toBe(head);
-    expect(await readLog(world.store, head)).toEqual([]);
-    await world.store.note((tx) => tellEnd(tx, "noted"));
-    expect(endsIn(await readLog(world.store, head))).toEqual(["noted"]);
+  check("transient changes and units that emit nothing are not logged", async (fixture) => {
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
+    const head = await fixture.store.changes.head();
+    await fixture.store.write((tx) => tx.signal(messageDelta("m", room.uuid, "text", 4)));
+    await fixture.store.note((tx) => tx.signal(messageDelta("m", room.uuid, "more", 8)));
+    await fixture.store.write(() => {});
+    expect(await fixture.store.changes.head()).toBe(head);
+    expect(await readLog(fixture.store, head)).toEqual([]);
+    await fixture.store.note((tx) => emitMarker(tx, "noted"));
+    expect(endsIn(await readLog(fixture.store, head))).toEqual(["noted"]);
   });
 
   check(
     "an event that shows a message is stored as a reference, without its text",
-    async (world) => {
-      const [alice, bob] = await world.people("alice", "bob");
-      const room = await world.group(alice, bob);
-      const message = await world.send(room, alice, "zqsecretword");
-      const [stored] = (await world.storedEntries()).slice(-1);
+    async (fixture) => {
+      const [alice, bob] = await fixture.people("alice", "bob");
+      const room = await fixture.group(alice, bob);
+      const message = await fixture.send(room, alice, "zqsecretword");
+      const [stored] = (await fixture.storedEntries()).slice(-1);
       expect(stored).not.toContain("zqsecretword");
-      expect(changesIn(await readLog(world.store)).at(-1)).toEqual({
+      expect(changesIn(await readLog(fixture.store)).at(-1)).toEqual({
         kind: "event",
         name: "events.messageNew",
         delivery: "counted",
@@ -156,9 +159,9 @@ export function changes(check: Check) {
     },
   );
 
-  check("other events are stored whole", async (world) => {
-    const [alice] = await world.people("alice");
-    const room = await world.group(alice);
+  check("other events are stored whole", async (fixture) => {
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
     const hidden = durable(
       {
         method: "events.messageDeleted",
@@ -168,12 +171,12 @@ export function changes(check: Check) {
       { exceptSocket: "7" },
     );
     const ended = { kind: "turns_ended", turns: [{ id: 1, node: null }] } as const;
-    await world.store.write((tx) => {
+    await fixture.store.write((tx) => {
       tx.emit(hidden);
       tx.emit({ kind: "turns_queued" });
       tx.emit(ended);
     });
-    expect(changesIn(await readLog(world.store))).toEqual([
+    expect(changesIn(await readLog(fixture.store))).toEqual([
       hidden,
       { kind: "turns_queued" },
       ended,
@@ -181,7 +184,7 @@ export function changes(check: Check) {
   });
 
   check("entries are read in pages, and a reader at the head gets none", async ({ store }) => {
-    for (const n of times(7)) await store.write((tx) => tellEnd(tx, `${n}`));
+    for (const n of times(7)) await store.write((tx) => emitMarker(tx, `${n}`));
     const head = await store.changes.head();
     const first = (await store.changes.read(0, 3)) ?? [];
     expect(endsIn(first)).toEqual(["0", "1", "2"]);
@@ -191,64 +194,64 @@ export function changes(check: Check) {
     expect(await store.changes.read(head, 100)).toEqual([]);
   });
 
-  check("the log survives reopening, and its cursors keep rising", async (world) => {
-    await world.store.write((tx) => tellEnd(tx, "before"));
-    const head = await world.store.changes.head();
-    const reopened = await world.reopen();
+  check("the log survives reopening, and its cursors keep rising", async (fixture) => {
+    await fixture.store.write((tx) => emitMarker(tx, "before"));
+    const head = await fixture.store.changes.head();
+    const reopened = await fixture.reopen();
     expect(await reopened.changes.head()).toBe(head);
-    await reopened.write((tx) => tellEnd(tx, "after"));
+    await reopened.write((tx) => emitMarker(tx, "after"));
     expect(endsIn(await readLog(reopened))).toEqual(["before", "after"]);
     expect(endsIn(await readLog(reopened, head))).toEqual(["after"]);
   });
 
   /** Writes ten entries, and reopens the store with limits until the first is pruned. */
-  async function pruned(world: World, limits: Partial<LogLimits>) {
-    for (const n of times(10)) await world.store.write((tx) => tellEnd(tx, `${n}`));
-    const first = (await world.store.changes.read(0, 1))?.[0]?.cursor ?? 0;
-    const head = await world.store.changes.head();
-    const store = await world.reopen({ ...limits, pruneEveryMs: 1 });
+  async function pruned(fixture: Fixture, limits: Partial<LogLimits>) {
+    for (const n of times(10)) await fixture.store.write((tx) => emitMarker(tx, `${n}`));
+    const first = (await fixture.store.changes.read(0, 1))?.[0]?.cursor ?? 0;
+    const head = await fixture.store.changes.head();
+    const store = await fixture.reopen({ ...limits, pruneEveryMs: 1 });
     while ((await store.changes.read(0, 1)) !== null) await Bun.sleep(1);
     return { store, first, head };
   }
 
   check(
     "entries beyond the limit are pruned, and a cursor before them is told so",
-    async (world) => {
-      const { store, first, head } = await pruned(world, { maxEntries: 4 });
+    async (fixture) => {
+      const { store, first, head } = await pruned(fixture, { maxEntries: 4 });
       expect(await store.changes.read(first, 100)).toBeNull();
       expect(endsIn(await readLog(store, head - 4))).toEqual(["6", "7", "8", "9"]);
       expect(endsIn(await readLog(store, head - 1))).toEqual(["9"]);
       expect(await store.changes.head()).toBe(head);
-      await store.write((tx) => tellEnd(tx, "after"));
+      await store.write((tx) => emitMarker(tx, "after"));
       expect(endsIn(await readLog(store, head))).toEqual(["after"]);
     },
   );
 
-  check("the log is limited in bytes", async (world) => {
-    await world.store.write((tx) => tellEnd(tx, "-"));
-    const [entry = ""] = await world.storedEntries();
-    const { store, head } = await pruned(world, { maxBytes: 4 * entry.length });
+  check("the log is limited in bytes", async (fixture) => {
+    await fixture.store.write((tx) => emitMarker(tx, "-"));
+    const [entry = ""] = await fixture.storedEntries();
+    const { store, head } = await pruned(fixture, { maxBytes: 4 * entry.length });
     expect(endsIn(await readLog(store, head - 2))).toEqual(["8", "9"]);
-    expect((await world.storedEntries()).length).toBeLessThanOrEqual(4);
+    expect((await fixture.storedEntries()).length).toBeLessThanOrEqual(4);
   });
 
   check(
     "old entries are pruned, but for the newest, so that cursors keep rising",
-    async (world) => {
-      const { store, head } = await pruned(world, { keptMs: -1000 });
+    async (fixture) => {
+      const { store, head } = await pruned(fixture, { keptMs: -1000 });
       expect(await store.changes.head()).toBe(head);
       expect(endsIn(await readLog(store, head - 1))).toEqual(["9"]);
-      await store.write((tx) => tellEnd(tx, "after"));
+      await store.write((tx) => emitMarker(tx, "after"));
       expect(await store.changes.head()).toBe(head + 1);
-      expect((await world.storedEntries()).length).toBeLessThanOrEqual(2);
+      expect((await fixture.storedEntries()).length).toBeLessThanOrEqual(2);
     },
   );
 
-  check("a subscription keeps its cursor, and its name belongs to one node", async (world) => {
+  check("a subscription keeps its cursor, and its name belongs to one node", async (fixture) => {
     const claim = (node: string, from: number, leaseMs = 60_000) =>
-      world.store.write((tx) => tx.claimSubscription("audit", node, leaseMs, from));
+      fixture.store.write((tx) => tx.claimSubscription("audit", node, leaseMs, from));
     const save = (node: string, cursor: number, leaseMs = 60_000) =>
-      world.store.write((tx) => tx.saveSubscription("audit", node, cursor, leaseMs));
+      fixture.store.write((tx) => tx.saveSubscription("audit", node, cursor, leaseMs));
     expect(await save("one", 1)).toBe(false);
     expect(await claim("one", 5)).toBe(5);
     expect(await claim("two", 9)).toBeNull();
@@ -258,7 +261,7 @@ export function changes(check: Check) {
     expect(await save("one", 8, 0)).toBe(true);
     expect(await claim("two", 0)).toBe(8);
     expect(await save("one", 9)).toBe(false);
-    const reopened = await world.reopen();
+    const reopened = await fixture.reopen();
     expect(
       await reopened.write((tx) => tx.claimSubscription("audit", "three", 60_000, 0)),
     ).toBeNull();

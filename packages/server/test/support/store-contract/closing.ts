@@ -3,26 +3,26 @@ import type { Store } from "../../../src/store/store.ts";
 import {
   at,
   type Check,
-  inTurn,
+  inSequence,
   newAccount,
   recordOf,
   START,
   send,
   times,
   wholeHistory,
-} from "./world.ts";
+} from "./fixture.ts";
 
 export function closing(check: Check) {
-  check("everything is still there when it is opened again", async (world) => {
-    const [alice, bob] = await world.people("alice", "bob");
-    const room = await world.group(alice, bob);
-    const sent = await inTurn(times(6), (n) =>
-      world.send(room, alice, `needle ${n}`, { client_msg_id: `${n}`, mentions: ["bob"] }),
+  check("a reopened store has all data", async (fixture) => {
+    const [alice, bob] = await fixture.people("alice", "bob");
+    const room = await fixture.group(alice, bob);
+    const sent = await inSequence(times(6), (n) =>
+      fixture.send(room, alice, `needle ${n}`, { client_msg_id: `${n}`, mentions: ["bob"] }),
     );
-    await world.edit(at(sent, 0), "needle edited", ["bob"]);
-    await world.remove(at(sent, 1), at(sent, 2));
-    await world.hide(bob, at(sent, 3));
-    await world.store.write(async (tx) => {
+    await fixture.edit(at(sent, 0), "needle edited", ["bob"]);
+    await fixture.remove(at(sent, 1), at(sent, 2));
+    await fixture.hide(bob, at(sent, 3));
+    await fixture.store.write(async (tx) => {
       await tx.addReaction(await recordOf(tx, at(sent, 4)), {
         reactor: bob,
         emoji: "👍",
@@ -50,32 +50,29 @@ export function closing(check: Check) {
         sentBefore: await tx.sentBefore(room.id, alice.id, "1"),
       }))),
     });
-    const before = await everything(world.store);
+    const before = await everything(fixture.store);
     expect(before.hits).toHaveLength(3);
-    const reopened = await world.reopen();
+    const reopened = await fixture.reopen();
     expect(await everything(reopened)).toEqual(before);
     const next = await reopened.write((tx) => send(tx, room, alice, "next"));
     expect(next.seq).toBe(before.detail.seq + 1);
   });
 
-  check(
-    "a write under way while it closes is kept or refused, and nothing in between",
-    async (world) => {
-      const [alice] = await world.people("alice");
-      const room = await world.group(alice);
-      const writes = times(40).map((n) => world.send(room, alice, `${n}`).catch(() => null));
-      const reopening = world.reopen();
-      const kept = (await Promise.all(writes)).filter((message) => message !== null);
-      const reopened = await reopening;
-      const shown = await reopened.read((tx) => wholeHistory(tx, room, alice));
-      expect(shown).toEqual(kept);
-    },
-  );
+  check("a write during closing is either stored or rejected", async (fixture) => {
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
+    const writes = times(40).map((n) => fixture.send(room, alice, `${n}`).catch(() => null));
+    const reopening = fixture.reopen();
+    const kept = (await Promise.all(writes)).filter((message) => message !== null);
+    const reopened = await reopening;
+    const shown = await reopened.read((tx) => wholeHistory(tx, room, alice));
+    expect(shown).toEqual(kept);
+  });
 
-  check("a store that is closed refuses to write", async (world) => {
-    const reopened = await world.reopen();
+  check("a closed store rejects writes", async (fixture) => {
+    const reopened = await fixture.reopen();
     let refused = false;
-    world.people("alice").catch(() => {
+    fixture.people("alice").catch(() => {
       refused = true;
     });
     // Time enough for a store that works to have done as much.

@@ -1,32 +1,32 @@
 import { expect } from "bun:test";
 import type { Conversation, ConversationChange, SharedConversation } from "@parley/protocol";
+import { publicAccount } from "../../../src/rules/accounts.ts";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
 import type { NewChange } from "../../../src/store/group-changes.ts";
 import {
   at,
   type Check,
-  inTurn,
+  type Fixture,
+  inSequence,
   newAgent,
   newGroup,
   recordOf,
   START,
-  shown,
   times,
-  type World,
-} from "./world.ts";
+} from "./fixture.ts";
 
 export function conversations(check: Check) {
-  const trio = (world: World) => world.people("alice", "bob", "carol");
+  const trio = (fixture: Fixture) => fixture.people("alice", "bob", "carol");
 
-  check("a new group is as its creator made it", async (world) => {
-    const [alice, bob] = await trio(world);
-    const room = await world.store.write((tx) => newGroup(tx, [alice, bob], { title: "Team" }));
+  check("a new group has the values it was created with", async (fixture) => {
+    const [alice, bob] = await trio(fixture);
+    const room = await fixture.store.write((tx) => newGroup(tx, [alice, bob], { title: "Team" }));
     const shared: SharedConversation = {
       id: room.uuid,
       kind: "group",
       title: "Team",
-      participants: [shown(alice), shown(bob)],
-      created_by: shown(alice),
+      participants: [publicAccount(alice), publicAccount(bob)],
+      created_by: publicAccount(alice),
       admin: "alice",
       created_at: new Date(START).toISOString(),
       updated_at: new Date(START).toISOString(),
@@ -40,9 +40,9 @@ export function conversations(check: Check) {
       last_read_seq: 0,
       own_seq: 0,
     };
-    const { store } = world;
+    const { store } = fixture;
     expect(await store.read((tx) => tx.sharedConversation(room.id))).toEqual(shared);
-    expect(await world.view(room, bob)).toEqual({ ...shared, ...own });
+    expect(await fixture.view(room, bob)).toEqual({ ...shared, ...own });
     expect(await store.read((tx) => tx.conversationDetail(room.id, bob.id))).toEqual({
       ...shared,
       ...own,
@@ -50,11 +50,11 @@ export function conversations(check: Check) {
     });
   });
 
-  check("its record tells whether an account takes part", async (world) => {
-    const [alice, bob] = await trio(world);
-    const room = await world.group(alice);
+  check("its record says whether the viewer is a member", async (fixture) => {
+    const [alice, bob] = await trio(fixture);
+    const room = await fixture.group(alice);
     const find = (uuid: string, viewer: AccountRecord) =>
-      world.store.read((tx) => tx.conversation(uuid, viewer.id));
+      fixture.store.read((tx) => tx.conversation(uuid, viewer.id));
     const record = {
       ...room,
       kind: "group",
@@ -70,10 +70,10 @@ export function conversations(check: Check) {
   });
 
   check(
-    "a direct conversation has no admin and is found by its two, in either order",
-    async (world) => {
-      const [alice, bob, carol] = await trio(world);
-      const { store } = world;
+    "a direct conversation has no admin and is found by its pair, in either order",
+    async (fixture) => {
+      const [alice, bob, carol] = await trio(fixture);
+      const { store } = fixture;
       const uuid = Bun.randomUUIDv7();
       const id = await store.write(async (tx) => {
         const direct = [bob.id, alice.id] as const;
@@ -94,11 +94,11 @@ export function conversations(check: Check) {
   );
 
   check(
-    "there is one direct conversation for each pair, also when both start it at once",
-    async (world) => {
-      const [alice, bob] = await trio(world);
+    "there is one direct conversation for each pair, also under concurrent inserts",
+    async (fixture) => {
+      const [alice, bob] = await trio(fixture);
       const start = (by: AccountRecord, other: AccountRecord) =>
-        world.store.write(async (tx) => {
+        fixture.store.write(async (tx) => {
           const direct = [by.id, other.id] as const;
           const existing = await tx.directConversation(direct);
           if (existing !== null) return existing;
@@ -118,10 +118,10 @@ export function conversations(check: Check) {
     },
   );
 
-  check("members come in the order in which they joined", async (world) => {
-    const [alice, bob, carol] = await trio(world);
-    const { store } = world;
-    const room = await world.group(carol, alice);
+  check("members are in the order in which they joined", async (fixture) => {
+    const [alice, bob, carol] = await trio(fixture);
+    const { store } = fixture;
+    const room = await fixture.group(carol, alice);
     await store.write(async (tx) => {
       await tx.insertMembers(room.id, [bob.id], START);
       await tx.deleteMembers(room.id, [carol.id]);
@@ -130,29 +130,31 @@ export function conversations(check: Check) {
     expect(await store.read((tx) => tx.members(room.id))).toEqual(
       [alice, bob, carol].map((account) => ({ account, always_on: false, last_read_seq: 0 })),
     );
-    const { participants, participant_count } = await world.view(room, bob);
+    const { participants, participant_count } = await fixture.view(room, bob);
     expect(participants.map(({ username }) => username)).toEqual(["alice", "bob", "carol"]);
     expect(participant_count).toBe(3);
   });
 
-  check("those named who take part are told apart from others", async (world) => {
-    const [alice, bob] = await trio(world);
-    const room = await world.group(alice, bob);
+  check("participantsAmong returns the members among the given usernames", async (fixture) => {
+    const [alice, bob] = await trio(fixture);
+    const room = await fixture.group(alice, bob);
     const among = (names: string[]) =>
-      world.store.read((tx) => tx.participantsAmong(room.id, names));
+      fixture.store.read((tx) => tx.participantsAmong(room.id, names));
     expect((await among(["nobody", "carol", "bob", "alice"])).toSorted()).toEqual(["alice", "bob"]);
     expect(await among([])).toEqual([]);
   });
 
-  check("lists show fifty of many participants, and the detail all of them", async (world) => {
-    const people = await world.people(...times(55).map((n) => `user${String(n).padStart(2, "0")}`));
-    const room = await world.group(...people);
+  check("lists show fifty participants, the detail shows all", async (fixture) => {
+    const people = await fixture.people(
+      ...times(55).map((n) => `user${String(n).padStart(2, "0")}`),
+    );
+    const room = await fixture.group(...people);
     const [first] = people as [AccountRecord];
-    const { store } = world;
+    const { store } = fixture;
     const shown = people.map(({ username }) => username);
     const names = ({ participants }: Pick<Conversation, "participants">) =>
       participants.map(({ username }) => username);
-    const view = await world.view(room, first);
+    const view = await fixture.view(room, first);
     expect([names(view), view.participant_count]).toEqual([shown.slice(0, 50), 55]);
     const shared = await store.read((tx) => tx.sharedConversation(room.id));
     expect(names(shared)).toEqual(shown.slice(0, 50));
@@ -160,21 +162,21 @@ export function conversations(check: Check) {
     expect([names(detail), Object.keys(detail.reads)]).toEqual([shown, shown]);
   });
 
-  check("the detail tells how far each human has read", async (world) => {
-    const [alice, bob] = await trio(world);
-    const { store } = world;
+  check("the detail has the read position of each human", async (fixture) => {
+    const [alice, bob] = await trio(fixture);
+    const { store } = fixture;
     const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
-    const room = await world.group(alice, bob, agent);
-    for (const sender of [alice, bob, agent, alice]) await world.send(room, sender, "hello");
+    const room = await fixture.group(alice, bob, agent);
+    for (const sender of [alice, bob, agent, alice]) await fixture.send(room, sender, "hello");
     const { reads } = await store.read((tx) => tx.conversationDetail(room.id, bob.id));
     expect(reads).toEqual({ alice: 4, bob: 2 });
   });
 
-  check("changes of the group are told with who made them and whom they concern", async (world) => {
-    const [alice, bob, carol] = await trio(world);
-    const room = await world.group(alice, bob);
+  check("changes of a group have their actor and their subjects", async (fixture) => {
+    const [alice, bob, carol] = await trio(fixture);
+    const room = await fixture.group(alice, bob);
     const change = (actor: AccountRecord, at: number, ...changes: [NewChange, ...NewChange[]]) =>
-      world.store.write((tx) => tx.changeGroup(room.id, { actor, changes, at }));
+      fixture.store.write((tx) => tx.changeGroup(room.id, { actor, changes, at }));
     await change(alice, START + 1, { kind: "added", subjects: [bob, carol] });
     await change(
       bob,
@@ -185,19 +187,19 @@ export function conversations(check: Check) {
     await change(carol, START + 3, { kind: "renamed", title: "New" });
     await change(carol, START + 4, { kind: "mode_changed", subjects: [alice], always_on: false });
     const between = (after: number, before: number, limit = 100) =>
-      world.store.read((tx) =>
+      fixture.store.read((tx) =>
         tx.conversationChanges({ conversationId: room.id, after, before, limit }),
       );
     const base = { subjects: [], subject_count: 0, title: null, always_on: null };
     const concerning = (...accounts: AccountRecord[]) => ({
       ...base,
-      subjects: accounts.map(shown),
+      subjects: accounts.map(publicAccount),
       subject_count: accounts.length,
     });
     const made = (seq: number, actor: AccountRecord) => ({
       seq,
       at: new Date(START + seq).toISOString(),
-      actor: shown(actor),
+      actor: publicAccount(actor),
     });
     const all = [
       { ...made(1, alice), kind: "added", ...concerning(bob, carol) },
@@ -209,54 +211,56 @@ export function conversations(check: Check) {
     expect(await between(0, 5)).toEqual(all);
     expect(await between(1, 4)).toEqual(all.slice(1, 4));
     expect(await between(0, 5, 2)).toEqual(all.slice(3));
-    await world.store.write((tx) => tx.setDisplayName(bob.id, "Robert"));
+    await fixture.store.write((tx) => tx.setDisplayName(bob.id, "Robert"));
     expect((await between(1, 3))[0]?.actor.display_name).toBe("Robert");
   });
 
-  check("a change of very many people lists the first fifty", async (world) => {
-    const [alice] = await trio(world);
-    const crowd = await world.people(...times(60).map((n) => `crowd${n}`));
-    const room = await world.group(alice);
+  check("a change with many subjects lists the first fifty", async (fixture) => {
+    const [alice] = await trio(fixture);
+    const crowd = await fixture.people(...times(60).map((n) => `crowd${n}`));
+    const room = await fixture.group(alice);
     const changes = [{ kind: "added", subjects: crowd }] as const;
-    await world.store.write((tx) => tx.changeGroup(room.id, { actor: alice, changes, at: START }));
+    await fixture.store.write((tx) =>
+      tx.changeGroup(room.id, { actor: alice, changes, at: START }),
+    );
     const query = { conversationId: room.id, after: 0, before: 9, limit: 9 };
-    const [change] = await world.store.read((tx) => tx.conversationChanges(query));
+    const [change] = await fixture.store.read((tx) => tx.conversationChanges(query));
     expect(change?.subject_count).toBe(60);
-    expect(change?.subjects).toEqual(crowd.slice(0, 50).map(shown));
+    expect(change?.subjects).toEqual(crowd.slice(0, 50).map(publicAccount));
   });
 
   check(
-    "a change of the group itself takes the counter one up and makes it the latest",
-    async (world) => {
-      const [alice, bob] = await trio(world);
-      const room = await world.group(alice, bob);
-      const seq = await world.store.write(async (tx) => {
+    "a change of the group increments the counter and moves the group to the top of the list",
+    async (fixture) => {
+      const [alice, bob] = await trio(fixture);
+      const room = await fixture.group(alice, bob);
+      const seq = await fixture.store.write(async (tx) => {
         await tx.setTitle(room.id, "New name");
         await tx.setAdmin(room.id, bob.id);
         const changes = [{ kind: "renamed", title: "New name" }] as const;
         return tx.changeGroup(room.id, { actor: alice, changes, at: START + 60_000 });
       });
       expect(seq).toBe(1);
-      expect(await world.view(room, alice)).toMatchObject({
+      expect(await fixture.view(room, alice)).toMatchObject({
         title: "New name",
         admin: "bob",
         seq: 1,
         updated_at: new Date(START + 60_000).toISOString(),
       });
-      await world.store.write((tx) => tx.setAdmin(room.id, null));
-      expect((await world.view(room, alice)).admin).toBeNull();
+      await fixture.store.write((tx) => tx.setAdmin(room.id, null));
+      expect((await fixture.view(room, alice)).admin).toBeNull();
     },
   );
 
   check(
-    "messages make a conversation the latest, while edits, reactions and deletions do not",
-    async (world) => {
-      const [alice] = await trio(world);
-      const room = await world.group(alice);
-      const message = await world.send(room, alice, "hello", { at: START + 1000 });
-      const updated = async () => Date.parse((await world.view(room, alice)).updated_at) - START;
+    "messages move a conversation to the top of the list; edits, reactions and deletions do not",
+    async (fixture) => {
+      const [alice] = await trio(fixture);
+      const room = await fixture.group(alice);
+      const message = await fixture.send(room, alice, "hello", { at: START + 1000 });
+      const updated = async () => Date.parse((await fixture.view(room, alice)).updated_at) - START;
       expect(await updated()).toBe(1000);
-      await world.store.write(async (tx) => {
+      await fixture.store.write(async (tx) => {
         const record = await recordOf(tx, message);
         await tx.editMessage(record, "changed", [], START + 2000);
         await tx.addReaction(record, { reactor: alice, emoji: "👍", at: START + 3000 });
@@ -266,39 +270,42 @@ export function conversations(check: Check) {
     },
   );
 
-  check("an account's counters are those of the conversations it takes part in", async (world) => {
-    const [alice, bob] = await trio(world);
-    const [one, two] = [await world.group(alice, bob), await world.group(bob)];
-    await world.send(one, alice, "hello");
-    const counters = async (account: AccountRecord) =>
-      new Map(
-        (await world.store.read((tx) => tx.counters(account.id))).map(({ uuid, seq }) => [
-          uuid,
-          seq,
+  check(
+    "an account's counters are those of the conversations that it is a member of",
+    async (fixture) => {
+      const [alice, bob] = await trio(fixture);
+      const [one, two] = [await fixture.group(alice, bob), await fixture.group(bob)];
+      await fixture.send(one, alice, "hello");
+      const counters = async (account: AccountRecord) =>
+        new Map(
+          (await fixture.store.read((tx) => tx.counters(account.id))).map(({ uuid, seq }) => [
+            uuid,
+            seq,
+          ]),
+        );
+      expect(await counters(alice)).toEqual(new Map([[one.uuid, 1]]));
+      expect(await counters(bob)).toEqual(
+        new Map([
+          [one.uuid, 1],
+          [two.uuid, 0],
         ]),
       );
-    expect(await counters(alice)).toEqual(new Map([[one.uuid, 1]]));
-    expect(await counters(bob)).toEqual(
-      new Map([
-        [one.uuid, 1],
-        [two.uuid, 0],
-      ]),
-    );
-    await world.store.write((tx) => tx.deleteMembers(one.id, [bob.id]));
-    expect(await counters(bob)).toEqual(new Map([[two.uuid, 0]]));
-  });
+      await fixture.store.write((tx) => tx.deleteMembers(one.id, [bob.id]));
+      expect(await counters(bob)).toEqual(new Map([[two.uuid, 0]]));
+    },
+  );
 
   check(
-    "the list has the latest first and, page by page, every conversation once",
-    async (world) => {
-      const [alice, bob] = await trio(world);
-      const { store } = world;
+    "the list is ordered by the latest update, and its pages have each conversation once",
+    async (fixture) => {
+      const [alice, bob] = await trio(fixture);
+      const { store } = fixture;
       const rooms = await store.write((tx) =>
-        inTurn(times(9), (n) =>
+        inSequence(times(9), (n) =>
           newGroup(tx, n === 4 ? [bob] : [alice, bob], { at: START + (n >> 1) }),
         ),
       );
-      await world.send(at(rooms, 1), bob, "hello", { at: START + 100 });
+      await fixture.send(at(rooms, 1), bob, "hello", { at: START + 100 });
       const page = (after?: { updated_at: number; id: number }, limit = 100) =>
         store.read((tx) => tx.chats({ viewerId: alice.id, after, limit }));
       const place = (uuid: string) => rooms.findIndex((room) => room.uuid === uuid);
@@ -314,7 +321,7 @@ export function conversations(check: Check) {
       }
       expect(paged).toEqual(whole);
       const [latest] = await page();
-      expect(latest).toEqual(await world.view(at(rooms, 1), alice));
+      expect(latest).toEqual(await fixture.view(at(rooms, 1), alice));
     },
   );
 }

@@ -1,108 +1,120 @@
 import { expect } from "bun:test";
-import { at, type Check, inTurn, recordOf, START, send, times, type World } from "./world.ts";
+import {
+  at,
+  type Check,
+  type Fixture,
+  inSequence,
+  recordOf,
+  START,
+  send,
+  times,
+} from "./fixture.ts";
 
 export function hidingAndDeleting(check: Check) {
-  async function talk(world: World) {
-    const [alice, bob] = await world.people("alice", "bob");
-    const room = await world.group(alice, bob);
-    const sent = await inTurn(times(4), (n) => world.send(room, alice, `${n}`));
+  async function talk(fixture: Fixture) {
+    const [alice, bob] = await fixture.people("alice", "bob");
+    const room = await fixture.group(alice, bob);
+    const sent = await inSequence(times(4), (n) => fixture.send(room, alice, `${n}`));
     return { alice, bob, room, sent };
   }
 
-  check("deleting several is one change, and they are gone for everyone", async (world) => {
-    const { alice, bob, room, sent } = await talk(world);
-    expect(await world.remove(at(sent, 1), at(sent, 3))).toBe(5);
+  check("deleting several messages is one change, for all members", async (fixture) => {
+    const { alice, bob, room, sent } = await talk(fixture);
+    expect(await fixture.remove(at(sent, 1), at(sent, 3))).toBe(5);
     for (const viewer of [alice, bob]) {
-      const view = await world.view(room, viewer);
+      const view = await fixture.view(room, viewer);
       expect([view.seq, view.last_message?.content]).toEqual([5, "2"]);
-      expect(await world.texts(room, viewer)).toEqual(["0", "2"]);
+      expect(await fixture.texts(room, viewer)).toEqual(["0", "2"]);
       const ids = sent.map(({ id }) => id);
-      const shown = await world.store.read((tx) => tx.messageViews(ids, viewer.id));
+      const shown = await fixture.store.read((tx) => tx.messageViews(ids, viewer.id));
       expect(shown.map(({ content }) => content)).toEqual(["0", "2"]);
     }
-    expect(await world.store.read((tx) => recordOf(tx, at(sent, 1)))).toMatchObject({
+    expect(await fixture.store.read((tx) => recordOf(tx, at(sent, 1)))).toMatchObject({
       deleted: true,
       seq: 2,
     });
   });
 
-  check("hiding is private to one account, and the counter stays", async (world) => {
-    const { alice, bob, room, sent } = await talk(world);
-    await world.hide(bob, at(sent, 0), at(sent, 3));
-    expect(await world.texts(room, bob)).toEqual(["1", "2"]);
-    expect(await world.texts(room, alice)).toEqual(["0", "1", "2", "3"]);
-    const [hers, his] = [await world.view(room, alice), await world.view(room, bob)];
+  check("hiding concerns one account only, and does not change the counter", async (fixture) => {
+    const { alice, bob, room, sent } = await talk(fixture);
+    await fixture.hide(bob, at(sent, 0), at(sent, 3));
+    expect(await fixture.texts(room, bob)).toEqual(["1", "2"]);
+    expect(await fixture.texts(room, alice)).toEqual(["0", "1", "2", "3"]);
+    const [hers, his] = [await fixture.view(room, alice), await fixture.view(room, bob)];
     expect([hers.seq, hers.last_message?.content]).toEqual([4, "3"]);
     expect([his.seq, his.last_message?.content]).toEqual([4, "2"]);
-    const hidden = await world.store.read(async (tx) => {
+    const hidden = await fixture.store.read(async (tx) => {
       const record = await recordOf(tx, at(sent, 0));
       return [await tx.isHidden(record, bob.id), await tx.isHidden(record, alice.id)];
     });
     expect(hidden).toEqual([true, false]);
   });
 
-  check("hiding takes the account's own counter up, by which it is found again", async (world) => {
-    const { alice, bob, room, sent } = await talk(world);
-    const since = (seq?: number) => world.store.read((tx) => tx.hiddenSince(bob.id, seq));
-    const ids = (...places: number[]) => [
-      { conversation_id: room.uuid, ids: places.map((place) => at(sent, place).id) },
-    ];
-    expect(await since()).toEqual({ hidden: [], seq: 0, has_more: false });
-    expect(await world.hide(bob, at(sent, 0), at(sent, 3))).toBe(1);
-    expect(await world.hide(bob, at(sent, 0))).toBeNull();
-    expect(await world.hide(bob, at(sent, 0), at(sent, 1))).toBe(2);
-    expect(await world.hide(alice, at(sent, 2))).toBe(1);
-    expect(await since(0)).toEqual({ hidden: ids(0, 3, 1), seq: 2, has_more: false });
-    expect(await since(1)).toEqual({ hidden: ids(1), seq: 2, has_more: false });
-    expect(await since()).toEqual({ hidden: [], seq: 2, has_more: false });
-    expect((await world.view(room, bob)).own_seq).toBe(2);
-    expect((await world.view(room, alice)).own_seq).toBe(1);
-  });
+  check(
+    "hiding increments the account's own counter, and hidden messages are found by it",
+    async (fixture) => {
+      const { alice, bob, room, sent } = await talk(fixture);
+      const since = (seq?: number) => fixture.store.read((tx) => tx.hiddenSince(bob.id, seq));
+      const ids = (...places: number[]) => [
+        { conversation_id: room.uuid, ids: places.map((place) => at(sent, place).id) },
+      ];
+      expect(await since()).toEqual({ hidden: [], seq: 0, has_more: false });
+      expect(await fixture.hide(bob, at(sent, 0), at(sent, 3))).toBe(1);
+      expect(await fixture.hide(bob, at(sent, 0))).toBeNull();
+      expect(await fixture.hide(bob, at(sent, 0), at(sent, 1))).toBe(2);
+      expect(await fixture.hide(alice, at(sent, 2))).toBe(1);
+      expect(await since(0)).toEqual({ hidden: ids(0, 3, 1), seq: 2, has_more: false });
+      expect(await since(1)).toEqual({ hidden: ids(1), seq: 2, has_more: false });
+      expect(await since()).toEqual({ hidden: [], seq: 2, has_more: false });
+      expect((await fixture.view(room, bob)).own_seq).toBe(2);
+      expect((await fixture.view(room, alice)).own_seq).toBe(1);
+    },
+  );
 
-  check("hidden messages come page by page, and none is left out", async (world) => {
-    const [alice, bob] = await world.people("alice", "bob");
-    const room = await world.group(alice, bob);
-    const sent = await world.store.write((tx) =>
-      inTurn(times(1080), (n) => send(tx, room, alice, `${n}`)),
+  check("pages of hidden messages have each of them once", async (fixture) => {
+    const [alice, bob] = await fixture.people("alice", "bob");
+    const room = await fixture.group(alice, bob);
+    const sent = await fixture.store.write((tx) =>
+      inSequence(times(1080), (n) => send(tx, room, alice, `${n}`)),
     );
     for (let from = 0; from < sent.length; from += 90) {
-      await world.hide(bob, ...sent.slice(from, from + 90));
+      await fixture.hide(bob, ...sent.slice(from, from + 90));
     }
     const found: string[] = [];
     for (let since = 0, more = true; more; ) {
-      const page = await world.store.read((tx) => tx.hiddenSince(bob.id, since));
+      const page = await fixture.store.read((tx) => tx.hiddenSince(bob.id, since));
       found.push(...page.hidden.flatMap(({ ids }) => ids));
       [since, more] = [page.seq, page.has_more];
     }
     expect(found.toSorted()).toEqual(sent.map(({ id }) => id).toSorted());
   });
 
-  check("hiding twice is hiding once", async (world) => {
-    const { bob, room, sent } = await talk(world);
-    await world.hide(bob, at(sent, 0));
-    const before = await world.view(room, bob);
-    await world.hide(bob, at(sent, 0));
-    expect(await world.view(room, bob)).toEqual(before);
+  check("hiding is idempotent", async (fixture) => {
+    const { bob, room, sent } = await talk(fixture);
+    await fixture.hide(bob, at(sent, 0));
+    const before = await fixture.view(room, bob);
+    await fixture.hide(bob, at(sent, 0));
+    expect(await fixture.view(room, bob)).toEqual(before);
   });
 
-  check("what was hidden stays so for somebody who leaves and comes back", async (world) => {
-    const { bob, room, sent } = await talk(world);
-    await world.hide(bob, at(sent, 2));
-    await world.store.write(async (tx) => {
+  check("messages stay hidden for a member who leaves and returns", async (fixture) => {
+    const { bob, room, sent } = await talk(fixture);
+    await fixture.hide(bob, at(sent, 2));
+    await fixture.store.write(async (tx) => {
       await tx.deleteMembers(room.id, [bob.id]);
       await tx.insertMembers(room.id, [bob.id], START);
     });
-    expect(await world.texts(room, bob)).toEqual(["0", "1", "3"]);
+    expect(await fixture.texts(room, bob)).toEqual(["0", "1", "3"]);
   });
 
-  check("the last message is null when none is left to see", async (world) => {
-    const { alice, bob, room, sent } = await talk(world);
-    await world.hide(bob, ...sent);
-    expect((await world.view(room, bob)).last_message).toBeNull();
-    await world.remove(...sent);
-    expect((await world.view(room, alice)).last_message).toBeNull();
+  check("the last message is null when none is visible", async (fixture) => {
+    const { alice, bob, room, sent } = await talk(fixture);
+    await fixture.hide(bob, ...sent);
+    expect((await fixture.view(room, bob)).last_message).toBeNull();
+    await fixture.remove(...sent);
+    expect((await fixture.view(room, alice)).last_message).toBeNull();
     expect(
-      (await world.store.read((tx) => tx.sharedConversation(room.id))).last_message,
+      (await fixture.store.read((tx) => tx.sharedConversation(room.id))).last_message,
     ).toBeNull();
   });
 }

@@ -1,15 +1,17 @@
 import { expect } from "bun:test";
-import { type Check, START } from "./world.ts";
+import { type Check, START } from "./fixture.ts";
 
 export function identities(check: Check) {
   const ISSUER = "https://id.example.com";
 
-  check("an identity leads to the account that it was given first", async (world) => {
-    const [alice, bob] = await world.people("alice", "bob");
+  check("an identity stays with the account that it was linked to first", async (fixture) => {
+    const [alice, bob] = await fixture.people("alice", "bob");
     const link = (account_id: number, issuer = ISSUER) =>
-      world.store.write((tx) => tx.insertIdentity({ issuer, subject: "1", account_id, at: START }));
+      fixture.store.write((tx) =>
+        tx.insertIdentity({ issuer, subject: "1", account_id, at: START }),
+      );
     const find = (issuer: string, subject: string) =>
-      world.store.read((tx) => tx.identity(issuer, subject));
+      fixture.store.read((tx) => tx.identity(issuer, subject));
     expect(await find(ISSUER, "1")).toBeNull();
     expect(await link(alice.id)).toBe(true);
     expect(await link(bob.id)).toBe(false);
@@ -19,15 +21,15 @@ export function identities(check: Check) {
     expect(await find(ISSUER, "2")).toBeNull();
   });
 
-  check("only a person without a password and an identity is unlinked", async (world) => {
-    const [alice] = await world.people("alice");
-    const find = (username: string) => world.store.read((tx) => tx.unlinkedAccount(username));
-    const [secured] = await world.people("secured");
-    await world.store.write((tx) => tx.setPassword(secured.id, "hash"));
+  check("only a person without password and identity is unlinked", async (fixture) => {
+    const [alice] = await fixture.people("alice");
+    const find = (username: string) => fixture.store.read((tx) => tx.unlinkedAccount(username));
+    const [secured] = await fixture.people("secured");
+    await fixture.store.write((tx) => tx.setPassword(secured.id, "hash"));
     expect(await find("alice")).toEqual(alice);
     expect(await find("secured")).toBeNull();
     expect(await find("nobody")).toBeNull();
-    await world.store.write((tx) =>
+    await fixture.store.write((tx) =>
       tx.insertIdentity({ issuer: ISSUER, subject: "1", account_id: alice.id, at: START }),
     );
     expect(await find("alice")).toBeNull();

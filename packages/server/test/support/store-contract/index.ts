@@ -5,6 +5,7 @@ import { changes } from "./changes.ts";
 import { closing } from "./closing.ts";
 import { components } from "./components.ts";
 import { conversations } from "./conversations.ts";
+import { type Check, type OpenedStore, openFixture } from "./fixture.ts";
 import { hidingAndDeleting } from "./hiding-and-deleting.ts";
 import { history } from "./history.ts";
 import { identities } from "./identities.ts";
@@ -21,7 +22,6 @@ import { subscriptions } from "./subscriptions.ts";
 import { turns } from "./turns.ts";
 import { unitsOfWork } from "./units-of-work.ts";
 import { updates } from "./updates.ts";
-import { type Check, type OpenedStore, world } from "./world.ts";
 
 export type { OpenedStore };
 
@@ -29,7 +29,7 @@ export type { OpenedStore };
 export function storeContract(name: string, open: () => Promise<OpenedStore>): void {
   const check: Check = (sentence, run) =>
     test(sentence, async () => {
-      await using made = await world(open);
+      await using made = await openFixture(open);
       await run(made);
     });
   describe(`the store on ${name}`, () => {

@@ -3,62 +3,62 @@ import type { Message } from "@parley/protocol";
 import {
   at,
   type Check,
-  inTurn,
+  emitMarker,
+  failUnit,
+  inSequence,
   newAccount,
-  placesHeard,
   send,
-  spoil,
-  tellEnd,
+  seqsReceived,
   times,
   wholeHistory,
-} from "./world.ts";
+} from "./fixture.ts";
 
 export function order(check: Check) {
   check(
-    "counters have no gaps, and announcements come in their order, under hundreds of units at once",
-    async (world) => {
-      const people = await world.people("alice", "bob", "carol");
-      const rooms = await inTurn(people, () => world.group(...people));
+    "counters have no gaps, and changes are in counter order, under hundreds of concurrent units",
+    async (fixture) => {
+      const people = await fixture.people("alice", "bob", "carol");
+      const rooms = await inSequence(people, () => fixture.group(...people));
       const sent = await Promise.all(
         times(400).map((n) =>
-          world.store
+          fixture.store
             .write(async (tx) => {
               const message = await send(tx, at(rooms, n), at(people, n >> 2), `${n}`);
-              if (n % 11 === 0) spoil();
+              if (n % 11 === 0) failUnit();
               return message;
             })
             .catch(() => null),
         ),
       );
-      await world.store.write((tx) => tellEnd(tx, "all"));
-      await world.heard("all");
+      await fixture.store.write((tx) => emitMarker(tx, "all"));
+      await fixture.received("all");
       for (const room of rooms) {
         const mine = sent.filter((message) => message?.conversation_id === room.uuid);
         const places = mine.map((message) => (message as Message).seq);
         const all = times(mine.length).map((n) => n + 1);
         expect(places.toSorted((one, other) => one - other)).toEqual(all);
-        expect(placesHeard(world.announced, room)).toEqual(all);
-        const shown = await world.store.read((tx) => wholeHistory(tx, room, at(people, 0)));
+        expect(seqsReceived(fixture.changes, room)).toEqual(all);
+        const shown = await fixture.store.read((tx) => wholeHistory(tx, room, at(people, 0)));
         expect(shown.map(({ seq }) => seq)).toEqual(all);
       }
     },
   );
 
   check(
-    "one unit's announcements stay together, in the order in which it made them",
-    async (world) => {
+    "changes of one unit stay together, in the order in which it emitted them",
+    async (fixture) => {
       await Promise.all(
         times(50).map((n) =>
-          world.store.write(async (tx) => {
-            tellEnd(tx, `${n} begins`);
+          fixture.store.write(async (tx) => {
+            emitMarker(tx, `${n} begins`);
             await newAccount(tx, { username: `user${n}` });
-            tellEnd(tx, `${n} ends`);
+            emitMarker(tx, `${n} ends`);
           }),
         ),
       );
-      await world.store.write((tx) => tellEnd(tx, "all"));
-      await world.heard("all");
-      const told = world.announced.map((one) =>
+      await fixture.store.write((tx) => emitMarker(tx, "all"));
+      await fixture.received("all");
+      const told = fixture.changes.map((one) =>
         one.kind === "session_ended" ? one.session_id : "",
       );
       expect(told).toHaveLength(101);
@@ -68,7 +68,7 @@ export function order(check: Check) {
     },
   );
 
-  check("what is announced can be read", async ({ store }) => {
+  check("a change that was handed to subscribers can be read", async ({ store }) => {
     const found: Promise<unknown>[] = [];
     store.onCommit((announcements) => {
       for (const one of announcements) {
@@ -80,7 +80,7 @@ export function order(check: Check) {
       times(50).map((n) =>
         store.write(async (tx) => {
           await newAccount(tx, { username: `user${n}` });
-          tellEnd(tx, `user${n}`);
+          emitMarker(tx, `user${n}`);
         }),
       ),
     );

@@ -1,25 +1,25 @@
 import { expect } from "bun:test";
 import type { WriteTx } from "../../../src/store/store.ts";
-import { type Check, recordOf, remove, START, type World } from "./world.ts";
+import { type Check, type Fixture, recordOf, remove, START } from "./fixture.ts";
 
 export function preconditions(check: Check) {
-  async function talk(world: World) {
-    const [alice, bob] = await world.people("alice", "bob");
-    const room = await world.group(alice, bob);
-    const message = await world.send(room, alice, "hello");
+  async function talk(fixture: Fixture) {
+    const [alice, bob] = await fixture.people("alice", "bob");
+    const room = await fixture.group(alice, bob);
+    const message = await fixture.send(room, alice, "hello");
     /** What a unit throws, having changed nothing. */
     const thrownBy = async (unit: (tx: WriteTx) => unknown) => {
-      const before = await world.view(room, bob);
-      const error = await world.store.write(unit).catch((caught: Error) => caught.message);
-      expect(await world.view(room, bob)).toEqual(before);
+      const before = await fixture.view(room, bob);
+      const error = await fixture.store.write(unit).catch((caught: Error) => caught.message);
+      expect(await fixture.view(room, bob)).toEqual(before);
       return error;
     };
     return { alice, bob, room, message, thrownBy };
   }
 
-  check("a deleted message is neither deleted again nor edited", async (world) => {
-    const { message, thrownBy } = await talk(world);
-    await world.remove(message);
+  check("a deleted message is neither deleted again nor edited", async (fixture) => {
+    const { message, thrownBy } = await talk(fixture);
+    await fixture.remove(message);
     const deleted = `message ${message.id} is deleted`;
     expect(await thrownBy((tx) => remove(tx, [message]))).toBe(deleted);
     expect(
@@ -27,32 +27,32 @@ export function preconditions(check: Check) {
     ).toBe(deleted);
   });
 
-  check("messages of several conversations are not deleted together", async (world) => {
-    const { alice, bob, message, thrownBy } = await talk(world);
-    const other = await world.send(await world.group(alice, bob), alice, "elsewhere");
+  check("messages of several conversations are not deleted together", async (fixture) => {
+    const { alice, bob, message, thrownBy } = await talk(fixture);
+    const other = await fixture.send(await fixture.group(alice, bob), alice, "elsewhere");
     expect(await thrownBy((tx) => remove(tx, [message, other]))).toBe(
       `message ${other.id} is of another conversation`,
     );
   });
 
-  check("a reaction is added once, and removed only if it exists", async (world) => {
-    const { alice, message, thrownBy } = await talk(world);
+  check("a reaction is added once, and removed only if it exists", async (fixture) => {
+    const { alice, message, thrownBy } = await talk(fixture);
     const add = async (tx: WriteTx) =>
       tx.addReaction(await recordOf(tx, message), { reactor: alice, emoji: "👍", at: START });
     expect(
       await thrownBy(async (tx) => tx.removeReaction(await recordOf(tx, message), alice.id, "👍")),
     ).toBe(`message ${message.id} has no such reaction`);
-    await world.store.write(add);
+    await fixture.store.write(add);
     expect(await thrownBy(add)).toBe(`message ${message.id} has this reaction already`);
   });
 
-  check("an unknown account gets no display name", async (world) => {
-    const { thrownBy } = await talk(world);
+  check("setting the display name of an unknown account throws", async (fixture) => {
+    const { thrownBy } = await talk(fixture);
     expect(await thrownBy((tx) => tx.setDisplayName(999, "Nobody"))).toBe("account 999 is missing");
   });
 
-  check("empty lists read and change nothing", async (world) => {
-    const { alice, room, thrownBy } = await talk(world);
+  check("empty lists read and change nothing", async (fixture) => {
+    const { alice, room, thrownBy } = await talk(fixture);
     const results = await thrownBy(async (tx) => [
       await tx.accounts([]),
       await tx.participantsAmong(room.id, []),

@@ -1,50 +1,50 @@
 import { expect } from "bun:test";
+import { publicAccount } from "../../../src/rules/accounts.ts";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
-import { type Check, NOBODY, recordOf, START, shown, type World } from "./world.ts";
+import { type Check, type Fixture, NOBODY, recordOf, START } from "./fixture.ts";
 
 export function reactions(check: Check) {
-  async function talk(world: World) {
-    const [alice, bob] = await world.people("alice", "bob");
-    const room = await world.group(alice, bob);
-    const message = await world.send(room, alice, "hello");
+  async function talk(fixture: Fixture) {
+    const [alice, bob] = await fixture.people("alice", "bob");
+    const room = await fixture.group(alice, bob);
+    const message = await fixture.send(room, alice, "hello");
     const react = (reactor: AccountRecord, emoji: string) =>
-      world.store.write(async (tx) =>
+      fixture.store.write(async (tx) =>
         tx.addReaction(await recordOf(tx, message), { reactor, emoji, at: START + 3 }),
       );
     const unreact = (reactor: AccountRecord, emoji: string) =>
-      world.store.write(async (tx) =>
+      fixture.store.write(async (tx) =>
         tx.removeReaction(await recordOf(tx, message), reactor.id, emoji),
       );
-    const shown = async (viewer: { id: number }) => {
-      const [view] = await world.store.read((tx) => tx.messageViews([message.id], viewer.id));
-      return view;
+    const view = async (viewer: { id: number }) => {
+      const [found] = await fixture.store.read((tx) => tx.messageViews([message.id], viewer.id));
+      return found;
     };
-    return { alice, bob, message, react, unreact, shown };
+    return { alice, bob, message, react, unreact, view };
   }
 
-  check("each takes the counter one up and changes the message's version", async (world) => {
-    const { alice, bob, react, unreact, shown } = await talk(world);
-    expect(await react(alice, "👍")).toBe(2);
-    expect(await react(bob, "👍")).toBe(3);
-    expect((await shown(bob))?.version).toBe(3);
-    expect(await unreact(alice, "👍")).toBe(4);
-    expect(await shown(bob)).toMatchObject({ version: 4, edited_at: null });
-  });
+  check(
+    "each reaction increments the counter and changes the message's version",
+    async (fixture) => {
+      const { alice, bob, react, unreact, view } = await talk(fixture);
+      expect(await react(alice, "👍")).toBe(2);
+      expect(await react(bob, "👍")).toBe(3);
+      expect((await view(bob))?.version).toBe(3);
+      expect(await unreact(alice, "👍")).toBe(4);
+      expect(await view(bob)).toMatchObject({ version: 4, edited_at: null });
+    },
+  );
 
   check(
-    "they are summed up by emoji, in the order of the first, with one's own marked",
-    async (world) => {
-      const { alice, bob, react, unreact, shown } = await talk(world);
+    "reactions are summarised by emoji, ordered by the first of each, with the viewer's marked",
+    async (fixture) => {
+      const { alice, bob, react, unreact, view } = await talk(fixture);
       await react(bob, "🎉");
       await react(alice, "👍🏽");
       await react(bob, "👍🏽");
       await react(alice, "👍");
       const summary = async (viewer: { id: number }) =>
-        (await shown(viewer))?.reactions.map(({ emoji, count, reacted }) => [
-          emoji,
-          count,
-          reacted,
-        ]);
+        (await view(viewer))?.reactions.map(({ emoji, count, reacted }) => [emoji, count, reacted]);
       expect(await summary(alice)).toEqual([
         ["🎉", 1, false],
         ["👍🏽", 2, true],
@@ -64,14 +64,14 @@ export function reactions(check: Check) {
     },
   );
 
-  check("one is found by its reactor and emoji until it is taken back", async (world) => {
-    const { alice, bob, message, react, unreact } = await talk(world);
+  check("a reaction is found by its reactor and emoji until it is removed", async (fixture) => {
+    const { alice, bob, message, react, unreact } = await talk(fixture);
     const find = (reactor: AccountRecord, emoji: string) =>
-      world.store.read(async (tx) => tx.reaction(await recordOf(tx, message), reactor, emoji));
+      fixture.store.read(async (tx) => tx.reaction(await recordOf(tx, message), reactor, emoji));
     await react(bob, "👍");
     expect(await find(bob, "👍")).toEqual({
       message_id: message.id,
-      reactor: shown(bob),
+      reactor: publicAccount(bob),
       emoji: "👍",
       created_at: new Date(START + 3).toISOString(),
     });
@@ -81,10 +81,10 @@ export function reactions(check: Check) {
     expect(await find(bob, "👍")).toBeNull();
   });
 
-  check("they are listed with their reactors, the oldest first, page by page", async (world) => {
-    const { alice, bob, message, react, unreact } = await talk(world);
+  check("pages of reactions have each with its reactor, oldest first", async (fixture) => {
+    const { alice, bob, message, react, unreact } = await talk(fixture);
     const list = (query: { emoji?: string; after?: number; limit?: number } = {}) =>
-      world.store.read(async (tx) =>
+      fixture.store.read(async (tx) =>
         tx.reactions({
           message: await recordOf(tx, message),
           emoji: query.emoji,
@@ -105,7 +105,7 @@ export function reactions(check: Check) {
     ]);
     expect(all[0]?.reaction).toEqual({
       message_id: message.id,
-      reactor: shown(bob),
+      reactor: publicAccount(bob),
       emoji: "🎉",
       created_at: new Date(START + 3).toISOString(),
     });
@@ -116,11 +116,11 @@ export function reactions(check: Check) {
     expect(pairs(await list())).toEqual(pairs(all.slice(1)));
   });
 
-  check("they go with their message", async (world) => {
-    const { bob, message, react } = await talk(world);
+  check("deleting a message deletes its reactions", async (fixture) => {
+    const { bob, message, react } = await talk(fixture);
     await react(bob, "👍");
-    await world.remove(message);
-    const found = await world.store.read(async (tx) =>
+    await fixture.remove(message);
+    const found = await fixture.store.read(async (tx) =>
       tx.reaction(await recordOf(tx, message), bob, "👍"),
     );
     expect(found).toBeNull();

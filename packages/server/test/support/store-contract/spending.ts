@@ -1,24 +1,24 @@
 import { expect } from "bun:test";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
 import type { TurnRecord } from "../../../src/store/turns.ts";
-import { desk } from "./desk.ts";
-import { type Check, type Room, START, type World } from "./world.ts";
+import { agentFixture } from "./agent-fixture.ts";
+import { type Check, type Fixture, type Room, START } from "./fixture.ts";
 
 export function spending(check: Check) {
   const DAY = 86_400_000;
-  const reserve = (world: World, id: number, input_tokens: number, output_tokens: number) =>
-    world.store.write(async (tx) => {
+  const reserve = (fixture: Fixture, id: number, input_tokens: number, output_tokens: number) =>
+    fixture.store.write(async (tx) => {
       const turn = (await tx.turn(id)) as TurnRecord;
       await tx.reserveTurn(turn, { input_tokens, output_tokens, context_ids: [turn.trigger_uuid] });
     });
 
-  check("what is reserved counts until the turn is over, and then what was used", async (world) => {
-    const { alice, agent, room, begin, finish, turn } = await desk(world);
-    const other = await world.group(alice, agent);
+  check("a reservation counts until the turn ends, then its usage does", async (fixture) => {
+    const { alice, agent, room, begin, finish, turn } = await agentFixture(fixture);
+    const other = await fixture.group(alice, agent);
     const spent = (where: Room, now = START) =>
-      world.store.read((tx) => tx.spending(agent.id, where.id, now));
+      fixture.store.read((tx) => tx.spending(agent.id, where.id, now));
     const { id } = await begin();
-    await reserve(world, id, 100, 50);
+    await reserve(fixture, id, 100, 50);
     expect(await turn(id)).toMatchObject({
       reserved: 150,
       estimated_input: 100,
@@ -30,24 +30,24 @@ export function spending(check: Check) {
     expect(await turn(id)).toMatchObject({ reserved: 0 });
     expect(await spent(room)).toEqual({ today: 100, todayHere: 100, turnsInMinute: 1 });
     const later = await begin(other);
-    await reserve(world, later.id, 1, 2);
+    await reserve(fixture, later.id, 1, 2);
     await finish(later.id, { status: "failed", usage: null });
     expect(await spent(other)).toEqual({ today: 100, todayHere: 0, turnsInMinute: 2 });
     expect(await spent(room, START + 60_001)).toMatchObject({ today: 100, turnsInMinute: 0 });
     expect(await spent(room, START + DAY)).toEqual({ today: 0, todayHere: 0, turnsInMinute: 0 });
   });
 
-  check("what an abandoned turn had reserved is free when it is taken over", async (world) => {
-    const { agent, room, begin } = await desk(world);
+  check("the reservation of an abandoned turn is released by its takeover", async (fixture) => {
+    const { agent, room, begin } = await agentFixture(fixture);
     const { id } = await begin();
-    await reserve(world, id, 100, 50);
-    await world.store.write((tx) => tx.adoptTurn(id, "there", 10_000));
-    const spent = await world.store.read((tx) => tx.spending(agent.id, room.id, START));
+    await reserve(fixture, id, 100, 50);
+    await fixture.store.write((tx) => tx.adoptTurn(id, "there", 10_000));
+    const spent = await fixture.store.read((tx) => tx.spending(agent.id, room.id, START));
     expect(spent).toMatchObject({ today: 0, todayHere: 0 });
   });
 
-  check("usage is told to the owner by agent, conversation and day", async (world) => {
-    const { alice, bob, agent, room, begin, finish } = await desk(world);
+  check("usage is listed by agent, conversation and day", async (fixture) => {
+    const { alice, bob, agent, room, begin, finish } = await agentFixture(fixture);
     const usage = { input_tokens: 10, output_tokens: 1 };
     for (const [day, status] of [
       [0, "complete"],
@@ -58,7 +58,7 @@ export function spending(check: Check) {
       await finish(id, { status, usage, at: START + day * DAY });
     }
     const told = (owner: AccountRecord, since: number | null, until: number | null) =>
-      world.store.read((tx) => tx.usage(owner.id, since, until));
+      fixture.store.read((tx) => tx.usage(owner.id, since, until));
     const row = (day: string, turnCount: number, failures: number) => ({
       agent: agent.username,
       conversation_id: room.uuid,
@@ -76,15 +76,15 @@ export function spending(check: Check) {
     expect(await told(bob, null, null)).toEqual([]);
   });
 
-  check("a turn that runs past midnight counts for the day on which it began", async (world) => {
-    const { alice, agent, room, begin, finish } = await desk(world);
+  check("a turn that runs past midnight counts for the day on which it began", async (fixture) => {
+    const { alice, agent, room, begin, finish } = await agentFixture(fixture);
     const { id } = await begin(room, START + DAY - 1);
-    await reserve(world, id, 100, 100);
+    await reserve(fixture, id, 100, 100);
     await finish(id, { usage: { input_tokens: 7, output_tokens: 7 }, at: START + DAY + 5 });
-    const spent = (now: number) => world.store.read((tx) => tx.spending(agent.id, room.id, now));
+    const spent = (now: number) => fixture.store.read((tx) => tx.spending(agent.id, room.id, now));
     expect(await spent(START + DAY - 1)).toMatchObject({ today: 14 });
     expect(await spent(START + DAY)).toMatchObject({ today: 0 });
-    const days = await world.store.read((tx) => tx.usage(alice.id, null, null));
+    const days = await fixture.store.read((tx) => tx.usage(alice.id, null, null));
     expect(days.map(({ day }) => day)).toEqual(["2026-11-15"]);
   });
 }

@@ -5,7 +5,7 @@ import { type Change, frameOf } from "../../../src/changes/change.ts";
 import { type ChangeHandler, subscription } from "../../../src/changes/subscription.ts";
 import type { Cursor } from "../../../src/store/changes.ts";
 import type { Store } from "../../../src/store/store.ts";
-import type { Check } from "./world.ts";
+import type { Check } from "./fixture.ts";
 
 const log = pino({ level: "silent" });
 
@@ -55,41 +55,41 @@ function lineOf(change: Change): string[] {
 }
 
 export function subscriptions(check: Check): void {
-  check("a subscriber receives every change in commit order", async (world) => {
-    const { store } = world;
-    const [alice] = await world.people("alice");
-    const room = await world.group(alice);
+  check("a subscriber receives every change in commit order", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
     const trail = audit(store);
     const sent = Array.from({ length: 30 }, (_, n) => `${n}`);
-    for (const content of sent) await world.send(room, alice, content);
+    for (const content of sent) await fixture.send(room, alice, content);
     await trail.has(...sent.map((content) => `new ${content}`));
     await trail.stop();
   });
 
-  check("one that starts again continues where it stopped", async (world) => {
-    const { store } = world;
-    const [alice] = await world.people("alice");
-    const room = await world.group(alice);
+  check("one that starts again continues where it stopped", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
     const first = audit(store);
-    await world.send(room, alice, "a");
+    await fixture.send(room, alice, "a");
     await first.has("new a");
     await first.stop();
-    await world.send(room, alice, "b");
+    await fixture.send(room, alice, "b");
     const second = audit(store, { from: "now" });
-    await world.send(room, alice, "c");
+    await fixture.send(room, alice, "c");
     await second.has("new b", "new c");
     await second.stop();
   });
 
-  check("a new one may begin with what happens from now on", async (world) => {
-    const { store } = world;
-    const [alice] = await world.people("alice");
-    const room = await world.group(alice);
-    await world.send(room, alice, "before");
+  check("a new one may begin with what happens from now on", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
+    await fixture.send(room, alice, "before");
     const ready = Promise.withResolvers<void>();
     const trail = audit(store, { from: "now", before: () => ready.resolve() });
     // It has begun once it has seen something that is known to come after.
-    const talking = setInterval(() => void world.send(room, alice, "after"), 5);
+    const talking = setInterval(() => void fixture.send(room, alice, "after"), 5);
     await ready.promise;
     clearInterval(talking);
     await until(() => trail.lines.length > 0, "the first change");
@@ -97,10 +97,10 @@ export function subscriptions(check: Check): void {
     await trail.stop();
   });
 
-  check("subscribers do not depend on each other", async (world) => {
-    const { store } = world;
-    const [alice] = await world.people("alice");
-    const room = await world.group(alice);
+  check("subscribers do not depend on each other", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
     const broken = audit(store, {
       name: "broken",
       before: () => {
@@ -108,53 +108,53 @@ export function subscriptions(check: Check): void {
       },
     });
     const trail = audit(store);
-    await world.send(room, alice, "a");
+    await fixture.send(room, alice, "a");
     await trail.has("new a");
     expect(broken.lines).toEqual([]);
     await Promise.all([broken.stop(), trail.stop()]);
   });
 
-  check("what a handler could not handle comes again", async (world) => {
-    const { store } = world;
-    const [alice] = await world.people("alice");
-    const room = await world.group(alice);
+  check("what a handler could not handle comes again", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
     let failures = 3;
     const trail = audit(store, {
       before: () => {
         if (failures-- > 0) throw new Error("try again");
       },
     });
-    await world.send(room, alice, "a");
+    await fixture.send(room, alice, "a");
     await trail.has("new a");
     await trail.stop();
   });
 
-  check("under one name one node works, and another takes over from it", async (world) => {
-    const { store } = world;
-    const [alice] = await world.people("alice");
-    const room = await world.group(alice);
+  check("under one name one node works, and another takes over from it", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
     const one = audit(store, { node: "one" });
-    await world.send(room, alice, "a");
+    await fixture.send(room, alice, "a");
     await one.has("new a");
     const two = audit(store, { node: "two" });
-    await world.send(room, alice, "b");
+    await fixture.send(room, alice, "b");
     await one.has("new a", "new b");
     expect(two.lines).toEqual([]);
     await one.stop();
-    await world.send(room, alice, "c");
+    await fixture.send(room, alice, "c");
     await two.has("new c");
     await two.stop();
   });
 
   check(
     "another node takes over from one that hangs, once its lease has run out",
-    async (world) => {
-      const { store } = world;
-      const [alice] = await world.people("alice");
-      const room = await world.group(alice);
+    async (fixture) => {
+      const { store } = fixture;
+      const [alice] = await fixture.people("alice");
+      const room = await fixture.group(alice);
       const hanging = Promise.withResolvers<void>();
       const one = audit(store, { node: "one", leaseMs: 20, before: () => hanging.promise });
-      await world.send(room, alice, "a");
+      await fixture.send(room, alice, "a");
       const two = audit(store, { node: "two", leaseMs: 20 });
       await two.has("new a");
       hanging.resolve();
@@ -162,13 +162,13 @@ export function subscriptions(check: Check): void {
     },
   );
 
-  check("a message that was deleted meanwhile appears as its deletion", async (world) => {
-    const { store } = world;
-    const [alice] = await world.people("alice");
-    const room = await world.group(alice);
-    const gone = await world.send(room, alice, "secret");
-    await world.send(room, alice, "kept");
-    if (gone) await world.remove(gone);
+  check("a message that was deleted meanwhile appears as its deletion", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
+    const gone = await fixture.send(room, alice, "secret");
+    await fixture.send(room, alice, "kept");
+    if (gone) await fixture.remove(gone);
     const trail = audit(store);
     await trail.has("deleted 1", "new kept");
     await trail.stop();

@@ -1,13 +1,13 @@
 import { expect } from "bun:test";
 import type { Message } from "@parley/protocol";
 import type { TurnRecord } from "../../../src/store/turns.ts";
-import { desk, finishTurn, placeholder } from "./desk.ts";
-import { at, type Check, inTurn, recordOf, START, times } from "./world.ts";
+import { agentFixture, finishTurn, placeholder } from "./agent-fixture.ts";
+import { at, type Check, inSequence, recordOf, START, times } from "./fixture.ts";
 
 export function turns(check: Check) {
-  check("a turn waits with what it was asked", async (world) => {
-    const { alice, agent, room, queue, turn, open } = await desk(world);
-    const asked = await world.send(room, alice, "question");
+  check("a queued turn waits with its trigger", async (fixture) => {
+    const { alice, agent, room, queue, turn, open } = await agentFixture(fixture);
+    const asked = await fixture.send(room, alice, "question");
     await queue(asked);
     const [waiting] = (await open()) as [TurnRecord];
     expect(waiting).toMatchObject({
@@ -29,72 +29,69 @@ export function turns(check: Check) {
     });
     expect(await turn(waiting.id)).toEqual(waiting);
     expect(await turn(waiting.id + 1)).toBeNull();
-    await world.remove(asked);
+    await fixture.remove(asked);
     expect(await turn(waiting.id)).toMatchObject({ trigger_deleted: true });
   });
 
-  check(
-    "turns wait in line, and beyond the bound the last takes the new trigger",
-    async (world) => {
-      const { alice, room, queue, claim, open } = await desk(world);
-      const asked = await inTurn(times(9), (n) => world.send(room, alice, `${n}`));
-      const most_waiting = 2;
-      const waiting = async () =>
-        (await open()).map(({ trigger_uuid, status, folded }) => [
-          asked.findIndex(({ id }) => id === trigger_uuid),
-          status,
-          folded,
-        ]);
-      for (const n of [0, 1, 2]) await queue(at(asked, n), { most_waiting });
-      expect(await waiting()).toEqual([
-        [0, "waiting", false],
-        [2, "waiting", true],
+  check("turns queue up, and beyond the limit the last takes the new trigger", async (fixture) => {
+    const { alice, room, queue, claim, open } = await agentFixture(fixture);
+    const asked = await inSequence(times(9), (n) => fixture.send(room, alice, `${n}`));
+    const most_waiting = 2;
+    const waiting = async () =>
+      (await open()).map(({ trigger_uuid, status, folded }) => [
+        asked.findIndex(({ id }) => id === trigger_uuid),
+        status,
+        folded,
       ]);
-      await claim();
-      for (const n of [3, 4, 5]) await queue(at(asked, n), { most_waiting: 3 });
-      expect(await waiting()).toEqual([
-        [0, "running", false],
-        [2, "waiting", true],
-        [3, "waiting", false],
-        [5, "waiting", true],
-      ]);
-      // Neither a repetition nor a refusal takes the place of a question, nor a question theirs.
-      await queue(at(asked, 6), { most_waiting, open_ended: false });
-      await queue(at(asked, 7), { most_waiting, refusal: "No." });
-      await queue(at(asked, 8), { most_waiting });
-      await queue(at(asked, 8), { most_waiting, refusal: "No." });
-      expect(await waiting()).toEqual([
-        [0, "running", false],
-        [2, "waiting", true],
-        [3, "waiting", false],
-        [8, "waiting", true],
-        [6, "waiting", false],
-        [8, "waiting", true],
-      ]);
-    },
-  );
+    for (const n of [0, 1, 2]) await queue(at(asked, n), { most_waiting });
+    expect(await waiting()).toEqual([
+      [0, "waiting", false],
+      [2, "waiting", true],
+    ]);
+    await claim();
+    for (const n of [3, 4, 5]) await queue(at(asked, n), { most_waiting: 3 });
+    expect(await waiting()).toEqual([
+      [0, "running", false],
+      [2, "waiting", true],
+      [3, "waiting", false],
+      [5, "waiting", true],
+    ]);
+    // Neither a repetition nor a refusal takes the place of a question, nor a question theirs.
+    await queue(at(asked, 6), { most_waiting, open_ended: false });
+    await queue(at(asked, 7), { most_waiting, refusal: "No." });
+    await queue(at(asked, 8), { most_waiting });
+    await queue(at(asked, 8), { most_waiting, refusal: "No." });
+    expect(await waiting()).toEqual([
+      [0, "running", false],
+      [2, "waiting", true],
+      [3, "waiting", false],
+      [8, "waiting", true],
+      [6, "waiting", false],
+      [8, "waiting", true],
+    ]);
+  });
 
-  check("turns of other agents and conversations are not counted", async (world) => {
-    const { alice, agent, room, queue, open } = await desk(world);
-    const other = await world.group(alice, agent);
-    const elsewhere = await world.send(other, alice, "elsewhere");
+  check("turns of other agents and conversations do not count for the limit", async (fixture) => {
+    const { alice, agent, room, queue, open } = await agentFixture(fixture);
+    const other = await fixture.group(alice, agent);
+    const elsewhere = await fixture.send(other, alice, "elsewhere");
     await queue(elsewhere, { conversation_id: other.id });
-    await queue(await world.send(room, alice, "here"), { most_waiting: 1 });
+    await queue(await fixture.send(room, alice, "here"), { most_waiting: 1 });
     expect(await open()).toHaveLength(1);
-    expect(await world.store.read((tx) => tx.openTurns(other.id))).toMatchObject([
+    expect(await fixture.store.read((tx) => tx.openTurns(other.id))).toMatchObject([
       { trigger_uuid: elsewhere.id, folded: false },
     ]);
   });
 
   check(
-    "turns are taken one at a time for each agent and conversation, oldest first",
-    async (world) => {
-      const { alice, agent, room, queue, claim, finish } = await desk(world);
-      const other = await world.group(alice, agent);
+    "turns are claimed one at a time for each agent and conversation, oldest first",
+    async (fixture) => {
+      const { alice, agent, room, queue, claim, finish } = await agentFixture(fixture);
+      const other = await fixture.group(alice, agent);
       const asked = [
-        await world.send(room, alice, "1"),
-        await world.send(room, alice, "2"),
-        await world.send(other, alice, "3"),
+        await fixture.send(room, alice, "1"),
+        await fixture.send(room, alice, "2"),
+        await fixture.send(other, alice, "3"),
       ];
       const [one, two, three] = asked as [Message, Message, Message];
       await queue(one, { open_ended: false });
@@ -106,7 +103,7 @@ export function turns(check: Check) {
       expect(claimed.map(({ status }) => status)).toEqual(["running", "running"]);
       expect(await claim()).toEqual([]);
       const [first] = claimed as [TurnRecord];
-      await world.store.write(async (tx) => {
+      await fixture.store.write(async (tx) => {
         await placeholder(tx, room, first);
       });
       await finish(first.id);
@@ -114,25 +111,25 @@ export function turns(check: Check) {
     },
   );
 
-  check("no more are taken than asked for", async (world) => {
-    const { alice, agent, queue, claim } = await desk(world);
+  check("no more turns are claimed than asked for", async (fixture) => {
+    const { alice, agent, queue, claim } = await agentFixture(fixture);
     for (const _ of times(5)) {
-      const room = await world.group(alice, agent);
-      await queue(await world.send(room, alice, "question"), { conversation_id: room.id });
+      const room = await fixture.group(alice, agent);
+      await queue(await fixture.send(room, alice, "question"), { conversation_id: room.id });
     }
     expect(await claim("here", 2)).toHaveLength(2);
     expect(await claim("here", 2)).toHaveLength(2);
     expect(await claim("here", 2)).toHaveLength(1);
   });
 
-  check("nodes that take at the same time never take the same", async (world) => {
-    const { alice, agent, queue } = await desk(world);
+  check("concurrent claims of several nodes never return the same turn", async (fixture) => {
+    const { alice, agent, queue } = await agentFixture(fixture);
     for (const _ of times(12)) {
-      const room = await world.group(alice, agent);
-      await queue(await world.send(room, alice, "question"), { conversation_id: room.id });
+      const room = await fixture.group(alice, agent);
+      await queue(await fixture.send(room, alice, "question"), { conversation_id: room.id });
     }
     const takeAll = async (node: string): Promise<TurnRecord[]> => {
-      const { turns, more } = await world.store.write((tx) => tx.claimTurns(node, 10_000, 3));
+      const { turns, more } = await fixture.store.write((tx) => tx.claimTurns(node, 10_000, 3));
       return more ? [...turns, ...(await takeAll(node))] : turns;
     };
     const taken = (await Promise.all(times(8).map((n) => takeAll(`node ${n}`)))).flat();
@@ -140,23 +137,23 @@ export function turns(check: Check) {
     expect(new Set(taken.map(({ id }) => id)).size).toBe(12);
   });
 
-  check("those that wait can be dropped, those that run cannot", async (world) => {
-    const { alice, room, begin, queue, open } = await desk(world);
+  check("waiting turns can be dropped, running ones cannot", async (fixture) => {
+    const { alice, room, begin, queue, open } = await agentFixture(fixture);
     const { id } = await begin();
-    await queue(await world.send(room, alice, "more"));
-    await world.store.write(async (tx) => {
+    await queue(await fixture.send(room, alice, "more"));
+    await fixture.store.write(async (tx) => {
       const turns = await tx.openTurns(room.id);
       await tx.dropTurns(turns.map((turn) => turn.id));
     });
     expect((await open()).map((turn) => turn.id)).toEqual([id]);
   });
 
-  check("a turn's message is unread, and not final until the turn is", async (world) => {
-    const { alice, bob, room, begin, finish, turn } = await desk(world);
+  check("a turn's message is unread, and finalized with the turn", async (fixture) => {
+    const { alice, bob, room, begin, finish, turn } = await agentFixture(fixture);
     const { id, message } = await begin();
     expect(message).toMatchObject({ content: "", finalized_at: null, seq: 2 });
-    expect((await world.view(room, bob)).unread).toEqual({ human: 1, agent: 1, mentions: 0 });
-    const record = await world.store.read((tx) => recordOf(tx, message));
+    expect((await fixture.view(room, bob)).unread).toEqual({ human: 1, agent: 1, mentions: 0 });
+    const record = await fixture.store.read((tx) => recordOf(tx, message));
     expect(record.finalized).toBe(false);
     const running = await turn(id);
     expect(running).toMatchObject({
@@ -166,7 +163,7 @@ export function turns(check: Check) {
       model: "m",
       started_at: START,
     });
-    expect(await world.store.read((tx) => tx.turnOfMessage(record))).toEqual(running);
+    expect(await fixture.store.read((tx) => tx.turnOfMessage(record))).toEqual(running);
     const error = { code: "timeout", message: "Too late." } as const;
     const usage = { input_tokens: 3, output_tokens: 4 };
     const version = await finish(id, {
@@ -177,7 +174,7 @@ export function turns(check: Check) {
       usage,
     });
     expect(version).toBe(3);
-    const [final] = await world.store.read((tx) => tx.messageViews([message.id], alice.id));
+    const [final] = await fixture.store.read((tx) => tx.messageViews([message.id], alice.id));
     expect(final).toEqual({
       ...message,
       version: 3,
@@ -192,49 +189,49 @@ export function turns(check: Check) {
       usage,
       finished_at: START + 9,
     });
-    expect((await world.view(room, bob)).unread).toEqual({ human: 1, agent: 1, mentions: 1 });
-    expect(await world.find(bob, ["hi"])).toEqual(["Hi @bob"]);
+    expect((await fixture.view(room, bob)).unread).toEqual({ human: 1, agent: 1, mentions: 1 });
+    expect(await fixture.find(bob, ["hi"])).toEqual(["Hi @bob"]);
   });
 
-  check("what a turn has streamed is shown while it runs", async (world) => {
-    const { bob, room, begin, append, finish, turn } = await desk(world);
+  check("the streamed text of a running turn is shown", async (fixture) => {
+    const { bob, room, begin, append, finish, turn } = await agentFixture(fixture);
     const { id, message } = await begin();
     expect(await append(id, "Grü", 4, true)).toBe(true);
     expect(await append(id, "ße, 👍", 13)).toBe(true);
     expect(await append(id, "!", 14)).toBe(true);
     const { message_id: row } = (await turn(id)) as TurnRecord;
-    expect(await world.store.read((tx) => tx.streamed(row as number))).toBe("Grüße, 👍!");
+    expect(await fixture.store.read((tx) => tx.streamed(row as number))).toBe("Grüße, 👍!");
     expect(await turn(id)).toMatchObject({ first_token_at: START + 5 });
-    expect(await world.texts(room, bob)).toEqual(["question", "Grüße, 👍!"]);
-    expect((await world.view(room, bob)).last_message).toMatchObject({
+    expect(await fixture.texts(room, bob)).toEqual(["question", "Grüße, 👍!"]);
+    expect((await fixture.view(room, bob)).last_message).toMatchObject({
       id: message.id,
       content: "Grüße, 👍!",
       finalized_at: null,
     });
-    expect((await world.view(room, bob)).seq).toBe(2);
+    expect((await fixture.view(room, bob)).seq).toBe(2);
     await finish(id, { content: "Grüße, 👍!" });
-    expect(await world.texts(room, bob)).toEqual(["question", "Grüße, 👍!"]);
+    expect(await fixture.texts(room, bob)).toEqual(["question", "Grüße, 👍!"]);
   });
 
-  check("nothing is added to a turn that has ended", async (world) => {
-    const { bob, room, begin, append, finish } = await desk(world);
+  check("nothing is appended to a finished turn", async (fixture) => {
+    const { bob, room, begin, append, finish } = await agentFixture(fixture);
     const { id } = await begin();
     await append(id, "Hello", 5, true);
     await finish(id, { status: "stopped", content: "Hello" });
     expect(await append(id, " there", 11)).toBe(false);
-    expect(await world.texts(room, bob)).toEqual(["question", "Hello"]);
+    expect(await fixture.texts(room, bob)).toEqual(["question", "Hello"]);
   });
 
-  check("tries are noted", async (world) => {
-    const { begin, turn } = await desk(world);
+  check("the number of tries is stored", async (fixture) => {
+    const { begin, turn } = await agentFixture(fixture);
     const { id } = await begin();
-    await world.store.write((tx) => tx.noteTries(id, 2));
+    await fixture.store.write((tx) => tx.noteTries(id, 2));
     expect(await turn(id)).toMatchObject({ tries: 2 });
   });
 
-  check("a turn whose node is gone can be taken over", async (world) => {
-    const { begin, turn, finish, append } = await desk(world);
-    const { store } = world;
+  check("a turn of a node that is gone can be taken over", async (fixture) => {
+    const { begin, turn, finish, append } = await agentFixture(fixture);
+    const { store } = fixture;
     const { id } = await begin();
     const abandoned = async (node: string) =>
       (await store.write((tx) => tx.abandonedTurns(node))).map((each) => each.id);
@@ -259,18 +256,18 @@ export function turns(check: Check) {
   });
 
   check(
-    "an agent's context is what its owner can see of what is final, newest first",
-    async (world) => {
-      const { alice, bob, agent, room, begin } = await desk(world);
-      const sent = await inTurn(times(6), (n) => world.send(room, bob, `${n}`));
-      await world.remove(at(sent, 1));
-      await world.hide(alice, at(sent, 2));
-      await world.hide(bob, at(sent, 3));
+    "an agent's context has the finalized messages that its owner can see, newest first",
+    async (fixture) => {
+      const { alice, bob, agent, room, begin } = await agentFixture(fixture);
+      const sent = await inSequence(times(6), (n) => fixture.send(room, bob, `${n}`));
+      await fixture.remove(at(sent, 1));
+      await fixture.hide(alice, at(sent, 2));
+      await fixture.hide(bob, at(sent, 3));
       await begin();
       const context = async (upTo: number, limit: number) => {
         const answers = { agentId: agent.id, upTo: 100, toBefore: 0 };
         const query = { conversationId: room.id, viewerId: alice.id, upTo, answers, limit };
-        return (await world.store.read((tx) => tx.contextMessages(query))).map(
+        return (await fixture.store.read((tx) => tx.contextMessages(query))).map(
           (one) => one.content,
         );
       };
@@ -280,22 +277,22 @@ export function turns(check: Check) {
     },
   );
 
-  check("and its later answers to what was written before", async (world) => {
-    const { alice, bob, agent, room, queue, claim } = await desk(world);
-    const asked = await inTurn(times(3), (n) => world.send(room, alice, `question ${n}`));
+  check("an agent's context has its later answers to earlier messages", async (fixture) => {
+    const { alice, bob, agent, room, queue, claim } = await agentFixture(fixture);
+    const asked = await inSequence(times(3), (n) => fixture.send(room, alice, `question ${n}`));
     for (const one of asked) await queue(one);
     for (const n of times(3)) {
       const [turn] = (await claim()) as [TurnRecord];
-      await world.store.write(async (tx) => {
+      await fixture.store.write(async (tx) => {
         await placeholder(tx, room, turn);
         await finishTurn(tx, turn.id, { content: `answer ${n}` });
       });
     }
-    await world.send(room, bob, "talk");
+    await fixture.send(room, bob, "talk");
     const context = async (trigger: Message, upTo = 100) => {
       const answers = { agentId: agent.id, upTo, toBefore: trigger.seq };
       const query = { conversationId: room.id, viewerId: alice.id, answers, limit: 100 };
-      const found = await world.store.read((tx) =>
+      const found = await fixture.store.read((tx) =>
         tx.contextMessages({ ...query, upTo: trigger.seq }),
       );
       return found.map(({ content }) => content);

@@ -1,4 +1,4 @@
-import type { Account, Message } from "@parley/protocol";
+import type { Message } from "@parley/protocol";
 import { type Change, messageChanged } from "../../../src/changes/change.ts";
 import { type AccountRecord, type NewAccount, NOBODY } from "../../../src/store/accounts.ts";
 import type { ConversationRecord } from "../../../src/store/conversations.ts";
@@ -8,7 +8,7 @@ import type { SearchQuery } from "../../../src/store/search.ts";
 import type { LogLimits } from "../../../src/store/shared/change-log.ts";
 import type { ReadTx, Store, WriteTx } from "../../../src/store/store.ts";
 
-/** A store of its own for one test. */
+/** A store for one test. */
 export interface OpenedStore {
   readonly store: Store;
   /** Closes it and opens it again on the same data. */
@@ -19,39 +19,42 @@ export interface OpenedStore {
   dispose(): Promise<void>;
 }
 
-/** A test with a store, and people, of its own. */
-export type Check = (sentence: string, run: (world: World) => Promise<void>) => void;
-export type World = Awaited<ReturnType<typeof world>>;
+/** Defines a test, which gets an empty store. */
+export type Check = (sentence: string, run: (fixture: Fixture) => Promise<void>) => void;
+export type Fixture = Awaited<ReturnType<typeof openFixture>>;
 type SendOptions = Partial<Omit<NewMessage, "conversation" | "sender" | "content">>;
 
 export const START = Date.UTC(2026, 10, 15);
 export { NOBODY };
 
-export async function world(open: () => Promise<OpenedStore>) {
+export async function openFixture(open: () => Promise<OpenedStore>) {
   const opened = await open();
   const { store } = opened;
-  const announced: Change[] = [];
+  const changes: Change[] = [];
   let arrived = Promise.withResolvers<void>();
-  store.onCommit((announcements) => {
-    announced.push(...announcements);
+  store.onCommit((committed) => {
+    changes.push(...committed);
     arrived.resolve();
     arrived = Promise.withResolvers();
   });
 
   return {
     store,
-    announced,
+    /** All changes that units have emitted, in commit order. */
+    changes,
     reopen: opened.reopen,
     storedEntries: opened.storedEntries,
     [Symbol.asyncDispose]: opened.dispose,
-    /** Resolves once somebody has been told the end of this session: all before it has come then. */
-    heard: async (marker: string) => {
-      while (!announced.some((one) => one.kind === "session_ended" && one.session_id === marker)) {
+    /** Resolves once the marker of `emitMarker` has been received, and so everything before it. */
+    received: async (marker: string) => {
+      while (!changes.some((one) => one.kind === "session_ended" && one.session_id === marker)) {
         await arrived.promise;
       }
     },
     people: <Names extends string[]>(...names: Names) =>
-      store.write((tx) => inTurn(names, (username) => newAccount(tx, { username }))) as Promise<{
+      store.write((tx) =>
+        inSequence(names, (username) => newAccount(tx, { username })),
+      ) as Promise<{
         [Place in keyof Names]: AccountRecord;
       }>,
     group: (...members: AccountRecord[]) => store.write((tx) => newGroup(tx, members)),
@@ -85,8 +88,8 @@ export interface Room {
   uuid: string;
 }
 
-/** One after another: a unit's calls are not made side by side. */
-export async function inTurn<Item, Result>(
+/** Runs asynchronous work for one item after another: a unit makes its calls in sequence. */
+export async function inSequence<Item, Result>(
   items: readonly Item[],
   work: (item: Item, place: number) => Promise<Result> | Result,
 ): Promise<Result[]> {
@@ -95,8 +98,8 @@ export async function inTurn<Item, Result>(
   return results;
 }
 
-/** Lets others have their turn of the event loop. */
-export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+/** Yields to the event loop. */
+export const nextTick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 export const times = (count: number) => Array.from({ length: count }, (_, place) => place);
 
@@ -151,7 +154,7 @@ export async function conversationOf(tx: ReadTx, { uuid }: Room): Promise<Conver
   return found;
 }
 
-/** Sends as the service does: what is stored is announced. */
+/** Inserts a message and emits its event, as the service does. */
 export async function send(
   tx: WriteTx,
   room: Room,
@@ -201,7 +204,7 @@ export async function remove(tx: WriteTx, messages: readonly Pick<Message, "id">
 }
 
 export const recordsOf = (tx: ReadTx, wanted: readonly Pick<Message, "id">[]) =>
-  inTurn(wanted, (message) => recordOf(tx, message));
+  inSequence(wanted, (message) => recordOf(tx, message));
 
 export async function wholeHistory(
   tx: ReadTx,
@@ -212,24 +215,21 @@ export async function wholeHistory(
   return (await tx.history(query)).items;
 }
 
-/** What was announced of new messages in a room, by their places in it. */
-export const placesHeard = (announced: readonly Change[], { uuid }: Room) =>
-  announced.flatMap((one) =>
+/** The counter values of the events of a conversation. */
+export const seqsReceived = (changes: readonly Change[], { uuid }: Room) =>
+  changes.flatMap((one) =>
     one.kind === "event" && one.at?.conversation_id === uuid ? [one.at.seq] : [],
   );
 
-export const tellEnd = (tx: WriteTx, marker: string) =>
+/** Emits a change that tests recognise. */
+/** Emits a change that tests recognise. */
+export const emitMarker = (tx: WriteTx, marker: string) =>
   tx.emit({ kind: "session_ended", session_id: marker });
 export const failed = (work: Promise<unknown>) => work.then(() => false).catch(() => true);
-export const spoil = () => {
-  throw new Error("spoiled");
+/** Makes the unit that calls it fail. */
+export const failUnit = () => {
+  throw new Error("the unit fails");
 };
 
-export const shown = ({ username, kind, display_name, version }: AccountRecord): Account => ({
-  username,
-  kind,
-  display_name,
-  version,
-});
-/** The n-th of a list that begins again at its end. */
+/** The n-th item of a list that wraps around. */
 export const at = <Item>(list: readonly Item[], n: number): Item => list[n % list.length] as Item;

@@ -4,11 +4,11 @@ import fc from "fast-check";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
 import type { ReadTx, WriteTx } from "../../../src/store/store.ts";
 import type { TurnRecord } from "../../../src/store/turns.ts";
-import { finishTurn, placeholder } from "./desk.ts";
+import { finishTurn, placeholder } from "./agent-fixture.ts";
 import {
   at,
   conversationOf,
-  inTurn,
+  inSequence,
   newAccount,
   newAgent,
   newGroup,
@@ -19,7 +19,7 @@ import {
   START,
   send,
   wholeHistory,
-} from "./world.ts";
+} from "./fixture.ts";
 
 let last = 0;
 const unique = () => ++last;
@@ -33,7 +33,7 @@ type Step =
   | { do: "react"; who: number; which: number }
   | { do: "use"; who: number; which: number }
   | { do: "answer"; mentions: number[] }
-  | { do: "come or go"; who: number }
+  | { do: "join or leave"; who: number }
   | { do: "follow"; limit: number };
 
 const who = fc.nat(4);
@@ -49,15 +49,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("react"), who, which }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("use"), who, which }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("answer"), mentions }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("come or go"), who }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("join or leave"), who }) },
   {
     weight: 1,
     arbitrary: fc.record({ do: fc.constant("follow"), limit: fc.integer({ min: 1, max: 3 }) }),
   },
 ) as fc.Arbitrary<Step>;
-export const script = fc.array(step, { maxLength: 40, size: "max" });
+export const randomSteps = fc.array(step, { maxLength: 40, size: "max" });
 
-interface Told {
+interface ModelMessage {
   id: string;
   seq: number;
   sender: AccountRecord;
@@ -67,12 +67,12 @@ interface Told {
 }
 
 /**
- * A group in which anything happens, kept beside the store as simply as can be: what was sent, who
- * has hidden it, how far everybody has read. All within one unit of work, so that it is quick.
+ * Applies random steps to a group, and to a simple model of it: the messages, who has hidden them, how
+ * far everybody has read. Everything happens in one unit of work, which makes it fast.
  */
-export async function newStory(tx: WriteTx) {
-  const prefix = `story${unique()}_`;
-  const humans = await inTurn(["a", "b", "c", "d"], (name) =>
+export async function newModel(tx: WriteTx) {
+  const prefix = `model${unique()}_`;
+  const humans = await inSequence(["a", "b", "c", "d"], (name) =>
     newAccount(tx, { username: prefix + name }),
   );
   const [reader] = humans as [AccountRecord];
@@ -80,24 +80,27 @@ export async function newStory(tx: WriteTx) {
   const everybody = humans.toSpliced(2, 0, agent);
   const room = await newGroup(tx, everybody.slice(0, 3));
   const places = new Map(everybody.slice(0, 3).map((account) => [account, 0]));
-  const told: Told[] = [];
-  /** Places of the changes of the group. */
+  const messages: ModelMessage[] = [];
+  /** Counter values of the changes of the group. */
   const changed: number[] = [];
   const client = follower(room, reader);
   let counter = 0;
-  let running: { turn: number; message: Told } | null = null;
+  let running: { turn: number; message: ModelMessage } | null = null;
 
   const present = (n: number) => at([...places.keys()], n);
   const names = (chosen: number[]) => [...new Set(chosen.map((n) => present(n).username))];
-  const alive = () => told.filter(({ deleted }) => !deleted);
+  const alive = () => messages.filter(({ deleted }) => !deleted);
   const final = () => alive().filter((message) => message !== running?.message);
-  const chosenOf = (list: Told[], chosen: number[]) =>
+  const chosenOf = (list: ModelMessage[], chosen: number[]) =>
     list.length === 0 ? [] : [...new Set(chosen.map((n) => at(list, n)))];
   const counted = (value: number) => expect(value).toBe(++counter);
-  const tell = ({ id, seq, mentions: named }: Message, sender: AccountRecord): Told => {
+  const addMessage = (
+    { id, seq, mentions: named }: Message,
+    sender: AccountRecord,
+  ): ModelMessage => {
     counted(seq);
     places.set(sender, seq);
-    const message: Told = {
+    const message: ModelMessage = {
       id,
       seq,
       sender,
@@ -105,19 +108,19 @@ export async function newStory(tx: WriteTx) {
       deleted: false,
       hiddenFrom: new Set(),
     };
-    told.push(message);
+    messages.push(message);
     return message;
   };
 
   async function beginAnswer(): Promise<void> {
-    const trigger = told.at(-1);
+    const trigger = messages.at(-1);
     if (!trigger || !places.has(agent)) return;
     const asked = { agent_id: agent.id, conversation_id: room.id, trigger_uuid: trigger.id };
     const fresh = { open_ended: true, refusal: null, most_waiting: 16, at: START };
     await tx.queueTurn({ ...asked, ...fresh });
     const { turns: claimed } = await tx.claimTurns("here", 10_000, 100);
     const turn = claimed.find(({ conversation_id }) => conversation_id === room.id) as TurnRecord;
-    running = { turn: turn.id, message: tell(await placeholder(tx, room, turn), agent) };
+    running = { turn: turn.id, message: addMessage(await placeholder(tx, room, turn), agent) };
   }
 
   async function endAnswer(named: string[]): Promise<void> {
@@ -131,7 +134,7 @@ export async function newStory(tx: WriteTx) {
     send: async ({ who: n, mentions: chosen }) => {
       const sender = present(n);
       const options = { mentions: names(chosen) };
-      tell(await send(tx, room, sender, `${told.length}`, options), sender);
+      addMessage(await send(tx, room, sender, `${messages.length}`, options), sender);
     },
     read: async ({ who: n, part }) => {
       const account = present(n);
@@ -176,7 +179,7 @@ export async function newStory(tx: WriteTx) {
       else counted(version ?? 0);
     },
     answer: ({ mentions: chosen }) => (running ? endAnswer(names(chosen)) : beginAnswer()),
-    "come or go": async ({ who: n }) => {
+    "join or leave": async ({ who: n }) => {
       const account = at(everybody, n);
       if (account === reader) return;
       if (account === agent) await endAnswer([]);
@@ -198,8 +201,8 @@ export async function newStory(tx: WriteTx) {
       await client.check(tx);
       expect(client.changes).toEqual(changed);
     },
-    /** What the store says is unread must be what counting messages says. */
-    async checkFigures() {
+    /** Compares the unread counts of the store with a count of the messages. */
+    async checkUnreadCounts() {
       for (const [account, place] of places) {
         const unread = alive().filter(
           ({ seq, hiddenFrom }) => seq > place && !hiddenFrom.has(account),
@@ -220,7 +223,7 @@ export async function newStory(tx: WriteTx) {
   };
 }
 
-/** A client that knows of a room only what updates tell it. */
+/** A client that knows a conversation only from `updates`. */
 export function follower(room: Room, viewer: AccountRecord) {
   const known = new Map<string, Message>();
   const changes: number[] = [];

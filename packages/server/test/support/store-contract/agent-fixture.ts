@@ -1,10 +1,10 @@
 import type { Message } from "@parley/protocol";
 import type { WriteTx } from "../../../src/store/store.ts";
 import type { FinishedTurn, NewTurn, TurnRecord } from "../../../src/store/turns.ts";
-import { newAgent, type Room, START, send, type World } from "./world.ts";
+import { type Fixture, newAgent, type Room, START, send } from "./fixture.ts";
 
-/** Alice and her agent in a room, and what happens to the agent's turns. */
-export async function desk({ store, people, group, send: say }: World) {
+/** A group of Alice, Bob and Alice's agent, with helpers for the agent's turns. */
+export async function agentFixture({ store, people, group, send: say }: Fixture) {
   const [alice, bob] = await people("alice", "bob");
   const agent = await store.write((tx) => newAgent(tx, alice, "claude"));
   const room = await group(alice, bob, agent);
@@ -23,7 +23,7 @@ export async function desk({ store, people, group, send: say }: World) {
     );
   const claim = (node = "here", most = 10) =>
     store.write(async (tx) => (await tx.claimTurns(node, 10_000, most)).turns);
-  /** Asks, and has the agent begin to answer. */
+  /** Sends a question and begins the turn that answers it. */
   const begin = async (where = room, at = START) => {
     await queue(await say(where, alice, "question"), { conversation_id: where.id });
     const [turn] = (await claim()) as [TurnRecord];
