@@ -46,7 +46,7 @@ import {
   removeReaction,
   setMessageReaction,
 } from "./reactions.ts";
-import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./session.ts";
+import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { sendChatAction } from "./typing.ts";
 
 /** Every operation, in the order of the reference. */

@@ -6,12 +6,12 @@ import { conversations } from "./conversations.ts";
 import { groups } from "./groups.ts";
 import { messages } from "./messages.ts";
 import { reactions } from "./reactions.ts";
-import { session } from "./session.ts";
+import { sessions } from "./sessions.ts";
 import { typing } from "./typing.ts";
 
 /** The handlers of all operations. */
 export const handlers: readonly Bound[] = [
-  ...session,
+  ...sessions,
   ...accounts,
   ...conversations,
   ...messages,

@@ -108,7 +108,7 @@ const revokeSession = bind(operations.revokeSession, async (context, { session_i
   security.record("session_ended", { account: account.username, origin, session_id, reason });
 });
 
-export const session = [signUp, signIn, changePassword, signOut, getSessions, revokeSession];
+export const sessions = [signUp, signIn, changePassword, signOut, getSessions, revokeSession];
 
 const taken = () => conflict("the username is taken");
 
