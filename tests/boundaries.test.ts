@@ -270,7 +270,7 @@ const codeRules: Rule[] = [
   },
   {
     name: "no catch clause is empty",
-    applies: (file) => isSource(file) && !file.startsWith(`${SERVER}store/sqlite/`),
+    applies: isSource,
     violations: ({ file, program, text }) =>
       emptyCatches(program, text).map((line) => `${file}:${line}`),
     caught: [

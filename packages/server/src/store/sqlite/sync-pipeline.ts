@@ -54,8 +54,9 @@ export function syncPipeline({ sync, committed, failed }: SyncPipelineOptions): 
   function finish(jobs: readonly Job[]): void {
     try {
       committed(jobs.flatMap((job) => job.changes));
-    } catch {
-      // The listener reports its own errors: the jobs are committed whatever it does.
+    } catch (error) {
+      // The listener reports its own errors. One that it missed does not fail committed jobs.
+      process.emitWarning(error instanceof Error ? error : String(error));
     }
     for (const job of jobs) job.resolve(job.result);
   }

@@ -16,14 +16,18 @@ const checkpoint = db.query("PRAGMA wal_checkpoint(PASSIVE)");
 const truncate = db.query("PRAGMA wal_checkpoint(TRUNCATE)");
 const indexer = openIndexer(path, db);
 
-/** On a shared core, the thread that serves requests has precedence. */
-function lowerPriority(): void {
+/**
+ * On a shared core, the thread that serves requests has precedence. False where that cannot be set:
+ * indexing then competes with requests.
+ */
+function lowerPriority(): boolean {
   // On other systems a priority applies to the whole process.
-  if (process.platform !== "linux") return;
+  if (process.platform !== "linux") return false;
   try {
     setPriority(10);
+    return true;
   } catch {
-    // Not permitted here: indexing then competes with requests.
+    return false;
   }
 }
 
