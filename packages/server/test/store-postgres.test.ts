@@ -3,6 +3,7 @@ import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { selfSigned } from "@parley/testkit/certificate.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { until } from "@parley/testkit/until.ts";
 import { SQL } from "bun";
 import type { Change } from "../src/changes/change.ts";
 import { readConfig } from "../src/config.ts";
@@ -631,6 +632,29 @@ describe("an answer of which something is lost", () => {
     const row = (await turn(id))?.message_id ?? 0;
     expect(await store.read((tx) => tx.streamed(row))).toBe("Grü");
   });
+});
+
+test("background work that fails is counted and reported until it succeeds again", async () => {
+  const database = await postgres.database();
+  const store = await openPostgresStore({
+    url: database.url,
+    tls: false,
+    logLimits: { pruneEveryMs: 20 },
+  });
+  const reports: [kind: string, failed: boolean][] = [];
+  store.background.onChange((kind, error) => reports.push([kind, error !== null]));
+  await execute(database.url, "ALTER TABLE changes RENAME TO changes_aside");
+  await until(() => store.background.failing().includes("pruning"), "pruning fails");
+  await place(store);
+  await execute(database.url, "ALTER TABLE changes_aside RENAME TO changes");
+  await until(() => store.background.failing().length === 0, "pruning succeeds again");
+  expect(reports).toEqual([
+    ["pruning", true],
+    ["pruning", false],
+  ]);
+  expect(store.background.failures().get("pruning")).toBeGreaterThan(0);
+  await store.close();
+  await database.drop();
 });
 
 describe("a database that goes away", () => {

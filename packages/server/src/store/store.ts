@@ -20,10 +20,10 @@ import type { UpdateReads } from "./updates.ts";
 import type { UsageReads } from "./usage.ts";
 
 /**
- * Where everything durable lives. One interface, one contract suite, several backends.
+ * Stores all durable data. There is one interface, with one contract suite that all backends pass.
  *
- * Guarantees every backend gives:
- * - A unit of work is atomic: all of its changes are kept, or, if it throws, none.
+ * Every backend guarantees:
+ * - A unit of work is atomic: all of its changes are stored, or, if it throws, none.
  * - Units that touch one conversation take effect one after another: its counter has no gaps.
  * - `write` resolves, and the unit's changes are handed to `onCommit`, only once the
  *   changes are safely on disk, in the order in which the units took effect.
@@ -35,15 +35,16 @@ export interface Store {
   read<Result>(unit: (tx: ReadTx) => Awaitable<Result>): Promise<Result>;
   write<Result>(unit: (tx: WriteTx) => Awaitable<Result>): Promise<Result>;
   /**
-   * A unit that does not wait for the disk of this machine: for what passes by and is stored only in
-   * case. What it did survives the end of this process, and whatever befalls a store elsewhere.
+   * Runs a unit without waiting for the disk of this machine: for streamed text, which is replaced soon.
+   * Its changes survive the end of this process, but not a power cut of this machine. A store on
+   * another machine keeps them as it keeps those of `write`.
    */
   note<Result>(unit: (tx: WriteTx) => Awaitable<Result>): Promise<Result>;
   /** The durable changes that units have emitted. */
   readonly changes: ChangeLog;
-  /** Messages the viewer can see whose text matches, newest first. */
+  /** Finds messages that the viewer can see, newest first. Includes every acknowledged write. */
   search(query: SearchQuery): Promise<SearchHit[]>;
-  /** Hands over what was committed, to a listener that does not throw. Set once, before the first write. */
+  /** Calls the listener with committed changes. It must not throw. Set once, before the first write. */
   onCommit(listener: (changes: readonly Change[]) => void): void;
   /** Rejects when the store cannot be reached. */
   ready(): Promise<void>;
@@ -52,7 +53,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** What a store throws when it cannot be reached, or cannot say whether a change was made. */
+/** Thrown when the store cannot be reached, or it is unknown whether a unit has committed. */
 export class Unavailable extends Failure {
   override name = "Unavailable";
   constructor(why: string) {

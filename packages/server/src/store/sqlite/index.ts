@@ -220,6 +220,7 @@ function maintain({ background, group, indexer, saveMark, prune, eraseMs }: Main
       lastIndexed = lastChange;
       if (!more) break;
     }
+    await prune(lastIndexed);
   };
   const keepLogShort = async () => {
     if (lastIndexed !== erased && performance.now() - erasedAt >= eraseMs) {
@@ -242,7 +243,6 @@ function maintain({ background, group, indexer, saveMark, prune, eraseMs }: Main
   const once = async () => {
     await background.run("restore_mark", saveMark);
     await background.run("search_indexing", index);
-    await background.run("pruning", () => prune(lastIndexed));
     await background.run("checkpoint", keepLogShort);
   };
   const timer = setInterval(() => {
