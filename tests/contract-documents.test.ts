@@ -131,7 +131,7 @@ describe("a proxy that validates every call and every answer against OpenAPI", (
   }
 
   /** Alice, who is in a conversation with a message of hers, and a person who is not in it. */
-  async function scene([alice, bob, carol]: readonly [Person, Person, Person]) {
+  async function setUp([alice, bob, carol]: readonly [Person, Person, Person]) {
     const chat = await groupOf(alice, bob);
     const message = await say(alice, chat, "hello");
     const known: Known = {
@@ -173,12 +173,12 @@ describe("a proxy that validates every call and every answer against OpenAPI", (
       const status = await answer;
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
     };
-    let crew = await people(server.url, "alice", "bob", "carol");
+    let persons = await people(server.url, "alice", "bob", "carol");
     for (const call of calls) {
       const { operationId: name, security } = call;
-      const isSignedIn = (await post(server.url, "getMe", {}, crew[0].token)).status === 200;
-      if (!isSignedIn) crew = await people(server.url, "alice", "bob", "carol");
-      const { alice, carol, known } = await scene(crew);
+      const isSignedIn = (await post(server.url, "getMe", {}, persons[0].token)).status === 200;
+      if (!isSignedIn) persons = await people(server.url, "alice", "bob", "carol");
+      const { alice, carol, known } = await setUp(persons);
       const token = (person: Person) => (security?.length === 0 ? undefined : person.token);
       const example = exampleFor(call, known);
       await count(agree(name, example, "ply_wrong"));

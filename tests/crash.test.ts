@@ -61,8 +61,8 @@ test("kill -9 under load loses no acknowledged message and duplicates none", asy
       write(socket, chat.id, `${crash}-${place}`, acknowledged),
     );
     const before = acknowledged.size;
-    const [witness] = sockets as [Socket];
-    await witness.until(() => acknowledged.size > before + 300, "300 acknowledgements");
+    const [first] = sockets as [Socket];
+    await first.until(() => acknowledged.size > before + 300, "300 acknowledgements");
     await server.kill();
     await Promise.all(writing);
     await server.restart();

@@ -69,7 +69,7 @@ test("the search finds a secret in every encoding", () => {
 });
 
 /** Records every byte that a server sends, for the search. */
-class Witness {
+class Recorder {
   /** Answers to sign-ins, which contain a token legitimately. */
   readonly signIns: string[] = [];
   readonly replies: string[] = [];
@@ -116,9 +116,9 @@ class Witness {
 
   /** Everything except the answers to sign-ins. */
   everything(): Buffer {
-    const heard = this.sockets.map(({ events, replies }) => JSON.stringify([events, replies]));
+    const received = this.sockets.map(({ events, replies }) => JSON.stringify([events, replies]));
     const printed = [...this.outputs, this.server.output()];
-    return Buffer.from([...this.replies, ...heard, ...printed].join("\n"));
+    return Buffer.from([...this.replies, ...received, ...printed].join("\n"));
   }
 }
 
@@ -190,22 +190,22 @@ test("no key, password or token is found on disk, in any output, event, reply or
     ...providersAt(sharedProvider.url),
     PARLEY_LOG: "trace",
   });
-  const witness = new Witness(server);
+  const recorder = new Recorder(server);
   const password = marker("password");
   const keys = { claude: marker("claude-key"), gpt: marker("gpt-key"), old: marker("old-key") };
   for (const key of Object.values(keys)) sharedProvider.respond(key, asAsked);
 
   // Sign-ins that succeed and fail.
   const username = `owner_${process.pid}`;
-  await witness.call("signUp", { username, password });
-  await witness.call("signUp", { username, password });
-  await witness.call("signUp", { username: "?", password });
-  await witness.call("signIn", { username: "nobody_at_all", password });
-  await witness.call("signIn", { username, password: `${password}x` });
-  await witness.call("signIn", { username: password, password });
-  await witness.call("signIn", { username, password: [password] });
-  await witness.call("signIn", { username, password });
-  const tokens = witness.signIns.map(
+  await recorder.call("signUp", { username, password });
+  await recorder.call("signUp", { username, password });
+  await recorder.call("signUp", { username: "?", password });
+  await recorder.call("signIn", { username: "nobody_at_all", password });
+  await recorder.call("signIn", { username, password: `${password}x` });
+  await recorder.call("signIn", { username: password, password });
+  await recorder.call("signIn", { username, password: [password] });
+  await recorder.call("signIn", { username, password });
+  const tokens = recorder.signIns.map(
     (text) => /"access_token":"([^"]+)"/.exec(text)?.[1] ?? "no token",
   );
   const [token = "", other = ""] = tokens;
@@ -213,9 +213,9 @@ test("no key, password or token is found on disk, in any output, event, reply or
 
   // Valid and invalid keys.
   const api_key = keys.claude;
-  await witness.call("setAgentKey", { provider: "claude", api_key: keys.old }, token);
-  await witness.call("setAgentKey", { provider: "claude", api_key: `${keys.claude}\n` }, token);
-  await witness.call("setAgentKey", { provider: "gpt", api_key: keys.gpt }, other);
+  await recorder.call("setAgentKey", { provider: "claude", api_key: keys.old }, token);
+  await recorder.call("setAgentKey", { provider: "claude", api_key: `${keys.claude}\n` }, token);
+  await recorder.call("setAgentKey", { provider: "gpt", api_key: keys.gpt }, other);
   const bad = [
     { provider: "nobody", api_key },
     { provider: api_key, api_key },
@@ -226,13 +226,13 @@ test("no key, password or token is found on disk, in any output, event, reply or
     { provider: "claude", api_key: { [api_key]: api_key } },
     { provider: ["claude"], api_key },
   ];
-  await using socket = await witness.connect(token);
+  await using socket = await recorder.connect(token);
   for (const input of bad) {
-    await witness.call("setAgentKey", input, token);
+    await recorder.call("setAgentKey", input, token);
     await socket.reply("agents.set_key", input);
   }
   socket.send(`{"method":"agents.set_key","params":{"provider":"gpt","api_key":"${api_key}"`);
-  await witness.call("getMyAgents", {}, `${token}x`);
+  await recorder.call("getMyAgents", {}, `${token}x`);
 
   // Turns that succeed and that fail in every way, with both protocols.
   const account = { username, kind: "human", display_name: username, version: 0 } as const;
@@ -244,14 +244,14 @@ test("no key, password or token is found on disk, in any output, event, reply or
       if (name === "stalls") return;
       const { id } = await answerTo(socket, trigger);
       for (const operation of ["getMessage", "getTurn"]) {
-        await witness.call(operation, { message_id: id }, token);
+        await recorder.call(operation, { message_id: id }, token);
       }
-      await witness.call("getUpdates", { chat_id: chat.id, since_seq: 0 }, token);
+      await recorder.call("getUpdates", { chat_id: chat.id, since_seq: 0 }, token);
     });
     await Promise.all(asked);
   }
   for (const operation of ["getMyAgents", "getAgentUsage", "getMe", "getSessions", "getChats"]) {
-    await witness.call(operation, {}, token);
+    await recorder.call(operation, {}, token);
   }
   const calls = sharedProvider.requests.map(keyOf);
   for (const key of [keys.claude, keys.gpt]) {
@@ -261,25 +261,25 @@ test("no key, password or token is found on disk, in any output, event, reply or
 
   // A crash with calls in progress, and a graceful stop.
   const words = async (person: Person) => {
-    await using listener = await witness.connect(token);
+    await using listener = await recorder.connect(token);
     const chat = await groupOf(person, { username: agentOf(person) });
     return (await answerTo(listener, await say(person, chat, `@${agentOf(person)} #says`))).content;
   };
-  await witness.restart(() => server.kill());
+  await recorder.restart(() => server.kill());
   owner = owner.at(server.url);
   expect(await words(owner)).toBe("All is well.");
-  await witness.restart(() => server.stop());
+  await recorder.restart(() => server.stop());
   owner = owner.at(server.url);
   expect(await words(owner)).toBe("All is well.");
-  await witness.call("removeAgentKey", { provider: "gpt" }, token);
-  await witness.call("revokeSession", { session_id: token }, token);
-  await witness.call("signOut", {}, other);
+  await recorder.call("removeAgentKey", { provider: "gpt" }, token);
+  await recorder.call("revokeSession", { session_id: token }, token);
+  await recorder.call("signOut", {}, other);
   const pages = ["/metrics", "/docs", "/openapi.json", "/asyncapi.json", "/health", "/ready", "/"];
-  for (const path of [...pages, "/api/limits", `/api/ws?token=${token}`]) await witness.page(path);
+  for (const path of [...pages, "/api/limits", `/api/ws?token=${token}`]) await recorder.page(path);
 
   const secrets = { password, ...keys, token, other };
-  const everything = witness.everything();
-  const signIns = Buffer.from(witness.signIns.join("\n"));
+  const everything = recorder.everything();
+  const signIns = Buffer.from(recorder.signIns.join("\n"));
   const found = Object.entries(secrets).flatMap(([name, secret]) => [
     ...filesHolding(server.dataDir, secret).map((path) => `${name} in ${path}`),
     ...(holds(everything, secret) ? [`${name} in what was said or printed`] : []),

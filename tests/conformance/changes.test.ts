@@ -111,26 +111,26 @@ describe.each(transports)("changes of a group over %s", (transport) => {
   test.each(changes)("%s: is counted, announced and stored", async (_name, make, expected) => {
     const chat = await groupOf(alice, bob, carol, claude);
     // A member who stays in the group.
-    const witness =
+    const member =
       expected.flat().includes("left") && expected[0]?.[1] === carol.username ? bob : carol;
-    await using reader = await witness.connect();
+    await using reader = await member.connect();
     const callers: Caller[] = [];
     await make(chat.id, async (person) => {
       const caller = await person.via(transport);
       callers.push(caller);
       return caller;
     });
-    const heard = await reader.settledEvents("events.conversationUpdated");
-    const shown = heard.flatMap(({ params }) => params.changes);
+    const received = await reader.settledEvents("events.conversationUpdated");
+    const shown = received.flatMap(({ params }) => params.changes);
     expect(shown.map(told)).toEqual(expected);
-    for (const { params, at } of heard) {
+    for (const { params, at } of received) {
       expect(params.changes.every(({ seq }) => seq === at?.seq)).toBe(true);
     }
     for (const { at } of shown) expect(at).toMatch(TIMESTAMP);
-    expect(heard.at(-1)?.at?.seq).toBe((await witness.call("getChat", { chat_id: chat.id })).seq);
-    expect(await historyOf(witness, chat)).toEqual(shown);
+    expect(received.at(-1)?.at?.seq).toBe((await member.call("getChat", { chat_id: chat.id })).seq);
+    expect(await historyOf(member, chat)).toEqual(shown);
     expect(
-      await witness.call("getUpdates", { chat_id: chat.id, since_seq: chat.seq }),
+      await member.call("getUpdates", { chat_id: chat.id, since_seq: chat.seq }),
     ).toMatchObject({ messages: [], changes: shown });
     for (const caller of callers) await caller[Symbol.asyncDispose]();
   });

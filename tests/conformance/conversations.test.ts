@@ -74,7 +74,7 @@ describe.each(transports)("startChat over %s", (transport) => {
     ["with a title, of one", { usernames: [], title: "Notes" }],
     ["by kind, of two", { usernames: ["bob"], kind: "group" as const }],
     ["by kind, of one", { usernames: [], kind: "group" as const }],
-  ])("makes a group %s, every time anew", async (_, { usernames, ...rest }) => {
+  ])("creates a new group %s every time", async (_, { usernames, ...rest }) => {
     await using caller = await alice.via(transport);
     const input = { ...rest, usernames: usernames.map(() => bob.username) };
     const [one, other] = [

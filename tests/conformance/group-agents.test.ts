@@ -100,8 +100,8 @@ describe.each(transports)("addGroupAgent over %s", (transport) => {
       await caller.call("addGroupAgent", { ...target, always_on });
       expect(await agentsIn(caller, chat)).toEqual([{ agent: accountOf(alice), always_on }]);
     }
-    const heard = await reader.settledEvents("events.conversationUpdated");
-    expect(heard.map(({ params }) => params.changes.map((each) => each.always_on))).toEqual([
+    const received = await reader.settledEvents("events.conversationUpdated");
+    expect(received.map(({ params }) => params.changes.map((each) => each.always_on))).toEqual([
       [true],
       [false],
       [true],
@@ -182,8 +182,8 @@ describe.each(transports)("setGroupAgentMode over %s", (transport) => {
       expect(await caller.call("setGroupAgentMode", { ...target, always_on })).toBeUndefined();
       expect(await agentsIn(bob, chat)).toEqual([{ agent: accountOf(alice), always_on }]);
     }
-    const heard = await reader.settledEvents("events.conversationUpdated");
-    expect(heard.map(({ params }) => params.changes)).toMatchObject([
+    const received = await reader.settledEvents("events.conversationUpdated");
+    expect(received.map(({ params }) => params.changes)).toMatchObject([
       [
         {
           kind: "mode_changed",

@@ -127,7 +127,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
     ["32,768 bytes of letters", "a".repeat(32_768)],
     ["32,768 bytes of emoji", "🙂".repeat(8192)],
     ["white space at its ends, line breaks and decomposed letters", "  e\u0301\r\n\tx\u200d  "],
-  ])("keeps %s to the byte", async (_, content) => {
+  ])("stores %s byte for byte", async (_, content) => {
     const chat = await groupOf(alice);
     await using caller = await alice.via(transport);
     const { id } = await say(caller, chat, content);
@@ -196,15 +196,15 @@ test("everyone receives concurrent messages in the order of seq, without gaps", 
     Array.from({ length: 20 }, (_, n) => say(sender, chat, `message ${n}`)),
   );
   const sent = await Promise.all(sends);
-  const places = sent.map(({ seq }) => seq).sort((a, b) => a - b);
-  expect(places).toEqual(Array.from(sent, (_, index) => chat.seq + 1 + index));
+  const seqs = sent.map(({ seq }) => seq).sort((a, b) => a - b);
+  expect(seqs).toEqual(Array.from(sent, (_, index) => chat.seq + 1 + index));
   for (const socket of [one, two]) {
-    const heard = await socket.settledEvents("events.messageNew");
-    expect(heard.map(({ params }) => params.seq)).toEqual(places);
-    expect(heard.map(({ at }) => at?.seq)).toEqual(places);
+    const received = await socket.settledEvents("events.messageNew");
+    expect(received.map(({ params }) => params.seq)).toEqual(seqs);
+    expect(received.map(({ at }) => at?.seq)).toEqual(seqs);
   }
   const { items } = await carol.call("getChatHistory", { chat_id: chat.id, limit: 100 });
-  expect(items.map(({ seq }) => seq)).toEqual(places);
+  expect(items.map(({ seq }) => seq)).toEqual(seqs);
 });
 
 describe("mentions", () => {

@@ -103,11 +103,13 @@ describe("hello", () => {
     await say(alice, chat, "one more");
     over = true;
     await pouring;
-    const heard = (await socket.settledEvents("events.messageNew")).map(({ params }) => params.seq);
+    const received = (await socket.settledEvents("events.messageNew")).map(
+      ({ params }) => params.seq,
+    );
     const last = (await bob.call("getChat", { chat_id: chat.id })).seq;
-    const first = heard[0] ?? last + 1;
+    const first = received[0] ?? last + 1;
     expect(first).toBeLessThanOrEqual(seq + 1);
-    expect(heard).toEqual(Array.from({ length: last - first + 1 }, (_, index) => first + index));
+    expect(received).toEqual(Array.from({ length: last - first + 1 }, (_, index) => first + index));
   });
 });
 
@@ -343,8 +345,8 @@ test("each socket of a client receives the events of all its conversations once"
   await using two = await bob.connect();
   for (const chat of chats) await say(alice, chat, chat.id);
   for (const socket of [one, two]) {
-    const heard = await socket.settledEvents("events.messageNew");
-    expect(heard.map(({ params }) => params.content)).toEqual(chats.map(({ id }) => id));
+    const received = await socket.settledEvents("events.messageNew");
+    expect(received.map(({ params }) => params.content)).toEqual(chats.map(({ id }) => id));
   }
 });
 
