@@ -42,7 +42,7 @@ export async function followLog(options: TailOptions): Promise<Tail> {
 
   async function readToEnd(): Promise<void> {
     for (;;) {
-      const entries = await store.changes.read(cursor, PAGE_ENTRIES);
+      const entries = await store.changes.read(cursor, PAGE_ENTRIES, node);
       if (stopped) return;
       if (!entries) {
         log.error({ cursor }, "change log pruned before it was read");
@@ -51,7 +51,7 @@ export async function followLog(options: TailOptions): Promise<Tail> {
         return;
       }
       for (const entry of entries) {
-        if (entry.node !== node) await deliver(entry.changes);
+        await deliver(entry.changes);
         cursor = entry.cursor;
       }
       if (entries.length < PAGE_ENTRIES) return;

@@ -22,9 +22,10 @@ export interface ChangeLog {
   /**
    * Entries after a cursor in commit order, at most `limit`. An entry that commits late is never
    * skipped: entries after it are returned only once it has committed or rolled back. Null when an
-   * entry after the cursor was pruned.
+   * entry after the cursor was pruned. Entries of `skippedNode` come without their changes: a node
+   * that follows the log knows its own.
    */
-  read(after: Cursor, limit: number): Promise<readonly LogEntry[] | null>;
+  read(after: Cursor, limit: number, skippedNode?: string): Promise<readonly LogEntry[] | null>;
 }
 
 /** Named subscriptions keep their position in the change log across restarts and nodes. */

@@ -1,8 +1,9 @@
 import type { Change } from "../../changes/change.ts";
 import type { ChangeLog, Cursor, LogEntry } from "../changes.ts";
 import {
-  decodeChanges,
+  type EntryRow,
   encodeChanges,
+  entryOf,
   type LogLimits,
   pruneUpTo,
   sampleIds,
@@ -51,9 +52,9 @@ export function changeLog(
         () => read((unit) => findHead(unit, gaps)),
         ({ isFinal }) => isFinal,
       ).then(({ cursor }) => cursor),
-    read: async (after, limit) => {
+    read: async (after, limit, skippedNode = "") => {
       const page = await untilDeadline(
-        () => read((unit) => readPage(unit, gaps, after, limit)),
+        () => read((unit) => readPage(unit, gaps, { after, limit, skippedNode })),
         ({ entries, isBlocked }) => !isBlocked || entries === null || entries.length > 0,
       );
       return page.entries;
@@ -80,11 +81,20 @@ interface Page {
   isBlocked: boolean;
 }
 
-async function readPage(unit: Unit, gaps: Gaps, after: Cursor, limit: number): Promise<Page> {
+interface PageQuery {
+  after: Cursor;
+  limit: number;
+  skippedNode: string;
+}
+
+async function readPage(unit: Unit, gaps: Gaps, query: PageQuery): Promise<Page> {
+  const { after, limit, skippedNode } = query;
   const rows = await unit.all<EntryRow>(
-    "SELECT id, node, body FROM changes WHERE id > $1 ORDER BY id LIMIT $2",
+    `SELECT id, node, CASE WHEN node = $3 THEN '[]' ELSE body END AS body
+     FROM changes WHERE id > $1 ORDER BY id LIMIT $2`,
     after,
     limit,
+    skippedNode,
   );
   if (rows.at(-1)?.id === after + rows.length || rows.length === 0) {
     return { entries: rows.map(entryOf), isBlocked: false };
@@ -99,18 +109,6 @@ async function readPage(unit: Unit, gaps: Gaps, after: Cursor, limit: number): P
   await gaps.watch(unit, (rows[blocked]?.id ?? after) - 1, rows.at(-1)?.id ?? after);
   return { entries: rows.slice(0, blocked).map(entryOf), isBlocked: true };
 }
-
-interface EntryRow {
-  id: number;
-  node: string;
-  body: string;
-}
-
-const entryOf = ({ id, node, body }: EntryRow): LogEntry => ({
-  cursor: id,
-  node,
-  changes: decodeChanges(body),
-});
 
 /** The newest entry, or if an entry before it may still appear, the last one before the gap. */
 async function findHead(unit: Unit, gaps: Gaps): Promise<{ cursor: Cursor; isFinal: boolean }> {

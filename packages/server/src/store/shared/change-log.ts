@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Change, LoggedChange } from "../../changes/change.ts";
-import type { Cursor } from "../changes.ts";
+import type { Cursor, LogEntry } from "../changes.ts";
 import type { BackgroundRunner } from "./background-work.ts";
 
 /**
@@ -45,7 +45,7 @@ const Logged = z.discriminatedUnion("kind", [
  * Decodes an entry of the log. Unknown fields are kept, and changes of unknown kinds are left out:
  * a node of a newer version may have written them.
  */
-export function decodeChanges(body: string): LoggedChange[] {
+function decodeChanges(body: string): LoggedChange[] {
   return z
     .array(z.unknown())
     .parse(JSON.parse(body))
@@ -54,6 +54,18 @@ export function decodeChanges(body: string): LoggedChange[] {
       return parsed.success ? [parsed.data as LoggedChange] : [];
     });
 }
+
+export interface EntryRow {
+  id: number;
+  node: string;
+  body: string;
+}
+
+export const entryOf = ({ id, node, body }: EntryRow): LogEntry => ({
+  cursor: id,
+  node,
+  changes: body === "[]" ? [] : decodeChanges(body),
+});
 
 /** When entries of the log are pruned. */
 export interface LogLimits {

@@ -2,8 +2,9 @@ import type { Database } from "bun:sqlite";
 import type { Change } from "../../changes/change.ts";
 import type { ChangeLog, Cursor, SubscriptionWrites } from "../changes.ts";
 import {
-  decodeChanges,
+  type EntryRow,
   encodeChanges,
+  entryOf,
   type LogLimits,
   pruneUpTo,
   sampleIds,
@@ -23,8 +24,9 @@ export function changeWriter(db: Database, node: string) {
 
 /** Reads the log; `settled` resolves once everything that is visible is on disk. */
 export function changeLog(db: Database, settled: () => Promise<void> | undefined): ChangeLog {
-  const entries = db.query<{ id: number; node: string; body: string }, [Cursor, number]>(
-    "SELECT id, node, body FROM changes WHERE id > ? ORDER BY id LIMIT ?",
+  const entries = db.query<EntryRow, [Cursor, number, string]>(
+    `SELECT id, node, CASE WHEN node = ?3 THEN '[]' ELSE body END AS body
+     FROM changes WHERE id > ?1 ORDER BY id LIMIT ?2`,
   );
   const last = db.query<{ id: number }, []>("SELECT coalesce(max(id), 0) AS id FROM changes");
   const pruned = db.query<{ up_to: number }, []>("SELECT up_to FROM changes_pruned");
@@ -34,12 +36,12 @@ export function changeLog(db: Database, settled: () => Promise<void> | undefined
       await settled();
       return head;
     },
-    read: async (after, limit) => {
-      const rows = entries.all(after, limit);
+    read: async (after, limit, skippedNode = "") => {
+      const rows = entries.all(after, limit, skippedNode);
       const isComplete = after >= (pruned.get()?.up_to ?? 0);
       await settled();
       if (!isComplete) return null;
-      return rows.map(({ id, node, body }) => ({ cursor: id, node, changes: decodeChanges(body) }));
+      return rows.map(entryOf);
     },
   };
 }

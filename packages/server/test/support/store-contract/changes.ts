@@ -44,6 +44,18 @@ const seqsIn = (entries: readonly LogEntry[], { uuid }: Room) =>
   );
 
 export function changes(check: Check) {
+  check("a node's own entries come without their changes if it asks so", async (fixture) => {
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
+    const head = await fixture.store.changes.head();
+    await fixture.send(room, alice, "a");
+    const [entry] = (await fixture.store.changes.read(head, 1)) ?? [];
+    expect(entry?.changes).toHaveLength(1);
+    const [own] = (await fixture.store.changes.read(head, 1, entry?.node)) ?? [];
+    expect(own).toEqual({ cursor: head + 1, node: entry?.node ?? "", changes: [] });
+    expect(await fixture.store.changes.read(head, 1, "another")).toEqual(entry ? [entry] : []);
+  });
+
   check("entries are in commit order under concurrent units", async (fixture) => {
     const people = await fixture.people("alice", "bob", "carol");
     const rooms = await inSequence(people, () => fixture.group(...people));
