@@ -227,7 +227,7 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
            k.humans, k.agents
          FROM counters k CROSS JOIN unnest($2::bigint[]) WITH ORDINALITY AS j(id, place)
          WHERE k.conversation_id = $1 RETURNING account_id)
-       ${resize("+", "came")}`,
+       ${changeCounts("+", "came")}`,
       id,
       list(accountIds),
       at,
@@ -239,7 +239,7 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
       `WITH gone AS (
          DELETE FROM members WHERE conversation_id = $1 AND account_id = ANY($2::bigint[])
          RETURNING account_id)
-       ${resize("-", "gone")}`,
+       ${changeCounts("-", "gone")}`,
       id,
       list(accountIds),
     );
@@ -260,7 +260,7 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
 };
 
 /** Adds or subtracts those who joined or left, without counting all members. */
-const resize = (sign: "+" | "-", moved: string) => `UPDATE counters SET
+const changeCounts = (sign: "+" | "-", moved: string) => `UPDATE counters SET
     participants = participants ${sign} (SELECT count(*) FROM ${moved}),
     agent_participants = agent_participants ${sign} (SELECT count(*) FROM ${moved}
       JOIN accounts a ON a.id = ${moved}.account_id WHERE a.kind = 'agent')
@@ -278,7 +278,7 @@ const MARK_READ = `WITH reached AS (
     FROM (SELECT seq, human_n, agent_n FROM messages
           WHERE conversation_id = $1 AND seq <= $3 AND deleted_at IS NULL
           ORDER BY seq DESC LIMIT 1) latest
-  ), dead AS (
+  ), gone AS (
     SELECT count(*) FILTER (WHERE NOT by_agent) AS humans, count(*) FILTER (WHERE by_agent) AS agents
     FROM (SELECT m.by_agent FROM messages m
           WHERE m.conversation_id = $1 AND m.seq > (SELECT seq FROM reached)
@@ -289,9 +289,9 @@ const MARK_READ = `WITH reached AS (
           WHERE h.account_id = $2 AND h.conversation_id = $1
             AND h.seq > (SELECT seq FROM reached)) beyond
   )
-  UPDATE members SET last_read_seq = $3, read_humans = reached.humans + dead.humans,
-    read_agents = reached.agents + dead.agents,
+  UPDATE members SET last_read_seq = $3, read_humans = reached.humans + gone.humans,
+    read_agents = reached.agents + gone.agents,
     unread_mentions = (SELECT count(*) FROM mentions
       WHERE account_id = $2 AND conversation_id = $1 AND seq > $3)
-  FROM reached CROSS JOIN dead
+  FROM reached CROSS JOIN gone
   WHERE members.conversation_id = $1 AND members.account_id = $2 AND members.last_read_seq < $3`;

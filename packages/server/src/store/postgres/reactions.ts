@@ -60,7 +60,7 @@ export const reactionWrites: Methods<keyof ReactionWrites> = {
         emoji,
         at,
       ),
-      mark(unit, message.id, 1, version),
+      updateMessage(unit, message.id, 1, version),
     ]);
     if (added.count === 0) throw repeatedReaction(message);
     return version;
@@ -74,14 +74,14 @@ export const reactionWrites: Methods<keyof ReactionWrites> = {
         reactorId,
         emoji,
       ),
-      mark(unit, message.id, -1, version),
+      updateMessage(unit, message.id, -1, version),
     ]);
     if (removed.count === 0) throw missingReaction(message);
     return version;
   },
 };
 
-const mark = (unit: Unit, messageId: number, by: number, version: number) =>
+const updateMessage = (unit: Unit, messageId: number, by: number, version: number) =>
   unit.change(
     "UPDATE messages SET reactions = reactions + $2, version = $3 WHERE id = $1",
     messageId,

@@ -135,7 +135,7 @@ export function conversationWrites(db: Connection): ConversationWrites {
      SELECT ?1, ?2, ?3, ?4, seq, humans, agents FROM counters WHERE conversation_id = ?1`,
   );
   const leave = db.change("DELETE FROM members WHERE conversation_id = ? AND account_id = ?");
-  const resize = db.change(
+  const countMembers = db.change(
     `UPDATE counters SET participants = (SELECT count(*) FROM members WHERE conversation_id = ?1),
        agent_participants = (SELECT count(*) FROM members m JOIN accounts a ON a.id = m.account_id
          WHERE m.conversation_id = ?1 AND a.kind = 'agent')
@@ -157,11 +157,11 @@ export function conversationWrites(db: Connection): ConversationWrites {
     insertMembers: (conversationId, accountIds, at) => {
       let position = lastPosition.get(conversationId)?.position ?? 0;
       for (const accountId of accountIds) join.run(conversationId, accountId, ++position, at);
-      resize.run(conversationId);
+      countMembers.run(conversationId);
     },
     deleteMembers: (conversationId, accountIds) => {
       for (const accountId of accountIds) leave.run(conversationId, accountId);
-      resize.run(conversationId);
+      countMembers.run(conversationId);
     },
     setAdmin: (conversationId, accountId) => void admin.run(conversationId, accountId),
     setTitle: (conversationId, name) => void title.run(conversationId, name),
@@ -176,14 +176,14 @@ export function conversationWrites(db: Connection): ConversationWrites {
  * are deleted or hidden, which count as read.
  */
 function markRead(db: Connection): ConversationWrites["markRead"] {
-  const place = db.query<{ last_read_seq: number }>(
+  const position = db.query<{ last_read_seq: number }>(
     "SELECT last_read_seq FROM members WHERE conversation_id = ? AND account_id = ?",
   );
-  const reached = db.query<{ seq: number; human_n: number; agent_n: number }>(
+  const latest = db.query<{ seq: number; human_n: number; agent_n: number }>(
     `SELECT seq, human_n, agent_n FROM messages
      WHERE conversation_id = ? AND seq <= ? AND deleted_at IS NULL ORDER BY seq DESC LIMIT 1`,
   );
-  const beyond = db.query<{ humans: number; agents: number }>(
+  const goneAfter = db.query<{ humans: number; agents: number }>(
     `SELECT coalesce(sum(1 - by_agent), 0) AS humans, coalesce(sum(by_agent), 0) AS agents FROM (
        SELECT by_agent FROM messages
        WHERE conversation_id = ?1 AND seq > ?2 AND deleted_at IS NOT NULL
@@ -199,12 +199,12 @@ function markRead(db: Connection): ConversationWrites["markRead"] {
      WHERE conversation_id = ?1 AND account_id = ?2`,
   );
   return (conversationId, accountId, seq) => {
-    const before = place.get(conversationId, accountId);
+    const before = position.get(conversationId, accountId);
     if (!before || before.last_read_seq >= seq) return false;
-    const at = reached.get(conversationId, seq) ?? { seq: 0, human_n: 0, agent_n: 0 };
-    const dead = beyond.get(conversationId, at.seq, accountId) ?? { humans: 0, agents: 0 };
-    const humans = at.human_n + dead.humans;
-    update.run(conversationId, accountId, seq, humans, at.agent_n + dead.agents);
+    const read = latest.get(conversationId, seq) ?? { seq: 0, human_n: 0, agent_n: 0 };
+    const gone = goneAfter.get(conversationId, read.seq, accountId) ?? { humans: 0, agents: 0 };
+    const humans = read.human_n + gone.humans;
+    update.run(conversationId, accountId, seq, humans, read.agent_n + gone.agents);
     return true;
   };
 }

@@ -53,7 +53,7 @@ export function groupChangeViews(db: Connection) {
 }
 
 export function groupChangeWrites(db: Connection): GroupChangeWrites {
-  const step = db.change<{ seq: number }>(
+  const increment = db.change<{ seq: number }>(
     "UPDATE counters SET seq = seq + 1, updated_at = ?2 WHERE conversation_id = ?1 RETURNING seq",
   );
   const insert = db.change(
@@ -62,7 +62,7 @@ export function groupChangeWrites(db: Connection): GroupChangeWrites {
   return {
     changeGroup: (conversationId, given) => {
       const { actor, at } = given;
-      const seq = step.get(conversationId, at)?.seq;
+      const seq = increment.get(conversationId, at)?.seq;
       if (seq === undefined) throw new Error(`conversation ${conversationId} has no counters`);
       insert.run(conversationId, seq, at, actor.id, JSON.stringify(toStoredChanges(given)));
       return seq;

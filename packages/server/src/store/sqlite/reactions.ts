@@ -43,7 +43,7 @@ export function reactionReads(db: Connection): ReactionReads {
 }
 
 export function reactionWrites(db: Connection): ReactionWrites {
-  const advance = incrementCounter(db);
+  const increment = incrementCounter(db);
   const insert = db.change(
     `INSERT INTO reactions (message_id, account_id, emoji, created_at) VALUES (?, ?, ?, ?)
      ON CONFLICT DO NOTHING`,
@@ -51,22 +51,22 @@ export function reactionWrites(db: Connection): ReactionWrites {
   const remove = db.change(
     "DELETE FROM reactions WHERE message_id = ? AND account_id = ? AND emoji = ?",
   );
-  const mark = db.change(
+  const updateMessage = db.change(
     "UPDATE messages SET reactions = reactions + ?2, version = ?3 WHERE id = ?1",
   );
   return {
     addReaction: (message, { reactor, emoji, at }) => {
       const { changes } = insert.run(message.id, reactor.id, emoji, at);
       if (changes === 0) throw repeatedReaction(message);
-      const version = advance(message.conversation_id);
-      mark.run(message.id, 1, version);
+      const version = increment(message.conversation_id);
+      updateMessage.run(message.id, 1, version);
       return version;
     },
     removeReaction: (message, reactorId, emoji) => {
       const { changes } = remove.run(message.id, reactorId, emoji);
       if (changes === 0) throw missingReaction(message);
-      const version = advance(message.conversation_id);
-      mark.run(message.id, -1, version);
+      const version = increment(message.conversation_id);
+      updateMessage.run(message.id, -1, version);
       return version;
     },
   };

@@ -136,7 +136,7 @@ export function turnWrites(db: Connection): TurnWrites {
 }
 
 function finishTurn(db: Connection): TurnWrites["finishTurn"] {
-  const advance = incrementCounter(db);
+  const increment = incrementCounter(db);
   const addToUsage = addUsage(db);
   const mentions = mentionWrites(db);
   const message = db.query<{ seq: number; sender_id: number }>(
@@ -156,7 +156,7 @@ function finishTurn(db: Connection): TurnWrites["finishTurn"] {
   return (turn, finished) => {
     const place = message.get(turn.message_id);
     if (turn.message_id === null || !place) throw new Error(`turn ${turn.id} has no message`);
-    const version = advance(turn.conversation_id);
+    const version = increment(turn.conversation_id);
     const names = finished.mentions;
     finalize.run(
       turn.message_id,
