@@ -5,19 +5,20 @@ import { dispatcher } from "./agents/dispatcher.ts";
 import { keyTester } from "./agents/key-test.ts";
 import { storedState } from "./changes/stored-state.ts";
 import { changeStream } from "./changes/stream.ts";
+import type { Limits } from "./config/limits.ts";
 import { type Config, ConfigError, type Database } from "./config.ts";
 import { watchBackgroundWork } from "./observe/background-work.ts";
 import { loopLag } from "./observe/lag.ts";
 import { type Logger, logger } from "./observe/log.ts";
-import { metrics as newMetrics } from "./observe/metrics.ts";
+import { type Metrics, metrics as newMetrics } from "./observe/metrics.ts";
 import { securityLog } from "./observe/security-log.ts";
 import { type Bound, invoker, type Services } from "./operation.ts";
 import { handlers } from "./operations/index.ts";
-import { backlog } from "./realtime/backlog.ts";
+import { type Backlog, backlog } from "./realtime/backlog.ts";
 import type { Bus } from "./realtime/bus.ts";
 import { memoryBus } from "./realtime/bus-memory.ts";
 import { alone, type Cluster, cluster as newCluster } from "./realtime/cluster.ts";
-import { hub as newHub } from "./realtime/hub.ts";
+import { type Hub, hub as newHub } from "./realtime/hub.ts";
 import { sockets as newSocketCounts } from "./realtime/sockets.ts";
 import { typing } from "./realtime/typing.ts";
 import { authenticator } from "./security/authenticate.ts";
@@ -128,21 +129,8 @@ export async function compose(config: Config): Promise<Running> {
   changes.listen(hub.receive);
   const metrics = newMetrics();
   const security = securityLog(log);
-  const everywhere = (name: string) => ({ cluster, name });
   watchBackgroundWork(store.background, log, metrics);
-  metrics.watch(
-    "parley_event_loop_lag_seconds",
-    "gauge",
-    "Longest delay of the event loop since the last scrape.",
-    loopLag(),
-  );
-  metrics.watch("parley_sockets", "gauge", "Open sockets.", hub.size);
-  metrics.watch(
-    "parley_backlog_bytes",
-    "gauge",
-    "Bytes sent to sockets that their clients have not read.",
-    unsent.total,
-  );
+  watchGauges(metrics, hub, unsent);
 
   const services: Services = {
     config,
@@ -158,27 +146,8 @@ export async function compose(config: Config): Promise<Running> {
       limits,
       security,
     }),
-    rates: {
-      messages: throttle(
-        { perSecond: limits.messages_per_second, burst: limits.message_burst },
-        everywhere("messages"),
-      ),
-      operations: throttle(
-        { perSecond: limits.operations_per_second, burst: limits.operation_burst },
-        everywhere("operations"),
-      ),
-      searches: throttle(
-        { perSecond: limits.searches_per_second, burst: limits.search_burst },
-        everywhere("searches"),
-      ),
-    },
+    ...throttles(limits, cluster),
     keyTester: keyTester({ config, vault, log }),
-    signInThrottle: signInThrottle(everywhere),
-    signUps: throttle(
-      { perSecond: limits.signups_per_hour / 3600, burst: limits.signups_per_hour },
-      everywhere("sign-ups"),
-    ),
-    keyTests: throttle(KEY_TESTS, everywhere("key tests")),
     log,
     security,
     metrics,
@@ -239,6 +208,39 @@ export async function compose(config: Config): Promise<Running> {
       await bus.close();
       await store.close();
     },
+  };
+}
+
+function watchGauges(metrics: Metrics, hub: Hub, unsent: Backlog): void {
+  metrics.watch(
+    "parley_event_loop_lag_seconds",
+    "gauge",
+    "Longest delay of the event loop since the last scrape.",
+    loopLag(),
+  );
+  metrics.watch("parley_sockets", "gauge", "Open sockets.", hub.size);
+  metrics.watch(
+    "parley_backlog_bytes",
+    "gauge",
+    "Bytes sent to sockets that their clients have not read.",
+    unsent.total,
+  );
+}
+
+/** Rates that hold across all nodes. */
+function throttles(limits: Limits, cluster: Cluster) {
+  const shared = (name: string) => ({ cluster, name });
+  const rate = (name: string, perSecond: number, burst: number) =>
+    throttle({ perSecond, burst }, shared(name));
+  return {
+    rates: {
+      messages: rate("messages", limits.messages_per_second, limits.message_burst),
+      operations: rate("operations", limits.operations_per_second, limits.operation_burst),
+      searches: rate("searches", limits.searches_per_second, limits.search_burst),
+    },
+    signInThrottle: signInThrottle(shared),
+    signUps: rate("sign-ups", limits.signups_per_hour / 3600, limits.signups_per_hour),
+    keyTests: rate("key tests", KEY_TESTS.perSecond, KEY_TESTS.burst),
   };
 }
 

@@ -1,3 +1,6 @@
+import type { Account } from "@parley/protocol";
+import { durable } from "../changes/change.ts";
+import { publicAccount } from "../rules/accounts.ts";
 import { agentsOf, type ProviderNames } from "../rules/agents.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { WriteTx } from "../store/store.ts";
@@ -20,4 +23,24 @@ export async function createPerson(
   if (!account) return null;
   for (const agent of agentsOf(account, providers)) await tx.insertAccount({ ...agent, at });
   return account;
+}
+
+/**
+ * Changes a display name and announces it to the account's own clients (an agent's: its owner's) and
+ * to all of its conversations.
+ */
+export async function changeDisplayName(
+  tx: WriteTx,
+  account: AccountRecord,
+  display_name: string,
+  owner = account.username,
+): Promise<Account> {
+  const version = await tx.setDisplayName(account.id, display_name);
+  const params = publicAccount({ ...account, display_name, version });
+  const frame = { method: "events.accountUpdated", params } as const;
+  tx.emit(durable(frame, { users: [owner] }, { account: params }));
+  for (const { uuid } of await tx.counters(account.id)) {
+    tx.emit(durable(frame, { conversation: uuid }, { account: params }));
+  }
+  return params;
 }

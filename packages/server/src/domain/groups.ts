@@ -1,6 +1,4 @@
-import type { Account } from "@parley/protocol";
-import { conversationShared, counted, durable } from "../changes/change.ts";
-import { publicAccount } from "../rules/accounts.ts";
+import { conversationShared, counted } from "../changes/change.ts";
 import { badField } from "../rules/failure.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord, MemberRecord } from "../store/conversations.ts";
@@ -56,7 +54,7 @@ export async function announceChanges(
 }
 
 /** Adds accounts to a group and announces it: to the others the change, to the new ones the group. */
-export async function join(
+export async function addMembers(
   tx: WriteTx,
   group: ConversationRecord,
   added: readonly AccountRecord[],
@@ -73,7 +71,7 @@ export async function join(
  * Removes an account from a group, together with its agents, whose turns are stopped. If it was the
  * group's admin, the longest-standing human becomes admin.
  */
-export async function part(
+export async function removeMember(
   tx: WriteTx,
   group: ConversationRecord,
   members: readonly MemberRecord[],
@@ -101,24 +99,4 @@ export async function part(
     if (heir) changes.push({ kind: "admin_changed", subjects: [heir] });
   }
   await announceChanges(tx, group, actor, changes, humansAmong(going));
-}
-
-/**
- * Changes a display name and announces it to the account's own clients (an agent's: its owner's) and
- * to all of its conversations.
- */
-export async function rename(
-  tx: WriteTx,
-  account: AccountRecord,
-  display_name: string,
-  owner = account.username,
-): Promise<Account> {
-  const version = await tx.setDisplayName(account.id, display_name);
-  const params = publicAccount({ ...account, display_name, version });
-  const frame = { method: "events.accountUpdated", params } as const;
-  tx.emit(durable(frame, { users: [owner] }, { account: params }));
-  for (const { uuid } of await tx.counters(account.id)) {
-    tx.emit(durable(frame, { conversation: uuid }, { account: params }));
-  }
-  return params;
 }

@@ -1,6 +1,7 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
-import { rename } from "../domain/groups.ts";
+import { changeDisplayName } from "../domain/accounts.ts";
+
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -36,7 +37,7 @@ const getUsers = bind(operations.getUsers, async ({ store, caller, config }, inp
 });
 
 const updateMe = bind(operations.updateMe, ({ store, caller }, { display_name }) =>
-  store.write((tx) => rename(tx, caller.account, display_name)),
+  store.write((tx) => changeDisplayName(tx, caller.account, display_name)),
 );
 
 export const accounts = [getMe, getUser, getUsers, updateMe];

@@ -5,7 +5,8 @@ import {
   type TurnReceipt,
 } from "@parley/protocol";
 import { visibleMessage } from "../domain/access.ts";
-import { rename } from "../domain/groups.ts";
+import { changeDisplayName } from "../domain/accounts.ts";
+
 import { stopTurns } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -61,7 +62,7 @@ const setAgentProfile = bind(operations.setAgentProfile, ({ store, caller, confi
     const { model = agent.model, instructions = agent.instructions, display_name } = input;
     await tx.setAgentProfile(agent.account.id, { model, instructions: instructions || null });
     if (display_name !== undefined) {
-      await rename(tx, agent.account, display_name, caller.account.username);
+      await changeDisplayName(tx, agent.account, display_name, caller.account.username);
     }
     return profileOf(await ownAgent(tx, config, caller, input.provider), config);
   }),

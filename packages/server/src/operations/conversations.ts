@@ -2,7 +2,13 @@ import { operations } from "@parley/protocol";
 import { z } from "zod";
 import { durable } from "../changes/change.ts";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
-import { announceChanges, announceNew, checkSize, join, part } from "../domain/groups.ts";
+import {
+  addMembers,
+  announceChanges,
+  announceNew,
+  checkSize,
+  removeMember,
+} from "../domain/groups.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -85,7 +91,7 @@ const addChatMembers = bind(operations.addChatMembers, (context, { chat_id, user
     );
     const added = invited.filter(({ username }) => !present.has(username));
     checkSize(group.participant_count + added.length, config.limits);
-    if (added.length > 0) await join(tx, group, added, caller.account);
+    if (added.length > 0) await addMembers(tx, group, added, caller.account);
     return tx.conversationView(group.id, caller.account.id);
   });
 });
@@ -101,14 +107,14 @@ const removeChatMember = bind(
       if (!mayRemove(caller.account, member.account, group)) {
         throw forbidden("only the group's admin may remove others");
       }
-      await part(tx, group, members, member.account, caller.account);
+      await removeMember(tx, group, members, member.account, caller.account);
     }),
 );
 
 const leaveChat = bind(operations.leaveChat, ({ store, caller }, { chat_id }) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, chat_id, caller);
-    await part(tx, group, await tx.members(group.id), caller.account, caller.account);
+    await removeMember(tx, group, await tx.members(group.id), caller.account, caller.account);
   }),
 );
 

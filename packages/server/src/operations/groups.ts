@@ -1,6 +1,6 @@
 import { operations } from "@parley/protocol";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
-import { announceChanges, checkSize, join, part } from "../domain/groups.ts";
+import { addMembers, announceChanges, checkSize, removeMember } from "../domain/groups.ts";
 import { stopTurns } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -31,7 +31,7 @@ const addGroupAgent = bind(operations.addGroupAgent, ({ store, caller, config },
     if (seat) return setMode(tx, group, seat, always_on ?? seat.always_on, caller);
     checkSize(group.participant_count + 1, config.limits, "agent_username");
     const mode = always_on ? [modeChange(agent, true)] : [];
-    await join(tx, group, [agent], caller.account, mode);
+    await addMembers(tx, group, [agent], caller.account, mode);
     if (always_on) await tx.setAlwaysOn(group.id, agent.id, true);
   }),
 );
@@ -40,7 +40,7 @@ const removeGroupAgent = bind(operations.removeGroupAgent, ({ store, caller }, i
   store.write(async (tx) => {
     const group = await joinedGroup(tx, input.chat_id, caller);
     const { account } = await agentSeat(tx, group.id, input.agent_username, caller);
-    await part(tx, group, await tx.members(group.id), account, caller.account);
+    await removeMember(tx, group, await tx.members(group.id), account, caller.account);
   }),
 );
 

@@ -1,5 +1,5 @@
-import { createPerson } from "../domain/accounts.ts";
-import { rename } from "../domain/groups.ts";
+import { changeDisplayName, createPerson } from "../domain/accounts.ts";
+
 import type { ProviderNames } from "../rules/agents.ts";
 import { usernameCandidates, usernameFrom } from "../rules/usernames.ts";
 import type { AccountRecord } from "../store/accounts.ts";
@@ -57,7 +57,7 @@ async function openSession(
   const { account } = found;
   const { display_name, expires_at } = identity;
   if (display_name !== null && display_name !== account.display_name) {
-    await rename(tx, account, display_name);
+    await changeDisplayName(tx, account, display_name);
   }
   await tx.insertSession({
     id: Bun.randomUUIDv7(),
