@@ -9,6 +9,7 @@ import type {
   Message,
   SharedConversation,
 } from "@parley/protocol";
+import { encode, encodeShared } from "../rules/encoding.ts";
 
 /** Who receives an event: everyone in a conversation, or all clients of certain accounts. */
 export type Audience = { conversation: string } | { users: readonly string[] };
@@ -97,7 +98,7 @@ export const counted = <Name extends EventsDelivered<"counted">>(
     name: method,
     delivery: "counted",
     to: { conversation: conversation_id },
-    data: JSON.stringify({ method, params, at }),
+    data: `{"method":"${method}","params":${encode(params)},"at":${JSON.stringify(at)}}`,
     at,
     ...details,
   };
@@ -109,11 +110,12 @@ export const messageChanged = (
   message: Message,
   seq: number,
   stream?: StreamPart,
-): EventChange<"counted"> =>
-  counted(method, message, message.conversation_id, seq, {
-    shows: { message: message.id },
-    stream,
-  });
+): EventChange<"counted"> => {
+  // The author's reply has the same message.
+  encodeShared(message);
+  const shows = { message: message.id };
+  return counted(method, message, message.conversation_id, seq, { shows, stream });
+};
 
 /** Introduces accounts to a conversation; `at` has its counter as it stands. */
 export const conversationShared = (

@@ -11,6 +11,7 @@ import type { Invoke, Services } from "../operation.ts";
 import type { Backlog, Reader } from "../realtime/backlog.ts";
 import type { Client, Person } from "../realtime/hub.ts";
 import { publicAccount } from "../rules/accounts.ts";
+import { encode } from "../rules/encoding.ts";
 import { Failure, forbidden, rateLimited } from "../rules/failure.ts";
 import type { Authenticated } from "../security/authenticate.ts";
 import type { Caller, Origin } from "../security/caller.ts";
@@ -287,7 +288,7 @@ class Connection implements Client, Reader {
   /** Queues a reply. Replies of one event-loop turn are written together, as fast as the client reads. */
   private reply(id: FrameId | undefined, failure: Failure | undefined, result?: unknown): void {
     if (!this.socket) return;
-    const text = JSON.stringify(envelope(id, failure, result));
+    const text = encodeReply(id, failure, result);
     this.outbox.push(text);
     this.outboxBytes += text.length;
     this.shared.backlog.sent(text.length);
@@ -347,16 +348,22 @@ function withChatId(params: unknown): unknown {
   return { ...rest, chat_id: conversation_id };
 }
 
-function envelope(
+function encodeReply(
   id: FrameId | undefined,
   failure: Failure | undefined,
   result: unknown,
-): SocketReply {
-  const echoed = id === undefined ? undefined : { id };
-  if (!failure)
-    return result === undefined ? { ok: true, ...echoed } : { ok: true, result, ...echoed };
+): string {
+  if (!failure) {
+    const body = result === undefined ? "" : `,"result":${encode(result)}`;
+    return `{"ok":true${body}${id === undefined ? "" : `,"id":${JSON.stringify(id)}`}}`;
+  }
   const { code, message, parameters } = failure;
-  return { ok: false, error: { code, message, ...(parameters && { parameters }) }, ...echoed };
+  const reply: SocketReply = {
+    ok: false,
+    error: { code, message, ...(parameters && { parameters }) },
+    ...(id !== undefined && { id }),
+  };
+  return JSON.stringify(reply);
 }
 
 /** Extends the sessions of open sockets, and closes sockets whose session or issuer's token has expired. */
