@@ -5,7 +5,9 @@ import {
   type SpentRow,
   TURN_WINDOW_MS,
   toSpending,
+  USAGE_COLUMNS,
   type UsageDelta,
+  usageValues,
 } from "../shared/usage.ts";
 import type { UsageReads } from "../usage.ts";
 import type { Methods, Unit } from "./unit.ts";
@@ -50,18 +52,10 @@ export const usageReads: Methods<keyof UsageReads> = {
 
 export async function addUsage(unit: Unit, delta: UsageDelta): Promise<void> {
   await unit.change(
-    `INSERT INTO agent_usage AS u (agent_id, day, conversation_id, turns, failures, input_tokens,
-       output_tokens, reserved) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    `INSERT INTO agent_usage AS u (${USAGE_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
      ON CONFLICT (agent_id, day, conversation_id) DO UPDATE SET turns = u.turns + $4,
        failures = u.failures + $5, input_tokens = u.input_tokens + $6,
        output_tokens = u.output_tokens + $7, reserved = u.reserved + $8`,
-    delta.agent_id,
-    delta.day,
-    delta.conversation_id,
-    delta.turns,
-    delta.failures,
-    delta.input_tokens,
-    delta.output_tokens,
-    delta.reserved,
+    ...usageValues(delta),
   );
 }

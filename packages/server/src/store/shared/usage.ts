@@ -40,6 +40,21 @@ export interface UsageDelta {
   reserved: number;
 }
 
+export const USAGE_COLUMNS =
+  "agent_id, day, conversation_id, turns, failures, input_tokens, output_tokens, reserved";
+
+/** In the order of `USAGE_COLUMNS`. */
+export const usageValues = (delta: UsageDelta) => [
+  delta.agent_id,
+  delta.day,
+  delta.conversation_id,
+  delta.turns,
+  delta.failures,
+  delta.input_tokens,
+  delta.output_tokens,
+  delta.reserved,
+];
+
 export const reservedUsage = (turn: TurnRecord, tokens: number): UsageDelta => ({
   agent_id: turn.agent.id,
   day: dayOf(turn.started_at ?? 0),

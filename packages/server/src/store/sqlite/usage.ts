@@ -5,7 +5,9 @@ import {
   type SpentRow,
   TURN_WINDOW_MS,
   toSpending,
+  USAGE_COLUMNS,
   type UsageDelta,
+  usageValues,
 } from "../shared/usage.ts";
 import type { UsageReads } from "../usage.ts";
 import type { Connection } from "./connection.ts";
@@ -45,21 +47,10 @@ export function usageReads(db: Connection): UsageReads {
 
 export function addUsage(db: Connection) {
   const add = db.change(
-    `INSERT INTO agent_usage (agent_id, day, conversation_id, turns, failures, input_tokens,
-       output_tokens, reserved) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+    `INSERT INTO agent_usage (${USAGE_COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
      ON CONFLICT (agent_id, day, conversation_id) DO UPDATE SET turns = turns + ?4,
        failures = failures + ?5, input_tokens = input_tokens + ?6,
        output_tokens = output_tokens + ?7, reserved = reserved + ?8`,
   );
-  return (delta: UsageDelta): void =>
-    void add.run(
-      delta.agent_id,
-      delta.day,
-      delta.conversation_id,
-      delta.turns,
-      delta.failures,
-      delta.input_tokens,
-      delta.output_tokens,
-      delta.reserved,
-    );
+  return (delta: UsageDelta): void => void add.run(...usageValues(delta));
 }
