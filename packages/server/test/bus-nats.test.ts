@@ -681,7 +681,7 @@ describe("the connection", () => {
       publish: made.publish.bind(made),
       connected: () => untilReady(made),
       refused: async () => {
-        await said("NATS cannot be reached");
+        await said("NATS connection failed");
         await expect(made.ready()).rejects.toThrow("NATS");
       },
     };

@@ -8,16 +8,16 @@ import {
 } from "@nats-io/transport-node";
 import type { Logger } from "../observe/log.ts";
 
-const CONNECT_MS = 5000;
-const RECONNECT_MS = 250;
-const JITTER_MS = 500;
-/** A server that does not answer two of these in a row is given up. */
-const PING_MS = 5000;
-/** Nobody waits longer for a server that is silent but not gone. */
-const SETTLE_MS = 2000;
+const CONNECT_TIMEOUT_MS = 5000;
+const RECONNECT_DELAY_MS = 250;
+const RECONNECT_JITTER_MS = 500;
+/** The client reconnects when two pings in a row are not answered. */
+const PING_INTERVAL_MS = 5000;
+/** How long to wait for a server that is connected but does not answer. */
+const FLUSH_TIMEOUT_MS = 2000;
 
 export interface NatsOptions {
-  /** Such as `nats://host:4222`, with `user:password@` or `token@`; `tls://` insists on TLS. */
+  /** Such as `nats://host:4222`, with `user:password@` or `token@`; `tls://` requires TLS. */
   servers: readonly string[];
   /** A NATS `.creds` file. */
   credentialsFile?: string | undefined;
@@ -30,40 +30,41 @@ export interface NatsTls {
   keyFile?: string | undefined;
 }
 
-/** A connection that is always there to be used, and sometimes up. */
+/** A connection to NATS that can be used at any time and reconnects by itself. */
 export interface Link {
-  /** Dropped while the link is down. Never throws. */
+  /** Drops the payload while disconnected. Never throws. */
   publish(subject: string, payload: string): void;
-  /** Returns what ends it. It outlives lost connections. */
+  /** Returns a function that unsubscribes. The subscription is restored after a reconnect. */
   subscribe(subject: string, listener: (payload: Uint8Array) => void): () => void;
-  /** Resolves when the server has taken all that was subscribed to, or cannot be asked. */
+  /** Resolves when the server has processed all subscriptions made so far, or does not answer. */
   settled(): Promise<void>;
-  /** Up, and everything subscribed to. */
+  /** Whether it is connected and all subscriptions are active. */
   isReady(): boolean;
-  /** Called each time the link has come up, once everything is subscribed to. */
+  /** Called after each connect and reconnect, once all subscriptions are active. */
   onUp(listener: () => void): void;
   close(): Promise<void>;
 }
 
-interface Wish {
+interface LinkSubscription {
   subject: string;
   listener(payload: Uint8Array): void;
-  live: Subscription | undefined;
+  /** The subscription of the current connection. */
+  active: Subscription | undefined;
 }
 
-/** Throws when a file that is named cannot be read. Everything later is logged and tried again. */
+/** Throws when a configured file cannot be read. Later failures are logged and retried. */
 export function natsLink(options: NatsOptions, name: string, log: Logger): Link {
   const settings = connectionOptions(options, name);
-  const wishes = new Set<Wish>();
+  const subscriptions = new Set<LinkSubscription>();
   const upListeners: (() => void)[] = [];
   let connection: NatsConnection | undefined;
-  let up = false;
+  let connected = false;
   let ready = false;
   let closing = false;
-  let settling: Promise<void> | undefined;
+  let flushing: Promise<void> | undefined;
 
-  /** Connects, and anew should the client ever give up. */
-  async function keepOpen(): Promise<void> {
+  /** Connects, and connects again should the NATS client stop reconnecting. */
+  async function keepConnected(): Promise<void> {
     let failures = 0;
     while (!closing) {
       try {
@@ -71,94 +72,95 @@ export function natsLink(options: NatsOptions, name: string, log: Logger): Link 
         if (closing) return await opened.close();
         connection = opened;
         failures = 0;
-        for (const wish of wishes) attach(wish);
-        void watch(opened);
-        comeUp(opened);
+        for (const subscription of subscriptions) activate(subscription);
+        void watchStatus(opened);
+        setConnected(opened);
         const reason = await opened.closed();
-        if (!closing) log.error({ err: reason }, "the connection to NATS has ended");
+        if (!closing) log.error({ err: reason }, "NATS connection closed");
       } catch (error) {
-        log[failures++ === 0 ? "warn" : "debug"]({ err: error }, "NATS cannot be reached");
+        log[failures++ === 0 ? "warn" : "debug"]({ err: error }, "NATS connection failed");
       }
-      goDown();
+      setDisconnected();
       connection = undefined;
-      if (!closing) await Bun.sleep(RECONNECT_MS + Math.random() * JITTER_MS);
+      if (!closing) await Bun.sleep(RECONNECT_DELAY_MS + Math.random() * RECONNECT_JITTER_MS);
     }
   }
 
-  async function watch(opened: NatsConnection): Promise<void> {
+  async function watchStatus(opened: NatsConnection): Promise<void> {
     for await (const status of opened.status()) {
       if (status.type === "disconnect") {
-        goDown();
-        if (!closing) log.warn({ server: status.server }, "the connection to NATS is lost");
+        setDisconnected();
+        if (!closing) log.warn({ server: status.server }, "NATS connection lost");
       } else if (status.type === "reconnect") {
-        comeUp(opened);
+        setConnected(opened);
       } else if (status.type === "error") {
-        log.error({ err: status.error }, "NATS reported an error");
+        log.error({ err: status.error }, "NATS error");
       }
     }
   }
 
-  function comeUp(opened: NatsConnection): void {
-    up = true;
-    log.info({ server: opened.getServer() }, "connected to NATS");
+  function setConnected(opened: NatsConnection): void {
+    connected = true;
+    log.info({ server: opened.getServer() }, "NATS connected");
     void link.settled().then(() => {
-      ready = up;
-      if (up) for (const listener of upListeners) listener();
+      ready = connected;
+      if (connected) for (const listener of upListeners) listener();
     });
   }
 
-  function goDown(): void {
-    up = false;
+  function setDisconnected(): void {
+    connected = false;
     ready = false;
   }
 
-  function attach(wish: Wish): void {
+  function activate(subscription: LinkSubscription): void {
+    const { subject, listener } = subscription;
     try {
-      wish.live = connection?.subscribe(wish.subject, {
+      subscription.active = connection?.subscribe(subject, {
         callback: (error, message) => {
-          if (error) log.error({ err: error, subject: wish.subject }, "a subscription has ended");
-          else wish.listener(message.data);
+          if (error) log.error({ err: error, subject }, "NATS subscription failed");
+          else listener(message.data);
         },
       });
     } catch (error) {
-      log.error({ err: error, subject: wish.subject }, "cannot subscribe");
+      log.error({ err: error, subject }, "NATS subscription failed");
     }
   }
 
   async function flush(): Promise<void> {
-    settling = undefined;
-    if (!up || !connection) return;
+    flushing = undefined;
+    if (!connected || !connection) return;
     let timer: NodeJS.Timeout | undefined;
-    const enough = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, SETTLE_MS);
+    const timeout = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, FLUSH_TIMEOUT_MS);
     });
-    // It is rejected when the connection is lost, and then there is nothing to wait for.
-    await Promise.race([connection.flush().catch(() => {}), enough]);
+    // A flush rejects when the connection is lost: then there is nothing to wait for.
+    await Promise.race([connection.flush().catch(() => {}), timeout]);
     clearTimeout(timer);
   }
 
   const link: Link = {
     publish(subject, payload) {
-      if (!up) return;
+      if (!connected) return;
       try {
         connection?.publish(subject, payload);
       } catch (error) {
-        log.error({ err: error, subject }, "cannot publish");
+        log.error({ err: error, subject }, "NATS publish failed");
       }
     },
     subscribe(subject, listener) {
-      const wish: Wish = { subject, listener, live: undefined };
-      wishes.add(wish);
-      attach(wish);
+      const subscription: LinkSubscription = { subject, listener, active: undefined };
+      subscriptions.add(subscription);
+      activate(subscription);
       return () => {
-        wishes.delete(wish);
-        wish.live?.unsubscribe();
+        subscriptions.delete(subscription);
+        subscription.active?.unsubscribe();
       };
     },
     settled() {
-      // All who ask in the same turn share one question to the server.
-      settling ??= Promise.resolve().then(flush);
-      return settling;
+      // Calls in the same turn of the event loop share one flush.
+      flushing ??= Promise.resolve().then(flush);
+      return flushing;
     },
     isReady: () => ready,
     onUp(listener) {
@@ -168,22 +170,25 @@ export function natsLink(options: NatsOptions, name: string, log: Logger): Link 
     async close() {
       closing = true;
       await flush();
-      goDown();
+      setDisconnected();
       await connection?.close();
     },
   };
-  void keepOpen();
+  void keepConnected();
   return link;
 }
 
-/** Files are read now, and again at every connection: certificates and credentials are renewed. */
+/**
+ * Reads the files now, to fail early, and again for every new connection, because certificates and
+ * credentials are renewed.
+ */
 function connectionOptions(
   { servers, credentialsFile, tls }: NatsOptions,
   name: string,
 ): () => ConnectionOptions {
   const urls = servers.map((server) => new URL(/:\/\//.test(server) ? server : `nats://${server}`));
-  const named = urls.find(({ username }) => username !== "");
-  const secure = tls !== undefined || urls.some(({ protocol }) => protocol === "tls:");
+  const withLogin = urls.find(({ username }) => username !== "");
+  const usesTls = tls !== undefined || urls.some(({ protocol }) => protocol === "tls:");
   for (const file of [credentialsFile, tls?.caFile, tls?.certFile, tls?.keyFile]) {
     if (file !== undefined) readFileSync(file);
   }
@@ -193,17 +198,17 @@ function connectionOptions(
     noEcho: true,
     noAsyncTraces: true,
     ignoreAuthErrorAbort: true,
-    timeout: CONNECT_MS,
+    timeout: CONNECT_TIMEOUT_MS,
     maxReconnectAttempts: -1,
-    reconnectTimeWait: RECONNECT_MS,
-    reconnectJitter: JITTER_MS,
-    reconnectJitterTLS: JITTER_MS,
-    pingInterval: PING_MS,
-    ...(named && login(named)),
+    reconnectTimeWait: RECONNECT_DELAY_MS,
+    reconnectJitter: RECONNECT_JITTER_MS,
+    reconnectJitterTLS: RECONNECT_JITTER_MS,
+    pingInterval: PING_INTERVAL_MS,
+    ...(withLogin && login(withLogin)),
     ...(credentialsFile && {
       authenticator: credsAuthenticator(() => readFileSync(credentialsFile)),
     }),
-    ...(secure && { tls: files(tls ?? {}) }),
+    ...(usesTls && { tls: tlsFiles(tls ?? {}) }),
   });
 }
 
@@ -212,7 +217,7 @@ function login({ username, password }: URL): ConnectionOptions {
   return password === "" ? { token: user } : { user, pass: decodeURIComponent(password) };
 }
 
-const files = ({ caFile, certFile, keyFile }: NatsTls) => ({
+const tlsFiles = ({ caFile, certFile, keyFile }: NatsTls) => ({
   ...(caFile && { caFile }),
   ...(certFile && { certFile }),
   ...(keyFile && { keyFile }),
