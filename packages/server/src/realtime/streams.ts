@@ -1,42 +1,42 @@
 import { type EventChange, messageDelta } from "../changes/change.ts";
 
-/** Ended streams are remembered so that their late deltas are dropped: the latest this many. */
+/** Number of ended streams to remember, so that their late deltas are dropped. */
 const MAX_ENDED = 10_000;
 
 export interface Streams {
-  /** Delivers a packet. One that is part of a stream is delivered in its place, or dropped. */
-  receive(packet: EventChange): void;
-  /** Nobody here hears the conversation any more: what its streams had delivered does not count. */
+  /** Delivers an event. The parts of a stream are delivered in order; late and repeated ones are dropped. */
+  receive(event: EventChange): void;
+  /** Forgets the streams of a conversation that no client on this node receives any more. */
   forget(conversation: string): void;
 }
 
 export interface StreamsOptions {
-  deliver(packet: EventChange): void;
+  deliver(event: EventChange): void;
   /**
-   * Reads the text of a message as it is stored; null when it cannot be read. Needed where deltas
-   * can be lost on their way.
+   * Reads the stored text of a message; null when it cannot be read. Needed where deltas can be lost
+   * between nodes.
    */
   read?(message: string): Promise<string | null>;
 }
 
-/** An answer that is streaming. */
+/** A message that is streaming. */
 interface Stream {
-  /** Bytes of its message that were delivered here. */
+  /** Number of bytes of the message that were delivered here. */
   delivered: number;
   reading: boolean;
-  /** Whether a delta has come, while the store was read, that may not be in what was read. */
-  again: boolean;
+  /** Whether a delta arrived during the read that the read may not include. */
+  readAgain: boolean;
 }
 
 /**
- * Makes the deltas of every answer add up to its final content, byte for byte, for whoever has heard
- * the answer from its beginning.
+ * Makes the deltas of every streaming message add up to its final content, byte for byte, for clients
+ * that received it from its beginning.
  *
- * Deltas and the end of an answer may come from different nodes, and then in any order; deltas are
- * lost while nodes cannot reach each other; and a node may die after it has stored a piece and
- * before it has sent it. So what was delivered here is counted: a delta that does not continue it is
- * dropped, a missing one is read from the store, and what is still missing at the end is delivered
- * right before the end, as one last delta.
+ * Deltas and the end of a message may come from different nodes, and then in any order; deltas are
+ * lost while nodes cannot reach each other; and a node may die after it stored a chunk and before it
+ * sent it. So the delivered bytes are counted: a delta that does not continue them is dropped, a
+ * missing one is read from the store, and what is still missing at the end is delivered right before
+ * the end, as one last delta.
  */
 export function streams({ deliver, read }: StreamsOptions): Streams {
   const open = new Map<string, Map<string, Stream>>();
@@ -47,7 +47,7 @@ export function streams({ deliver, read }: StreamsOptions): Streams {
   function begin(conversation: string, message: string, delivered: number): void {
     const streams = open.get(conversation) ?? new Map<string, Stream>();
     open.set(conversation, streams);
-    streams.set(message, { delivered, reading: false, again: false });
+    streams.set(message, { delivered, reading: false, readAgain: false });
   }
 
   function end(conversation: string, message: string): void {
@@ -69,44 +69,44 @@ export function streams({ deliver, read }: StreamsOptions): Streams {
     deliver(messageDelta(place.message, place.conversation, delta, bytes.length));
   }
 
-  /** Reads what is missing. Deltas that come meanwhile are in the store already, or read again. */
+  /** Delivers missing text from the store. Deltas that arrive during a read cause another one. */
   async function catchUp(place: Place, stream: Stream): Promise<void> {
     if (!read || stream.reading) {
-      stream.again = true;
+      stream.readAgain = true;
       return;
     }
     stream.reading = true;
     do {
-      stream.again = false;
+      stream.readAgain = false;
       const content = await read(place.message);
       if (find(place.conversation, place.message) !== stream) return;
       if (content !== null) deliverUpTo(place, stream, content);
-    } while (stream.again);
+    } while (stream.readAgain);
     stream.reading = false;
   }
 
   return {
-    receive(packet) {
-      const { stream: part, to } = packet;
-      if (!part || !("conversation" in to)) return deliver(packet);
+    receive(event) {
+      const { stream: part, to } = event;
+      if (!part || !("conversation" in to)) return deliver(event);
       const place = { conversation: to.conversation, message: part.message };
       const stream = find(place.conversation, place.message);
       if (part.begins) {
-        // A delta may have overtaken it: whoever hears an answer from here on hears all of it.
+        // Starts at 0 even if a delta arrived earlier: clients need the whole text after this event.
         begin(place.conversation, place.message, 0);
-        deliver(packet);
+        deliver(event);
       } else if (part.ends) {
-        if (stream && stream.delivered < part.to) deliverUpTo(place, stream, contentOf(packet));
+        if (stream && stream.delivered < part.to) deliverUpTo(place, stream, contentOf(event));
         end(place.conversation, place.message);
-        deliver(packet);
+        deliver(event);
       } else if (ended.has(place.message)) {
         return;
       } else if (!stream) {
         begin(place.conversation, place.message, part.to);
-        deliver(packet);
+        deliver(event);
       } else if (part.from === stream.delivered && !stream.reading) {
         stream.delivered = part.to;
-        deliver(packet);
+        deliver(event);
       } else if (part.to > stream.delivered) {
         void catchUp(place, stream);
       }
@@ -120,6 +120,6 @@ interface Place {
   readonly message: string;
 }
 
-/** Of a packet that ends a stream. */
+/** The content of the message whose stream the event ends. */
 const contentOf = ({ data }: EventChange): string =>
   (JSON.parse(data) as { params: { content: string } }).params.content;

@@ -5,7 +5,7 @@ import type { Audience, EventChange, Membership } from "../changes/change.ts";
 const Members = z.object({ conversation: z.string(), users: z.array(z.string()) });
 
 const Header = z.object({
-  // Nodes of an earlier version do not say how an event is delivered, nor its name.
+  // Nodes of an earlier version send neither the name nor the delivery of an event.
   name: z.string().optional(),
   delivery: z.enum(["counted", "standing", "durable", "transient"]).optional(),
   shows: z
@@ -26,7 +26,7 @@ const Header = z.object({
   exceptSocket: z.string().optional(),
   joins: Members.optional(),
   leaves: Members.optional(),
-  // Nodes of an earlier version know of no versions.
+  // Nodes of an earlier version send no version.
   account: Account.extend({ version: z.int().default(0) }).optional(),
 });
 
@@ -34,31 +34,31 @@ const decoder = new TextDecoder();
 const FRAME_START = '{"method":"';
 const FRAME = `${FRAME_START}events.`;
 
-/** A line about the event, then the frame as sockets get it, which nobody parses on the way. */
+/** A header line, then the frame as sockets receive it: no node has to parse it. */
 export function encodeEvent({ kind: _, to: __, data, ...header }: EventChange): string {
   return `${JSON.stringify(header)}\n${data}`;
 }
 
-/** An event for several accounts, as each of them gets it. */
+/** Encodes an event once per account, without the memberships of the other accounts. */
 export function* encodeForEach(
   users: readonly string[],
-  { joins, leaves, ...packet }: EventChange,
+  { joins, leaves, ...event }: EventChange,
 ): Generator<[username: string, text: string]> {
-  const only = (username: string, moved: Membership | undefined) =>
-    moved?.users.includes(username) ? { ...moved, users: [username] } : undefined;
+  const only = (username: string, membership: Membership | undefined) =>
+    membership?.users.includes(username) ? { ...membership, users: [username] } : undefined;
   for (const username of users) {
     const own = { joins: only(username, joins), leaves: only(username, leaves) };
-    yield [username, encodeEvent({ ...packet, ...own })];
+    yield [username, encodeEvent({ ...event, ...own })];
   }
 }
 
-/** Throws when it is not an event. */
+/** Throws when the payload is not an encoded event. */
 export function decodeEvent(bytes: Uint8Array, to: Audience): EventChange {
   const text = decoder.decode(bytes);
   const end = text.indexOf("\n");
   const header = Header.parse(JSON.parse(text.slice(0, end)));
   const data = text.slice(end + 1);
-  if (!data.startsWith(FRAME)) throw new Error("the event has no frame");
+  if (!data.startsWith(FRAME)) throw new Error("event has no frame");
   return {
     kind: "event",
     to,
@@ -72,7 +72,7 @@ export function decodeEvent(bytes: Uint8Array, to: Audience): EventChange {
 const nameIn = (data: string) =>
   data.slice(FRAME_START.length, data.indexOf('"', FRAME_START.length));
 
-/** How an event of a node that does not say it is delivered. */
+/** The delivery of an event from a node that does not send it. */
 function deliveryOf({ at, id }: z.infer<typeof Header>, to: Audience): Delivery {
   if (at) return "conversation" in to ? "counted" : "standing";
   return id === undefined ? "transient" : "durable";
@@ -84,11 +84,11 @@ const NodeMessage = z.discriminatedUnion("kind", [
     kind: z.literal("turns_ended"),
     turns: z.array(z.object({ id: z.int(), node: z.string().nullable() })),
   }),
-  // What the nodes tell each other of themselves; whoever reads it knows its shape.
+  // Parsed by the cluster, which owns its format.
   z.object({ kind: z.literal("cluster"), body: z.unknown() }),
 ]);
 export type NodeMessage = z.infer<typeof NodeMessage>;
 
-/** Throws when it is not one. */
+/** Throws when the payload is not a message between nodes. */
 export const decodeNodeMessage = (bytes: Uint8Array): NodeMessage =>
   NodeMessage.parse(JSON.parse(decoder.decode(bytes)));
