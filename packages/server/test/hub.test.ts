@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { closeCodes, type EventFrame } from "@parley/protocol";
 import { memoryBus } from "../src/realtime/bus-memory.ts";
-import { hub as newHub, type Person } from "../src/realtime/hub.ts";
+import { hub as newHub } from "../src/realtime/hub.ts";
+import type { Person } from "../src/realtime/people.ts";
 import { typing as newTyping } from "../src/realtime/typing.ts";
 import { broker, FakeClient, human } from "./support/broker.ts";
 import { announce, signal } from "./support/changes.ts";

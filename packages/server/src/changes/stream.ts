@@ -56,7 +56,7 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
     tail.now().catch((error) => log.error({ err: error }, "reading the change log failed"));
   bus.onGap(tail.now);
   const none = { name: "changes", schema: z.never(), receive: () => {} };
-  cluster.share({ ...none, meet: catchUp, forget: catchUp });
+  cluster.share({ ...none, nodeUp: catchUp, nodeGone: catchUp });
   store.onCommit((changes) => {
     for (const change of changes) bus.publish(change);
     if (changes.length > 0) for (const { wake } of subscriptions) wake();

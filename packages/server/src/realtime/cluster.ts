@@ -2,46 +2,47 @@ import { z } from "zod";
 import type { Logger } from "../observe/log.ts";
 import type { Channel } from "./bus.ts";
 
-const ALIVE_MS = 2000;
-/** A node that was not heard of for so long is forgotten, with all that it said. */
-const FORGET_MS = 10_000;
-/** A timer that comes so late means that this process stood still, not that the others did. */
+const HEARTBEAT_MS = 2000;
+/** A node that sends nothing for this long is considered gone: five missed heartbeats. */
+const NODE_TIMEOUT_MS = 10_000;
+/** A heartbeat timer that fires this late means that this process was paused, not that others died. */
 const PAUSE_MS = 3000;
-/** Items told at once: a message must fit what NATS takes. */
-const CHUNK = 500;
+/** Items per `state` message, so that it stays below the maximum payload of NATS. */
+const STATE_PAGE_ITEMS = 500;
 
-/** Something that nodes tell each other of, such as who is typing. */
-export interface Part<Item> {
+/** A kind of information that nodes share, such as who is typing. */
+export interface Shared<Item> {
+  /** Identifies it in messages between nodes. */
   readonly name: string;
   readonly schema: z.ZodType<Item>;
   receive(item: Item, node: string): void;
-  /** All that another node has to know of this one. */
+  /** Everything that other nodes need to know from this one. */
   state?(): Item[];
-  /** All that a node has to say of itself, in place of whatever it said before. */
+  /** Replaces everything received from a node before by its state. */
   replace?(items: readonly Item[], node: string): void;
-  /** A node has started, or can be reached again. */
-  meet?(node: string): void;
-  /** A node is gone. One that took its leave has said all it had to. */
-  forget?(node: string, tookLeave: boolean): void;
+  /** A node has started or can be reached again. */
+  nodeUp?(node: string): void;
+  /** A node has stopped or cannot be reached any more. */
+  nodeGone?(node: string): void;
 }
 
 /**
- * What is neither stored nor an event, and yet holds over all nodes. Nodes are equal: each tells all
- * others what it does, and decides by what it was told. While they cannot reach each other, each
- * decides by itself.
+ * Information that is neither stored nor an event, shared by all nodes. Nodes are equal: each sends
+ * its own part to all others and decides by what it received. While nodes cannot reach each other,
+ * each decides by itself.
  */
 export interface Cluster {
   /** This node's id. */
   readonly node: string;
-  /** Those that were heard of lately. */
+  /** The ids of the other nodes that can be reached. */
   others(): string[];
-  /** Returns what tells the others something. */
-  share<Item>(part: Part<Item>): (item: Item) => void;
-  /** Says goodbye. */
+  /** Returns a function that sends an item to all other nodes. */
+  share<Item>(shared: Shared<Item>): (item: Item) => void;
+  /** Tells the other nodes that this one stops. */
   stop(): void;
 }
 
-/** One node, with nobody to tell anything. */
+/** A single node, without others. */
 export const alone: Cluster = {
   node: "",
   others: () => [],
@@ -49,9 +50,10 @@ export const alone: Cluster = {
   stop: () => {},
 };
 
-const Said = z.discriminatedUnion("say", [
+const ClusterMessage = z.discriminatedUnion("say", [
+  /** A heartbeat. */
   z.object({ say: z.literal("alive"), node: z.string() }),
-  /** Asks for everything. */
+  /** The node has come up, and asks for the state of the receiver. */
   z.object({ say: z.literal("hello"), node: z.string() }),
   z.object({ say: z.literal("bye"), node: z.string() }),
   z.object({ say: z.literal("tell"), node: z.string(), part: z.string(), item: z.unknown() }),
@@ -63,121 +65,143 @@ const Said = z.discriminatedUnion("say", [
     more: z.boolean(),
   }),
 ]);
-type Said = z.infer<typeof Said>;
-type State = Extract<Said, { say: "state" }>;
+type ClusterMessage = z.infer<typeof ClusterMessage>;
+type ItemMessage = Extract<ClusterMessage, { say: "tell" }>;
+type StateMessage = Extract<ClusterMessage, { say: "state" }>;
 
 export interface ClusterOptions {
   log: Logger;
-  aliveMs?: number;
-  forgetMs?: number;
+  heartbeatMs?: number;
+  nodeTimeoutMs?: number;
 }
 
-export function cluster(
-  channel: Channel,
-  { log, aliveMs = ALIVE_MS, forgetMs = FORGET_MS }: ClusterOptions,
-): Cluster {
-  const { node } = channel;
-  const parts = new Map<string, Part<unknown>>();
-  const heardAt = new Map<string, number>();
-  /** States that have come in part. */
-  const incoming = new Map<string, unknown[]>();
-  let due = performance.now() + aliveMs;
+export const cluster = (channel: Channel, options: ClusterOptions): Cluster =>
+  new ChannelCluster(channel, options);
 
-  const greet = () => {
-    channel.broadcast({ say: "hello", node });
-    tellState((said) => channel.broadcast(said));
-  };
-  const timer = setInterval(() => {
-    channel.broadcast({ say: "alive", node });
+class ChannelCluster implements Cluster {
+  readonly node: string;
+  private readonly channel: Channel;
+  private readonly log: Logger;
+  private readonly heartbeatMs: number;
+  private readonly nodeTimeoutMs: number;
+  private readonly shared = new Map<string, Shared<unknown>>();
+  /** When each other node was last heard from. */
+  private readonly heardAt = new Map<string, number>();
+  /** The pages received so far of each state that is incomplete. */
+  private readonly incompleteStates = new Map<string, unknown[]>();
+  private readonly timer: NodeJS.Timeout;
+  private heartbeatDueAt: number;
+
+  constructor(channel: Channel, options: ClusterOptions) {
+    const { log, heartbeatMs = HEARTBEAT_MS, nodeTimeoutMs = NODE_TIMEOUT_MS } = options;
+    this.node = channel.node;
+    this.channel = channel;
+    this.log = log;
+    this.heartbeatMs = heartbeatMs;
+    this.nodeTimeoutMs = nodeTimeoutMs;
+    this.heartbeatDueAt = performance.now() + heartbeatMs;
+    this.timer = setInterval(() => this.heartbeat(), heartbeatMs);
+    this.timer.unref();
+    channel.onUp(() => this.introduce((message) => channel.broadcast(message)));
+    channel.onMessage((body) => {
+      const message = ClusterMessage.parse(body);
+      if (message.node !== this.node) this.receive(message);
+    });
+  }
+
+  others(): string[] {
+    return [...this.heardAt.keys()];
+  }
+
+  share<Item>(shared: Shared<Item>): (item: Item) => void {
+    const { name: part } = shared;
+    this.shared.set(part, shared as Shared<unknown>);
+    return (item) => this.channel.broadcast({ say: "tell", node: this.node, part, item });
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+    this.channel.broadcast({ say: "bye", node: this.node });
+  }
+
+  private heartbeat(): void {
+    this.channel.broadcast({ say: "alive", node: this.node });
     const now = performance.now();
-    const paused = now - due > PAUSE_MS;
-    due = now + aliveMs;
-    for (const [other, at] of heardAt) {
-      if (paused) heardAt.set(other, now);
-      else if (now - at > forgetMs) forget(other, false);
+    const wasPaused = now - this.heartbeatDueAt > PAUSE_MS;
+    this.heartbeatDueAt = now + this.heartbeatMs;
+    for (const [other, at] of this.heardAt) {
+      if (wasPaused) this.heardAt.set(other, now);
+      else if (now - at > this.nodeTimeoutMs) this.remove(other);
     }
-  }, aliveMs);
-  timer.unref();
+  }
 
-  channel.onUp(greet);
-  channel.onMessage((body) => {
-    const said = Said.parse(body);
-    if (said.node !== node) hear(said);
-  });
-
-  function hear(said: Said): void {
-    if (said.say === "bye") {
-      forget(said.node, true);
+  private receive(message: ClusterMessage): void {
+    const { node: from } = message;
+    if (message.say === "bye") {
+      this.remove(from);
       return;
     }
-    const answer = (message: Said) => channel.send(said.node, message);
-    const isNew = !heardAt.has(said.node);
-    heardAt.set(said.node, performance.now());
-    if (isNew || said.say === "hello") {
-      for (const part of parts.values()) part.meet?.(said.node);
+    const reply = (answer: ClusterMessage) => this.channel.send(from, answer);
+    const isNew = !this.heardAt.has(from);
+    this.heardAt.set(from, performance.now());
+    if (isNew || message.say === "hello") {
+      for (const shared of this.shared.values()) shared.nodeUp?.(from);
     }
-    if (said.say === "hello") tellState(answer);
-    else if (isNew) {
-      // One that was thought to be gone: each side has forgotten what the other said.
-      answer({ say: "hello", node });
-      tellState(answer);
-    }
-    if (said.say === "tell") receive(said);
-    if (said.say === "state") replace(said);
+    if (message.say === "hello") this.sendState(reply);
+    // A node that was considered gone: both sides have dropped what the other sent.
+    else if (isNew) this.introduce(reply);
+    if (message.say === "tell") this.receiveItem(message);
+    if (message.say === "state") this.receiveState(message);
   }
 
-  function receive(said: Extract<Said, { say: "tell" }>): void {
-    const part = parts.get(said.part);
-    part?.receive(part.schema.parse(said.item), said.node);
+  private receiveItem({ node: from, part, item }: ItemMessage): void {
+    const shared = this.shared.get(part);
+    shared?.receive(shared.schema.parse(item), from);
   }
 
-  function replace({ node: from, part: name, items, more }: State): void {
-    const part = parts.get(name);
-    const key = `${from} ${name}`;
-    const all = [...(incoming.get(key) ?? []), ...items];
+  private receiveState({ node: from, part, items, more }: StateMessage): void {
+    const shared = this.shared.get(part);
+    const key = stateKey(from, part);
+    const received = [...(this.incompleteStates.get(key) ?? []), ...items];
     if (more) {
-      incoming.set(key, all);
+      this.incompleteStates.set(key, received);
       return;
     }
-    incoming.delete(key);
-    part?.replace?.(
-      all.map((item) => part.schema.parse(item)),
+    this.incompleteStates.delete(key);
+    shared?.replace?.(
+      received.map((item) => shared.schema.parse(item)),
       from,
     );
   }
 
-  function tellState(say: (said: State) => void): void {
-    for (const [name, part] of parts) {
-      if (!part.state) continue;
-      const items = part.state();
+  /** Sends this node's state, and asks for that of the receivers. */
+  private introduce(send: (message: ClusterMessage) => void): void {
+    send({ say: "hello", node: this.node });
+    this.sendState(send);
+  }
+
+  private sendState(send: (message: StateMessage) => void): void {
+    for (const [part, shared] of this.shared) {
+      if (!shared.state) continue;
+      const all = shared.state();
       let from = 0;
       do {
-        const more = from + CHUNK < items.length;
-        say({ say: "state", node, part: name, items: items.slice(from, from + CHUNK), more });
-        from += CHUNK;
-      } while (from < items.length);
+        const to = from + STATE_PAGE_ITEMS;
+        const items = all.slice(from, to);
+        send({ say: "state", node: this.node, part, items, more: to < all.length });
+        from = to;
+      } while (from < all.length);
     }
   }
 
-  function forget(other: string, tookLeave: boolean): void {
-    if (!heardAt.delete(other)) return;
-    log.info({ node: other }, "another node is gone");
-    for (const part of parts.values()) {
-      incoming.delete(`${other} ${part.name}`);
-      part.forget?.(other, tookLeave);
+  private remove(other: string): void {
+    if (!this.heardAt.delete(other)) return;
+    this.log.info({ node: other }, "node gone");
+    for (const shared of this.shared.values()) {
+      this.incompleteStates.delete(stateKey(other, shared.name));
+      shared.nodeGone?.(other);
     }
   }
-
-  return {
-    node,
-    others: () => [...heardAt.keys()],
-    share(part) {
-      parts.set(part.name, part as Part<unknown>);
-      return (item) => channel.broadcast({ say: "tell", node, part: part.name, item });
-    },
-    stop() {
-      clearInterval(timer);
-      channel.broadcast({ say: "bye", node });
-    },
-  };
 }
+
+const stateKey = (node: string, part: string) => `${node} ${part}`;

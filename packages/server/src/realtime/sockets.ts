@@ -1,105 +1,104 @@
 import { z } from "zod";
 import { alone, type Cluster } from "./cluster.ts";
 
-/** How many sockets each account has, on which nodes. */
+/** Counts the open sockets of each account on all nodes. */
 export interface Sockets {
-  /** A socket of the account has opened or closed here: so many are left, this the newest. */
+  /** Sets the number of sockets that an account has on this node, and the id of the newest. */
   count(username: string, here: number, newest: string): void;
+  /** Number of sockets that an account has on other nodes. */
   elsewhere(username: string): number;
-  /** Told when the last socket that was elsewhere has gone. */
+  /** Called when the account's last socket on another node is gone. */
   onNoneElsewhere(listener: (username: string) => void): void;
-  /** Told when there are too many in all, and the newest of them is here. */
-  onCrowded(listener: (username: string) => void): void;
+  /** Called when an account has more sockets than the limit and the newest is on this node. */
+  onOverLimit(listener: (username: string) => void): void;
 }
 
-/** Ids of sockets sort by their age. */
+/** Socket ids sort by the time at which the sockets opened. */
 const Count = z.tuple([
   z.string().describe("username"),
-  z.int().nonnegative().describe("how many"),
-  z.string().describe("the newest's id"),
+  z.int().nonnegative().describe("number of sockets"),
+  z.string().describe("id of the newest socket"),
 ]);
 type Count = z.infer<typeof Count>;
 
-interface Held {
+interface OpenSockets {
   count: number;
   newest: string;
 }
 
-/** One node: what is here is all there is. */
-const onlyHere: Sockets = {
+const singleNode: Sockets = {
   count: () => {},
   elsewhere: () => 0,
   onNoneElsewhere: () => {},
-  onCrowded: () => {},
+  onOverLimit: () => {},
 };
 
 /**
- * The limit is checked before a socket opens, here and elsewhere counted together. Two nodes may let
- * the last one in at the same moment; then the node that has the newer of them closes it.
+ * The limit is checked before a socket opens, against the sockets of all nodes. If two nodes accept
+ * the last allowed socket at the same time, the node with the newer one closes it.
  */
 export function sockets(cluster: Cluster, limit: number): Sockets {
-  if (cluster === alone) return onlyHere;
-  const here = new Map<string, Held>();
-  const nodes = new Map<string, Map<string, Held>>();
-  const changed = new Set<string>();
-  let emptied: (username: string) => void = () => {};
-  let crowded: (username: string) => void = () => {};
+  if (cluster === alone) return singleNode;
+  const here = new Map<string, OpenSockets>();
+  /** The sockets on other nodes, by node and username. */
+  const nodes = new Map<string, Map<string, OpenSockets>>();
+  const unsent = new Set<string>();
+  let noneElsewhere: (username: string) => void = () => {};
+  let overLimit: (username: string) => void = () => {};
 
-  const tell = cluster.share<Count[]>({
+  const send = cluster.share<Count[]>({
     name: "sockets",
     schema: z.array(Count),
     receive: (counts, node) => {
-      for (const count of counts) put(node, count);
+      for (const count of counts) update(node, count);
     },
     state: () => [...here].map(([username, { count, newest }]) => [[username, count, newest]]),
     replace(items, node) {
       const counts = items.flat();
-      const named = new Set(counts.map(([username]) => username));
+      const listed = new Set(counts.map(([username]) => username));
       for (const username of nodes.get(node)?.keys() ?? []) {
-        if (!named.has(username)) put(node, [username, 0, ""]);
+        if (!listed.has(username)) update(node, [username, 0, ""]);
       }
-      for (const count of counts) put(node, count);
+      for (const count of counts) update(node, count);
     },
-    forget(node) {
-      for (const username of nodes.get(node)?.keys() ?? []) put(node, [username, 0, ""]);
+    nodeGone(node) {
+      for (const username of nodes.get(node)?.keys() ?? []) update(node, [username, 0, ""]);
       nodes.delete(node);
     },
   });
 
-  function put(node: string, [username, count, newest]: Count): void {
-    const theirs = nodes.get(node) ?? new Map<string, Held>();
-    nodes.set(node, theirs);
-    if (count > 0) theirs.set(username, { count, newest });
-    else if (theirs.delete(username) && elsewhere(username) === 0) emptied(username);
-    judge(username);
+  function update(node: string, [username, count, newest]: Count): void {
+    const accounts = nodes.get(node) ?? new Map<string, OpenSockets>();
+    nodes.set(node, accounts);
+    if (count > 0) accounts.set(username, { count, newest });
+    else if (accounts.delete(username) && elsewhere(username) === 0) noneElsewhere(username);
+    checkLimit(username);
   }
-
-  const held = (username: string) =>
-    [...nodes.values()].flatMap((theirs) => theirs.get(username) ?? []);
 
   function elsewhere(username: string): number {
     let sum = 0;
-    for (const theirs of nodes.values()) sum += theirs.get(username)?.count ?? 0;
+    for (const accounts of nodes.values()) sum += accounts.get(username)?.count ?? 0;
     return sum;
   }
 
-  function judge(username: string): void {
+  function checkLimit(username: string): void {
     const own = here.get(username);
     if (!own || own.count + elsewhere(username) <= limit) return;
-    if (held(username).every(({ newest }) => newest < own.newest)) crowded(username);
+    const others = [...nodes.values()].flatMap((accounts) => accounts.get(username) ?? []);
+    if (others.every(({ newest }) => newest < own.newest)) overLimit(username);
   }
 
-  /** What changes in the same turn is told together. */
-  function tellSoon(username: string): void {
-    changed.add(username);
-    if (changed.size > 1) return;
+  /** Counts that change in the same turn of the event loop are sent in one message. */
+  function sendSoon(username: string): void {
+    unsent.add(username);
+    if (unsent.size > 1) return;
     setImmediate(() => {
-      const counts = [...changed].map((each): Count => {
+      const counts = [...unsent].map((each): Count => {
         const { count, newest } = here.get(each) ?? { count: 0, newest: "" };
         return [each, count, newest];
       });
-      changed.clear();
-      tell(counts);
+      unsent.clear();
+      send(counts);
     });
   }
 
@@ -107,15 +106,15 @@ export function sockets(cluster: Cluster, limit: number): Sockets {
     count(username, count, newest) {
       if (count > 0) here.set(username, { count, newest });
       else here.delete(username);
-      tellSoon(username);
-      judge(username);
+      sendSoon(username);
+      checkLimit(username);
     },
     elsewhere,
     onNoneElsewhere: (listener) => {
-      emptied = listener;
+      noneElsewhere = listener;
     },
-    onCrowded: (listener) => {
-      crowded = listener;
+    onOverLimit: (listener) => {
+      overLimit = listener;
     },
   };
 }

@@ -9,7 +9,7 @@ import type { ServerWebSocket, WebSocketHandler } from "bun";
 import { readSyncPoint, type SyncPoint } from "../domain/sync.ts";
 import type { Invoke, Services } from "../operation.ts";
 import type { Backlog, Reader } from "../realtime/backlog.ts";
-import type { Client, Person } from "../realtime/hub.ts";
+import type { Client, Person } from "../realtime/people.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { encode } from "../rules/encoding.ts";
 import { Failure, forbidden, rateLimited } from "../rules/failure.ts";

@@ -1,5 +1,5 @@
 import type { Account, EventFrame } from "@parley/protocol";
-import type { Client } from "../../src/realtime/hub.ts";
+import type { Client } from "../../src/realtime/people.ts";
 
 /** Topics as the socket server keeps them: a client hears what it is subscribed to at that moment. */
 export function broker() {

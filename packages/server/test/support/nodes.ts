@@ -26,8 +26,8 @@ export interface TestNode extends AsyncDisposable {
 export type NodeOptions = Omit<Partial<NatsBusOptions>, "servers"> & {
   everyMs?: number;
   awayMs?: number;
-  aliveMs?: number;
-  forgetMs?: number;
+  heartbeatMs?: number;
+  nodeTimeoutMs?: number;
   socketsPerUser?: number;
 };
 
@@ -41,8 +41,8 @@ export async function startNode(
     everyMs = 3_600_000,
     awayMs = 3_600_000,
     socketsPerUser = 20,
-    aliveMs = 50,
-    forgetMs = 500,
+    heartbeatMs = 50,
+    nodeTimeoutMs = 500,
   } = options;
   const id = options.node ?? Bun.randomUUIDv7();
   const { readConversation, readText } = ledger;
@@ -54,7 +54,7 @@ export async function startNode(
     log,
     ...options,
   });
-  const cluster = newCluster(bus.channel, { log, aliveMs, forgetMs });
+  const cluster = newCluster(bus.channel, { log, heartbeatMs, nodeTimeoutMs });
   const { clients, publish } = broker();
   const hub = newHub(bus, publish, sockets(cluster, socketsPerUser));
   const store = ledger.store();
