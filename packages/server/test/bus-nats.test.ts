@@ -11,13 +11,13 @@ import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
 import { NatsBus, type NatsBusOptions } from "../src/realtime/bus-nats.ts";
 import { type FakeClient, human } from "./support/broker.ts";
-import { announce, signal } from "./support/changes.ts";
-import { Ledger, texts } from "./support/ledger.ts";
+import { summaries, TestChangeLog } from "./support/change-log.ts";
+import { publishAll, signal } from "./support/changes.ts";
 import {
-  acquainted,
   type NodeOptions,
   startNode,
   type TestNode,
+  untilDiscovered,
   untilReady,
 } from "./support/nodes.ts";
 
@@ -35,41 +35,41 @@ afterEach(async () => {
   for (const each of started.splice(0)) await each[Symbol.asyncDispose]();
 });
 
-/** Nodes of an installation of their own: they share a store and a NATS. */
-function world() {
+/** Nodes that share a change log and a NATS prefix of their own. */
+function installation() {
   const prefix = `test${Bun.randomUUIDv7().replaceAll("-", "")}`;
-  const ledger = new Ledger();
-  ledger.open(ROOM, "alice", "bob", "carol");
+  const changeLog = new TestChangeLog();
+  changeLog.addConversation(ROOM, "alice", "bob", "carol");
   const node = async (options: NodeOptions = {}, url = nats.url): Promise<TestNode> => {
-    const made = await startNode(url, ledger, { prefix, ...options });
+    const made = await startNode(url, changeLog, { prefix, ...options });
     started.push(made);
     return made;
   };
-  /** Somebody else who can publish anything. */
-  const stranger = async (): Promise<NatsConnection> => {
+  /** A NATS client that is not a node and can publish anything. */
+  const foreignConnection = async (): Promise<NatsConnection> => {
     const connection = await connect({ servers: nats.url });
     started.push({ [Symbol.asyncDispose]: () => connection.close() });
     return connection;
   };
-  return { prefix, ledger, node, stranger };
+  return { prefix, changeLog, node, foreignConnection };
 }
 
-/** What a client has heard, as it came, without looking away from it. */
-const heard = (client: FakeClient) => texts(client.heard.map((data) => JSON.parse(data)));
+/** A summary of all events that a client has received, in order. */
+const received = (client: FakeClient) => summaries(client.received.map((data) => JSON.parse(data)));
 
-const hears = (client: FakeClient, ...expected: string[]) =>
-  until(() => heard(client).length >= expected.length, `${expected} were heard`).then(() =>
-    expect(heard(client)).toEqual(expected),
+const expectReceived = (client: FakeClient, ...expected: string[]) =>
+  until(() => received(client).length >= expected.length, `${expected} received`).then(() =>
+    expect(received(client)).toEqual(expected),
   );
 
-const away = new WeakMap<TestNode, boolean>();
-/** Asks, and says what the last answer was. */
-function isAway(node: TestNode): boolean {
+const disconnected = new WeakMap<TestNode, boolean>();
+/** Starts a check, and returns the result of the previous one. */
+function isDisconnected(node: TestNode): boolean {
   node.bus.ready().then(
-    () => away.set(node, false),
-    () => away.set(node, true),
+    () => disconnected.set(node, false),
+    () => disconnected.set(node, true),
   );
-  return away.get(node) ?? false;
+  return disconnected.get(node) ?? false;
 }
 
 const typing = (username: string): EventFrame => ({
@@ -79,23 +79,23 @@ const typing = (username: string): EventFrame => ({
 
 describe("delivery", () => {
   test("events reach the sockets of every node, in the same order", async () => {
-    const { ledger, node } = world();
+    const { changeLog, node } = installation();
     const [one, two, three] = [await node(), await node(), await node()];
     const clients = [
       await one.connect("alice"),
       await two.connect("bob"),
       await three.connect("carol"),
     ];
-    announce(one, [ledger.say(ROOM, "a")]);
+    publishAll(one, [changeLog.commitMessage(ROOM, "a")]);
     signal(one, typing("alice"), { conversation: ROOM }, "alice");
-    announce(one, [ledger.say(ROOM, "b")]);
-    await hears(clients[0] as FakeClient, "a", "b");
-    await hears(clients[1] as FakeClient, "a", "typing", "b");
-    await hears(clients[2] as FakeClient, "a", "typing", "b");
+    publishAll(one, [changeLog.commitMessage(ROOM, "b")]);
+    await expectReceived(clients[0] as FakeClient, "a", "b");
+    await expectReceived(clients[1] as FakeClient, "a", "typing", "b");
+    await expectReceived(clients[2] as FakeClient, "a", "typing", "b");
   });
 
-  test("nodes that commit to one conversation in turns are heard in the order of the commits", async () => {
-    const { ledger, node } = world();
+  test("changes that several nodes commit to one conversation arrive in commit order", async () => {
+    const { changeLog, node } = installation();
     const nodes = [await node(), await node(), await node()];
     const names = ["alice", "bob", "carol"];
     const clients = await Promise.all(nodes.map((each, place) => each.connect(names[place] ?? "")));
@@ -103,45 +103,45 @@ describe("delivery", () => {
     const late: (() => void)[] = [];
     for (let count = 0; count < 300; count++) {
       expected.push(`${count}`);
-      const announcement = ledger.say(ROOM, `${count}`);
-      const publish = () => announce(nodes[count % 3] as TestNode, [announcement]);
-      // Some publish only after others have committed and published more.
+      const change = changeLog.commitMessage(ROOM, `${count}`);
+      const publish = () => publishAll(nodes[count % 3] as TestNode, [change]);
+      // Some nodes publish only after others have committed and published later changes.
       if (count % 7 === 0) late.push(publish);
       else publish();
       if (count % 11 === 0) for (const each of late.splice(0)) each();
       if (count % 50 === 0) await Bun.sleep(1);
     }
     for (const each of late) each();
-    for (const client of clients) await hears(client, ...expected);
+    for (const client of clients) await expectReceived(client, ...expected);
   });
 
-  test("installations that share a NATS do not hear each other", async () => {
-    const [ours, theirs] = [world(), world()];
+  test("installations that share a NATS do not receive each other's events", async () => {
+    const [ours, theirs] = [installation(), installation()];
     const [here, there] = [await ours.node(), await theirs.node()];
     const [alice, other] = [await here.connect("alice"), await there.connect("alice")];
-    announce(here, [ours.ledger.say(ROOM, "ours")]);
-    announce(there, [theirs.ledger.say(ROOM, "theirs")]);
-    await hears(alice, "ours");
-    await hears(other, "theirs");
+    publishAll(here, [ours.changeLog.commitMessage(ROOM, "ours")]);
+    publishAll(there, [theirs.changeLog.commitMessage(ROOM, "theirs")]);
+    await expectReceived(alice, "ours");
+    await expectReceived(other, "theirs");
   });
 
-  test("words of a message that has ended elsewhere are not told after its end", async () => {
-    const { ledger, node } = world();
+  test("deltas that arrive after the end of their message are dropped", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    const word = (id: string): EventFrame => ({
+    const delta = (id: string): EventFrame => ({
       method: "events.messageDelta",
       params: { id, delta: "word", offset: 4 },
     });
-    announce(two, [ledger.complete(ROOM, "ended")]);
-    signal(one, word("ended"), { conversation: ROOM });
-    signal(one, word("another"), { conversation: ROOM });
-    announce(one, [ledger.say(ROOM, "after")]);
-    await hears(bob, "messageComplete", "messageDelta", "after");
+    publishAll(two, [changeLog.commitCompletion(ROOM, "ended")]);
+    signal(one, delta("ended"), { conversation: ROOM });
+    signal(one, delta("another"), { conversation: ROOM });
+    publishAll(one, [changeLog.commitMessage(ROOM, "after")]);
+    await expectReceived(bob, "messageComplete", "messageDelta", "after");
   });
 
-  test("events for accounts reach their sockets wherever they are, without the one that asked", async () => {
-    const { node } = world();
+  test("events for accounts reach their sockets on all nodes, except the excluded socket", async () => {
+    const { node } = installation();
     const [one, two] = [await node(), await node()];
     const [asking, other, bob] = [
       await one.connect("alice"),
@@ -152,35 +152,39 @@ describe("delivery", () => {
       method: "events.messageDeleted",
       params: { conversation_id: ROOM, ids: ["hidden"] },
     };
-    announce(one, [{ frame, to: { users: ["alice"] }, exceptSocket: asking.id }]);
-    announce(one, [{ frame, to: { users: ["bob"] } }]);
-    await hears(other, "hidden");
-    await hears(bob, "hidden");
-    expect(heard(asking)).toEqual([]);
+    publishAll(one, [{ frame, to: { users: ["alice"] }, exceptSocket: asking.id }]);
+    publishAll(one, [{ frame, to: { users: ["bob"] } }]);
+    await expectReceived(other, "hidden");
+    await expectReceived(bob, "hidden");
+    expect(received(asking)).toEqual([]);
   });
 
-  test("a new display name is that of the sockets on every node", async () => {
-    const { node } = world();
+  test("a new display name applies to sockets on every node", async () => {
+    const { node } = installation();
     const [one, two] = [await node(), await node()];
     await two.connect("alice");
     const params = { ...human("alice"), display_name: "Alice the Second" };
     const frame: EventFrame = { method: "events.accountUpdated", params };
-    announce(one, [{ frame, to: { users: ["alice"] } }]);
+    publishAll(one, [{ frame, to: { users: ["alice"] } }]);
     const name = () => two.hub.person("alice")?.account.display_name;
     await until(() => name() === "Alice the Second", "the new name");
   });
 
-  test("a conversation is followed only while one of its people is here", async () => {
-    const { prefix, ledger, node, stranger } = world();
+  test("a node subscribes to a conversation only while one of its members is connected to it", async () => {
+    const { prefix, changeLog, node, foreignConnection } = installation();
     const [one, two] = [await node(), await node()];
-    const spy = await stranger();
+    const requester = await foreignConnection();
     const isFollowed = async () => {
       const header = JSON.stringify({});
-      await spy.flush();
-      const asked = spy.request(`${prefix}.c.${ROOM}`, `${header}\n{"method":"events.typing"}`, {
-        timeout: 50,
-      });
-      // Without anybody who follows it NATS says so at once; otherwise nobody answers.
+      await requester.flush();
+      const asked = requester.request(
+        `${prefix}.c.${ROOM}`,
+        `${header}\n{"method":"events.typing"}`,
+        {
+          timeout: 50,
+        },
+      );
+      // Without a subscriber NATS answers at once; otherwise the request times out.
       const error = await asked.then(
         () => null,
         (refusal: Error) => refusal,
@@ -195,380 +199,399 @@ describe("delivery", () => {
     laptop.close(1000, "");
     while (await isFollowed());
     const back = await two.connect("bob");
-    announce(one, [ledger.say(ROOM, "again")]);
-    await until(() => heard(back).includes("again"), "it is followed again");
+    publishAll(one, [changeLog.commitMessage(ROOM, "again")]);
+    await until(() => received(back).includes("again"), "the node subscribes again");
   });
 
-  test("a client that connects while events pass by misses none after its hello", async () => {
-    const { ledger, node } = world();
+  test("a client that connects while events are published misses none afterwards", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     let count = 0;
-    const talking = setInterval(() => announce(one, [ledger.say(ROOM, `${count++}`)]), 0);
+    const publishing = setInterval(
+      () => publishAll(one, [changeLog.commitMessage(ROOM, `${count++}`)]),
+      0,
+    );
     for (let round = 0; round < 20; round++) {
       const client = await two.connect(round % 2 ? "bob" : "carol");
-      const known = ledger.counters("bob")[0]?.seq ?? 0;
+      const known = changeLog.counters("bob")[0]?.seq ?? 0;
       const places = () =>
-        client.heard
+        client.received
           .map((data) => (JSON.parse(data) as EventFrame).at?.seq ?? 0)
           .filter((seq) => seq > known);
       await until(() => places().length >= 3, "three events");
       expect(places().slice(0, 3)).toEqual([known + 1, known + 2, known + 3]);
       if (round % 3) client.close(1000, "");
     }
-    clearInterval(talking);
+    clearInterval(publishing);
   });
 });
 
 describe("membership", () => {
-  test("whoever joins hears of it, and then everything, on whichever node", async () => {
-    const { ledger, node } = world();
-    ledger.open(OTHER_ROOM, "alice");
+  test("an account that joins receives the conversation and then all its events, on any node", async () => {
+    const { changeLog, node } = installation();
+    changeLog.addConversation(OTHER_ROOM, "alice");
     const [one, two] = [await node(), await node()];
     const alice = await one.connect("alice");
     const bob = [await two.connect("bob"), await two.connect("bob")];
-    announce(one, ledger.join(OTHER_ROOM, "bob"));
-    for (let count = 0; count < 20; count++) announce(one, [ledger.say(OTHER_ROOM, `${count}`)]);
+    publishAll(one, changeLog.commitJoin(OTHER_ROOM, "bob"));
+    for (let count = 0; count < 20; count++)
+      publishAll(one, [changeLog.commitMessage(OTHER_ROOM, `${count}`)]);
     const after = Array.from({ length: 20 }, (_, place) => `${place}`);
-    for (const client of bob) await hears(client, "conversationNew", ...after);
-    await hears(alice, "conversationUpdated", ...after);
+    for (const client of bob) await expectReceived(client, "conversationNew", ...after);
+    await expectReceived(alice, "conversationUpdated", ...after);
   });
 
-  test("whoever leaves hears that as the last thing, on whichever node", async () => {
-    const { ledger, node } = world();
+  test("an account that leaves receives the leaving event as its last, on any node", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const [bob, carol] = [await two.connect("bob"), await two.connect("carol")];
-    announce(one, [ledger.leave(ROOM, "bob"), ledger.say(ROOM, "secret")]);
-    await hears(carol, "conversationUpdated", "secret");
-    expect(heard(bob)).toEqual(["conversationUpdated"]);
+    publishAll(one, [changeLog.commitLeave(ROOM, "bob"), changeLog.commitMessage(ROOM, "secret")]);
+    await expectReceived(carol, "conversationUpdated", "secret");
+    expect(received(bob)).toEqual(["conversationUpdated"]);
   });
 
-  test("an invitation that is overtaken by the removal lets nobody listen", async () => {
-    const { ledger, node } = world();
-    ledger.open(OTHER_ROOM, "alice", "carol");
+  test("an introduction that arrives after the removal subscribes nobody", async () => {
+    const { changeLog, node } = installation();
+    changeLog.addConversation(OTHER_ROOM, "alice", "carol");
     const [one, two, three] = [await node(), await node(), await node()];
     const [bob, carol] = [await three.connect("bob"), await three.connect("carol")];
-    const invited = ledger.join(OTHER_ROOM, "bob");
-    announce(two, [ledger.leave(OTHER_ROOM, "bob")]);
-    await hears(carol, "conversationUpdated", "conversationUpdated");
-    announce(one, invited);
-    announce(one, [ledger.say(OTHER_ROOM, "secret")]);
-    await hears(carol, "conversationUpdated", "conversationUpdated", "secret");
-    expect(heard(bob)).not.toContain("secret");
+    const invited = changeLog.commitJoin(OTHER_ROOM, "bob");
+    publishAll(two, [changeLog.commitLeave(OTHER_ROOM, "bob")]);
+    await expectReceived(carol, "conversationUpdated", "conversationUpdated");
+    publishAll(one, invited);
+    publishAll(one, [changeLog.commitMessage(OTHER_ROOM, "secret")]);
+    await expectReceived(carol, "conversationUpdated", "conversationUpdated", "secret");
+    expect(received(bob)).not.toContain("secret");
   });
 });
 
-describe("what was missed", () => {
-  test("is delivered before anything newer when a publisher died after its commit", async () => {
-    const { ledger, node } = world();
+describe("missed changes", () => {
+  test("an event that was never published is delivered before newer ones", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    announce(one, [ledger.say(ROOM, "a")]);
-    ledger.say(ROOM, "never published");
-    announce(one, [ledger.say(ROOM, "b")]);
-    await hears(bob, "a", "never published", "b");
+    publishAll(one, [changeLog.commitMessage(ROOM, "a")]);
+    changeLog.commitMessage(ROOM, "never published");
+    publishAll(one, [changeLog.commitMessage(ROOM, "b")]);
+    await expectReceived(bob, "a", "never published", "b");
   });
 
-  test("is found without anything newer", async () => {
-    const { ledger, node } = world();
+  test("an event that was never published is found by polling the log", async () => {
+    const { changeLog, node } = installation();
     const two = await node({ everyMs: 20 });
     const bob = await two.connect("bob");
-    ledger.say(ROOM, "never published");
-    await hears(bob, "never published");
+    changeLog.commitMessage(ROOM, "never published");
+    await expectReceived(bob, "never published");
   });
 
-  test("is looked for when the process has stood still", async () => {
-    const { ledger, node } = world();
+  test("the log is read after the process was paused", async () => {
+    const { changeLog, node } = installation();
     const two = await node({ awayMs: 5 });
     const bob = await two.connect("bob");
-    ledger.say(ROOM, "never published");
+    changeLog.commitMessage(ROOM, "never published");
     Bun.sleepSync(50);
-    await hears(bob, "never published");
+    await expectReceived(bob, "never published");
   });
 
-  test("is found when its node is gone, though no counter counts it", async () => {
-    const { ledger, node } = world();
+  test("an uncounted change that was never published is found when its node is gone", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    await acquainted(one, two);
-    ledger.markRead(ROOM, "alice", 1);
+    await untilDiscovered(one, two);
+    changeLog.commitRead(ROOM, "alice", 1);
     await one.bus.close();
-    await hears(bob, "chatRead");
+    await expectReceived(bob, "chatRead");
   });
 
-  test("does not hold up what is published while the log is read", async () => {
-    const { ledger, node } = world();
+  test("changes published while the log is read are not delayed", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
     await nats.stop();
-    await until(() => isAway(one) && isAway(two), "the loss was noticed");
-    ledger.hide(ROOM, "bob", "old");
+    await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
+    changeLog.commitHide(ROOM, "bob", "old");
     const gate = Promise.withResolvers<void>();
-    ledger.gate = gate.promise;
+    changeLog.gate = gate.promise;
     await nats.start();
-    await until(() => ledger.reads > 0, "the log is read");
-    await until(() => !isAway(one) && !isAway(two), "the link is back");
-    announce(one, [ledger.hide(ROOM, "bob", "new")]);
-    await hears(bob, "new");
+    await until(() => changeLog.reads > 0, "the log is read");
+    await until(
+      () => !isDisconnected(one) && !isDisconnected(two),
+      "both nodes are connected again",
+    );
+    publishAll(one, [changeLog.commitHide(ROOM, "bob", "new")]);
+    await expectReceived(bob, "new");
     gate.resolve();
-    await hears(bob, "new", "old");
+    await expectReceived(bob, "new", "old");
   });
 
-  test("is found again after the store could not be asked", async () => {
-    const { ledger, node } = world();
+  test("a missed event is found after a failed read of the log", async () => {
+    const { changeLog, node } = installation();
     const two = await node({ everyMs: 20 });
     const bob = await two.connect("bob");
-    ledger.broken = true;
-    ledger.say(ROOM, "never published");
+    changeLog.failing = true;
+    changeLog.commitMessage(ROOM, "never published");
     await two.changes.catchUp();
-    expect(heard(bob)).toEqual([]);
-    ledger.broken = false;
-    await hears(bob, "never published");
+    expect(received(bob)).toEqual([]);
+    changeLog.failing = false;
+    await expectReceived(bob, "never published");
   });
 
-  test("an invitation reaches the sockets of the newcomer, once", async () => {
-    const { ledger, node } = world();
-    ledger.open(OTHER_ROOM, "alice");
+  test("a missed introduction reaches the sockets of the newcomer once", async () => {
+    const { changeLog, node } = installation();
+    changeLog.addConversation(OTHER_ROOM, "alice");
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    const invited = ledger.join(OTHER_ROOM, "bob");
+    const invited = changeLog.commitJoin(OTHER_ROOM, "bob");
     await two.changes.catchUp();
-    await hears(bob, "conversationNew");
+    await expectReceived(bob, "conversationNew");
     await two.changes.catchUp();
-    announce(one, invited);
-    announce(one, [ledger.say(OTHER_ROOM, "a")]);
-    await hears(bob, "conversationNew", "a");
+    publishAll(one, invited);
+    publishAll(one, [changeLog.commitMessage(OTHER_ROOM, "a")]);
+    await expectReceived(bob, "conversationNew", "a");
   });
 
-  test("a removal takes effect", async () => {
-    const { ledger, node } = world();
+  test("a missed removal takes effect", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    ledger.leave(ROOM, "bob");
+    changeLog.commitLeave(ROOM, "bob");
     await two.changes.catchUp();
-    await hears(bob, "conversationUpdated");
+    await expectReceived(bob, "conversationUpdated");
     signal(one, typing("alice"), { conversation: ROOM }, "alice");
-    announce(one, [ledger.say(ROOM, "secret")]);
+    publishAll(one, [changeLog.commitMessage(ROOM, "secret")]);
     const carol = await two.connect("carol");
-    announce(one, [ledger.say(ROOM, "more")]);
-    await until(() => heard(carol).includes("more"), "carol heard what came later");
-    expect(heard(bob)).toEqual(["conversationUpdated"]);
+    publishAll(one, [changeLog.commitMessage(ROOM, "more")]);
+    await until(() => received(carol).includes("more"), "carol received the later event");
+    expect(received(bob)).toEqual(["conversationUpdated"]);
   });
 
-  test("a removal takes effect before anything newer", async () => {
-    const { ledger, node } = world();
+  test("a missed removal takes effect before newer events", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const [bob, carol] = [await two.connect("bob"), await two.connect("carol")];
-    ledger.leave(ROOM, "bob");
-    announce(one, [ledger.say(ROOM, "secret")]);
-    await hears(carol, "conversationUpdated", "secret");
-    expect(heard(bob)).toEqual(["conversationUpdated"]);
+    changeLog.commitLeave(ROOM, "bob");
+    publishAll(one, [changeLog.commitMessage(ROOM, "secret")]);
+    await expectReceived(carol, "conversationUpdated", "secret");
+    expect(received(bob)).toEqual(["conversationUpdated"]);
   });
 
-  test("the end of a session closes its sockets", async () => {
-    const { ledger, node } = world();
+  test("a missed end of a session closes its sockets", async () => {
+    const { changeLog, node } = installation();
     const two = await node();
     const [ended, other] = [await two.connect("bob", "s1"), await two.connect("bob", "s2")];
-    ledger.end("s1");
+    changeLog.commitSessionEnd("s1");
     await two.changes.catchUp();
     expect(ended.closed).toEqual([{ code: closeCodes.signedOut, reason: expect.any(String) }]);
     expect(other.closed).toEqual([]);
   });
 
-  test("clients reconnect when it is no longer in the log", async () => {
-    const { ledger, node } = world();
+  test("clients are closed when a missed event is no longer in the log", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    ledger.say(ROOM, "never published");
-    ledger.prune();
-    announce(one, [ledger.say(ROOM, "b")]);
-    await until(() => bob.closed.length > 0, "bob was sent back");
+    changeLog.commitMessage(ROOM, "never published");
+    changeLog.prune();
+    publishAll(one, [changeLog.commitMessage(ROOM, "b")]);
+    await until(() => bob.closed.length > 0, "bob's socket is closed");
     expect(bob.closed).toEqual([{ code: closeCodes.goingAway, reason: expect.any(String) }]);
-    expect(heard(bob)).toEqual([]);
+    expect(received(bob)).toEqual([]);
 
     const back = await two.connect("bob");
-    announce(one, [ledger.say(ROOM, "c")]);
-    await hears(back, "c");
+    publishAll(one, [changeLog.commitMessage(ROOM, "c")]);
+    await expectReceived(back, "c");
   });
 });
 
-describe("while NATS is away", () => {
-  test("a node delivers its own events, and catches up on the others' when it is back", async () => {
-    const { ledger, node } = world();
+describe("while NATS is down", () => {
+  test("a node delivers its own events, and catches up on those of others after a reconnect", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const [alice, bob] = [await one.connect("alice"), await two.connect("bob")];
-    announce(one, [ledger.say(ROOM, "before")]);
-    await hears(bob, "before");
+    publishAll(one, [changeLog.commitMessage(ROOM, "before")]);
+    await expectReceived(bob, "before");
     await nats.stop();
-    await until(() => isAway(one) && isAway(two), "the loss was noticed");
+    await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
 
-    announce(one, [ledger.say(ROOM, "one")]);
-    await hears(alice, "before", "one");
-    announce(two, [ledger.say(ROOM, "two")]);
-    await hears(bob, "before", "one", "two");
-    announce(one, [ledger.say(ROOM, "three")]);
+    publishAll(one, [changeLog.commitMessage(ROOM, "one")]);
+    await expectReceived(alice, "before", "one");
+    publishAll(two, [changeLog.commitMessage(ROOM, "two")]);
+    await expectReceived(bob, "before", "one", "two");
+    publishAll(one, [changeLog.commitMessage(ROOM, "three")]);
     const carol = await two.connect("carol");
-    announce(two, [ledger.say(ROOM, "four")]);
-    await hears(bob, "before", "one", "two", "three", "four");
-    announce(one, [ledger.say(ROOM, "five")]);
+    publishAll(two, [changeLog.commitMessage(ROOM, "four")]);
+    await expectReceived(bob, "before", "one", "two", "three", "four");
+    publishAll(one, [changeLog.commitMessage(ROOM, "five")]);
 
     await nats.start();
-    await hears(alice, "before", "one", "two", "three", "four", "five");
-    await hears(bob, "before", "one", "two", "three", "four", "five");
-    await until(() => heard(carol).includes("five"), "carol caught up");
-    await until(() => !isAway(one) && !isAway(two), "the link is back");
-    announce(one, [ledger.say(ROOM, "after")]);
-    await hears(bob, "before", "one", "two", "three", "four", "five", "after");
+    await expectReceived(alice, "before", "one", "two", "three", "four", "five");
+    await expectReceived(bob, "before", "one", "two", "three", "four", "five");
+    await until(() => received(carol).includes("five"), "carol caught up");
+    await until(
+      () => !isDisconnected(one) && !isDisconnected(two),
+      "both nodes are connected again",
+    );
+    publishAll(one, [changeLog.commitMessage(ROOM, "after")]);
+    await expectReceived(bob, "before", "one", "two", "three", "four", "five", "after");
   });
 
-  test("other nodes' events come from the log, once and in order", async () => {
-    const { ledger, node } = world();
+  test("events of other nodes are read from the log and delivered once and in order", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node({ awayMs: 10 }), await node({ awayMs: 10 })];
     const [alice, bob] = [await one.connect("alice"), await two.connect("bob")];
     await nats.stop();
-    await until(() => isAway(one) && isAway(two), "the loss was noticed");
-    announce(one, [ledger.say(ROOM, "one"), ledger.say(ROOM, "two")]);
-    await hears(bob, "one", "two");
-    announce(two, [ledger.say(ROOM, "three")]);
-    await hears(alice, "one", "two", "three");
-    announce(one, [ledger.markRead(ROOM, "alice", 3)]);
-    await hears(bob, "one", "two", "three", "chatRead");
-    announce(one, [ledger.say(ROOM, "four")]);
-    await hears(bob, "one", "two", "three", "chatRead", "four");
+    await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
+    publishAll(one, [changeLog.commitMessage(ROOM, "one"), changeLog.commitMessage(ROOM, "two")]);
+    await expectReceived(bob, "one", "two");
+    publishAll(two, [changeLog.commitMessage(ROOM, "three")]);
+    await expectReceived(alice, "one", "two", "three");
+    publishAll(one, [changeLog.commitRead(ROOM, "alice", 3)]);
+    await expectReceived(bob, "one", "two", "three", "chatRead");
+    publishAll(one, [changeLog.commitMessage(ROOM, "four")]);
+    await expectReceived(bob, "one", "two", "three", "chatRead", "four");
     await nats.start();
-    await until(() => !isAway(one) && !isAway(two), "the link is back");
-    announce(two, [ledger.say(ROOM, "five")]);
-    await hears(alice, "one", "two", "three", "chatRead", "four", "five");
-    await hears(bob, "one", "two", "three", "chatRead", "four", "five");
+    await until(
+      () => !isDisconnected(one) && !isDisconnected(two),
+      "both nodes are connected again",
+    );
+    publishAll(two, [changeLog.commitMessage(ROOM, "five")]);
+    await expectReceived(alice, "one", "two", "three", "chatRead", "four", "five");
+    await expectReceived(bob, "one", "two", "three", "chatRead", "four", "five");
   });
 
-  test("joins, removals and the ends of sessions take effect while it stays away", async () => {
-    const { ledger, node } = world();
-    ledger.open(OTHER_ROOM, "alice");
+  test("joins, removals and ends of sessions take effect while NATS is down", async () => {
+    const { changeLog, node } = installation();
+    changeLog.addConversation(OTHER_ROOM, "alice");
     const [one, two] = [await node(), await node({ awayMs: 10 })];
     const [bob, carol] = [await two.connect("bob"), await two.connect("carol", "s1")];
     await nats.stop();
-    await until(() => isAway(one) && isAway(two), "the loss was noticed");
-    announce(one, ledger.join(OTHER_ROOM, "bob"));
-    announce(one, [ledger.leave(ROOM, "bob"), ledger.say(ROOM, "secret")]);
-    ledger.end("s1");
+    await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
+    publishAll(one, changeLog.commitJoin(OTHER_ROOM, "bob"));
+    publishAll(one, [changeLog.commitLeave(ROOM, "bob"), changeLog.commitMessage(ROOM, "secret")]);
+    changeLog.commitSessionEnd("s1");
     await until(() => carol.closed.length > 0, "the session's socket is closed");
-    await until(() => heard(bob).includes("conversationNew"), "bob is told of the other room");
-    announce(one, [ledger.say(OTHER_ROOM, "welcome")]);
-    await until(() => heard(bob).includes("welcome"), "bob hears the other room");
-    expect(heard(bob)).not.toContain("secret");
+    await until(
+      () => received(bob).includes("conversationNew"),
+      "bob receives the other conversation",
+    );
+    publishAll(one, [changeLog.commitMessage(OTHER_ROOM, "first")]);
+    await until(() => received(bob).includes("first"), "bob receives its events");
+    expect(received(bob)).not.toContain("secret");
     await nats.start();
   });
 
-  test("joins, removals and the ends of sessions take effect when it is back", async () => {
-    const { ledger, node } = world();
-    ledger.open(OTHER_ROOM, "alice");
+  test("joins, removals and ends of sessions take effect after a reconnect", async () => {
+    const { changeLog, node } = installation();
+    changeLog.addConversation(OTHER_ROOM, "alice");
     const [one, two] = [await node(), await node()];
     const [bob, carol] = [await two.connect("bob"), await two.connect("carol", "s1")];
     await nats.stop();
-    await until(() => isAway(one) && isAway(two), "the loss was noticed");
-    announce(one, ledger.join(OTHER_ROOM, "bob"));
-    announce(one, [ledger.leave(ROOM, "bob"), ledger.say(ROOM, "secret")]);
-    ledger.end("s1");
-    announce(one, [{ kind: "session_ended", session_id: "s1" }]);
+    await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
+    publishAll(one, changeLog.commitJoin(OTHER_ROOM, "bob"));
+    publishAll(one, [changeLog.commitLeave(ROOM, "bob"), changeLog.commitMessage(ROOM, "secret")]);
+    changeLog.commitSessionEnd("s1");
+    publishAll(one, [{ kind: "session_ended", session_id: "s1" }]);
     await nats.start();
     await until(() => carol.closed.length > 0, "the session ended");
     expect(carol.closed[0]?.code).toBe(closeCodes.signedOut);
-    await until(() => heard(bob).length === 2, "bob knows");
-    expect(heard(bob).toSorted()).toEqual(["conversationNew", "conversationUpdated"]);
+    await until(() => received(bob).length === 2, "bob received both");
+    expect(received(bob).toSorted()).toEqual(["conversationNew", "conversationUpdated"]);
   });
 
-  test("changes that no counter counts are made up for when it is back", async () => {
-    const { ledger, node } = world();
+  test("missed uncounted changes are delivered after a reconnect", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const [bob, dave] = [await two.connect("bob"), await two.connect("dave")];
-    announce(one, [ledger.say(ROOM, "a")]);
-    await hears(bob, "a");
+    publishAll(one, [changeLog.commitMessage(ROOM, "a")]);
+    await expectReceived(bob, "a");
     await nats.stop();
-    await until(() => isAway(one) && isAway(two), "the loss was noticed");
-    announce(one, [ledger.markRead(ROOM, "alice", 1)]);
+    await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
+    publishAll(one, [changeLog.commitRead(ROOM, "alice", 1)]);
     await nats.start();
-    await hears(bob, "a", "chatRead");
-    expect(heard(dave)).toEqual([]);
+    await expectReceived(bob, "a", "chatRead");
+    expect(received(dave)).toEqual([]);
   });
 
-  test("so are those of a node that could not say so, and was given up", async () => {
-    const { ledger, node } = world();
+  test("missed uncounted changes of a node that was considered gone are delivered once", async () => {
+    const { changeLog, node } = installation();
     await using line = await FaultyProxy.to(`http://127.0.0.1:${nats.port}`);
     const one = await node({}, line.url.replace("http", "nats"));
     const two = await node();
     const bob = await two.connect("bob");
     line.refuse(true);
     line.cut();
-    await until(() => two.cluster.others().length === 0, "it was given up");
+    await until(() => two.cluster.others().length === 0, "the node is considered gone");
     await two.changes.catchUp();
-    announce(one, [ledger.markRead(ROOM, "alice", 1)]);
+    publishAll(one, [changeLog.commitRead(ROOM, "alice", 1)]);
     line.reset();
-    await hears(bob, "chatRead");
-    await until(() => two.cluster.others().length === 1, "it is back");
+    await expectReceived(bob, "chatRead");
+    await until(() => two.cluster.others().length === 1, "the node is back");
     await two.changes.catchUp();
-    announce(two, [ledger.say(ROOM, "once is enough")]);
-    await hears(bob, "chatRead", "once is enough");
+    publishAll(two, [changeLog.commitMessage(ROOM, "after")]);
+    await expectReceived(bob, "chatRead", "after");
   });
 
-  test("those that were received are not repeated", async () => {
-    const { ledger, node } = world();
+  test("uncounted changes that were received are not delivered again", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    announce(one, [ledger.markRead(ROOM, "alice", 1)]);
-    await hears(bob, "chatRead");
-    ledger.hide(ROOM, "bob", "missed");
-    announce(one, [ledger.hide(ROOM, "bob", "heard")]);
-    announce(one, [ledger.hide(ROOM, "alice", "another's")]);
-    await hears(bob, "chatRead", "heard");
+    publishAll(one, [changeLog.commitRead(ROOM, "alice", 1)]);
+    await expectReceived(bob, "chatRead");
+    changeLog.commitHide(ROOM, "bob", "missed");
+    publishAll(one, [changeLog.commitHide(ROOM, "bob", "received")]);
+    publishAll(one, [changeLog.commitHide(ROOM, "alice", "another's")]);
+    await expectReceived(bob, "chatRead", "received");
     await nats.stop();
-    await until(() => isAway(one) && isAway(two), "the loss was noticed");
+    await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
     await nats.start();
-    await hears(bob, "chatRead", "heard", "missed");
+    await expectReceived(bob, "chatRead", "received", "missed");
   });
 
-  test("clients reconnect when the log was pruned meanwhile", async () => {
-    const { ledger, node } = world();
+  test("clients are closed when the log was pruned before the reconnect", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
     await nats.stop();
-    await until(() => isAway(one) && isAway(two), "the loss was noticed");
-    ledger.prune();
+    await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
+    changeLog.prune();
     await nats.start();
-    await until(() => bob.closed.length > 0, "bob was sent back");
+    await until(() => bob.closed.length > 0, "bob's socket is closed");
     expect(bob.closed[0]?.code).toBe(closeCodes.goingAway);
   });
 
-  test("the store is asked all the same, so that events come late but come", async () => {
-    const { ledger, node } = world();
+  test("events of other nodes are found by polling the log", async () => {
+    const { changeLog, node } = installation();
     const [one, two] = [await node(), await node({ everyMs: 20 })];
     const bob = await two.connect("bob");
     await nats.stop();
-    await until(() => isAway(one) && isAway(two), "the loss was noticed");
-    announce(one, [ledger.say(ROOM, "one")]);
-    await hears(bob, "one");
+    await until(() => isDisconnected(one) && isDisconnected(two), "both nodes are disconnected");
+    publishAll(one, [changeLog.commitMessage(ROOM, "one")]);
+    await expectReceived(bob, "one");
     await nats.start();
-    await until(() => !isAway(one) && !isAway(two), "the link is back");
+    await until(
+      () => !isDisconnected(one) && !isDisconnected(two),
+      "both nodes are connected again",
+    );
   });
 });
 
 describe("sessions and turns", () => {
   test("the end of a session closes its sockets on every node", async () => {
-    const { node } = world();
+    const { node } = installation();
     const [one, two] = [await node(), await node()];
     const ended = [await one.connect("alice", "s1"), await two.connect("alice", "s1")];
     const other = await two.connect("alice", "s2");
-    announce(one, [{ kind: "session_ended", session_id: "s1" }]);
+    publishAll(one, [{ kind: "session_ended", session_id: "s1" }]);
     for (const client of ended) {
-      await until(() => client.closed.length > 0, "it was closed");
+      await until(() => client.closed.length > 0, "the socket is closed");
       expect(client.closed[0]?.code).toBe(closeCodes.signedOut);
     }
     expect(other.closed).toEqual([]);
   });
 
-  test("turns that ended are told to the node that runs them", async () => {
-    const { node } = world();
+  test("ended turns are sent to the nodes that run them", async () => {
+    const { node } = installation();
     const [one, two, three] = [await node(), await node(), await node()];
-    announce(one, [
+    publishAll(one, [
       {
         kind: "turns_ended",
         turns: [
@@ -579,8 +602,8 @@ describe("sessions and turns", () => {
       },
       { kind: "turns_queued" },
     ]);
-    announce(one, [{ kind: "turns_ended", turns: [{ id: 4, node: three.id }] }]);
-    await until(() => two.turns.length > 0 && three.turns.length > 0, "both were told");
+    publishAll(one, [{ kind: "turns_ended", turns: [{ id: 4, node: three.id }] }]);
+    await until(() => two.turns.length > 0 && three.turns.length > 0, "both nodes received them");
     expect(two.turns).toEqual([{ kind: "turns_ended", turns: [{ id: 1, node: two.id }] }]);
     expect(three.turns).toEqual([{ kind: "turns_ended", turns: [{ id: 4, node: three.id }] }]);
     expect(one.turns.map(({ kind }) => kind)).toEqual([
@@ -592,45 +615,48 @@ describe("sessions and turns", () => {
 });
 
 describe("the nodes", () => {
-  test("know each other and how many sockets each has, until one is gone", async () => {
-    const { node } = world();
+  test("nodes know each other and their socket counts until one is gone", async () => {
+    const { node } = installation();
     const [one, two] = [await node(), await node()];
     await one.connect("alice");
     const late = await node();
-    await acquainted(one, two, late);
+    await untilDiscovered(one, two, late);
     await two.connect("alice");
-    await until(() => late.hub.sockets("alice") === 2, "both are counted");
+    await until(() => late.hub.sockets("alice") === 2, "both sockets are counted");
     await two.bus.close();
-    await until(() => late.hub.sockets("alice") === 1, "the one that is gone is forgotten");
+    await until(
+      () => late.hub.sockets("alice") === 1,
+      "the socket of the gone node is not counted",
+    );
     expect(late.cluster.others()).toEqual([one.id]);
   });
 
-  test("know each other again after NATS was away", async () => {
-    const { node } = world();
+  test("nodes discover each other again after NATS was down", async () => {
+    const { node } = installation();
     const [one, two] = [await node(), await node()];
     const phone = await one.connect("alice");
-    await acquainted(one, two);
-    await until(() => two.hub.sockets("alice") === 1, "it is counted");
+    await untilDiscovered(one, two);
+    await until(() => two.hub.sockets("alice") === 1, "the socket is counted");
     await nats.stop();
-    await until(() => one.cluster.others().length === 0, "they have lost each other");
+    await until(() => one.cluster.others().length === 0, "the nodes consider each other gone");
     phone.close(1000, "");
     await one.connect("bob");
     await nats.start();
-    await acquainted(one, two);
-    await until(() => two.hub.sockets("bob") === 1, "what came is counted");
+    await untilDiscovered(one, two);
+    await until(() => two.hub.sockets("bob") === 1, "the new socket is counted");
     expect(two.hub.sockets("alice")).toBe(0);
   });
 });
 
-describe("what is not ours", () => {
-  test("rubbish on any subject is let go by", async () => {
-    const { prefix, ledger, node, stranger } = world();
+describe("malformed messages", () => {
+  test("malformed payloads on any subject are dropped", async () => {
+    const { prefix, changeLog, node, foreignConnection } = installation();
     const [one, two] = [await node(), await node()];
     const bob = await two.connect("bob");
-    const other = await stranger();
-    const event = ledger.say(ROOM, "a");
+    const other = await foreignConnection();
+    const event = changeLog.commitMessage(ROOM, "a");
     const at = { conversation_id: ROOM, seq: 1 };
-    const rubbish = [
+    const malformed = [
       "",
       "\n",
       "{",
@@ -652,12 +678,12 @@ describe("what is not ours", () => {
     ];
     const subjects = [`c.${ROOM}`, "u.bob", "nodes", `n.${two.id}`];
     for (const subject of subjects) {
-      for (const each of rubbish) other.publish(`${prefix}.${subject}`, each);
+      for (const each of malformed) other.publish(`${prefix}.${subject}`, each);
       other.publish(`${prefix}.${subject}`, new Uint8Array([0xff, 0xfe, 0x0a, 0xc3, 0x28]));
     }
     await other.flush();
-    announce(one, [event, ledger.say(ROOM, "b")]);
-    await hears(bob, "a", "b");
+    publishAll(one, [event, changeLog.commitMessage(ROOM, "b")]);
+    await expectReceived(bob, "a", "b");
     expect(bob.closed).toEqual([]);
   });
 });
@@ -670,34 +696,34 @@ describe("the connection", () => {
   function bus(servers: string[], more: Partial<NatsBusOptions> = {}) {
     const lines: string[] = [];
     const log = pino({ level: "info" }, { write: (line: string) => void lines.push(line) });
-    const { readConversation, readText } = new Ledger();
+    const { readConversation, readText } = new TestChangeLog();
     const node = Bun.randomUUIDv7();
     const made = new NatsBus({ servers, node, readConversation, readText, log, ...more });
     started.push({ [Symbol.asyncDispose]: () => made.close() });
-    const said = (message: string) => until(() => lines.join().includes(message), message);
+    const logged = (message: string) => until(() => lines.join().includes(message), message);
     return {
       ready: () => made.ready(),
       onChange: made.onChange.bind(made),
       publish: made.publish.bind(made),
       connected: () => untilReady(made),
       refused: async () => {
-        await said("NATS connection failed");
+        await logged("NATS connection failed");
         await expect(made.ready()).rejects.toThrow("NATS");
       },
     };
   }
 
-  test("is encrypted, with names and passwords, and certificates on both sides", async () => {
+  test("a connection uses TLS with client certificates, a user and a password", async () => {
     using own = selfSigned();
     await using secure = await startNats(`
       authorization { user: parley, password: "p@ss/word" }
       tls { cert_file: "${own.cert}", key_file: "${own.key}",
             ca_file: "${own.cert}", verify: true }`);
-    const to = (who: string) => [`tls://${who}localhost:${secure.port}`];
+    const to = (login: string) => [`tls://${login}localhost:${secure.port}`];
     const tls = { caFile: own.cert, certFile: own.cert, keyFile: own.key };
 
-    const welcome = bus(to(`parley:${encodeURIComponent("p@ss/word")}@`), { tls });
-    await welcome.connected();
+    const accepted = bus(to(`parley:${encodeURIComponent("p@ss/word")}@`), { tls });
+    await accepted.connected();
     const refused = [
       bus(to("parley:wrong@"), { tls }),
       bus(to(""), { tls }),
@@ -706,7 +732,7 @@ describe("the connection", () => {
     for (const each of refused) await each.refused();
   });
 
-  test("takes a token from the address", async () => {
+  test("a connection uses the token of the URL", async () => {
     await using guarded = await startNats("authorization { token: secret }");
     const [right, wrong] = [
       bus([`nats://secret@127.0.0.1:${guarded.port}`]),
@@ -716,7 +742,7 @@ describe("the connection", () => {
     await wrong.refused();
   });
 
-  test("takes a credentials file", async () => {
+  test("a connection uses a credentials file", async () => {
     const [operator, account, user] = [
       nkeys.createOperator(),
       nkeys.createAccount(),
@@ -724,29 +750,29 @@ describe("the connection", () => {
     ];
     const limits = { subs: -1, data: -1, payload: -1 };
     const accountLimits = { ...limits, imports: -1, exports: -1, conn: -1, wildcards: true };
-    const told = {
+    const jwts = {
       operator: signed(operator, operator, { type: "operator" }),
       account: signed(operator, account, { type: "account", limits: accountLimits }),
       user: signed(account, user, { type: "user", ...limits }),
     };
     await using guarded = await startNats(`
-      operator: "${told.operator}"
+      operator: "${jwts.operator}"
       resolver: MEMORY
-      resolver_preload: { ${account.getPublicKey()}: "${told.account}" }`);
+      resolver_preload: { ${account.getPublicKey()}: "${jwts.account}" }`);
     const seed = new TextDecoder().decode(user.getSeed());
     const section = (name: string, text: string) =>
       `-----BEGIN ${name}-----\n${text}\n------END ${name}------\n`;
     const credentialsFile = file("user.creds");
     writeFileSync(
       credentialsFile,
-      section("NATS USER JWT", told.user) + section("USER NKEY SEED", seed),
+      section("NATS USER JWT", jwts.user) + section("USER NKEY SEED", seed),
     );
     await bus([guarded.url], { credentialsFile }).connected();
     await bus([guarded.url]).refused();
   });
 
   type Key = ReturnType<typeof nkeys.createUser>;
-  /** What one key says of another, as NATS has it. */
+  /** A NATS JWT about one key, signed by another. */
   function signed(by: Key, of: Key, nats: object): string {
     const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
     const claims = {
@@ -760,26 +786,26 @@ describe("the connection", () => {
     return `${text}.${Buffer.from(by.sign(Buffer.from(text))).toString("base64url")}`;
   }
 
-  test("that insists on TLS does not make do without", async () => {
+  test("a connection that requires TLS fails without it", async () => {
     await bus([`tls://127.0.0.1:${nats.port}`]).refused();
   });
 
-  test("a file that is not there is told of at once", () => {
+  test("a missing file throws immediately", () => {
     expect(() => bus([nats.url], { credentialsFile: file("missing.creds") })).toThrow(
       "missing.creds",
     );
     expect(() => bus([nats.url], { tls: { caFile: file("missing.pem") } })).toThrow("missing.pem");
   });
 
-  test("comes about when NATS starts later, and everything works until then", async () => {
+  test("a node works before NATS starts, and connects when it does", async () => {
     await using late = await startNats();
     await late.stop();
     const made = bus([late.url]);
     await expect(made.ready()).rejects.toThrow("NATS");
-    const heardHere: string[] = [];
-    made.onChange((change) => heardHere.push(change.kind));
+    const delivered: string[] = [];
+    made.onChange((change) => delivered.push(change.kind));
     made.publish({ kind: "session_ended", session_id: "s1" });
-    expect(heardHere).toEqual(["session_ended"]);
+    expect(delivered).toEqual(["session_ended"]);
     await late.start();
     await made.connected();
   });

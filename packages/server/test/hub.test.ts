@@ -5,7 +5,7 @@ import { hub as newHub } from "../src/realtime/hub.ts";
 import type { Person } from "../src/realtime/people.ts";
 import { typing as newTyping } from "../src/realtime/typing.ts";
 import { broker, FakeClient, human } from "./support/broker.ts";
-import { announce, signal } from "./support/changes.ts";
+import { publishAll, signal } from "./support/changes.ts";
 
 const ROOM = "0190f000-0000-7000-8000-000000000001";
 const OTHER_ROOM = "0190f000-0000-7000-8000-000000000002";
@@ -20,7 +20,7 @@ const deleted = (id: string): EventFrame => ({
   params: { conversation_id: ROOM, ids: [id] },
 });
 
-function world() {
+function testHub() {
   const { clients, publish } = broker();
   const bus = memoryBus();
   const hub = newHub(bus, publish);
@@ -28,7 +28,7 @@ function world() {
   let accounts = 0;
   let sockets = 0;
 
-  /** A client that has been counted in but does not know its conversations yet. */
+  /** A client that is registered and not subscribed to its conversations yet. */
   function enter(username: string, session = `session-${username}`) {
     const client = new FakeClient(`socket-${++sockets}`, session);
     clients.add(client);
@@ -51,75 +51,77 @@ function world() {
 }
 
 describe("delivery", () => {
-  test("an event is encoded once, however many receive it", () => {
-    const { node, connect } = world();
+  test("an event is encoded once for all its receivers", () => {
+    const { node, connect } = testHub();
     const people = Array.from({ length: 30 }, (_, n) => connect(`user${n}`, [ROOM]));
     let encodings = 0;
     const params = { ...human("user1"), toJSON: () => ({ encoded: ++encodings }) };
     const frame: EventFrame = { method: "events.accountUpdated", params };
 
-    announce(node, [{ frame, to: { conversation: ROOM } }]);
+    publishAll(node, [{ frame, to: { conversation: ROOM } }]);
     expect(encodings).toBe(1);
-    announce(node, [{ frame, to: { users: people.map(({ person }) => person.account.username) } }]);
+    publishAll(node, [
+      { frame, to: { users: people.map(({ person }) => person.account.username) } },
+    ]);
     expect(encodings).toBe(2);
     signal(node, frame, { conversation: ROOM }, "user7");
     expect(encodings).toBe(3);
     for (const { client, person } of people) {
-      expect(client.heard).toHaveLength(person.account.username === "user7" ? 2 : 3);
+      expect(client.received).toHaveLength(person.account.username === "user7" ? 2 : 3);
     }
   });
 
-  test("a conversation's event reaches every client that listens to it and no other", () => {
-    const { node, connect } = world();
+  test("an event of a conversation reaches every client subscribed to it and no other", () => {
+    const { node, connect } = testHub();
     const phone = connect("alice", [ROOM]);
     const laptop = connect("alice", [ROOM, OTHER_ROOM]);
     const bob = connect("bob", [OTHER_ROOM]);
 
-    announce(node, [{ frame: deleted("m1"), to: { conversation: ROOM } }]);
+    publishAll(node, [{ frame: deleted("m1"), to: { conversation: ROOM } }]);
     expect(phone.client.events()).toEqual([deleted("m1")]);
     expect(laptop.client.events()).toEqual([deleted("m1")]);
     expect(bob.client.events()).toEqual([]);
   });
 
   test("an event for certain accounts reaches all of their clients and nobody else", () => {
-    const { node, connect } = world();
+    const { node, connect } = testHub();
     const phone = connect("alice", [ROOM]);
     const laptop = connect("alice");
     const bob = connect("bob", [ROOM]);
     const carol = connect("carol", [ROOM]);
 
-    announce(node, [{ frame: deleted("m1"), to: { users: ["alice", "carol", "nobody"] } }]);
+    publishAll(node, [{ frame: deleted("m1"), to: { users: ["alice", "carol", "nobody"] } }]);
     for (const { client } of [phone, laptop, carol]) {
       expect(client.events()).toEqual([deleted("m1")]);
     }
     expect(bob.client.events()).toEqual([]);
   });
 
-  test("announcements arrive in the order in which they were made", () => {
-    const { node, connect } = world();
+  test("changes arrive in the order in which they were published", () => {
+    const { node, connect } = testHub();
     const { client } = connect("alice", [ROOM]);
     const frames = ["m1", "m2", "m3", "m4"].map(deleted);
 
-    announce(
+    publishAll(
       node,
       frames.map((frame) => ({ frame, to: { conversation: ROOM } })),
     );
     expect(client.events()).toEqual(frames);
   });
 
-  test("a client that has left hears nothing more", () => {
-    const { node, connect } = world();
+  test("a client that has left receives nothing", () => {
+    const { node, connect } = testHub();
     const { client, leave } = connect("alice", [ROOM]);
     leave();
 
-    announce(node, [{ frame: deleted("m1"), to: { conversation: ROOM } }]);
+    publishAll(node, [{ frame: deleted("m1"), to: { conversation: ROOM } }]);
     expect(client.events()).toEqual([]);
   });
 });
 
-describe("those left out", () => {
-  test("an event passed on for all but one account spares every client of that account", () => {
-    const { node, connect } = world();
+describe("excluded clients", () => {
+  test("an event that excludes an account reaches none of its clients", () => {
+    const { node, connect } = testHub();
     const alice = [connect("alice", [ROOM]), connect("alice", [ROOM])];
     const bob = connect("bob", [ROOM]);
 
@@ -128,13 +130,13 @@ describe("those left out", () => {
     expect(bob.client.events()).toEqual([deleted("m1")]);
   });
 
-  test("the socket that asked is left out while the account's other sockets are told", () => {
-    const { node, connect } = world();
+  test("an event that excludes a socket reaches the account's other sockets", () => {
+    const { node, connect } = testHub();
     const asking = connect("alice");
     const other = connect("alice");
     const bob = connect("bob");
 
-    announce(node, [
+    publishAll(node, [
       { frame: deleted("m1"), to: { users: ["alice", "bob"] }, exceptSocket: asking.client.id },
     ]);
     expect(asking.client.events()).toEqual([]);
@@ -142,45 +144,45 @@ describe("those left out", () => {
     expect(bob.client.events()).toEqual([deleted("m1")]);
   });
 
-  test("whoever was left out once hears the next event again", () => {
-    const { node, connect } = world();
+  test("a client excluded from one event receives the next", () => {
+    const { node, connect } = testHub();
     const { client } = connect("alice", [ROOM]);
 
     signal(node, deleted("m1"), { conversation: ROOM }, "alice");
-    announce(node, [{ frame: deleted("m2"), to: { users: ["alice"] }, exceptSocket: client.id }]);
-    announce(node, [{ frame: deleted("m3"), to: { conversation: ROOM } }]);
-    announce(node, [{ frame: deleted("m4"), to: { users: ["alice"] } }]);
+    publishAll(node, [{ frame: deleted("m2"), to: { users: ["alice"] }, exceptSocket: client.id }]);
+    publishAll(node, [{ frame: deleted("m3"), to: { conversation: ROOM } }]);
+    publishAll(node, [{ frame: deleted("m4"), to: { users: ["alice"] } }]);
     expect(client.events()).toEqual([deleted("m3"), deleted("m4")]);
   });
 
-  test("a socket left out does not begin to hear what is meant for other accounts", () => {
-    const { node, connect } = world();
+  test("excluding a socket does not subscribe it to events of other accounts", () => {
+    const { node, connect } = testHub();
     const { client } = connect("alice");
     connect("bob");
 
-    announce(node, [
+    publishAll(node, [
       { frame: deleted("m1"), to: { users: ["alice", "bob"] }, exceptSocket: client.id },
     ]);
-    announce(node, [{ frame: deleted("private"), to: { users: ["bob"] } }]);
+    publishAll(node, [{ frame: deleted("private"), to: { users: ["bob"] } }]);
     expect(client.events()).toEqual([]);
   });
 
-  test("an account left out does not begin to hear a conversation it is not in", () => {
-    const { node, connect } = world();
+  test("excluding an account does not subscribe it to a conversation it is not in", () => {
+    const { node, connect } = testHub();
     const { client } = connect("alice");
 
     signal(node, deleted("m1"), { conversation: ROOM }, "alice");
-    announce(node, [{ frame: deleted("m2"), to: { conversation: ROOM } }]);
+    publishAll(node, [{ frame: deleted("m2"), to: { conversation: ROOM } }]);
     expect(client.events()).toEqual([]);
   });
 
-  test("an account left out does not begin to hear what is meant for other accounts", () => {
-    const { node, connect } = world();
+  test("excluding an account does not subscribe it to events of other accounts", () => {
+    const { node, connect } = testHub();
     const { client } = connect("alice");
     connect("bob");
 
     signal(node, deleted("m1"), { users: ["alice", "bob"] }, "alice");
-    announce(node, [{ frame: deleted("private"), to: { users: ["bob"] } }]);
+    publishAll(node, [{ frame: deleted("private"), to: { users: ["bob"] } }]);
     expect(client.events()).toEqual([]);
   });
 });
@@ -189,11 +191,11 @@ describe("membership", () => {
   const to = { conversation: ROOM };
   const moved = (users: string[]) => ({ conversation: ROOM, users });
 
-  test("those who join hear the conversation from the event on that tells of it", () => {
-    const { node, connect } = world();
+  test("an account that joins receives the conversation from the joining event on", () => {
+    const { node, connect } = testHub();
     const alice = [connect("alice"), connect("alice")];
 
-    announce(node, [
+    publishAll(node, [
       { frame: deleted("before"), to },
       { frame: deleted("joined"), to, joins: moved(["alice", "nobody"]) },
       { frame: deleted("after"), to },
@@ -203,12 +205,12 @@ describe("membership", () => {
     }
   });
 
-  test("those who leave hear the event that tells of it as their last", () => {
-    const { node, connect } = world();
+  test("an account that leaves receives the leaving event as its last", () => {
+    const { node, connect } = testHub();
     const alice = [connect("alice", [ROOM]), connect("alice", [ROOM])];
     const bob = connect("bob", [ROOM]);
 
-    announce(node, [
+    publishAll(node, [
       { frame: deleted("left"), to, leaves: moved(["alice", "nobody"]) },
       { frame: deleted("after"), to },
     ]);
@@ -216,41 +218,41 @@ describe("membership", () => {
     expect(bob.client.events()).toEqual([deleted("left"), deleted("after")]);
   });
 
-  test("joining and leaving are counted, so that a client that is just connecting looks again", () => {
-    const { node, connect } = world();
+  test("joining and leaving change `membership`, so that a connecting client reads again", () => {
+    const { node, connect } = testHub();
     const { person } = connect("alice");
     const counts = [person.membership];
     const count = () => counts.push(person.membership);
 
-    announce(node, [{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
+    publishAll(node, [{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
     count();
-    announce(node, [{ frame: deleted("m2"), to, leaves: moved(["alice"]) }]);
+    publishAll(node, [{ frame: deleted("m2"), to, leaves: moved(["alice"]) }]);
     count();
-    announce(node, [{ frame: deleted("m3"), to, joins: moved(["bob"]) }]);
+    publishAll(node, [{ frame: deleted("m3"), to, joins: moved(["bob"]) }]);
     count();
     expect(new Set(counts.slice(0, 3)).size).toBe(3);
     expect(counts[3]).toBe(counts[2] as number);
   });
 
-  test("a client hears nothing before it listens", () => {
-    const { hub, node, enter } = world();
+  test("a client receives nothing before `listen`", () => {
+    const { hub, node, enter } = testHub();
     const { client, person } = enter("alice");
 
-    announce(node, [{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
+    publishAll(node, [{ frame: deleted("m1"), to, joins: moved(["alice"]) }]);
     signal(node, deleted("m2"), to, "alice");
-    announce(node, [{ frame: deleted("m3"), to }]);
-    announce(node, [{ frame: deleted("m4"), to: { users: ["alice"] } }]);
+    publishAll(node, [{ frame: deleted("m3"), to }]);
+    publishAll(node, [{ frame: deleted("m4"), to: { users: ["alice"] } }]);
     expect(client.events()).toEqual([]);
 
     hub.listen(person, client, [counter(ROOM)]);
-    announce(node, [{ frame: deleted("m5"), to }]);
+    publishAll(node, [{ frame: deleted("m5"), to }]);
     expect(client.events()).toEqual([deleted("m5")]);
   });
 });
 
 describe("people", () => {
-  test("all clients of an account share one person, who is gone with the last of them", () => {
-    const { hub, connect } = world();
+  test("all clients of an account share one person, who is removed with the last of them", () => {
+    const { hub, connect } = testHub();
     const gone: string[] = [];
     hub.onGone(({ username }) => gone.push(username));
     const phone = connect("alice");
@@ -266,8 +268,8 @@ describe("people", () => {
     expect(hub.person("alice")).toBeUndefined();
   });
 
-  test("sockets are counted, and one that leaves twice is counted out once", () => {
-    const { hub, connect } = world();
+  test("open sockets are counted, and a socket that leaves twice is subtracted once", () => {
+    const { hub, connect } = testHub();
     const alice = connect("alice");
     const bob = connect("bob");
     expect(hub.size()).toBe(2);
@@ -278,32 +280,32 @@ describe("people", () => {
     expect([...hub.clients()]).toEqual([bob.client]);
   });
 
-  test("a new display name is that of the live sockets from then on", () => {
-    const { node, connect } = world();
+  test("a new display name applies to open sockets", () => {
+    const { node, connect } = testHub();
     const { person } = connect("alice");
     const params = { ...human("alice"), display_name: "Alice the Second" };
 
-    announce(node, [
+    publishAll(node, [
       { frame: { method: "events.accountUpdated", params }, to: { users: ["alice"] } },
     ]);
     expect(person.account.display_name).toBe("Alice the Second");
     expect(person.account.id).toBe(1);
   });
 
-  test("somebody who is not connected can be renamed", () => {
-    const { hub, node } = world();
-    announce(node, [{ frame: renamed("alice"), to: { users: ["alice"] } }]);
+  test("a new display name of an account that is not connected is ignored", () => {
+    const { hub, node } = testHub();
+    publishAll(node, [{ frame: renamed("alice"), to: { users: ["alice"] } }]);
     expect(hub.person("alice")).toBeUndefined();
   });
 });
 
 describe("ended sessions", () => {
-  test("exactly the sockets of an ended session are closed, as signed out", () => {
-    const { hub, node, connect } = world();
+  test("the end of a session closes its sockets, and no others, as signed out", () => {
+    const { hub, node, connect } = testHub();
     const ended = [connect("alice", [], "s1"), connect("alice", [], "s1")];
     const others = [connect("alice", [], "s2"), connect("bob", [], "s3")];
 
-    announce(node, [{ kind: "session_ended", session_id: "s1" }]);
+    publishAll(node, [{ kind: "session_ended", session_id: "s1" }]);
     for (const { client } of ended) {
       expect(client.closed).toEqual([{ code: closeCodes.signedOut, reason: expect.any(String) }]);
     }
@@ -311,12 +313,12 @@ describe("ended sessions", () => {
     expect(hub.size()).toBe(2);
   });
 
-  test("the end of a session takes its turn among other announcements", () => {
-    const { node, connect } = world();
+  test("the end of a session is delivered in order with other changes", () => {
+    const { node, connect } = testHub();
     const { client } = connect("alice", [], "s1");
     const to = { users: ["alice"] };
 
-    announce(node, [
+    publishAll(node, [
       { frame: deleted("before"), to },
       { kind: "session_ended", session_id: "s1" },
       { frame: deleted("after"), to },
@@ -335,9 +337,9 @@ describe("typing", () => {
     params: { conversation_id, actor: human(username), is_typing },
   });
 
-  /** Alice and Bob in two rooms; what Bob hears is what matters. */
-  function rooms() {
-    const made = world();
+  /** Alice and Bob in two conversations; the tests look at what Bob receives. */
+  function typingInTwoRooms() {
+    const made = testHub();
     const alice = made.connect("alice", [ROOM, OTHER_ROOM]);
     const bob = made.connect("bob", [ROOM, OTHER_ROOM]);
     const typing = newTyping(made.hub, { signal: made.node.bus.publish }, undefined, EXPIRES_MS);
@@ -345,16 +347,16 @@ describe("typing", () => {
   }
   const actor = (person: Person) => person.account;
 
-  test("everyone but the sender sees it begin and end, without what only the server knows", () => {
-    const { alice, bob, typing } = rooms();
+  test("everyone but the sender sees typing start and stop, with the public account only", () => {
+    const { alice, bob, typing } = typingInTwoRooms();
     typing.start(ROOM, actor(alice.person));
     typing.stop(ROOM, actor(alice.person));
     expect(bob.client.events()).toEqual([shown("alice", true), shown("alice", false)]);
     expect(alice.client.events()).toEqual([]);
   });
 
-  test("it ends by itself, once", () => {
-    const { alice, bob, typing } = rooms();
+  test("typing that is not renewed ends once", () => {
+    const { alice, bob, typing } = typingInTwoRooms();
     typing.start(ROOM, actor(alice.person));
     jest.advanceTimersByTime(EXPIRES_MS - 1);
     expect(bob.client.events()).toEqual([shown("alice", true)]);
@@ -364,8 +366,8 @@ describe("typing", () => {
     expect(bob.client.events()).toEqual([]);
   });
 
-  test("renewing it shows it again and puts off its end", () => {
-    const { alice, bob, typing } = rooms();
+  test("renewed typing is shown again and ends later", () => {
+    const { alice, bob, typing } = typingInTwoRooms();
     typing.start(ROOM, actor(alice.person));
     bob.client.events();
     for (let renewal = 0; renewal < 5; renewal++) {
@@ -377,8 +379,8 @@ describe("typing", () => {
     expect(bob.client.events()).toEqual([shown("alice", false)]);
   });
 
-  test("after it has ended, typing again is shown again", () => {
-    const { alice, bob, typing } = rooms();
+  test("typing that starts again after it expired is shown again", () => {
+    const { alice, bob, typing } = typingInTwoRooms();
     typing.start(ROOM, actor(alice.person));
     jest.advanceTimersByTime(EXPIRES_MS);
     bob.client.events();
@@ -386,8 +388,8 @@ describe("typing", () => {
     expect(bob.client.events()).toEqual([shown("alice", true)]);
   });
 
-  test("stopping it leaves no end to come", () => {
-    const { alice, bob, typing } = rooms();
+  test("typing that was stopped does not expire a second time", () => {
+    const { alice, bob, typing } = typingInTwoRooms();
     typing.start(ROOM, actor(alice.person));
     typing.stop(ROOM, actor(alice.person));
     bob.client.events();
@@ -395,8 +397,8 @@ describe("typing", () => {
     expect(bob.client.events()).toEqual([]);
   });
 
-  test("conversations and people do not affect each other", () => {
-    const { connect, alice, bob, typing } = rooms();
+  test("typing in one conversation or by one person does not affect others", () => {
+    const { connect, alice, bob, typing } = typingInTwoRooms();
     const carol = connect("carol", [ROOM]);
     typing.start(ROOM, actor(alice.person));
     typing.start(OTHER_ROOM, actor(alice.person));
@@ -408,8 +410,8 @@ describe("typing", () => {
     expect(bob.client.events()).toEqual([shown("alice", false, OTHER_ROOM), shown("carol", false)]);
   });
 
-  test("it ends everywhere when the sender's last socket closes, and not before", () => {
-    const { connect, alice, bob, typing } = rooms();
+  test("typing ends in all conversations when the sender's last socket closes, and not before", () => {
+    const { connect, alice, bob, typing } = typingInTwoRooms();
     const phone = connect("alice", [ROOM]);
     typing.start(ROOM, actor(alice.person));
     typing.start(OTHER_ROOM, actor(alice.person));
@@ -422,15 +424,15 @@ describe("typing", () => {
     expect(bob.client.events()).toEqual([]);
   });
 
-  test("whoever left the conversation while typing hears no more of it when it ends", () => {
-    const { node, alice, bob, typing } = rooms();
+  test("a sender who leaves while typing receives nothing of the conversation when typing ends", () => {
+    const { node, alice, bob, typing } = typingInTwoRooms();
     typing.start(ROOM, actor(alice.person));
     const leaves = { conversation: ROOM, users: ["alice"] };
-    announce(node, [{ frame: deleted("left"), to: { conversation: ROOM }, leaves }]);
+    publishAll(node, [{ frame: deleted("left"), to: { conversation: ROOM }, leaves }]);
     alice.client.events();
     jest.advanceTimersByTime(EXPIRES_MS);
     expect(bob.client.events()).toContainEqual(shown("alice", false));
-    announce(node, [{ frame: deleted("secret"), to: { conversation: ROOM } }]);
+    publishAll(node, [{ frame: deleted("secret"), to: { conversation: ROOM } }]);
     expect(alice.client.events()).toEqual([]);
   });
 });

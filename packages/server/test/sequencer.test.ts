@@ -5,29 +5,29 @@ import pino from "pino";
 import type { Change, EventChange } from "../src/changes/change.ts";
 import { Sequencer, type SequencerOptions } from "../src/realtime/sequencer.ts";
 import { human } from "./support/broker.ts";
+import { summaries, TestChangeLog } from "./support/change-log.ts";
 import { event } from "./support/changes.ts";
-import { Ledger, texts } from "./support/ledger.ts";
 
 const ROOM = "0190f000-0000-7000-8000-000000000001";
 const log = pino({ level: "silent" });
-/** Longer than any test: what is seen does not come from having waited. */
+/** Longer than any test: a timer with it never fires. */
 const NEVER_MS = 3_600_000;
 
-const made: Sequencer[] = [];
+const created: Sequencer[] = [];
 afterEach(() => {
-  for (const each of made.splice(0)) each.stop();
+  for (const each of created.splice(0)) each.stop();
 });
 
-function world(options: Partial<SequencerOptions> = {}) {
-  const ledger = new Ledger();
-  ledger.open(ROOM, "alice", "bob");
+function testSequencer(options: Partial<SequencerOptions> = {}) {
+  const changeLog = new TestChangeLog();
+  changeLog.addConversation(ROOM, "alice", "bob");
   const delivered: EventChange[] = [];
   const lost: string[] = [];
   const order = new Sequencer({
     log,
     deliver: (change) => delivered.push(change),
     readLog: async () => {
-      for (const { changes } of (await ledger.read(0)) ?? []) {
+      for (const { changes } of (await changeLog.read(0)) ?? []) {
         for (const change of changes) {
           const { at } = change as EventChange;
           if (at && order.isMissing(at.conversation_id, at.seq))
@@ -35,20 +35,20 @@ function world(options: Partial<SequencerOptions> = {}) {
         }
       }
     },
-    readConversation: ledger.readConversation,
+    readConversation: changeLog.readConversation,
     lost: (conversation) => lost.push(conversation),
     gapGraceMs: 1,
     retryMs: 1,
     ...options,
   });
-  made.push(order);
-  const heard = () => texts(delivered.map(({ data }) => JSON.parse(data)));
+  created.push(order);
+  const received = () => summaries(delivered.map(({ data }) => JSON.parse(data)));
   const follow = (seq = 0) => {
     order.open(ROOM);
     order.begin(ROOM, seq);
   };
-  const say = (text: string) => asEvent(ledger.say(ROOM, text));
-  return { ledger, delivered, lost, order, heard, follow, say };
+  const commit = (text: string) => asEvent(changeLog.commitMessage(ROOM, text));
+  return { changeLog, delivered, lost, order, received, follow, commit };
 }
 
 function asEvent(change: Change | undefined): EventChange {
@@ -56,291 +56,294 @@ function asEvent(change: Change | undefined): EventChange {
   return change;
 }
 
-/** Something that is not counted, such as typing. */
-const passing = (text: string): EventChange =>
+/** An event that increments no counter, such as typing. */
+const uncounted = (text: string): EventChange =>
   event({
     frame: { method: "events.messageDeleted", params: { conversation_id: ROOM, ids: [text] } },
     to: { conversation: ROOM },
   });
 
-describe("in order", () => {
-  test("each event is delivered at once, and once", () => {
-    const { order, heard, follow, say, ledger } = world({ gapGraceMs: NEVER_MS });
+describe("order", () => {
+  test("each event is delivered immediately and once", () => {
+    const { order, received, follow, commit, changeLog } = testSequencer({ gapGraceMs: NEVER_MS });
     follow();
-    const [one, two, three] = [say("one"), say("two"), say("three")];
-    for (const packet of [one, two, one, two, three, three]) order.receive(packet);
-    expect(heard()).toEqual(["one", "two", "three"]);
-    expect(ledger.reads).toBe(0);
+    const [one, two, three] = [commit("one"), commit("two"), commit("three")];
+    for (const change of [one, two, one, two, three, three]) order.receive(change);
+    expect(received()).toEqual(["one", "two", "three"]);
+    expect(changeLog.reads).toBe(0);
   });
 
-  test("what is not counted is delivered at its turn", () => {
-    const { order, heard, follow, say } = world({ gapGraceMs: NEVER_MS });
+  test("an uncounted event is delivered in the order of arrival", () => {
+    const { order, received, follow, commit } = testSequencer({ gapGraceMs: NEVER_MS });
     follow();
-    const [one, two] = [say("one"), say("two")];
-    for (const packet of [one, passing("typing"), two]) order.receive(packet);
-    expect(heard()).toEqual(["one", "typing", "two"]);
+    const [one, two] = [commit("one"), commit("two")];
+    for (const change of [one, uncounted("typing"), two]) order.receive(change);
+    expect(received()).toEqual(["one", "typing", "two"]);
   });
 
-  test("conversations do not wait for each other", () => {
-    const { order, heard, follow, say, ledger } = world({ gapGraceMs: NEVER_MS });
+  test("a gap in one conversation does not delay another", () => {
+    const { order, received, follow, commit, changeLog } = testSequencer({ gapGraceMs: NEVER_MS });
     const other = "0190f000-0000-7000-8000-000000000002";
-    ledger.open(other, "alice");
+    changeLog.addConversation(other, "alice");
     follow();
     order.open(other);
     order.begin(other, 0);
-    say("lost");
-    order.receive(say("held back"));
-    order.receive(asEvent(ledger.say(other, "elsewhere")));
-    expect(heard()).toEqual(["elsewhere"]);
+    commit("lost");
+    order.receive(commit("held back"));
+    order.receive(asEvent(changeLog.commitMessage(other, "elsewhere")));
+    expect(received()).toEqual(["elsewhere"]);
   });
 
-  test("a conversation that nobody here follows is let go by", () => {
-    const { order, heard, say } = world();
-    order.receive(say("one"));
-    order.receive(passing("typing"));
-    expect(heard()).toEqual([]);
+  test("events of a conversation that nobody here follows are dropped", () => {
+    const { order, received, commit } = testSequencer();
+    order.receive(commit("one"));
+    order.receive(uncounted("typing"));
+    expect(received()).toEqual([]);
   });
 });
 
-describe("a gap", () => {
-  test("that closes by itself needs no reading", () => {
-    const { order, heard, follow, say, ledger } = world({ gapGraceMs: NEVER_MS });
+describe("gaps", () => {
+  test("a gap filled by late events needs no read of the log", () => {
+    const { order, received, follow, commit, changeLog } = testSequencer({ gapGraceMs: NEVER_MS });
     follow();
-    const [one, two, three, four] = [say("one"), say("two"), say("three"), say("four")];
+    const [one, two, three, four] = [commit("one"), commit("two"), commit("three"), commit("four")];
     order.receive(four);
-    order.receive(passing("typing"));
+    order.receive(uncounted("typing"));
     order.receive(two);
     order.receive(three);
-    expect(heard()).toEqual([]);
+    expect(received()).toEqual([]);
     order.receive(one);
-    expect(heard()).toEqual(["one", "two", "three", "four", "typing"]);
-    expect(ledger.reads).toBe(0);
+    expect(received()).toEqual(["one", "two", "three", "four", "typing"]);
+    expect(changeLog.reads).toBe(0);
   });
 
-  test("holds back everything until the log has said what is missing", async () => {
-    const { order, heard, follow, say, ledger } = world();
-    const { promise, resolve: answer } = Promise.withResolvers<void>();
-    ledger.gate = promise;
+  test("events after a gap wait until the missing ones are read from the log", async () => {
+    const { order, received, follow, commit, changeLog } = testSequencer();
+    const { promise, resolve: release } = Promise.withResolvers<void>();
+    changeLog.gate = promise;
     follow();
-    say("lost");
-    order.receive(say("two"));
-    order.receive(passing("typing"));
-    await until(() => ledger.reads > 0, "the log was asked");
-    order.receive(say("three"));
-    order.receive(passing("typing more"));
-    expect(heard()).toEqual([]);
-    answer();
-    await until(() => heard().length === 5, "all of it");
-    expect(heard()).toEqual(["lost", "two", "typing", "three", "typing more"]);
+    commit("lost");
+    order.receive(commit("two"));
+    order.receive(uncounted("typing"));
+    await until(() => changeLog.reads > 0, "the log is read");
+    order.receive(commit("three"));
+    order.receive(uncounted("typing more"));
+    expect(received()).toEqual([]);
+    release();
+    await until(() => received().length === 5, "all five events");
+    expect(received()).toEqual(["lost", "two", "typing", "three", "typing more"]);
   });
 
-  test("that the store alone knows of is filled", async () => {
-    const { order, heard, follow, say, lost } = world();
+  test("a gap that shows only in the stored counter is filled", async () => {
+    const { order, received, follow, commit, lost } = testSequencer();
     follow();
-    say("one");
-    say("two");
+    commit("one");
+    commit("two");
     order.begin(ROOM, 2);
-    await until(() => heard().length === 2, "both");
-    expect(heard()).toEqual(["one", "two"]);
+    await until(() => received().length === 2, "both events");
+    expect(received()).toEqual(["one", "two"]);
     expect(lost).toEqual([]);
   });
 
-  test("is filled once the log can be read again", async () => {
-    const { order, heard, follow, say, ledger } = world();
+  test("a gap is filled once the log can be read again", async () => {
+    const { order, received, follow, commit, changeLog } = testSequencer();
     follow();
-    say("lost");
-    ledger.broken = true;
-    order.receive(say("two"));
-    await until(() => ledger.reads > 2, "several tries");
-    expect(heard()).toEqual([]);
-    ledger.broken = false;
-    await until(() => heard().length === 2, "both");
-    expect(heard()).toEqual(["lost", "two"]);
+    commit("lost");
+    changeLog.failing = true;
+    order.receive(commit("two"));
+    await until(() => changeLog.reads > 2, "several tries");
+    expect(received()).toEqual([]);
+    changeLog.failing = false;
+    await until(() => received().length === 2, "both events");
+    expect(received()).toEqual(["lost", "two"]);
   });
 
-  test("with more behind it than can be held is given up", () => {
-    const { order, heard, follow, say, lost } = world({ maxHeld: 10, gapGraceMs: NEVER_MS });
+  test("a gap followed by more events than can be held is given up", () => {
+    const { order, received, follow, commit, lost } = testSequencer({
+      maxHeld: 10,
+      gapGraceMs: NEVER_MS,
+    });
     follow();
-    say("lost");
-    for (let count = 1; count < 12; count++) order.receive(say(`${count}`));
+    commit("lost");
+    for (let count = 1; count < 12; count++) order.receive(commit(`${count}`));
     expect(lost).toEqual([ROOM]);
-    expect(heard()).toEqual([]);
+    expect(received()).toEqual([]);
   });
 
-  test("that the log does not fill is given up, and nothing newer is delivered", async () => {
-    const { order, heard, follow, say, ledger, lost } = world({ gapTimeoutMs: 5 });
+  test("a gap that the log does not fill is given up, and nothing newer is delivered", async () => {
+    const { order, received, follow, commit, changeLog, lost } = testSequencer({ gapTimeoutMs: 5 });
     follow();
-    say("lost");
-    ledger.prune();
-    order.receive(say("two"));
-    await until(() => lost.length > 0, "it was given up");
-    order.receive(say("three"));
+    commit("lost");
+    changeLog.prune();
+    order.receive(commit("two"));
+    await until(() => lost.length > 0, "the gap is given up");
+    order.receive(commit("three"));
     expect(lost).toEqual([ROOM]);
-    expect(heard()).toEqual([]);
+    expect(received()).toEqual([]);
 
     order.begin(ROOM, 3);
-    order.receive(say("four"));
-    expect(heard()).toEqual(["four"]);
+    order.receive(commit("four"));
+    expect(received()).toEqual(["four"]);
   });
 
-  test("is of no interest once nobody follows the conversation", async () => {
-    const { order, heard, follow, say, ledger } = world();
-    const { promise, resolve: answer } = Promise.withResolvers<void>();
-    ledger.gate = promise;
+  test("nothing is delivered when the conversation is closed while its gap is read", async () => {
+    const { order, received, follow, commit, changeLog } = testSequencer();
+    const { promise, resolve: release } = Promise.withResolvers<void>();
+    changeLog.gate = promise;
     follow();
-    say("lost");
-    order.receive(say("two"));
-    await until(() => ledger.reads > 0, "the log was asked");
+    commit("lost");
+    order.receive(commit("two"));
+    await until(() => changeLog.reads > 0, "the log is read");
     order.close(ROOM);
-    answer();
+    release();
     await Bun.sleep(0);
-    expect(heard()).toEqual([]);
+    expect(received()).toEqual([]);
   });
 });
 
-describe("where it begins", () => {
-  test("nothing is delivered before that is known, and nothing that came before it", () => {
-    const { order, heard, say } = world({ gapGraceMs: NEVER_MS });
+describe("the first delivered event", () => {
+  test("no event is delivered before `begin`, and none that arrived before it", () => {
+    const { order, received, commit } = testSequencer({ gapGraceMs: NEVER_MS });
     order.open(ROOM);
-    const [one, two] = [say("one"), say("two")];
+    const [one, two] = [commit("one"), commit("two")];
     order.receive(one);
-    order.receive(passing("typing"));
+    order.receive(uncounted("typing"));
     order.receive(two);
     order.begin(ROOM, 1);
     order.receive(two);
-    order.receive(say("three"));
-    expect(heard()).toEqual(["three"]);
+    order.receive(commit("three"));
+    expect(received()).toEqual(["three"]);
   });
 
-  test("stays what it is for those who came first", () => {
-    const { order, heard, follow, say } = world({ gapGraceMs: NEVER_MS });
+  test("a second `begin` with a higher counter skips no event", () => {
+    const { order, received, follow, commit } = testSequencer({ gapGraceMs: NEVER_MS });
     follow();
-    const one = say("one");
+    const one = commit("one");
     order.begin(ROOM, 1);
     order.receive(one);
-    expect(heard()).toEqual(["one"]);
+    expect(received()).toEqual(["one"]);
   });
 
-  test("a value the store is known to have is caught up with", async () => {
-    const { order, heard, follow, say } = world();
+  test("a second `begin` with a higher counter reads the missing events from the log", async () => {
+    const { order, received, follow, commit } = testSequencer();
     follow();
-    say("one");
+    commit("one");
     order.begin(ROOM, 1);
-    await until(() => heard().length === 1, "the event");
-    expect(heard()).toEqual(["one"]);
+    await until(() => received().length === 1, "the event");
+    expect(received()).toEqual(["one"]);
   });
 });
 
-describe("newcomers", () => {
-  const told = (packets: readonly EventChange[]) =>
-    packets.flatMap(({ to, at }) => ("users" in to ? [[...to.users, at?.seq]] : []));
+describe("introductions", () => {
+  const introduced = (changes: readonly EventChange[]) =>
+    changes.flatMap(({ to, at }) => ("users" in to ? [[...to.users, at?.seq]] : []));
 
-  test("are told at once in a conversation that nobody here follows", () => {
-    const { order, delivered, ledger } = world();
-    const [, welcome] = ledger.join(ROOM, "carol");
-    order.receive(asEvent(welcome));
-    expect(told(delivered)).toEqual([["carol", 1]]);
+  test("newcomers are introduced immediately to a conversation that nobody here follows", () => {
+    const { order, delivered, changeLog } = testSequencer();
+    const [, introduction] = changeLog.commitJoin(ROOM, "carol");
+    order.receive(asEvent(introduction));
+    expect(introduced(delivered)).toEqual([["carol", 1]]);
   });
 
-  test("are told when what came before has been delivered", () => {
-    const { order, delivered, follow, say, ledger } = world({ gapGraceMs: NEVER_MS });
+  test("newcomers are introduced after all earlier events are delivered", () => {
+    const { order, delivered, follow, commit, changeLog } = testSequencer({ gapGraceMs: NEVER_MS });
     follow();
-    const one = say("one");
-    const [changed, welcome] = ledger.join(ROOM, "carol").map(asEvent) as [
+    const one = commit("one");
+    const [changed, introduction] = changeLog.commitJoin(ROOM, "carol").map(asEvent) as [
       EventChange,
       EventChange,
     ];
     order.receive(changed);
-    order.receive(welcome);
+    order.receive(introduction);
     expect(delivered).toEqual([]);
     order.receive(one);
-    expect(delivered).toEqual([one, changed, welcome]);
+    expect(delivered).toEqual([one, changed, introduction]);
   });
 
-  test("who are told late are told of the conversation as it is", async () => {
-    const { order, delivered, heard, follow, say, ledger } = world();
+  test("newcomers whose introduction arrives late receive the current conversation", async () => {
+    const { order, delivered, received, follow, commit, changeLog } = testSequencer();
     follow();
-    const [changed, welcome] = ledger.join(ROOM, "carol").map(asEvent) as [
+    const [changed, introduction] = changeLog.commitJoin(ROOM, "carol").map(asEvent) as [
       EventChange,
       EventChange,
     ];
     order.receive(changed);
-    order.receive(say("two"));
-    order.receive(welcome);
-    await until(() => told(delivered).length > 0, "carol was told");
-    expect(told(delivered)).toEqual([["carol", 2]]);
-    order.receive(say("three"));
-    expect(heard()).toEqual(["conversationUpdated", "two", "conversationNew", "three"]);
+    order.receive(commit("two"));
+    order.receive(introduction);
+    await until(() => introduced(delivered).length > 0, "carol is introduced");
+    expect(introduced(delivered)).toEqual([["carol", 2]]);
+    order.receive(commit("three"));
+    expect(received()).toEqual(["conversationUpdated", "two", "conversationNew", "three"]);
   });
 
-  test("who have left again meanwhile are not told", async () => {
-    const { order, delivered, heard, follow, say, ledger } = world();
+  test("newcomers who have left since are not introduced", async () => {
+    const { order, delivered, received, follow, commit, changeLog } = testSequencer();
     follow();
-    const [changed, welcome] = ledger.join(ROOM, "carol").map(asEvent) as [
+    const [changed, introduction] = changeLog.commitJoin(ROOM, "carol").map(asEvent) as [
       EventChange,
       EventChange,
     ];
     order.receive(changed);
-    order.receive(asEvent(ledger.leave(ROOM, "carol")));
-    order.receive(welcome);
-    order.receive(say("three"));
-    await until(() => heard().includes("three"), "what comes after");
-    expect(told(delivered)).toEqual([]);
+    order.receive(asEvent(changeLog.commitLeave(ROOM, "carol")));
+    order.receive(introduction);
+    order.receive(commit("three"));
+    await until(() => received().includes("three"), "the next event");
+    expect(introduced(delivered)).toEqual([]);
   });
 
-  test("whose invitation was lost are told when that is found out", async () => {
+  test("newcomers whose introduction was lost are introduced by `introduce`", async () => {
     for (const followed of [true, false]) {
-      const { order, delivered, follow, say, ledger } = world();
+      const { order, delivered, follow, commit, changeLog } = testSequencer();
       if (followed) follow();
-      ledger.join(ROOM, "carol");
-      say("two");
+      changeLog.commitJoin(ROOM, "carol");
+      commit("two");
       await order.introduce(ROOM, ["carol"]);
-      await until(() => told(delivered).length > 0, "carol was told");
-      expect(told(delivered)).toEqual([["carol", 2]]);
+      await until(() => introduced(delivered).length > 0, "carol is introduced");
+      expect(introduced(delivered)).toEqual([["carol", 2]]);
     }
   });
 
-  test("whose invitation was lost and who have left are not told", async () => {
-    const { order, delivered, ledger } = world();
-    ledger.join(ROOM, "carol");
-    ledger.leave(ROOM, "carol");
+  test("newcomers whose introduction was lost and who have left are not introduced", async () => {
+    const { order, delivered, changeLog } = testSequencer();
+    changeLog.commitJoin(ROOM, "carol");
+    changeLog.commitLeave(ROOM, "carol");
     await order.introduce(ROOM, ["carol"]);
-    expect(told(delivered)).toEqual([]);
+    expect(introduced(delivered)).toEqual([]);
   });
 });
 
-test("private events that are not counted pass by", () => {
-  const { order, delivered, follow } = world({ gapGraceMs: NEVER_MS });
+test("uncounted events for accounts are delivered immediately", () => {
+  const { order, delivered, follow } = testSequencer({ gapGraceMs: NEVER_MS });
   follow();
-  const packet = event({
+  const change = event({
     frame: { method: "events.accountUpdated", params: human("alice") },
     to: { users: ["alice"] },
   });
-  order.receive(packet);
-  expect(delivered).toEqual([packet]);
+  order.receive(change);
+  expect(delivered).toEqual([change]);
 });
 
-test("however packets are lost, repeated and shuffled, each event is delivered once and in order", async () => {
+test("each event is delivered once and in order when events are lost, repeated and reordered", async () => {
   const trip = fc.array(fc.record({ at: fc.nat(30), copies: fc.nat(2) }), {
     minLength: 1,
     maxLength: 30,
   });
   await fc.assert(
     fc.asyncProperty(trip, async (places) => {
-      const { order, heard, follow, say, lost } = world({ gapGraceMs: 0 });
+      const { order, received, follow, commit, lost } = testSequencer({ gapGraceMs: 0 });
       follow();
-      const packets = places.map((_, place) => say(`${place}`));
-      const arriving = packets
-        .flatMap((packet, place) => Array(places[place]?.copies ?? 0).fill(packet) as EventChange[])
-        .map((packet, place) => ({ packet, at: (places[place % places.length]?.at ?? 0) + place }))
+      const changes = places.map((_, place) => commit(`${place}`));
+      const arriving = changes
+        .flatMap((change, place) => Array(places[place]?.copies ?? 0).fill(change) as EventChange[])
+        .map((change, place) => ({ change, at: (places[place % places.length]?.at ?? 0) + place }))
         .toSorted((one, other) => one.at - other.at);
-      for (const { packet, at } of arriving) {
-        order.receive(packet);
+      for (const { change, at } of arriving) {
+        order.receive(change);
         if (at % 3 === 0) await Bun.sleep(0);
       }
-      order.begin(ROOM, packets.length);
-      await until(() => heard().length >= packets.length, "all of them");
-      expect(heard()).toEqual(packets.map((_, place) => `${place}`));
+      order.begin(ROOM, changes.length);
+      await until(() => received().length >= changes.length, "all events");
+      expect(received()).toEqual(changes.map((_, place) => `${place}`));
       expect(lost).toEqual([]);
     }),
     { numRuns: 60 },

@@ -5,32 +5,32 @@ import { streams } from "../src/realtime/streams.ts";
 import { event } from "./support/changes.ts";
 
 const CHAT = "chat";
-const packet = (frame: object, conversation = CHAT) =>
+const eventIn = (frame: object, conversation = CHAT) =>
   event({ frame: frame as EventFrame, to: { conversation } });
 
 const placeholder = (id = "m") =>
-  packet({ method: "events.messageNew", params: { id, content: "", finalized_at: null } });
+  eventIn({ method: "events.messageNew", params: { id, content: "", finalized_at: null } });
 const delta = (text: string, offset: number, id = "m") =>
-  packet({ method: "events.messageDelta", params: { id, delta: text, offset } });
+  eventIn({ method: "events.messageDelta", params: { id, delta: text, offset } });
 const complete = (content: string, id = "m") =>
-  packet({ method: "events.messageComplete", params: { id, content } });
+  eventIn({ method: "events.messageComplete", params: { id, content } });
 
-/** What is delivered, in short. */
-function listener(read?: (message: string) => Promise<string | null>) {
-  const heard: unknown[] = [];
-  const told = streams({
+/** Streams, and a short form of what they deliver. */
+function testStreams(read?: (message: string) => Promise<string | null>) {
+  const delivered: unknown[] = [];
+  const made = streams({
     deliver: ({ data }: EventChange) => {
       const { method, params } = JSON.parse(data);
-      if (method === "events.messageDelta") heard.push([params.delta, params.offset]);
-      else heard.push(method === "events.messageNew" ? "new" : `complete ${params.content}`);
+      if (method === "events.messageDelta") delivered.push([params.delta, params.offset]);
+      else delivered.push(method === "events.messageNew" ? "new" : `complete ${params.content}`);
     },
     ...(read && { read }),
   });
-  const hear = (...packets: EventChange[]) => packets.forEach(told.receive);
-  return { heard, hear, forget: told.forget };
+  const receive = (...events: EventChange[]) => events.forEach(made.receive);
+  return { delivered, receive, forget: made.forget };
 }
 
-/** A store that answers when it is told to. */
+/** A store whose reads wait until `answer` is called. */
 function heldStore() {
   const asked: ((content: string | null) => void)[] = [];
   return {
@@ -43,83 +43,83 @@ function heldStore() {
   };
 }
 
-describe("the deltas of an answer", () => {
-  test("pass as they come when they come in order", () => {
-    const { heard, hear } = listener();
-    hear(placeholder(), delta("Grü", 4), delta("ße", 7), complete("Grüße"));
-    expect(heard).toEqual(["new", ["Grü", 4], ["ße", 7], "complete Grüße"]);
+describe("deltas of a streaming message", () => {
+  test("deltas that arrive in order are delivered unchanged", () => {
+    const { delivered, receive } = testStreams();
+    receive(placeholder(), delta("Grü", 4), delta("ße", 7), complete("Grüße"));
+    expect(delivered).toEqual(["new", ["Grü", 4], ["ße", 7], "complete Grüße"]);
   });
 
-  test("that come after its end are dropped, and their text goes before it", () => {
-    const { heard, hear } = listener();
-    hear(placeholder(), delta("Grü", 4), complete("Grüße"), delta("ße", 7));
-    expect(heard).toEqual(["new", ["Grü", 4], ["ße", 7], "complete Grüße"]);
+  test("deltas that arrive after the end are dropped, and their text is delivered before the end", () => {
+    const { delivered, receive } = testStreams();
+    receive(placeholder(), delta("Grü", 4), complete("Grüße"), delta("ße", 7));
+    expect(delivered).toEqual(["new", ["Grü", 4], ["ße", 7], "complete Grüße"]);
   });
 
-  test("that were never sent come right before its end", () => {
-    const { heard, hear } = listener();
-    hear(placeholder(), complete("No key."), placeholder("n"), complete("", "n"));
-    expect(heard).toEqual(["new", ["No key.", 7], "complete No key.", "new", "complete "]);
+  test("text without deltas is delivered as one delta right before the end", () => {
+    const { delivered, receive } = testStreams();
+    receive(placeholder(), complete("No key."), placeholder("n"), complete("", "n"));
+    expect(delivered).toEqual(["new", ["No key.", 7], "complete No key.", "new", "complete "]);
   });
 
-  test("that overtake its beginning do not keep it away, and are told again after it", async () => {
+  test("deltas that arrive before the placeholder are delivered again after it", async () => {
     const store = heldStore();
-    const { heard, hear } = listener(store.read);
-    hear(delta("b", 2), placeholder(), delta("c", 3));
+    const { delivered, receive } = testStreams(store.read);
+    receive(delta("b", 2), placeholder(), delta("c", 3));
     await store.answer("abc");
-    hear(delta("d", 4), complete("abcd"));
-    expect(heard).toEqual([["b", 2], "new", ["abc", 3], ["d", 4], "complete abcd"]);
+    receive(delta("d", 4), complete("abcd"));
+    expect(delivered).toEqual([["b", 2], "new", ["abc", 3], ["d", 4], "complete abcd"]);
   });
 
-  test("that come twice are delivered once", () => {
-    const { heard, hear } = listener();
-    hear(placeholder(), delta("a", 1), delta("a", 1), delta("b", 2), delta("a", 1));
-    expect(heard).toEqual(["new", ["a", 1], ["b", 2]]);
+  test("repeated deltas are delivered once", () => {
+    const { delivered, receive } = testStreams();
+    receive(placeholder(), delta("a", 1), delta("a", 1), delta("b", 2), delta("a", 1));
+    expect(delivered).toEqual(["new", ["a", 1], ["b", 2]]);
   });
 
-  test("after a gap are left to its end where nothing can be read", () => {
-    const { heard, hear } = listener();
-    hear(placeholder(), delta("a", 1), delta("c", 3), delta("d", 4), complete("abcd"));
-    expect(heard).toEqual(["new", ["a", 1], ["bcd", 4], "complete abcd"]);
+  test("deltas after a gap are delivered at the end where there is no store to read", () => {
+    const { delivered, receive } = testStreams();
+    receive(placeholder(), delta("a", 1), delta("c", 3), delta("d", 4), complete("abcd"));
+    expect(delivered).toEqual(["new", ["a", 1], ["bcd", 4], "complete abcd"]);
   });
 
-  test("that are missing are read from the store, with those that come meanwhile", async () => {
+  test("missing deltas are read from the store, with those that arrive meanwhile", async () => {
     const store = heldStore();
-    const { heard, hear } = listener(store.read);
-    hear(placeholder(), delta("a", 1), delta("c", 3), delta("d", 4));
+    const { delivered, receive } = testStreams(store.read);
+    receive(placeholder(), delta("a", 1), delta("c", 3), delta("d", 4));
     expect(store.asked).toHaveLength(1);
     await store.answer("abc");
     await store.answer("abcd");
-    hear(delta("e", 5), complete("abcde"));
-    expect(heard).toEqual(["new", ["a", 1], ["bc", 3], ["d", 4], ["e", 5], "complete abcde"]);
+    receive(delta("e", 5), complete("abcde"));
+    expect(delivered).toEqual(["new", ["a", 1], ["bc", 3], ["d", 4], ["e", 5], "complete abcde"]);
     expect(store.asked).toHaveLength(0);
   });
 
-  test("are not read once it has ended", async () => {
+  test("text read after the end is not delivered", async () => {
     const store = heldStore();
-    const { heard, hear } = listener(store.read);
-    hear(placeholder(), delta("b", 2), complete("ab"));
+    const { delivered, receive } = testStreams(store.read);
+    receive(placeholder(), delta("b", 2), complete("ab"));
     await store.answer("ab");
-    expect(heard).toEqual(["new", ["ab", 2], "complete ab"]);
+    expect(delivered).toEqual(["new", ["ab", 2], "complete ab"]);
   });
 
-  test("are looked for again with the next one when the store could not be read", async () => {
+  test("missing deltas are read again with the next delta after a failed read", async () => {
     const store = heldStore();
-    const { heard, hear } = listener(store.read);
-    hear(placeholder(), delta("b", 2));
+    const { delivered, receive } = testStreams(store.read);
+    receive(placeholder(), delta("b", 2));
     await store.answer(null);
-    hear(delta("c", 3));
+    receive(delta("c", 3));
     await store.answer("abc");
-    expect(heard).toEqual(["new", ["abc", 3]]);
+    expect(delivered).toEqual(["new", ["abc", 3]]);
   });
 
-  test("that began before anybody listened here pass from where they are", () => {
-    const { heard, hear, forget } = listener();
-    hear(delta("b", 2), delta("c", 3), complete("abc"));
-    hear(placeholder("n"), delta("a", 1, "n"));
+  test("deltas of a stream that began earlier are delivered from the first received on", () => {
+    const { delivered, receive, forget } = testStreams();
+    receive(delta("b", 2), delta("c", 3), complete("abc"));
+    receive(placeholder("n"), delta("a", 1, "n"));
     forget(CHAT);
-    hear(delta("c", 3, "n"), complete("abc", "n"));
-    expect(heard).toEqual([
+    receive(delta("c", 3, "n"), complete("abc", "n"));
+    expect(delivered).toEqual([
       ["b", 2],
       ["c", 3],
       "complete abc",
@@ -130,11 +130,11 @@ describe("the deltas of an answer", () => {
     ]);
   });
 
-  test("of one answer have nothing to do with those of another", () => {
-    const { heard, hear } = listener();
-    hear(placeholder("m"), placeholder("n"), delta("a", 1, "m"), delta("x", 1, "n"));
-    hear(complete("ab", "m"), complete("xy", "n"));
-    expect(heard).toEqual([
+  test("deltas of one message do not affect those of another", () => {
+    const { delivered, receive } = testStreams();
+    receive(placeholder("m"), placeholder("n"), delta("a", 1, "m"), delta("x", 1, "n"));
+    receive(complete("ab", "m"), complete("xy", "n"));
+    expect(delivered).toEqual([
       ...["new", "new", ["a", 1], ["x", 1]],
       ...[["b", 2], "complete ab", ["y", 2], "complete xy"],
     ]);

@@ -1,13 +1,13 @@
 import type { Account, EventFrame } from "@parley/protocol";
 import type { Client } from "../../src/realtime/people.ts";
 
-/** Topics as the socket server keeps them: a client hears what it is subscribed to at that moment. */
+/** Publishes like the socket server: to the clients that are subscribed to the topic at that moment. */
 export function broker() {
   const clients = new Set<FakeClient>();
   return {
     clients,
     publish: (topic: string, data: string) => {
-      for (const client of clients) if (client.topics.has(topic)) client.heard.push(data);
+      for (const client of clients) if (client.topics.has(topic)) client.received.push(data);
     },
   };
 }
@@ -16,9 +16,9 @@ export class FakeClient implements Client {
   readonly id: string;
   readonly session_id: string;
   readonly topics = new Set<string>();
-  readonly heard: string[] = [];
+  readonly received: string[] = [];
   readonly closed: { code: number; reason: string }[] = [];
-  /** What else happens when the socket closes; real ones leave the hub at once. */
+  /** Called when the socket is closed; real sockets leave the hub then. */
   onClose = () => {};
   constructor(id: string, session: string) {
     this.id = id;
@@ -37,9 +37,9 @@ export class FakeClient implements Client {
     this.closed.push({ code, reason });
     this.onClose();
   }
-  /** The events heard since the last look. */
+  /** Returns and removes the events received since the last call. */
   events(): EventFrame[] {
-    return this.heard.splice(0).map((data) => JSON.parse(data) as EventFrame);
+    return this.received.splice(0).map((data) => JSON.parse(data) as EventFrame);
   }
 }
 

@@ -2,7 +2,7 @@ import type { Delivery, EventFrame } from "@parley/protocol";
 import type { Audience, Change, EventChange, StreamPart } from "../../src/changes/change.ts";
 import type { Bus } from "../../src/realtime/bus.ts";
 
-/** An event by its frame, for tests that need no event in particular. */
+/** An event described by its frame. */
 export interface EventSpec extends Partial<Omit<EventChange, "kind" | "name" | "data" | "stream">> {
   frame: EventFrame;
   to: Audience;
@@ -41,15 +41,15 @@ function streamPart({ method, params }: EventFrame): StreamPart | undefined {
   return undefined;
 }
 
-/** Publishes changes, or events by their frames, as if they had been committed on the bus's node. */
-export function announce(
+/** Publishes changes, or events by their frames, as if the node of the bus had committed them. */
+export function publishAll(
   { bus }: { bus: Pick<Bus, "publish"> },
   changes: readonly (Change | EventSpec)[],
 ): void {
   for (const change of changes) bus.publish("frame" in change ? event(change) : change);
 }
 
-/** Sends an event that is not stored. */
+/** Sends a transient event. */
 export const signal = (
   { bus }: { bus: Pick<Bus, "publish"> },
   frame: EventFrame,

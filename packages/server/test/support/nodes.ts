@@ -7,7 +7,7 @@ import { type Cluster, cluster as newCluster } from "../../src/realtime/cluster.
 import { type Hub, hub as newHub } from "../../src/realtime/hub.ts";
 import { sockets } from "../../src/realtime/sockets.ts";
 import { broker, FakeClient, human } from "./broker.ts";
-import type { Ledger } from "./ledger.ts";
+import type { TestChangeLog } from "./change-log.ts";
 
 const log = pino({ level: "silent" });
 
@@ -17,9 +17,9 @@ export interface TestNode extends AsyncDisposable {
   readonly hub: Hub;
   readonly cluster: Cluster;
   readonly changes: Changes;
-  /** Changes that concern turns. */
+  /** The changes about turns that were delivered. */
   readonly turns: Delivered[];
-  /** Opens a client the way sockets do, with all conversations of the account. */
+  /** Connects a client as sockets do, with all conversations of the account. */
   connect(username: string, session?: string): Promise<FakeClient>;
 }
 
@@ -31,10 +31,10 @@ export type NodeOptions = Omit<Partial<NatsBusOptions>, "servers"> & {
   socketsPerUser?: number;
 };
 
-/** All that a node has between its store and its sockets. */
+/** Starts everything that a node has between its store and its sockets. */
 export async function startNode(
   url: string,
-  ledger: Ledger,
+  changeLog: TestChangeLog,
   options: NodeOptions = {},
 ): Promise<TestNode> {
   const {
@@ -45,7 +45,7 @@ export async function startNode(
     nodeTimeoutMs = 500,
   } = options;
   const id = options.node ?? Bun.randomUUIDv7();
-  const { readConversation, readText } = ledger;
+  const { readConversation, readText } = changeLog;
   const bus = new NatsBus({
     servers: [url],
     node: id,
@@ -57,7 +57,7 @@ export async function startNode(
   const cluster = newCluster(bus.channel, { log, heartbeatMs, nodeTimeoutMs });
   const { clients, publish } = broker();
   const hub = newHub(bus, publish, sockets(cluster, socketsPerUser));
-  const store = ledger.store();
+  const store = changeLog.store();
   const changes = await changeStream({ store, bus, cluster, node: id, log, everyMs, awayMs });
   const turns: Delivered[] = [];
   changes.listen(hub.receive);
@@ -78,7 +78,7 @@ export async function startNode(
       clients.add(client);
       const account = {
         ...human(username),
-        id: ledger.id(username),
+        id: changeLog.accountId(username),
         owner_id: null,
         provider: null,
       };
@@ -88,10 +88,10 @@ export async function startNode(
         hub.leave(person, client);
       };
       let membership: number;
-      let counters: ReturnType<Ledger["counters"]>;
+      let counters: ReturnType<TestChangeLog["counters"]>;
       do {
         membership = person.membership;
-        counters = ledger.counters(username);
+        counters = changeLog.counters(username);
         await hub.follow(person, counters);
       } while (membership !== person.membership);
       hub.listen(person, client, counters);
@@ -114,8 +114,8 @@ export async function untilReady(bus: Pick<NatsBus, "ready">): Promise<void> {
   while (!(await isReady())) await Bun.sleep(2);
 }
 
-/** Waits until all of them have heard of each other. */
-export const acquainted = (...nodes: TestNode[]) =>
+/** Waits until each node knows all others. */
+export const untilDiscovered = (...nodes: TestNode[]) =>
   until(
     () => nodes.every(({ cluster }) => cluster.others().length === nodes.length - 1),
     "the nodes know each other",

@@ -16,43 +16,42 @@ interface Conversation {
   members: Set<string>;
 }
 
-/** What several nodes share: conversations, their members, and the change log. */
-export class Ledger implements ChangeLog {
-  /** How often the log was read. */
+/** What several nodes share, in memory: conversations, their members, and the change log. */
+export class TestChangeLog implements ChangeLog {
+  /** Number of reads of the log. */
   reads = 0;
-  /** Set to make every read fail. */
-  broken = false;
-  /** What reads of the log wait for. */
+  /** Makes every read fail. */
+  failing = false;
+  /** Reads of the log wait for this. */
   gate: Promise<void> = Promise.resolve();
   private entries: LogEntry[] = [];
   private prunedTo: Cursor = 0;
   private readonly conversations = new Map<string, Conversation>();
   private readonly ids = new Map<string, number>();
 
-  /** An account's id. */
-  id(username: string): number {
+  accountId(username: string): number {
     const id = this.ids.get(username) ?? this.ids.size + 1;
     this.ids.set(username, id);
     return id;
   }
 
-  open(conversation: string, ...members: string[]): void {
+  addConversation(conversation: string, ...members: string[]): void {
     this.conversations.set(conversation, {
       seq: 0,
       members: new Set(members),
     });
   }
 
-  /** Commits a message, and returns what is to be announced of it. */
-  say(conversation: string, text: string): Change {
+  /** Commits a change that stands for a message, and returns it. */
+  commitMessage(conversation: string, text: string): Change {
     const params = { conversation_id: conversation, ids: [text] };
     return this.commit(conversation, (seq) =>
       counted("events.messageDeleted", params, conversation, seq),
     );
   }
 
-  /** Commits that a message is whole. */
-  complete(conversation: string, id: string, content = ""): Change {
+  /** Commits the end of a streaming message. */
+  commitCompletion(conversation: string, id: string, content = ""): Change {
     const message = { id, content } as EventParams<"events.messageComplete">;
     const to = Buffer.byteLength(content);
     const stream = { message: id, from: 0, to, begins: false, ends: true };
@@ -63,8 +62,8 @@ export class Ledger implements ChangeLog {
 
   readText = async (): Promise<null> => null;
 
-  /** Commits that somebody joins: the others hear of a change, the newcomer of the conversation. */
-  join(conversation: string, username: string): Change[] {
+  /** Commits that an account joins: a change for the other members, the conversation for the account. */
+  commitJoin(conversation: string, username: string): Change[] {
     this.find(conversation).members.add(username);
     const changed = this.commit(conversation, (seq) =>
       counted("events.conversationUpdated", this.updated(conversation), conversation, seq),
@@ -78,7 +77,7 @@ export class Ledger implements ChangeLog {
     return { ...this.shared(conversation), changes: [] };
   }
 
-  leave(conversation: string, username: string): Change {
+  commitLeave(conversation: string, username: string): Change {
     this.find(conversation).members.delete(username);
     const leaves = { conversation, users: [username] };
     return this.commit(conversation, (seq) =>
@@ -88,25 +87,24 @@ export class Ledger implements ChangeLog {
     );
   }
 
-  /** Commits that somebody has read up to a value, which no counter counts. */
-  markRead(conversation: string, username: string, last_read_seq: number): Change {
+  /** Commits a read position: a durable change that increments no counter. */
+  commitRead(conversation: string, username: string, last_read_seq: number): Change {
     const params = { conversation_id: conversation, reader: human(username), last_read_seq };
     return this.append(durable({ method: "events.chatRead", params }, { conversation }));
   }
 
-  /** Commits that somebody hides a message from themselves, which no counter counts either. */
-  hide(conversation: string, username: string, text: string): Change {
+  /** Commits that an account hides a message: a durable change that increments no counter. */
+  commitHide(conversation: string, username: string, text: string): Change {
     const params = { conversation_id: conversation, ids: [text] };
     const to = { users: [username] };
     return this.append(durable({ method: "events.messageDeleted", params }, to));
   }
 
-  /** Commits that a session has ended. */
-  end(session_id: string): Change {
+  commitSessionEnd(session_id: string): Change {
     return this.append({ kind: "session_ended", session_id });
   }
 
-  /** Deletes what the log has, as it does in time. */
+  /** Prunes all entries. */
   prune(): void {
     this.append({ kind: "turns_queued" });
     this.prunedTo = this.entries.length;
@@ -124,14 +122,14 @@ export class Ledger implements ChangeLog {
 
   async read(after: Cursor): Promise<readonly LogEntry[] | null> {
     this.reads++;
-    this.check();
+    this.failIfAsked();
     const found = this.entries.slice(after);
     await this.gate;
     return after < this.prunedTo ? null : found;
   }
 
   readConversation = async (conversation: string, users: readonly string[]) => {
-    this.check();
+    this.failIfAsked();
     const { members } = this.find(conversation);
     const participants = users.filter((username) => members.has(username));
     return { shared: this.shared(conversation), participants };
@@ -161,7 +159,7 @@ export class Ledger implements ChangeLog {
   }
 
   private append<Made extends DurableChange>(change: Made): Made {
-    this.entries.push({ cursor: this.entries.length + 1, node: "ledger", changes: [change] });
+    this.entries.push({ cursor: this.entries.length + 1, node: "committer", changes: [change] });
     return change;
   }
 
@@ -177,14 +175,14 @@ export class Ledger implements ChangeLog {
     return found;
   }
 
-  private check(): void {
-    if (this.broken) throw new Error("the store cannot be reached");
+  private failIfAsked(): void {
+    if (this.failing) throw new Error("the store cannot be reached");
   }
 }
 
-/** Events as people would read them: the text of messages, and who joined or left. */
-export const texts = (heard: readonly { method: string; params: unknown }[]): string[] =>
-  heard.map(({ method, params }) => {
+/** A short form of events: the text of a message, otherwise the name of the event. */
+export const summaries = (events: readonly { method: string; params: unknown }[]): string[] =>
+  events.map(({ method, params }) => {
     const { ids } = params as { ids?: string[] };
     return ids?.[0] ?? method.replace("events.", "");
   });
