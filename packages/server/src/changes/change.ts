@@ -19,7 +19,7 @@ export interface Membership {
   users: readonly string[];
 }
 
-/** A record that is read again, as it is by then, when an event is replayed. */
+/** The record that an event shows. A replay of the event shows its current state. */
 export type Shown = { message: string } | { conversation: string };
 
 /** A part of a streaming message: its placeholder (no bytes), a delta, or its end (all bytes). */
@@ -61,7 +61,7 @@ export interface EventChange<How extends Delivery = Delivery> {
 /** A change inside the service that no client receives as an event. */
 export type InternalChange =
   | { kind: "session_ended"; session_id: string }
-  /** Agents have turns to take. */
+  /** Turns of agents wait to be run. */
   | { kind: "turns_queued" }
   /** The nodes that run these turns abort them. */
   | { kind: "turns_ended"; turns: readonly { id: number; node: string | null }[] };
@@ -70,7 +70,7 @@ export type TransientChange = EventChange<"transient">;
 /** What units of work emit: stored in the change log in the same transaction. */
 export type DurableChange = EventChange<Exclude<Delivery, "transient">> | InternalChange;
 
-/** One fact, in one shape from the unit of work that made it to the sockets and the other nodes. */
+/** A change has the same shape from its unit of work to the sockets and the other nodes. */
 export type Change = DurableChange | TransientChange;
 
 /**
@@ -153,7 +153,7 @@ export const durable = <Name extends EventsDelivered<"durable">>(
   ...details,
 });
 
-/** What is sent and not stored. */
+/** An event that is sent and not stored. */
 export const transient = <Name extends EventsDelivered<"transient">>(
   method: Name,
   params: EventParams<Name>,

@@ -21,7 +21,7 @@ export interface Changes {
    * before its position is stored.
    */
   subscribe(name: string, options: { from: Cursor | "now" }, handler: ChangeHandler): Subscription;
-  /** Sends what is not stored. */
+  /** Sends a change that is not stored. */
   signal(change: TransientChange): void;
   /** Reads what this node has missed, now. */
   catchUp(): Promise<void>;
@@ -31,18 +31,19 @@ export interface Changes {
 export interface ChangesOptions {
   store: Store;
   bus: Bus;
-  /** Tells of nodes that were disconnected or died: they could not publish all that they committed. */
+  /** Reports nodes that were disconnected or died: they may have commits that they did not publish. */
   cluster: Pick<Cluster, "share">;
   node: string;
   log: Logger;
   /** How often to look for changes of other nodes that did not arrive. */
   everyMs: number;
+  /** How often while other nodes cannot be reached. */
   awayMs?: number;
 }
 
 const AWAY_MS = 300;
 
-/** What happens after a commit: one stream, and its subscribers. */
+/** Carries changes from the commit to all subscribers. */
 export async function changeStream(options: ChangesOptions): Promise<Changes> {
   const { store, bus, cluster, node, log, everyMs, awayMs = AWAY_MS } = options;
   const listeners: ((change: Delivered) => void)[] = [];
@@ -55,8 +56,8 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
   const catchUp = () =>
     tail.now().catch((error) => log.error({ err: error }, "reading the change log failed"));
   bus.onGap(tail.now);
-  const none = { name: "changes", schema: z.never(), receive: () => {} };
-  cluster.share({ ...none, nodeUp: catchUp, nodeGone: catchUp });
+  const noItems = { name: "changes", schema: z.never(), receive: () => {} };
+  cluster.share({ ...noItems, nodeUp: catchUp, nodeGone: catchUp });
   store.onCommit((changes) => {
     for (const change of changes) bus.publish(change);
     if (changes.length > 0) for (const { wake } of subscriptions) wake();

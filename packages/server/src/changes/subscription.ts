@@ -10,19 +10,19 @@ const POLL_MS = 1000;
 const MAX_BACKOFF_MS = 30_000;
 const PAGE_ENTRIES = 100;
 
-/** Rejecting makes the same changes come again, after a pause that grows. */
+/** If it rejects, it is called again with the same changes, with exponential backoff. */
 export type ChangeHandler = (changes: readonly Change[], cursor: Cursor) => Promise<void> | void;
 
 export interface Subscription {
   /** Something was committed here. */
   wake(): void;
-  /** Ends it on this node; another may go on at once. */
+  /** Stops it on this node and releases the lease, so that another node takes over immediately. */
   stop(): Promise<void>;
 }
 
 export interface SubscriptionOptions {
   name: string;
-  /** Where a subscription that is new begins. */
+  /** Where a new subscription begins; a known one continues from its stored cursor. */
   from: Cursor | "now";
   handler: ChangeHandler;
   store: Pick<Store, "changes" | "read" | "write">;
@@ -32,7 +32,7 @@ export interface SubscriptionOptions {
   leaseMs?: number;
 }
 
-/** Hands the log to a handler, entry by entry, on one node at a time. */
+/** Calls the handler with the entries of the log in order, on one node at a time. */
 export function subscription(options: SubscriptionOptions): Subscription {
   const { name, handler, store, node, log, pollMs = POLL_MS, leaseMs = LEASE_MS } = options;
   let cursor: Cursor | null = null;
@@ -47,9 +47,9 @@ export function subscription(options: SubscriptionOptions): Subscription {
     while (!stopping) {
       try {
         cursor ??= await claim();
-        const isDone = cursor === null || (await handleNext(cursor));
+        const isIdle = cursor === null || (await handleNext(cursor));
         failures = 0;
-        if (isDone) await idle(pollMs);
+        if (isIdle) await idle(pollMs);
       } catch (error) {
         log.error({ err: error, subscription: name }, "change subscription failed");
         await idle(Math.min(pollMs * 2 ** failures++, MAX_BACKOFF_MS));
@@ -63,7 +63,7 @@ export function subscription(options: SubscriptionOptions): Subscription {
     return store.write((tx) => tx.claimSubscription(name, node, leaseMs, from));
   };
 
-  /** False while there is more. */
+  /** Handles one page of the log. True when there was nothing to handle. */
   async function handleNext(after: Cursor): Promise<boolean> {
     const entries = await store.changes.read(after, PAGE_ENTRIES);
     if (!entries) {

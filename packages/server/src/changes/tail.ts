@@ -15,9 +15,9 @@ export interface TailOptions {
   /** This node's id: its own changes were delivered when they were committed. */
   node: string;
   log: Logger;
-  /** How often to read the log, to find what was lost without a trace. */
+  /** How often to read the log, to find losses that nothing else reveals. */
   everyMs: number;
-  /** How often while other nodes cannot be reached, when their changes come through the log alone. */
+  /** How often to read it while other nodes cannot be reached and the log is the only source. */
   awayMs: number;
 }
 
@@ -58,10 +58,10 @@ export async function followLog(options: TailOptions): Promise<Tail> {
     }
   }
 
-  /** In their order: one change can decide whether the next has anybody to go to. */
+  /** Delivers in order, because a change can decide whether the next one has receivers here. */
   async function deliver(changes: readonly LoggedChange[]): Promise<void> {
-    const likely = changes.filter((change) => bus.isMissing(change));
-    const resolved = new Map(await resolve(likely));
+    const missing = changes.filter((change) => bus.isMissing(change));
+    const resolved = new Map(await resolve(missing));
     for (const change of changes) {
       if (!bus.isMissing(change)) continue;
       const ready = resolved.get(change) ?? (await resolve([change]))[0]?.[1];
