@@ -2,7 +2,8 @@ import type { Change, EventChange, LoggedChange, Membership } from "../changes/c
 import type { Logger } from "../observe/log.ts";
 import type { Bus, Channel, Delivered, Interest } from "./bus.ts";
 import { Interests } from "./interests.ts";
-import { type NatsOptions, natsLink } from "./nats-link.ts";
+import { natsLink } from "./nats-link.ts";
+import type { NatsOptions } from "./nats-options.ts";
 import { SeenChanges } from "./seen-changes.ts";
 import { Sequencer, type SequencerOptions } from "./sequencer.ts";
 import { type Streams, streams } from "./streams.ts";

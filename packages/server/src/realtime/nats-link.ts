@@ -1,34 +1,14 @@
-import { readFileSync } from "node:fs";
-import {
-  type ConnectionOptions,
-  connect,
-  credsAuthenticator,
-  type NatsConnection,
-  type Subscription,
-} from "@nats-io/transport-node";
+import { connect, type NatsConnection, type Subscription } from "@nats-io/transport-node";
 import type { Logger } from "../observe/log.ts";
+import {
+  connectionOptions,
+  type NatsOptions,
+  RECONNECT_DELAY_MS,
+  RECONNECT_JITTER_MS,
+} from "./nats-options.ts";
 
-const CONNECT_TIMEOUT_MS = 5000;
-const RECONNECT_DELAY_MS = 250;
-const RECONNECT_JITTER_MS = 500;
-/** The client reconnects when two pings in a row are not answered. */
-const PING_INTERVAL_MS = 5000;
 /** How long to wait for a server that is connected but does not answer. */
 const FLUSH_TIMEOUT_MS = 2000;
-
-export interface NatsOptions {
-  /** Such as `nats://host:4222`, with `user:password@` or `token@`; `tls://` requires TLS. */
-  servers: readonly string[];
-  /** A NATS `.creds` file. */
-  credentialsFile?: string | undefined;
-  tls?: NatsTls | undefined;
-}
-
-export interface NatsTls {
-  caFile?: string | undefined;
-  certFile?: string | undefined;
-  keyFile?: string | undefined;
-}
 
 /** A connection to NATS that can be used at any time and reconnects by itself. */
 export interface Link {
@@ -177,48 +157,3 @@ export function natsLink(options: NatsOptions, name: string, log: Logger): Link 
   void keepConnected();
   return link;
 }
-
-/**
- * Reads the files now, to fail early, and again for every new connection, because certificates and
- * credentials are renewed.
- */
-function connectionOptions(
-  { servers, credentialsFile, tls }: NatsOptions,
-  name: string,
-): () => ConnectionOptions {
-  const urls = servers.map((server) => new URL(/:\/\//.test(server) ? server : `nats://${server}`));
-  const withLogin = urls.find(({ username }) => username !== "");
-  const usesTls = tls !== undefined || urls.some(({ protocol }) => protocol === "tls:");
-  for (const file of [credentialsFile, tls?.caFile, tls?.certFile, tls?.keyFile]) {
-    if (file !== undefined) readFileSync(file);
-  }
-  return () => ({
-    servers: urls.map(({ host }) => host),
-    name,
-    noEcho: true,
-    noAsyncTraces: true,
-    ignoreAuthErrorAbort: true,
-    timeout: CONNECT_TIMEOUT_MS,
-    maxReconnectAttempts: -1,
-    reconnectTimeWait: RECONNECT_DELAY_MS,
-    reconnectJitter: RECONNECT_JITTER_MS,
-    reconnectJitterTLS: RECONNECT_JITTER_MS,
-    pingInterval: PING_INTERVAL_MS,
-    ...(withLogin && login(withLogin)),
-    ...(credentialsFile && {
-      authenticator: credsAuthenticator(() => readFileSync(credentialsFile)),
-    }),
-    ...(usesTls && { tls: tlsFiles(tls ?? {}) }),
-  });
-}
-
-function login({ username, password }: URL): ConnectionOptions {
-  const user = decodeURIComponent(username);
-  return password === "" ? { token: user } : { user, pass: decodeURIComponent(password) };
-}
-
-const tlsFiles = ({ caFile, certFile, keyFile }: NatsTls) => ({
-  ...(caFile && { caFile }),
-  ...(certFile && { certFile }),
-  ...(keyFile && { keyFile }),
-});
