@@ -50,6 +50,7 @@ export const alone: Cluster = {
   stop: () => {},
 };
 
+/** Nodes of different versions run side by side: field names and values stay as they are. */
 const ClusterMessage = z.discriminatedUnion("say", [
   /** A heartbeat. */
   z.object({ say: z.literal("alive"), node: z.string() }),

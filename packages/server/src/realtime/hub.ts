@@ -41,7 +41,7 @@ export function hub(
   const people = new Map<string, Person>();
   const events = new EventDelivery(people, publish);
   const clients = () => allClients(people);
-  let gone: (account: Pick<Account, "username">) => void = () => {};
+  let notifyGone: (account: Pick<Account, "username">) => void = () => {};
   let size = 0;
 
   function receive(change: Delivered): void {
@@ -92,13 +92,13 @@ export function hub(
     if (person.clients.size === 0) {
       people.delete(username);
       person.interest.end();
-      if (counts.elsewhere(username) === 0) gone({ username });
+      if (counts.elsewhere(username) === 0) notifyGone({ username });
     }
     updateCount(person);
   }
 
   counts.onNoneElsewhere((username) => {
-    if (!people.has(username)) gone({ username });
+    if (!people.has(username)) notifyGone({ username });
   });
   counts.onOverLimit((username) => {
     const person = people.get(username);
@@ -123,7 +123,7 @@ export function hub(
     people: () => people.values(),
     receive,
     onGone: (listener) => {
-      gone = listener;
+      notifyGone = listener;
     },
     endSession,
     size: () => size,
