@@ -186,6 +186,23 @@ describe("gaps", () => {
     expect(received()).toEqual(["four"]);
   });
 
+  test("a gap is not given up while events are delivered, although some event always waits", async () => {
+    const { order, received, lost, follow, commit } = testSequencer({
+      readLog: async () => {},
+      gapTimeoutMs: 100,
+    });
+    follow();
+    const events = Array.from({ length: 20 }, (_, n) => commit(`${n}`));
+    // Each pair arrives in reverse, and its first half only after the second half of the next pair.
+    const pairs = Array.from({ length: 9 }, (_, pair) => [2 * pair + 3, 2 * pair]);
+    for (const n of [1, ...pairs.flat(), 18]) {
+      order.receive(events[n] as EventChange);
+      await Bun.sleep(10);
+    }
+    expect(lost).toEqual([]);
+    expect(received()).toEqual(events.map((_, n) => `${n}`));
+  });
+
   test("nothing is delivered when the conversation is closed while its gap is read", async () => {
     const { order, received, follow, commit, changeLog } = testSequencer();
     const { promise, resolve: release } = Promise.withResolvers<void>();
@@ -213,6 +230,17 @@ describe("the first delivered event", () => {
     order.receive(two);
     order.receive(commit("three"));
     expect(received()).toEqual(["three"]);
+  });
+
+  test("delivery begins after events that the log had before the first value was known", () => {
+    const { order, received, commit } = testSequencer({ gapGraceMs: NEVER_MS });
+    order.open(ROOM);
+    commit("one");
+    // The reader of the log goes on to the next entry and does not come back to this one.
+    expect(order.isMissing(ROOM, 1)).toBe(false);
+    order.begin(ROOM, 0);
+    order.receive(commit("two"));
+    expect(received()).toEqual(["two"]);
   });
 
   test("a second `begin` with a higher counter skips no event", () => {

@@ -45,7 +45,7 @@ interface Track {
   /** Whether the conversation is being read for newcomers. Meanwhile all events are held. */
   reading: boolean;
   timer: NodeJS.Timeout | undefined;
-  /** When the current gap was first seen. */
+  /** When the current gap was first seen. Each delivered event closes one. */
   gapSince: number | null;
 }
 
@@ -97,12 +97,16 @@ export class Sequencer {
     return this.tracks.get(conversation)?.delivered;
   }
 
-  /** Whether a counted event of the log was neither delivered nor received. */
+  /** Whether a counted event of the log was neither delivered nor received. The log is read once. */
   isMissing(conversation: string, seq: number): boolean {
     const track = this.tracks.get(conversation);
-    return (
-      track?.delivered !== undefined && seq > track.delivered && track.early.get(seq) === undefined
-    );
+    if (!track) return false;
+    if (track.delivered === undefined) {
+      // As in `receive`: a client that is about to start fetches the state afterwards.
+      track.newest = Math.max(track.newest, seq);
+      return false;
+    }
+    return seq > track.delivered && track.early.get(seq) === undefined;
   }
 
   receive(change: EventChange): void {
@@ -165,6 +169,7 @@ export class Sequencer {
 
   private deliverCounted(track: Track, change: EventChange, seq: number): void {
     track.delivered = seq;
+    track.gapSince = null;
     track.early.delete(seq);
     this.options.deliver(change);
   }
