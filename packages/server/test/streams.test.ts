@@ -71,6 +71,16 @@ describe("deltas of a streaming message", () => {
     expect(delivered).toEqual([["b", 2], "new", ["abc", 3], ["d", 4], "complete abcd"]);
   });
 
+  test("an end that was replayed after the message was deleted is delivered", () => {
+    const { delivered, receive } = testStreams();
+    const deletion = {
+      ...complete("ab"),
+      data: JSON.stringify({ method: "events.messageDeleted", params: { ids: ["m"] } }),
+    };
+    receive(placeholder(), delta("a", 1), deletion, delta("b", 2));
+    expect(delivered).toEqual(["new", ["a", 1], "complete undefined"]);
+  });
+
   test("repeated deltas are delivered once", () => {
     const { delivered, receive } = testStreams();
     receive(placeholder(), delta("a", 1), delta("a", 1), delta("b", 2), delta("a", 1));

@@ -120,6 +120,6 @@ interface Place {
   readonly message: string;
 }
 
-/** The content of the message whose stream the event ends. */
+/** The content of the message whose stream the event ends. The replayed end of a deleted one has none. */
 const contentOf = ({ data }: EventChange): string =>
-  (JSON.parse(data) as { params: { content: string } }).params.content;
+  (JSON.parse(data) as { params: { content?: string } }).params.content ?? "";
