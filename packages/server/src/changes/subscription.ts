@@ -38,30 +38,37 @@ export function subscription(options: SubscriptionOptions): Subscription {
   let cursor: Cursor | null = null;
   let stopping = false;
   let failures = 0;
-  let savedAt = 0;
-  let woken = Promise.withResolvers<void>();
-  const started =
-    options.from === "now" ? store.changes.head() : Promise.resolve<Cursor>(options.from);
+  /** When the lease was last claimed or renewed. */
+  let leasedAt = 0;
+  let isWoken = false;
+  let wake = () => {};
+  let endPause = () => {};
+  let start = options.from === "now" ? null : options.from;
 
   async function run(): Promise<void> {
     while (!stopping) {
       try {
+        isWoken = false;
+        // Another node may have taken over.
+        if (performance.now() - leasedAt > leaseMs) cursor = null;
         cursor ??= await claim();
         const isIdle = cursor === null || (await handleNext(cursor));
         failures = 0;
-        if (isIdle) await idle(pollMs);
+        if (isIdle) await pause(pollMs, cursor !== null);
       } catch (error) {
         log.error({ err: error, subscription: name }, "change subscription failed");
-        await idle(Math.min(pollMs * 2 ** failures++, MAX_BACKOFF_MS));
+        await pause(Math.min(pollMs * 2 ** failures++, MAX_BACKOFF_MS), false);
       }
     }
     if (cursor !== null) await save(cursor, 0);
   }
 
-  const claim = async () => {
-    const from = await started;
+  async function claim(): Promise<Cursor | null> {
+    start ??= await store.changes.head();
+    const from = start;
+    leasedAt = performance.now();
     return store.write((tx) => tx.claimSubscription(name, node, leaseMs, from));
-  };
+  }
 
   /** Handles one page of the log. True when there was nothing to handle. */
   async function handleNext(after: Cursor): Promise<boolean> {
@@ -73,7 +80,7 @@ export function subscription(options: SubscriptionOptions): Subscription {
     }
     const last = entries.at(-1);
     if (!last) {
-      if (performance.now() - savedAt > leaseMs / 3) await moveTo(after);
+      if (performance.now() - leasedAt > leaseMs / 3) await moveTo(after);
       return true;
     }
     await handler(await resolve(entries), last.cursor);
@@ -90,32 +97,35 @@ export function subscription(options: SubscriptionOptions): Subscription {
     );
 
   async function moveTo(position: Cursor): Promise<void> {
-    savedAt = performance.now();
+    leasedAt = performance.now();
     cursor = (await save(position, leaseMs)) ? position : null;
   }
 
   const save = (position: Cursor, lease: number) =>
     store.write((tx) => tx.saveSubscription(name, node, position, lease));
 
-  async function idle(ms: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const waited = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ms);
-    });
-    await Promise.race([waited, woken.promise]);
+  /** Ends early when the subscription is stopped and, if `endsOnCommit`, when something is committed. */
+  async function pause(ms: number, endsOnCommit: boolean): Promise<void> {
+    if (stopping || (endsOnCommit && isWoken)) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    endPause = resolve;
+    wake = endsOnCommit ? resolve : () => {};
+    const timer = setTimeout(resolve, ms);
+    await promise;
     clearTimeout(timer);
-    woken = Promise.withResolvers();
   }
 
   const running = run().catch((error) =>
     log.error({ err: error, subscription: name }, "change subscription ended"),
   );
-  const wake = () => woken.resolve();
   return {
-    wake,
+    wake() {
+      isWoken = true;
+      wake();
+    },
     async stop() {
       stopping = true;
-      wake();
+      endPause();
       await running;
     },
   };

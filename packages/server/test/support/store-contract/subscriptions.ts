@@ -14,12 +14,13 @@ interface Options {
   node?: string;
   from?: Cursor | "now";
   leaseMs?: number;
+  pollMs?: number;
   before?: ChangeHandler;
 }
 
 /** A small subscriber: an audit trail of what messages were written and deleted. */
 function audit(store: Store, options: Options = {}) {
-  const { name = "audit", node = "one", from = 0, leaseMs = 10_000, before } = options;
+  const { name = "audit", node = "one", from = 0, leaseMs = 10_000, pollMs = 5, before } = options;
   const lines: string[] = [];
   const handler: ChangeHandler = async (changes, cursor) => {
     await before?.(changes, cursor);
@@ -33,7 +34,7 @@ function audit(store: Store, options: Options = {}) {
     node,
     log,
     leaseMs,
-    pollMs: 5,
+    pollMs,
   });
   return {
     lines,
@@ -52,6 +53,14 @@ function lineOf(change: Change): string[] {
   if (frame.method === "events.messageNew") return [`new ${frame.params.content}`];
   if (frame.method === "events.messageDeleted") return [`deleted ${frame.params.ids.length}`];
   return [];
+}
+
+/** As if a unit was committed every millisecond for a while. */
+async function wakeOften({ wake }: { wake(): void }): Promise<void> {
+  for (let count = 0; count < 50; count++) {
+    wake();
+    await Bun.sleep(1);
+  }
 }
 
 export function subscriptions(check: Check): void {
@@ -127,6 +136,79 @@ export function subscriptions(check: Check): void {
     await fixture.send(room, alice, "a");
     await trail.has("new a");
     await trail.stop();
+  });
+
+  check("commits do not shorten the pause after a failure", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
+    await fixture.send(await fixture.group(alice), alice, "a");
+    let attempts = 0;
+    const trail = audit(store, {
+      pollMs: 60_000,
+      before: () => {
+        attempts++;
+        throw new Error("try again");
+      },
+    });
+    await until(() => attempts > 0, "the first attempt");
+    await wakeOften(trail);
+    expect(attempts).toBe(1);
+    await trail.stop();
+  });
+
+  check("commits do not make a node claim what another one holds", async ({ store }) => {
+    await store.write((tx) => tx.claimSubscription("audit", "one", 60_000, 0));
+    let writes = 0;
+    const write: Store["write"] = (unit) => {
+      writes++;
+      return store.write(unit);
+    };
+    const two = audit({ ...store, write }, { node: "two", pollMs: 60_000 });
+    await until(() => writes > 0, "the first claim");
+    await wakeOften(two);
+    expect(writes).toBe(1);
+    await two.stop();
+  });
+
+  check("one that begins now does so once the log can be read", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
+    let failures = 2;
+    let heads = 0;
+    const head = async () => {
+      if (failures-- > 0) throw new Error("the database cannot be reached");
+      const cursor = await store.changes.head();
+      heads++;
+      return cursor;
+    };
+    const trail = audit({ ...store, changes: { ...store.changes, head } }, { from: "now" });
+    await until(() => heads > 0, "the log was read");
+    await fixture.send(room, alice, "a");
+    await trail.has("new a");
+    await trail.stop();
+  });
+
+  check("a node whose lease ran out handles nothing before it has it again", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
+    await fixture.send(await fixture.group(alice), alice, "a");
+    let attempts = 0;
+    const one = audit(store, {
+      node: "one",
+      leaseMs: 100,
+      pollMs: 500,
+      before: () => {
+        attempts++;
+        throw new Error("try again");
+      },
+    });
+    await until(() => attempts > 0, "the first attempt");
+    const two = audit(store, { node: "two" });
+    await two.has("new a");
+    await Bun.sleep(700);
+    expect(attempts).toBe(1);
+    await Promise.all([one.stop(), two.stop()]);
   });
 
   check("under one name one node works, and another takes over from it", async (fixture) => {
