@@ -11,6 +11,7 @@ import { logger } from "../src/observe/log.ts";
 import { securityLog } from "../src/observe/security-log.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import { authenticator } from "../src/security/authenticate.ts";
+import { changeWriter, wasCommitted } from "../src/store/postgres/changes.ts";
 import { type Connections, connections, openPool } from "../src/store/postgres/connection.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
 import { commitOrder, writeLane } from "../src/store/postgres/lanes.ts";
@@ -352,7 +353,8 @@ test("changes keep the order of a conversation when the response to a COMMIT is 
     patientConnections: connections(pool, 1),
     begin: "BEGIN",
     order: commitOrder(),
-    log: async () => {},
+    log: async () => null,
+    wasCommitted: async () => false,
     committed: (announcements) => announced.push(...announcements),
   });
   const announce = (name: string) =>
@@ -370,6 +372,70 @@ test("changes keep the order of a conversation when the response to a COMMIT is 
   await lane.close();
   await pool.close();
 });
+
+test("a listener that throws holds up no later change of the conversation", async () => {
+  await using cluster = await nodes(1);
+  const { alice, room } = await place(cluster.stores[0]);
+  const store = cluster.stores[0];
+  let calls = 0;
+  store.onCommit(() => {
+    if (++calls === 1) throw new Error("a listener failed");
+  });
+  const warned = new Promise((resolve) => process.once("warning", resolve));
+  await store.write((tx) => send(tx, room, alice, "one"));
+  await store.write((tx) => send(tx, room, alice, "two"));
+  expect(calls).toBe(2);
+  expect(String(await warned)).toContain("a listener failed");
+});
+
+test.each(["COMMIT", "ROLLBACK"])(
+  "changes are announced exactly if they are stored when the connection breaks after %s",
+  async (outcome) => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const { room } = await place(store);
+    const pool = openPool({ url: cluster.url, tls: false }, 3);
+    let commits = 0;
+    const breaking = (real: Connections): Connections => ({
+      close: real.close,
+      use: (work) =>
+        real.use((connection) =>
+          work({
+            run: async <Row>(sql: string, values?: readonly unknown[]) => {
+              if (sql !== "COMMIT" || ++commits > 1) return connection.run<Row>(sql, values);
+              await connection.run<Row>(outcome);
+              throw new Unavailable("the database cannot be reached");
+            },
+          }),
+        ),
+    });
+    const announced: Change[] = [];
+    const lane = writeLane({
+      connections: breaking(connections(pool, 2)),
+      patientConnections: connections(pool, 1),
+      begin: "BEGIN",
+      order: commitOrder(),
+      log: changeWriter("a node"),
+      wasCommitted: (entry) => wasCommitted(store.changes, entry, () => false),
+      committed: (changes) => announced.push(...changes),
+    });
+    const announce = (name: string) =>
+      lane.enter(async (unit) => {
+        await unit.own(room.id);
+        unit.emit({ kind: "session_ended", session_id: name });
+      });
+    await expect(announce("in doubt")).rejects.toThrow(Unavailable);
+    await announce("after");
+    const stored = endsIn(await readLog(store));
+    await until(() => announced.length >= stored.length, "all that is stored was announced");
+    await Bun.sleep(20);
+    const names = announced.map((change) => change.kind === "session_ended" && change.session_id);
+    expect(names.toSorted()).toEqual(stored.toSorted());
+    expect(stored).toHaveLength(outcome === "COMMIT" ? 2 : 1);
+    await lane.close();
+    await pool.close();
+  },
+);
 
 describe("several nodes", () => {
   test("count a conversation without gaps and repeats", async () => {

@@ -14,6 +14,8 @@ import { list, type Methods, NOW, type Unit } from "./unit.ts";
 /** How long to wait for an entry that is missing because its transaction has not ended. */
 const GAP_WAIT_MS = 1000;
 const GAP_RETRY_MS = 5;
+/** How often to look for an entry whose COMMIT was not acknowledged. */
+const IN_DOUBT_RETRY_MS = 100;
 /**
  * How many of the newest entries `head` checks for gaps. A transaction takes its id immediately
  * before COMMIT and is ended by the server when it then stays idle, so an open gap is recent.
@@ -30,16 +32,34 @@ export const changeWriter =
   async (
     connection: Connection,
     units: readonly { changes: readonly Change[] }[],
-  ): Promise<void> => {
+  ): Promise<Cursor | null> => {
     const body = encodeChanges(units);
-    if (body === null) return;
+    if (body === null) return null;
     // The WHERE clause assigns the transaction's xid before the id is taken, see `openGaps`.
-    await connection.run(
+    const [entry] = await connection.run<{ id: number }>(
       `INSERT INTO changes (at, node, body) SELECT ${NOW}, $1, $2
-       WHERE pg_current_xact_id() IS NOT NULL`,
+       WHERE pg_current_xact_id() IS NOT NULL RETURNING id`,
       [node, body],
     );
+    return entry?.id ?? null;
   };
+
+/** Whether an entry was committed. Resolves once that is certain, or with false when the store closes. */
+export async function wasCommitted(
+  log: ChangeLog,
+  entry: Cursor,
+  isClosed: () => boolean,
+): Promise<boolean> {
+  while (!isClosed()) {
+    // A later entry comes first only once this one cannot appear any more. Reads fail while the
+    // database is down.
+    const entries = await log.read(entry - 1, 1).catch(() => []);
+    if (entries === null) return false;
+    if (entries[0]) return entries[0].cursor === entry;
+    await Bun.sleep(IN_DOUBT_RETRY_MS);
+  }
+  return false;
+}
 
 /** Reads the log; `read` runs a unit in a snapshot of its own. */
 export function changeLog(

@@ -1,12 +1,19 @@
 import type { SQL } from "bun";
 import type { Change } from "../../changes/change.ts";
+import type { Cursor } from "../changes.ts";
 import { backgroundRunner } from "../shared/background-work.ts";
 import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/change-log.ts";
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
-import { changeLog, changeWriter, pruneChanges, subscriptionWrites } from "./changes.ts";
+import {
+  changeLog,
+  changeWriter,
+  pruneChanges,
+  subscriptionWrites,
+  wasCommitted,
+} from "./changes.ts";
 import { refuseUnfinished } from "./claim.ts";
 import { componentWrites } from "./components.ts";
 import { connections, openPool, type PostgresOptions } from "./connection.ts";
@@ -94,6 +101,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     statement_timeout: `${SEARCH_DEADLINE_MS}`,
   });
   const searchConnections = connections(searchPool, SEARCH_SLOTS);
+  const changes = changeLog((unit) => on(reading, unit));
+  let isClosed = false;
+  const isStored = (entry: Cursor) => wasCommitted(changes, entry, () => isClosed);
   const order = commitOrder();
   const log = changeWriter(options.node ?? Bun.randomUUIDv7());
   const writing = writeLane({
@@ -102,6 +112,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     begin: "BEGIN",
     order,
     log,
+    wasCommitted: isStored,
     committed,
   });
   const noting = writeLane({
@@ -110,6 +121,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     begin: "BEGIN",
     order,
     log,
+    wasCommitted: isStored,
     committed,
   });
   const on = <Result>(lane: Lane, work: (unit: Unit) => Result | Promise<Result>) =>
@@ -126,7 +138,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     read: (unit) => on(reading, (run) => unit(readTx(run))),
     write: (unit) => on(writing, (run) => unit(writeTx(run))),
     note: (unit) => on(noting, (run) => unit(writeTx(run))),
-    changes: changeLog((unit) => on(reading, unit)),
+    changes,
     search: searchQueue((query) =>
       searchConnections.use((connection) => search(connection, query)),
     ),
@@ -136,6 +148,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     background,
     ready: () => on(reading, async (run) => void (await run.get("SELECT 1"))),
     close: async () => {
+      isClosed = true;
       await pruning.stop();
       await Promise.all([noting, writing, reading].map((lane) => lane.close()));
       await searchConnections.close();

@@ -1,5 +1,6 @@
 import type { Change } from "../../changes/change.ts";
 import type { Awaitable } from "../awaitable.ts";
+import type { Cursor } from "../changes.ts";
 import { Unavailable } from "../store.ts";
 import { type Connection, type Connections, conflicting } from "./connection.ts";
 import { Conflict, Transaction, type TransactionOptions, UnitRun } from "./transaction.ts";
@@ -104,8 +105,13 @@ export interface WriteOptions {
   readonly begin: string;
   /** Shared by the lanes that write to one database. */
   readonly order: CommitOrder;
-  /** Writes the changes of the units to the log, as the last statement before COMMIT. */
-  log(connection: Connection, units: readonly UnitRun[]): Promise<unknown>;
+  /**
+   * Writes the changes of the units to the log, as the last statement before COMMIT. Resolves to the
+   * entry; null when there are no changes.
+   */
+  log(connection: Connection, units: readonly UnitRun[]): Promise<Cursor | null>;
+  /** Whether an entry was committed. Asked when the connection broke during COMMIT. */
+  wasCommitted(entry: Cursor): Promise<boolean>;
   committed(changes: readonly Change[]): void;
 }
 
@@ -170,8 +176,9 @@ export function writeLane(options: WriteOptions): Lane {
     const changes = finished.flatMap((run) => run.changes);
     const jobs = new Map(runs.map(({ run, job }) => [run, job]));
     const place = options.order.enter(new Set(finished.flatMap((run) => [...run.owned])));
+    let entry: Cursor | null = null;
     try {
-      await options.log(connection, finished);
+      entry = await options.log(connection, finished);
       const { command } = await connection.run("COMMIT");
       // A transaction that was refused something ends, without an error, by being undone.
       if (command !== "COMMIT") throw new Error("the transaction was undone");
@@ -182,12 +189,27 @@ export function writeLane(options: WriteOptions): Lane {
         else queue.retry(jobs.get(run) as Job, error);
       }
       place.leave();
+      if (entry !== null && error instanceof Unavailable) void announceIfCommitted(entry, changes);
       return;
     }
     await place.earlierLeft;
-    options.committed(changes);
+    announce(changes);
     place.leave();
     for (const run of finished) jobs.get(run)?.resolve(run.result);
+  }
+
+  /** This node skips its own entries when it reads the log, so nothing else would deliver them here. */
+  async function announceIfCommitted(entry: Cursor, changes: readonly Change[]): Promise<void> {
+    if (await options.wasCommitted(entry)) announce(changes);
+  }
+
+  function announce(changes: readonly Change[]): void {
+    try {
+      options.committed(changes);
+    } catch (error) {
+      // The listener reports its own errors. One that it missed does not fail committed units.
+      process.emitWarning(error instanceof Error ? error : String(error));
+    }
   }
 
   /** Moves a unit to where it waits for the last of the keys it needs. */
