@@ -49,8 +49,17 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
   const listeners: ((change: Delivered) => void)[] = [];
   const subscriptions: Subscription[] = [];
 
+  /** A change whose delivery fails keeps back neither other changes nor other listeners. */
+  const guarded = (change: Delivered, deliver: () => void) => {
+    try {
+      deliver();
+    } catch (error) {
+      log.error({ err: error, kind: change.kind }, "delivery of a change failed");
+    }
+  };
+
   bus.onChange((change) => {
-    for (const listener of listeners) listener(change);
+    for (const listener of listeners) guarded(change, () => listener(change));
   });
   const tail = await followLog({ store, bus, node, log, everyMs, awayMs });
   const catchUp = () =>
@@ -59,7 +68,7 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
   const noItems = { name: "changes", schema: z.never(), receive: () => {} };
   cluster.share({ ...noItems, nodeUp: catchUp, nodeGone: catchUp });
   store.onCommit((changes) => {
-    for (const change of changes) bus.publish(change);
+    for (const change of changes) guarded(change, () => bus.publish(change));
     if (changes.length > 0) for (const { wake } of subscriptions) wake();
   });
 

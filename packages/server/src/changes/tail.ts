@@ -108,8 +108,9 @@ export async function followLog(options: TailOptions): Promise<Tail> {
           () => false,
           () => true,
         );
+        if (stopped) return;
         if (isAway || waitedMs >= everyMs || lateMs > STALL_FACTOR * stepMs) void tick();
-        else if (!stopped) wait();
+        else wait();
       }, stepMs);
       timer.unref();
     };

@@ -1,0 +1,60 @@
+import { expect, test } from "bun:test";
+import pino from "pino";
+import type { Change } from "../src/changes/change.ts";
+import { changeStream } from "../src/changes/stream.ts";
+import { memoryBus } from "../src/realtime/bus-memory.ts";
+import { alone } from "../src/realtime/cluster.ts";
+import type { Store } from "../src/store/store.ts";
+
+const log = pino({ level: "silent" });
+
+/** A change stream over a log that stays empty. */
+async function emptyStream({ ready = async () => {} } = {}) {
+  let commit: (changes: readonly Change[]) => void = () => {};
+  let reads = 0;
+  const store = {
+    changes: {
+      head: async () => 0,
+      read: async () => {
+        reads++;
+        return [];
+      },
+    },
+    onCommit: (listener: typeof commit) => {
+      commit = listener;
+    },
+  } as Partial<Store> as Store;
+  const bus = { ...memoryBus(), ready };
+  const options = { store, bus, cluster: alone, node: "one", log, everyMs: 1 };
+  const changes = await changeStream(options);
+  return { changes, commit: (...made: Change[]) => commit(made), reads: () => reads };
+}
+
+test("a change whose delivery fails keeps no other one of its commit back", async () => {
+  const { changes, commit } = await emptyStream();
+  const ended: string[] = [];
+  changes.listen((change) => {
+    if (change.kind === "turns_queued") throw new Error("a listener failed");
+  });
+  changes.listen(
+    (change) => void (change.kind === "session_ended" && ended.push(change.session_id)),
+  );
+  commit({ kind: "turns_queued" }, { kind: "session_ended", session_id: "a" });
+  expect(ended).toEqual(["a"]);
+  await changes.stop();
+});
+
+test("the log is not read any more once the stream has stopped", async () => {
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<void>();
+  const ready = () => {
+    asked.resolve();
+    return answer.promise;
+  };
+  const { changes, reads } = await emptyStream({ ready });
+  await asked.promise;
+  await changes.stop();
+  answer.resolve();
+  await Bun.sleep(5);
+  expect(reads()).toBe(0);
+});
