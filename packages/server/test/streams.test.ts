@@ -81,6 +81,16 @@ describe("deltas of a streaming message", () => {
     expect(delivered).toEqual(["new", ["a", 1], "complete undefined"]);
   });
 
+  test("a replayed placeholder shows the text so far, which is not delivered again", () => {
+    const { delivered, receive } = testStreams();
+    const replayed = {
+      ...placeholder(),
+      data: JSON.stringify({ method: "events.messageNew", params: { id: "m", content: "Grü" } }),
+    };
+    receive(replayed, delta("ße", 7), complete("Grüße!"));
+    expect(delivered).toEqual(["new", ["ße", 7], ["!", 8], "complete Grüße!"]);
+  });
+
   test("repeated deltas are delivered once", () => {
     const { delivered, receive } = testStreams();
     receive(placeholder(), delta("a", 1), delta("a", 1), delta("b", 2), delta("a", 1));

@@ -92,8 +92,9 @@ export function streams({ deliver, read }: StreamsOptions): Streams {
       const place = { conversation: to.conversation, message: part.message };
       const stream = find(place.conversation, place.message);
       if (part.begins) {
-        // Starts at 0 even if a delta arrived earlier: clients need the whole text after this event.
-        begin(place.conversation, place.message, 0);
+        // Starts after the text that the event shows, even if a delta arrived earlier: clients need
+        // the rest of the text after this event. A replayed event shows the text so far.
+        begin(place.conversation, place.message, Buffer.byteLength(contentOf(event)));
         deliver(event);
       } else if (part.ends) {
         if (stream && stream.delivered < part.to) deliverUpTo(place, stream, contentOf(event));
@@ -120,6 +121,6 @@ interface Place {
   readonly message: string;
 }
 
-/** The content of the message whose stream the event ends. The replayed end of a deleted one has none. */
+/** The content in the event that begins or ends a stream; none where the message was deleted before a replay. */
 const contentOf = ({ data }: EventChange): string =>
   (JSON.parse(data) as { params: { content?: string } }).params.content ?? "";
