@@ -331,6 +331,28 @@ describe("introductions", () => {
     }
   });
 
+  test("newcomers are introduced although the conversation closed or was lost meanwhile", async () => {
+    for (const isClosed of [true, false]) {
+      const read = Promise.withResolvers<void>();
+      const { order, delivered, follow, commit, changeLog, lost } = testSequencer({
+        maxHeld: 2,
+        readConversation: async (...query) => {
+          await read.promise;
+          return changeLog.readConversation(...query);
+        },
+      });
+      follow();
+      order.receive(asEvent(changeLog.commitJoin(ROOM, "carol")[0]));
+      const introducing = order.introduce(ROOM, ["carol"]);
+      for (let count = 0; count < 3; count++) order.receive(commit(`${count}`));
+      expect(lost).toEqual([ROOM]);
+      if (isClosed) order.close(ROOM);
+      read.resolve();
+      await introducing;
+      expect(introduced(delivered)).toEqual([["carol", 4]]);
+    }
+  });
+
   test("newcomers whose introduction was lost and who have left are not introduced", async () => {
     const { order, delivered, changeLog } = testSequencer();
     changeLog.commitJoin(ROOM, "carol");

@@ -242,11 +242,19 @@ export class Sequencer {
     track.newcomers.clear();
     try {
       const found = await readConversation(conversation, users);
-      if (!this.isOpen(track)) return;
+      const introduction =
+        found && found.participants.length > 0
+          ? conversationShared(found.shared, found.participants)
+          : null;
       track.reading = false;
-      if (found && found.participants.length > 0) {
-        track.newest = Math.max(track.newest, found.shared.seq);
-        track.held.unshift(conversationShared(found.shared, found.participants));
+      if (!this.isOpen(track) || track.delivered === undefined) {
+        // The conversation was closed or lost meanwhile: no earlier event is held for the newcomers.
+        if (introduction) this.receive(introduction);
+        return;
+      }
+      if (introduction) {
+        track.newest = Math.max(track.newest, introduction.at?.seq ?? 0);
+        track.held.unshift(introduction);
       }
       this.advance(track);
     } catch (error) {
