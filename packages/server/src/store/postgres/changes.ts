@@ -14,8 +14,9 @@ import { list, type Methods, NOW, type Unit } from "./unit.ts";
 /** How long to wait for an entry that is missing because its transaction has not ended. */
 const GAP_WAIT_MS = 1000;
 const GAP_RETRY_MS = 5;
-/** How often to look for an entry whose COMMIT was not acknowledged. */
+/** How long to wait before looking again for an entry whose COMMIT was not acknowledged; it doubles. */
 const IN_DOUBT_RETRY_MS = 100;
+const MAX_IN_DOUBT_RETRY_MS = 5000;
 /**
  * How many of the newest entries `head` checks for gaps. A transaction takes its id immediately
  * before COMMIT and is ended by the server when it then stays idle, so an open gap is recent.
@@ -50,13 +51,13 @@ export async function wasCommitted(
   entry: Cursor,
   isClosed: () => boolean,
 ): Promise<boolean> {
-  while (!isClosed()) {
+  for (let retryMs = IN_DOUBT_RETRY_MS; !isClosed(); retryMs *= 2) {
     // A later entry comes first only once this one cannot appear any more. Reads fail while the
     // database is down.
     const entries = await log.read(entry - 1, 1).catch(() => []);
     if (entries === null) return false;
     if (entries[0]) return entries[0].cursor === entry;
-    await Bun.sleep(IN_DOUBT_RETRY_MS);
+    await Bun.sleep(Math.min(retryMs, MAX_IN_DOUBT_RETRY_MS));
   }
   return false;
 }
