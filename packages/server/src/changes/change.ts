@@ -19,9 +19,6 @@ export interface Membership {
   users: readonly string[];
 }
 
-/** The record that an event shows. A replay of the event shows its current state. */
-export type Shown = { message: string } | { conversation: string };
-
 /** A part of a streaming message: its placeholder (no bytes), a delta, or its end (all bytes). */
 export interface StreamPart {
   message: string;
@@ -43,8 +40,10 @@ export interface EventChange<How extends Delivery = Delivery> {
   at?: EventPlace | undefined;
   /** Identifies a durable change, which no counter orders. */
   id?: string | undefined;
-  /** What the event shows. The log keeps this reference instead of `data`, which has people's text. */
-  shows?: Shown | undefined;
+  /** The message whose text the frame has. The log keeps this reference and no text. */
+  shows?: string | undefined;
+  /** The frame without that text, for the log. A new message has none: its row has all of it. */
+  outline?: string | undefined;
   stream?: StreamPart | undefined;
   /** An account with its new display name. */
   account?: Account | undefined;
@@ -74,14 +73,16 @@ export type DurableChange = EventChange<Exclude<Delivery, "transient">> | Intern
 export type Change = DurableChange | TransientChange;
 
 /**
- * A change as the log stores it. An event that shows people's text has no `data`, only the reference
- * `shows`: the text is stored in one place, so that deleting it there erases it.
+ * A change as the log stores it. A frame that has people's text is stored without it: the text is in
+ * one place, so that deleting it there erases it.
  */
-export type LoggedChange = InternalChange | (Omit<EventChange, "data"> & { data?: string });
+export type LoggedChange =
+  | InternalChange
+  | (Omit<EventChange, "data" | "outline"> & { data?: string });
 
 type Details = Pick<
   EventChange,
-  "shows" | "stream" | "account" | "exceptUser" | "exceptSocket" | "joins" | "leaves"
+  "shows" | "outline" | "stream" | "account" | "exceptUser" | "exceptSocket" | "joins" | "leaves"
 >;
 
 /** A change that increments the conversation's counter to `seq`. */
@@ -113,8 +114,39 @@ export const messageChanged = (
 ): EventChange<"counted"> => {
   // The author's reply has the same message.
   encodeShared(message);
-  const shows = { message: message.id };
-  return counted(method, message, message.conversation_id, seq, { shows, stream });
+  const isNew = method === "events.messageNew";
+  const at = { conversation_id: message.conversation_id, seq };
+  const outline = isNew ? undefined : JSON.stringify({ method, params: withoutText(message), at });
+  const details = { shows: message.id, outline, stream };
+  return counted(method, message, message.conversation_id, seq, details);
+};
+
+const withoutText = (message: Message): Message => ({ ...message, content: "" });
+
+/** A conversation shows its latest message. */
+function conversationOutline(frame: {
+  method: EventName;
+  params: SharedConversation;
+  at: EventPlace;
+}): Pick<EventChange, "shows" | "outline"> {
+  const { last_message } = frame.params;
+  if (!last_message) return {};
+  const params = { ...frame.params, last_message: withoutText(last_message) };
+  return { shows: last_message.id, outline: JSON.stringify({ ...frame, params }) };
+}
+
+/** A change of a group itself. */
+export const groupChanged = (
+  params: EventParams<"events.conversationUpdated">,
+  seq: number,
+  leaves: Membership | undefined,
+): EventChange<"counted"> => {
+  const method = "events.conversationUpdated";
+  const at = { conversation_id: params.id, seq };
+  return counted(method, params, params.id, seq, {
+    ...conversationOutline({ method, params, at }),
+    leaves,
+  });
 };
 
 /** Introduces accounts to a conversation; `at` has its counter as it stands. */
@@ -132,7 +164,7 @@ export const conversationShared = (
     to: { users },
     data: JSON.stringify({ method, params: shared, at }),
     at,
-    shows: { conversation: shared.id },
+    ...conversationOutline({ method, params: shared, at }),
     joins: { conversation: shared.id, users },
     exceptSocket,
   };

@@ -1,4 +1,4 @@
-import type { Message, SharedConversation } from "@parley/protocol";
+import type { EventFrame, Message, SharedConversation } from "@parley/protocol";
 import { NOBODY } from "../store/accounts.ts";
 import type { ReadTx } from "../store/store.ts";
 import type { Change, EventChange, LoggedChange } from "./change.ts";
@@ -6,50 +6,58 @@ import type { Change, EventChange, LoggedChange } from "./change.ts";
 type LoggedEvent = Extract<LoggedChange, { kind: "event" }>;
 
 /**
- * Turns logged changes into changes again. The log keeps references to messages and conversations:
- * these are shown as they are now, and a message that was deleted since becomes its deletion.
+ * Turns logged changes into changes again. Everything is as it was, except for the text of messages,
+ * which the log does not keep: that is as it is now. A message that was deleted since becomes its
+ * deletion.
  */
 export async function replayable(tx: ReadTx, logged: readonly LoggedChange[]): Promise<Change[]> {
   const messages = await shownMessages(tx, logged);
-  const changes: Change[] = [];
-  for (const change of logged) {
-    if (change.kind !== "event") changes.push(change);
-    else
-      changes.push({
-        ...change,
-        data: await dataOf(tx, change, messages),
-      } as EventChange as Change);
-  }
-  return changes;
+  return logged.map((change) =>
+    change.kind === "event"
+      ? ({ ...change, data: dataOf(change, messages) } as EventChange as Change)
+      : change,
+  );
 }
 
 async function shownMessages(
   tx: ReadTx,
   logged: readonly LoggedChange[],
 ): Promise<ReadonlyMap<string, Message>> {
-  const ids = logged.flatMap((change) => {
-    const shows = change.kind === "event" ? change.shows : undefined;
-    return shows && "message" in shows ? [shows.message] : [];
-  });
+  const ids = logged.flatMap((change) => (change.kind === "event" ? (change.shows ?? []) : []));
   if (ids.length === 0) return new Map();
   const messages = await tx.messageViews([...new Set(ids)], NOBODY);
   return new Map(messages.map((message) => [message.id, message]));
 }
 
-async function dataOf(
-  tx: ReadTx,
-  change: LoggedEvent,
-  messages: ReadonlyMap<string, Message>,
-): Promise<string> {
+function dataOf(change: LoggedEvent, messages: ReadonlyMap<string, Message>): string {
   const { data, shows, name: method, at } = change;
-  if (data !== undefined) return data;
-  if (shows && "message" in shows) {
-    const params = messages.get(shows.message);
-    return params ? JSON.stringify({ method, params, at }) : deletion(change, shows.message);
+  if (shows === undefined) return data ?? "";
+  const message = messages.get(shows);
+  if (data === undefined) {
+    if (!message) return deletion(change, shows);
+    return JSON.stringify({ method, params: asSent(message), at });
   }
-  const params = await shownConversation(tx, change);
-  return JSON.stringify({ method, params, at });
+  const frame = JSON.parse(data) as EventFrame & { params: Message | SharedConversation };
+  if ("last_message" in frame.params) {
+    const { last_message } = frame.params;
+    const shown = message && last_message && { ...last_message, content: message.content };
+    return JSON.stringify({ ...frame, params: { ...frame.params, last_message: shown ?? null } });
+  }
+  if (!message) return deletion(change, shows);
+  return JSON.stringify({ ...frame, params: { ...frame.params, content: message.content } });
 }
+
+/**
+ * A message without what happened to it later. Events of that follow: a client counts a reaction
+ * twice, or does not notice that it is its own, if the message has it already.
+ */
+const asSent = (message: Message): Message => ({
+  ...message,
+  version: message.seq,
+  edited_at: null,
+  reactions: [],
+  uses: [],
+});
 
 /** Takes the place of an event about a message that is gone: the counter leaves no gap. */
 const deletion = ({ at }: LoggedEvent, id: string) =>
@@ -58,22 +66,3 @@ const deletion = ({ at }: LoggedEvent, id: string) =>
     params: { conversation_id: at?.conversation_id, ids: [id] },
     at,
   });
-
-/** The conversation with the counter of the event: later events are still to come. */
-async function shownConversation(
-  tx: ReadTx,
-  { shows, at, delivery }: LoggedEvent,
-): Promise<SharedConversation | null> {
-  if (!shows || !("conversation" in shows) || !at) return null;
-  const conversation = await tx.conversation(shows.conversation, NOBODY);
-  if (!conversation) return null;
-  const shared = { ...(await tx.sharedConversation(conversation.id)), seq: at.seq };
-  if (delivery !== "counted") return shared;
-  const query = {
-    conversationId: conversation.id,
-    after: at.seq - 1,
-    before: at.seq + 1,
-    limit: 1,
-  };
-  return Object.assign(shared, { changes: await tx.conversationChanges(query) });
-}

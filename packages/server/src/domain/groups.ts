@@ -1,4 +1,4 @@
-import { conversationShared, counted } from "../changes/change.ts";
+import { conversationShared, groupChanged } from "../changes/change.ts";
 import { badField } from "../rules/failure.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord, MemberRecord } from "../store/conversations.ts";
@@ -49,8 +49,7 @@ export async function announceChanges(
     changes: await tx.conversationChanges(query),
   };
   const leaves = leaving.length > 0 ? { conversation: uuid, users: leaving } : undefined;
-  const shows = { conversation: uuid };
-  tx.emit(counted("events.conversationUpdated", params, uuid, seq, { shows, leaves }));
+  tx.emit(groupChanged(params, seq, leaves));
 }
 
 /** Adds accounts to a group and announces it: to the others the change, to the new ones the group. */

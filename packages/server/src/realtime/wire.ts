@@ -8,9 +8,6 @@ const Header = z.object({
   // Nodes of an earlier version send neither the name nor the delivery of an event.
   name: z.string().optional(),
   delivery: z.enum(["counted", "standing", "durable", "transient"]).optional(),
-  shows: z
-    .union([z.object({ message: z.string() }), z.object({ conversation: z.string() })])
-    .optional(),
   at: z.object({ conversation_id: z.string(), seq: z.int().nonnegative() }).optional(),
   id: z.string().optional(),
   stream: z
@@ -35,7 +32,9 @@ const FRAME_START = '{"method":"';
 const FRAME = `${FRAME_START}events.`;
 
 /** A header line, then the frame as sockets receive it: no node has to parse it. */
-export function encodeEvent({ kind: _, to: __, data, ...header }: EventChange): string {
+export function encodeEvent(change: EventChange): string {
+  // What only the log needs stays here.
+  const { kind: _, to: __, shows: ___, outline: ____, data, ...header } = change;
   return `${JSON.stringify(header)}\n${data}`;
 }
 

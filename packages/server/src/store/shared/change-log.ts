@@ -20,7 +20,7 @@ export function encodeChanges(units: readonly { changes: readonly Change[] }[]):
 
 function encodeChange(change: Change): string {
   if (change.kind !== "event" || change.shows === undefined) return JSON.stringify(change);
-  return JSON.stringify({ ...change, data: undefined });
+  return JSON.stringify({ ...change, data: change.outline, outline: undefined });
 }
 
 const LoggedEvent = z.looseObject({

@@ -166,7 +166,7 @@ export function changes(check: Check) {
         delivery: "counted",
         to: { conversation: room.uuid },
         at: { conversation_id: room.uuid, seq: message.seq },
-        shows: { message: message.id },
+        shows: message.id,
       });
     },
   );

@@ -1,13 +1,15 @@
 import { expect } from "bun:test";
 import { until } from "@parley/testkit/until.ts";
 import pino from "pino";
-import { type Change, frameOf } from "../../../src/changes/change.ts";
+import { type Change, counted, frameOf, messageChanged } from "../../../src/changes/change.ts";
 import { type ChangeHandler, subscription } from "../../../src/changes/subscription.ts";
+import { publicAccount } from "../../../src/rules/accounts.ts";
 import type { Cursor } from "../../../src/store/changes.ts";
 import type { Store } from "../../../src/store/store.ts";
-import type { Check } from "./fixture.ts";
+import { type Check, NOBODY, recordOf, START } from "./fixture.ts";
 
 const log = pino({ level: "silent" });
+const START_TIME = new Date(START).toISOString();
 
 interface Options {
   name?: string;
@@ -253,6 +255,57 @@ export function subscriptions(check: Check): void {
     if (gone) await fixture.remove(gone);
     const trail = audit(store);
     await trail.has("deleted 1", "new kept");
+    await trail.stop();
+  });
+
+  check("a replayed event shows a message as it was, with its text as it is", async (fixture) => {
+    const { store } = fixture;
+    const [alice] = await fixture.people("alice");
+    const room = await fixture.group(alice);
+    const sent = await fixture.send(room, alice, "first");
+    if (!sent) throw new Error("the message was not sent");
+    const react = (emoji: string) =>
+      store.write(async (tx) => {
+        const seq = await tx.addReaction(await recordOf(tx, sent), {
+          reactor: alice,
+          emoji,
+          at: 0,
+        });
+        const params = {
+          message_id: sent.id,
+          reactor: publicAccount(alice),
+          emoji,
+          created_at: START_TIME,
+        };
+        tx.emit(counted("events.reactionAdded", params, room.uuid, seq));
+      });
+    const edit = (content: string) =>
+      store.write(async (tx) => {
+        const seq = await tx.editMessage(await recordOf(tx, sent), content, [], START);
+        const [view] = await tx.messageViews([sent.id], NOBODY);
+        if (view) tx.emit(messageChanged("events.messageEdited", view, seq));
+      });
+    await react("👍");
+    await edit("second");
+    await react("🎉");
+    await edit("third");
+    const replayed: unknown[] = [];
+    const record: ChangeHandler = (changes) => {
+      for (const change of changes) {
+        const frame = change.kind === "event" ? frameOf(change) : null;
+        if (frame?.method !== "events.messageNew" && frame?.method !== "events.messageEdited")
+          continue;
+        const { version, content, reactions } = frame.params;
+        replayed.push([version, content, reactions.map(({ emoji }) => emoji)]);
+      }
+    };
+    const trail = audit(store, { before: record });
+    await until(() => replayed.length === 3, "three events");
+    expect(replayed).toEqual([
+      [1, "third", []],
+      [3, "third", ["👍"]],
+      [5, "third", ["👍", "🎉"]],
+    ]);
     await trail.stop();
   });
 }
