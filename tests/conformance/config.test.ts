@@ -186,7 +186,6 @@ describe("a wrong value", () => {
   test.concurrent.each(wrong)(
     "of %s stops the start with one sentence that names it: %s",
     (name, value) => expectNamed(name, { [name]: value }),
-    30_000,
   );
 
   test("of PARLEY_OIDC_AUDIENCE is named when it is missing beside an issuer", () =>

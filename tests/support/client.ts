@@ -405,15 +405,26 @@ export class Socket extends Listener implements AsyncDisposable {
  */
 class AnswerCheck {
   /** By message: what its deltas make up so far. Null once it is final. */
-  private readonly known = new Map<string, { text: string; bytes: number } | null>();
+  private readonly known = new Map<
+    string,
+    { conversation: string; text: string; bytes: number } | null
+  >();
   private readonly faults: string[] = [];
 
   see(frame: EventFrame): void {
     if (frame.method === "events.messageNew" && frame.params.finalized_at === null) {
-      const { id, content } = frame.params;
-      this.known.set(id, { text: content, bytes: Buffer.byteLength(content) });
-    } else if (frame.method === "events.messageDelta") this.append(frame.params);
+      const { id, conversation_id: conversation, content } = frame.params;
+      this.known.set(id, { conversation, text: content, bytes: Buffer.byteLength(content) });
+    } else if (frame.method === "events.conversationNew") this.rejoin(frame.params.id);
+    else if (frame.method === "events.messageDelta") this.append(frame.params);
     else if (frame.method === "events.messageComplete") this.complete(frame.params);
+  }
+
+  /** Somebody who left while an answer streamed has missed some of its deltas. */
+  private rejoin(conversation: string): void {
+    for (const [id, answer] of this.known) {
+      if (answer?.conversation === conversation) this.known.delete(id);
+    }
   }
 
   private append({ id, delta, offset }: EventFrame<"events.messageDelta">["params"]): void {
