@@ -641,6 +641,17 @@ describe("the nodes", () => {
   });
 });
 
+test("deltas of a node of an earlier version are delivered", async () => {
+  const { prefix, node, stranger } = world();
+  const bob = await (await node()).connect("bob");
+  const older = await stranger();
+  const header = JSON.stringify({ stream: { message: "m1", from: 0, to: 4, ends: false } });
+  const params = { id: "m1", delta: "word", offset: 4 };
+  const frame = JSON.stringify({ method: "events.messageDelta", params });
+  older.publish(`${prefix}.c.${ROOM}`, `${header}\n${frame}`);
+  await hears(bob, "messageDelta");
+});
+
 describe("what is not ours", () => {
   test("rubbish on any subject is let go by", async () => {
     const { prefix, ledger, node, stranger } = world();

@@ -13,7 +13,8 @@ const Header = z.object({
       message: z.string(),
       from: z.int().nonnegative(),
       to: z.int().nonnegative(),
-      begins: z.boolean(),
+      // Nodes of an earlier version do not say it.
+      begins: z.boolean().default(false),
       ends: z.boolean(),
     })
     .optional(),
