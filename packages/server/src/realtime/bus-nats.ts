@@ -2,7 +2,7 @@ import type { Change, EventChange, LoggedChange, Membership } from "../changes/c
 import type { Logger } from "../observe/log.ts";
 import type { Bus, Channel, Delivered, Interest } from "./bus.ts";
 import { Interests } from "./interests.ts";
-import { natsLink } from "./nats-link.ts";
+import { NatsLink } from "./nats-link.ts";
 import type { NatsOptions } from "./nats-options.ts";
 import { SeenChanges } from "./seen-changes.ts";
 import { Sequencer, type SequencerOptions } from "./sequencer.ts";
@@ -20,7 +20,7 @@ export interface NatsBusOptions
   node: string;
   /** The first token of every subject. Installations that share a NATS have different ones. */
   prefix?: string;
-  /** The text of a message as far as it is stored; null when there is no such message. */
+  /** Reads the stored text of a message; null when there is no such message. */
   readText(message: string): Promise<string | null>;
   log: Logger;
 }
@@ -33,7 +33,7 @@ export class NatsBus implements Bus {
   readonly channel: Channel;
   private readonly node: string;
   private readonly log: Logger;
-  private readonly link: ReturnType<typeof natsLink>;
+  private readonly link: NatsLink;
   private readonly subjects: Subjects;
   private readonly order: Sequencer;
   private readonly answers: Streams;
@@ -48,7 +48,7 @@ export class NatsBus implements Bus {
     const { node, prefix = "parley", log } = options;
     this.node = node;
     this.log = log;
-    this.link = natsLink(options, `parley ${node}`, log);
+    this.link = new NatsLink(options, `parley ${node}`, log);
     this.subjects = subjects(prefix);
     this.order = new Sequencer({
       ...options,
@@ -86,7 +86,7 @@ export class NatsBus implements Bus {
       onMessage: (listener) => {
         this.received = listener;
       },
-      onUp: this.link.onUp,
+      onUp: (listener) => this.link.onUp(listener),
     };
   }
 
@@ -123,7 +123,7 @@ export class NatsBus implements Bus {
     if (change.kind !== "event") return this.deliver(change);
     const { delivery, joins } = change;
     if (delivery !== "standing" || !joins) return this.order.receive(change);
-    // Late: the conversation has probably changed since.
+    // The conversation has probably changed since, so it is read again.
     return this.order.introduce(joins.conversation, this.newcomers(joins));
   }
 
@@ -145,7 +145,7 @@ export class NatsBus implements Bus {
     await this.link.close();
   }
 
-  /** Those of them who have clients here that do not know of the conversation. */
+  /** The joining accounts with clients here that do not receive the conversation's events yet. */
   private newcomers(joins: Membership | undefined): string[] {
     if (!joins) return [];
     return joins.users.filter((user) => this.interests.lacks(user, joins.conversation));

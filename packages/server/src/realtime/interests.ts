@@ -5,7 +5,7 @@ import { decodeEvent } from "./wire.ts";
 
 export interface InterestsOptions {
   subjects: Subjects;
-  /** Returns what ends the subscription. */
+  /** Returns a function that unsubscribes. */
   subscribe(subject: string, receive: (payload: Uint8Array) => void): () => void;
   /** Resolves when the server has processed all subscriptions made so far. */
   settled(): Promise<void>;
@@ -22,8 +22,8 @@ export interface InterestsOptions {
 
 /** Subscribes this node to the events of the people who have clients here, and of their conversations. */
 export class Interests {
-  /** The conversations of each person who has clients here. */
-  private readonly people = new Map<string, ReadonlySet<string>>();
+  /** The people who have clients here, by username. */
+  private readonly people = new Map<string, PersonInterest>();
   private readonly conversations = new Map<string, { people: number; end(): void }>();
   private readonly options: InterestsOptions;
 
@@ -41,57 +41,19 @@ export class Interests {
   hasConversation = (conversation: string): boolean => this.conversations.has(conversation);
 
   person(username: string): Interest {
-    const { subjects, subscribe, settled, receive, begin, hasBegun, joined } = this.options;
-    const mine = new Set<string>();
-    let settling = 0;
-    let isActive = false;
-    let ended = false;
+    const { subjects, subscribe, receive } = this.options;
     const to = { users: [username] };
-    this.people.set(username, mine);
     const end = subscribe(subjects.user(username), (payload) => receive(decodeEvent(payload, to)));
-
-    const add = (conversation: string): void => {
-      if (ended || mine.has(conversation)) return;
-      mine.add(conversation);
-      this.follow(conversation);
-    };
-
-    return {
-      async follow(conversations: readonly Counter[]) {
-        const added = conversations.filter(({ uuid }) => !mine.has(uuid));
-        for (const { uuid } of added) add(uuid);
-        const isCurrent = isActive && settling === 0 && added.every(({ uuid }) => hasBegun(uuid));
-        if (ended || isCurrent) return false;
-        settling++;
-        await settled();
-        settling--;
-        isActive = true;
-        return true;
-      },
-      begin: (conversations) => {
-        for (const { uuid, seq } of conversations) begin(uuid, seq);
-      },
-      join(conversation, seq) {
-        add(conversation);
-        begin(conversation, seq);
-        void settled().then(joined);
-      },
-      leave: (conversation) => {
-        if (mine.delete(conversation)) this.unfollow(conversation);
-      },
-      has: (conversation) => mine.has(conversation),
-      end: () => {
-        if (ended) return;
-        ended = true;
-        this.people.delete(username);
-        end();
-        for (const conversation of mine) this.unfollow(conversation);
-        mine.clear();
-      },
-    };
+    const person = new PersonInterest(this, this.options, () => {
+      this.people.delete(username);
+      end();
+    });
+    this.people.set(username, person);
+    return person;
   }
 
-  private follow(conversation: string): void {
+  /** Counts a participant of the conversation, and subscribes for the first one. */
+  addParticipant(conversation: string): void {
     const known = this.conversations.get(conversation);
     if (known) {
       known.people++;
@@ -106,11 +68,77 @@ export class Interests {
     this.conversations.set(conversation, { people: 1, end });
   }
 
-  private unfollow(conversation: string): void {
+  /** Unsubscribes when the last participant is removed. */
+  removeParticipant(conversation: string): void {
     const known = this.conversations.get(conversation);
     if (!known || --known.people > 0) return;
     known.end();
     this.conversations.delete(conversation);
     this.options.closed(conversation);
+  }
+}
+
+class PersonInterest implements Interest {
+  private readonly conversations = new Set<string>();
+  private readonly interests: Interests;
+  private readonly options: InterestsOptions;
+  private readonly unsubscribe: () => void;
+  /** Number of calls of `follow` that wait for the server. */
+  private settling = 0;
+  /** Whether the subscription to the person's own events is active. */
+  private isActive = false;
+  private hasEnded = false;
+
+  constructor(interests: Interests, options: InterestsOptions, unsubscribe: () => void) {
+    this.interests = interests;
+    this.options = options;
+    this.unsubscribe = unsubscribe;
+  }
+
+  async follow(conversations: readonly Counter[]): Promise<boolean> {
+    const added = conversations.filter(({ uuid }) => !this.conversations.has(uuid));
+    for (const { uuid } of added) this.add(uuid);
+    const isCurrent =
+      this.isActive &&
+      this.settling === 0 &&
+      added.every(({ uuid }) => this.options.hasBegun(uuid));
+    if (this.hasEnded || isCurrent) return false;
+    this.settling++;
+    await this.options.settled();
+    this.settling--;
+    this.isActive = true;
+    return true;
+  }
+
+  begin(conversations: readonly Counter[]): void {
+    for (const { uuid, seq } of conversations) this.options.begin(uuid, seq);
+  }
+
+  join(conversation: string, seq: number): void {
+    this.add(conversation);
+    this.options.begin(conversation, seq);
+    void this.options.settled().then(this.options.joined);
+  }
+
+  leave(conversation: string): void {
+    if (this.conversations.delete(conversation)) this.interests.removeParticipant(conversation);
+  }
+
+  has(conversation: string): boolean {
+    return this.conversations.has(conversation);
+  }
+
+  end(): void {
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    this.unsubscribe();
+    for (const conversation of this.conversations) this.interests.removeParticipant(conversation);
+    this.conversations.clear();
+  }
+
+  private add(conversation: string): void {
+    if (this.hasEnded || this.conversations.has(conversation)) return;
+    this.conversations.add(conversation);
+    this.interests.addParticipant(conversation);
   }
 }

@@ -10,150 +10,158 @@ import {
 /** How long to wait for a server that is connected but does not answer. */
 const FLUSH_TIMEOUT_MS = 2000;
 
-/** A connection to NATS that can be used at any time and reconnects by itself. */
-export interface Link {
-  /** Drops the payload while disconnected. Never throws. */
-  publish(subject: string, payload: string): void;
-  /** Returns a function that unsubscribes. The subscription is restored after a reconnect. */
-  subscribe(subject: string, listener: (payload: Uint8Array) => void): () => void;
-  /** Resolves when the server has processed all subscriptions made so far, or does not answer. */
-  settled(): Promise<void>;
-  /** Whether it is connected and all subscriptions are active. */
-  isReady(): boolean;
-  /** Called after each connect and reconnect, once all subscriptions are active. */
-  onUp(listener: () => void): void;
-  close(): Promise<void>;
-}
-
 interface LinkSubscription {
-  subject: string;
-  listener(payload: Uint8Array): void;
+  readonly subject: string;
+  readonly listener: (payload: Uint8Array) => void;
   /** The subscription of the current connection. */
   active: Subscription | undefined;
 }
 
-/** Throws when a configured file cannot be read. Later failures are logged and retried. */
-export function natsLink(options: NatsOptions, name: string, log: Logger): Link {
-  const settings = connectionOptions(options, name);
-  const subscriptions = new Set<LinkSubscription>();
-  const upListeners: (() => void)[] = [];
-  let connection: NatsConnection | undefined;
-  let connected = false;
-  let ready = false;
-  let closing = false;
-  let flushing: Promise<void> | undefined;
+/** A connection to NATS that can be used at any time and reconnects by itself. */
+export class NatsLink {
+  private readonly settings: ReturnType<typeof connectionOptions>;
+  private readonly log: Logger;
+  private readonly subscriptions = new Set<LinkSubscription>();
+  private readonly upListeners: (() => void)[] = [];
+  private connection: NatsConnection | undefined;
+  private isConnected = false;
+  private ready = false;
+  private isClosing = false;
+  private flushing: Promise<void> | undefined;
 
-  /** Connects, and connects again should the NATS client stop reconnecting. */
-  async function keepConnected(): Promise<void> {
+  /** Throws when a configured file cannot be read. Later failures are logged and retried. */
+  constructor(options: NatsOptions, name: string, log: Logger) {
+    this.settings = connectionOptions(options, name);
+    this.log = log;
+    void this.keepConnected();
+  }
+
+  /** Drops the payload while disconnected. Never throws. */
+  publish(subject: string, payload: string): void {
+    if (!this.isConnected) return;
+    try {
+      this.connection?.publish(subject, payload);
+    } catch (error) {
+      this.log.error({ err: error, subject }, "NATS publish failed");
+    }
+  }
+
+  /** Returns a function that unsubscribes. The subscription is restored after a reconnect. */
+  subscribe(subject: string, listener: (payload: Uint8Array) => void): () => void {
+    const subscription: LinkSubscription = { subject, listener, active: undefined };
+    this.subscriptions.add(subscription);
+    this.activate(subscription);
+    return () => {
+      this.subscriptions.delete(subscription);
+      subscription.active?.unsubscribe();
+    };
+  }
+
+  /** Resolves when the server has processed all subscriptions made so far, or does not answer. */
+  settled(): Promise<void> {
+    // Calls in the same turn of the event loop share one flush.
+    this.flushing ??= Promise.resolve().then(() => this.flush());
+    return this.flushing;
+  }
+
+  /** Whether it is connected and all subscriptions are active. */
+  isReady(): boolean {
+    return this.ready;
+  }
+
+  /** Calls the listener after each connect and reconnect, once all subscriptions are active. */
+  onUp(listener: () => void): void {
+    this.upListeners.push(listener);
+    if (this.isReady()) listener();
+  }
+
+  async close(): Promise<void> {
+    this.isClosing = true;
+    await this.flush();
+    this.setDisconnected();
+    await this.connection?.close();
+  }
+
+  /** Connects, and connects again if the NATS client stops reconnecting. */
+  private async keepConnected(): Promise<void> {
     let failures = 0;
-    while (!closing) {
+    while (!this.isClosing) {
       try {
-        const opened = await connect(settings());
-        if (closing) return await opened.close();
-        connection = opened;
+        const connection = await connect(this.settings());
         failures = 0;
-        for (const subscription of subscriptions) activate(subscription);
-        void watchStatus(opened);
-        setConnected(opened);
-        const reason = await opened.closed();
-        if (!closing) log.error({ err: reason }, "NATS connection closed");
+        await this.use(connection);
       } catch (error) {
-        log[failures++ === 0 ? "warn" : "debug"]({ err: error }, "NATS connection failed");
+        const level = failures++ === 0 ? "warn" : "debug";
+        this.log[level]({ err: error }, "NATS connection failed");
       }
-      setDisconnected();
-      connection = undefined;
-      if (!closing) await Bun.sleep(RECONNECT_DELAY_MS + Math.random() * RECONNECT_JITTER_MS);
+      this.setDisconnected();
+      this.connection = undefined;
+      const delayMs = RECONNECT_DELAY_MS + Math.random() * RECONNECT_JITTER_MS;
+      if (!this.isClosing) await Bun.sleep(delayMs);
     }
   }
 
-  async function watchStatus(opened: NatsConnection): Promise<void> {
-    for await (const status of opened.status()) {
+  /** Resolves when the connection is closed for good. */
+  private async use(connection: NatsConnection): Promise<void> {
+    if (this.isClosing) return connection.close();
+    this.connection = connection;
+    for (const subscription of this.subscriptions) this.activate(subscription);
+    void this.watchStatus(connection);
+    this.setConnected(connection);
+    const reason = await connection.closed();
+    if (!this.isClosing) this.log.error({ err: reason }, "NATS connection closed");
+  }
+
+  private async watchStatus(connection: NatsConnection): Promise<void> {
+    for await (const status of connection.status()) {
       if (status.type === "disconnect") {
-        setDisconnected();
-        if (!closing) log.warn({ server: status.server }, "NATS connection lost");
+        this.setDisconnected();
+        if (!this.isClosing) this.log.warn({ server: status.server }, "NATS connection lost");
       } else if (status.type === "reconnect") {
-        setConnected(opened);
+        this.setConnected(connection);
       } else if (status.type === "error") {
-        log.error({ err: status.error }, "NATS error");
+        this.log.error({ err: status.error }, "NATS error");
       }
     }
   }
 
-  function setConnected(opened: NatsConnection): void {
-    connected = true;
-    log.info({ server: opened.getServer() }, "NATS connected");
-    void link.settled().then(() => {
-      ready = connected;
-      if (connected) for (const listener of upListeners) listener();
+  private setConnected(connection: NatsConnection): void {
+    this.isConnected = true;
+    this.log.info({ server: connection.getServer() }, "NATS connected");
+    void this.settled().then(() => {
+      this.ready = this.isConnected;
+      if (this.isConnected) for (const listener of this.upListeners) listener();
     });
   }
 
-  function setDisconnected(): void {
-    connected = false;
-    ready = false;
+  private setDisconnected(): void {
+    this.isConnected = false;
+    this.ready = false;
   }
 
-  function activate(subscription: LinkSubscription): void {
+  private activate(subscription: LinkSubscription): void {
     const { subject, listener } = subscription;
     try {
-      subscription.active = connection?.subscribe(subject, {
+      subscription.active = this.connection?.subscribe(subject, {
         callback: (error, message) => {
-          if (error) log.error({ err: error, subject }, "NATS subscription failed");
+          if (error) this.log.error({ err: error, subject }, "NATS subscription failed");
           else listener(message.data);
         },
       });
     } catch (error) {
-      log.error({ err: error, subject }, "NATS subscription failed");
+      this.log.error({ err: error, subject }, "NATS subscription failed");
     }
   }
 
-  async function flush(): Promise<void> {
-    flushing = undefined;
-    if (!connected || !connection) return;
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, FLUSH_TIMEOUT_MS);
-    });
-    // A flush rejects when the connection is lost: then there is nothing to wait for.
-    await Promise.race([connection.flush().catch(() => {}), timeout]);
+  private async flush(): Promise<void> {
+    this.flushing = undefined;
+    if (!this.isConnected || !this.connection) return;
+    const timeout = Promise.withResolvers<void>();
+    const timer = setTimeout(timeout.resolve, FLUSH_TIMEOUT_MS);
+    await Promise.race([this.connection.flush().catch(ignoreLostConnection), timeout.promise]);
     clearTimeout(timer);
   }
-
-  const link: Link = {
-    publish(subject, payload) {
-      if (!connected) return;
-      try {
-        connection?.publish(subject, payload);
-      } catch (error) {
-        log.error({ err: error, subject }, "NATS publish failed");
-      }
-    },
-    subscribe(subject, listener) {
-      const subscription: LinkSubscription = { subject, listener, active: undefined };
-      subscriptions.add(subscription);
-      activate(subscription);
-      return () => {
-        subscriptions.delete(subscription);
-        subscription.active?.unsubscribe();
-      };
-    },
-    settled() {
-      // Calls in the same turn of the event loop share one flush.
-      flushing ??= Promise.resolve().then(flush);
-      return flushing;
-    },
-    isReady: () => ready,
-    onUp(listener) {
-      upListeners.push(listener);
-      if (ready) listener();
-    },
-    async close() {
-      closing = true;
-      await flush();
-      setDisconnected();
-      await connection?.close();
-    },
-  };
-  void keepConnected();
-  return link;
 }
+
+/** A flush rejects when the connection is lost: then there is nothing to wait for. */
+const ignoreLostConnection = () => undefined;
