@@ -154,8 +154,8 @@ export async function compose(config: Config): Promise<Running> {
   };
 
   const agents = dispatcher({ node, config, store, vault, deltas: deltas(store, node), log });
-  changes.listen(agents.receive);
-  metrics.watch("parley_turns", "gauge", "Agent turns in progress.", agents.running);
+  changes.listen((change) => agents.receive(change));
+  metrics.watch("parley_turns", "gauge", "Agent turns in progress.", () => agents.running());
 
   const byName = new Map(handlers.map((bound) => [bound.contract.name, bound]));
   const byEitherName = new Map<string, Bound>([

@@ -29,148 +29,178 @@ export interface Dispatcher {
  * Claims waiting turns and runs them concurrently. The store allows one running turn for each agent
  * and conversation.
  */
-export function dispatcher(services: TurnServices): Dispatcher {
-  const { node, store, config, log } = services;
-  const calls = new Map<number, AbortController>();
-  let stopping = false;
-  let claiming = false;
-  let again = false;
-  let timer: NodeJS.Timeout | undefined;
-  let renewedAt = performance.now();
-  let isGracePeriod = false;
-  let recovering = false;
+export const dispatcher = (services: TurnServices): Dispatcher => new TurnDispatcher(services);
 
-  async function claim(): Promise<void> {
-    if (stopping) return;
-    if (claiming) {
-      again = true;
-      return;
-    }
-    claiming = true;
-    try {
-      do {
-        again = false;
-        const { turns, more } = await store.write(async (tx) => {
-          const claimed = await tx.claimTurns(node, LEASE_MS, MAX_CLAIMED_TURNS);
-          for (const turn of claimed.turns) await begin(tx, turn);
-          return claimed;
-        });
-        for (const { id } of turns) void run(id);
-        if (!more) continue;
-        again = true;
-        if (turns.length === 0) await Bun.sleep(BUSY_RETRY_MS);
-      } while (again && !stopping);
-    } finally {
-      claiming = false;
+class TurnDispatcher implements Dispatcher {
+  readonly #services: TurnServices;
+  /** The provider calls of the turns that run here, by turn. */
+  readonly #calls = new Map<number, AbortController>();
+  #isStopping = false;
+  #isClaiming = false;
+  /** Whether turns may have been queued since the last claim began. */
+  #claimAgain = false;
+  #isTakingOver = false;
+  #renewalTimer: NodeJS.Timeout | undefined;
+  #renewedAt = performance.now();
+  #isGracePeriod = false;
+
+  constructor(services: TurnServices) {
+    this.#services = services;
+  }
+
+  async start(): Promise<void> {
+    await this.#takeOverTurns();
+    this.#wake();
+    this.#scheduleRenewal();
+  }
+
+  receive(change: Delivered): void {
+    if (change.kind === "turns_queued") this.#wake();
+    else if (change.kind === "turns_ended") {
+      for (const { id } of change.turns) this.#calls.get(id)?.abort();
     }
   }
 
-  async function begin(tx: WriteTx, turn: TurnRecord): Promise<void> {
+  running(): number {
+    return this.#calls.size;
+  }
+
+  async stop(): Promise<void> {
+    const { store, node, log } = this.#services;
+    this.#isStopping = true;
+    clearTimeout(this.#renewalTimer);
+    const ids = [...this.#calls.keys()];
+    for (const call of this.#calls.values()) call.abort();
+    // Another node can take the turns over before their leases would expire.
+    await store
+      .write((tx) => tx.renewLeases(node, ids, 0))
+      .catch((error) => log.warn({ err: error }, "turn lease release failed"));
+  }
+
+  #wake(): void {
+    this.#claim().catch((error) => this.#services.log.error({ err: error }, "turn claim failed"));
+  }
+
+  /** Claims and runs turns until none is left to claim. */
+  async #claim(): Promise<void> {
+    if (this.#isStopping) return;
+    this.#claimAgain = true;
+    if (this.#isClaiming) return;
+    this.#isClaiming = true;
+    try {
+      while (this.#claimAgain && !this.#isStopping) {
+        this.#claimAgain = false;
+        const { turns, more } = await this.#claimBatch();
+        for (const { id } of turns) void this.#run(id);
+        if (more) this.#claimAgain = true;
+        if (more && turns.length === 0) await Bun.sleep(BUSY_RETRY_MS);
+      }
+    } finally {
+      this.#isClaiming = false;
+    }
+  }
+
+  #claimBatch(): Promise<{ turns: TurnRecord[]; more: boolean }> {
+    const { store, node } = this.#services;
+    return store.write(async (tx) => {
+      const claimed = await tx.claimTurns(node, LEASE_MS, MAX_CLAIMED_TURNS);
+      for (const turn of claimed.turns) await this.#begin(tx, turn);
+      return claimed;
+    });
+  }
+
+  async #begin(tx: WriteTx, turn: TurnRecord): Promise<void> {
     const { agent, conversation_uuid } = turn;
     const conversation = await tx.conversation(conversation_uuid, agent.id);
     if (!conversation) return;
     const chosen = (await tx.agent(agent.id))?.model;
-    const model = chosen ?? config.providers.get(agent.provider ?? "")?.model ?? "";
+    const { providers } = this.#services.config;
+    const model = chosen ?? providers.get(agent.provider ?? "")?.model ?? "";
     await beginTurn(tx, turn, conversation, model);
   }
 
-  async function run(id: number): Promise<void> {
+  async #run(id: number): Promise<void> {
     const call = new AbortController();
     // The call of a turn that this node lost and has taken over again.
-    calls.get(id)?.abort();
-    calls.set(id, call);
+    this.#calls.get(id)?.abort();
+    this.#calls.set(id, call);
     try {
-      await runTurn(services, id, call);
+      await runTurn(this.#services, id, call);
     } catch (error) {
-      log.error({ err: error, turn: id }, "turn failed");
-      const message = "Something went wrong here. Try again.";
-      await store
-        .write((tx) =>
-          endTurn(tx, id, { status: "failed", error: { code: "internal", message } }, node),
-        )
-        .catch((failure) => log.error({ err: failure, turn: id }, "turn end failed"));
+      this.#services.log.error({ err: error, turn: id }, "turn failed");
+      await this.#endAsFailed(id);
     } finally {
-      if (calls.get(id) === call) calls.delete(id);
+      if (this.#calls.get(id) === call) this.#calls.delete(id);
     }
-    wake();
+    this.#wake();
   }
 
-  function wake(): void {
-    claim().catch((error) => log.error({ err: error }, "turn claim failed"));
+  async #endAsFailed(id: number): Promise<void> {
+    const { store, node, log } = this.#services;
+    const error = { code: "internal", message: "Something went wrong here. Try again." } as const;
+    await store
+      .write((tx) => endTurn(tx, id, { status: "failed", error }, node))
+      .catch((failure) => log.error({ err: failure, turn: id }, "turn end failed"));
   }
 
-  /** Takes over turns with expired leases: runs them again if nothing was streamed, else ends them. */
-  async function recover(): Promise<void> {
-    const adopted = await store.write(async (tx) => {
-      const again: number[] = [];
-      for (const turn of await tx.abandonedTurns(node)) {
-        if (turn.message_id !== null && (await tx.streamed(turn.message_id)) !== "") {
-          const message = "The answer was interrupted by a restart. Try again.";
-          await endTurn(tx, turn.id, { status: "failed", error: { code: "interrupted", message } });
-        } else {
-          await tx.adoptTurn(turn.id, node, LEASE_MS);
-          await begin(tx, turn);
-          again.push(turn.id);
-        }
-      }
-      return again;
-    });
-    for (const id of adopted) void run(id);
-  }
-
-  /** Renews the leases of this node, then takes over turns with expired leases. */
-  async function renew(): Promise<void> {
-    if (calls.size === 0) await store.ready();
-    else await store.write((tx) => tx.renewLeases(node, [...calls.keys()], LEASE_MS));
-    const now = performance.now();
-    const isLate = now - renewedAt > 2 * LEASE_RENEWAL_MS;
-    renewedAt = now;
-    // The store was unavailable, perhaps to all nodes: the others renew their leases first.
-    isGracePeriod = isLate && !isGracePeriod;
-    if (!isGracePeriod) takeOver();
-  }
-
-  /** Runs in the background: a takeover that waits for locks must not delay the next renewal. */
-  function takeOver(): void {
-    if (recovering) return;
-    recovering = true;
-    recover()
-      .then(wake)
-      .catch((error) => log.error({ err: error }, "turn takeover failed"))
-      .finally(() => {
-        recovering = false;
-      });
-  }
-
-  function scheduleRenewal(): void {
-    timer = setTimeout(async () => {
-      await renew().catch((error) => log.error({ err: error }, "turn lease renewal failed"));
-      if (!stopping) scheduleRenewal();
+  #scheduleRenewal(): void {
+    this.#renewalTimer = setTimeout(async () => {
+      await this.#renewLeases().catch((error) =>
+        this.#services.log.error({ err: error }, "turn lease renewal failed"),
+      );
+      if (!this.#isStopping) this.#scheduleRenewal();
     }, LEASE_RENEWAL_MS);
   }
 
-  return {
-    receive(change) {
-      if (change.kind === "turns_queued") wake();
-      else if (change.kind === "turns_ended") {
-        for (const { id } of change.turns) calls.get(id)?.abort();
+  /** Renews the leases of this node, then takes over turns with expired leases. */
+  async #renewLeases(): Promise<void> {
+    const { store, node } = this.#services;
+    if (this.#calls.size === 0) await store.ready();
+    else await store.write((tx) => tx.renewLeases(node, [...this.#calls.keys()], LEASE_MS));
+    const now = performance.now();
+    const isLate = now - this.#renewedAt > 2 * LEASE_RENEWAL_MS;
+    this.#renewedAt = now;
+    // The store was unavailable, perhaps to all nodes: the others renew their leases first.
+    this.#isGracePeriod = isLate && !this.#isGracePeriod;
+    if (!this.#isGracePeriod) this.#takeOverInBackground();
+  }
+
+  /** Not awaited: a takeover that waits for locks must not delay the next renewal. */
+  #takeOverInBackground(): void {
+    if (this.#isTakingOver) return;
+    this.#isTakingOver = true;
+    this.#takeOverTurns()
+      .then(() => this.#wake())
+      .catch((error) => this.#services.log.error({ err: error }, "turn takeover failed"))
+      .finally(() => {
+        this.#isTakingOver = false;
+      });
+  }
+
+  /** Takes over turns with expired leases: runs them again if nothing was streamed, else ends them. */
+  async #takeOverTurns(): Promise<void> {
+    const { store, node } = this.#services;
+    const adopted = await store.write(async (tx) => {
+      const ids: number[] = [];
+      for (const turn of await tx.abandonedTurns(node)) {
+        if (await hasStreamed(tx, turn)) {
+          await endTurn(tx, turn.id, { status: "failed", error: INTERRUPTED });
+        } else {
+          await tx.adoptTurn(turn.id, node, LEASE_MS);
+          await this.#begin(tx, turn);
+          ids.push(turn.id);
+        }
       }
-    },
-    async start() {
-      await recover();
-      wake();
-      scheduleRenewal();
-    },
-    async stop() {
-      stopping = true;
-      clearTimeout(timer);
-      const ids = [...calls.keys()];
-      for (const call of calls.values()) call.abort();
-      // Another node can take the turns over before their leases would expire.
-      await store
-        .write((tx) => tx.renewLeases(node, ids, 0))
-        .catch((error) => log.warn({ err: error }, "turn lease release failed"));
-    },
-    running: () => calls.size,
-  };
+      return ids;
+    });
+    for (const id of adopted) void this.#run(id);
+  }
 }
+
+const INTERRUPTED = {
+  code: "interrupted",
+  message: "The answer was interrupted by a restart. Try again.",
+} as const;
+
+const hasStreamed = async (tx: WriteTx, { message_id }: TurnRecord): Promise<boolean> =>
+  message_id !== null && (await tx.streamed(message_id)) !== "";
