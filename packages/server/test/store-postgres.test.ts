@@ -12,10 +12,11 @@ import { securityLog } from "../src/observe/security-log.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import { authenticator } from "../src/security/authenticate.ts";
 import { changeWriter, wasCommitted } from "../src/store/postgres/changes.ts";
+import { commitOrder } from "../src/store/postgres/commit-order.ts";
 import { type Connections, connections, openPool } from "../src/store/postgres/connection.ts";
 import { openPostgresStore } from "../src/store/postgres/index.ts";
-import { commitOrder, writeLane } from "../src/store/postgres/lanes.ts";
 import { migrations } from "../src/store/postgres/migrations.ts";
+import { WriteLane } from "../src/store/postgres/write-lane.ts";
 import type { LogLimits } from "../src/store/shared/change-log.ts";
 import { type SharedStore, Unavailable } from "../src/store/store.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
@@ -348,10 +349,9 @@ test("changes keep the order of a conversation when the response to a COMMIT is 
       ),
   });
   const announced: Change[] = [];
-  const lane = writeLane({
+  const lane = new WriteLane({
     connections: late(connections(pool, 2)),
-    patientConnections: connections(pool, 1),
-    begin: "BEGIN",
+    lockWaitConnections: connections(pool, 1),
     order: commitOrder(),
     log: async () => null,
     wasCommitted: async () => false,
@@ -410,10 +410,9 @@ test.each(["COMMIT", "ROLLBACK"])(
         ),
     });
     const announced: Change[] = [];
-    const lane = writeLane({
+    const lane = new WriteLane({
       connections: breaking(connections(pool, 2)),
-      patientConnections: connections(pool, 1),
-      begin: "BEGIN",
+      lockWaitConnections: connections(pool, 1),
       order: commitOrder(),
       log: changeWriter("a node"),
       wasCommitted: (entry) => wasCommitted(store.changes, entry, () => false),

@@ -15,6 +15,7 @@ import {
   wasCommitted,
 } from "./changes.ts";
 import { refuseUnfinished } from "./claim.ts";
+import { commitOrder } from "./commit-order.ts";
 import { componentWrites } from "./components.ts";
 import { connections, openPool, type PostgresOptions } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
@@ -22,19 +23,21 @@ import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
-import { commitOrder, type Lane, readLane, writeLane } from "./lanes.ts";
+import type { Lane } from "./job-queue.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
+import { ReadLane } from "./read-lane.ts";
 import { search } from "./search.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
 import { updateReads } from "./updates.ts";
 import { usageReads } from "./usage.ts";
+import { WriteLane } from "./write-lane.ts";
 
-/** Connections to the server, by what they are for. */
-const CONNECTIONS = { read: 4, write: 3, patient: 4, note: 1, patientNote: 1 };
+/** Numbers of connections by their use. Units that wait for locks do so on connections of their own. */
+const CONNECTIONS = { read: 4, write: 3, lockWait: 4, note: 1, noteLockWait: 1 };
 
 const reads: ReadMethods = {
   ...accountReads,
@@ -95,8 +98,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     if (changes.length > 0) listener(changes);
   };
 
-  const reading = readLane(connections(pool, CONNECTIONS.read));
-  // The server itself ends a search that takes too long: nobody else waits for it.
+  const reading = new ReadLane(connections(pool, CONNECTIONS.read));
+  // The server cancels a search at its deadline, because nobody waits for it any more.
   const searchPool = openPool(options, SEARCH_SLOTS, {
     statement_timeout: `${SEARCH_DEADLINE_MS}`,
   });
@@ -106,29 +109,22 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const isStored = (entry: Cursor) => wasCommitted(changes, entry, () => isClosed);
   const order = commitOrder();
   const log = changeWriter(options.node ?? Bun.randomUUIDv7());
-  const writing = writeLane({
+  const common = { order, log, wasCommitted: isStored, committed };
+  const writing = new WriteLane({
     connections: connections(pool, CONNECTIONS.write),
-    patientConnections: connections(pool, CONNECTIONS.patient),
-    begin: "BEGIN",
-    order,
-    log,
-    wasCommitted: isStored,
-    committed,
+    lockWaitConnections: connections(pool, CONNECTIONS.lockWait),
+    ...common,
   });
-  const noting = writeLane({
+  const noting = new WriteLane({
     connections: connections(pool, CONNECTIONS.note),
-    patientConnections: connections(pool, CONNECTIONS.patientNote),
-    begin: "BEGIN",
-    order,
-    log,
-    wasCommitted: isStored,
-    committed,
+    lockWaitConnections: connections(pool, CONNECTIONS.noteLockWait),
+    ...common,
   });
   const on = <Result>(lane: Lane, work: (unit: Unit) => Result | Promise<Result>) =>
     lane.enter(work) as Promise<Result>;
   const background = backgroundRunner("pruning");
   const limits = { ...LOG_LIMITS, ...options.logLimits };
-  // At a time of its own on each node: the first one leaves the others nothing.
+  // The interval is random, so that nodes prune at different times and the first leaves nothing to do.
   const pruning = pruneRegularly(background, limits.pruneEveryMs * (0.5 + Math.random()), () =>
     on(writing, (unit) => pruneChanges(unit, limits)),
   );

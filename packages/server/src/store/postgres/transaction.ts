@@ -3,7 +3,7 @@ import { aborted, type Connection, type Rows } from "./connection.ts";
 import { type Batch, list, type Unit } from "./unit.ts";
 
 /**
- * What a unit may have for itself: a conversation (its row of counters), a turn, an account, the
+ * The rows that a unit can own: a conversation (its row of counters), a turn, an account and the
  * counter of names. Locks are taken in this order.
  */
 type Table = "counters" | "turns" | "accounts" | "name_counter";
@@ -14,108 +14,101 @@ const KEYS: Record<Table, string> = {
   name_counter: "id",
 };
 
-/** Another transaction holds what a unit needs: the unit has to begin again, and wait for it. */
+/** Another transaction has locked a row that a unit needs: the unit starts over and waits for it. */
 export class Conflict extends Error {
   override name = "Conflict";
   readonly key: string;
   constructor(key: string) {
-    super(`${key} is held by another transaction`);
+    super(`${key} is locked by another transaction`);
     this.key = key;
   }
 }
 
 export interface TransactionOptions {
-  /** The statement it begins with. */
+  /** The statement that begins the transaction. */
   readonly begin: string;
-  /** Whether it changes nothing, and so needs nothing for itself. */
+  /** Units that only read own nothing. */
   readonly readOnly?: boolean;
-  /** What it has to hold before anything else, and waits for if need be. */
-  readonly first?: readonly string[];
-  /** What others of this node are waiting for, and are to get first. */
+  /** The keys of rows to lock before anything else. The transaction waits for these locks. */
+  readonly lockFirst?: readonly string[];
+  /** Whether other units of this node wait for the row. They get it first. */
   readonly isWanted?: (key: string) => boolean;
 }
 
-interface Batched {
-  call: unknown;
-  run: UnitRun;
-  answer: PromiseWithResolvers<unknown>;
+interface LockRequest {
+  readonly table: Table;
+  readonly id: number;
+  readonly resolve: (isLocked: boolean) => void;
+}
+
+interface BatchedCall {
+  readonly call: unknown;
+  readonly run: UnitRun;
+  readonly answer: PromiseWithResolvers<unknown>;
 }
 
 /**
- * Several units inside one transaction, side by side: what they ask in the same moment shares a
- * round trip, and some of it a statement. Each conversation belongs to one of them at a time, so
- * that they take effect one after another wherever they meet.
+ * Runs several units concurrently in one transaction. Statements of the same turn of the event loop
+ * share a round trip, and calls of the same batch share a statement. One unit at a time owns a row,
+ * so units that need the same row take effect one after another.
  */
 export class Transaction {
   private readonly connection: Connection;
   private readonly options: TransactionOptions;
+  /** Whether this transaction could lock a row, by key. */
   private readonly locks = new Map<string, Promise<boolean>>();
   private readonly owners = new Map<string, UnitRun>();
+  /** Units that wait until another one has released a row, by key. */
   private readonly queues = new Map<string, { run: UnitRun; granted: () => void }[]>();
-  private asked: { table: Table; id: number; key: string; got: (locked: boolean) => void }[] = [];
-  private batches = new Map<Batch<never, unknown>, Batched[]>();
-  private flushing = false;
+  private lockRequests: LockRequest[] = [];
+  private batches = new Map<Batch<never, unknown>, BatchedCall[]>();
+  private isFlushScheduled = false;
   private readonly begun: Promise<void>;
-  /** The first statement that the server refused, which undoes them all, and whose it was. */
-  refused: { error: unknown; run: UnitRun | null } | null = null;
-  /** Units that came to their end, in the order in which they took effect. */
+  /**
+   * The first statement that failed, after which PostgreSQL rejects all others, and its unit. The
+   * unit is null if the statement was not of one unit.
+   */
+  failed: { error: unknown; run: UnitRun | null } | null = null;
+  /** Units that succeeded, in the order in which they took effect. */
   readonly finished: UnitRun[] = [];
 
   constructor(connection: Connection, options: TransactionOptions) {
     this.connection = connection;
     this.options = options;
-    // Statements that leave together are mostly, but not certainly, taken in their order: what has
-    // to come before others is waited for.
+    // Statements that are sent together may run in another order, so the others wait for this one.
     this.begun = connection.run(options.begin).then(
       () => {},
       (error) => {
-        this.refused ??= { error, run: null };
+        this.failed ??= { error, run: null };
       },
     );
-    this.hold(options.first ?? []);
-  }
-
-  /** Takes locks in one order everywhere: so no two transactions ever wait for each other. */
-  private hold(keys: readonly string[]): void {
-    const wanted = keys.map((key) => {
-      const [table, id] = key.split(":") as [Table, string];
-      const lock = Promise.withResolvers<boolean>();
-      this.locks.set(key, lock.promise);
-      return { table, id: Number(id), key, got: lock.resolve };
-    });
-    for (const table of Object.keys(KEYS) as Table[]) {
-      this.take(
-        table,
-        wanted.filter((one) => one.table === table),
-        "",
-      );
-    }
+    this.lockFirst(options.lockFirst ?? []);
   }
 
   async run<Row>(run: UnitRun | null, sql: string, values?: unknown[]): Promise<Rows<Row>> {
     await this.begun;
-    if (this.refused) throw this.refused.error;
+    if (this.failed) throw this.failed.error;
     try {
       return await this.connection.run<Row>(sql, values);
     } catch (error) {
-      if (!aborted(error)) this.refused ??= { error, run };
+      if (!aborted(error)) this.failed ??= { error, run };
       throw error;
     }
   }
 
-  /** Has a unit own something, once this transaction holds it and no other unit here needs it. */
+  /** Makes a unit own a row: waits for the lock, and for other units of this transaction. */
   async own(run: UnitRun, table: Table, id: number): Promise<void> {
     if (this.options.readOnly) return;
     const key = `${table}:${id}`;
     if (run.owned.has(key)) return;
     if (!(await this.lock(table, id, key))) throw new Conflict(key);
     const owner = this.owners.get(key);
-    if (owner) await this.queue(run, key, owner);
+    if (owner) await this.waitForOwner(run, key, owner);
     this.owners.set(key, run);
     run.owned.add(key);
   }
 
-  /** Whether a unit owns something now, without waiting for anybody. */
+  /** Makes a unit own a row if no other unit owns it now. Returns whether it does. */
   async ownFree(run: UnitRun, table: Table, id: number): Promise<boolean> {
     const key = `${table}:${id}`;
     if (run.owned.has(key)) return true;
@@ -126,20 +119,51 @@ export class Transaction {
     return true;
   }
 
+  /** Passes the rows that a unit owns on to the next units that wait for them. */
+  release(run: UnitRun): void {
+    for (const key of run.owned) {
+      const next = this.queues.get(key)?.shift();
+      if (!next) {
+        this.owners.delete(key);
+        continue;
+      }
+      this.owners.set(key, next.run);
+      next.granted();
+    }
+  }
+
+  together<Call, Result>(run: UnitRun, batch: Batch<Call, Result>, call: Call): Promise<Result> {
+    const answer = Promise.withResolvers<unknown>();
+    const calls = this.batches.get(batch as never) ?? [];
+    this.batches.set(batch as never, calls);
+    calls.push({ call, run, answer });
+    this.scheduleFlush();
+    return answer.promise as Promise<Result>;
+  }
+
+  private lockFirst(keys: readonly string[]): void {
+    const requests = keys.map((key) => {
+      const [table, id] = key.split(":") as [Table, string];
+      const lock = Promise.withResolvers<boolean>();
+      this.locks.set(key, lock.promise);
+      return { table, id: Number(id), resolve: lock.resolve };
+    });
+    this.lockRows(requests, "FOR UPDATE");
+  }
+
   private lock(table: Table, id: number, key: string): Promise<boolean> {
     const known = this.locks.get(key);
     if (known) return known;
     if (this.options.isWanted?.(key)) return Promise.resolve(false);
-    const lock = new Promise<boolean>((got) => {
-      this.asked.push({ table, id, key, got });
-    });
-    this.locks.set(key, lock);
-    this.soon();
-    return lock;
+    const lock = Promise.withResolvers<boolean>();
+    this.locks.set(key, lock.promise);
+    this.lockRequests.push({ table, id, resolve: lock.resolve });
+    this.scheduleFlush();
+    return lock.promise;
   }
 
-  /** Two that wait for each other would wait for ever: the later one gives way. */
-  private queue(run: UnitRun, key: string, owner: UnitRun): Promise<void> {
+  /** Waits until the owner releases a row. Throws a `Conflict` where that would be a deadlock. */
+  private waitForOwner(run: UnitRun, key: string, owner: UnitRun): Promise<void> {
     for (let next: UnitRun | undefined = owner; next; ) {
       if (next === run) throw new Conflict(key);
       next = next.waitsFor === null ? undefined : this.owners.get(next.waitsFor);
@@ -156,69 +180,47 @@ export class Transaction {
     });
   }
 
-  release(run: UnitRun): void {
-    for (const key of run.owned) {
-      const next = this.queues.get(key)?.shift();
-      if (!next) {
-        this.owners.delete(key);
-        continue;
-      }
-      this.owners.set(key, next.run);
-      next.granted();
-    }
-  }
-
-  together<Call, Result>(run: UnitRun, batch: Batch<Call, Result>, call: Call): Promise<Result> {
-    const answer = Promise.withResolvers<unknown>();
-    const same = this.batches.get(batch as never) ?? [];
-    this.batches.set(batch as never, same);
-    same.push({ call, run, answer });
-    this.soon();
-    return answer.promise as Promise<Result>;
-  }
-
-  /** All that is asked in the same turn of the event loop is sent together. */
-  private soon(): void {
-    if (this.flushing) return;
-    this.flushing = true;
+  /** Lock requests and batched calls of the same turn of the event loop are sent together. */
+  private scheduleFlush(): void {
+    if (this.isFlushScheduled) return;
+    this.isFlushScheduled = true;
     setImmediate(() => {
-      this.flushing = false;
-      const { asked, batches } = this;
-      this.asked = [];
+      this.isFlushScheduled = false;
+      const { lockRequests, batches } = this;
+      this.lockRequests = [];
       this.batches = new Map();
-      for (const table of Object.keys(KEYS) as Table[]) {
-        this.take(
-          table,
-          asked.filter((one) => one.table === table),
-          " SKIP LOCKED",
-        );
-      }
-      for (const [batch, calls] of batches) void this.send(batch, calls);
+      this.lockRows(lockRequests, "FOR UPDATE SKIP LOCKED");
+      for (const [batch, calls] of batches) void this.sendBatch(batch, calls);
     });
   }
 
-  private take(table: Table, wanted: Transaction["asked"], skip: string): void {
-    if (wanted.length === 0) return;
-    const id = KEYS[table];
-    this.run<{ id: number }>(
-      null,
-      `SELECT ${id} AS id FROM ${table} WHERE ${id} = ANY($1::bigint[]) ORDER BY ${id} FOR UPDATE${skip}`,
-      [list(wanted.map((one) => one.id))],
-    ).then(
-      (rows) => {
-        const held = new Set(rows.map((row) => row.id));
-        for (const one of wanted) one.got(held.has(one.id));
-      },
-      () => {
-        for (const one of wanted) one.got(false);
-      },
-    );
+  /** Locks rows in the same order in every transaction, so that no two wait for each other. */
+  private lockRows(requests: readonly LockRequest[], mode: string): void {
+    for (const table of Object.keys(KEYS) as Table[]) {
+      const ofTable = requests.filter((request) => request.table === table);
+      if (ofTable.length > 0) void this.lockRowsOf(table, ofTable, mode);
+    }
   }
 
-  private async send(batch: Batch<never, unknown>, calls: Batched[]): Promise<void> {
+  private async lockRowsOf(
+    table: Table,
+    requests: readonly LockRequest[],
+    mode: string,
+  ): Promise<void> {
+    const column = KEYS[table];
+    const sql = `SELECT ${column} AS id FROM ${table} WHERE ${column} = ANY($1::bigint[])
+      ORDER BY ${column} ${mode}`;
+    const values = [list(requests.map(({ id }) => id))];
+    // `failed` keeps the error, and the next statement of every unit throws it.
+    const locked = await this.run<{ id: number }>(null, sql, values).catch(() => []);
+    const ids = new Set(locked.map(({ id }) => id));
+    for (const { id, resolve } of requests) resolve(ids.has(id));
+  }
+
+  private async sendBatch(batch: Batch<never, unknown>, calls: BatchedCall[]): Promise<void> {
     const values = calls.map(({ call }) => call as never);
     try {
-      const only = calls.length === 1 ? (calls[0] as Batched).run : null;
+      const only = calls.length === 1 ? (calls[0] as BatchedCall).run : null;
       const rows = await this.run<never>(only, batch.sql, batch.values(values));
       const results = batch.results(rows, values);
       for (const [place, { answer }] of calls.entries()) answer.resolve(results[place]);
@@ -228,10 +230,10 @@ export class Transaction {
   }
 }
 
-/** One unit's run inside a transaction. */
+/** One run of a unit in a transaction. */
 export class UnitRun implements Unit {
   readonly owned = new Set<string>();
-  /** What it waits for while another unit of the transaction owns it. */
+  /** The key of the row that it waits for while another unit of the transaction owns it. */
   waitsFor: string | null = null;
   wrote = false;
   readonly changes: Change[] = [];

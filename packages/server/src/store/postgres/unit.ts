@@ -2,42 +2,43 @@ import type { Change } from "../../changes/change.ts";
 import type { ReadTx, WriteTx } from "../store.ts";
 import type { Rows } from "./connection.ts";
 
-/** A unit of work under way: what its reads and writes are made of. */
+/** A running unit of work, as the methods of the store use it. */
 export interface Unit {
   all<Row>(sql: string, ...values: unknown[]): Promise<Row[]>;
   get<Row>(sql: string, ...values: unknown[]): Promise<Row | null>;
-  /** A statement that changes something. */
+  /** Runs a statement that changes something. */
   change<Row = never>(sql: string, ...values: unknown[]): Promise<Rows<Row>>;
-  /** What many units of one moment ask, or change, by a single statement. */
+  /** Makes a call in one statement with the calls of other units at the same time. */
   together<Call, Result>(batch: Batch<Call, Result>, call: Call): Promise<Result>;
   /**
-   * From here on no other unit, on whichever node, changes this conversation until this one is over,
-   * and what this one reads of it is the latest. A unit that only reads owns nothing.
+   * Owns a conversation: no other unit, on any node, changes it until this unit ends, and this unit
+   * reads its latest state. Units that only read own nothing.
    */
   own(conversationId: number): Promise<void>;
-  /** Of these conversations, those that it owns from here on: others are left to whoever has them. */
+  /** Owns the conversations among these that no other unit owns now, and returns their ids. */
   ownFree(conversationIds: readonly number[]): Promise<number[]>;
   /**
-   * The same for a turn, for an account (an agent's spending, a person's own counter) and for the
-   * counter of names, in this order and after the conversation.
+   * Owns a turn, an account (the spending of an agent, the own counter of a person) or the counter of
+   * names. A unit owns them in this order, after the conversation.
    */
   ownRow(table: "turns" | "accounts" | "name_counter", id: number): Promise<void>;
   /** Hands a change to subscribers once the unit has committed. */
   emit(change: Change): void;
 }
 
-/** What many calls are sent as, and how the answer is dealt out again. */
+/** One statement for many calls. */
 export interface Batch<Call, Result> {
   readonly sql: string;
   /** Whether it changes something. */
   readonly writes: boolean;
   readonly values: (calls: readonly Call[]) => unknown[];
+  /** The results of the calls, in their order. */
   readonly results: (rows: readonly never[], calls: readonly Call[]) => Result[];
 }
 
 type Method = (...values: never[]) => unknown;
 
-/** Methods of the store's interface, each told which unit it works for. */
+/** Methods of the store's interface that take the unit as their first argument. */
 export type Methods<Names extends keyof WriteTx> = {
   [Name in Names]: WriteTx[Name] extends (...values: infer Values) => infer Result
     ? (unit: Unit, ...values: Values) => Promise<Awaited<Result>>
@@ -47,7 +48,7 @@ export type Methods<Names extends keyof WriteTx> = {
 export type ReadMethods = Methods<keyof ReadTx>;
 export type WriteMethods = Methods<Exclude<keyof WriteTx, "emit" | "signal">>;
 
-/** Makes the objects units get as `tx`: the same methods for all, bound to one unit each. */
+/** Returns a function that makes the `tx` of a unit: the methods with the unit as first argument. */
 export function binder<Tx>(methods: object): (unit: Unit) => Tx {
   class Bound {
     readonly unit: Unit;
@@ -65,8 +66,8 @@ export function binder<Tx>(methods: object): (unit: Unit) => Tx {
   return (unit) => new Bound(unit) as Tx;
 }
 
-/** A list as PostgreSQL reads it, of ids or of UUIDs. */
+/** An array of ids or UUIDs as a PostgreSQL literal. */
 export const list = (values: readonly (number | string)[]) => `{${values.join(",")}}`;
 
-/** The database's clock: the only one that all nodes share. */
+/** The current time in milliseconds by the database's clock, the only one that all nodes share. */
 export const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";

@@ -1,0 +1,99 @@
+import type { Awaitable } from "../awaitable.ts";
+import { Unavailable } from "../store.ts";
+import { conflicting } from "./connection.ts";
+import type { Unit } from "./unit.ts";
+
+/** Units that may share one transaction: enough to share its cost, few enough to stay short. */
+export const BATCH_SIZE = 128;
+/** How long a unit is retried while the database is unavailable or other units conflict with it. */
+export const RETRY_TIMEOUT_MS = 3000;
+const UNAVAILABLE_RETRY_MS = 50;
+
+export type Work = (unit: Unit) => Awaitable<unknown>;
+
+/** A unit of work that has no result yet. */
+export interface Job {
+  readonly work: Work;
+  /** The time after which it is not retried. */
+  readonly deadline: number;
+  conflicts: number;
+  /** The keys of the rows that it is known to need. */
+  readonly keys: Set<string>;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** A queue of units of work, with connections of its own. */
+export interface Lane {
+  enter(work: Work): Promise<unknown>;
+  /** Refuses new units, and resolves once all earlier ones have ended. */
+  close(): Promise<void>;
+}
+
+/** Runs jobs in batches, one after another: `runBatch` resolves when the next batch may begin. */
+export class JobQueue {
+  readonly #runBatch: (jobs: Job[]) => Promise<void>;
+  readonly #jobs: Job[] = [];
+  #isRunning = false;
+  #isClosed = false;
+  /** Number of jobs that have no result yet, those that run included. */
+  #unfinished = 0;
+
+  constructor(runBatch: (jobs: Job[]) => Promise<void>) {
+    this.#runBatch = runBatch;
+  }
+
+  enter(work: Work): Promise<unknown> {
+    if (this.#isClosed) return Promise.reject(new Error("the store is closed"));
+    this.#unfinished++;
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const deadline = Date.now() + RETRY_TIMEOUT_MS;
+    this.#jobs.push({ work, deadline, conflicts: 0, keys: new Set(), resolve, reject });
+    this.#start();
+    return promise.finally(() => this.#unfinished--);
+  }
+
+  /** Puts jobs back to the front of the queue. */
+  putBack(jobs: readonly Job[]): void {
+    this.#jobs.unshift(...jobs);
+    this.#start();
+  }
+
+  /** Runs a job again after a temporary error, until its deadline; otherwise rejects it. */
+  retry(job: Job, error: unknown): void {
+    const isTemporary = error instanceof Unavailable || conflicting(error);
+    if (!isTemporary) job.reject(error);
+    else if (Date.now() < job.deadline) {
+      if (conflicting(error)) job.conflicts++;
+      const delayMs = error instanceof Unavailable ? UNAVAILABLE_RETRY_MS : 0;
+      setTimeout(() => this.putBack([job]), delayMs);
+    } else if (error instanceof Unavailable) job.reject(error);
+    else job.reject(new Unavailable("too many changes at once"));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    while (this.#unfinished > 0) await Bun.sleep(1);
+  }
+
+  #start(): void {
+    if (!this.#isRunning && this.#jobs.length > 0) void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#jobs.length > 0) {
+      // Jobs that arrive in the same turn of the event loop share a batch.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      // A job that conflicted runs in a transaction of its own.
+      const hasConflicted = (this.#jobs[0] as Job).conflicts > 0;
+      const batch = this.#jobs.splice(0, hasConflicted ? 1 : BATCH_SIZE);
+      try {
+        await this.#runBatch(batch);
+      } catch (error) {
+        for (const job of batch) this.retry(job, error);
+      }
+    }
+    this.#isRunning = false;
+  }
+}

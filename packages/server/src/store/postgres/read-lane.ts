@@ -1,0 +1,54 @@
+import { Unavailable } from "../store.ts";
+import type { Connections } from "./connection.ts";
+import { type Job, JobQueue, type Lane, type Work } from "./job-queue.ts";
+import { Transaction, UnitRun } from "./transaction.ts";
+
+const BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/** Runs units that only read. The units of a batch share one snapshot. */
+export class ReadLane implements Lane {
+  readonly #connections: Connections;
+  readonly #queue = new JobQueue((jobs) => this.#runBatch(jobs));
+
+  constructor(connections: Connections) {
+    this.#connections = connections;
+  }
+
+  enter(work: Work): Promise<unknown> {
+    return this.#queue.enter(work);
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+    await this.#connections.close();
+  }
+
+  /** Resolves once the batch has a connection, so that the next one can use another. */
+  #runBatch(jobs: readonly Job[]): Promise<void> {
+    const hasConnection = Promise.withResolvers<void>();
+    this.#connections
+      .use(async (connection) => {
+        hasConnection.resolve();
+        const transaction = new Transaction(connection, { begin: BEGIN, readOnly: true });
+        await Promise.all(jobs.map((job) => this.#runJob(transaction, job)));
+        const end = transaction.failed ? "ROLLBACK" : "COMMIT";
+        await connection.run(end).catch(ignoreFailedEnd);
+      })
+      .catch(hasConnection.reject);
+    return hasConnection.promise;
+  }
+
+  async #runJob(transaction: Transaction, job: Job): Promise<void> {
+    const run = new UnitRun(transaction);
+    await run.perform(job.work);
+    const { failed } = transaction;
+    if (!run.failure) job.resolve(run.result);
+    else if (!failed) job.reject(run.failure.error);
+    else if (failed.error instanceof Unavailable || failed.run === run) {
+      this.#queue.retry(job, failed.error);
+    } else this.#queue.putBack([job]);
+  }
+}
+
+/** The units have their results, and a transaction that only reads leaves nothing behind. */
+const ignoreFailedEnd = () => undefined;

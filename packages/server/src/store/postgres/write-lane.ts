@@ -1,0 +1,192 @@
+import type { Change } from "../../changes/change.ts";
+import type { Cursor } from "../changes.ts";
+import { Unavailable } from "../store.ts";
+import type { CommitOrder } from "./commit-order.ts";
+import type { Connection, Connections } from "./connection.ts";
+import {
+  BATCH_SIZE,
+  type Job,
+  JobQueue,
+  type Lane,
+  RETRY_TIMEOUT_MS,
+  type Work,
+} from "./job-queue.ts";
+import { Conflict, Transaction, type TransactionOptions, UnitRun } from "./transaction.ts";
+
+export interface WriteLaneOptions {
+  /** One batch runs at a time; the next one begins while earlier ones are being committed. */
+  readonly connections: Connections;
+  /** For units that wait for locks. */
+  readonly lockWaitConnections: Connections;
+  /** Shared by the lanes that write to one database. */
+  readonly order: CommitOrder;
+  /**
+   * Writes the changes of the units to the log, as the last statement before COMMIT. Resolves to the
+   * entry; null when there are no changes.
+   */
+  log(connection: Connection, units: readonly UnitRun[]): Promise<Cursor | null>;
+  /** Whether an entry was committed. Called when the connection broke during COMMIT. */
+  wasCommitted(entry: Cursor): Promise<boolean>;
+  committed(changes: readonly Change[]): void;
+}
+
+interface RunningJob {
+  readonly job: Job;
+  readonly run: UnitRun;
+}
+
+/**
+ * Runs units that write, in the order in which they arrive, many in one transaction. A batch never
+ * waits for a lock of another transaction: a unit that needs such a lock moves to connections that
+ * wait for locks, and later units that need the same row follow it there.
+ */
+export class WriteLane implements Lane {
+  readonly #options: WriteLaneOptions;
+  readonly #queue = new JobQueue((jobs) => {
+    const isWanted = (key: string) => this.#waiting.has(key);
+    return this.#runBatch(jobs, this.#options.connections, { isWanted });
+  });
+  /** Jobs that wait for a lock, by its key. */
+  readonly #waiting = new Map<string, Job[]>();
+
+  constructor(options: WriteLaneOptions) {
+    this.#options = options;
+  }
+
+  enter(work: Work): Promise<unknown> {
+    return this.#queue.enter(work);
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+    await this.#options.connections.close();
+    await this.#options.lockWaitConnections.close();
+  }
+
+  /** Resolves once the units have run. The commit continues in the background. */
+  #runBatch(
+    jobs: readonly Job[],
+    connections: Connections,
+    options: Omit<TransactionOptions, "begin">,
+  ): Promise<void> {
+    const executed = Promise.withResolvers<void>();
+    connections
+      .use(async (connection) => {
+        const transaction = new Transaction(connection, { begin: "BEGIN", ...options });
+        const running = jobs.map((job) => ({ job, run: new UnitRun(transaction) }));
+        await Promise.all(running.map(({ job, run }) => run.perform(job.work)));
+        const { failed } = transaction;
+        if (failed?.error instanceof Unavailable) throw failed.error;
+        const isUndone = failed !== null || running.some(({ run }) => run.failure && run.wrote);
+        if (isUndone) await connection.run("ROLLBACK");
+        this.#handleFailures(running, transaction, isUndone);
+        executed.resolve();
+        if (!isUndone) await this.#commit(connection, transaction, running);
+      })
+      .catch(executed.reject);
+    return executed.promise;
+  }
+
+  /** Rejects the units that failed by themselves, and runs those again that others made fail. */
+  #handleFailures(
+    running: readonly RunningJob[],
+    { failed }: Transaction,
+    isUndone: boolean,
+  ): void {
+    const again: Job[] = [];
+    for (const { run, job } of running) {
+      const error = run.failure?.error;
+      // A statement of a batch of calls may be of any unit: `failed.run` is null then.
+      const isSuspect = failed && run.failure && (failed.run === run || failed.run === null);
+      if (error instanceof Conflict) this.#waitForLock(job, [...run.owned, error.key]);
+      else if (isSuspect && (failed.run === run || running.length === 1)) {
+        this.#queue.retry(job, failed.error);
+      } else if (isSuspect) {
+        // Each suspect runs in a transaction of its own: the one that fails again is the cause.
+        job.conflicts++;
+        again.push(job);
+      } else if (failed) again.push(job);
+      else if (run.failure) job.reject(error);
+      else if (isUndone) again.push(job);
+    }
+    this.#queue.putBack(again);
+  }
+
+  async #commit(
+    connection: Connection,
+    { finished }: Transaction,
+    running: readonly RunningJob[],
+  ): Promise<void> {
+    const { order, log } = this.#options;
+    const changes = finished.flatMap((run) => run.changes);
+    const jobs = new Map(running.map(({ run, job }) => [run, job]));
+    const place = order.enter(new Set(finished.flatMap((run) => [...run.owned])));
+    let entry: Cursor | null = null;
+    try {
+      entry = await log(connection, finished);
+      const { command } = await connection.run("COMMIT");
+      // After a failed statement, PostgreSQL answers COMMIT with ROLLBACK and no error.
+      if (command !== "COMMIT") throw new Error("the transaction was rolled back");
+    } catch (error) {
+      for (const run of finished) {
+        // If the connection broke during COMMIT, the outcome is unknown: the caller has to check.
+        if (error instanceof Unavailable) jobs.get(run)?.reject(error);
+        else this.#queue.retry(jobs.get(run) as Job, error);
+      }
+      place.leave();
+      const isInDoubt = entry !== null && error instanceof Unavailable;
+      if (isInDoubt) void this.#publishIfCommitted(entry as Cursor, changes);
+      return;
+    }
+    await place.earlierLeft;
+    this.#publish(changes);
+    place.leave();
+    for (const run of finished) jobs.get(run)?.resolve(run.result);
+  }
+
+  /** This node skips its own entries when it reads the log, so nothing else would deliver them here. */
+  async #publishIfCommitted(entry: Cursor, changes: readonly Change[]): Promise<void> {
+    if (await this.#options.wasCommitted(entry)) this.#publish(changes);
+  }
+
+  #publish(changes: readonly Change[]): void {
+    try {
+      this.#options.committed(changes);
+    } catch (error) {
+      // The listener reports its own errors. One that it missed does not fail committed units.
+      process.emitWarning(error instanceof Error ? error : String(error));
+    }
+  }
+
+  /** Moves a job to the connections that wait for locks. It waits for the last of the keys. */
+  #waitForLock(job: Job, keys: readonly string[]): void {
+    for (const key of keys) job.keys.add(key);
+    const wanted = keys.at(-1) as string;
+    if (Date.now() > job.deadline + RETRY_TIMEOUT_MS) {
+      job.reject(new Unavailable("too many changes at once"));
+      return;
+    }
+    const others = this.#waiting.get(wanted);
+    if (others) {
+      others.push(job);
+      return;
+    }
+    const jobs = [job];
+    this.#waiting.set(wanted, jobs);
+    void this.#runWaiting(wanted, jobs);
+  }
+
+  /** Runs the jobs that wait for a key, in transactions that first lock all keys that they need. */
+  async #runWaiting(key: string, jobs: Job[]): Promise<void> {
+    while (jobs.length > 0) {
+      const batch = jobs.splice(0, BATCH_SIZE);
+      const lockFirst = [...new Set(batch.flatMap((job) => [...job.keys]))];
+      try {
+        await this.#runBatch(batch, this.#options.lockWaitConnections, { lockFirst });
+      } catch (error) {
+        for (const job of batch) this.#queue.retry(job, error);
+      }
+    }
+    this.#waiting.delete(key);
+  }
+}
