@@ -79,6 +79,25 @@ describe("unread counts", () => {
     );
     expect(unread(state)).toEqual({ human: 0, agent: 0, mentions: 0 });
   });
+
+  test("are stale after a late snapshot from before a read that the server has not confirmed", () => {
+    const old = aChat({
+      seq: 4,
+      last_message: aMessage({ seq: 4 }),
+      unread_count: 4,
+      unread: { human: 3, agent: 1, mentions: 1 },
+    });
+    const read = { conversation_id: CHAT, reader: ann, last_read_seq: 3 };
+    const state = run(
+      annsState(),
+      ...three,
+      { type: "read", chatId: CHAT, seq: 3 },
+      anEvent("events.chatRead", read),
+      { type: "snapshots", snapshots: [old] },
+      { type: "readSettled", chatId: CHAT, seq: 3 },
+    );
+    expect(isStale(chatOf(state))).toBe(true);
+  });
 });
 
 describe("read positions", () => {

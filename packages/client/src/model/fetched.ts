@@ -22,7 +22,7 @@ export function applySnapshot(state: State, snapshot: Snapshot, validates = 0): 
   const { id, seq } = snapshot;
   if (seq < (state.left[id] ?? 0)) return state;
   const chat = state.chats[id]
-    ? mergeSnapshot(state.chats[id], snapshot, id in state.unconfirmedReads)
+    ? mergeSnapshot(state.chats[id], snapshot)
     : firstSnapshot(state, snapshot);
   const validated = Math.max(chat.validated, validates);
   return putChat(state, id, validated === chat.validated ? chat : { ...chat, validated });

@@ -11,15 +11,10 @@ import { NO_UNREAD, unreadFields } from "./unread.ts";
 export type Snapshot = Conversation | ConversationDetail;
 
 /**
- * Merges a conversation from a reply into what is known of it. The reply may be older.
- * `hasUnconfirmedRead` says that the caller has read further than the server knows, so that a lower
- * `last_read_seq` does not mean that the reply is old.
+ * Merges a conversation from a reply into what is known of it. The reply may be older, or lack what
+ * the caller has read and the server has not confirmed.
  */
-export function mergeSnapshot(
-  known: ChatState | undefined,
-  snapshot: Snapshot,
-  hasUnconfirmedRead = false,
-): ChatState {
+export function mergeSnapshot(known: ChatState | undefined, snapshot: Snapshot): ChatState {
   const { reads = {} } = snapshot as Partial<ConversationDetail>;
   if (!known) return createChat(snapshot, reads);
   const positions = highestPositions(known.readPositions, reads);
@@ -30,7 +25,7 @@ export function mergeSnapshot(
   const highestSeq = Math.max(known.highestSeq, snapshot.seq);
   const merged = setChat(known, share<LocalChat>(known.chat, chat));
   const next = setReadPositions({ ...merged, highestSeq }, positions);
-  return isConclusive(known, snapshot, hasUnconfirmedRead) ? next : invalidate(next);
+  return isConclusive(known, snapshot) ? next : invalidate(next);
 }
 
 function createChat(snapshot: Snapshot, reads: ChatState["readPositions"]): ChatState {
@@ -51,9 +46,9 @@ function createChat(snapshot: Snapshot, reads: ChatState["readPositions"]): Chat
  * Whether the snapshot determines the conversation's state: its unread counts are not older than
  * what is known, and it lists all participants where they are needed.
  */
-function isConclusive(known: ChatState, snapshot: Snapshot, hasUnconfirmedRead: boolean): boolean {
+function isConclusive(known: ChatState, snapshot: Snapshot): boolean {
+  if (hasOlderOwnFields(known, snapshot)) return false;
   const isSame = snapshot.seq === known.chat.seq;
-  if (!isSame && !hasUnconfirmedRead && hasOlderOwnFields(known, snapshot)) return false;
   const isComplete = snapshot.participants.length === snapshot.participant_count;
   return isSame || isComplete || known.window === null;
 }

@@ -98,9 +98,12 @@ export class Resync {
 
   #checkChanges(state: State, before: State): void {
     if (!this.#isActive) return;
-    if (state.chats !== before.chats) {
+    const isChanged = (id: string) =>
+      state.chats[id] !== before.chats[id] ||
+      state.unconfirmedReads[id] !== before.unconfirmedReads[id];
+    if (state.chats !== before.chats || state.unconfirmedReads !== before.unconfirmedReads) {
       for (const id of Object.keys(state.chats)) {
-        if (state.chats[id] !== before.chats[id] && this.#needsResync(id)) void this.#resync(id);
+        if (isChanged(id) && this.#needsResync(id)) void this.#resync(id);
       }
     }
     if (state.earlyDeltas === before.earlyDeltas) return;
@@ -108,9 +111,12 @@ export class Resync {
   }
 
   readonly #needsResync = (id: string): boolean => {
-    const chat = this.#store.state.chats[id];
+    const { chats, unconfirmedReads } = this.#store.state;
+    const chat = chats[id];
     if (this.#requested.has(id)) return true;
-    return chat !== undefined && (isBehind(chat) || isStale(chat));
+    if (chat === undefined) return false;
+    // Replies have the right unread counts once the server has the caller's read position.
+    return isBehind(chat) || (isStale(chat) && !(id in unconfirmedReads));
   };
 
   #resync(id: string): Promise<void> {
