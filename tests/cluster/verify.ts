@@ -88,7 +88,7 @@ async function checkModel({ cluster }: TestUsers, { client, person, random }: Te
     if (Bun.deepEquals(actual, expected)) return [];
     if (Date.now() > deadline) {
       const what = `the model of ${person.username} differs from ${node.name}`;
-      return [wrong(`${what}: ${difference(actual, expected)}`)];
+      return [wrong(`${what}: ${differences(actual, expected).join(", ")}`)];
     }
     await Bun.sleep(100);
   }
@@ -101,20 +101,18 @@ async function settled(client: Client): Promise<void> {
   await client.getMe();
 }
 
-/** The first index where two values differ. */
-function difference(actual: unknown, expected: unknown, path = ""): string {
-  if (Bun.deepEquals(actual, expected)) return "";
+/** Where two values differ, at most five places. */
+function differences(actual: unknown, expected: unknown, path = ""): string[] {
+  if (Bun.deepEquals(actual, expected)) return [];
   const isPlain = (value: unknown): value is Record<string, unknown> =>
     typeof value === "object" && value !== null;
-  if (!isPlain(actual) || !isPlain(expected)) {
-    return `${path}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`;
-  }
+  const here = `${path}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`;
+  if (!isPlain(actual) || !isPlain(expected)) return [here];
   const keys = new Set([...Object.keys(actual), ...Object.keys(expected)]);
-  for (const key of keys) {
-    const found = difference(actual[key], expected[key], `${path}.${key}`);
-    if (found) return found;
-  }
-  return `${path}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`;
+  const found = [...keys].flatMap((key) =>
+    differences(actual[key], expected[key], `${path}.${key}`),
+  );
+  return found.length > 0 ? found.slice(0, 5) : [here];
 }
 
 async function finalState({ owner, members }: TestUsers): Promise<FinalState> {
