@@ -3,7 +3,7 @@ import type { IndexProgress } from "./search.ts";
 
 /** Work that would block the event loop, done in a thread. */
 export type Task =
-  /** Indexes at most so many new messages, and so many changed ones, for search. */
+  /** Indexes new and changed messages for search, at most `most` of each. */
   | { kind: "index"; most: number }
   /** Moves the write-ahead log into the database file. The log is then reused, or truncated. */
   | { kind: "checkpoint"; truncate?: boolean }
@@ -39,8 +39,9 @@ export const startSearcher = (path: string): Background<"search"> =>
 
 function start<Kind extends Task["kind"]>(script: URL, path: string): Background<Kind> {
   const worker = new Worker(script.href, { argv: [path] });
+  /** Tasks without a result, by id. */
   const open = new Map<number, PromiseWithResolvers<unknown>>();
-  let last = 0;
+  let lastId = 0;
   let broken: Error | null = null;
 
   worker.addEventListener("message", ({ data }: MessageEvent<WorkerReply>) => {
@@ -58,18 +59,21 @@ function start<Kind extends Task["kind"]>(script: URL, path: string): Background
   const ask = (task: Task) => {
     if (broken) return Promise.reject(broken);
     const asked = Promise.withResolvers<unknown>();
-    open.set(++last, asked);
-    worker.postMessage({ id: last, task } satisfies WorkerRequest);
+    open.set(++lastId, asked);
+    worker.postMessage({ id: lastId, task } satisfies WorkerRequest);
     return asked.promise as Promise<never>;
   };
   return {
     ask,
     close: async () => {
-      await ask({ kind: "close" }).catch(() => undefined);
+      await ask({ kind: "close" }).catch(ignoreBrokenThread);
       worker.terminate();
     },
   };
 }
+
+/** A thread that has failed is terminated without closing its files. */
+const ignoreBrokenThread = () => undefined;
 
 /** Runs inside the thread: performs each task and posts its result or its error. */
 export function serve(self: DedicatedWorkerGlobalScope, perform: (task: Task) => unknown): void {

@@ -46,7 +46,7 @@ export function changeLog(db: Database, settled: () => Promise<void> | undefined
   };
 }
 
-/** Few at a time: writers wait meanwhile. */
+/** Few at a time, because other writers wait meanwhile. */
 const PRUNED_AT_ONCE = 200;
 
 /** Returns a function that prunes some of the oldest entries, in a unit; true when more are left. */
