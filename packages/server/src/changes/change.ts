@@ -38,7 +38,7 @@ export interface EventChange<How extends Delivery = Delivery> {
   data: string;
   /** The frame's `at`. */
   at?: EventPlace | undefined;
-  /** Identifies a durable change, which no counter orders. */
+  /** Identifies a change that is stored but has no counter value. */
   id?: string | undefined;
   /** The message whose text the frame has. The log keeps this reference and no text. */
   shows?: string | undefined;
@@ -123,7 +123,7 @@ export const messageChanged = (
 
 const withoutText = (message: Message): Message => ({ ...message, content: "" });
 
-/** A conversation shows its latest message. */
+/** What the log keeps of a frame that shows a conversation with the text of its last message. */
 function conversationOutline(frame: {
   method: EventName;
   params: SharedConversation;

@@ -6,9 +6,8 @@ import type { Change, EventChange, LoggedChange } from "./change.ts";
 type LoggedEvent = Extract<LoggedChange, { kind: "event" }>;
 
 /**
- * Turns logged changes into changes again. Everything is as it was, except for the text of messages,
- * which the log does not keep: that is as it is now. A message that was deleted since becomes its
- * deletion.
+ * Turns logged changes into changes that can be delivered. The log does not keep the text of messages,
+ * so their current text is read. An event about a message that was deleted since becomes its deletion.
  */
 export async function replayable(tx: ReadTx, logged: readonly LoggedChange[]): Promise<Change[]> {
   const messages = await shownMessages(tx, logged);
@@ -48,8 +47,8 @@ function dataOf(change: LoggedEvent, messages: ReadonlyMap<string, Message>): st
 }
 
 /**
- * A message without what happened to it later. Events of that follow: a client counts a reaction
- * twice, or does not notice that it is its own, if the message has it already.
+ * The message as it was first sent. Events for its later changes follow: if the message already had a
+ * reaction, a client would count it twice, or not notice that it is its own.
  */
 const asSent = (message: Message): Message => ({
   ...message,
@@ -59,7 +58,7 @@ const asSent = (message: Message): Message => ({
   uses: [],
 });
 
-/** Takes the place of an event about a message that is gone: the counter leaves no gap. */
+/** Replaces an event about a deleted message, so that the counter has no gap. */
 const deletion = ({ at }: LoggedEvent, id: string) =>
   JSON.stringify({
     method: "events.messageDeleted",

@@ -23,7 +23,7 @@ export interface Changes {
   subscribe(name: string, options: { from: Cursor | "now" }, handler: ChangeHandler): Subscription;
   /** Sends a change that is not stored. */
   signal(change: TransientChange): void;
-  /** Reads what this node has missed, now. */
+  /** Reads and delivers what this node has missed, at once. */
   catchUp(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -49,7 +49,7 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
   const listeners: ((change: Delivered) => void)[] = [];
   const subscriptions: Subscription[] = [];
 
-  /** A change whose delivery fails keeps back neither other changes nor other listeners. */
+  /** A failed delivery prevents neither that of other changes nor that to other listeners. */
   const guarded = (change: Delivered, deliver: () => void) => {
     try {
       deliver();
@@ -64,20 +64,20 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
   const tail = await followLog({ store, bus, node, log, everyMs, awayMs });
   const catchUp = () =>
     tail.now().catch((error) => log.error({ err: error }, "reading the change log failed"));
-  bus.onGap(tail.now);
+  bus.onGap(() => tail.now());
   const noItems = { name: "changes", schema: z.never(), receive: () => {} };
   cluster.share({ ...noItems, nodeUp: catchUp, nodeGone: catchUp });
   store.onCommit((changes) => {
     for (const change of changes) guarded(change, () => bus.publish(change));
-    if (changes.length > 0) for (const { wake } of subscriptions) wake();
+    if (changes.length > 0) for (const subscriber of subscriptions) subscriber.wake();
   });
 
   return {
     listen: (handler) => void listeners.push(handler),
     subscribe(name, { from }, handler) {
-      const made = subscription({ name, from, handler, store, node, log });
-      subscriptions.push(made);
-      return made;
+      const added = subscription({ name, from, handler, store, node, log });
+      subscriptions.push(added);
+      return added;
     },
     signal: (change) => bus.publish(change),
     catchUp,

@@ -14,7 +14,7 @@ const PAGE_ENTRIES = 100;
 export type ChangeHandler = (changes: readonly Change[], cursor: Cursor) => Promise<void> | void;
 
 export interface Subscription {
-  /** Something was committed here. */
+  /** Reads the log at once: something was committed here. */
   wake(): void;
   /** Stops it on this node and releases the lease, so that another node takes over immediately. */
   stop(): Promise<void>;
@@ -33,100 +33,129 @@ export interface SubscriptionOptions {
 }
 
 /** Calls the handler with the entries of the log in order, on one node at a time. */
-export function subscription(options: SubscriptionOptions): Subscription {
-  const { name, handler, store, node, log, pollMs = POLL_MS, leaseMs = LEASE_MS } = options;
-  let cursor: Cursor | null = null;
-  let stopping = false;
-  let failures = 0;
-  /** When the lease was last claimed or renewed. */
-  let leasedAt = 0;
-  let isWoken = false;
-  let wake = () => {};
-  let endPause = () => {};
-  let start = options.from === "now" ? null : options.from;
+export const subscription = (options: SubscriptionOptions): Subscription =>
+  new LogSubscription(options);
 
-  async function run(): Promise<void> {
-    while (!stopping) {
-      try {
-        isWoken = false;
-        // Another node may have taken over.
-        if (performance.now() - leasedAt > leaseMs) cursor = null;
-        cursor ??= await claim();
-        const isIdle = cursor === null || (await handleNext(cursor));
-        failures = 0;
-        if (isIdle) await pause(pollMs, cursor !== null);
-      } catch (error) {
-        log.error({ err: error, subscription: name }, "change subscription failed");
-        await pause(Math.min(pollMs * 2 ** failures++, MAX_BACKOFF_MS), false);
-      }
-    }
-    if (cursor !== null) await save(cursor, 0);
+class LogSubscription implements Subscription {
+  readonly #options: SubscriptionOptions;
+  readonly #pollMs: number;
+  readonly #leaseMs: number;
+  readonly #running: Promise<void>;
+  /** Where a new subscription begins; null until the end of the log is read. */
+  #start: Cursor | null;
+  /** The stored position; null while this node does not have the lease. */
+  #cursor: Cursor | null = null;
+  /** When the lease was last claimed or renewed. */
+  #leasedAt = 0;
+  #failures = 0;
+  /** Whether something was committed since the last read of the log began. */
+  #isWoken = false;
+  #isStopping = false;
+  #endPause = () => {};
+  #endPauseOnCommit = () => {};
+
+  constructor(options: SubscriptionOptions) {
+    const { name, from, log, pollMs = POLL_MS, leaseMs = LEASE_MS } = options;
+    this.#options = options;
+    this.#pollMs = pollMs;
+    this.#leaseMs = leaseMs;
+    this.#start = from === "now" ? null : from;
+    this.#running = this.#run().catch((error) =>
+      log.error({ err: error, subscription: name }, "change subscription ended"),
+    );
   }
 
-  async function claim(): Promise<Cursor | null> {
-    start ??= await store.changes.head();
-    const from = start;
-    leasedAt = performance.now();
-    return store.write((tx) => tx.claimSubscription(name, node, leaseMs, from));
+  wake(): void {
+    this.#isWoken = true;
+    this.#endPauseOnCommit();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#endPause();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { name, log } = this.#options;
+    while (!this.#isStopping) {
+      try {
+        const isIdle = await this.#step();
+        this.#failures = 0;
+        if (isIdle) await this.#pause(this.#pollMs, this.#cursor !== null);
+      } catch (error) {
+        log.error({ err: error, subscription: name }, "change subscription failed");
+        const backoffMs = this.#pollMs * 2 ** this.#failures++;
+        await this.#pause(Math.min(backoffMs, MAX_BACKOFF_MS), false);
+      }
+    }
+    if (this.#cursor !== null) await this.#save(this.#cursor, 0);
+  }
+
+  /** Claims the lease if need be and handles one page of the log. True when there was nothing to do. */
+  async #step(): Promise<boolean> {
+    this.#isWoken = false;
+    // Another node may have taken over.
+    if (this.#leaseAgeMs() > this.#leaseMs) this.#cursor = null;
+    this.#cursor ??= await this.#claim();
+    return this.#cursor === null || this.#handlePage(this.#cursor);
+  }
+
+  async #claim(): Promise<Cursor | null> {
+    const { name, store, node } = this.#options;
+    const from = this.#start ?? (await store.changes.head());
+    this.#start = from;
+    this.#leasedAt = performance.now();
+    return store.write((tx) => tx.claimSubscription(name, node, this.#leaseMs, from));
   }
 
   /** Handles one page of the log. True when there was nothing to handle. */
-  async function handleNext(after: Cursor): Promise<boolean> {
+  async #handlePage(after: Cursor): Promise<boolean> {
+    const { name, handler, store, log } = this.#options;
     const entries = await store.changes.read(after, PAGE_ENTRIES);
     if (!entries) {
       log.error({ subscription: name, cursor: after }, "change log pruned before it was handled");
-      await moveTo(await store.changes.head());
+      await this.#moveTo(await store.changes.head());
       return false;
     }
     const last = entries.at(-1);
     if (!last) {
-      if (performance.now() - leasedAt > leaseMs / 3) await moveTo(after);
+      if (this.#leaseAgeMs() > this.#leaseMs / 3) await this.#moveTo(after);
       return true;
     }
-    await handler(await resolve(entries), last.cursor);
-    await moveTo(last.cursor);
+    await handler(await this.#resolve(entries), last.cursor);
+    await this.#moveTo(last.cursor);
     return false;
   }
 
-  const resolve = (entries: readonly LogEntry[]) =>
-    store.read((tx) =>
-      replayable(
-        tx,
-        entries.flatMap(({ changes }) => changes),
-      ),
-    );
-
-  async function moveTo(position: Cursor): Promise<void> {
-    leasedAt = performance.now();
-    cursor = (await save(position, leaseMs)) ? position : null;
+  #resolve(entries: readonly LogEntry[]): Promise<Change[]> {
+    const logged = entries.flatMap(({ changes }) => changes);
+    return this.#options.store.read((tx) => replayable(tx, logged));
   }
 
-  const save = (position: Cursor, lease: number) =>
-    store.write((tx) => tx.saveSubscription(name, node, position, lease));
+  /** Saves the position and renews the lease. */
+  async #moveTo(position: Cursor): Promise<void> {
+    this.#leasedAt = performance.now();
+    this.#cursor = (await this.#save(position, this.#leaseMs)) ? position : null;
+  }
+
+  #save(position: Cursor, leaseMs: number): Promise<boolean> {
+    const { name, store, node } = this.#options;
+    return store.write((tx) => tx.saveSubscription(name, node, position, leaseMs));
+  }
+
+  #leaseAgeMs(): number {
+    return performance.now() - this.#leasedAt;
+  }
 
   /** Ends early when the subscription is stopped and, if `endsOnCommit`, when something is committed. */
-  async function pause(ms: number, endsOnCommit: boolean): Promise<void> {
-    if (stopping || (endsOnCommit && isWoken)) return;
+  async #pause(ms: number, endsOnCommit: boolean): Promise<void> {
+    if (this.#isStopping || (endsOnCommit && this.#isWoken)) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    endPause = resolve;
-    wake = endsOnCommit ? resolve : () => {};
+    this.#endPause = resolve;
+    this.#endPauseOnCommit = endsOnCommit ? resolve : () => {};
     const timer = setTimeout(resolve, ms);
     await promise;
     clearTimeout(timer);
   }
-
-  const running = run().catch((error) =>
-    log.error({ err: error, subscription: name }, "change subscription ended"),
-  );
-  return {
-    wake() {
-      isWoken = true;
-      wake();
-    },
-    async stop() {
-      stopping = true;
-      endPause();
-      await running;
-    },
-  };
 }

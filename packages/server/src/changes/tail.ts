@@ -1,10 +1,10 @@
 import type { Logger } from "../observe/log.ts";
 import type { Bus } from "../realtime/bus.ts";
+import type { Cursor } from "../store/changes.ts";
 import type { Store } from "../store/store.ts";
 import type { LoggedChange } from "./change.ts";
 import { replayable } from "./replay.ts";
 
-/** How many entries are read at a time. */
 const PAGE_ENTRIES = 200;
 /** A timer that fires this many times later than planned means that the process was paused. */
 const STALL_FACTOR = 3;
@@ -22,108 +22,137 @@ export interface TailOptions {
 }
 
 export interface Tail {
-  /** Reads the log up to its end; resolves when everything that was missing is delivered. */
+  /**
+   * Reads the log up to its end; resolves when everything that was missing is delivered. One read runs
+   * at a time: a call during a read causes another one.
+   */
   now(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Follows the change log from where it ended at the start, and delivers what other nodes have
- * committed and this one has not received. The cost follows what changed, not who is connected.
+ * Follows the change log from its current end, and delivers what other nodes have committed and this
+ * one has not received. The cost follows what changed, not who is connected.
  */
 export async function followLog(options: TailOptions): Promise<Tail> {
-  const { store, bus, node, log, everyMs } = options;
-  const stepMs = Math.min(options.awayMs, everyMs);
-  let cursor = await store.changes.head();
-  let reading: Promise<void> | null = null;
-  let again = false;
-  let stopped = false;
-  let timer: NodeJS.Timeout | undefined;
+  const tail = new LogTail(options, await options.store.changes.head());
+  tail.start();
+  return tail;
+}
 
-  async function readToEnd(): Promise<void> {
+class LogTail implements Tail {
+  readonly #options: TailOptions;
+  readonly #stepMs: number;
+  #cursor: Cursor;
+  #reading: Promise<void> | null = null;
+  /** Whether `now` was called during a read, which may have missed the reason for the call. */
+  #readAgain = false;
+  #isStopped = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: TailOptions, cursor: Cursor) {
+    this.#options = options;
+    this.#stepMs = Math.min(options.awayMs, options.everyMs);
+    this.#cursor = cursor;
+  }
+
+  start(): void {
+    this.#scheduleRead();
+  }
+
+  now(): Promise<void> {
+    if (this.#reading) this.#readAgain = true;
+    this.#reading ??= this.#read();
+    return this.#reading;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    // The caller of `now` reports a failed read.
+    await this.#reading?.catch(() => undefined);
+  }
+
+  async #read(): Promise<void> {
+    try {
+      do {
+        this.#readAgain = false;
+        await this.#readToEnd();
+      } while (this.#readAgain && !this.#isStopped);
+    } finally {
+      this.#reading = null;
+    }
+  }
+
+  async #readToEnd(): Promise<void> {
+    const { store, bus, node, log } = this.#options;
     for (;;) {
-      const entries = await store.changes.read(cursor, PAGE_ENTRIES, node);
-      if (stopped) return;
+      const entries = await store.changes.read(this.#cursor, PAGE_ENTRIES, node);
+      if (this.#isStopped) return;
       if (!entries) {
-        log.error({ cursor }, "change log pruned before it was read");
-        cursor = await store.changes.head();
+        log.error({ cursor: this.#cursor }, "change log pruned before it was read");
+        this.#cursor = await store.changes.head();
         bus.lose();
         return;
       }
       for (const entry of entries) {
-        await deliver(entry.changes);
-        cursor = entry.cursor;
+        await this.#deliver(entry.changes);
+        this.#cursor = entry.cursor;
       }
       if (entries.length < PAGE_ENTRIES) return;
     }
   }
 
   /** Delivers in order, because a change can decide whether the next one has receivers here. */
-  async function deliver(changes: readonly LoggedChange[]): Promise<void> {
+  async #deliver(changes: readonly LoggedChange[]): Promise<void> {
+    const { bus } = this.#options;
     const missing = changes.filter((change) => bus.isMissing(change));
-    const resolved = new Map(await resolve(missing));
+    const resolved = new Map(await this.#resolve(missing));
     for (const change of changes) {
       if (!bus.isMissing(change)) continue;
-      const ready = resolved.get(change) ?? (await resolve([change]))[0]?.[1];
+      const ready = resolved.get(change) ?? (await this.#resolve([change]))[0]?.[1];
       if (ready) await bus.replay(ready);
     }
   }
 
-  async function resolve(changes: readonly LoggedChange[]) {
+  async #resolve(changes: readonly LoggedChange[]) {
     if (changes.length === 0) return [];
-    const found = await store.read((tx) => replayable(tx, changes));
+    const found = await this.#options.store.read((tx) => replayable(tx, changes));
     return found.map((change, index) => [changes[index] as LoggedChange, change] as const);
   }
 
-  /** One read at a time. A call during a read is followed by another read. */
-  function now(): Promise<void> {
-    if (reading) again = true;
-    reading ??= (async () => {
-      try {
-        do {
-          again = false;
-          await readToEnd();
-        } while (again && !stopped);
-      } finally {
-        reading = null;
-      }
-    })();
-    return reading;
-  }
-
-  async function tick(): Promise<void> {
-    await now().catch((error) => log.error({ err: error }, "reading the change log failed"));
-    schedule();
-  }
-
-  function schedule(): void {
-    if (stopped) return;
+  /** Reads the log after `everyMs`; after a step if other nodes are away or the process was paused. */
+  #scheduleRead(): void {
+    if (this.#isStopped) return;
+    const { everyMs } = this.#options;
     const startedAt = performance.now();
     let waitedMs = 0;
-    const wait = () => {
-      timer = setTimeout(async () => {
+    const waitStep = () => {
+      this.#timer = setTimeout(async () => {
         const lateMs = performance.now() - startedAt - waitedMs;
-        waitedMs += stepMs;
-        const isAway = await bus.ready().then(
-          () => false,
-          () => true,
-        );
-        if (stopped) return;
-        if (isAway || waitedMs >= everyMs || lateMs > STALL_FACTOR * stepMs) void tick();
-        else wait();
-      }, stepMs);
-      timer.unref();
+        waitedMs += this.#stepMs;
+        const isAway = await this.#isAway();
+        if (this.#isStopped) return;
+        const wasPaused = lateMs > STALL_FACTOR * this.#stepMs;
+        if (isAway || waitedMs >= everyMs || wasPaused) void this.#readAndSchedule();
+        else waitStep();
+      }, this.#stepMs);
+      this.#timer.unref();
     };
-    wait();
+    waitStep();
   }
-  schedule();
 
-  return {
-    now,
-    async stop() {
-      stopped = true;
-      clearTimeout(timer);
-      await reading?.catch(() => undefined);
-    },
-  };
+  async #readAndSchedule(): Promise<void> {
+    const { log } = this.#options;
+    await this.now().catch((error) => log.error({ err: error }, "reading the change log failed"));
+    this.#scheduleRead();
+  }
+
+  /** Whether other nodes cannot be reached. */
+  #isAway(): Promise<boolean> {
+    return this.#options.bus.ready().then(
+      () => false,
+      () => true,
+    );
+  }
 }

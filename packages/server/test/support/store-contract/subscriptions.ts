@@ -28,20 +28,11 @@ function audit(store: Store, options: Options = {}) {
     await before?.(changes, cursor);
     lines.push(...changes.flatMap(lineOf));
   };
-  const { wake, stop } = subscription({
-    name,
-    from,
-    handler,
-    store,
-    node,
-    log,
-    leaseMs,
-    pollMs,
-  });
+  const started = subscription({ name, from, handler, store, node, log, leaseMs, pollMs });
   return {
     lines,
-    wake,
-    stop,
+    wake: () => started.wake(),
+    stop: () => started.stop(),
     has: (...expected: string[]) =>
       until(() => lines.length >= expected.length, expected.join(", ")).then(() =>
         expect(lines).toEqual(expected),
