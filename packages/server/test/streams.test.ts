@@ -26,8 +26,10 @@ function testStreams(read?: (message: string) => Promise<string | null>) {
     },
     ...(read && { read }),
   });
-  const receive = (...events: EventChange[]) => events.forEach(made.receive);
-  return { delivered, receive, forget: made.forget };
+  const receive = (...events: EventChange[]) => {
+    for (const event of events) made.receive(event);
+  };
+  return { delivered, receive, forget: (conversation: string) => made.forget(conversation) };
 }
 
 /** A store whose reads wait until `answer` is called. */

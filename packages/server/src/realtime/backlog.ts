@@ -1,8 +1,8 @@
-/** A socket, seen from the bytes that its client has not read. */
+/** A socket whose client may read more slowly than it is sent to. */
 export interface Reader {
   /** Bytes in the send buffer of the socket. */
   buffered(): number;
-  /** The same, and the replies that wait for room in it. */
+  /** `buffered`, plus the replies that wait for room in the buffer. */
   unsent(): number;
   /** Closes the socket with code 4408. The client reads what is buffered first. */
   closeSlow(): void;
@@ -25,19 +25,19 @@ export interface Backlog {
   total(): number;
 }
 
-/** The share of the total that is used after sockets were closed, so that it is not reached again at once. */
-const LEFT_SHARE = 0.75;
-/** The share of `backlog_bytes` that is sent between two scans, at least: a scan visits every socket. */
+/** The share of the total that remains after sockets are closed, so that it is not reached again at once. */
+const REMAINING_SHARE = 0.75;
+/** The least share of `backlog_bytes` that is sent between two scans: a scan visits every socket. */
 const SCAN_SHARE = 1 / 8;
-/** A client that does not read keeps the buffer of its closed socket for up to 20 s: Bun's timeout. */
+/** Bun keeps the buffer of a closed socket for up to 20 s while its client does not read. */
 const CLOSING_MS = 20_000;
-/** The share of the total for the buffers of sockets that are closing; without room, they are terminated. */
+/** The share of the total for the buffers of closing sockets; beyond it, sockets are terminated instead. */
 const CLOSING_SHARE = 0.25;
 
 /**
  * Closes the sockets of clients that do not read: those above the limit of one socket, and those
  * furthest behind while all together are above the total. Sockets do not report how far behind they
- * are, so that they are scanned once enough was sent that a limit may have been reached.
+ * are, so they are scanned once enough was sent that a limit may have been reached.
  */
 export function backlog(
   limits: BacklogLimits,
@@ -83,7 +83,7 @@ export function backlog(
     total = behind.reduce((sum, { bytes }) => sum + bytes, closing);
     if (total <= limits.backlog_total_bytes) return;
     for (const { reader, bytes } of behind) {
-      if (total <= limits.backlog_total_bytes * LEFT_SHARE) return;
+      if (total <= limits.backlog_total_bytes * REMAINING_SHARE) return;
       total -= bytes;
       reader.terminate();
       onClose("backlog_total_bytes", bytes);

@@ -1,7 +1,7 @@
 import type { Bus, Delivered, Interest } from "./bus.ts";
 import { streams } from "./streams.ts";
 
-/** One node alone: changes are delivered here, at once. */
+/** The bus of a single node: delivers changes to this node at once. */
 export function memoryBus(): Bus {
   let listener: (change: Delivered) => void = () => {};
   const answers = streams({ deliver: (change) => listener(change) });
@@ -13,7 +13,7 @@ export function memoryBus(): Bus {
       listener = handler;
     },
     interest: () => everything,
-    // Changes that another process has made, such as a command of an operator.
+    // The log is read for changes of other processes only, such as a command of an operator.
     isMissing: () => true,
     replay: publish,
     lose: () => listener({ kind: "events_lost" }),

@@ -3,7 +3,7 @@ import type { Change, LoggedChange } from "../changes/change.ts";
 /** What a node delivers to its subscribers. */
 export type Delivered =
   | Change
-  /** Events cannot be delivered without a gap: of one conversation, or of any. */
+  /** Events were lost and clients have a gap: in one conversation, or in any if none is named. */
   | { kind: "events_lost"; conversation?: string };
 
 /** A conversation and its counter, as the store had them at some moment. */
@@ -12,11 +12,12 @@ export interface Counter {
   readonly seq: number;
 }
 
-/** The conversations that a node receives events of for one person who has clients here. */
+/** The conversations whose events this node receives for one person who has clients here. */
 export interface Interest {
   /**
-   * Receives events of these conversations, and the person's own, from when it resolves. True when
-   * that may not have been so before: what the caller has read until then may be outdated.
+   * Subscribes to the events of these conversations and to the person's own; resolves once the
+   * subscriptions are active. True if they were not active before: what the caller has read until
+   * then may be outdated.
    */
   follow(conversations: readonly Counter[]): Promise<boolean>;
   /** Delivers events beyond these counters, which were read after `follow`. */
@@ -47,9 +48,9 @@ export interface Bus {
   isMissing(change: LoggedChange): boolean;
   /** Delivers a change of the log that was missing. */
   replay(change: Change): Promise<void> | void;
-  /** Changes in the log were pruned before this node could read them. */
+  /** Reports that changes were pruned from the log before this node read them. */
   lose(): void;
-  /** Called when this node should read the log now; the log's reader sets it. */
+  /** Sets the function that the bus calls when this node should read the log at once. */
   onGap(readLog: () => Promise<void>): void;
   /** Rejects when other nodes cannot be reached. */
   ready(): Promise<void>;

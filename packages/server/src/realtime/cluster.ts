@@ -50,7 +50,7 @@ export const alone: Cluster = {
   stop: () => {},
 };
 
-/** Nodes of different versions run side by side: field names and values stay as they are. */
+/** Nodes of different versions run at the same time, so these field names and values must not change. */
 const ClusterMessage = z.discriminatedUnion("say", [
   /** A heartbeat. */
   z.object({ say: z.literal("alive"), node: z.string() }),

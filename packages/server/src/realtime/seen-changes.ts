@@ -1,4 +1,4 @@
-/** How many are remembered: more than a node receives between two reads of the log. */
+/** More than a node receives between two reads of the log. */
 const MAX_REMEMBERED = 50_000;
 
 /** Remembers which durable changes were delivered here, so that a read of the log repeats none. */

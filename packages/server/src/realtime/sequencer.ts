@@ -4,7 +4,7 @@ import type { Logger } from "../observe/log.ts";
 
 /** How long to wait for a missing event before it is read from the log. */
 const GAP_GRACE_MS = 20;
-/** How long to wait after a read of the log that did not bring it. */
+/** How long to wait before the log is read again, if it did not contain the event. */
 const RETRY_MS = 1000;
 /** How long a gap may last before clients are told to reconnect. */
 const GAP_TIMEOUT_MS = 10_000;
@@ -13,7 +13,7 @@ const MAX_HELD = 1000;
 
 export interface SequencerOptions {
   deliver(change: EventChange): void;
-  /** Passes whatever the log has and this node has missed to `receive`. */
+  /** Reads the log and passes the events that this node has missed to `receive`. */
   readLog(): Promise<void>;
   /** The conversation as it is now, and which of these accounts participate in it. */
   readConversation(
@@ -97,12 +97,12 @@ export class Sequencer {
     return this.tracks.get(conversation)?.delivered;
   }
 
-  /** Whether a counted event of the log was neither delivered nor received. The log is read once. */
+  /** Whether a counted event of the log was neither delivered nor received here. */
   isMissing(conversation: string, seq: number): boolean {
     const track = this.tracks.get(conversation);
     if (!track) return false;
     if (track.delivered === undefined) {
-      // As in `receive`: a client that is about to start fetches the state afterwards.
+      // As in `receive`: a client that is about to start reads the store afterwards.
       track.newest = Math.max(track.newest, seq);
       return false;
     }

@@ -1,4 +1,4 @@
-import { type EventChange, messageDelta } from "../changes/change.ts";
+import { type EventChange, messageDelta, type StreamPart } from "../changes/change.ts";
 
 /** Number of ended streams to remember, so that their late deltas are dropped. */
 const MAX_ENDED = 10_000;
@@ -38,39 +38,66 @@ interface Stream {
  * missing one is read from the store, and what is still missing at the end is delivered right before
  * the end, as one last delta.
  */
-export function streams({ deliver, read }: StreamsOptions): Streams {
-  const open = new Map<string, Map<string, Stream>>();
-  const ended = new Set<string>();
+export const streams = (options: StreamsOptions): Streams => new MessageStreams(options);
 
-  const find = (conversation: string, message: string) => open.get(conversation)?.get(message);
+class MessageStreams implements Streams {
+  private readonly options: StreamsOptions;
+  /** Messages that are streaming, by conversation and message. */
+  private readonly open = new Map<string, Map<string, Stream>>();
+  private readonly ended = new Set<string>();
 
-  function begin(conversation: string, message: string, delivered: number): void {
-    const streams = open.get(conversation) ?? new Map<string, Stream>();
-    open.set(conversation, streams);
-    streams.set(message, { delivered, reading: false, readAgain: false });
+  constructor(options: StreamsOptions) {
+    this.options = options;
   }
 
-  function end(conversation: string, message: string): void {
-    const streams = open.get(conversation);
-    streams?.delete(message);
-    if (streams?.size === 0) open.delete(conversation);
-    ended.add(message);
-    for (const oldest of ended) {
-      if (ended.size <= MAX_ENDED) break;
-      ended.delete(oldest);
+  receive(event: EventChange): void {
+    const { stream: part, to } = event;
+    if (!part || !("conversation" in to)) {
+      this.options.deliver(event);
+      return;
+    }
+    const place = { conversation: to.conversation, message: part.message };
+    if (part.begins) this.receiveStart(place, event);
+    else if (part.ends) this.receiveEnd(place, event, part.to);
+    else if (!this.ended.has(part.message)) this.receiveDelta(place, event, part);
+  }
+
+  forget(conversation: string): void {
+    this.open.delete(conversation);
+  }
+
+  /**
+   * Counts from the text that the event shows, even if a delta arrived earlier: clients need the rest
+   * of the text after this event. A replayed event shows the text so far.
+   */
+  private receiveStart(place: Place, event: EventChange): void {
+    this.begin(place, Buffer.byteLength(contentOf(event)));
+    this.options.deliver(event);
+  }
+
+  private receiveEnd(place: Place, event: EventChange, length: number): void {
+    const stream = this.find(place);
+    if (stream && stream.delivered < length) this.deliverUpTo(place, stream, contentOf(event));
+    this.end(place);
+    this.options.deliver(event);
+  }
+
+  private receiveDelta(place: Place, event: EventChange, { from, to }: StreamPart): void {
+    const stream = this.find(place);
+    if (!stream) {
+      this.begin(place, to);
+      this.options.deliver(event);
+    } else if (from === stream.delivered && !stream.reading) {
+      stream.delivered = to;
+      this.options.deliver(event);
+    } else if (to > stream.delivered) {
+      void this.catchUp(place, stream);
     }
   }
 
-  function deliverUpTo(place: Place, stream: Stream, content: string): void {
-    const bytes = Buffer.from(content);
-    if (bytes.length <= stream.delivered) return;
-    const delta = bytes.subarray(stream.delivered).toString();
-    stream.delivered = bytes.length;
-    deliver(messageDelta(place.message, place.conversation, delta, bytes.length));
-  }
-
   /** Delivers missing text from the store. Deltas that arrive during a read cause another one. */
-  async function catchUp(place: Place, stream: Stream): Promise<void> {
+  private async catchUp(place: Place, stream: Stream): Promise<void> {
+    const { read } = this.options;
     if (!read || stream.reading) {
       stream.readAgain = true;
       return;
@@ -79,41 +106,41 @@ export function streams({ deliver, read }: StreamsOptions): Streams {
     do {
       stream.readAgain = false;
       const content = await read(place.message);
-      if (find(place.conversation, place.message) !== stream) return;
-      if (content !== null) deliverUpTo(place, stream, content);
+      if (this.find(place) !== stream) return;
+      if (content !== null) this.deliverUpTo(place, stream, content);
     } while (stream.readAgain);
     stream.reading = false;
   }
 
-  return {
-    receive(event) {
-      const { stream: part, to } = event;
-      if (!part || !("conversation" in to)) return deliver(event);
-      const place = { conversation: to.conversation, message: part.message };
-      const stream = find(place.conversation, place.message);
-      if (part.begins) {
-        // Starts after the text that the event shows, even if a delta arrived earlier: clients need
-        // the rest of the text after this event. A replayed event shows the text so far.
-        begin(place.conversation, place.message, Buffer.byteLength(contentOf(event)));
-        deliver(event);
-      } else if (part.ends) {
-        if (stream && stream.delivered < part.to) deliverUpTo(place, stream, contentOf(event));
-        end(place.conversation, place.message);
-        deliver(event);
-      } else if (ended.has(place.message)) {
-        return;
-      } else if (!stream) {
-        begin(place.conversation, place.message, part.to);
-        deliver(event);
-      } else if (part.from === stream.delivered && !stream.reading) {
-        stream.delivered = part.to;
-        deliver(event);
-      } else if (part.to > stream.delivered) {
-        void catchUp(place, stream);
-      }
-    },
-    forget: (conversation) => void open.delete(conversation),
-  };
+  /** Delivers what is missing of the content so far, as one delta. */
+  private deliverUpTo({ message, conversation }: Place, stream: Stream, content: string): void {
+    const bytes = Buffer.from(content);
+    if (bytes.length <= stream.delivered) return;
+    const delta = bytes.subarray(stream.delivered).toString();
+    stream.delivered = bytes.length;
+    this.options.deliver(messageDelta(message, conversation, delta, bytes.length));
+  }
+
+  private find({ conversation, message }: Place): Stream | undefined {
+    return this.open.get(conversation)?.get(message);
+  }
+
+  private begin({ conversation, message }: Place, delivered: number): void {
+    const streams = this.open.get(conversation) ?? new Map<string, Stream>();
+    this.open.set(conversation, streams);
+    streams.set(message, { delivered, reading: false, readAgain: false });
+  }
+
+  private end({ conversation, message }: Place): void {
+    const streams = this.open.get(conversation);
+    streams?.delete(message);
+    if (streams?.size === 0) this.open.delete(conversation);
+    this.ended.add(message);
+    for (const oldest of this.ended) {
+      if (this.ended.size <= MAX_ENDED) break;
+      this.ended.delete(oldest);
+    }
+  }
 }
 
 interface Place {
@@ -121,6 +148,6 @@ interface Place {
   readonly message: string;
 }
 
-/** The content in the event that begins or ends a stream; none where the message was deleted before a replay. */
+/** The content in the event that begins or ends a stream; empty if the message was deleted before a replay. */
 const contentOf = ({ data }: EventChange): string =>
   (JSON.parse(data) as { params: { content?: string } }).params.content ?? "";

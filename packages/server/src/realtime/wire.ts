@@ -15,7 +15,7 @@ const Header = z.object({
       message: z.string(),
       from: z.int().nonnegative(),
       to: z.int().nonnegative(),
-      // Nodes of an earlier version do not say it.
+      // Nodes of an earlier version do not send it.
       begins: z.boolean().default(false),
       ends: z.boolean(),
     })
@@ -32,9 +32,9 @@ const decoder = new TextDecoder();
 const FRAME_START = '{"method":"';
 const FRAME = `${FRAME_START}events.`;
 
-/** A header line, then the frame as sockets receive it: no node has to parse it. */
+/** A header line, then the frame as sockets receive it, so that no node parses the frame. */
 export function encodeEvent(change: EventChange): string {
-  // What only the log needs stays here.
+  // The receiver knows the audience from the subject. `shows` and `outline` are for the log only.
   const { kind: _, to: __, shows: ___, outline: ____, data, ...header } = change;
   return `${JSON.stringify(header)}\n${data}`;
 }
