@@ -78,24 +78,21 @@ export async function removeMember(
   actor: AccountRecord,
 ): Promise<void> {
   const accounts = members.map(({ account }) => account);
-  const going = accounts.filter((account) => account.id === id || account.owner_id === id);
-  await tx.deleteMembers(
-    group.id,
-    going.map((account) => account.id),
-  );
-  const gone = new Set(going.map((account) => account.id));
+  const leaving = accounts.filter((account) => account.id === id || account.owner_id === id);
+  const leavingIds = leaving.map((account) => account.id);
+  await tx.deleteMembers(group.id, leavingIds);
   const turns = await tx.openTurns(group.id);
   await stopTurns(
     tx,
-    turns.filter(({ agent }) => gone.has(agent.id)),
+    turns.filter(({ agent }) => leavingIds.includes(agent.id)),
   );
   const changes: [NewChange, ...NewChange[]] = [
-    { kind: actor.id === id ? "left" : "removed", subjects: going },
+    { kind: actor.id === id ? "left" : "removed", subjects: leaving },
   ];
   if (group.admin_id === id) {
-    const heir = accounts.find((account) => account.kind === "human" && account.id !== id);
-    await tx.setAdmin(group.id, heir?.id ?? null);
-    if (heir) changes.push({ kind: "admin_changed", subjects: [heir] });
+    const nextAdmin = accounts.find((account) => account.kind === "human" && account.id !== id);
+    await tx.setAdmin(group.id, nextAdmin?.id ?? null);
+    if (nextAdmin) changes.push({ kind: "admin_changed", subjects: [nextAdmin] });
   }
-  await announceChanges(tx, group, actor, changes, humansAmong(going));
+  await announceChanges(tx, group, actor, changes, humansAmong(leaving));
 }

@@ -6,7 +6,6 @@ import {
 } from "@parley/protocol";
 import { visibleMessage } from "../domain/access.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
-
 import { stopTurns } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -80,9 +79,8 @@ const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config 
 );
 
 const getAgentUsage = bind(operations.getAgentUsage, async ({ store, caller }, input) => {
-  const [since = null, until = null] = [input.since, input.until].map(
-    (moment) => moment && Date.parse(moment),
-  ) as (number | undefined)[];
+  const since = input.since ? Date.parse(input.since) : null;
+  const until = input.until ? Date.parse(input.until) : null;
   return { items: await store.read((tx) => tx.usage(caller.account.id, since, until)) };
 });
 
@@ -99,9 +97,9 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
     const turn = await controlledTurn(tx, message_id, caller);
     if (turn.status === "running") throw conflict("the turn is still running");
     if (turn.trigger_deleted) throw notFound("the message that triggered the turn");
-    const seats = await tx.conversationAgents(turn.conversation_id);
-    const seat = seats.find(({ account }) => account.id === turn.agent.id);
-    if (!seat) throw conflict("the agent is no longer in this conversation");
+    const agents = await tx.conversationAgents(turn.conversation_id);
+    const member = agents.find(({ account }) => account.id === turn.agent.id);
+    if (!member) throw conflict("the agent is no longer in this conversation");
     const open = await tx.openTurns(turn.conversation_id);
     const waiting = open.filter(
       ({ agent, status }) => agent.id === turn.agent.id && status === "waiting",
@@ -109,7 +107,7 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
     if (waiting.some((each) => !each.open_ended && each.trigger_uuid === turn.trigger_uuid)) {
       throw conflict("a retry of this turn is already waiting");
     }
-    if (waiting.length >= seat.waiting_turns) {
+    if (waiting.length >= member.waiting_turns) {
       throw conflict("too many turns of this agent are waiting in this conversation");
     }
     await tx.queueTurn({
@@ -117,8 +115,8 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
       conversation_id: turn.conversation_id,
       trigger_uuid: turn.trigger_uuid,
       open_ended: false,
-      refusal: spendingRefusal(seat, caller.account),
-      most_waiting: seat.waiting_turns,
+      refusal: spendingRefusal(member, caller.account),
+      most_waiting: member.waiting_turns,
       at: Date.now(),
     });
     tx.emit({ kind: "turns_queued" });

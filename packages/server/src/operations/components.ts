@@ -69,7 +69,7 @@ async function replyingAgent(
   { sender_id, conversation_id }: MessageRecord,
   { account }: Caller,
 ): Promise<AccountRecord | undefined> {
-  const agents = (await tx.conversationAgents(conversation_id)).map((seat) => seat.account);
+  const agents = (await tx.conversationAgents(conversation_id)).map(({ account: agent }) => agent);
   return (
     agents.find(({ id }) => id === sender_id) ??
     agents.find(({ owner_id }) => owner_id === account.id) ??

@@ -7,7 +7,7 @@ import { publicAccount } from "../rules/accounts.ts";
 import { badField, forbidden, notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
-import type { AgentSeat } from "../store/agents.ts";
+import type { ConversationAgent } from "../store/agents.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { NewChange } from "../store/group-changes.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
@@ -15,9 +15,9 @@ import type { ReadTx, WriteTx } from "../store/store.ts";
 const getGroupAgents = bind(operations.getGroupAgents, ({ store, caller }, { chat_id }) =>
   store.read(async (tx) => {
     const group = await joinedGroup(tx, chat_id, caller);
-    const seats = await tx.conversationAgents(group.id);
+    const agents = await tx.conversationAgents(group.id);
     return {
-      items: seats.map(({ account, always_on }) => ({ agent: publicAccount(account), always_on })),
+      items: agents.map(({ account, always_on }) => ({ agent: publicAccount(account), always_on })),
     };
   }),
 );
@@ -27,8 +27,8 @@ const addGroupAgent = bind(operations.addGroupAgent, ({ store, caller, config },
     const group = await joinedGroup(tx, input.chat_id, caller);
     const agent = await ownAgent(tx, input.agent_username, caller);
     const { always_on } = input;
-    const seat = await seatOf(tx, group.id, agent);
-    if (seat) return setMode(tx, group, seat, always_on ?? seat.always_on, caller);
+    const member = await findMember(tx, group.id, agent);
+    if (member) return setMode(tx, group, member, always_on ?? member.always_on, caller);
     checkSize(group.participant_count + 1, config.limits, "agent_username");
     const mode = always_on ? [modeChange(agent, true)] : [];
     await addMembers(tx, group, [agent], caller.account, mode);
@@ -39,7 +39,7 @@ const addGroupAgent = bind(operations.addGroupAgent, ({ store, caller, config },
 const removeGroupAgent = bind(operations.removeGroupAgent, ({ store, caller }, input) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, input.chat_id, caller);
-    const { account } = await agentSeat(tx, group.id, input.agent_username, caller);
+    const { account } = await ownMember(tx, group.id, input.agent_username, caller);
     await removeMember(tx, group, await tx.members(group.id), account, caller.account);
   }),
 );
@@ -47,8 +47,8 @@ const removeGroupAgent = bind(operations.removeGroupAgent, ({ store, caller }, i
 const setGroupAgentMode = bind(operations.setGroupAgentMode, ({ store, caller }, input) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, input.chat_id, caller);
-    const seat = await agentSeat(tx, group.id, input.agent_username, caller);
-    await setMode(tx, group, seat, input.always_on, caller);
+    const member = await ownMember(tx, group.id, input.agent_username, caller);
+    await setMode(tx, group, member, input.always_on, caller);
   }),
 );
 
@@ -76,31 +76,31 @@ async function ownAgent(tx: ReadTx, username: string, { account }: Caller): Prom
   return agent;
 }
 
-async function seatOf(
+async function findMember(
   tx: ReadTx,
   groupId: number,
   agent: AccountRecord,
-): Promise<AgentSeat | undefined> {
-  const seats = await tx.conversationAgents(groupId);
-  return seats.find(({ account }) => account.id === agent.id);
+): Promise<ConversationAgent | undefined> {
+  const agents = await tx.conversationAgents(groupId);
+  return agents.find(({ account }) => account.id === agent.id);
 }
 
-/** The seat of an agent of the caller. Throws if the agent is not in the group (404). */
-async function agentSeat(
+/** An agent of the caller as a member of the group. Throws if it is not in the group (404). */
+async function ownMember(
   tx: ReadTx,
   groupId: number,
   username: string,
   caller: Caller,
-): Promise<AgentSeat> {
-  const seat = await seatOf(tx, groupId, await ownAgent(tx, username, caller));
-  if (!seat) throw notFound(`agent ${username} in this group`);
-  return seat;
+): Promise<ConversationAgent> {
+  const member = await findMember(tx, groupId, await ownAgent(tx, username, caller));
+  if (!member) throw notFound(`agent ${username} in this group`);
+  return member;
 }
 
 async function setMode(
   tx: WriteTx,
   group: ConversationRecord,
-  { account, always_on: before }: AgentSeat,
+  { account, always_on: before }: ConversationAgent,
   always_on: boolean,
   caller: Caller,
 ): Promise<void> {

@@ -7,7 +7,7 @@ export interface AgentReads {
   agents(ownerId: number): Awaitable<AgentRecord[]>;
   agent(accountId: number): Awaitable<AgentRecord | null>;
   /** The agents of a conversation, in the order in which they joined. */
-  conversationAgents(conversationId: number): Awaitable<AgentSeat[]>;
+  conversationAgents(conversationId: number): Awaitable<ConversationAgent[]>;
   /** Every sealed key, for the rotation of the key that seals them. */
   sealedKeys(): Awaitable<SealedKey[]>;
 }
@@ -39,7 +39,7 @@ export interface AgentRecord {
 }
 
 /** An agent as a member of a conversation, with the limits that decide whether it answers. */
-export interface AgentSeat {
+export interface ConversationAgent {
   readonly account: AccountRecord;
   readonly always_on: boolean;
   readonly spenders: AgentLimits["spenders"];

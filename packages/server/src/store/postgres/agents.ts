@@ -1,11 +1,11 @@
 import type { AgentReads, AgentWrites, SealedKey } from "../agents.ts";
 import {
   AGENT,
-  AGENT_SEAT,
   type AgentRow,
-  type AgentSeatRow,
+  CONVERSATION_AGENT,
+  type ConversationAgentRow,
   toAgent,
-  toAgentSeat,
+  toConversationAgent,
 } from "../shared/agents.ts";
 import type { Methods } from "./unit.ts";
 
@@ -22,11 +22,11 @@ export const agentReads: Methods<keyof AgentReads> = {
     return row && toAgent(row);
   },
   conversationAgents: async (unit, conversationId) => {
-    const rows = await unit.all<AgentSeatRow>(
-      `${AGENT_SEAT} WHERE m.conversation_id = $1 ORDER BY m.position`,
+    const rows = await unit.all<ConversationAgentRow>(
+      `${CONVERSATION_AGENT} WHERE m.conversation_id = $1 ORDER BY m.position`,
       conversationId,
     );
-    return rows.map(toAgentSeat);
+    return rows.map(toConversationAgent);
   },
   sealedKeys: (unit) => unit.all<SealedKey>("SELECT owner_id, provider, sealed FROM agent_keys"),
 };

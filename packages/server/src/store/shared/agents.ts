@@ -1,7 +1,7 @@
 import type { AgentLimits } from "@parley/protocol";
 import { DEFAULT_LIMITS } from "../../rules/budget.ts";
 import type { AccountRecord } from "../accounts.ts";
-import type { AgentRecord, AgentSeat } from "../agents.ts";
+import type { AgentRecord, ConversationAgent } from "../agents.ts";
 import { ACCOUNT, accountOf } from "./accounts.ts";
 
 /** Selects `AgentRow`s: an agent with its owner, profile, limits and key. */
@@ -53,18 +53,18 @@ export const toAgent = (row: AgentRow): AgentRecord => ({
   key_tail: row.key_tail,
 });
 
-/** Selects `AgentSeatRow`s: the agents of conversations. `m` is the alias of the members. */
-export const AGENT_SEAT = `SELECT ${ACCOUNT}, m.always_on,
+/** Selects `ConversationAgentRow`s: the agents of conversations. `m` is the alias of the members. */
+export const CONVERSATION_AGENT = `SELECT ${ACCOUNT}, m.always_on,
     coalesce(g.spenders, '${DEFAULT_LIMITS.spenders}') AS spenders,
     coalesce(g.waiting_turns, ${DEFAULT_LIMITS.waiting_turns}) AS waiting_turns
   FROM members m
   JOIN accounts a ON a.id = m.account_id AND a.kind = 'agent'
   LEFT JOIN agents g ON g.account_id = a.id`;
 
-export type AgentSeatRow = AccountRecord &
-  Omit<AgentSeat, "account" | "always_on"> & { always_on: boolean | number };
+export type ConversationAgentRow = AccountRecord &
+  Omit<ConversationAgent, "account" | "always_on"> & { always_on: boolean | number };
 
-export const toAgentSeat = (row: AgentSeatRow): AgentSeat => ({
+export const toConversationAgent = (row: ConversationAgentRow): ConversationAgent => ({
   account: accountOf(row),
   always_on: Boolean(row.always_on),
   spenders: row.spenders,

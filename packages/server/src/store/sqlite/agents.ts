@@ -1,19 +1,19 @@
 import type { AgentReads, AgentWrites, SealedKey } from "../agents.ts";
 import {
   AGENT,
-  AGENT_SEAT,
   type AgentRow,
-  type AgentSeatRow,
+  CONVERSATION_AGENT,
+  type ConversationAgentRow,
   toAgent,
-  toAgentSeat,
+  toConversationAgent,
 } from "../shared/agents.ts";
 import type { Connection } from "./connection.ts";
 
 export function agentReads(db: Connection): AgentReads {
   const byOwner = db.query<AgentRow>(`${AGENT} WHERE a.owner_id = ? ORDER BY a.provider`);
   const byId = db.query<AgentRow>(`${AGENT} WHERE a.id = ?`);
-  const seats = db.query<AgentSeatRow>(
-    `${AGENT_SEAT} WHERE m.conversation_id = ? ORDER BY m.position`,
+  const inConversation = db.query<ConversationAgentRow>(
+    `${CONVERSATION_AGENT} WHERE m.conversation_id = ? ORDER BY m.position`,
   );
   const keys = db.query<SealedKey>("SELECT owner_id, provider, sealed FROM agent_keys");
   return {
@@ -22,7 +22,8 @@ export function agentReads(db: Connection): AgentReads {
       const row = byId.get(accountId);
       return row && toAgent(row);
     },
-    conversationAgents: (conversationId) => seats.all(conversationId).map(toAgentSeat),
+    conversationAgents: (conversationId) =>
+      inConversation.all(conversationId).map(toConversationAgent),
     sealedKeys: () => keys.all(),
   };
 }

@@ -124,9 +124,9 @@ export function agents(check: Check) {
       const { store } = fixture;
       const room = await fixture.group(alice, bob, gpt);
       const other = await fixture.group(alice, gpt);
-      const seats = () => store.read((tx) => tx.conversationAgents(room.id));
+      const agents = () => store.read((tx) => tx.conversationAgents(room.id));
       const count = async () => (await store.read((tx) => conversationOf(tx, room))).agent_count;
-      const seat = (account: AccountRecord, always_on: boolean) => ({
+      const member = (account: AccountRecord, always_on: boolean) => ({
         account,
         always_on,
         spenders: "participants" as const,
@@ -136,17 +136,22 @@ export function agents(check: Check) {
         await tx.insertMembers(room.id, [claude.id], START);
         await tx.setAlwaysOn(room.id, gpt.id, true);
       });
-      expect([await seats(), await count()]).toEqual([[seat(gpt, true), seat(claude, false)], 2]);
-      expect(await store.read((tx) => tx.conversationAgents(other.id))).toEqual([seat(gpt, false)]);
+      expect([await agents(), await count()]).toEqual([
+        [member(gpt, true), member(claude, false)],
+        2,
+      ]);
+      expect(await store.read((tx) => tx.conversationAgents(other.id))).toEqual([
+        member(gpt, false),
+      ]);
       expect(await store.read((tx) => tx.members(room.id))).toContainEqual({
         account: gpt,
         always_on: true,
         last_read_seq: 0,
       });
       await store.write((tx) => tx.deleteMembers(room.id, [gpt.id]));
-      expect([await seats(), await count()]).toEqual([[seat(claude, false)], 1]);
+      expect([await agents(), await count()]).toEqual([[member(claude, false)], 1]);
       await store.write((tx) => tx.insertMembers(room.id, [gpt.id], START));
-      expect(await seats()).toEqual([seat(claude, false), seat(gpt, false)]);
+      expect(await agents()).toEqual([member(claude, false), member(gpt, false)]);
     },
   );
 }
