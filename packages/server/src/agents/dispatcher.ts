@@ -11,7 +11,7 @@ import { runTurn, type TurnServices } from "./turn.ts";
 const LEASE_MS = 3000;
 const LEASE_RENEWAL_MS = 1000;
 const MAX_CLAIMED_TURNS = 100;
-/** Before the next claim, when all turns that could be claimed are in busy conversations. */
+/** How long to wait when all turns that could be claimed are in conversations that others own. */
 const BUSY_RETRY_MS = 10;
 
 export interface Dispatcher {

@@ -18,7 +18,7 @@ export interface TurnServices extends KeyServices {
   deltas: Deltas;
 }
 
-/** Between attempts to end a turn while the store is unavailable. */
+/** How long to wait between attempts to end a turn while the store is unavailable. */
 const END_RETRY_MS = 500;
 
 /** Runs a claimed turn that has its message: calls the model, streams the answer, ends the turn. */

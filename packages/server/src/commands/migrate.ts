@@ -4,7 +4,6 @@ import { ConfigError, readConfig } from "../config.ts";
 import { openPostgresTarget } from "../store/postgres/target.ts";
 import { openSqliteSource } from "../store/sqlite/source.ts";
 import type { Key, Range, Row, Table, TransferSource, TransferTarget } from "../store/transfer.ts";
-
 import { print } from "./output.ts";
 
 /** Copies the SQLite database of the data folder to the PostgreSQL of DATABASE_URL. */

@@ -1,7 +1,6 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
 import { changeDisplayName } from "../domain/accounts.ts";
-
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";

@@ -1,6 +1,8 @@
-/** Characters of a snippet: before the first match, and in total. */
-const BEFORE = 40;
-const LENGTH = 160;
+const SNIPPET_CHARACTERS = 160;
+/** Characters of a snippet before the first match. */
+const CHARACTERS_BEFORE_MATCH = 40;
+/** A snippet begins and ends at a space, unless the next one is further away than this. */
+const MAX_CHARACTERS_TO_SPACE = 40;
 const MAX_WORDS = 16;
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 
@@ -54,15 +56,17 @@ export function snippet(content: string, words: readonly string[]): string {
   };
   const found = [...text.matchAll(WORD)].find(([word]) => mark(word) !== word);
   const first = found ? found.index + mark(found[0]).indexOf("**") : -1;
-  const from = first <= BEFORE ? 0 : wordStart(text, first - BEFORE);
-  const to = from + LENGTH >= text.length ? text.length : wordStart(text, from + LENGTH);
+  const from =
+    first <= CHARACTERS_BEFORE_MATCH ? 0 : wordStart(text, first - CHARACTERS_BEFORE_MATCH);
+  const end = from + SNIPPET_CHARACTERS;
+  const to = end >= text.length ? text.length : wordStart(text, end);
   const marked = text.slice(from, to).trim().replace(WORD, mark);
   return `${from > 0 ? "…" : ""}${marked}${to < text.length ? "…" : ""}`;
 }
 
 function wordStart(text: string, from: number): number {
   const space = text.indexOf(" ", from);
-  const at = space === -1 || space > from + 40 ? from : space + 1;
+  const at = space === -1 || space > from + MAX_CHARACTERS_TO_SPACE ? from : space + 1;
   // Does not split a surrogate pair.
   return /[\udc00-\udfff]/.test(text[at] ?? "") ? at + 1 : at;
 }

@@ -1,5 +1,4 @@
 import { changeDisplayName, createPerson } from "../domain/accounts.ts";
-
 import type { ProviderNames } from "../rules/agents.ts";
 import { usernameCandidates, usernameFrom } from "../rules/usernames.ts";
 import type { AccountRecord } from "../store/accounts.ts";

@@ -6,8 +6,8 @@ const algorithm = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as 
 /** Hashing takes about 50 ms of a core and 19 MiB, so only a few run at once and the rest wait. */
 const SIGN_INS_AT_ONCE = 3;
 const SIGN_UPS_AT_ONCE = 2;
-/** Waiting tasks per queue; beyond it calls are refused with `unavailable`. */
-const WAITING = 200;
+/** Per queue; beyond it calls are refused with `unavailable`. */
+const MAX_WAITING = 200;
 
 /**
  * Hashes passwords and compares them with hashes. Sign-ups have a queue of their own, so that a flood
@@ -25,8 +25,8 @@ export interface Passwords {
 export function passwords(): Passwords {
   const decoy = hashNow(crypto.randomUUID());
   const full = () => unavailable("too many people are signing in", 2);
-  const signUps = fairQueue({ running: SIGN_UPS_AT_ONCE, waiting: WAITING, full });
-  const signIns = fairQueue({ running: SIGN_INS_AT_ONCE, waiting: WAITING, full });
+  const signUps = fairQueue({ running: SIGN_UPS_AT_ONCE, waiting: MAX_WAITING, full });
+  const signIns = fairQueue({ running: SIGN_INS_AT_ONCE, waiting: MAX_WAITING, full });
   return {
     hash: (password, network) => signUps(network, () => hashNow(password)),
     rehash: (password, network) => signIns(network, () => hashNow(password)),

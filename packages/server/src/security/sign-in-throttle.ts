@@ -36,7 +36,7 @@ export interface SignInThrottle {
 }
 
 export function signInThrottle(scope: (name: string) => LimitScope): SignInThrottle {
-  const tight = failureThrottle(5, 300, scope("sign-in failures by username and network"));
+  const strict = failureThrottle(5, 300, scope("sign-in failures by username and network"));
   const byNetwork = failureThrottle(100, 60, scope("sign-in failures by network"));
   const byUsername = failureThrottle(100, 60, scope("sign-in failures by username"));
 
@@ -44,13 +44,13 @@ export function signInThrottle(scope: (name: string) => LimitScope): SignInThrot
   function countersOf({ username, network, isKnownNetwork, device }: Attempt): Counter[] {
     if (device !== null) {
       return [
-        [tight, `${username} device ${device}`],
+        [strict, `${username} device ${device}`],
         [byUsername, `${username} devices`],
       ];
     }
     return [
       [byNetwork, network],
-      [tight, `${username} network ${network}`],
+      [strict, `${username} network ${network}`],
       ...(isKnownNetwork ? [] : [[byUsername, username] as const]),
     ];
   }
@@ -66,7 +66,7 @@ export function signInThrottle(scope: (name: string) => LimitScope): SignInThrot
         },
         succeeded() {
           for (const [throttle, key] of counters) {
-            if (throttle === tight) throttle.forget(key);
+            if (throttle === strict) throttle.forget(key);
             else throttle.forgive(key);
           }
         },

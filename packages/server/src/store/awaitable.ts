@@ -1,2 +1,2 @@
-/** What a backend returns at once or as a promise: callers always await it. */
+/** A value that a backend returns synchronously or as a promise. Callers always await it. */
 export type Awaitable<Value> = Value | Promise<Value>;

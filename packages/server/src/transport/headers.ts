@@ -21,7 +21,7 @@ export function withHeaders(response: Response, request: Request, config: Config
   return response;
 }
 
-/** Browsers use https only for a year. */
+/** Tells browsers to use only https, for one year. */
 const STRICT_TRANSPORT = "max-age=31536000";
 
 /** Whether a trusted proxy received the request over TLS. */

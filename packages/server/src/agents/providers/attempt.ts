@@ -106,15 +106,19 @@ async function openStream(
   return response.body;
 }
 
-/** The beginning of an error body. Empty if it cannot be read: the status alone is enough. */
+/** The beginning of an error body. Empty if it cannot be read. */
 async function readErrorBody(
   { body }: Response,
   deadline: AttemptDeadline,
   { errorBodyMs }: Timeouts,
 ): Promise<string> {
   if (body === null) return "";
-  return deadline.waitFor(readStart(body, MAX_ERROR_BODY_BYTES), errorBodyMs).catch(() => "");
+  const start = readStart(body, MAX_ERROR_BODY_BYTES);
+  return deadline.waitFor(start, errorBodyMs).catch(withoutBody);
 }
+
+/** The status alone is enough to classify the error. */
+const withoutBody = () => "";
 
 async function readStart(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<string> {
   const decoder = new TextDecoder();

@@ -148,7 +148,7 @@ type Indexed = Pick<AccountRecord, "id" | "username" | "display_name">;
 
 const INDEXED_AT_ONCE = 1000;
 
-/** Indexes the names of accounts that an earlier version, or a node that still runs it, created without. */
+/** Indexes the names of accounts that a node of an earlier version created without an index. */
 export async function indexAccounts(tx: SQL): Promise<void> {
   for (let missing: Indexed[] = []; ; ) {
     missing = await tx.unsafe(

@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import type { Connection } from "./connection.ts";
 
-/** Records which installation is copied into this database, and by which run. Kept for good. */
+/** Records which installation is copied into this database, and by which run. It is never deleted. */
 const TABLE = `CREATE TABLE IF NOT EXISTS migration_source (
   one boolean PRIMARY KEY,
   source text NOT NULL,
@@ -88,6 +88,7 @@ export async function asClaimed<Result>(
     await connection.run("COMMIT");
     return result;
   } catch (error) {
+    // Without a connection the server rolls back by itself. The first error is the one to report.
     await connection.run("ROLLBACK").catch(() => undefined);
     throw error;
   }

@@ -33,8 +33,8 @@ export function openPool(
       application_name: "parley",
       idle_in_transaction_session_timeout: `${IDLE_IN_TRANSACTION_MS}`,
       lock_timeout: `${LOCK_TIMEOUT_MS}`,
-      // Every statement has an index. A plan that was made while a table was empty, and is cached,
-      // would scan the whole table later.
+      // Every statement has an index. PostgreSQL caches plans: one that was made while a table was
+      // empty would scan the whole table later.
       enable_seqscan: "off",
       // Statements are short: compiling them costs more than it saves.
       jit: "off",

@@ -3,7 +3,7 @@ import { list, type Unit } from "./unit.ts";
 const NAMED = `SELECT a.id FROM jsonb_array_elements_text($1::jsonb) AS n(username)
   JOIN accounts a ON a.username = n.username`;
 
-/** Each keeps the numbers of unread mentions of those concerned up to date. */
+/** Each method also updates the unread mentions of the accounts that are mentioned. */
 export const mentionWrites = {
   /** Senders who mention themselves, and accounts that have hidden the message, are left out. */
   add: async (

@@ -4,9 +4,9 @@ import { stateOf } from "./connection.ts";
 import { followHistory } from "./history.ts";
 import { migrations } from "./migrations.ts";
 
-/** SQLSTATEs of a node that creates a table at the same moment as another node. */
-const MADE_MEANWHILE = ["23505", "42P07", "42710", "40001"];
-const TRIES = 10;
+/** SQLSTATEs when another node creates the same table or row at the same time. */
+const CREATED_CONCURRENTLY = ["23505", "42P07", "42710", "40001"];
+const MAX_ATTEMPTS = 10;
 
 /**
  * Migrates the schema and updates the history. Returns the id of the installation. Nodes that start
@@ -29,7 +29,7 @@ export async function migrate(pool: SQL): Promise<string> {
 }
 
 async function createVersionTable(pool: SQL): Promise<void> {
-  for (let tries = 1; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     try {
       await pool.unsafe(
         `CREATE TABLE IF NOT EXISTS schema_version (one boolean PRIMARY KEY, version bigint NOT NULL,
@@ -42,7 +42,8 @@ async function createVersionTable(pool: SQL): Promise<void> {
       );
       return;
     } catch (error) {
-      if (tries === TRIES || !MADE_MEANWHILE.includes(stateOf(error) ?? "")) throw error;
+      if (attempt === MAX_ATTEMPTS || !CREATED_CONCURRENTLY.includes(stateOf(error) ?? ""))
+        throw error;
     }
   }
 }

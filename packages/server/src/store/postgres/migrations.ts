@@ -1,8 +1,7 @@
 /**
- * Each entry takes the schema one version further. Entries are never changed, only added. They keep
- * to what PostgreSQL shares with the distributed engines that speak its protocol: no extensions, no
- * triggers, no functions of our own. Foreign keys are left out as in the embedded store: nothing is
- * ever deleted that another row names.
+ * Each entry migrates the schema by one version. Entries are never changed, only added. They use only
+ * what compatible distributed databases support too: no extensions, triggers or stored functions.
+ * Neither store has foreign keys: rows that others refer to are never deleted.
  */
 export const migrations: readonly string[] = [
   `

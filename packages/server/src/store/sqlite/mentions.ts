@@ -9,7 +9,7 @@ export const storedMentions = (mentions: readonly string[]): string | null => {
   return stored && JSON.stringify(stored);
 };
 
-/** Each keeps the numbers of unread mentions of those concerned up to date. */
+/** Each method also updates the unread mentions of the accounts that are mentioned. */
 export function mentionWrites(db: Connection) {
   const insert = db.change<{ account_id: number }>(
     `INSERT INTO mentions (account_id, conversation_id, seq)

@@ -1,4 +1,4 @@
-/** Each entry takes the database one `user_version` further. Entries are never changed, only added. */
+/** Each entry migrates the schema by one `user_version`. Entries are never changed, only added. */
 export const migrations: readonly string[] = [
   `
   CREATE TABLE accounts (

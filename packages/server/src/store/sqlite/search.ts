@@ -84,7 +84,7 @@ export function openSearcher(path: string): Searcher {
   const db = new Database(indexFile(path), { readonly: true, strict: true });
   db.run("PRAGMA busy_timeout = 1000");
   db.query("ATTACH ? AS parley").run(path);
-  const seats = db.query<{ conversation_id: number }, [number]>(
+  const joined = db.query<{ conversation_id: number }, [number]>(
     "SELECT conversation_id FROM parley.members WHERE account_id = ?",
   );
   // The index is searched in the viewer's conversations only, newest entry first. The joins remove
@@ -102,7 +102,7 @@ export function openSearcher(path: string): Searcher {
     find({ words, viewerId, conversationId, before, limit }) {
       const scope =
         conversationId === undefined
-          ? seats.all(viewerId).map((row) => row.conversation_id)
+          ? joined.all(viewerId).map((row) => row.conversation_id)
           : [conversationId];
       if (words.length === 0 || scope.length === 0) return [];
       const expression = matchExpression(words, scope);
@@ -134,17 +134,18 @@ function matchExpression(words: readonly string[], scope: readonly number[]): st
 function openIndex(file: string, messages: Database): Database {
   try {
     const index = prepareIndex(file);
-    if (isOf(index, messages)) return index;
+    if (matches(index, messages)) return index;
     index.close();
     throw new Error("the search index does not match the database");
   } catch {
+    // Unreadable, of another version or of another database: it is built again.
     for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
     return prepareIndex(file);
   }
 }
 
 /** Whether the index matches the database. It may not after a crash, or a restore of either. */
-function isOf(index: Database, messages: Database): boolean {
+function matches(index: Database, messages: Database): boolean {
   const place = index
     .query<{ message_id: number; message_uuid: string | null; change_id: number }, []>(
       "SELECT message_id, message_uuid, change_id FROM progress",

@@ -17,8 +17,8 @@ const truncate = db.query("PRAGMA wal_checkpoint(TRUNCATE)");
 const indexer = openIndexer(path, db);
 
 /**
- * On a shared core, the thread that serves requests has precedence. False where that cannot be set:
- * indexing then competes with requests.
+ * Gives the thread that serves requests precedence where both share a core. False where the priority
+ * cannot be set: indexing then competes with requests.
  */
 function lowerPriority(): boolean {
   // On other systems a priority applies to the whole process.
