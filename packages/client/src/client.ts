@@ -97,6 +97,7 @@ class ClientRuntime {
   }
 
   async leave(): Promise<void> {
+    // If the call fails, the client forgets the session anyway. The server's session expires.
     await this.#operations.signOut().catch(() => {});
     this.#unsent.clear();
     this.session.forget();
@@ -152,6 +153,7 @@ class ClientRuntime {
       case "removeAgentKey":
       case "setAgentProfile":
       case "setAgentLimits":
+        // The operation has succeeded. If this fails, the next connection fetches the agents.
         return this.modelRuntime.sync.refreshAgents().catch(() => {});
       case "signOut":
         return this.session.forget();

@@ -25,6 +25,7 @@ export class ModelRuntime {
     this.#reads = new ReadPositions(store, api, connectivity);
     this.#typing = new TypingSignals(
       store,
+      // Typing is not repeated if the call fails: it would be outdated.
       (chat_id, is_typing) => void api.sendChatAction({ chat_id, is_typing }).catch(() => {}),
       () => connectivity.isConnected(),
     );

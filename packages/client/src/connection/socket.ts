@@ -72,6 +72,7 @@ export class Socket {
   check(): void {
     if (this.#isClosed || this.#webSocket.readyState !== OPEN) return;
     const timeoutMs = Math.min(CHECK_TIMEOUT_MS, this.#options.timeoutMs);
+    // A timeout ends the connection. Any other outcome shows that it is alive.
     this.call("getMe", {}, timeoutMs).catch(() => {});
   }
 

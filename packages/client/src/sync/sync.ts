@@ -177,6 +177,8 @@ export class Sync {
    */
   #reopen(id: string): void {
     const chat = this.#store.state.chats[id];
-    if (chat && !chat.window && this.#opened.has(id)) this.openChat(id).catch(() => {});
+    if (!chat || chat.window || !this.#opened.has(id)) return;
+    // If it fails, the next resync of the conversation reopens it.
+    this.openChat(id).catch(() => {});
   }
 }

@@ -54,6 +54,7 @@ function Suggestions({ username }: { username: string }) {
   const client = useClient();
   const agent = useAgents().find((each) => each.username === username);
   useEffect(() => {
+    // If it fails, the page shows the agents that are known already.
     void client.model.refreshAgents().catch(() => {});
   }, [client]);
   if (agent && !agent.key_configured) {

@@ -31,6 +31,7 @@ export function GroupAgents() {
     void load();
   }, [load, members, lastModeChange]);
   useEffect(() => {
+    // If it fails, the page shows the agents that are known already.
     void client.model.refreshAgents().catch(() => {});
   }, [client]);
   const absent = mine.filter(

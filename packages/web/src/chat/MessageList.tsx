@@ -140,6 +140,7 @@ function useMore(chatId: string, aside: boolean) {
       running.current.add(direction);
       setLoading(direction);
       const more = aside ? model.loadAside(chatId, direction) : model.loadOlder(chatId);
+      // If it fails, scrolling to the edge again loads the page.
       await more.catch(() => {});
       running.current.delete(direction);
       setLoading(running.current.size > 0 ? direction : null);

@@ -14,6 +14,7 @@ export function openClient(): Client {
     if (client.status === "signed_out") localStorage.removeItem(KEY);
     else rememberToken(client);
   });
+  // The status shows whether the connection could be made.
   if (token !== null) void client.connect().catch(() => {});
   return client;
 }

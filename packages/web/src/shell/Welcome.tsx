@@ -22,6 +22,7 @@ export function Welcome({ onNewChat }: { onNewChat: () => void }) {
   const [agent] = agents;
   const open = (chosen: AgentProfile) => trySandbox(client, chosen);
   useEffect(() => {
+    // If it fails, the page shows the agents that are known already.
     void client.model.refreshAgents().catch(() => {});
   }, [client]);
   return (
