@@ -97,7 +97,7 @@ export type EventsDelivered<How extends Delivery> = {
 }[EventName];
 export type EventParams<Name extends EventName> = z.output<Events[Name]["params"]>;
 
-/** Where a durable event stands in its conversation. */
+/** The place of a counted or standing event in its conversation. */
 export interface EventPlace {
   conversation_id: string;
   seq: number;

@@ -54,7 +54,7 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
     try {
       deliver();
     } catch (error) {
-      log.error({ err: error, kind: change.kind }, "delivery of a change failed");
+      log.error({ err: error, kind: change.kind }, "change delivery failed");
     }
   };
 
@@ -63,7 +63,7 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
   });
   const tail = await followLog({ store, bus, node, log, everyMs, awayMs });
   const catchUp = () =>
-    tail.now().catch((error) => log.error({ err: error }, "reading the change log failed"));
+    tail.now().catch((error) => log.error({ err: error }, "change log read failed"));
   bus.onGap(() => tail.now());
   const noItems = { name: "changes", schema: z.never(), receive: () => {} };
   cluster.share({ ...noItems, nodeUp: catchUp, nodeGone: catchUp });

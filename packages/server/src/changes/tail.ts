@@ -144,7 +144,7 @@ class LogTail implements Tail {
 
   async #readAndSchedule(): Promise<void> {
     const { log } = this.#options;
-    await this.now().catch((error) => log.error({ err: error }, "reading the change log failed"));
+    await this.now().catch((error) => log.error({ err: error }, "change log read failed"));
     this.#scheduleRead();
   }
 

@@ -179,7 +179,7 @@ export class NatsBus implements Bus {
       try {
         receive(payload);
       } catch (error) {
-        this.log.warn({ err: error, subject }, "NATS message not understood");
+        this.log.warn({ err: error, subject }, "NATS message invalid");
       }
     });
   }
@@ -199,7 +199,7 @@ export class NatsBus implements Bus {
     try {
       this.listener(change);
     } catch (error) {
-      this.log.error({ err: error, kind: change.kind }, "delivery of a change failed");
+      this.log.error({ err: error, kind: change.kind }, "change delivery failed");
     }
   }
 
@@ -209,14 +209,12 @@ export class NatsBus implements Bus {
   }
 
   private catchUp(): void {
-    this.readLog().catch((error) =>
-      this.log.error({ err: error }, "reading the change log failed"),
-    );
+    this.readLog().catch((error) => this.log.error({ err: error }, "change log read failed"));
   }
 
   private readText(message: string, { readText }: NatsBusOptions): Promise<string | null> {
     return readText(message).catch((error) => {
-      this.log.warn({ err: error, message }, "reading missing deltas failed");
+      this.log.warn({ err: error, message }, "missing deltas read failed");
       return null;
     });
   }

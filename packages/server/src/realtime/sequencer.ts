@@ -224,7 +224,7 @@ export class Sequencer {
   private async closeGap(track: Track): Promise<void> {
     const { readLog, retryMs = RETRY_MS, gapTimeoutMs = GAP_TIMEOUT_MS, log } = this.options;
     await readLog().catch((error) =>
-      log.error({ err: error, conversation: track.conversation }, "reading missed events failed"),
+      log.error({ err: error, conversation: track.conversation }, "missed events read failed"),
     );
     if (!this.isOpen(track) || !isBehind(track)) return;
     const gapMs = performance.now() - (track.gapSince ?? performance.now());
@@ -258,7 +258,7 @@ export class Sequencer {
       }
       this.advance(track);
     } catch (error) {
-      log.error({ err: error, conversation }, "reading a conversation for new members failed");
+      log.error({ err: error, conversation }, "conversation read for new members failed");
       for (const user of users) track.newcomers.add(user);
       setTimeout(() => {
         track.reading = false;
