@@ -4,7 +4,7 @@ import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
 import { keyTester } from "./agents/key-test.ts";
 import { storedState } from "./changes/stored-state.ts";
-import { changeStream } from "./changes/stream.ts";
+import { type Changes, changeStream } from "./changes/stream.ts";
 import type { Limits } from "./config/limits.ts";
 import { type Config, ConfigError, type Database } from "./config.ts";
 import { watchBackgroundWork } from "./observe/background-work.ts";
@@ -113,7 +113,6 @@ export async function compose(config: Config): Promise<Running> {
     log,
     everyMs: readLogMs(config),
   });
-  const vault = openVault(config);
   const { limits } = config;
   const socketCounts = newSocketCounts(cluster, limits.sockets_per_user);
   const unsent = backlog(
@@ -127,45 +126,20 @@ export async function compose(config: Config): Promise<Running> {
   };
   const hub = newHub(bus, publish, socketCounts);
   changes.listen(hub.receive);
-  const metrics = newMetrics();
-  const security = securityLog(log);
+  const services = await buildServices({ config, store, hub, cluster, changes, log });
+  const { metrics, vault } = services;
   watchBackgroundWork(store.background, log, metrics);
   watchGauges(metrics, hub, unsent);
-
-  const services: Services = {
-    config,
-    store,
-    hub,
-    typing: typing(hub, changes, cluster),
-    passwords: passwords(),
-    vault,
-    authenticator: authenticator({
-      store,
-      oidc: await openIssuer(config, log),
-      providers: config.providers,
-      limits,
-      security,
-    }),
-    ...throttles(limits, cluster),
-    keyTester: keyTester({ config, vault, log }),
-    log,
-    security,
-    metrics,
-  };
 
   const agents = dispatcher({ node, config, store, vault, deltas: deltas(store, node), log });
   changes.listen((change) => agents.receive(change));
   metrics.watch("parley_turns", "gauge", "Agent turns in progress.", () => agents.running());
 
-  const byName = new Map(handlers.map((bound) => [bound.contract.name, bound]));
-  const byEitherName = new Map<string, Bound>([
-    ...byName,
-    ...handlers.map((bound) => [bound.contract.socket, bound] as const),
-  ]);
-  const sockets = socketTransport(services, invoker(byEitherName, services), unsent);
+  const { httpNames, allNames } = handlersByName();
+  const sockets = socketTransport(services, invoker(allNames, services), unsent);
   const http = httpTransport({
     services,
-    invoke: invoker(byName, services),
+    invoke: invoker(httpNames, services),
     pages: pages({
       services,
       ready: () => Promise.all([store.ready(), bus.ready()]),
@@ -189,15 +163,16 @@ export async function compose(config: Config): Promise<Running> {
     },
   });
 
-  const watched = config.metrics && listenForMetrics(config.metrics, services);
+  const metricsServer = config.metrics && listenForMetrics(config.metrics, services);
   const upkeep = sessionUpkeep({ store, log });
-  const begun = agents.start();
+  const agentsStarted = agents.start();
   return {
     url: urlOf(config.host, server.port),
-    metricsUrl: watched && `${urlOf(watched.hostname ?? "", watched.port)}/metrics`,
+    metricsUrl:
+      metricsServer && `${urlOf(metricsServer.hostname ?? "", metricsServer.port)}/metrics`,
     async stop() {
-      await watched?.stop(true);
-      await begun;
+      await metricsServer?.stop(true);
+      await agentsStarted;
       await agents.stop();
       sockets.stop();
       await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
@@ -209,6 +184,44 @@ export async function compose(config: Config): Promise<Running> {
       await store.close();
     },
   };
+}
+
+interface ServiceParts {
+  config: Config;
+  store: Store;
+  hub: Hub;
+  cluster: Cluster;
+  changes: Changes;
+  log: Logger;
+}
+
+async function buildServices(parts: ServiceParts): Promise<Services> {
+  const { config, store, hub, cluster, changes, log } = parts;
+  const { limits, providers } = config;
+  const vault = openVault(config);
+  const security = securityLog(log);
+  const oidc = await openIssuer(config, log);
+  return {
+    config,
+    store,
+    hub,
+    typing: typing(hub, changes, cluster),
+    passwords: passwords(),
+    vault,
+    authenticator: authenticator({ store, oidc, providers, limits, security }),
+    ...throttles(limits, cluster),
+    keyTester: keyTester({ config, vault, log }),
+    log,
+    security,
+    metrics: newMetrics(),
+  };
+}
+
+/** Handlers by their HTTP names, and by all names, which a socket accepts. */
+function handlersByName() {
+  const httpNames = new Map<string, Bound>(handlers.map((bound) => [bound.contract.name, bound]));
+  const socketNames = handlers.map((bound) => [bound.contract.socket, bound] as const);
+  return { httpNames, allNames: new Map([...httpNames, ...socketNames]) };
 }
 
 function watchGauges(metrics: Metrics, hub: Hub, unsent: Backlog): void {
