@@ -35,7 +35,16 @@ export function turnReads(db: Connection): TurnReads {
   };
 }
 
-export function turnWrites(db: Connection): TurnWrites {
+export const turnWrites = (db: Connection): TurnWrites => ({
+  ...waitingTurnWrites(db),
+  ...leaseWrites(db),
+  ...runningTurnWrites(db),
+  finishTurn: finishTurn(db),
+});
+
+function waitingTurnWrites(
+  db: Connection,
+): Pick<TurnWrites, "queueTurn" | "dropTurns" | "claimTurns"> {
   const waiting = db.query<{ count: number }>(
     `SELECT count(*) AS count FROM turns
      WHERE agent_id = ? AND conversation_id = ? AND status = 'waiting'`,
@@ -60,32 +69,6 @@ export function turnWrites(db: Connection): TurnWrites {
     "UPDATE turns SET status = 'running', node = ?2, lease_until = ?3 WHERE id = ?1",
   );
   const byId = db.query<StoredTurnRow>(`${TURN} WHERE t.id = ?`);
-  // One process owns the database: a turn that another process runs is left over from a crash.
-  const abandoned = db.query<StoredTurnRow>(
-    `${TURN} WHERE t.status = 'running' AND t.node IS NOT ?`,
-  );
-  const adopt = db.change(
-    "UPDATE turns SET node = ?2, lease_until = ?3, reserved = 0, estimated_input = 0 WHERE id = ?1",
-  );
-  const renew = db.change(
-    "UPDATE turns SET lease_until = ?2 WHERE status = 'running' AND node = ?1 AND id = ?3",
-  );
-  const begin = db.change(
-    `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = ?2), model = ?3,
-       started_at = ?4 WHERE id = ?1`,
-  );
-  const reserve = db.change(
-    "UPDATE turns SET reserved = ?2, estimated_input = ?3, context_ids = ?4 WHERE id = ?1",
-  );
-  const tries = db.change("UPDATE turns SET tries = ?2 WHERE id = ?1");
-  const chunk = db.change(
-    `INSERT INTO chunks (message_id, byte_offset, text)
-     SELECT message_id, ?2, ?3 FROM turns WHERE id = ?1 AND status = 'running' AND node = ?4`,
-  );
-  const firstToken = db.change(
-    "UPDATE turns SET first_token_at = ?2 WHERE id = ?1 AND first_token_at IS NULL",
-  );
-  const addToUsage = addUsage(db);
 
   return {
     queueTurn: ({ agent_id, conversation_id, trigger_uuid, open_ended, refusal, ...rest }) => {
@@ -107,6 +90,26 @@ export function turnWrites(db: Connection): TurnWrites {
       });
       return { turns, more: turns.length === most };
     },
+  };
+}
+
+function leaseWrites(
+  db: Connection,
+): Pick<TurnWrites, "abandonedTurns" | "adoptTurn" | "renewLeases"> {
+  const byId = db.query<StoredTurnRow>(`${TURN} WHERE t.id = ?`);
+  // One process owns the database: a turn that another process runs is left over from a crash.
+  const abandoned = db.query<StoredTurnRow>(
+    `${TURN} WHERE t.status = 'running' AND t.node IS NOT ?`,
+  );
+  const adopt = db.change(
+    "UPDATE turns SET node = ?2, lease_until = ?3, reserved = 0, estimated_input = 0 WHERE id = ?1",
+  );
+  const renew = db.change(
+    "UPDATE turns SET lease_until = ?2 WHERE status = 'running' AND node = ?1 AND id = ?3",
+  );
+  const addToUsage = addUsage(db);
+
+  return {
     abandonedTurns: (node) => abandoned.all(node).map(parsed),
     adoptTurn: (id, node, leaseMs) => {
       const row = byId.get(id);
@@ -116,6 +119,30 @@ export function turnWrites(db: Connection): TurnWrites {
     renewLeases: (node, ids, leaseMs) => {
       for (const id of ids) renew.run(node, Date.now() + leaseMs, id);
     },
+  };
+}
+
+function runningTurnWrites(
+  db: Connection,
+): Pick<TurnWrites, "beginTurn" | "reserveTurn" | "noteTries" | "appendChunks"> {
+  const begin = db.change(
+    `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = ?2), model = ?3,
+       started_at = ?4 WHERE id = ?1`,
+  );
+  const reserve = db.change(
+    "UPDATE turns SET reserved = ?2, estimated_input = ?3, context_ids = ?4 WHERE id = ?1",
+  );
+  const tries = db.change("UPDATE turns SET tries = ?2 WHERE id = ?1");
+  const chunk = db.change(
+    `INSERT INTO chunks (message_id, byte_offset, text)
+     SELECT message_id, ?2, ?3 FROM turns WHERE id = ?1 AND status = 'running' AND node = ?4`,
+  );
+  const firstToken = db.change(
+    "UPDATE turns SET first_token_at = ?2 WHERE id = ?1 AND first_token_at IS NULL",
+  );
+  const addToUsage = addUsage(db);
+
+  return {
     beginTurn: (id, { messageUuid, model, at }) => void begin.run(id, messageUuid, model, at),
     reserveTurn: (turn, { input_tokens, output_tokens, context_ids }) => {
       const reserved = input_tokens + output_tokens;
@@ -131,7 +158,6 @@ export function turnWrites(db: Connection): TurnWrites {
           return false;
         })
         .map(({ turn_id }) => turn_id),
-    finishTurn: finishTurn(db),
   };
 }
 
