@@ -40,8 +40,8 @@ export const migrations: readonly string[] = [
     created_at bigint NOT NULL
   );
 
-  -- What every message changes. Whoever changes anything in a conversation holds its row here.
-  -- changed_at is when the counter last moved: by it nodes find what they have missed.
+  -- The columns that every message changes. A transaction locks this row before it changes anything in
+  -- the conversation. changed_at is when the counter last changed; only earlier versions read it.
   CREATE TABLE counters (
     conversation_id bigint PRIMARY KEY,
     seq bigint NOT NULL DEFAULT 0,
@@ -53,8 +53,8 @@ export const migrations: readonly string[] = [
     changed_at bigint NOT NULL
   ) WITH (fillfactor = 50);
 
-  -- read_humans and read_agents say how many of the counted messages are not unread for the
-  -- member: those read, and those deleted or hidden beyond the place they have read to.
+  -- read_humans and read_agents are the numbers of messages that are not unread for the member: those
+  -- up to the read position, and later ones that are deleted or hidden.
   CREATE TABLE members (
     conversation_id bigint NOT NULL,
     account_id bigint NOT NULL,
@@ -97,7 +97,7 @@ export const migrations: readonly string[] = [
   CREATE UNIQUE INDEX messages_sent ON messages (conversation_id, sender_id, client_msg_id)
     WHERE client_msg_id IS NOT NULL;
 
-  -- The words of each message that can be found, and the conversation it stands in as one of them.
+  -- The search words of each message. One of them identifies its conversation.
   CREATE TABLE search (
     message_id bigint PRIMARY KEY,
     words tsvector NOT NULL
@@ -128,7 +128,7 @@ export const migrations: readonly string[] = [
     UNIQUE (message_id, account_id, emoji)
   );
 
-  -- What an agent's owner has set; absent for an agent that was never touched.
+  -- The settings of an agent. There is no row until its owner changes one.
   CREATE TABLE agents (
     account_id bigint PRIMARY KEY,
     model text,
@@ -174,14 +174,14 @@ export const migrations: readonly string[] = [
     input_tokens bigint,
     output_tokens bigint
   ) WITH (fillfactor = 70);
-  -- One at a time for each agent and conversation, whichever nodes may try.
+  -- Allows one running turn for each agent and conversation.
   CREATE UNIQUE INDEX turns_running ON turns (agent_id, conversation_id) WHERE status = 'running';
   CREATE INDEX turns_waiting ON turns (id) WHERE status = 'waiting';
   CREATE INDEX turns_open ON turns (conversation_id) WHERE status IN ('waiting', 'running');
   CREATE INDEX turns_by_message ON turns (message_id) WHERE message_id IS NOT NULL;
   CREATE INDEX turns_by_start ON turns (agent_id, started_at) WHERE started_at IS NOT NULL;
 
-  -- What a streaming message has so far, as it was sent; its message takes it over at the end.
+  -- The text of streaming messages, in chunks as it was sent. At the end it moves to the message.
   CREATE TABLE chunks (
     message_id bigint NOT NULL,
     byte_offset bigint NOT NULL,
@@ -189,7 +189,7 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (message_id, byte_offset)
   );
 
-  -- What each agent has used, by conversation and day. Reserved is what running turns may still use.
+  -- The usage of each agent by conversation and day. reserved is what running turns may still use.
   CREATE TABLE agent_usage (
     agent_id bigint NOT NULL,
     day text COLLATE "C" NOT NULL,
@@ -202,7 +202,7 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (agent_id, day, conversation_id)
   );
 
-  -- Who left a conversation of late, for nodes that did not hear of it.
+  -- Members who left recently, for nodes that missed the event.
   CREATE TABLE departures (
     account_id bigint NOT NULL,
     conversation_id bigint NOT NULL,
@@ -211,7 +211,7 @@ export const migrations: readonly string[] = [
   );
   CREATE INDEX departures_by_age ON departures (at);
 
-  -- The latest counted events as they were announced, for nodes that did not hear of them.
+  -- The latest counted events, for nodes that missed them.
   CREATE TABLE events (
     conversation_id bigint NOT NULL,
     seq bigint NOT NULL,
@@ -221,7 +221,7 @@ export const migrations: readonly string[] = [
   );
   CREATE INDEX events_by_age ON events (at);
 
-  -- The same of changes that no counter counts.
+  -- The latest events without a counter value, for nodes that missed them.
   CREATE TABLE uncounted (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at bigint NOT NULL,
@@ -230,12 +230,12 @@ export const migrations: readonly string[] = [
   CREATE INDEX uncounted_by_age ON uncounted (at);
   `,
   `
-  -- Which history the data belongs to, and where the database was when a node last
-  -- started; empty if it was copied here from SQLite and no node has started yet.
+  -- The id of the history, and the identity (place) of the database when a node last started. The
+  -- place is empty if the data was copied from SQLite and no node has started yet.
   CREATE TABLE history (one bigint PRIMARY KEY, id text NOT NULL, place text NOT NULL);
   `,
   `
-  -- Which component action a message replies to, and how many uses its own components have.
+  -- The component action that a message replies to, and the number of uses of its own components.
   ALTER TABLE messages ADD COLUMN action jsonb;
   ALTER TABLE messages ADD COLUMN uses bigint NOT NULL DEFAULT 0;
 
@@ -254,22 +254,22 @@ export const migrations: readonly string[] = [
   CREATE INDEX sessions_by_end ON sessions (expires_at);
   `,
   `
-  -- Whether the limits were set, or are the defaults. Limits of an earlier version that were set to
-  -- nothing at all cannot be told from limits that were never set.
+  -- Whether the owner has set limits; otherwise the defaults apply. In an earlier version, limits that
+  -- were all removed look the same as limits that were never set.
   ALTER TABLE agents ADD COLUMN limits_set boolean NOT NULL DEFAULT false;
   UPDATE agents SET limits_set = true WHERE spenders <> 'participants'
     OR daily_tokens IS NOT NULL OR chat_daily_tokens IS NOT NULL OR turns_per_minute IS NOT NULL;
   ALTER TABLE agents ADD COLUMN waiting_turns bigint NOT NULL DEFAULT 16;
-  -- Whether it took the place of earlier triggers, which it answers too.
+  -- Whether the trigger replaced earlier ones, which the turn answers too.
   ALTER TABLE turns ADD COLUMN folded boolean NOT NULL DEFAULT false;
   `,
   `
-  -- Saves a search reading the messages of others. Rows of before have none: filling them in would
-  -- index all of them anew.
+  -- Lets a search skip the messages of other conversations. Existing rows have null: setting it would
+  -- index all of them again.
   ALTER TABLE search ADD COLUMN conversation_id bigint;
   `,
   `
-  -- By what people are found: their usernames, and their display names from each word on.
+  -- The names that people are found by: the username, and the display name from each word on.
   CREATE TABLE account_names (
     name text COLLATE "C" NOT NULL,
     username text COLLATE "C" NOT NULL,
@@ -279,7 +279,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX account_names_by_account ON account_names (account_id, name);
   `,
   `
-  -- What calls changed of a group itself: members, title, admin, modes of agents.
+  -- Changes of groups themselves, by call: members, title, admin, modes of agents.
   CREATE TABLE conversation_changes (
     conversation_id bigint NOT NULL,
     seq bigint NOT NULL,
@@ -290,7 +290,7 @@ export const migrations: readonly string[] = [
   );
   `,
   `
-  -- Who an OIDC issuer (iss) means by a subject (sub).
+  -- The account that an OIDC issuer (iss) identifies by a subject (sub).
   CREATE TABLE identities (
     issuer text COLLATE "C" NOT NULL,
     subject text COLLATE "C" NOT NULL,
@@ -301,7 +301,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX identities_by_account ON identities (account_id);
   `,
   `
-  -- Every new name takes name_counter one up, which is then the account's version.
+  -- Every new display name increments name_counter. The new value is the account's version.
   ALTER TABLE accounts ADD COLUMN version bigint NOT NULL DEFAULT 0;
   CREATE INDEX accounts_by_version ON accounts (version) WHERE version > 0;
   CREATE TABLE name_counter (
@@ -310,7 +310,7 @@ export const migrations: readonly string[] = [
   );
   INSERT INTO name_counter (id, seq) VALUES (1, 0);
 
-  -- An account's own counter goes up by one with each deletion for oneself.
+  -- An account's own counter: each call that hides messages increments it.
   ALTER TABLE accounts ADD COLUMN own_seq bigint NOT NULL DEFAULT 0;
   ALTER TABLE hidden ADD COLUMN own_seq bigint NOT NULL DEFAULT 0;
   UPDATE hidden SET own_seq = counted.own_seq
@@ -331,7 +331,7 @@ export const migrations: readonly string[] = [
     node text COLLATE "C" NOT NULL,
     body text COLLATE "C" NOT NULL
   );
-  -- The entries up to this id were pruned. No row: none were.
+  -- The entries up to this id are pruned. There is no row until the first are.
   CREATE TABLE changes_pruned (
     one boolean PRIMARY KEY,
     up_to bigint NOT NULL

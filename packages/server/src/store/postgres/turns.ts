@@ -184,9 +184,9 @@ async function turnsOf(unit: Unit, rows: readonly { id: number }[]): Promise<Tur
 }
 
 /**
- * Locks the turns against being ended meanwhile, without waiting: if another transaction holds one of
- * them, the whole unit runs again. Stores nothing after a gap, as a crash of the server leaves that
- * lost its last commits: the text would not be what was streamed.
+ * Locks the turns, so that they cannot end before the chunks are stored. It does not wait for locks: if
+ * another transaction has locked one of the turns, the whole unit runs again. A chunk that does not
+ * continue the stored text is not stored. That happens when a crash of PostgreSQL lost the last chunks.
  */
 const APPEND = `WITH given AS (
     SELECT * FROM jsonb_to_recordset($1::jsonb) AS g (turn_id bigint, text text, "offset" bigint,

@@ -36,7 +36,7 @@ export const migrations: readonly string[] = [
     created_at INTEGER NOT NULL
   ) STRICT;
 
-  -- What every message changes, apart from what hardly ever changes: narrow rows share few pages.
+  -- The columns that every message changes, in narrow rows, so that many rows share a page.
   CREATE TABLE counters (
     conversation_id INTEGER PRIMARY KEY REFERENCES conversations (id),
     seq INTEGER NOT NULL DEFAULT 0,
@@ -47,8 +47,8 @@ export const migrations: readonly string[] = [
     updated_at INTEGER NOT NULL
   ) STRICT;
 
-  -- read_humans and read_agents say how many of the counted messages are not unread for the
-  -- member: those read, and those deleted or hidden beyond the place they have read to.
+  -- read_humans and read_agents are the numbers of messages that are not unread for the member: those
+  -- up to the read position, and later ones that are deleted or hidden.
   CREATE TABLE members (
     conversation_id INTEGER NOT NULL REFERENCES conversations (id),
     account_id INTEGER NOT NULL REFERENCES accounts (id),
@@ -116,7 +116,7 @@ export const migrations: readonly string[] = [
     UNIQUE (message_id, account_id, emoji)
   ) STRICT;
 
-  -- What an agent's owner has set; absent for an agent that was never touched.
+  -- The settings of an agent. There is no row until its owner changes one.
   CREATE TABLE agents (
     account_id INTEGER PRIMARY KEY REFERENCES accounts (id),
     model TEXT,
@@ -169,7 +169,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX turns_by_message ON turns (message_id) WHERE message_id IS NOT NULL;
   CREATE INDEX turns_by_start ON turns (agent_id, started_at) WHERE started_at IS NOT NULL;
 
-  -- What a streaming message has so far, as it was sent; its message takes it over at the end.
+  -- The text of streaming messages, in chunks as it was sent. At the end it moves to the message.
   CREATE TABLE chunks (
     message_id INTEGER NOT NULL REFERENCES messages (id),
     byte_offset INTEGER NOT NULL,
@@ -177,7 +177,7 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (message_id, byte_offset)
   ) STRICT, WITHOUT ROWID;
 
-  -- What each agent has used, by conversation and day. Reserved is what running turns may still use.
+  -- The usage of each agent by conversation and day. reserved is what running turns may still use.
   CREATE TABLE agent_usage (
     agent_id INTEGER NOT NULL REFERENCES accounts (id),
     day TEXT NOT NULL,
@@ -197,7 +197,7 @@ export const migrations: readonly string[] = [
   ) STRICT;
   `,
   `
-  -- Which history the data belongs to, and the file (place) that it was last opened as.
+  -- The id of the history, and the identity (place) of the database file when it was last opened.
   CREATE TABLE history (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     id TEXT NOT NULL,
@@ -205,7 +205,7 @@ export const migrations: readonly string[] = [
   ) STRICT;
   `,
   `
-  -- Which component action a message replies to, and how many uses its own components have.
+  -- The component action that a message replies to, and the number of uses of its own components.
   ALTER TABLE messages ADD COLUMN action TEXT;
   ALTER TABLE messages ADD COLUMN uses INTEGER NOT NULL DEFAULT 0;
 
@@ -224,17 +224,17 @@ export const migrations: readonly string[] = [
   CREATE INDEX sessions_by_end ON sessions (expires_at);
   `,
   `
-  -- Whether the limits were set, or are the defaults. Limits of an earlier version that were set to
-  -- nothing at all cannot be told from limits that were never set.
+  -- Whether the owner has set limits; otherwise the defaults apply. In an earlier version, limits that
+  -- were all removed look the same as limits that were never set.
   ALTER TABLE agents ADD COLUMN limits_set INTEGER NOT NULL DEFAULT 0;
   UPDATE agents SET limits_set = 1 WHERE spenders <> 'participants' OR daily_tokens IS NOT NULL
     OR chat_daily_tokens IS NOT NULL OR turns_per_minute IS NOT NULL;
   ALTER TABLE agents ADD COLUMN waiting_turns INTEGER NOT NULL DEFAULT 16;
-  -- Whether it took the place of earlier triggers, which it answers too.
+  -- Whether the trigger replaced earlier ones, which the turn answers too.
   ALTER TABLE turns ADD COLUMN folded INTEGER NOT NULL DEFAULT 0;
   `,
   `
-  -- By what people are found: their usernames, and their display names from each word on.
+  -- The names that people are found by: the username, and the display name from each word on.
   CREATE TABLE account_names (
     name TEXT NOT NULL,
     username TEXT NOT NULL,
@@ -244,7 +244,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX account_names_by_account ON account_names (account_id, name);
   `,
   `
-  -- What calls changed of a group itself: members, title, admin, modes of agents.
+  -- Changes of groups themselves, by call: members, title, admin, modes of agents.
   CREATE TABLE conversation_changes (
     conversation_id INTEGER NOT NULL REFERENCES conversations (id),
     seq INTEGER NOT NULL,
@@ -255,7 +255,7 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   `,
   `
-  -- Who an OIDC issuer (iss) means by a subject (sub).
+  -- The account that an OIDC issuer (iss) identifies by a subject (sub).
   CREATE TABLE identities (
     issuer TEXT NOT NULL,
     subject TEXT NOT NULL,
@@ -266,7 +266,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX identities_by_account ON identities (account_id);
   `,
   `
-  -- Every new name takes name_counter one up, which is then the account's version.
+  -- Every new display name increments name_counter. The new value is the account's version.
   ALTER TABLE accounts ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX accounts_by_version ON accounts (version) WHERE version > 0;
   CREATE TABLE name_counter (
@@ -275,7 +275,7 @@ export const migrations: readonly string[] = [
   ) STRICT;
   INSERT INTO name_counter (id, seq) VALUES (1, 0);
 
-  -- An account's own counter goes up by one with each deletion for oneself.
+  -- An account's own counter: each call that hides messages increments it.
   ALTER TABLE accounts ADD COLUMN own_seq INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE hidden ADD COLUMN own_seq INTEGER NOT NULL DEFAULT 0;
   UPDATE hidden SET own_seq = counted.own_seq
@@ -295,7 +295,7 @@ export const migrations: readonly string[] = [
     node TEXT NOT NULL,
     body TEXT NOT NULL
   ) STRICT;
-  -- The entries up to this id were pruned. No row: none were.
+  -- The entries up to this id are pruned. There is no row until the first are.
   CREATE TABLE changes_pruned (
     one INTEGER PRIMARY KEY,
     up_to INTEGER NOT NULL
