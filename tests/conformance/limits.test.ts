@@ -269,6 +269,7 @@ describe.concurrent("a client that does not read", () => {
       await Promise.all(Array.from({ length: 30 }, () => say(sender, chat, LARGE)));
     }
     expect(await openSockets(server.url)).toBe(1);
+    await say(sender, chat, "after the close");
     slow.tcp.resume();
     const { code } = await slow.until(() => slow.closed, "close");
     expect(code).toBeOneOf([4408, 1006]);
