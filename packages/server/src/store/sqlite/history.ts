@@ -1,5 +1,13 @@
 import type { Database } from "bun:sqlite";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import type { HistoryReads, HistoryWrites } from "../history.ts";
 import type { Connection } from "./connection.ts";
 
@@ -38,12 +46,19 @@ export function followHistory(db: Database, path: string): () => void {
   let saved = "";
   return () => {
     const { id, latestMessage } = current.get() as Mark;
-    const mark = `${id} ${latestMessage}`;
+    const mark = `${id} ${`${latestMessage}`.padStart(MARK_DIGITS, "0")}`;
     if (mark === saved) return;
-    writeFileSync(markPath, mark, { mode: 0o600 });
+    // Replaced in place, in one write of always the same length: file systems flush a file that was
+    // truncated when it is closed, which would block the event loop.
+    const file = openSync(markPath, constants.O_WRONLY | constants.O_CREAT, 0o600);
+    writeSync(file, mark, 0);
+    closeSync(file);
     saved = mark;
   };
 }
+
+/** Enough for every safe integer. */
+const MARK_DIGITS = 16;
 
 const isBehind = (current: Mark | null, mark: Mark | null): boolean =>
   mark !== null && (current?.id !== mark.id || current.latestMessage < mark.latestMessage);
