@@ -7,7 +7,7 @@ import {
 } from "@parley/protocol";
 import type { ServerWebSocket, WebSocketHandler } from "bun";
 import { readSyncPoint, type SyncPoint } from "../domain/sync.ts";
-import type { Invoke, Services } from "../operation.ts";
+import type { Invoke, Outcome, Services } from "../operation.ts";
 import type { Backlog, Reader } from "../realtime/backlog.ts";
 import type { Client, Person } from "../realtime/people.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -247,36 +247,25 @@ class Connection implements Client, Reader {
   }
 
   private start(data: string | Buffer): void {
-    const { id, ...frame } = parseFrame(data);
+    const frame = parseFrame(data);
     this.calls++;
-    const answer = () =>
-      "failure" in frame
-        ? this.refuse(id, frame.failure)
-        : this.call(frame.method, frame.params, id);
-    if (id !== undefined) void answer();
-    else this.lane = (this.lane ?? Promise.resolve()).then(answer);
+    if (frame.id !== undefined) void this.answer(frame);
+    else this.lane = (this.lane ?? Promise.resolve()).then(() => this.answer(frame));
   }
 
-  private async refuse(id: FrameId | undefined, failure: Failure): Promise<void> {
+  private async answer({ id, method, params, failure }: Frame): Promise<void> {
+    const outcome: Outcome = failure
+      ? { ok: false, failure }
+      : await this.shared.invoke({
+          name: method,
+          reference: () => Bun.randomUUIDv7(),
+          origin: this.origin,
+          authenticate: () => this.caller(),
+          input: () => withChatId(params ?? {}),
+          spell: (field) => (field === "chat_id" ? "conversation_id" : field),
+        });
     this.calls--;
-    this.reply(id, failure);
-  }
-
-  private async call(method: string, params: unknown, id: FrameId | undefined): Promise<void> {
-    const outcome = await this.shared.invoke({
-      name: method,
-      reference: () => Bun.randomUUIDv7(),
-      origin: this.origin,
-      authenticate: () => this.caller(),
-      input: () => withChatId(params ?? {}),
-      spell: (field) => (field === "chat_id" ? "conversation_id" : field),
-    });
-    this.calls--;
-    this.reply(
-      id,
-      outcome.ok ? undefined : outcome.failure,
-      outcome.ok ? outcome.result : undefined,
-    );
+    this.reply(id, outcome);
   }
 
   private caller(): Caller {
@@ -286,9 +275,9 @@ class Connection implements Client, Reader {
   }
 
   /** Queues a reply. Replies of one event-loop turn are written together, as fast as the client reads. */
-  private reply(id: FrameId | undefined, failure: Failure | undefined, result?: unknown): void {
+  private reply(id: FrameId | undefined, outcome: Outcome): void {
     if (!this.socket) return;
-    const text = encodeReply(id, failure, result);
+    const text = encodeReply(id, outcome);
     this.outbox.push(text);
     this.outboxBytes += text.length;
     this.shared.backlog.sent(text.length);
@@ -309,55 +298,52 @@ class Connection implements Client, Reader {
 
 export type { Connection };
 
-type Parsed =
-  | { method: string; params?: unknown; id?: FrameId }
-  | { failure: Failure; id?: FrameId };
+/** A call, or the reason why a frame is none. `"id": null` is the same as no id. */
+interface Frame {
+  id: FrameId | undefined;
+  method: string;
+  params: unknown;
+  failure: Failure | undefined;
+}
 
-function parseFrame(data: string | Buffer): Parsed {
-  if (typeof data !== "string") {
-    return { failure: new Failure("bad_request", "bad request: frames are JSON text") };
-  }
+function parseFrame(data: string | Buffer): Frame {
+  if (typeof data !== "string") return malformed("frames are JSON text");
   let json: unknown;
   try {
     json = JSON.parse(data);
   } catch {
-    return { failure: new Failure("bad_request", "bad request: the frame is not JSON") };
+    return malformed("the frame is not JSON");
   }
-  const parsed = RequestFrame.safeParse(json);
-  if (parsed.success) {
-    const { id: given, ...frame } = parsed.data;
-    return { ...frame, ...withId(given) };
+  const { success, data: frame } = RequestFrame.safeParse(json);
+  if (success) {
+    const { id, method, params } = frame;
+    return { id: id ?? undefined, method, params, failure: undefined };
   }
-  const failure = new Failure(
-    "bad_request",
-    'bad request: a frame is {"method": string, "params": object}',
-  );
   const id = RequestFrame.shape.id.safeParse((json as { id?: unknown } | null)?.id);
-  return { failure, ...withId(id.data) };
+  return malformed('a frame is {"method": string, "params": object}', id.data ?? undefined);
 }
 
-/** `"id": null` is the same as no id. */
-const withId = (id: FrameId | null | undefined) => (id === null || id === undefined ? {} : { id });
+const malformed = (why: string, id?: FrameId): Frame => ({
+  id,
+  method: "",
+  params: undefined,
+  failure: new Failure("bad_request", `bad request: ${why}`),
+});
 
 /** Socket params have `conversation_id` where the contract has `chat_id`. */
 function withChatId(params: unknown): unknown {
-  if (typeof params !== "object" || params === null || !("conversation_id" in params)) {
-    return params;
+  if (typeof params === "object" && params !== null && "conversation_id" in params) {
+    (params as { chat_id?: unknown }).chat_id = params.conversation_id;
   }
-  const { conversation_id, ...rest } = params as Record<string, unknown>;
-  return { ...rest, chat_id: conversation_id };
+  return params;
 }
 
-function encodeReply(
-  id: FrameId | undefined,
-  failure: Failure | undefined,
-  result: unknown,
-): string {
-  if (!failure) {
-    const body = result === undefined ? "" : `,"result":${encode(result)}`;
+function encodeReply(id: FrameId | undefined, outcome: Outcome): string {
+  if (outcome.ok) {
+    const body = outcome.result === undefined ? "" : `,"result":${encode(outcome.result)}`;
     return `{"ok":true${body}${id === undefined ? "" : `,"id":${JSON.stringify(id)}`}}`;
   }
-  const { code, message, parameters } = failure;
+  const { code, message, parameters } = outcome.failure;
   const reply: SocketReply = {
     ok: false,
     error: { code, message, ...(parameters && { parameters }) },
