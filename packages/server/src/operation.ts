@@ -14,6 +14,7 @@ import type { Passwords } from "./security/passwords.ts";
 import type { SignInThrottle } from "./security/sign-in-throttle.ts";
 import type { Throttle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
+import { type Awaitable, after } from "./store/awaitable.ts";
 import type { Store } from "./store/store.ts";
 
 /** Everything handlers may use. `compose()` builds it once, at startup. */
@@ -85,9 +86,9 @@ export interface Call {
   /** The id that an internal error carries both in the log and in the reply. */
   reference(): string;
   /** Throws `unauthorized`. */
-  authenticate(): Promise<Caller> | Caller;
+  authenticate(): Awaitable<Caller>;
   /** The raw input. Read only after authentication and throttling, so that a refused call costs little. */
-  input(): Promise<unknown> | unknown;
+  input(): Awaitable<unknown>;
   /** The name this transport gives to a field of the contract, for error messages. */
   spell?(field: string): string;
 }
@@ -103,18 +104,26 @@ export type Invoke = (call: Call) => Promise<Outcome>;
 export function invoker(registry: ReadonlyMap<string, Bound>, services: Services): Invoke {
   const { config, rates, log, security, metrics } = services;
 
-  async function perform(call: Call, recognised: (caller: Caller) => void): Promise<unknown> {
+  function perform(call: Call, recognised: (caller: Caller) => void): Awaitable<unknown> {
     const bound = registry.get(call.name);
     if (!bound) throw notFound(`method ${call.name.slice(0, 64)}`);
+    if (bound.contract.access === "public") return admit(bound, call, undefined);
+    return after(call.authenticate(), (caller) => {
+      recognised(caller);
+      return admit(bound, call, caller);
+    });
+  }
+
+  function admit(bound: Bound, call: Call, caller: Caller | undefined): Awaitable<unknown> {
     const { contract, handle, omittable } = bound;
-    const caller = contract.access === "public" ? undefined : await call.authenticate();
-    if (caller) recognised(caller);
     rates[contract.rate].take(
       caller ? `${caller.account.id}` : `${contract.name} ${call.origin.network}`,
     );
-    const input = parse(contract.input, omittable, await call.input(), call.spell);
-    const context = { __proto__: services, caller, origin: call.origin } as unknown as Context;
-    return handle(context, input);
+    return after(call.input(), (raw) => {
+      const input = parse(contract.input, omittable, raw, call.spell);
+      const context = { __proto__: services, caller, origin: call.origin } as unknown as Context;
+      return handle(context, input);
+    });
   }
 
   return async (call) => {

@@ -4,7 +4,7 @@ import type { Bus, Delivered } from "../realtime/bus.ts";
 import type { Cluster } from "../realtime/cluster.ts";
 import type { Cursor } from "../store/changes.ts";
 import type { Store } from "../store/store.ts";
-import type { TransientChange } from "./change.ts";
+import type { Change, TransientChange } from "./change.ts";
 import { type ChangeHandler, type Subscription, subscription } from "./subscription.ts";
 import { followLog } from "./tail.ts";
 
@@ -50,16 +50,17 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
   const subscriptions: Subscription[] = [];
 
   /** A failed delivery prevents neither that of other changes nor that to other listeners. */
-  const guarded = (change: Delivered, deliver: () => void) => {
+  const guarded = <Each extends Delivered>(deliver: (change: Each) => void, change: Each) => {
     try {
-      deliver();
+      deliver(change);
     } catch (error) {
       log.error({ err: error, kind: change.kind }, "change delivery failed");
     }
   };
 
+  const publish = (change: Change) => bus.publish(change);
   bus.onChange((change) => {
-    for (const listener of listeners) guarded(change, () => listener(change));
+    for (const listener of listeners) guarded(listener, change);
   });
   const tail = await followLog({ store, bus, node, log, everyMs, awayMs });
   const catchUp = () =>
@@ -68,7 +69,7 @@ export async function changeStream(options: ChangesOptions): Promise<Changes> {
   const noItems = { name: "changes", schema: z.never(), receive: () => {} };
   cluster.share({ ...noItems, nodeUp: catchUp, nodeGone: catchUp });
   store.onCommit((changes) => {
-    for (const change of changes) guarded(change, () => bus.publish(change));
+    for (const change of changes) guarded(publish, change);
     if (changes.length > 0) for (const subscriber of subscriptions) subscriber.wake();
   });
 

@@ -1,20 +1,21 @@
 import { badField, forbidden, notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
+import { type Awaitable, after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { MessageRecord } from "../store/messages.ts";
 import type { ReadTx } from "../store/store.ts";
 
 /** The conversation. Throws if it does not exist (404) or the caller takes no part in it (403). */
-export async function joinedConversation(
+export const joinedConversation = (
   tx: ReadTx,
   uuid: string,
   { account }: Caller,
-): Promise<ConversationRecord> {
-  const conversation = await tx.conversation(uuid, account.id);
-  if (!conversation) throw notFound("conversation");
-  if (!conversation.joined) throw forbidden("you are not a participant of this conversation");
-  return conversation;
-}
+): Awaitable<ConversationRecord> =>
+  after(tx.conversation(uuid, account.id), (conversation) => {
+    if (!conversation) throw notFound("conversation");
+    if (!conversation.joined) throw forbidden("you are not a participant of this conversation");
+    return conversation;
+  });
 
 /**
  * A message with its conversation. Throws if it does not exist, is deleted or hidden (404), or the

@@ -10,19 +10,27 @@ import { publicAccount } from "../rules/accounts.ts";
 import { dispatch } from "../rules/dispatch.ts";
 import { estimateTokens } from "../rules/token-estimate.ts";
 import { type AccountRecord, NOBODY } from "../store/accounts.ts";
+import type { Awaitable } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { FinishedTurn, TurnRecord } from "../store/turns.ts";
 import { mentionsIn } from "./mentions.ts";
 
 /** Queues a turn for each agent that answers a new message, in the message's unit of work. */
-export async function queueTurns(
+export const queueTurns = (
+  tx: WriteTx,
+  conversation: ConversationRecord,
+  message: Message,
+  sender: AccountRecord,
+): Awaitable<void> =>
+  conversation.agent_count === 0 ? undefined : queueAnswers(tx, conversation, message, sender);
+
+async function queueAnswers(
   tx: WriteTx,
   conversation: ConversationRecord,
   message: Message,
   sender: AccountRecord,
 ): Promise<void> {
-  if (conversation.agent_count === 0) return;
   const agents = await tx.conversationAgents(conversation.id);
   const answering = dispatch({ sender, mentions: message.mentions }, conversation, agents);
   for (const { agent_id, refusal, waiting_turns } of answering) {

@@ -13,34 +13,48 @@ import { mayDelete } from "../rules/permissions.ts";
 import { searchWords, snippet } from "../rules/search.ts";
 import type { Caller } from "../security/caller.ts";
 import { NOBODY } from "../store/accounts.ts";
+import { type Awaitable, after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { MessageRecord } from "../store/messages.ts";
 import { isNonEmpty } from "../store/non-empty.ts";
-import type { ReadTx } from "../store/store.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
 import type { TurnRecord } from "../store/turns.ts";
 
 const searchCursor = cursorOf(z.int());
 
 const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
-  store.write(async (tx) => {
-    const conversation = await joinedConversation(tx, input.chat_id, caller);
-    const { content, client_msg_id = null, reply_to_id = null } = input;
-    if (reply_to_id !== null) await checkReplyTarget(tx, reply_to_id, conversation, caller);
-    const message = await tx.insertMessage({
+  store.write((tx) => {
+    const found = joinedConversation(tx, input.chat_id, caller);
+    return after(found, (conversation) => send(tx, conversation, input, caller));
+  }),
+);
+
+function send(
+  tx: WriteTx,
+  conversation: ConversationRecord,
+  input: z.output<typeof operations.sendMessage.input>,
+  caller: Caller,
+): Awaitable<Message> {
+  const { content, client_msg_id = null, reply_to_id = null } = input;
+  const checked = checkReplyTarget(tx, reply_to_id, conversation, caller);
+  const mentioned = after(checked, () => mentionsIn(tx, content, conversation.id));
+  const inserted = after(mentioned, (mentions) =>
+    tx.insertMessage({
       conversation,
       sender: caller.account,
       content,
       client_msg_id,
       reply_to_id,
-      mentions: await mentionsIn(tx, content, conversation.id),
+      mentions,
       at: Date.now(),
-    });
-    if (!message) return firstSent(tx, conversation, input.client_msg_id, caller);
+    }),
+  );
+  return after(inserted, (message) => {
+    if (!message) return firstSent(tx, conversation, client_msg_id, caller);
     tx.emit(messageChanged("events.messageNew", message, message.seq));
-    await queueTurns(tx, conversation, message, caller.account);
-    return message;
-  }),
-);
+    return after(queueTurns(tx, conversation, message, caller.account), () => message);
+  });
+}
 
 const getChatHistory = bind(operations.getChatHistory, ({ store, caller, config }, input) =>
   store.read(async (tx) => {
@@ -181,7 +195,7 @@ async function oneView(tx: ReadTx, uuid: string, viewerId: number): Promise<Mess
 async function firstSent(
   tx: ReadTx,
   conversation: ConversationRecord,
-  clientMsgId: string | undefined,
+  clientMsgId: string | null,
   { account }: Caller,
 ): Promise<Message> {
   const uuid = await tx.sentBefore(conversation.id, account.id, clientMsgId ?? "");
@@ -189,14 +203,16 @@ async function firstSent(
   return oneView(tx, uuid, account.id);
 }
 
-async function checkReplyTarget(
+function checkReplyTarget(
   tx: ReadTx,
-  uuid: string,
+  uuid: string | null,
   conversation: ConversationRecord,
-  caller: Caller,
-): Promise<void> {
-  const message = await messageIn(tx, uuid, conversation.id);
-  if (message.deleted || (await tx.isHidden(message, caller.account.id))) throw notFound("message");
+  { account }: Caller,
+): Awaitable<void> {
+  if (uuid === null) return;
+  return messageIn(tx, uuid, conversation.id).then(async (message) => {
+    if (message.deleted || (await tx.isHidden(message, account.id))) throw notFound("message");
+  });
 }
 
 /** A message of the conversation. Deleted ones count: clients may hold them as an anchor. */

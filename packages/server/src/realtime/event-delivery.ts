@@ -2,6 +2,8 @@ import type { Account } from "@parley/protocol";
 import type { EventChange, Membership } from "../changes/change.ts";
 import { type Client, conversationTopic, type People, type Person, userTopic } from "./people.ts";
 
+const NO_CLIENTS: readonly Client[] = [];
+
 export type Publish = (topic: string, data: string) => void;
 
 /** Delivers events to the clients on this node, and applies the memberships that they change. */
@@ -21,7 +23,8 @@ export class EventDelivery {
     const excluded = this.excludedClients(event);
     if (joins) this.join(joins, event.at?.seq ?? 0);
     const topics = "users" in to ? to.users.map(userTopic) : [conversationTopic(to.conversation)];
-    this.publishExcept(excluded, topics, data);
+    if (excluded.length > 0) this.publishExcept(excluded, topics, data);
+    else for (const topic of topics) this.publish(topic, data);
     if (leaves) this.leave(leaves);
   }
 
@@ -35,7 +38,9 @@ export class EventDelivery {
     for (const { topic, client } of paused) client.subscribe(topic);
   }
 
-  private excludedClients(event: EventChange): Client[] {
+  private excludedClients(event: EventChange): readonly Client[] {
+    const { exceptUser, exceptSocket, joins } = event;
+    if (exceptUser === undefined && exceptSocket === undefined && !joins) return NO_CLIENTS;
     return [
       ...this.clientsOf(event.exceptUser),
       ...this.requestingClient(event),
