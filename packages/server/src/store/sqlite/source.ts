@@ -14,7 +14,7 @@ import { migrations } from "./migrations.ts";
  */
 const LEFT_OUT = ["search_changes", "account_names", "changes", "changes_pruned", "subscriptions"];
 
-/** Opens the data of an installation for copying. Read-only; a server may run on it meanwhile. */
+/** Opens the data of an installation for copying. Read-only: a server may use it at the same time. */
 export function openSqliteSource(path: string): TransferSource {
   if (!existsSync(path)) throw new Error(`there is no SQLite database at ${path}`);
   const live = !lockFile(join(dirname(path), "lock"));
