@@ -104,12 +104,12 @@ export type Invoke = (call: Call) => Promise<Outcome>;
 export function invoker(registry: ReadonlyMap<string, Bound>, services: Services): Invoke {
   const { config, rates, log, security, metrics } = services;
 
-  function perform(call: Call, recognised: (caller: Caller) => void): Awaitable<unknown> {
+  function perform(call: Call, onCaller: (caller: Caller) => void): Awaitable<unknown> {
     const bound = registry.get(call.name);
     if (!bound) throw notFound(`method ${call.name.slice(0, 64)}`);
     if (bound.contract.access === "public") return admit(bound, call, undefined);
     return after(call.authenticate(), (caller) => {
-      recognised(caller);
+      onCaller(caller);
       return admit(bound, call, caller);
     });
   }
@@ -121,6 +121,7 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     );
     return after(call.input(), (raw) => {
       const input = parse(contract.input, omittable, raw, call.spell);
+      // Inherits the services: copying some twenty fields for every call would cost more.
       const context = { __proto__: services, caller, origin: call.origin } as unknown as Context;
       return handle(context, input);
     });

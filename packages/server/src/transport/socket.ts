@@ -52,7 +52,7 @@ export function socketTransport(
   backlog: Backlog,
 ): SocketTransport {
   const { config, authenticator, hub } = services;
-  const shared: Shared = { services, invoke, backlog };
+  const shared: Dependencies = { services, invoke, backlog };
   const connections = new Set<Connection>();
   const sweeper = setInterval(() => sweep(connections, services), SWEEP_MS);
 
@@ -96,7 +96,7 @@ export function socketTransport(
   };
 }
 
-interface Shared {
+interface Dependencies {
   services: Services;
   invoke: Invoke;
   backlog: Backlog;
@@ -108,7 +108,7 @@ class Connection implements Client, Reader {
   readonly session_id: string;
   expires_at: number;
   readonly renewable_since: number | null;
-  private readonly shared: Shared;
+  private readonly shared: Dependencies;
   private readonly origin: Origin;
   private readonly account: Authenticated["account"];
   private socket: Socket | null = null;
@@ -120,9 +120,9 @@ class Connection implements Client, Reader {
   private outboxBytes = 0;
   private ended = false;
   /** The last call without an id. The next one starts after its reply: such replies keep the order. */
-  private lane: Promise<void> | null = null;
+  private lastWithoutId: Promise<void> | null = null;
 
-  constructor(shared: Shared, who: Authenticated, origin: Origin) {
+  constructor(shared: Dependencies, who: Authenticated, origin: Origin) {
     this.shared = shared;
     this.account = who.account;
     this.session_id = who.session_id;
@@ -159,12 +159,12 @@ class Connection implements Client, Reader {
     } while (this.socket && membership !== person.membership);
     if (!this.socket) return;
     const { isEnded, conversations, history_id } = point;
-    // One that ended before this socket was registered: nobody else closes the socket.
+    // The session may have ended before the hub knew of this socket, and then the hub did not close it.
     if (isEnded) return this.close(closeCodes.signedOut, "signed out");
     hub.listen(person, this, conversations);
     const params: Account = publicAccount(person.account);
     this.socket.send(JSON.stringify({ method: "events.hello", params, history_id }));
-    this.pump();
+    this.startWaiting();
   }
 
   subscribe(topic: string): void {
@@ -233,7 +233,7 @@ class Connection implements Client, Reader {
     return this.calls >= CALLS_AT_ONCE || this.outbox.length > 0 || this.buffered() > REPLY_BACKLOG;
   }
 
-  private pump(): void {
+  private startWaiting(): void {
     if (!this.person) return;
     while (this.waiting && !this.congested()) {
       const frame = this.waiting.shift();
@@ -250,7 +250,8 @@ class Connection implements Client, Reader {
     const frame = parseFrame(data);
     this.calls++;
     if (frame.id !== undefined) void this.answer(frame);
-    else this.lane = (this.lane ?? Promise.resolve()).then(() => this.answer(frame));
+    else
+      this.lastWithoutId = (this.lastWithoutId ?? Promise.resolve()).then(() => this.answer(frame));
   }
 
   private async answer({ id, method, params, failure }: Frame): Promise<void> {
@@ -292,7 +293,7 @@ class Connection implements Client, Reader {
         socket.send(text);
       }
     });
-    if (this.waiting) this.pump();
+    if (this.waiting) this.startWaiting();
   }
 }
 
