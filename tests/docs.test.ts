@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { startServer } from "@parley/testkit/server.ts";
+import { commands } from "../packages/server/src/commands/index.ts";
 import { readConfig } from "../packages/server/src/config.ts";
 import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
 
@@ -78,6 +79,13 @@ test("every metric is documented, and no other", async () => {
   const names = [...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name = ""]) => name);
   const documented = [...operating.matchAll(/^\| `((?:parley|process)_\w+)`/gm)];
   expect(unique(documented.map(([, name = ""]) => name))).toEqual(unique(names));
+});
+
+test("every command is documented, and no other", () => {
+  const documented = [...operating.matchAll(/^\| `parley ([a-z -]*[a-z])[^`]*`/gm)];
+  expect(unique(documented.map(([, name = ""]) => name))).toEqual(
+    unique(commands.map(({ names: [name] }) => name)),
+  );
 });
 
 const tools = ["bash", "curl", "node", "npx"].every((tool) => Bun.which(tool) !== null);

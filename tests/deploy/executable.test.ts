@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { agentOf, answerTo, say, signUp } from "@parley/testkit/client.ts";
 import { startServer } from "@parley/testkit/server.ts";
+import manifest from "../../packages/server/package.json" with { type: "json" };
 
 const SCRIPT = join(import.meta.dir, "../../scripts/build-executable.ts");
 const folder = mkdtempSync(join(tmpdir(), "parley-executable-"));
@@ -62,6 +63,15 @@ test("its ready command checks the server with the same settings", async () => {
   expect(await ready(server.url)).toBe(0);
   await server.stop();
   expect(await ready(server.url)).toBe(1);
+});
+
+test("it has the help of all commands and the version of the package", () => {
+  const run = (...args: string[]) => Bun.spawnSync([...program, ...args], { cwd: folder, env: {} });
+  expect(run("--version").stdout.toString()).toBe(`parley ${manifest.version}\n`);
+  expect(run("--help").stdout.toString()).toContain("users reset");
+  expect(run("help", "users", "reset").stdout.toString()).toContain("<username>");
+  expect(run("nonsense").exitCode).toBe(2);
+  expect(readdirSync(folder)).toEqual(["out"]);
 });
 
 test("files in the working directory do not change its settings", async () => {

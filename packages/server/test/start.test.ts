@@ -37,14 +37,3 @@ test("the start prints no such command while sign-up is closed", async () => {
   await server.stop();
   expect(server.output()).not.toContain("signUp");
 });
-
-test("help exits with success, an unknown command with an error", async () => {
-  const main = join(import.meta.dir, "../src/main.ts");
-  const run = (command: string) => Bun.spawnSync([process.execPath, main, command]);
-  const help = run("--help");
-  expect(help.exitCode).toBe(0);
-  expect(help.stdout.toString()).toContain("Usage: parley");
-  const unknown = run("nonsense");
-  expect(unknown.exitCode).toBe(1);
-  expect(unknown.stderr.toString()).toContain("Usage: parley");
-});

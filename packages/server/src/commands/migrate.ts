@@ -4,18 +4,43 @@ import { ConfigError, readConfig } from "../config.ts";
 import { openPostgresTarget } from "../store/postgres/target.ts";
 import { openSqliteSource } from "../store/sqlite/source.ts";
 import type { Key, Range, Row, Table, TransferSource, TransferTarget } from "../store/transfer.ts";
-import { print } from "./output.ts";
+import { command } from "./command.ts";
 
-/** Copies the SQLite database of the data folder to the PostgreSQL of DATABASE_URL. */
-export async function migrateCommand(): Promise<void> {
-  const { database, dataDir } = readConfig();
-  if (!database) throw new ConfigError("DATABASE_URL must name the PostgreSQL to migrate to.");
-  const source = openSqliteSource(resolve(dataDir, "parley.db"));
-  const target = await openPostgresTarget(database);
-  await migrateStore({ source, target, print });
-  await target.close();
-  source.close();
-}
+export const migrate = command({
+  name: "migrate",
+  summary: "Copy the data from SQLite to PostgreSQL.",
+  details: `Copies the database in PARLEY_DATA to the one of DATABASE_URL. Run it while the server runs, stop
+the server, and run it again: docs/migrating.md has the steps.`,
+  options: {
+    from: {
+      type: "string",
+      value: "store",
+      choices: ["sqlite"],
+      required: true,
+      summary: "The source.",
+    },
+    to: {
+      type: "string",
+      value: "store",
+      choices: ["postgres"],
+      required: true,
+      summary: "The target.",
+    },
+  },
+  examples: [
+    { line: "migrate --from sqlite --to postgres", summary: "Can be stopped and run again." },
+  ],
+  async run({ print }) {
+    const { database, dataDir } = readConfig();
+    if (!database) throw new ConfigError("DATABASE_URL must name the PostgreSQL to migrate to.");
+    const source = openSqliteSource(resolve(dataDir, "parley.db"));
+    const target = await openPostgresTarget(database);
+    await migrateStore({ source, target, print });
+    await target.close();
+    source.close();
+    return { json: { complete: !source.live }, text: "" };
+  },
+});
 
 /** Rows compared and written at a time. */
 const BATCH_ROWS = 500;

@@ -2,14 +2,16 @@ import { type Config, ConfigError } from "../config.ts";
 import { logger } from "../observe/log.ts";
 import { securityLog } from "../observe/security-log.ts";
 
-export const print = (line: string) => process.stdout.write(`${line}\n`);
+export const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+export const printError = (line: string): void => void process.stderr.write(`${line}\n`);
 
 /** Commands log to standard error. Standard output is for their result. */
 export const commandLog = ({ logLevel }: Config) => securityLog(logger(logLevel, 2));
 
 /** Prints the error as one sentence for the operator, and exits with status 1. */
-export function fail(error: unknown): never {
+export function failWith(error: unknown): never {
   const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`${error instanceof ConfigError ? message : `Parley: ${message}`}\n`);
+  printError(error instanceof ConfigError ? message : `Parley: ${message}`);
   process.exit(1);
 }

@@ -3,18 +3,30 @@ import { resolve } from "node:path";
 import { compose, type Running } from "../compose.ts";
 import { type Config, readConfig } from "../config.ts";
 import { lockDataFolder, secretFile } from "../store/data-folder.ts";
-import { fail, print } from "./output.ts";
+import { command } from "./command.ts";
+import { failWith } from "./output.ts";
 
-/** Runs the server until SIGTERM or SIGINT. */
-export async function serve(): Promise<void> {
-  const config = withInviteCode(readConfig());
-  if (!config.database) lockDataFolder(config);
-  const running = await compose(config);
-  printStartup(running, config);
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.once(signal, () => running.stop().then(() => process.exit(0), fail));
-  }
-}
+export const start = command({
+  name: "start",
+  summary: "Run the server. The default.",
+  details:
+    "Runs until SIGTERM or SIGINT, which stop it gracefully; a second signal ends it at once.",
+  json: false,
+  examples: [
+    { line: "start", summary: "On http://127.0.0.1:8080, with the data in ./data." },
+    { line: "", summary: "The same." },
+  ],
+  async run({ print }) {
+    const config = withInviteCode(readConfig());
+    if (!config.database) lockDataFolder(config);
+    const running = await compose(config);
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      process.once(signal, () => running.stop().then(() => process.exit(0), failWith));
+    }
+    print(startupLines(running, config));
+    return null;
+  },
+});
 
 /** Generates the installation's invite code once, if sign-up needs one and none is configured. */
 function withInviteCode(config: Config): Config {
@@ -24,8 +36,8 @@ function withInviteCode(config: Config): Config {
   return { ...config, signUp: { kind: "invite", codes: [readFileSync(file, "utf8").trim()] } };
 }
 
-/** Prints all lines in one write, so that a program that waits for the first line can read the others. */
-function printStartup({ url, metricsUrl }: Running, config: Config): void {
+/** Printed in one write, so that a program that waits for the first line can read the others. */
+function startupLines({ url, metricsUrl }: Running, config: Config): string {
   const invite_code = config.signUp.kind === "invite" ? config.signUp.codes[0] : undefined;
   const account = { username: "alice", password: "correct horse battery", invite_code };
   const lines = [
@@ -36,7 +48,7 @@ function printStartup({ url, metricsUrl }: Running, config: Config): void {
     `The reference is at ${url}/docs`,
     config.signUp.kind !== "closed" && `To begin, sign up:\n  ${signUpCommand(url, account)}`,
   ];
-  print(lines.filter(Boolean).join("\n"));
+  return lines.filter(Boolean).join("\n");
 }
 
 const signUpCommand = (url: string, account: object) =>

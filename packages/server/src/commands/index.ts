@@ -1,0 +1,30 @@
+import type { Command } from "./command.ts";
+
+interface Listed {
+  /** The name of the command, then its other names. */
+  readonly names: readonly [string, ...string[]];
+  /** Commands are loaded when they are chosen, so that the server starts without the others. */
+  load(): Promise<Command>;
+}
+
+/** The commands of the program, in the order of the help. */
+export const commands: readonly Listed[] = [
+  { names: ["start", "serve"], load: async () => (await import("./start.ts")).start },
+  { names: ["ready"], load: async () => (await import("./ready.ts")).ready },
+  {
+    names: ["users reset", "password reset"],
+    load: async () => (await import("./users-reset.ts")).resetUser,
+  },
+  {
+    names: ["keys rotate"],
+    load: async () => (await import("./keys-rotate.ts")).rotateKeysCommand,
+  },
+  { names: ["migrate"], load: async () => (await import("./migrate.ts")).migrate },
+  {
+    names: ["history renew"],
+    load: async () => (await import("./history-renew.ts")).renewHistory,
+  },
+];
+
+/** The command that runs when none is named. */
+export const DEFAULT_COMMAND = "start";

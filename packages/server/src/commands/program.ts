@@ -1,0 +1,101 @@
+import { VERSION } from "../observe/version.ts";
+import { type Command, type Result, UsageError } from "./command.ts";
+import { commandHelp, groupHelp, programHelp } from "./help.ts";
+import { commands, DEFAULT_COMMAND } from "./index.ts";
+import { failWith, print, printError } from "./output.ts";
+import { parseCommandLine } from "./parse.ts";
+import { progressOn } from "./progress.ts";
+import { suggestion } from "./suggestion.ts";
+
+/** Runs the command line. Exit codes: 0 success, 1 failure, 2 not understood. */
+export async function runProgram(args: readonly string[]): Promise<void> {
+  try {
+    await run(args);
+  } catch (error) {
+    if (!(error instanceof UsageError)) failWith(error);
+    const help = ["parley", "help", error.about].filter(Boolean).join(" ");
+    printError(`${error.message}\nRun "${help}" to see what is possible.`);
+    process.exit(2);
+  }
+}
+
+async function run(args: readonly string[]): Promise<void> {
+  const [first = ""] = args;
+  if (first === "--version" || first === "-V") return print(`parley ${VERSION}`);
+  if (first === "--help" || first === "-h") return print(await programHelp());
+  if (first === "help") return print(await helpFor(args.slice(1)));
+  const { listed, rest } = find(args);
+  if (!listed || isHelp(rest)) return print(await helpFor(args.filter((word) => word[0] !== "-")));
+  await runCommand(await listed.load(), rest);
+}
+
+async function runCommand(command: Command, args: readonly string[]): Promise<void> {
+  const { json, ...input } = parseCommandLine(command, args);
+  const progress = progressOn(process.stderr);
+  try {
+    const result = await command.run({
+      ...input,
+      print: (line) => {
+        progress.clear();
+        if (json) printError(line);
+        else print(line);
+      },
+      progress: progress.show,
+    });
+    progress.clear();
+    if (result) printResult(result, json);
+  } finally {
+    progress.clear();
+  }
+}
+
+function printResult({ json, text, exitCode = 0 }: Result, asJson: boolean): void {
+  if (asJson) print(JSON.stringify(json));
+  else if (text) print(text);
+  process.exitCode = exitCode;
+}
+
+/** The command that the first words name, and the arguments after them. None if they name a group. */
+function find(args: readonly string[]) {
+  const [first = "", second = ""] = args;
+  if (first === "" || first.startsWith("-")) return { listed: byName(DEFAULT_COMMAND), rest: args };
+  const nested = byName(`${first} ${second}`);
+  if (nested) return { listed: nested, rest: args.slice(2) };
+  const listed = byName(first);
+  if (listed) return { listed, rest: args.slice(1) };
+  if (inGroup(first).length > 0 && isHelp(args.slice(1))) return { listed: null, rest: [] };
+  throw unknownCommand(args);
+}
+
+const byName = (name: string) => commands.find(({ names }) => names.includes(name)) ?? null;
+
+/** The commands whose name begins with this word, such as `keys`. */
+const inGroup = (word: string) =>
+  commands.filter(({ names }) => names.some((name) => name.startsWith(`${word} `)));
+
+const isHelp = (args: readonly string[]) =>
+  args.slice(0, args.includes("--") ? args.indexOf("--") : args.length).some(isHelpOption);
+
+const isHelpOption = (word: string) => word === "--help" || word === "-h";
+
+async function helpFor(words: readonly string[]): Promise<string> {
+  const [first, second = ""] = words;
+  if (first === undefined) return programHelp();
+  const listed = byName(`${first} ${second}`) ?? byName(first);
+  if (listed) return commandHelp(await listed.load(), listed.names.slice(1));
+  const group = inGroup(first);
+  if (group.length > 0 && second === "") return groupHelp(first, group);
+  throw unknownCommand(words);
+}
+
+function unknownCommand(args: readonly string[]): UsageError {
+  const [first = "", second = ""] = args.filter((word) => !word.startsWith("-"));
+  const isGroup = inGroup(first).length > 0;
+  if (isGroup && second === "") return new UsageError(`"parley ${first}" needs a command.`, first);
+  const given = isGroup ? `${first} ${second}` : first;
+  const names = commands.flatMap((listed) => listed.names);
+  return new UsageError(
+    `Unknown command "${given}".${suggestion(given, names)}`,
+    isGroup ? first : "",
+  );
+}

@@ -1,0 +1,35 @@
+/** How often a terminal is redrawn. */
+const REDRAW_MS = 100;
+/** How often a line is written where there is no terminal, such as in the log of a job. */
+const LINE_MS = 5000;
+
+export interface ProgressOutput {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/**
+ * Shows the progress of long work: on a terminal in one line that is replaced, elsewhere as a line
+ * every few seconds, so that short work writes nothing to a log.
+ */
+export function progressOn(
+  output: ProgressOutput,
+  now: () => number = performance.now.bind(performance),
+) {
+  const everyMs = output.isTTY ? REDRAW_MS : LINE_MS;
+  let shownAt = output.isTTY ? Number.NEGATIVE_INFINITY : now();
+  let isDrawn = false;
+  return {
+    show(text: string): void {
+      if (now() - shownAt < everyMs) return;
+      shownAt = now();
+      output.write(output.isTTY ? `\r\x1b[K${text}` : `${text}\n`);
+      isDrawn = output.isTTY === true;
+    },
+    /** Removes the line from the terminal, before something else is printed. */
+    clear(): void {
+      if (isDrawn) output.write("\r\x1b[K");
+      isDrawn = false;
+    },
+  };
+}

@@ -1,0 +1,179 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { signUp } from "@parley/testkit/client.ts";
+import { collect, spawnMain, startServer } from "@parley/testkit/server.ts";
+import manifest from "../package.json" with { type: "json" };
+import { commands } from "../src/commands/index.ts";
+import { progressOn } from "../src/commands/progress.ts";
+
+/** Runs the program to its end. */
+async function run(line: string, env: Record<string, string> = {}) {
+  const child = spawnMain(env, line.split(" ").filter(Boolean));
+  const [stdout, stderr, code] = await Promise.all([
+    child.stdout.text(),
+    child.stderr.text(),
+    child.exited,
+  ]);
+  return { code, stdout, stderr };
+}
+
+describe("help", () => {
+  test("lists every command with its summary", async () => {
+    const { code, stdout, stderr } = await run("--help");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain("Usage: parley");
+    for (const { load } of commands) {
+      const { name, summary } = await load();
+      expect(stdout).toMatch(new RegExp(`^  ${name} +${RegExp.escape(summary)}$`, "m"));
+    }
+    expect(await run("help")).toEqual({ code, stdout, stderr });
+    expect(await run("-h")).toEqual({ code, stdout, stderr });
+  });
+
+  test("of one command shows usage, options and examples", async () => {
+    const help = await run("help users reset");
+    expect(help.code).toBe(0);
+    expect(help.stdout).toContain("Usage: parley users reset <username> [options]");
+    expect(help.stdout).toContain("--json");
+    expect(help.stdout).toContain("parley users reset alice");
+    expect(await run("users reset --help")).toEqual(help);
+    expect(await run("users reset alice -h")).toEqual(help);
+    expect(await run("help password reset")).toEqual(help);
+  });
+
+  test("of a group lists its commands", async () => {
+    const help = await run("keys --help");
+    expect(help.code).toBe(0);
+    expect(help.stdout).toContain("keys rotate");
+    expect(await run("help keys")).toEqual(help);
+  });
+});
+
+test("every command is listed under its own name, with a summary and an example", async () => {
+  for (const { names, load } of commands) {
+    const { name, summary, details = "", examples } = await load();
+    expect(name).toBe(names[0]);
+    expect(summary).toMatch(/^[A-Z].*\.$/);
+    expect(Math.max(...details.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
+    expect(examples.length).toBeGreaterThan(0);
+    for (const { line } of examples) {
+      const words = line.split(" ").slice(0, name.split(" ").length).join(" ");
+      expect([name, ""]).toContain(words);
+    }
+  }
+  const names = commands.flatMap((listed) => listed.names);
+  expect(new Set(names).size).toBe(names.length);
+});
+
+test("the version is that of the package", async () => {
+  const expected = { code: 0, stdout: `parley ${manifest.version}\n`, stderr: "" };
+  expect(await run("--version")).toEqual(expected);
+  expect(await run("-V")).toEqual(expected);
+});
+
+describe("a command line that is not understood exits with 2 and says what to do", () => {
+  const cases: [line: string, message: string, help: string][] = [
+    ["sttart", 'Unknown command "sttart". Did you mean "start"?', "parley help"],
+    ["nonsense", 'Unknown command "nonsense".', "parley help"],
+    ["help nonsense", 'Unknown command "nonsense".', "parley help"],
+    ["keys", '"parley keys" needs a command.', "parley help keys"],
+    ["keys rotat", 'Unknown command "keys rotat". Did you mean "keys rotate"?', "parley help keys"],
+    ["--verbose", "Unknown option --verbose.", "parley help start"],
+    ["start --json", "Unknown option --json.", "parley help start"],
+    ["users reset", "The argument <username> is missing.", "parley help users reset"],
+    ["users reset a b", 'Unexpected argument "b".', "parley help users reset"],
+    [
+      "keys rotate --jsn",
+      'Unknown option --jsn. Did you mean "--json"?',
+      "parley help keys rotate",
+    ],
+    [
+      "keys rotate --json=yes",
+      "Option '--json' does not take an argument",
+      "parley help keys rotate",
+    ],
+    ["migrate --from sqlite", "Option --to is missing.", "parley help migrate"],
+    ["migrate --from sqlite --to", "Option '--to <value>' argument missing", "parley help migrate"],
+    [
+      "migrate --from sqlite --to mysql",
+      'Option --to must be postgres, not "mysql".',
+      "parley help migrate",
+    ],
+  ];
+  test.each(cases)("%s", async (line, message, help) => {
+    const { code, stdout, stderr } = await run(line);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toStartWith(message);
+    expect(stderr).toEndWith(`\nRun "${help}" to see what is possible.\n`);
+  });
+});
+
+test("a failure exits with 1 and one sentence", async () => {
+  const { code, stdout, stderr } = await run("start", { PORT: "nonsense" });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toBe('PORT must be a number from 0 to 65535, not "nonsense".\n');
+});
+
+test("start, serve and no command at all run the server", async () => {
+  for (const args of [["start"], ["serve"], []]) {
+    const dataDir = mkdtempSync(join(tmpdir(), "parley-test-"));
+    const child = spawnMain({ PORT: "0", PARLEY_DATA: dataDir }, args);
+    expect(await collect(child).until(/listens on (\S+)/)).toStartWith("http://127.0.0.1:");
+    child.kill("SIGTERM");
+    expect(await child.exited).toBe(0);
+    rmSync(dataDir, { recursive: true });
+  }
+});
+
+test("with --json the result is one object on standard output", async () => {
+  await using server = await startServer();
+  const { username } = await signUp(server.url);
+  const env = { PARLEY_DATA: server.dataDir, PORT: new URL(server.url).port };
+  const reset = await run(`users reset ${username} --json`, env);
+  expect(reset.stderr).toContain("password_reset");
+  expect(JSON.parse(reset.stdout)).toEqual({
+    username,
+    password: expect.any(String),
+    sessions_ended: 1,
+  });
+  expect(JSON.parse((await run("ready --json", env)).stdout)).toEqual({ ready: true });
+  expect(await run("ready", env)).toEqual({ code: 0, stdout: "", stderr: "" });
+});
+
+describe("progress", () => {
+  function show(isTTY: boolean) {
+    let time = 0;
+    const written: string[] = [];
+    const progress = progressOn({ isTTY, write: (text) => written.push(text) }, () => time);
+    return {
+      written,
+      clear: progress.clear,
+      at(ms: number, text: string) {
+        time = ms;
+        progress.show(text);
+      },
+    };
+  }
+
+  test("replaces its line on a terminal, and is removed from it", () => {
+    const { at, clear, written } = show(true);
+    at(0, "10 %");
+    at(10, "11 %");
+    at(200, "40 %");
+    clear();
+    clear();
+    expect(written).toEqual(["\r\x1b[K10 %", "\r\x1b[K40 %", "\r\x1b[K"]);
+  });
+
+  test("is a line every few seconds elsewhere, and none for short work", () => {
+    const { at, clear, written } = show(false);
+    at(0, "10 %");
+    at(4000, "40 %");
+    at(5000, "50 %");
+    at(6000, "60 %");
+    clear();
+    expect(written).toEqual(["50 %\n"]);
+  });
+});
