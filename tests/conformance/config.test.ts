@@ -9,7 +9,9 @@ import {
   spawnMain,
   startServer,
 } from "@parley/testkit/server.ts";
+import manifest from "../../packages/server/package.json" with { type: "json" };
 
+const { version } = manifest;
 const FRIEND = "https://chat.example.com";
 /** The longest time until a start is refused. */
 const PATIENCE_MS = 60_000;
@@ -19,9 +21,16 @@ const [alice] = await people(server.url, "alice");
 afterAll(() => server[Symbol.asyncDispose]());
 
 describe("the endpoints for operators", () => {
-  test.each(["/health", "/ready"])("%s succeeds", async (path) => {
-    const { status, body } = await answer(await fetch(server.url + path));
+  test("/ready succeeds", async () => {
+    const { status, body } = await answer(await fetch(`${server.url}/ready`));
     expect({ status, body }).toEqual({ status: 200, body: { ok: true } });
+  });
+
+  test("/health and /metrics have the version of the server", async () => {
+    const health = await fetch(`${server.url}/health`);
+    expect(await health.json()).toEqual({ ok: true, version });
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(metrics).toContain(`\nparley_build_info{version="${version}"} 1\n`);
   });
 
   // Each node counts only its own calls.

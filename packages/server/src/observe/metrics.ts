@@ -1,3 +1,5 @@
+import { VERSION } from "./version.ts";
+
 /** Metrics for Prometheus. Counting a call is cheap: it is on the path of every call. */
 export interface Metrics {
   /** Counts a call with its outcome, `ok` or an error code, and its duration. */
@@ -59,6 +61,9 @@ export function metrics(): Metrics {
 }
 
 function watchProcess(metrics: Metrics): void {
+  metrics.watch("parley_build_info", "gauge", "Always 1, with the version of the server.", () => [
+    { labels: { version: VERSION }, value: 1 },
+  ]);
   metrics.watch("process_resident_memory_bytes", "gauge", "Resident memory.", () =>
     process.memoryUsage.rss(),
   );

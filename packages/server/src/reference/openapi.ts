@@ -141,7 +141,6 @@ function servicePaths() {
       ...more,
     },
   });
-  const bare = (description: string) => ({ description, content: json(success(null, true)) });
   const plain = (description: string, type: string) => ({ description, content: { [type]: {} } });
   return {
     "/api/ws": get("connect", "Upgrades to the WebSocket described in /asyncapi.json.", upgrade, {
@@ -151,7 +150,7 @@ function servicePaths() {
       200: { description: "The limits by name.", content: limits() },
     }),
     "/health": get("health", "Liveness check: answers while the process runs.", {
-      200: bare("The process runs."),
+      200: { description: "The process runs.", content: json(liveness) },
     }),
     "/ready": get("ready", "Readiness check: whether the store and the bus can be reached.", {
       200: { description: "Both can be reached.", content: json(readiness) },
@@ -171,6 +170,15 @@ function servicePaths() {
     }),
   };
 }
+
+const liveness = {
+  type: "object",
+  properties: {
+    ok: { const: true },
+    version: { type: "string", description: "The version of the server." },
+  },
+  required: ["ok", "version"],
+};
 
 const readiness = {
   type: "object",

@@ -1,3 +1,4 @@
+import { VERSION } from "../observe/version.ts";
 import type { Services } from "../operation.ts";
 import { asyncApi } from "../reference/asyncapi.ts";
 import { openApi } from "../reference/openapi.ts";
@@ -22,7 +23,7 @@ export function pages({ services, ready, failing }: PageOptions): Pages {
   const web = webClient(log);
 
   const own = new Map<string, Page>([
-    ["/health", () => Response.json({ ok: true })],
+    ["/health", () => Response.json({ ok: true, version: VERSION })],
     ["/ready", () => readiness(services, ready, failing)],
     ["/api/limits", () => Response.json({ ok: true, result: config.limits })],
     ["/openapi.json", openApiPage()],
