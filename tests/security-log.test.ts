@@ -128,6 +128,29 @@ test("changes of provider keys and of the master key are logged", async () => {
   await expectLogged("agent_key_removed", username, { provider: "claude" });
 });
 
+test("operators that are added and removed are logged", async () => {
+  const { username } = await signUp(server.url, "olga");
+  const operators = async (...args: string[]) => {
+    const child = spawnMain({ PARLEY_DATA: server.dataDir }, ["operators", ...args]);
+    const [told, log] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    return {
+      told: told.trim(),
+      events: linesOf(log).map(({ event, account }) => [event, account]),
+    };
+  };
+  expect(await operators("add", username)).toEqual({
+    told: `${username} is now an operator.`,
+    events: [["operator_added", username]],
+  });
+  expect(await operators("add", username)).toMatchObject({ events: [] });
+  expect(await operators("list")).toEqual({ told: username, events: [] });
+  expect(await operators("remove", username)).toMatchObject({
+    events: [["operator_removed", username]],
+  });
+  expect(await operators("list")).toEqual({ told: "", events: [] });
+  seen.add("operator_added").add("operator_removed");
+});
+
 test("sign-ins with an OIDC issuer are logged", async () => {
   const token = (audience: string) =>
     new SignJWT({ preferred_username: "erin" })

@@ -1,11 +1,16 @@
 import { z } from "zod";
 import type { ErrorCode } from "./errors.ts";
 
+/** Who may call an operation. The reference explains each level. */
+export const accessLevels = ["public", "session", "agent", "service", "operator"] as const;
+export type Access = (typeof accessLevels)[number];
+
 /** One operation of the service, declared once: transports, SDK and reference are derived from it. */
 export interface Operation<
   Name extends string = string,
   Input extends z.ZodType = z.ZodType,
   Output extends z.ZodType | null = z.ZodType | null,
+  Level extends Access = Access,
 > {
   /** Callable as `POST /api/<name>`, and by this name on the socket too. */
   readonly name: Name;
@@ -18,8 +23,14 @@ export interface Operation<
   readonly output: Output;
   /** The codes that this operation answers, besides those that `declaredErrors` adds. */
   readonly errors: readonly ErrorCode[];
-  /** Public operations need no access token. */
-  readonly access: "public" | "session";
+  /**
+   * - `public`: anybody, without a token.
+   * - `session`: a person, or a service key that acts for one.
+   * - `agent`: reserved for tokens of agents; no operation has it yet.
+   * - `service`: a service key that acts for nobody. HTTP only.
+   * - `operator`: an operator, or a service key.
+   */
+  readonly access: Level;
   /** The rate limit that its calls count against. */
   readonly rate: "messages" | "operations" | "searches";
 }
@@ -38,22 +49,26 @@ export const bodyErrors = [
   "unsupported_media_type",
 ] as const satisfies ErrorCode[];
 
+/** Codes that every operation that needs a token may answer. */
+export const tokenErrors = ["unauthorized", "forbidden"] as const satisfies ErrorCode[];
+
 /** Every code that an operation may answer. */
 export const declaredErrors = ({ access, errors }: Operation): readonly ErrorCode[] => [
   ...commonErrors,
   ...bodyErrors,
-  ...(access === "session" ? (["unauthorized"] as const) : []),
+  ...(access === "public" ? [] : tokenErrors),
   ...errors,
 ];
 
-type Declaration<Name extends string, Input, Output> = {
+type Declaration<Name extends string, Input, Output, Level extends Access> = {
   name: Name;
   socket: string;
   summary: string;
   input?: Input;
   output?: Output;
   errors?: readonly ErrorCode[];
-  access?: "public";
+  /** Default: `session`. */
+  access?: Level;
   rate?: "messages" | "searches";
 };
 
@@ -63,12 +78,13 @@ export function operation<
   const Name extends string,
   Input extends z.ZodType = typeof nothing,
   Output extends z.ZodType | null = null,
->(declaration: Declaration<Name, Input, Output>): Operation<Name, Input, Output> {
+  const Level extends Access = "session",
+>(declaration: Declaration<Name, Input, Output, Level>): Operation<Name, Input, Output, Level> {
   return {
-    access: "session",
     rate: "operations",
     errors: [],
     ...declaration,
+    access: (declaration.access ?? "session") as Level,
     input: (declaration.input ?? nothing) as Input,
     output: (declaration.output ?? null) as Output,
   };

@@ -27,6 +27,8 @@ export interface Config {
   nats: Nats | null;
   signUp: SignUpPolicy;
   oidc: { issuer: string; audience: string; usernameClaim: string } | null;
+  /** Usernames of operators, besides those that `parley operators` has added. */
+  operators: readonly string[];
   providers: ReadonlyMap<string, Provider>;
   /** Whether sandbox keys are accepted, which the built-in model answers. */
   sandbox: boolean;
@@ -54,6 +56,7 @@ export function readConfig(env: Environment = process.env): Config {
     nats: readNats(env),
     signUp: readSignUp(env.PARLEY_SIGNUP),
     oidc: readOidc(env),
+    operators: readOperators(env.PARLEY_OPERATORS),
     providers: readProviders(env.PARLEY_PROVIDERS),
     sandbox: readSwitch("PARLEY_SANDBOX", env.PARLEY_SANDBOX ?? "on"),
     masterKeys: readMasterKeys(env.PARLEY_MASTER_KEY),
@@ -125,6 +128,16 @@ function readOidc(env: Environment): Config["oidc"] {
     audience,
     usernameClaim: env.PARLEY_OIDC_USERNAME_CLAIM || "preferred_username",
   };
+}
+
+function readOperators(value = ""): string[] {
+  const names = value.split(",").map((name) => name.trim().toLowerCase());
+  return names.filter(Boolean).map((name) => {
+    if (/^[a-z0-9_]{2,32}$/.test(name)) return name;
+    throw new ConfigError(
+      `PARLEY_OPERATORS must list usernames of people, comma-separated, not "${name}".`,
+    );
+  });
 }
 
 function readMasterKeys(value: string | undefined): Config["masterKeys"] {

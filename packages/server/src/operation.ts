@@ -1,4 +1,4 @@
-import { declaredErrors, type Operation } from "@parley/protocol";
+import { type Access, declaredErrors, type Operation } from "@parley/protocol";
 import type { z } from "zod";
 import type { KeyTester } from "./agents/key-test.ts";
 import type { Config } from "./config.ts";
@@ -7,9 +7,10 @@ import type { Metrics } from "./observe/metrics.ts";
 import type { SecurityLog } from "./observe/security-log.ts";
 import type { Hub } from "./realtime/hub.ts";
 import type { Typing } from "./realtime/typing.ts";
-import { badFields, Failure, notFound } from "./rules/failure.ts";
+import { badFields, Failure, forbidden, notFound } from "./rules/failure.ts";
 import type { Authenticator } from "./security/authenticate.ts";
-import type { Caller, Origin } from "./security/caller.ts";
+import type { AnyCaller, Caller, Origin, ServiceCaller } from "./security/caller.ts";
+import { isOperator } from "./security/operators.ts";
 import type { Passwords } from "./security/passwords.ts";
 import type { SignInThrottle } from "./security/sign-in-throttle.ts";
 import type { Throttle } from "./security/throttle.ts";
@@ -53,9 +54,14 @@ export interface Bound {
   readonly omittable: readonly string[];
 }
 
-type CallerOf<Contract extends Operation> = Contract["access"] extends "public"
-  ? undefined
-  : Caller;
+/** The caller that a handler gets, by the access level of its operation. */
+interface CallerOf extends Record<Access, unknown> {
+  public: undefined;
+  session: Caller;
+  agent: never;
+  service: ServiceCaller;
+  operator: AnyCaller;
+}
 type ResultOf<Contract extends Operation> = Contract["output"] extends z.ZodType
   ? Promise<z.output<Contract["output"]>>
   : Promise<void>;
@@ -63,7 +69,7 @@ type ResultOf<Contract extends Operation> = Contract["output"] extends z.ZodType
 export function bind<Contract extends Operation>(
   contract: Contract,
   handle: (
-    context: Context<CallerOf<Contract>>,
+    context: Context<CallerOf[Contract["access"]]>,
     input: z.output<Contract["input"]>,
   ) => ResultOf<Contract>,
 ): Bound {
@@ -86,8 +92,8 @@ export interface Call {
   /** The id that an internal error carries both in the log and in the reply. */
   reference(): string;
   /** Throws `unauthorized`. */
-  authenticate(): Awaitable<Caller>;
-  /** The raw input. Read only after authentication and throttling, so that a refused call costs little. */
+  authenticate(): Awaitable<AnyCaller>;
+  /** The raw input. Read only after access and rates are checked, so that a refused call costs little. */
   input(): Awaitable<unknown>;
   /** The name this transport gives to a field of the contract, for error messages. */
   spell?(field: string): string;
@@ -98,27 +104,46 @@ export type Outcome = { ok: true; result: unknown } | { ok: false; failure: Fail
 export type Invoke = (call: Call) => Promise<Outcome>;
 
 /**
- * The single path of every call, for all transports: find the operation, authenticate, throttle,
- * parse the input, run the handler, turn an error into a failure.
+ * The single path of every call, for all transports: find the operation, authenticate, throttle, check
+ * the access level, parse the input, run the handler, turn an error into a failure.
  */
 export function invoker(registry: ReadonlyMap<string, Bound>, services: Services): Invoke {
-  const { config, rates, log, security, metrics } = services;
+  const { config, store, rates, log, security, metrics } = services;
 
-  function perform(call: Call, onCaller: (caller: Caller) => void): Awaitable<unknown> {
+  function perform(call: Call, onCaller: (caller: AnyCaller) => void): Awaitable<unknown> {
     const bound = registry.get(call.name);
     if (!bound) throw notFound(`method ${call.name.slice(0, 64)}`);
-    if (bound.contract.access === "public") return admit(bound, call, undefined);
+    const { contract } = bound;
+    if (contract.access === "public") {
+      rates[contract.rate].take(`${contract.name} ${call.origin.network}`);
+      return run(bound, call, undefined);
+    }
     return after(call.authenticate(), (caller) => {
       onCaller(caller);
-      return admit(bound, call, caller);
+      take(contract, caller);
+      return after(checkAccess(contract, caller), () => run(bound, call, caller));
     });
   }
 
-  function admit(bound: Bound, call: Call, caller: Caller | undefined): Awaitable<unknown> {
+  function take(contract: Operation, caller: AnyCaller): void {
+    if (caller.kind === "session") rates[contract.rate].take(`${caller.account.id}`);
+  }
+
+  /** Throws `forbidden` unless the caller has the operation's access level. */
+  function checkAccess({ access }: Operation, caller: AnyCaller): Awaitable<void> {
+    if (access === "session" && caller.kind !== "service") return;
+    if (access === "service" && caller.kind === "service") return;
+    if (access === "operator") return caller.kind === "service" ? undefined : checkOperator(caller);
+    throw forbidden(missingAccess[access]);
+  }
+
+  async function checkOperator({ account }: Caller): Promise<void> {
+    const allowed = await store.read((tx) => isOperator(tx, account, config.operators));
+    if (!allowed) throw forbidden(missingAccess.operator);
+  }
+
+  function run(bound: Bound, call: Call, caller: AnyCaller | undefined): Awaitable<unknown> {
     const { contract, handle, omittable } = bound;
-    rates[contract.rate].take(
-      caller ? `${caller.account.id}` : `${contract.name} ${call.origin.network}`,
-    );
     return after(call.input(), (raw) => {
       const input = parse(contract.input, omittable, raw, call.spell);
       // Inherits the services: copying some twenty fields for every call would cost more.
@@ -134,7 +159,7 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     let account: string | undefined;
     try {
       const result = await perform(call, (caller) => {
-        account = caller.account.username;
+        account = caller.kind === "service" ? undefined : caller.account.username;
       });
       return { ok: true, result };
     } catch (error) {
@@ -166,6 +191,15 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     return new Failure("internal", `internal error, reference ${reference}`);
   }
 }
+
+/** Why a caller may not call operations of a level. */
+const missingAccess: Record<Access, string> = {
+  public: "this operation takes no token",
+  session: "a service key calls this operation for a person, named in the header x-parley-as",
+  agent: "only an agent may call this operation",
+  service: "only a service key that acts for nobody may call this operation",
+  operator: "only an operator may call this operation",
+};
 
 function parse(
   schema: z.ZodType,

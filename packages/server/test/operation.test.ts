@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { operation } from "@parley/protocol";
+import { type Access, operation } from "@parley/protocol";
 import { readConfig } from "../src/config.ts";
 import { type Bound, bind, type Call, invoker, type Services } from "../src/operation.ts";
 import { Failure } from "../src/rules/failure.ts";
@@ -26,7 +26,7 @@ async function codeOf(error: Error, strict: "on" | "off") {
     name: contract.name,
     origin: { address: "", network: "", user_agent: null },
     reference: () => "reference",
-    authenticate: () => ({ account: {}, session_id: "" }),
+    authenticate: () => ({ kind: "session", account: {}, session_id: "" }),
     input: () => ({}),
   } as unknown as Call;
   const invoke = invoker(new Map<string, Bound>([[contract.name, bound]]), services);
@@ -44,6 +44,59 @@ describe("a failure that the contract does not declare", () => {
   test("is an internal error where errors are strict", async () => {
     const logged = ["lookUp does not declare conflict"];
     expect(await codeOf(undeclared, "on")).toEqual({ code: "internal", logged });
+  });
+});
+
+describe("the access level of an operation", () => {
+  const person = { kind: "session", account: { id: 1, username: "ada" }, session_id: "" };
+  const operator = { ...person, account: { id: 2, username: "grace" } };
+  const key = { name: "shop" };
+  const callers = {
+    person,
+    operator,
+    delegate: { ...person, kind: "delegate", key },
+    "delegate of an operator": { ...operator, kind: "delegate", key },
+    "service key": { kind: "service", key },
+  };
+
+  /** Which callers may call an operation of a level. */
+  async function admitted(access: Access) {
+    const services = {
+      config: readConfig({}),
+      store: {
+        read: (unit: (tx: unknown) => unknown) => unit({ isOperator: (id: number) => id === 2 }),
+      },
+      rates: { operations: { take: () => {} } },
+      security: { recordOnce: () => {} },
+      metrics: { called: () => {} },
+    } as unknown as Services;
+    const bound = bind(
+      operation({ name: "lookUp", socket: "things.get", summary: "Looks a thing up.", access }),
+      () => Promise.resolve(),
+    );
+    const invoke = invoker(new Map<string, Bound>([[contract.name, bound]]), services);
+    const outcomes = Object.entries(callers).map(async ([name, caller]) => {
+      const outcome = await invoke({
+        name: contract.name,
+        origin: { address: "", network: "", user_agent: null },
+        reference: () => "reference",
+        authenticate: () => caller,
+        input: () => ({}),
+      } as unknown as Call);
+      if (outcome.ok) return [name];
+      expect(outcome.failure.code).toBe("forbidden");
+      return [];
+    });
+    return (await Promise.all(outcomes)).flat();
+  }
+
+  test.each([
+    ["session", ["person", "operator", "delegate", "delegate of an operator"]],
+    ["service", ["service key"]],
+    ["operator", ["operator", "delegate of an operator", "service key"]],
+    ["agent", []],
+  ] as const)("%s admits %p", async (access, names) => {
+    expect(await admitted(access)).toEqual([...names]);
   });
 });
 

@@ -75,7 +75,7 @@ describe("OpenAPI", () => {
       const statuses = Object.keys(callOf(each.name).responses).map(Number);
       expect(statuses).toEqual([200, ...httpErrors(each).map((code) => errorStatus[code])]);
       expect(statuses.includes(401)).toBe(
-        each.access === "session" || each.errors.includes("unauthorized"),
+        each.access !== "public" || each.errors.includes("unauthorized"),
       );
       expect(callOf(each.name).security).toEqual(each.access === "public" ? [] : undefined);
     }

@@ -16,6 +16,15 @@ export const commands: readonly Listed[] = [
     load: async () => (await import("./users-reset.ts")).resetUser,
   },
   {
+    names: ["operators list"],
+    load: async () => (await import("./operators.ts")).listOperators,
+  },
+  { names: ["operators add"], load: async () => (await import("./operators.ts")).addOperator },
+  {
+    names: ["operators remove"],
+    load: async () => (await import("./operators.ts")).removeOperator,
+  },
+  {
     names: ["keys rotate"],
     load: async () => (await import("./keys-rotate.ts")).rotateKeysCommand,
   },

@@ -17,6 +17,8 @@ export const securityEvents = [
   "oidc_account_created",
   "oidc_account_linked",
   "oidc_token_refused",
+  "operator_added",
+  "operator_removed",
 ] as const;
 export type SecurityEvent = (typeof securityEvents)[number];
 
@@ -26,6 +28,8 @@ export interface SecurityDetails {
   readonly account?: string | null;
   readonly origin?: { readonly address: string; readonly user_agent: string | null };
   readonly session_id?: string;
+  /** The name of the service key that the call was made with. */
+  readonly service_key?: string;
   readonly method?: "password" | "oidc";
   readonly operation?: string;
   readonly provider?: string;

@@ -3,7 +3,15 @@ import { createPerson } from "../domain/accounts.ts";
 import { endSession, replacePassword } from "../domain/sessions.ts";
 import { bind, type Context, type Services } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
-import { badField, conflict, forbidden, notFound, unauthorized } from "../rules/failure.ts";
+import {
+  badField,
+  conflict,
+  Failure,
+  forbidden,
+  notFound,
+  unauthorized,
+} from "../rules/failure.ts";
+import { tokenOf } from "../security/caller.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId, newDevice } from "../security/devices.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
@@ -65,28 +73,34 @@ const signIn = bind(operations.signIn, async (context, { username, password, dev
 
 const changePassword = bind(operations.changePassword, async (context, input) => {
   const { passwords, store, signInThrottle, security, caller, origin } = context;
-  const { account, session_id } = caller;
+  const { account } = caller;
   const { network } = origin;
   const { username } = account;
+  const sessionId = caller.kind === "session" ? caller.session_id : undefined;
   checkStrength("new_password", input.new_password, username);
   const known = await store.read((tx) => tx.credentials(username));
-  // The session counts as a device: failed sign-ins of others do not make its owner wait.
-  const device = `session ${session_id}`;
+  // The caller counts as a device: failed sign-ins of others do not make the account's owner wait.
+  const device =
+    caller.kind === "session" ? `session ${sessionId}` : `service key ${caller.key.name}`;
   const attempt = signInThrottle.attempt({ username, network, isKnownNetwork: true, device });
   const isRight = await passwords
     .verify(input.current_password, known?.password_hash ?? null, network)
     .catch(withdraw(attempt));
   if (!isRight) {
-    security.record("password_change_failed", { account: username, origin, session_id });
+    security.record("password_change_failed", { account: username, origin, ...tokenOf(caller) });
     throw forbidden("the current password is wrong");
   }
   attempt.succeeded();
   const hash = await passwords.rehash(input.new_password, network);
-  const sessions_ended = await store.write((tx) => replacePassword(tx, account, hash, session_id));
-  security.record("password_changed", { account: username, origin, session_id, sessions_ended });
+  const sessions_ended = await store.write((tx) => replacePassword(tx, account, hash, sessionId));
+  const details = { account: username, origin, ...tokenOf(caller), sessions_ended };
+  security.record("password_changed", details);
 });
 
 const signOut = bind(operations.signOut, async ({ store, security, caller, origin }) => {
+  if (caller.kind !== "session") {
+    throw new Failure("bad_request", "bad request: a service key has no session to end");
+  }
   const { account, session_id } = caller;
   await store.write((tx) => endSession(tx, session_id, account));
   const reason = "signed_out";
@@ -95,7 +109,8 @@ const signOut = bind(operations.signOut, async ({ store, security, caller, origi
 
 const getSessions = bind(operations.getSessions, async ({ store, caller }) => {
   const sessions = await store.read((tx) => tx.sessions(caller.account.id, Date.now()));
-  return { items: sessions.map((each) => ({ ...each, current: each.id === caller.session_id })) };
+  const current = caller.kind === "session" ? caller.session_id : null;
+  return { items: sessions.map((each) => ({ ...each, current: each.id === current })) };
 });
 
 const revokeSession = bind(operations.revokeSession, async (context, { session_id }) => {

@@ -3,17 +3,16 @@ import { historyId, ownSeq } from "@parley/protocol/text";
 import manifest from "../../package.json" with { type: "json" };
 import {
   allEvents,
-  allOperations,
-  byResource,
   eventPlace,
   hasPlace,
   mayReturnNothing,
   resourceOf,
   socketFailure,
+  socketOperations,
   success,
 } from "./contract.ts";
 import { answerExample, eventExample, frameExample, inputExample } from "./examples.ts";
-import { resourceTag, resourceTitle } from "./prose.ts";
+import { accessMeanings, resourceTag, resourceTitle } from "./prose.ts";
 import { mapEntries, type Schema, type SchemaBook, schemaBook, socketParams } from "./schemas.ts";
 
 /** The address of the service: its host, such as `chat.example.com`, and whether it uses TLS. */
@@ -35,7 +34,7 @@ export function asyncApi({ host, secure }: Address): object {
         "The WebSocket of a chat service for people and AI agents. It carries all events, and every operation can be called on it.",
       license: { name: manifest.license },
       contact: { name: "The operator of this server" },
-      tags: [eventsTag, ...[...byResource().keys()].map(resourceTag)],
+      tags: [eventsTag, ...[...new Set(socketOperations.map(resourceOf))].map(resourceTag)],
     },
     defaultContentType: "application/json",
     servers: {
@@ -53,7 +52,7 @@ export function asyncApi({ host, secure }: Address): object {
     },
     operations: Object.fromEntries([
       ...allEvents.map(([name, event]) => [name, sending(name, event)]),
-      ...allOperations.map((operation) => [operation.socket, receiving(operation)]),
+      ...socketOperations.map((operation) => [operation.socket, receiving(operation)]),
     ]),
     components: { messages, schemas: book.shared, securitySchemes },
   };
@@ -103,7 +102,7 @@ const receiving = (operation: Operation) => ({
   action: "receive",
   channel,
   summary: operation.summary,
-  description: operation.summary,
+  description: `Access: \`${operation.access}\`. ${accessMeanings[operation.access]}`,
   tags: [{ name: resourceTitle(resourceOf(operation)) }],
   messages: [channelMessage(operation.socket)],
   reply: { channel, messages: replyNames(operation).map(channelMessage) },
@@ -139,7 +138,7 @@ function eventMessages(book: SchemaBook): Record<string, object> {
 
 function callMessages(book: SchemaBook): Record<string, object> {
   return Object.fromEntries(
-    allOperations.map((operation) => {
+    socketOperations.map((operation) => {
       const { name, socket, summary } = operation;
       const input = book.input(operation.input);
       const schema = share(book, `${pascal(name)}Params`, socketParams(input));
@@ -158,7 +157,7 @@ function replyMessages(book: SchemaBook): Record<string, object> {
     const named = share(book, as, withId(body, book));
     return [name, message(name, summary, named, example && { ...example, id: 1 })] as const;
   };
-  const results = allOperations.flatMap((operation) => {
+  const results = socketOperations.flatMap((operation) => {
     if (!operation.output) return [];
     const result = book.output(operation.output);
     const example = answerExample(operation, result, book.shared);

@@ -11,8 +11,8 @@ export function operationBlock(operation: Operation, book: SchemaBook): Html {
   const { name, socket, summary, access } = operation;
   const input = book.input(operation.input);
   const output = operation.output && book.output(operation.output);
-  const text = html`<p class="names"><code><b>POST</b> /api/${name}</code><code>${socket}</code>
-${access === "public" && html`<span class="note">no token needed</span>`}</p>
+  const text = html`<p class="names"><code><b>POST</b> /api/${name}</code>${access !== "service" && html`<code>${socket}</code>`}
+<span class="note">access: <a href="#access">${access}</a></span></p>
 <p>${words(summary)}</p>
 <h4>Input</h4>
 ${hasFields(input) ? shape(input, "required") : html`<p>None.</p>`}
@@ -89,7 +89,7 @@ function operationExamples(
   const body = example && Object.keys(example).length > 0 ? example : null;
   const answer = answerExample(operation, output, book.shared);
   return html`
-${example && panel("HTTP", curl(operation.name, body, operation.access === "session"))}
-${example && panel("Socket", json(frameExample(operation, example, 1)))}
+${example && panel("HTTP", curl(operation.name, body, operation.access !== "public"))}
+${example && operation.access !== "service" && panel("Socket", json(frameExample(operation, example, 1)))}
 ${answer && panel("Answer", json(answer))}`;
 }

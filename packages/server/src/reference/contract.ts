@@ -16,6 +16,8 @@ import type { Schema } from "./schemas.ts";
 
 /** The contract without its literal types: the reference treats all entries alike. */
 export const allOperations: readonly Operation[] = Object.values(operations);
+/** Operations of access `service` are for HTTP only. */
+export const socketOperations = allOperations.filter(({ access }) => access !== "service");
 export const allEvents: readonly (readonly [string, EventContract])[] = Object.entries(events);
 
 /** The resource of an operation: the part of its socket name before the dot. */
@@ -26,7 +28,7 @@ export const allErrors = Object.keys(errorStatus) as ErrorCode[];
 
 /** What an operation answers beyond the errors all have in common. */
 export const ownErrors = (operation: Operation): ErrorCode[] => [
-  ...(operation.access === "session" ? (["unauthorized"] as const) : []),
+  ...(operation.access === "public" ? [] : (["unauthorized"] as const)),
   ...operation.errors,
 ];
 

@@ -12,7 +12,13 @@ import {
   success,
 } from "./contract.ts";
 import { answerExample, inputExample } from "./examples.ts";
-import { errorMeanings, limitMeanings, resourceTag, resourceTitle } from "./prose.ts";
+import {
+  accessMeanings,
+  errorMeanings,
+  limitMeanings,
+  resourceTag,
+  resourceTitle,
+} from "./prose.ts";
 import { mapEntries, type Schema, type SchemaBook, schemaBook } from "./schemas.ts";
 
 /** The HTTP side of the contract as an OpenAPI 3.1 document. */
@@ -86,7 +92,7 @@ function call(operation: Operation, book: SchemaBook) {
   return {
     operationId: operation.name,
     summary: operation.summary,
-    description: `On the socket: \`${operation.socket}\`.`,
+    description: callDescription(operation),
     tags: [resourceTitle(resourceOf(operation))],
     ...(operation.access === "public" && { security: [] }),
     requestBody: requestBody(operation, book),
@@ -96,6 +102,10 @@ function call(operation: Operation, book: SchemaBook) {
     },
   };
 }
+
+/** How the operation is called on the socket, and by whom. */
+const callDescription = ({ socket, access }: Operation) =>
+  `${access === "service" ? "HTTP only." : `On the socket: \`${socket}\`.`} Access: \`${access}\`. ${accessMeanings[access]}`;
 
 function requestBody(operation: Operation, book: SchemaBook) {
   const schema = book.input(operation.input);

@@ -1,12 +1,25 @@
 import { createHash } from "node:crypto";
-import { bodyErrors, closeCodes, commonErrors, errorStatus } from "@parley/protocol";
+import {
+  accessLevels,
+  bodyErrors,
+  closeCodes,
+  commonErrors,
+  errorStatus,
+  tokenErrors,
+} from "@parley/protocol";
 import manifest from "../../package.json" with { type: "json" };
 import { type Limits, readConfig } from "../config.ts";
 import { eventBlock, operationBlock, recordBlock } from "./blocks.ts";
 import { allErrors, allEvents, byResource } from "./contract.ts";
 import { chapters } from "./guide.ts";
 import { errorName, type Html, html, joined, words } from "./html.ts";
-import { closeMeanings, errorMeanings, limitMeanings, resourceTitle } from "./prose.ts";
+import {
+  accessMeanings,
+  closeMeanings,
+  errorMeanings,
+  limitMeanings,
+  resourceTitle,
+} from "./prose.ts";
 import { schemaBook } from "./schemas.ts";
 import { style } from "./style.ts";
 
@@ -59,6 +72,7 @@ export function referencePage(): string {
         body: html`${Object.keys(book.shared).map((name) => recordBlock(name, book))}`,
         entries: Object.keys(book.shared),
       },
+      { id: "access", title: "Access levels", body: accessTable() },
       { id: "errors", title: "Error codes", body: errorTable() },
       { id: "close-codes", title: "Close codes", body: closeTable() },
       { id: "limits", title: "Limits", body: limitTable() },
@@ -118,13 +132,23 @@ const table = (titles: readonly string[], rows: readonly Html[]) => html`<table 
 <tbody>${rows}</tbody>
 </table>`;
 
+function accessTable(): Html {
+  const rows = accessLevels.map(
+    (level) => html`<tr>
+<th scope="row"><code>${level}</code></th><td>${words(accessMeanings[level])}</td>
+</tr>`,
+  );
+  return html`<p>${words("Every operation has an access level. A caller who does not have it is answered with `forbidden`.")}</p>
+${table(["Level", "Who may call"], rows)}`;
+}
+
 function errorTable(): Html {
   const rows = allErrors.map(
     (code) => html`<tr id="error-${code}">
 <td class="number">${errorStatus[code]}</td><th scope="row"><code>${code}</code></th><td>${words(errorMeanings[code].meaning)}</td>
 </tr>`,
   );
-  return html`<p>Every operation may answer ${joined(commonErrors.map(errorName), ", ")}; over HTTP also ${joined(bodyErrors.map(errorName), ", ")}; those that need a token also ${errorName("unauthorized")}.</p>
+  return html`<p>Every operation may answer ${joined(commonErrors.map(errorName), ", ")}; over HTTP also ${joined(bodyErrors.map(errorName), ", ")}; those that need a token also ${joined(tokenErrors.map(errorName), ", ")}.</p>
 ${table(["Status", "Code", "Meaning"], rows)}`;
 }
 

@@ -1,4 +1,4 @@
-import type { closeCodes, ErrorCode, turnErrorCodes } from "@parley/protocol";
+import type { Access, closeCodes, ErrorCode, turnErrorCodes } from "@parley/protocol";
 import type { Limits } from "../config.ts";
 
 /**
@@ -19,7 +19,8 @@ export const errorMeanings: Record<ErrorCode, { meaning: string; example: string
     example: "unauthorized: the access token is unknown or expired",
   },
   forbidden: {
-    meaning: "The resource exists, but the caller is not allowed to do this with it.",
+    meaning:
+      "The resource exists, but the caller is not allowed to do this with it, or the caller does not have the operation's access level.",
     example: "forbidden: you are not a participant of this conversation",
   },
   not_found: {
@@ -56,6 +57,15 @@ export const errorMeanings: Record<ErrorCode, { meaning: string; example: string
       "The server cannot handle the call now. Wait for `parameters.retry_after` seconds, then retry.",
     example: "unavailable: the store or the bus cannot be reached",
   },
+};
+
+/** Who may call the operations of each access level. */
+export const accessMeanings: Record<Access, string> = {
+  public: "Anybody, without a token.",
+  session: "A person with an access token, or a service key that acts for a person.",
+  agent: "An agent with a token of its own. Reserved: no operation has this level yet.",
+  service: "A service key that acts for nobody. HTTP only.",
+  operator: "A person who is an operator, or a service key.",
 };
 
 /** Why the server closes a socket, and what the client should do. */

@@ -3,7 +3,7 @@ import type { ProviderNames } from "../rules/agents.ts";
 import { Failure, unauthorized } from "../rules/failure.ts";
 import type { SessionRecord } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
-import type { Caller, Origin } from "./caller.ts";
+import type { Origin, SessionCaller } from "./caller.ts";
 import type { Identity, Oidc } from "./oidc.ts";
 import { oidcAccounts } from "./oidc-accounts.ts";
 import { hashToken, type SessionLimits, sessionEnd } from "./tokens.ts";
@@ -11,7 +11,7 @@ import { hashToken, type SessionLimits, sessionEnd } from "./tokens.ts";
 /** How old `last_used_at` may become before a call updates it. */
 const TOUCH_MS = 60_000;
 
-export interface Authenticated extends Caller {
+export interface Authenticated extends SessionCaller {
   readonly expires_at: number;
   /** When the session began, if use extends it; null for an issuer's token, whose expiry is fixed. */
   readonly renewable_since: number | null;
@@ -54,7 +54,7 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
     const isStale = now - last_used_at >= TOUCH_MS;
     if (isStale) await store.write((tx) => tx.touchSession(id, now, end));
     const expires_at = isStale ? end : Math.min(end, session.expires_at);
-    return { account, session_id: id, expires_at, renewable_since: created_at };
+    return { kind: "session", account, session_id: id, expires_at, renewable_since: created_at };
   }
 
   /** The token is verified on every call. Its session is stored so that it can be listed and revoked. */
@@ -66,7 +66,7 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
     const hash = hashToken(token);
     const session = (await activeSession(store, hash)) ?? (await signIn(hash, identity, origin));
     const { id, account, expires_at } = session;
-    return { account, session_id: id, expires_at, renewable_since: null };
+    return { kind: "session", account, session_id: id, expires_at, renewable_since: null };
   }
 
   async function signIn(hash: string, identity: Identity, origin: Origin): Promise<SessionRecord> {

@@ -1,10 +1,39 @@
 import type { AccountRecord } from "../store/accounts.ts";
 
-/** The authenticated caller of an operation. */
-export interface Caller {
+/** A person who calls with a token of their own. */
+export interface SessionCaller {
+  readonly kind: "session";
   readonly account: AccountRecord;
   readonly session_id: string;
 }
+
+/** A service key that calls for a person, with that person's rights and no others. */
+export interface DelegateCaller {
+  readonly kind: "delegate";
+  readonly account: AccountRecord;
+  readonly key: ServiceKey;
+}
+
+/** A service key that calls in its own right. */
+export interface ServiceCaller {
+  readonly kind: "service";
+  readonly key: ServiceKey;
+}
+
+/** The person whom a call is made by or for. */
+export type Caller = SessionCaller | DelegateCaller;
+
+export type AnyCaller = Caller | ServiceCaller;
+
+/** A service key, as calls made with it are logged and counted. */
+export interface ServiceKey {
+  /** Unique among all keys, revoked ones included. */
+  readonly name: string;
+}
+
+/** What the security log says of the token of a call. */
+export const tokenOf = (caller: AnyCaller) =>
+  caller.kind === "session" ? { session_id: caller.session_id } : { service_key: caller.key.name };
 
 /** The client that made a call. */
 export interface Origin {

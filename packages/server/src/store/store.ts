@@ -12,6 +12,7 @@ import type { HiddenMessageReads, HiddenMessageWrites } from "./hidden-messages.
 import type { HistoryReads, HistoryWrites } from "./history.ts";
 import type { IdentityReads, IdentityWrites } from "./identities.ts";
 import type { MessageReads, MessageWrites } from "./messages.ts";
+import type { OperatorReads, OperatorWrites } from "./operators.ts";
 import type { ReactionReads, ReactionWrites } from "./reactions.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
@@ -72,6 +73,7 @@ export interface ReadTx
   extends HistoryReads,
     AccountReads,
     IdentityReads,
+    OperatorReads,
     SessionReads,
     ConversationReads,
     GroupChangeReads,
@@ -93,6 +95,7 @@ export interface WriteTx
     HistoryWrites,
     AccountWrites,
     IdentityWrites,
+    OperatorWrites,
     SessionWrites,
     ConversationWrites,
     GroupChangeWrites,

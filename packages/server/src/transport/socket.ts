@@ -14,7 +14,7 @@ import { publicAccount } from "../rules/accounts.ts";
 import { encode } from "../rules/encoding.ts";
 import { Failure, forbidden, rateLimited } from "../rules/failure.ts";
 import type { Authenticated } from "../security/authenticate.ts";
-import type { Caller, Origin } from "../security/caller.ts";
+import type { Origin, SessionCaller } from "../security/caller.ts";
 import { sessionEnd } from "../security/tokens.ts";
 import { bearer, originAllowed } from "./headers.ts";
 
@@ -269,10 +269,10 @@ class Connection implements Client, Reader {
     this.reply(id, outcome);
   }
 
-  private caller(): Caller {
+  private caller(): SessionCaller {
     if (this.ended) throw new Failure("unauthorized", "unauthorized: the session has ended");
     const account = this.person?.account ?? this.account;
-    return { account, session_id: this.session_id };
+    return { kind: "session", account, session_id: this.session_id };
   }
 
   /** Queues a reply. Replies of one event-loop turn are written together, as fast as the client reads. */

@@ -26,6 +26,7 @@ import { identityReads, identityWrites } from "./identities.ts";
 import type { Lane } from "./job-queue.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
+import { operatorReads, operatorWrites } from "./operators.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { ReadLane } from "./read-lane.ts";
 import { search } from "./search.ts";
@@ -42,6 +43,7 @@ const CONNECTIONS = { read: 4, write: 3, lockWait: 4, note: 1, noteLockWait: 1 }
 const reads: ReadMethods = {
   ...accountReads,
   ...identityReads,
+  ...operatorReads,
   ...sessionReads,
   ...conversationReads,
   ...groupChangeReads,
@@ -59,6 +61,7 @@ const writes: WriteMethods = {
   ...reads,
   ...accountWrites,
   ...identityWrites,
+  ...operatorWrites,
   ...sessionWrites,
   ...conversationWrites,
   ...groupChangeWrites,

@@ -348,4 +348,10 @@ export const migrations: readonly string[] = [
   -- for nodes of the version before, which may run beside this one during an upgrade.
   ALTER TABLE counters ALTER COLUMN changed_at SET DEFAULT 0;
   `,
+  `
+  CREATE TABLE operators (
+    account_id bigint PRIMARY KEY,
+    created_at bigint NOT NULL
+  );
+  `,
 ];

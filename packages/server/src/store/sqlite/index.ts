@@ -20,6 +20,7 @@ import { followHistory, historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { messageReads, messageWrites } from "./messages.ts";
+import { operatorReads, operatorWrites } from "./operators.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { searchChangePruning } from "./search-changes.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
@@ -118,6 +119,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
 const reads = (db: Connection): ReadTx => ({
   ...accountReads(db),
   ...identityReads(db),
+  ...operatorReads(db),
   ...sessionReads(db),
   ...conversationReads(db),
   ...groupChangeReads(db),
@@ -134,6 +136,7 @@ const reads = (db: Connection): ReadTx => ({
 const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
   ...accountWrites(db),
   ...identityWrites(db),
+  ...operatorWrites(db),
   ...sessionWrites(db),
   ...conversationWrites(db),
   ...groupChangeWrites(db),

@@ -307,4 +307,10 @@ export const migrations: readonly string[] = [
     leased_until INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE operators (
+    account_id INTEGER PRIMARY KEY REFERENCES accounts (id),
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  `,
 ];

@@ -10,6 +10,7 @@ import { hidingAndDeleting } from "./hiding-and-deleting.ts";
 import { history } from "./history.ts";
 import { identities } from "./identities.ts";
 import { messages } from "./messages.ts";
+import { operators } from "./operators.ts";
 import { order } from "./order.ts";
 import { preconditions } from "./preconditions.ts";
 import { reactions } from "./reactions.ts";
@@ -37,6 +38,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("order", () => order(check));
     describe("accounts", () => accounts(check));
     describe("identities", () => identities(check));
+    describe("operators", () => operators(check));
     describe("sessions", () => sessions(check));
     describe("conversations", () => conversations(check));
     describe("messages", () => messages(check));

@@ -1,0 +1,78 @@
+import { openStore } from "../compose.ts";
+import { type Config, ConfigError, readConfig } from "../config.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { Store } from "../store/store.ts";
+import { command } from "./command.ts";
+import { commandLog } from "./output.ts";
+
+const person = { username: "The username of a person." };
+const details = "Works while the server runs. PARLEY_OPERATORS can name further operators.";
+
+export const listOperators = command({
+  name: "operators list",
+  summary: "List the operators.",
+  details,
+  examples: [{ line: "operators list", summary: "Prints one username per line." }],
+  async run() {
+    const config = readConfig();
+    await using opened = await open(config);
+    const added = await opened.store.read((tx) => tx.operators());
+    const usernames = added.map(({ username }) => username);
+    const lines = [...usernames, ...config.operators.map((name) => `${name} (PARLEY_OPERATORS)`)];
+    return {
+      json: { operators: usernames, configured: config.operators },
+      text: lines.join("\n"),
+    };
+  },
+});
+
+export const addOperator = command({
+  name: "operators add",
+  summary: "Make a person an operator.",
+  details,
+  arguments: person,
+  examples: [{ line: "operators add alice", summary: "Makes alice an operator." }],
+  async run({ arguments: { username } }) {
+    const config = readConfig();
+    await using opened = await open(config);
+    const { store } = opened;
+    const account = await personNamed(store, username);
+    const added = await store.write((tx) => tx.addOperator(account.id, Date.now()));
+    if (added) commandLog(config).record("operator_added", { account: account.username });
+    return {
+      json: { username: account.username, added },
+      text: `${account.username} is ${added ? "now an operator" : "an operator already"}.`,
+    };
+  },
+});
+
+export const removeOperator = command({
+  name: "operators remove",
+  summary: "Make an operator an ordinary person again.",
+  details,
+  arguments: person,
+  examples: [{ line: "operators remove alice", summary: "Alice is no longer an operator." }],
+  async run({ arguments: { username } }) {
+    const config = readConfig();
+    await using opened = await open(config);
+    const { store } = opened;
+    const account = await personNamed(store, username);
+    const removed = await store.write((tx) => tx.removeOperator(account.id));
+    if (removed) commandLog(config).record("operator_removed", { account: account.username });
+    const text = config.operators.includes(account.username)
+      ? `${account.username} stays an operator: PARLEY_OPERATORS names them.`
+      : `${account.username} is ${removed ? "no longer" : "not"} an operator.`;
+    return { json: { username: account.username, removed }, text };
+  },
+});
+
+async function open(config: Config) {
+  const store = await openStore(config);
+  return { store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+async function personNamed(store: Store, username: string): Promise<AccountRecord> {
+  const account = await store.read((tx) => tx.account(username.toLowerCase()));
+  if (account?.kind === "human") return account;
+  throw new ConfigError(`There is no person named ${username}.`);
+}
