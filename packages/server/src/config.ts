@@ -3,7 +3,7 @@ import { ConfigError } from "./config/error.ts";
 import { type Limits, readLimits } from "./config/limits.ts";
 import { type Provider, readProviders } from "./config/providers.ts";
 import { readSwitch } from "./config/switch.ts";
-import { isSafeAddress } from "./security/safe-address.ts";
+import { isTamperProof } from "./security/destination.ts";
 import { parseMasterKeys } from "./security/vault.ts";
 
 export type { Database, Limits, Nats, Provider };
@@ -37,6 +37,8 @@ export interface Config {
   limits: Limits;
   /** Number of trusted reverse proxies that append to X-Forwarded-For. */
   proxies: number;
+  /** Whether addresses that people supply may lead to private networks, also by plain http. */
+  allowPrivateAddresses: boolean;
   /** Web origins allowed besides the service's own; `*` for any. */
   origins: readonly string[];
   logLevel: string;
@@ -62,6 +64,7 @@ export function readConfig(env: Environment = process.env): Config {
     masterKeys: readMasterKeys(env.PARLEY_MASTER_KEY),
     limits: readLimits(env.PARLEY_LIMITS),
     proxies: readProxies(env.PARLEY_PROXIES),
+    allowPrivateAddresses: readPrivateAddresses(env.PARLEY_PRIVATE_ADDRESSES),
     origins: readOrigins(env.PARLEY_ORIGINS),
     logLevel: readLogLevel(env.PARLEY_LOG),
     strictErrors: readSwitch("PARLEY_STRICT_ERRORS", env.PARLEY_STRICT_ERRORS ?? "off"),
@@ -114,7 +117,7 @@ function readSignUp(value = "open"): SignUpPolicy {
 function readOidc(env: Environment): Config["oidc"] {
   const issuer = env.PARLEY_OIDC_ISSUER;
   if (!issuer) return null;
-  if (!isSafeAddress(issuer)) {
+  if (!isTamperProof(issuer)) {
     throw new ConfigError(
       `PARLEY_OIDC_ISSUER must be an https address (http only on this machine), not "${issuer}".`,
     );
@@ -155,6 +158,11 @@ function readMasterKeys(value: string | undefined): Config["masterKeys"] {
 function readProxies(value = "0"): number {
   if (/^\d$/.test(value)) return Number(value);
   throw new ConfigError(`PARLEY_PROXIES must be a number from 0 to 9, not "${value}".`);
+}
+
+function readPrivateAddresses(value = "refuse"): boolean {
+  if (value === "refuse" || value === "allow") return value === "allow";
+  throw new ConfigError(`PARLEY_PRIVATE_ADDRESSES must be refuse or allow, not "${value}".`);
 }
 
 function readOrigins(value = ""): string[] {

@@ -349,6 +349,16 @@ describe("proxies", () => {
   refuses("PARLEY_PROXIES", ["", "-1", "1.5", "10", "yes"]);
 });
 
+describe("private addresses", () => {
+  const read = (config: Config) => config.allowPrivateAddresses;
+  accepts({
+    "are refused by default": [{}, read, false],
+    "can be refused": [{ PARLEY_PRIVATE_ADDRESSES: "refuse" }, read, false],
+    "can be allowed": [{ PARLEY_PRIVATE_ADDRESSES: "allow" }, read, true],
+  });
+  refuses("PARLEY_PRIVATE_ADDRESSES", ["", "Allow", "on", "yes", "1"]);
+});
+
 describe("limits", () => {
   const defaults = readConfig({}).limits;
   const given = (limits: unknown) => ({ PARLEY_LIMITS: JSON.stringify(limits) });

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Config } from "../config.ts";
 import type { Logger } from "../observe/log.ts";
 import { unauthorized, unavailable } from "../rules/failure.ts";
-import { isSafeAddress } from "./safe-address.ts";
+import { isTamperProof } from "./destination.ts";
 
 /** A person authenticated by the issuer. `issuer` and `subject` together identify them permanently. */
 export interface Identity {
@@ -79,7 +79,7 @@ async function discover(issuer: string): Promise<JWTVerifyGetKey> {
   const response = await fetch(address, { signal: AbortSignal.timeout(5000), redirect: "error" });
   const found = Discovery.parse(await response.json());
   if (found.issuer !== issuer) throw new Error("the discovery document names another issuer");
-  if (!isSafeAddress(found.jwks_uri)) throw new Error("jwks_uri is not an https address");
+  if (!isTamperProof(found.jwks_uri)) throw new Error("jwks_uri is not an https address");
   return createRemoteJWKSet(new URL(found.jwks_uri), {
     // Finds a rotated key within seconds; tokens with unknown keys cause one request per cooldown.
     cooldownDuration: 2000,

@@ -1,0 +1,171 @@
+import { isIP } from "node:net";
+import {
+  checkDestination,
+  type Destination,
+  type DestinationPolicy,
+  FetchError,
+} from "./destination.ts";
+
+export interface GuardedFetchOptions extends DestinationPolicy {
+  /** PEM certificates of authorities to trust instead of the usual ones. */
+  readonly ca?: string;
+}
+
+export interface GuardedRequest {
+  readonly method?: string;
+  readonly headers?: HeadersInit;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
+  /** The deadline for everything: resolving, connecting, sending, and reading the whole body. */
+  readonly timeoutMs?: number;
+  readonly maxRequestBytes?: number;
+  readonly maxResponseBytes?: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Requests an address that somebody supplied.
+ *
+ * - The name is resolved once, and the connection is made to that very IP address. Certificate and
+ *   `Host` header are those of the name. Nothing else, such as a proxy of the environment or a
+ *   connection that is still open, is used.
+ * - Redirects are not followed: the response is the redirect.
+ * - Compressed responses are not decompressed: reading such a body fails with `response_encoded`.
+ * - Reading a body beyond `maxResponseBytes` fails with `response_too_large`. What nobody reads is not
+ *   received. A caller that does not need the body cancels it, which closes the connection.
+ *
+ * Throws a `FetchError`, also from the body; after an abort by `signal` its reason.
+ */
+export type GuardedFetch = (address: string | URL, request?: GuardedRequest) => Promise<Response>;
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+const DEFAULT_MAX_BYTES = 1_048_576;
+
+export function guardedFetch(options: GuardedFetchOptions): GuardedFetch {
+  return async (address, request = {}) => {
+    const body = encodeBody(request);
+    const deadline = AbortSignal.timeout(request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+    const signal = AbortSignal.any([deadline, ...(request.signal ? [request.signal] : [])]);
+    const toFailure = (error: unknown) => failureOf(error, deadline, request.signal);
+    try {
+      const destination = await untilAborted(checkDestination(address, options), signal);
+      const response = await connect(destination, { ...request, body, signal }, options);
+      return bounded(response, request.maxResponseBytes ?? DEFAULT_MAX_BYTES, toFailure);
+    } catch (error) {
+      throw toFailure(error);
+    }
+  };
+}
+
+function encodeBody({ body, maxRequestBytes = DEFAULT_MAX_BYTES }: GuardedRequest) {
+  const bytes = typeof body === "string" ? new TextEncoder().encode(body) : (body ?? null);
+  if (bytes !== null && bytes.byteLength > maxRequestBytes) {
+    throw new FetchError("request_too_large", `the request exceeds ${maxRequestBytes} bytes`);
+  }
+  return bytes;
+}
+
+interface Prepared extends Pick<GuardedRequest, "method" | "headers"> {
+  readonly body: Uint8Array<ArrayBuffer> | null;
+  readonly signal: AbortSignal;
+}
+
+function connect(
+  { url, ip }: Destination,
+  { method = "GET", headers: given, body, signal }: Prepared,
+  { ca }: GuardedFetchOptions,
+): Promise<Response> {
+  const pinned = new URL(url);
+  pinned.hostname = isIP(ip) === 6 ? `[${ip}]` : ip;
+  const headers = new Headers(given);
+  headers.set("host", url.host);
+  headers.set("accept-encoding", "identity");
+  return fetch(pinned, {
+    method,
+    headers,
+    body,
+    signal,
+    redirect: "manual",
+    decompress: false,
+    proxy: false,
+    // A pooled connection would be found by its IP address, and could be one of another name.
+    keepalive: false,
+    tls: { ...serverNameOf(url), ...(ca && { ca }) },
+  });
+}
+
+/** The name that the certificate must have. For an IP address there is none: it must have the address. */
+function serverNameOf({ hostname }: URL): { serverName?: string } {
+  const isAddress = hostname.startsWith("[") || isIP(hostname) !== 0;
+  return isAddress ? {} : { serverName: hostname.replace(/\.$/, "") };
+}
+
+type ToFailure = (error: unknown) => unknown;
+
+function bounded(response: Response, maxBytes: number, toFailure: ToFailure): Response {
+  const { status, statusText, headers } = response;
+  if (status < 200 || status > 599) {
+    throw new FetchError("connection_failed", `the response has the status ${status}`);
+  }
+  const body = response.body && boundedBody(response.body, headers, maxBytes, toFailure);
+  return new Response(body, { status, statusText, headers });
+}
+
+function boundedBody(
+  body: ReadableStream<Uint8Array>,
+  headers: Headers,
+  maxBytes: number,
+  toFailure: ToFailure,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  const encoding = headers.get("content-encoding")?.trim() || "identity";
+  let left = maxBytes;
+  const readChunk = async () => {
+    if (encoding.toLowerCase() !== "identity") {
+      throw new FetchError("response_encoded", "the response is compressed");
+    }
+    const { value } = await reader.read();
+    left -= value?.byteLength ?? 0;
+    if (left < 0) {
+      throw new FetchError("response_too_large", `the response exceeds ${maxBytes} bytes`);
+    }
+    return value;
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const chunk = await readChunk();
+          if (chunk) controller.enqueue(chunk);
+          else controller.close();
+        } catch (error) {
+          controller.error(toFailure(error));
+          await reader.cancel();
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** Resolving a name cannot be aborted; only waiting for it can. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+function failureOf(error: unknown, deadline: AbortSignal, signal: AbortSignal | undefined) {
+  if (error instanceof FetchError) return error;
+  if (signal?.aborted && error === signal.reason) return error;
+  if (deadline.aborted) return new FetchError("timeout", "the request timed out");
+  // The runtime's message contains the address with its path and query.
+  const reason = error instanceof Error && "code" in error ? ` (${error.code})` : "";
+  return new FetchError("connection_failed", `the connection failed${reason}`);
+}
