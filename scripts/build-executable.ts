@@ -10,6 +10,9 @@ import type { BunPlugin } from "bun";
 import { buildWeb, type WebFile } from "../packages/web/build.ts";
 
 const SERVER = join(import.meta.dir, "../packages/server/src");
+const WORKERS = ["worker", "search-worker", "snapshot-worker"].map(
+  (name) => `store/sqlite/${name}.ts`,
+);
 
 /** Embeds the built web client: the executable has no sources to build it from. */
 const embedWebClient = (files: readonly WebFile[], folder: string): BunPlugin => ({
@@ -51,9 +54,7 @@ try {
   const files = await buildWeb(folder);
   const { outputs } = await Bun.build({
     // The store starts its worker threads from these files.
-    entrypoints: ["main.ts", "store/sqlite/worker.ts", "store/sqlite/search-worker.ts"].map(
-      (file) => join(SERVER, file),
-    ),
+    entrypoints: ["main.ts", ...WORKERS].map((file) => join(SERVER, file)),
     naming: { entry: "[name].[ext]" },
     plugins: [embedWebClient(files, folder)],
     target: "bun",

@@ -74,6 +74,16 @@ test("it has the help of all commands and the version of the package", () => {
   expect(readdirSync(folder)).toEqual(["out"]);
 });
 
+test("it backs up a running server and restores the backup", async () => {
+  await using server = await startServer({}, program);
+  const run = (dataDir: string, ...args: string[]) =>
+    Bun.spawnSync([...program, ...args], { cwd: folder, env: { PARLEY_DATA: dataDir } });
+  const file = join(folder, "backup.tar");
+  expect(run(server.dataDir, "backup", file).exitCode).toBe(0);
+  expect(run(join(folder, "restored"), "restore", file).exitCode).toBe(0);
+  expect(readdirSync(join(folder, "restored"))).toContain("parley.db");
+});
+
 test("files in the working directory do not change its settings", async () => {
   await using server = await startServer({}, program);
   const here = mkdtempSync(join(folder, "here-"));

@@ -3,21 +3,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { signUp } from "@parley/testkit/client.ts";
-import { collect, spawnMain, startServer } from "@parley/testkit/server.ts";
+import {
+  collect,
+  type Environment,
+  runMain,
+  spawnMain,
+  startServer,
+} from "@parley/testkit/server.ts";
 import manifest from "../package.json" with { type: "json" };
 import { commands } from "../src/commands/index.ts";
 import { progressOn } from "../src/commands/progress.ts";
 
-/** Runs the program to its end. */
-async function run(line: string, env: Record<string, string> = {}) {
-  const child = spawnMain(env, line.split(" ").filter(Boolean));
-  const [stdout, stderr, code] = await Promise.all([
-    child.stdout.text(),
-    child.stderr.text(),
-    child.exited,
-  ]);
-  return { code, stdout, stderr };
-}
+const run = (line: string, env: Environment = {}) => runMain(line.split(" "), env);
 
 describe("help", () => {
   test("lists every command with its summary", async () => {

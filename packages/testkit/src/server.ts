@@ -126,6 +126,17 @@ export function spawnMain(
   });
 }
 
+/** Runs a command of the program to its end, with only this environment. */
+export async function runMain(args: string[], env: Environment = {}) {
+  const child = spawnMain(env, args);
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, stdout, stderr };
+}
+
 /** Collects the output of a process, and lets a test wait for a line. */
 export function collect(child: ReturnType<typeof spawnMain>) {
   let output = "";

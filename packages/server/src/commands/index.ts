@@ -28,6 +28,8 @@ export const commands: readonly Listed[] = [
     names: ["keys rotate"],
     load: async () => (await import("./keys-rotate.ts")).rotateKeysCommand,
   },
+  { names: ["backup"], load: async () => (await import("./backup/backup.ts")).backup },
+  { names: ["restore"], load: async () => (await import("./backup/restore.ts")).restore },
   { names: ["migrate"], load: async () => (await import("./migrate.ts")).migrate },
   {
     names: ["history renew"],

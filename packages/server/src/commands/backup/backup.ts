@@ -1,0 +1,139 @@
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
+import { rename, statfs } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { type Config, ConfigError, readConfig } from "../../config.ts";
+import { lockFile } from "../../store/lock-file.ts";
+import { inspectDatabase, snapshotDatabase } from "../../store/sqlite/snapshot.ts";
+import { command } from "../command.ts";
+import {
+  type ArchiveContent,
+  DATABASE,
+  INVITE_CODE,
+  MASTER_KEY,
+  type Manifest,
+  verifyArchive,
+  writeArchive,
+} from "./archive.ts";
+import { megabytes, percent, refusePostgres, syncFolder } from "./support.ts";
+
+export const backup = command({
+  name: "backup",
+  summary: "Write a backup of the data folder to a file, while the server runs.",
+  details: `Copies a consistent snapshot of the database, and the invite code, into one tar file with
+checksums, and reads it back. The master key is not included unless you ask for it: keep master.key
+in another place, because with both anybody can read the provider keys. For SQLite only.`,
+  arguments: { file: "The file to write. It must not exist." },
+  options: {
+    "with-master-key": { type: "boolean", summary: "Include master.key." },
+  },
+  examples: [
+    { line: "backup parley-2030-01-31.tar", summary: "As the user of the server, or as root." },
+  ],
+  async run({ arguments: { file }, options, progress }) {
+    const config = readConfig();
+    if (config.database) throw refusePostgres("backup");
+    const manifest = await writeBackup({
+      file: resolve(file),
+      files: filesOf(config, options["with-master-key"]),
+      progress,
+    });
+    const path = resolve(file);
+    const { size } = statSync(path);
+    return { json: { file: path, bytes: size, ...manifest }, text: textOf(path, size, manifest) };
+  },
+});
+
+interface Backup {
+  readonly file: string;
+  readonly files: ArchiveContent["files"];
+  progress(text: string): void;
+}
+
+/**
+ * Works in a folder beside the file, and gives the file its name when it is complete and verified. A
+ * run that was killed leaves that folder, and the next one with the same name replaces it.
+ */
+async function writeBackup({ file, files, progress }: Backup): Promise<Manifest> {
+  if (existsSync(file)) throw new ConfigError(`${file} exists. Choose another name, or delete it.`);
+  await checkSpace(file, files);
+  const folder = openWorkFolder(`${file}.partial`);
+  const snapshot = join(folder, DATABASE);
+  const archive = join(folder, basename(file));
+  closeSync(openSync(snapshot, "wx", 0o600));
+  const [database, ...others] = files;
+  await snapshotDatabase({
+    from: database?.path ?? "",
+    to: snapshot,
+    progress: (done, total) => progress(`copying the database: ${percent(done, total)}`),
+  });
+  const content = {
+    ...inspectDatabase(snapshot),
+    files: [{ name: DATABASE, path: snapshot } as const, ...others],
+  };
+  await writeArchive(archive, content, (done, total) =>
+    progress(`writing the backup: ${percent(done, total)}`),
+  );
+  rmSync(snapshot);
+  const manifest = await verifyArchive(archive, (done, total) =>
+    progress(`verifying the backup: ${percent(done, total)}`),
+  );
+  await rename(archive, file);
+  rmSync(folder, { recursive: true });
+  syncFolder(dirname(file));
+  return manifest;
+}
+
+/** The files of the data folder that belong into the backup, the database first. */
+function filesOf({ dataDir, masterKeys }: Config, withMasterKey: boolean): ArchiveContent["files"] {
+  const path = (name: string) => resolve(dataDir, name);
+  if (!existsSync(path(DATABASE))) {
+    throw new ConfigError(
+      `There is no database in ${resolve(dataDir)}. Set PARLEY_DATA to the data folder of the server.`,
+    );
+  }
+  if (withMasterKey && (masterKeys || !existsSync(path(MASTER_KEY)))) {
+    throw new ConfigError(
+      "The data folder has no master.key to include: store the value of PARLEY_MASTER_KEY yourself.",
+    );
+  }
+  const names = [DATABASE, MASTER_KEY, INVITE_CODE] as const;
+  const included = names.filter(
+    (name) => (name !== MASTER_KEY || withMasterKey) && existsSync(path(name)),
+  );
+  return included.map((name) => ({ name, path: path(name) }));
+}
+
+/** The snapshot and the archive, which contains it, exist at the same time. */
+async function checkSpace(file: string, files: ArchiveContent["files"]): Promise<void> {
+  const folder = dirname(file);
+  if (!existsSync(folder)) throw new ConfigError(`There is no folder ${folder}. Create it first.`);
+  const { bavail, bsize } = await statfs(folder);
+  const needed = 2 * files.reduce((sum, { path }) => sum + statSync(path).size, 0);
+  if (bavail * bsize > needed) return;
+  throw new ConfigError(
+    `${folder} has ${megabytes(bavail * bsize)} free, and the backup needs ${megabytes(needed)} while it is written. Use another disk, or free space.`,
+  );
+}
+
+function openWorkFolder(folder: string): string {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (!lockFile(join(folder, "lock"))) {
+    throw new ConfigError(`Another backup is being written to ${folder}. Wait for it to end.`);
+  }
+  for (const name of [DATABASE, `${DATABASE}-journal`, basename(folder, ".partial")]) {
+    rmSync(join(folder, name), { force: true });
+  }
+  return folder;
+}
+
+function textOf(file: string, size: number, { accounts, messages, files }: Manifest): string {
+  const hasKey = files.some(({ name }) => name === MASTER_KEY);
+  const count = (figure: number) => figure.toLocaleString("en-GB");
+  return [
+    `The backup is complete and verified: ${file}`,
+    `${count(accounts)} accounts, ${count(messages)} messages, ${megabytes(size)}.`,
+    hasKey
+      ? "It contains the master key: whoever has the file can read the provider keys."
+      : "It does not contain the master key: keep a copy of it in another place.",
+  ].join("\n");
+}

@@ -1,0 +1,131 @@
+import { chownSync, existsSync, readdirSync, renameSync, statSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { type Config, ConfigError, readConfig } from "../../config.ts";
+import { dataFolder, lockDataFolder } from "../../store/data-folder.ts";
+import { forgetPlace, inspectDatabase, NEWEST_SCHEMA } from "../../store/sqlite/snapshot.ts";
+import { command } from "../command.ts";
+import {
+  DATABASE,
+  INVITE_CODE,
+  MASTER_KEY,
+  type Manifest,
+  openArchive,
+  type VerifiedFile,
+  verifyArchive,
+} from "./archive.ts";
+import { percent, refusePostgres, syncFolder } from "./support.ts";
+import { writeAll } from "./tar.ts";
+
+export const restore = command({
+  name: "restore",
+  summary: "Restore a backup into an empty data folder.",
+  details: `Verifies the checksums and writes the files to PARLEY_DATA. The folder must be empty, except for
+master.key and invite-code, and no server may use it. Clients fetch everything again afterwards. For
+SQLite only.`,
+  arguments: { file: 'A file that "parley backup" wrote.' },
+  options: {
+    check: { type: "boolean", summary: "Only verify the backup. Writes nothing." },
+  },
+  examples: [
+    { line: "restore parley-2030-01-31.tar", summary: "Then start the server." },
+    { line: "restore --check parley-2030-01-31.tar", summary: "To test a backup." },
+  ],
+  async run({ arguments: { file }, options: { check }, progress }) {
+    const config = readConfig();
+    if (config.database) throw refusePostgres("restore");
+    const report = (done: number, total: number) =>
+      progress(`${check ? "verifying" : "restoring"} the backup: ${percent(done, total)}`);
+    const manifest = check
+      ? await explained(file, () => verifyArchive(file, report))
+      : await restoreBackup(file, config, report);
+    const dataDir = resolve(config.dataDir);
+    return {
+      json: { restored: !check, data: dataDir, ...manifest },
+      text: check
+        ? `The backup of ${manifest.created_at} is complete.`
+        : nextSteps(dataDir, manifest),
+    };
+  },
+});
+
+type Report = (done: number, total: number) => void;
+
+/** The database gets its name last: until then no server finds one in the folder. */
+async function restoreBackup(file: string, config: Config, report: Report): Promise<Manifest> {
+  const { manifest, files } = await explained(file, () => openArchive(file, report));
+  if (manifest.schema > NEWEST_SCHEMA) {
+    throw new ConfigError(
+      `${file} was made by a newer version of Parley (${manifest.version}). Restore it with that version.`,
+    );
+  }
+  lockDataFolder(config);
+  const folder = dataFolder(config);
+  refuseOtherFiles(folder, files);
+  for (const each of files)
+    await explained(file, () => writeFile(draftOf(folder, each.name), each));
+  const database = draftOf(folder, DATABASE);
+  await explained(file, async () => inspectDatabase(database));
+  forgetPlace(database);
+  // In the archive the database is first.
+  for (const { name } of files.toReversed()) renameSync(draftOf(folder, name), join(folder, name));
+  giveToOwnerOf(folder);
+  syncFolder(folder);
+  return manifest;
+}
+
+/** If root restores, the server's user, who owns the folder, must be able to open the files. */
+function giveToOwnerOf(folder: string): void {
+  const { uid, gid } = statSync(folder);
+  if (process.getuid?.() !== 0 || uid === 0) return;
+  for (const name of readdirSync(folder)) {
+    if (name !== "lost+found") chownSync(join(folder, name), uid, gid);
+  }
+}
+
+const DRAFT = ".restoring";
+const draftOf = (folder: string, name: string) => join(folder, name + DRAFT);
+
+/** Files that do not belong to a database: a lock, secrets, and what an interrupted restore left. */
+const KEPT = new Set(["lock", "lock-journal", "lost+found", MASTER_KEY, INVITE_CODE]);
+
+function refuseOtherFiles(folder: string, files: readonly VerifiedFile[]): void {
+  const restored = files.map(({ name }): string => name);
+  const inTheWay = readdirSync(folder).filter(
+    (name) => restored.includes(name) || !(KEPT.has(name) || name.includes(DRAFT)),
+  );
+  if (inTheWay.length === 0) return;
+  throw new ConfigError(
+    `${folder} is not empty: it has ${inTheWay.slice(0, 3).join(", ")}${inTheWay.length > 3 ? " …" : ""}. Move these files away, or set PARLEY_DATA to another folder.`,
+  );
+}
+
+async function writeFile(path: string, { read }: VerifiedFile): Promise<void> {
+  await using target = await open(path, "w", 0o600);
+  await read((chunk) => writeAll(target, chunk));
+  await target.sync();
+}
+
+/** Says which file is the problem. */
+async function explained<Value>(file: string, action: () => Promise<Value>): Promise<Value> {
+  if (!existsSync(file)) throw new ConfigError(`There is no file ${file}.`);
+  try {
+    return await action();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigError(`${file} cannot be restored: ${why}. Use another backup.`);
+  }
+}
+
+function nextSteps(folder: string, { created_at, files }: Manifest): string {
+  const hasKey =
+    files.some(({ name }) => name === MASTER_KEY) || existsSync(join(folder, MASTER_KEY));
+  return [
+    `The backup of ${created_at} is in ${folder}. Next:`,
+    !hasKey &&
+      `  Copy master.key to ${folder}, or set PARLEY_MASTER_KEY: the backup does not contain it.`,
+    "  Start the server. Clients will fetch all conversations again.",
+  ]
+    .filter(Boolean)
+    .join("\n");
+}

@@ -1,0 +1,364 @@
+import { Database } from "bun:sqlite";
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { open } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { agentOf, answerTo, type Person, say, signUp } from "@parley/testkit/client.ts";
+import { noRates, runMain, spawnMain, startServer } from "@parley/testkit/server.ts";
+import { until } from "@parley/testkit/until.ts";
+import manifest from "../package.json" with { type: "json" };
+import { appendEntry, endArchive } from "../src/commands/backup/tar.ts";
+import { NEWEST_SCHEMA } from "../src/store/sqlite/snapshot.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "parley-backup-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let count = 0;
+/** A path that does not exist yet. */
+const fresh = (name: string) => join(folder, `${++count}-${name}`);
+/** A path in a folder of its own. */
+function alone(name: string): string {
+  const parent = fresh("folder");
+  mkdirSync(parent);
+  return join(parent, name);
+}
+
+const backUp = (dataDir: string, file: string, ...options: string[]) =>
+  runMain(["backup", file, "--json", ...options], { PARLEY_DATA: dataDir });
+const restore = (dataDir: string, file: string, ...options: string[]) =>
+  runMain(["restore", file, ...options], { PARLEY_DATA: dataDir });
+
+const historyOf = (path: string) => {
+  using db = new Database(path, { readonly: true });
+  return db.query<{ id: string }, []>("SELECT id FROM history").get()?.id;
+};
+
+/** The contents of all messages of a conversation, in order, which have no gap. */
+async function contentsOf(person: Person, chat_id: string): Promise<string[]> {
+  const items = [];
+  for (let before: string | undefined; ; ) {
+    const page = await person.call("getChatHistory", { chat_id, ...(before && { before }) });
+    items.unshift(...page.items);
+    before = page.items[0]?.id;
+    if (!page.has_more) break;
+  }
+  expect(items.map(({ seq }) => seq)).toEqual(items.map((_, place) => place + 1));
+  return items.map(({ content }) => content);
+}
+
+/** Makes a backup of the folder take long enough to be killed in the middle. */
+const slowDown = (dataDir: string) =>
+  writeFileSync(join(dataDir, "invite-code"), Buffer.alloc(100_000_000));
+
+describe("a backup of a running server", () => {
+  test("has everything that was acknowledged before it began, and opens after a restore", async () => {
+    await using server = await startServer(noRates);
+    const alice = await signUp(server.url);
+    await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+    const chat = await alice.call("startChat", { usernames: [], kind: "group", title: "Load" });
+    const load = sendUntilStopped(alice, chat);
+    await load.reached(200);
+    const before = load.acknowledged();
+    const file = fresh("backup.tar");
+    const { code, stdout, stderr } = await backUp(server.dataDir, file);
+    await load.reached(before + 50);
+    await load.stop();
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(JSON.parse(stdout)).toMatchObject({
+      file,
+      bytes: statSync(file).size,
+      version: manifest.version,
+      schema: NEWEST_SCHEMA,
+      files: [{ name: "parley.db", sha256: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+    });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+
+    const dataDir = fresh("data");
+    expect(await restore(dataDir, file)).toMatchObject({ code: 0, stderr: "" });
+    cpSync(join(server.dataDir, "master.key"), join(dataDir, "master.key"));
+    await using restored = await startServer({ PARLEY_DATA: dataDir });
+    const again = alice.at(restored.url);
+    const contents = await contentsOf(again, chat.id);
+    expect(contents.length).toBeGreaterThanOrEqual(before);
+    expect(contents).toEqual(contents.map((_, place) => `message ${place}`));
+    expect(historyOf(join(dataDir, "parley.db"))).not.toBe(
+      historyOf(join(server.dataDir, "parley.db")),
+    );
+    const talk = await again.call("startChat", { usernames: [agentOf(again)] });
+    await using socket = await again.connect();
+    const answer = await answerTo(socket, await say(again, talk, "Hello!"));
+    expect(answer.content).toContain("sandbox");
+    const { items } = await again.call("searchMessages", { query: "sandbox" });
+    expect(items).toHaveLength(1);
+  });
+
+  test("that is killed leaves no file of that name, and the next one succeeds", async () => {
+    await using server = await startServer(noRates);
+    const alice = await signUp(server.url);
+    const chat = await alice.call("startChat", { usernames: [], kind: "group" });
+    const load = sendUntilStopped(alice, chat);
+    await load.reached(300);
+    slowDown(server.dataDir);
+    const file = alone("backup.tar");
+    const work = `${file}.partial`;
+    for (const made of ["parley.db", basename(file)]) {
+      const child = spawnMain({ PARLEY_DATA: server.dataDir }, ["backup", file]);
+      while (!existsSync(join(work, made)) && child.exitCode === null) await Bun.sleep(1);
+      child.kill("SIGKILL");
+      await child.exited;
+      expect(existsSync(file)).toBe(false);
+      await load.reached(load.acknowledged() + 50);
+    }
+    expect(await backUp(server.dataDir, file)).toMatchObject({ code: 0 });
+    await load.stop();
+    expect(readdirSync(join(file, ".."))).toEqual(["backup.tar"]);
+    expect(await restore(fresh("data"), file, "--check")).toMatchObject({ code: 0 });
+    expect(await contentsOf(alice, chat.id)).toHaveLength(load.acknowledged());
+  });
+});
+
+/** Sends numbered messages, one after another, over a socket. */
+function sendUntilStopped(person: Person, chat: { id: string }) {
+  let isStopped = false;
+  let acknowledged = 0;
+  const sending = (async () => {
+    await using socket = await person.connect();
+    while (!isStopped) {
+      await socket.call("sendMessage", { chat_id: chat.id, content: `message ${acknowledged}` });
+      acknowledged++;
+    }
+  })();
+  return {
+    acknowledged: () => acknowledged,
+    reached: (count: number) => until(() => acknowledged >= count, `${count} acknowledgements`),
+    stop: () => {
+      isStopped = true;
+      return sending;
+    },
+  };
+}
+
+/** A data folder of a server that has stopped, and a backup of it. */
+async function stopped(...options: string[]) {
+  await using server = await startServer({ PARLEY_SIGNUP: "invite" });
+  await server.stop();
+  const dataDir = fresh("data");
+  cpSync(server.dataDir, dataDir, { recursive: true });
+  const file = fresh("backup.tar");
+  const { stdout } = await backUp(dataDir, file, ...options);
+  return { dataDir, file, names: namesIn(stdout) };
+}
+
+const namesIn = (stdout: string): string[] =>
+  JSON.parse(stdout).files.map(({ name }: { name: string }) => name);
+
+describe("what is in a backup", () => {
+  test("the master key only if it is asked for", async () => {
+    const { dataDir, names } = await stopped();
+    expect(names).toEqual(["parley.db", "invite-code"]);
+    const file = fresh("backup.tar");
+    const { stdout } = await backUp(dataDir, file, "--with-master-key");
+    expect(namesIn(stdout)).toEqual(["parley.db", "master.key", "invite-code"]);
+    const restored = fresh("data");
+    await restore(restored, file);
+    for (const name of ["master.key", "invite-code"]) {
+      expect(readFileSync(join(restored, name))).toEqual(readFileSync(join(dataDir, name)));
+      expect(statSync(join(restored, name)).mode & 0o777).toBe(0o600);
+    }
+  });
+
+  test("files that tar can read", async () => {
+    const { file } = await stopped();
+    const out = fresh("out");
+    mkdirSync(out);
+    expect(Bun.spawnSync(["tar", "xf", file, "-C", out]).exitCode).toBe(0);
+    expect(readdirSync(out).toSorted()).toEqual(["invite-code", "manifest.json", "parley.db"]);
+    const { files } = JSON.parse(readFileSync(join(out, "manifest.json"), "utf8"));
+    for (const { name, sha256 } of files) {
+      const bytes = readFileSync(join(out, name));
+      expect(new Bun.CryptoHasher("sha256").update(bytes).digest("hex")).toBe(sha256);
+    }
+  });
+});
+
+describe("a backup is refused", () => {
+  const refused = async (dataDir: string, file: string, ...options: string[]) => {
+    const { code, stderr } = await backUp(dataDir, file, ...options);
+    expect(code).toBe(1);
+    return stderr;
+  };
+
+  test("over an existing file, into a missing folder, and without a database", async () => {
+    const { dataDir, file } = await stopped();
+    expect(await refused(dataDir, file)).toContain("exists. Choose another name");
+    expect(await refused(dataDir, join(fresh("missing"), "a.tar"))).toContain("There is no folder");
+    expect(await refused(fresh("data"), fresh("a.tar"))).toContain("There is no database");
+  });
+
+  test("of a damaged database", async () => {
+    const { dataDir } = await stopped();
+    const path = join(dataDir, "parley.db");
+    const bytes = readFileSync(path);
+    bytes.fill(0xff, 4096 * 2, 4096 * 12);
+    writeFileSync(path, bytes);
+    const file = fresh("a.tar");
+    expect(await refused(dataDir, file)).toContain("malformed");
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test("with a master key that is not in the folder", async () => {
+    const { dataDir } = await stopped();
+    rmSync(join(dataDir, "master.key"));
+    expect(await refused(dataDir, fresh("a.tar"), "--with-master-key")).toContain(
+      "PARLEY_MASTER_KEY",
+    );
+  });
+
+  test("with PostgreSQL, and says which tools to use", async () => {
+    const env = { DATABASE_URL: "postgres://parley:secret@127.0.0.1:1/parley" };
+    const dump = await runMain(["backup", "a.tar"], env);
+    expect(dump.code).toBe(1);
+    expect(dump.stderr).toContain('pg_dump --format=custom --file=parley.dump "$DATABASE_URL"');
+    const load = await runMain(["restore", "a.tar"], env);
+    expect(load.code).toBe(1);
+    expect(load.stderr).toContain("pg_restore --clean --if-exists");
+    expect(dump.stderr + load.stderr).not.toContain("secret");
+  });
+});
+
+describe("a restore is refused", () => {
+  const refused = async (dataDir: string, file: string) => {
+    const { code, stdout, stderr } = await restore(dataDir, file);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    return stderr;
+  };
+
+  test("into the folder of a running server", async () => {
+    const { file } = await stopped();
+    await using server = await startServer();
+    expect(await refused(server.dataDir, file)).toContain("is in use by another server");
+    expect((await fetch(`${server.url}/ready`)).status).toBe(200);
+  });
+
+  test("into a folder with other files, which stay as they are", async () => {
+    const { dataDir, file } = await stopped();
+    const before = readFileSync(join(dataDir, "parley.db"));
+    const why = await refused(dataDir, file);
+    expect(why).toContain("is not empty");
+    expect(why).toContain("Move these files away");
+    expect(readFileSync(join(dataDir, "parley.db"))).toEqual(before);
+    const other = fresh("data");
+    mkdirSync(other);
+    writeFileSync(join(other, "letters.txt"), "");
+    expect(await refused(other, file)).toContain("letters.txt");
+  });
+
+  test("over a master key that is in the folder already", async () => {
+    const { file } = await stopped("--with-master-key");
+    const dataDir = fresh("data");
+    mkdirSync(dataDir);
+    writeFileSync(join(dataDir, "master.key"), "other");
+    expect(await refused(dataDir, file)).toContain("master.key");
+    expect(readFileSync(join(dataDir, "master.key"), "utf8")).toBe("other");
+  });
+
+  test("of a damaged or incomplete backup, and leaves no database", async () => {
+    const { file } = await stopped();
+    const original = readFileSync(file);
+    const places = [0, 200, 600, 5000, 60_000, original.length - 1600];
+    const dataDir = fresh("data");
+    for (const place of places) {
+      const bytes = Buffer.from(original);
+      bytes[place] = (bytes[place] ?? 0) ^ 0xff;
+      const damaged = fresh("damaged.tar");
+      writeFileSync(damaged, bytes);
+      expect([place, await refused(dataDir, damaged)]).toEqual([
+        place,
+        expect.stringContaining("cannot be restored"),
+      ]);
+      expect(await restore(dataDir, damaged, "--check")).toMatchObject({ code: 1 });
+      expect(existsSync(join(dataDir, "parley.db"))).toBe(false);
+    }
+    for (const length of [0, 700, original.length - 2000]) {
+      const short = fresh("short.tar");
+      cpSync(file, short);
+      truncateSync(short, length);
+      expect(await refused(dataDir, short)).toContain("cannot be restored");
+    }
+    expect(await restore(dataDir, file)).toMatchObject({ code: 0 });
+  });
+
+  test("of anything that is not a backup", async () => {
+    const text = fresh("letters.txt");
+    writeFileSync(text, "Dear Ada,\n".repeat(1000));
+    expect(await refused(fresh("data"), text)).toContain("damaged or incomplete");
+    expect(await refused(fresh("data"), fresh("missing.tar"))).toContain("There is no file");
+  });
+
+  test("of a newer schema or format, and of files with other names", async () => {
+    const file = { name: "parley.db", bytes: 3, sha256: "0".repeat(64) };
+    const made = {
+      version: "9.0.0",
+      created_at: new Date().toISOString(),
+      accounts: 0,
+      messages: 0,
+    };
+    const forged: [manifest: object, message: string][] = [
+      [{ ...made, format: 1, schema: 10_000, files: [file] }, "newer version of Parley (9.0.0)"],
+      [{ ...made, format: 2, schema: 1, files: [file] }, "newer version of Parley"],
+      [{ ...made, format: 1, schema: 1, files: [{ ...file, name: "../evil" }] }, "manifest"],
+      [{ ...made, format: 1, schema: 1, files: [file, file] }, "does not have the files"],
+      [{ ...made, format: 1, schema: 1, files: [file] }, "wrong checksum"],
+    ];
+    for (const [manifest, message] of forged) {
+      expect(await refused(fresh("data"), await archiveOf(manifest))).toContain(message);
+    }
+  });
+});
+
+/** An archive with this manifest and three bytes as the database. */
+async function archiveOf(manifest: object): Promise<string> {
+  const path = fresh("forged.tar");
+  const text = Buffer.from(JSON.stringify(manifest));
+  await using archive = await open(path, "w");
+  await appendEntry(archive, { name: "manifest.json", bytes: text.length }, [text]);
+  await appendEntry(archive, { name: "parley.db", bytes: 3 }, [Buffer.from("abc")]);
+  await endArchive(archive);
+  return path;
+}
+
+test("a restore that is killed leaves no database, and the next one succeeds", async () => {
+  const { dataDir: source } = await stopped();
+  slowDown(source);
+  const file = fresh("backup.tar");
+  await backUp(source, file);
+  const dataDir = fresh("data");
+  const child = spawnMain({ PARLEY_DATA: dataDir }, ["restore", file]);
+  while (!existsSync(join(dataDir, "parley.db.restoring"))) await Bun.sleep(1);
+  child.kill("SIGKILL");
+  await child.exited;
+  expect(existsSync(join(dataDir, "parley.db"))).toBe(false);
+  expect(await restore(dataDir, file)).toMatchObject({ code: 0 });
+  expect(readdirSync(dataDir).filter((name) => name.includes("restoring"))).toEqual([]);
+});
+
+test("--check verifies a backup and writes nothing", async () => {
+  const { file } = await stopped();
+  const dataDir = fresh("data");
+  const { code, stdout } = await restore(dataDir, file, "--check", "--json");
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ restored: false, schema: NEWEST_SCHEMA });
+  expect(existsSync(dataDir)).toBe(false);
+});
