@@ -1,3 +1,4 @@
+export * from "./audit.ts";
 export * from "./errors.ts";
 export * from "./events.ts";
 export * from "./frames.ts";

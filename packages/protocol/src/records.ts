@@ -219,6 +219,29 @@ export const SignedIn = record("SignedIn", {
 });
 export type SignedIn = z.infer<typeof SignedIn>;
 
+const detail = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+
+export const AuditEntry = record("AuditEntry", {
+  id: z.int(),
+  at: timestamp,
+  action: z.string().meta({ description: "What happened, such as `sign_in_failed`." }),
+  account: z
+    .string()
+    .nullable()
+    .meta({ description: "The username of the account that it concerns." }),
+  operator: z.string().nullable().meta({ description: "The username of the operator who did it." }),
+  service_key: z
+    .string()
+    .nullable()
+    .meta({ description: "The name of the service key that the call was made with." }),
+  address: z.string().nullable().meta({ description: "The client's network address." }),
+  user_agent: z.string().nullable(),
+  details: z
+    .record(z.string(), detail)
+    .meta({ description: "Further fields of the action. Never content, never secrets." }),
+});
+export type AuditEntry = z.infer<typeof AuditEntry>;
+
 export const AgentSummary = record("AgentSummary", {
   provider: z.string(),
   username: z.string().meta({ description: "`<owner>:<provider>`." }),

@@ -24,9 +24,9 @@ import { typing } from "./realtime/typing.ts";
 import { authenticator } from "./security/authenticate.ts";
 import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
 import { passwords } from "./security/passwords.ts";
-import { sessionUpkeep } from "./security/session-upkeep.ts";
 import { signInThrottle } from "./security/sign-in-throttle.ts";
 import { throttle } from "./security/throttle.ts";
+import { upkeep as startUpkeep } from "./security/upkeep.ts";
 import { vault as newVault, type Vault } from "./security/vault.ts";
 import { dataFolder, secretFile } from "./store/data-folder.ts";
 import type { SharedStore, Store } from "./store/store.ts";
@@ -164,7 +164,7 @@ export async function compose(config: Config): Promise<Running> {
   });
 
   const metricsServer = config.metrics && listenForMetrics(config.metrics, services);
-  const upkeep = sessionUpkeep({ store, log });
+  const upkeep = startUpkeep({ store, auditDays: config.auditDays, log });
   const agentsStarted = agents.start();
   return {
     url: urlOf(config.host, server.port),
@@ -199,7 +199,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const { config, store, hub, cluster, changes, log } = parts;
   const { limits, providers } = config;
   const vault = openVault(config);
-  const security = securityLog(log);
+  const security = securityLog(log, store);
   const oidc = await openIssuer(config, log);
   return {
     config,

@@ -29,6 +29,8 @@ export interface Config {
   oidc: { issuer: string; audience: string; usernameClaim: string } | null;
   /** Usernames of operators, besides those that `parley operators` has added. */
   operators: readonly string[];
+  /** Days for which entries of the audit log are kept. */
+  auditDays: number;
   providers: ReadonlyMap<string, Provider>;
   /** Whether sandbox keys are accepted, which the built-in model answers. */
   sandbox: boolean;
@@ -59,6 +61,7 @@ export function readConfig(env: Environment = process.env): Config {
     signUp: readSignUp(env.PARLEY_SIGNUP),
     oidc: readOidc(env),
     operators: readOperators(env.PARLEY_OPERATORS),
+    auditDays: readDays("PARLEY_AUDIT_DAYS", env.PARLEY_AUDIT_DAYS ?? "90"),
     providers: readProviders(env.PARLEY_PROVIDERS),
     sandbox: readSwitch("PARLEY_SANDBOX", env.PARLEY_SANDBOX ?? "on"),
     masterKeys: readMasterKeys(env.PARLEY_MASTER_KEY),
@@ -141,6 +144,12 @@ function readOperators(value = ""): string[] {
       `PARLEY_OPERATORS must list usernames of people, comma-separated, not "${name}".`,
     );
   });
+}
+
+function readDays(name: string, value: string): number {
+  const days = Number(value);
+  if (Number.isInteger(days) && days >= 1 && days <= 3650) return days;
+  throw new ConfigError(`${name} must be a whole number of days from 1 to 3650, not "${value}".`);
 }
 
 function readMasterKeys(value: string | undefined): Config["masterKeys"] {

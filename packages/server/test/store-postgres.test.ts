@@ -517,7 +517,7 @@ describe("several nodes", () => {
         oidc: issuer,
         providers: new Map(),
         limits: { session_days: 90 },
-        security: securityLog(logger("silent")),
+        security: securityLog(logger("silent"), store),
       }),
     );
     const entered = await Promise.all(

@@ -177,8 +177,11 @@ function exactly(schema: { parse(value: unknown): unknown }, value: unknown): un
 
 let count = 0;
 
-export async function signUp(url: string, name = "user"): Promise<Person> {
-  const username = `${name}_${process.pid}_${++count}`;
+/** Signs up a person under a username that no other has. */
+export const signUp = (url: string, name = "user"): Promise<Person> =>
+  signUpAs(url, `${name}_${process.pid}_${++count}`);
+
+export async function signUpAs(url: string, username: string): Promise<Person> {
   const { body } = await post(url, "signUp", { username, password: "correct horse battery" });
   if (!body.ok) throw new CallFailed(body);
   const { access_token, account } = checkedResult("signUp", body.result);

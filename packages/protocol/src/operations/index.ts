@@ -40,6 +40,7 @@ import {
   searchMessages,
   sendMessage,
 } from "./messages.ts";
+import { getAuditLog } from "./operators.ts";
 import {
   addReaction,
   getMessageReactions,
@@ -98,6 +99,7 @@ export const operations = {
   setGroupAgentMode,
   stopChatAgents,
   sendComponentAction,
+  getAuditLog,
 } as const;
 
 export type Operations = typeof operations;

@@ -16,7 +16,7 @@ server runs. With PARLEY_MASTER_KEY, put the new key first and restart the serve
     const store = await openStore(config);
     if (!config.masterKeys) keyFile(config).add();
     const { resealed, kept } = await rotateKeys(store, openVault(config));
-    commandLog(config).record("master_key_rotated", { keys_resealed: resealed });
+    await commandLog(config, store).record("master_key_rotated", { keys_resealed: resealed });
     await store.close();
     return {
       json: { resealed, kept },

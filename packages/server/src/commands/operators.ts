@@ -37,8 +37,11 @@ export const addOperator = command({
     await using opened = await open(config);
     const { store } = opened;
     const account = await personNamed(store, username);
-    const added = await store.write((tx) => tx.addOperator(account.id, Date.now()));
-    if (added) commandLog(config).record("operator_added", { account: account.username });
+    const added = await commandLog(config, store).write(async (tx, record) => {
+      const isNew = await tx.addOperator(account.id, Date.now());
+      if (isNew) await record("operator_added", { account: account.username });
+      return isNew;
+    });
     return {
       json: { username: account.username, added },
       text: `${account.username} is ${added ? "now an operator" : "an operator already"}.`,
@@ -57,8 +60,11 @@ export const removeOperator = command({
     await using opened = await open(config);
     const { store } = opened;
     const account = await personNamed(store, username);
-    const removed = await store.write((tx) => tx.removeOperator(account.id));
-    if (removed) commandLog(config).record("operator_removed", { account: account.username });
+    const removed = await commandLog(config, store).write(async (tx, record) => {
+      const wasOne = await tx.removeOperator(account.id);
+      if (wasOne) await record("operator_removed", { account: account.username });
+      return wasOne;
+    });
     const text = config.operators.includes(account.username)
       ? `${account.username} stays an operator: PARLEY_OPERATORS names them.`
       : `${account.username} is ${removed ? "no longer" : "not"} an operator.`;

@@ -1,13 +1,15 @@
 import { type Config, ConfigError } from "../config.ts";
 import { logger } from "../observe/log.ts";
 import { securityLog } from "../observe/security-log.ts";
+import type { Store } from "../store/store.ts";
 
 export const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 export const printError = (line: string): void => void process.stderr.write(`${line}\n`);
 
 /** Commands log to standard error. Standard output is for their result. */
-export const commandLog = ({ logLevel }: Config) => securityLog(logger(logLevel, 2));
+export const commandLog = ({ logLevel }: Config, store: Store) =>
+  securityLog(logger(logLevel, 2), store);
 
 /** Prints the error as one sentence for the operator, and exits with status 1. */
 export function failWith(error: unknown): never {

@@ -19,8 +19,11 @@ export const resetUser = command({
     if (account?.kind !== "human") throw new ConfigError(`There is no person named ${username}.`);
     const password = randomBytes(12).toString("base64url");
     const hash = await hashNow(password);
-    const sessions_ended = await store.write((tx) => replacePassword(tx, account, hash));
-    commandLog(config).record("password_reset", { account: username, sessions_ended });
+    const sessions_ended = await commandLog(config, store).write(async (tx, record) => {
+      const ended = await replacePassword(tx, account, hash);
+      await record("password_reset", { account: username, sessions_ended: ended });
+      return ended;
+    });
     await store.close();
     return {
       json: { username, password, sessions_ended },

@@ -1,28 +1,10 @@
+import type { AuditAction } from "@parley/protocol";
+import type { NewAuditEntry } from "../store/audit-log.ts";
+import type { Awaitable } from "../store/awaitable.ts";
+import type { Store, WriteTx } from "../store/store.ts";
 import type { Logger } from "./log.ts";
 
-/** The events of the security log. The names are stable: operators search for them. */
-export const securityEvents = [
-  "sign_up",
-  "sign_in",
-  "sign_in_failed",
-  "throttled",
-  "session_ended",
-  "password_changed",
-  "password_change_failed",
-  "password_reset",
-  "agent_key_set",
-  "agent_key_removed",
-  "agent_key_tested",
-  "master_key_rotated",
-  "oidc_account_created",
-  "oidc_account_linked",
-  "oidc_token_refused",
-  "operator_added",
-  "operator_removed",
-] as const;
-export type SecurityEvent = (typeof securityEvents)[number];
-
-/** The fields of an event. None of them, except the user agent, contains what a user typed. */
+/** The fields of an entry. None of them, except the user agent, contains what a user typed. */
 export interface SecurityDetails {
   /** The username of an existing account. */
   readonly account?: string | null;
@@ -30,6 +12,8 @@ export interface SecurityDetails {
   readonly session_id?: string;
   /** The name of the service key that the call was made with. */
   readonly service_key?: string;
+  /** The username of the operator who made the call. */
+  readonly operator?: string;
   readonly method?: "password" | "oidc";
   readonly operation?: string;
   readonly provider?: string;
@@ -40,39 +24,84 @@ export interface SecurityDetails {
   readonly issuer?: string;
 }
 
+/** Records an entry in the unit of work that it was made for. */
+export type Recorder = (action: AuditAction, details: SecurityDetails) => Awaitable<void>;
+
+/** The audit log: every entry is stored, and written as a log line too. */
 export interface SecurityLog {
-  record(event: SecurityEvent, details: SecurityDetails): void;
-  /** Records at most once a minute per event and key: for events that anybody can cause at will. */
-  recordOnce(event: SecurityEvent, key: string, details: SecurityDetails): void;
+  /**
+   * Runs a unit of work that records entries. They are stored with its changes, and their log lines
+   * are written once it has committed.
+   */
+  write<Result>(unit: (tx: WriteTx, record: Recorder) => Awaitable<Result>): Promise<Result>;
+  /** Records an entry that belongs to no unit of work. Never rejects. */
+  record(action: AuditAction, details: SecurityDetails): Promise<void>;
+  /** Records at most once a minute per action and key: for what anybody can cause at will. */
+  recordOnce(action: AuditAction, key: string, details: SecurityDetails): void;
 }
 
 const ONCE_MS = 60_000;
 /** Keys remembered at most. When there are more, all are forgotten and may be recorded again. */
 const MAX_KEYS = 10_000;
 
-export function securityLog(log: Logger): SecurityLog {
+export function securityLog(log: Logger, store: Pick<Store, "write">): SecurityLog {
   let recorded = new Set<string>();
   let since = performance.now();
 
-  function record(event: SecurityEvent, { origin, ...details }: SecurityDetails): void {
-    log.info({ event, ...details, ...originFields(origin) }, "security event");
+  const writeLine = ({ action, account, details }: NewAuditEntry) =>
+    log.info({ event: action, account, ...details }, "security event");
+
+  async function write<Result>(
+    unit: (tx: WriteTx, record: Recorder) => Awaitable<Result>,
+  ): Promise<Result> {
+    let entries: NewAuditEntry[] = [];
+    const result = await store.write((tx) => {
+      // The unit may run again.
+      entries = [];
+      return unit(tx, (action, details) => {
+        const entry = entryOf(action, details);
+        entries.push(entry);
+        return tx.insertAuditEntry(entry);
+      });
+    });
+    entries.forEach(writeLine);
+    return result;
+  }
+
+  async function record(action: AuditAction, details: SecurityDetails): Promise<void> {
+    const entry = entryOf(action, details);
+    writeLine(entry);
+    await store
+      .write((tx) => tx.insertAuditEntry(entry))
+      .catch((err) => log.error({ err, event: action }, "audit entry was not stored"));
   }
 
   return {
+    write,
     record,
-    recordOnce(event, key, details) {
+    recordOnce(action, key, details) {
       const now = performance.now();
       if (now - since > ONCE_MS || recorded.size >= MAX_KEYS) {
         recorded = new Set();
         since = now;
       }
-      const eventKey = `${event} ${key}`;
-      if (recorded.has(eventKey)) return;
-      recorded.add(eventKey);
-      record(event, details);
+      const actionKey = `${action} ${key}`;
+      if (recorded.has(actionKey)) return;
+      recorded.add(actionKey);
+      void record(action, details);
     },
   };
 }
 
-const originFields = (origin: SecurityDetails["origin"]) =>
-  origin && { address: origin.address, user_agent: origin.user_agent };
+const entryOf = (
+  action: AuditAction,
+  { account = null, origin, ...details }: SecurityDetails,
+): NewAuditEntry => ({
+  at: Date.now(),
+  action,
+  account,
+  details: {
+    ...details,
+    ...(origin && { address: origin.address, user_agent: origin.user_agent }),
+  },
+});

@@ -26,7 +26,7 @@ const getMyAgents = bind(operations.getMyAgents, async ({ store, caller, config 
 });
 
 const setAgentKey = bind(operations.setAgentKey, async (context, { provider, api_key }) => {
-  const { store, caller, config, vault } = context;
+  const { security, caller, config, vault } = context;
   checkProvider(config, provider);
   if (isSandboxKey(api_key) && !config.sandbox) {
     throw badField("api_key", "is a sandbox key, and this server does not accept sandbox keys");
@@ -34,24 +34,29 @@ const setAgentKey = bind(operations.setAgentKey, async (context, { provider, api
   const binding = { owner_id: caller.account.id, provider };
   const sealed = vault.seal(api_key, binding);
   const tail = keyTail(api_key);
-  await store.write((tx) => tx.setAgentKey({ ...binding, sealed, tail, at: Date.now() }));
-  recordKey(context, "agent_key_set", { provider });
+  await security.write(async (tx, record) => {
+    await tx.setAgentKey({ ...binding, sealed, tail, at: Date.now() });
+    await record("agent_key_set", keyDetails(context, provider));
+  });
   return { provider, key_tail: tail };
 });
 
 const removeAgentKey = bind(operations.removeAgentKey, async (context, { provider }) => {
-  const { store, caller, config } = context;
+  const { security, caller, config } = context;
   checkProvider(config, provider);
-  await store.write((tx) => tx.removeAgentKey(caller.account.id, provider));
-  recordKey(context, "agent_key_removed", { provider });
+  await security.write(async (tx, record) => {
+    await tx.removeAgentKey(caller.account.id, provider);
+    await record("agent_key_removed", keyDetails(context, provider));
+  });
 });
 
 const testAgentKey = bind(operations.testAgentKey, async (context, { provider, api_key }) => {
-  const { store, caller, config, keyTester, keyTests } = context;
+  const { store, security, caller, config, keyTester, keyTests } = context;
   const agent = await store.read((tx) => ownAgent(tx, config, caller, provider));
   keyTests.take(`${caller.account.id}`);
   const tested = await keyTester.test(agent, api_key);
-  recordKey(context, "agent_key_tested", { provider, works: tested.works });
+  const { works } = tested;
+  await security.record("agent_key_tested", { ...keyDetails(context, provider), works });
   return tested;
 });
 
@@ -217,10 +222,9 @@ function receiptOf(turn: TurnRecord, message_id: string, { account }: Caller): T
   };
 }
 
-function recordKey(
-  { security, caller, origin }: Context,
-  event: "agent_key_set" | "agent_key_removed" | "agent_key_tested",
-  details: { provider: string; works?: boolean },
-): void {
-  security.record(event, { account: caller.account.username, origin, ...details });
-}
+/** The fields of an entry of the audit log about a provider key. */
+const keyDetails = ({ caller, origin }: Context, provider: string) => ({
+  account: caller.account.username,
+  origin,
+  provider,
+});

@@ -5,6 +5,7 @@ import { components } from "./components.ts";
 import { conversations } from "./conversations.ts";
 import { groups } from "./groups.ts";
 import { messages } from "./messages.ts";
+import { operators } from "./operators.ts";
 import { reactions } from "./reactions.ts";
 import { sessions } from "./sessions.ts";
 import { typing } from "./typing.ts";
@@ -20,4 +21,5 @@ export const handlers: readonly Bound[] = [
   ...agents,
   ...groups,
   ...components,
+  ...operators,
 ];

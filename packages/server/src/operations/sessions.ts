@@ -27,14 +27,14 @@ const signUp = bind(operations.signUp, async (context, input) => {
   signUps.take(origin.network);
   const password_hash = await passwords.hash(input.password, origin.network);
   const { username, display_name = username } = input;
-  const { signedIn, session_id } = await store.write(async (tx) => {
+  return security.write(async (tx, record) => {
     const person = { username, display_name, password_hash };
     const account = await createPerson(tx, person, config.providers);
     if (!account) throw taken();
-    return openSession(tx, account, context);
+    const { signedIn, session_id } = await openSession(tx, account, context);
+    await record("sign_up", { account: username, origin, session_id });
+    return signedIn;
   });
-  security.record("sign_up", { account: username, origin, session_id });
-  return signedIn;
 });
 
 const signIn = bind(operations.signIn, async (context, { username, password, device }) => {
@@ -59,16 +59,18 @@ const signIn = bind(operations.signIn, async (context, { username, password, dev
     .catch(withdraw(attempt));
   if (!isRight || !found) {
     // An unknown username is not logged: it may be a password typed into the wrong field.
-    security.record("sign_in_failed", { account: found?.account.username ?? null, origin });
+    await security.record("sign_in_failed", { account: found?.account.username ?? null, origin });
     throw unauthorized("the username or the password is wrong");
   }
   attempt.succeeded();
-  const { signedIn, session_id } = await store.write((tx) =>
-    openSession(tx, found.account, context, knownDevice ? device : undefined),
-  );
-  const { account } = signedIn;
-  security.record("sign_in", { account: account.username, origin, session_id, method: "password" });
-  return signedIn;
+  const { account } = found;
+  return security.write(async (tx, record) => {
+    const kept = knownDevice ? device : undefined;
+    const { signedIn, session_id } = await openSession(tx, account, context, kept);
+    const details = { account: account.username, origin, session_id };
+    await record("sign_in", { ...details, method: "password" });
+    return signedIn;
+  });
 });
 
 const changePassword = bind(operations.changePassword, async (context, input) => {
@@ -78,6 +80,7 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
   const { username } = account;
   const sessionId = caller.kind === "session" ? caller.session_id : undefined;
   checkStrength("new_password", input.new_password, username);
+  const details = { account: username, origin, ...tokenOf(caller) };
   const known = await store.read((tx) => tx.credentials(username));
   // The caller counts as a device: failed sign-ins of others do not make the account's owner wait.
   const device =
@@ -87,24 +90,27 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
     .verify(input.current_password, known?.password_hash ?? null, network)
     .catch(withdraw(attempt));
   if (!isRight) {
-    security.record("password_change_failed", { account: username, origin, ...tokenOf(caller) });
+    await security.record("password_change_failed", details);
     throw forbidden("the current password is wrong");
   }
   attempt.succeeded();
   const hash = await passwords.rehash(input.new_password, network);
-  const sessions_ended = await store.write((tx) => replacePassword(tx, account, hash, sessionId));
-  const details = { account: username, origin, ...tokenOf(caller), sessions_ended };
-  security.record("password_changed", details);
+  await security.write(async (tx, record) => {
+    const sessions_ended = await replacePassword(tx, account, hash, sessionId);
+    await record("password_changed", { ...details, sessions_ended });
+  });
 });
 
-const signOut = bind(operations.signOut, async ({ store, security, caller, origin }) => {
+const signOut = bind(operations.signOut, async ({ security, caller, origin }) => {
   if (caller.kind !== "session") {
     throw new Failure("bad_request", "bad request: a service key has no session to end");
   }
   const { account, session_id } = caller;
-  await store.write((tx) => endSession(tx, session_id, account));
-  const reason = "signed_out";
-  security.record("session_ended", { account: account.username, origin, session_id, reason });
+  const details = { account: account.username, origin, session_id };
+  await security.write(async (tx, record) => {
+    await endSession(tx, session_id, account);
+    await record("session_ended", { ...details, reason: "signed_out" });
+  });
 });
 
 const getSessions = bind(operations.getSessions, async ({ store, caller }) => {
@@ -114,13 +120,13 @@ const getSessions = bind(operations.getSessions, async ({ store, caller }) => {
 });
 
 const revokeSession = bind(operations.revokeSession, async (context, { session_id }) => {
-  const { store, security, caller, origin } = context;
+  const { security, caller, origin } = context;
   const { account } = caller;
-  await store.write(async (tx) => {
+  const details = { account: account.username, origin, session_id };
+  await security.write(async (tx, record) => {
     if (!(await endSession(tx, session_id, account))) throw notFound("session");
+    await record("session_ended", { ...details, reason: "revoked" });
   });
-  const reason = "revoked";
-  security.record("session_ended", { account: account.username, origin, session_id, reason });
 });
 
 export const sessions = [signUp, signIn, changePassword, signOut, getSessions, revokeSession];

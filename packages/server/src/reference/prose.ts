@@ -126,6 +126,7 @@ const resourceMeanings: Record<string, string> = {
   conversations: "Direct conversations and groups, their members and read positions.",
   groups: "The agents of groups, and the stop of all agents of a conversation.",
   messages: "Messages, their history and search.",
+  operators: "For the people who run the service: the audit log.",
   reactions: "Emoji reactions to messages.",
   service: "Health checks, metrics, limits and API documents.",
   sync: "Catching up after a client was offline.",

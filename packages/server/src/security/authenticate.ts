@@ -34,7 +34,7 @@ export interface AuthenticatorOptions {
 
 export function authenticator(options: AuthenticatorOptions): Authenticator {
   const { store, oidc, providers, limits, security } = options;
-  const accounts = oidcAccounts({ store, providers });
+  const accounts = oidcAccounts({ security, providers });
 
   async function authenticate(token: string | null, origin: Origin): Promise<Authenticated> {
     if (!token) throw unauthorized("an access token is required");
@@ -70,13 +70,9 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
   }
 
   async function signIn(hash: string, identity: Identity, origin: Origin): Promise<SessionRecord> {
-    const { account, isNew, isLinked } = await accounts.signIn(hash, identity, origin);
-    const details = { account: account.username, origin, issuer: identity.issuer };
-    if (isNew) security.record("oidc_account_created", details);
-    if (isLinked) security.record("oidc_account_linked", details);
+    await accounts.signIn(hash, identity, origin);
     const session = await activeSession(store, hash);
     if (!session) throw expired();
-    security.record("sign_in", { ...details, session_id: session.id, method: "oidc" });
     return session;
   }
 

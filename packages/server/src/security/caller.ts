@@ -31,7 +31,7 @@ export interface ServiceKey {
   readonly name: string;
 }
 
-/** What the security log says of the token of a call. */
+/** What the audit log says of the token of a call. */
 export const tokenOf = (caller: AnyCaller) =>
   caller.kind === "session" ? { session_id: caller.session_id } : { service_key: caller.key.name };
 

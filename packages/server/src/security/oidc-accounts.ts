@@ -1,13 +1,14 @@
 import { changeDisplayName, createPerson } from "../domain/accounts.ts";
+import type { Recorder, SecurityLog } from "../observe/security-log.ts";
 import type { ProviderNames } from "../rules/agents.ts";
 import { usernameCandidates, usernameFrom } from "../rules/usernames.ts";
 import type { AccountRecord } from "../store/accounts.ts";
-import type { Store, WriteTx } from "../store/store.ts";
+import type { WriteTx } from "../store/store.ts";
 import type { Origin } from "./caller.ts";
 import type { Identity } from "./oidc.ts";
 
 /** The account of an identity. */
-export interface IdentityAccount {
+interface IdentityAccount {
   readonly account: AccountRecord;
   /** Whether it was created for this sign-in. */
   readonly isNew: boolean;
@@ -20,22 +21,24 @@ export interface OidcAccounts {
    * Stores a session for a token that has not been used before. Creates the account of an identity
    * that has none, and takes over the issuer's display name.
    */
-  signIn(tokenHash: string, identity: Identity, origin: Origin): Promise<IdentityAccount>;
+  signIn(tokenHash: string, identity: Identity, origin: Origin): Promise<void>;
 }
 
 export interface OidcAccountsOptions {
-  readonly store: Store;
+  readonly security: SecurityLog;
   readonly providers: ProviderNames;
 }
 
-export function oidcAccounts({ store, providers }: OidcAccountsOptions): OidcAccounts {
+export function oidcAccounts({ security, providers }: OidcAccountsOptions): OidcAccounts {
   const serially = serializer();
   return {
     signIn: (tokenHash, identity, origin) =>
       // Concurrent calls of a new identity would all try to create its account.
       serially(identity.subject, () =>
         retryOnConflict(() =>
-          store.write((tx) => openSession(tx, { tokenHash, identity, origin }, providers)),
+          security.write((tx, record) =>
+            openSession(tx, record, { tokenHash, identity, origin }, providers),
+          ),
         ),
       ),
   };
@@ -49,24 +52,28 @@ interface SignIn {
 
 async function openSession(
   tx: WriteTx,
+  record: Recorder,
   { tokenHash, identity, origin }: SignIn,
   providers: ProviderNames,
-): Promise<IdentityAccount> {
-  const found = await accountOf(tx, identity, providers);
-  const { account } = found;
-  const { display_name, expires_at } = identity;
+): Promise<void> {
+  const { account, isNew, isLinked } = await accountOf(tx, identity, providers);
+  const { display_name, expires_at, issuer } = identity;
   if (display_name !== null && display_name !== account.display_name) {
     await changeDisplayName(tx, account, display_name);
   }
+  const session_id = Bun.randomUUIDv7();
   await tx.insertSession({
-    id: Bun.randomUUIDv7(),
+    id: session_id,
     token_hash: tokenHash,
     account_id: account.id,
     user_agent: origin.user_agent,
     at: Date.now(),
     expires_at,
   });
-  return found;
+  const details = { account: account.username, origin, issuer };
+  if (isNew) await record("oidc_account_created", details);
+  if (isLinked) await record("oidc_account_linked", details);
+  await record("sign_in", { ...details, session_id, method: "oidc" });
 }
 
 /** Finds or creates the account of an identity. An account with a password is never taken over. */

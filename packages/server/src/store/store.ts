@@ -2,6 +2,7 @@ import type { Change, DurableChange, TransientChange } from "../changes/change.t
 import { Failure } from "../rules/failure.ts";
 import type { AccountReads, AccountWrites } from "./accounts.ts";
 import type { AgentReads, AgentWrites } from "./agents.ts";
+import type { AuditReads, AuditWrites } from "./audit-log.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { BackgroundWork } from "./background-work.ts";
 import type { ChangeLog, SubscriptionWrites } from "./changes.ts";
@@ -74,6 +75,7 @@ export interface ReadTx
     AccountReads,
     IdentityReads,
     OperatorReads,
+    AuditReads,
     SessionReads,
     ConversationReads,
     GroupChangeReads,
@@ -96,6 +98,7 @@ export interface WriteTx
     AccountWrites,
     IdentityWrites,
     OperatorWrites,
+    AuditWrites,
     SessionWrites,
     ConversationWrites,
     GroupChangeWrites,

@@ -33,6 +33,8 @@ const touched: Touched = {
   insertAccount: none,
   setDisplayName: none,
   setPassword: none,
+  insertAuditEntry: none,
+  pruneAuditLog: none,
   addOperator: none,
   removeOperator: none,
   insertIdentity: none,

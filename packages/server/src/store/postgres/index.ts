@@ -7,6 +7,7 @@ import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../shared/search-
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
+import { auditReads, auditWrites } from "./audit-log.ts";
 import {
   changeLog,
   changeWriter,
@@ -44,6 +45,7 @@ const reads: ReadMethods = {
   ...accountReads,
   ...identityReads,
   ...operatorReads,
+  ...auditReads,
   ...sessionReads,
   ...conversationReads,
   ...groupChangeReads,
@@ -62,6 +64,7 @@ const writes: WriteMethods = {
   ...accountWrites,
   ...identityWrites,
   ...operatorWrites,
+  ...auditWrites,
   ...sessionWrites,
   ...conversationWrites,
   ...groupChangeWrites,

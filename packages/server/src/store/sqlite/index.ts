@@ -8,6 +8,7 @@ import { SEARCH_DEADLINE_MS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
+import { auditReads, auditWrites } from "./audit-log.ts";
 import { type Background, startIndexer, startSearcher } from "./background.ts";
 import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./changes.ts";
 import { componentWrites } from "./components.ts";
@@ -120,6 +121,7 @@ const reads = (db: Connection): ReadTx => ({
   ...accountReads(db),
   ...identityReads(db),
   ...operatorReads(db),
+  ...auditReads(db),
   ...sessionReads(db),
   ...conversationReads(db),
   ...groupChangeReads(db),
@@ -137,6 +139,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...accountWrites(db),
   ...identityWrites(db),
   ...operatorWrites(db),
+  ...auditWrites(db),
   ...sessionWrites(db),
   ...conversationWrites(db),
   ...groupChangeWrites(db),

@@ -313,4 +313,17 @@ export const migrations: readonly string[] = [
     created_at INTEGER NOT NULL
   ) STRICT;
   `,
+  `
+  -- The audit log. The account is a username: entries outlive accounts.
+  CREATE TABLE audit_log (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    account TEXT,
+    details TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX audit_log_by_time ON audit_log (at);
+  CREATE INDEX audit_log_by_action ON audit_log (action, id);
+  CREATE INDEX audit_log_by_account ON audit_log (account, id);
+  `,
 ];

@@ -1,6 +1,7 @@
 import { describe, test } from "bun:test";
 import { accounts } from "./accounts.ts";
 import { agents } from "./agents.ts";
+import { auditLog } from "./audit-log.ts";
 import { changes } from "./changes.ts";
 import { closing } from "./closing.ts";
 import { components } from "./components.ts";
@@ -39,6 +40,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("accounts", () => accounts(check));
     describe("identities", () => identities(check));
     describe("operators", () => operators(check));
+    describe("the audit log", () => auditLog(check));
     describe("sessions", () => sessions(check));
     describe("conversations", () => conversations(check));
     describe("messages", () => messages(check));

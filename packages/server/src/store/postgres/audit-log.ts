@@ -1,0 +1,30 @@
+import type { AuditReads, AuditWrites } from "../audit-log.ts";
+import { type AuditRow, auditQuery, toAuditRecord } from "../shared/audit-log.ts";
+import type { Methods } from "./unit.ts";
+
+export const auditReads: Methods<keyof AuditReads> = {
+  auditLog: async (unit, query) => {
+    const { sql, values } = auditQuery(query, (number) => `$${number}`);
+    return (await unit.all<AuditRow>(sql, ...values)).map(toAuditRecord);
+  },
+};
+
+export const auditWrites: Methods<keyof AuditWrites> = {
+  insertAuditEntry: async (unit, { at, action, account, details }) => {
+    await unit.change(
+      "INSERT INTO audit_log (at, action, account, details) VALUES ($1, $2, $3, $4::jsonb)",
+      at,
+      action,
+      account,
+      details,
+    );
+  },
+  pruneAuditLog: async (unit, before, most) => {
+    const pruned = await unit.change(
+      "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 LIMIT $2)",
+      before,
+      most,
+    );
+    return pruned.count;
+  },
+};
