@@ -10,6 +10,7 @@ interface Listed {
 /** The commands of the program, in the order of the help. */
 export const commands: readonly Listed[] = [
   { names: ["start", "serve"], load: async () => (await import("./start.ts")).start },
+  { names: ["doctor"], load: async () => (await import("./doctor/doctor.ts")).doctor },
   { names: ["ready"], load: async () => (await import("./ready.ts")).ready },
   {
     names: ["users reset", "password reset"],

@@ -1,0 +1,125 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { Config, Database } from "../../config.ts";
+import { parseMasterKeys, vault } from "../../security/vault.ts";
+import type { SealedKey } from "../../store/agents.ts";
+import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
+import { diagnoseSqlite, type SqliteDiagnosis } from "../../store/sqlite/diagnosis.ts";
+import { NEWEST_SCHEMA } from "../../store/sqlite/snapshot.ts";
+import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
+
+/** A difference that people notice in the order of messages, and that ends tokens early or late. */
+const CLOCK_WARNING_MS = 1000;
+const CLOCK_FAILURE_MS = 30_000;
+
+export const checkStore = (config: Config, withIntegrity: boolean): Promise<Check[]> =>
+  config.database
+    ? checkPostgres(config, config.database)
+    : Promise.resolve(checkSqlite(config, withIntegrity));
+
+function checkSqlite(config: Config, withIntegrity: boolean): Check[] {
+  const path = resolve(config.dataDir, "parley.db");
+  // The check of the data folder reports this.
+  if (!existsSync(dirname(path))) return [];
+  if (!existsSync(path)) {
+    const todo = "The server creates it. If it ran before, set PARLEY_DATA to its folder.";
+    return [warning("store", `there is no database at ${path}`, todo)];
+  }
+  let found: SqliteDiagnosis;
+  try {
+    found = diagnoseSqlite(path, withIntegrity);
+  } catch (error) {
+    const todo = "Run this as the user of the server. If that is not it, restore a backup.";
+    return [failed("store", `${path} cannot be read: ${reasonOf(error)}`, todo)];
+  }
+  return [
+    checkSchema("SQLite", found.schema, NEWEST_SCHEMA),
+    ...checkIntegrity(found),
+    ...checkMasterKey(config, found.sealedKeys),
+    checkOwnClock(found),
+  ];
+}
+
+function checkIntegrity({ integrity }: SqliteDiagnosis): Check[] {
+  if (integrity === null) return [];
+  if (integrity === "ok") return [ok("integrity", "the structure of the database is intact")];
+  const todo = "Stop the server, keep a copy of the data folder, and restore a backup.";
+  return [failed("integrity", `the database is damaged: ${integrity}`, todo)];
+}
+
+async function checkPostgres(config: Config, database: Database): Promise<Check[]> {
+  try {
+    const found = await diagnosePostgres(database);
+    return [
+      checkSchema(`PostgreSQL ${found.version}`, found.schema, found.newestSchema),
+      ...checkEncoding(found.encoding),
+      ...checkMasterKey(config, found.sealedKeys),
+      checkDatabaseClock(found.clockAheadMs),
+    ];
+  } catch (error) {
+    const todo = "Check DATABASE_URL, that PostgreSQL runs, and the network in between.";
+    return [failed("store", `PostgreSQL cannot be used: ${reasonOf(error)}`, todo)];
+  }
+}
+
+function checkEncoding(encoding: string): Check[] {
+  if (encoding === "UTF8") return [];
+  const todo = "Create a database with the encoding UTF8 and set DATABASE_URL to it.";
+  return [failed("store", `the encoding of the database is ${encoding}`, todo)];
+}
+
+function checkSchema(store: string, schema: number, newest: number): Check {
+  const found = `${store}, schema ${schema}`;
+  if (schema > newest) {
+    const todo = "Install that version, or restore a backup that this version made.";
+    return failed("store", `${found}: written by a newer version of Parley`, todo);
+  }
+  if (schema === newest) return ok("store", found);
+  return ok("store", `${found}; the next start migrates it to ${newest}`);
+}
+
+/** Whether the master key opens the stored provider keys. */
+function checkMasterKey({ masterKeys, dataDir }: Config, sealed: readonly SealedKey[]): Check[] {
+  const name = "master key";
+  const path = resolve(dataDir, "master.key");
+  const fromFile = () => (existsSync(path) ? parseMasterKeys(readFileSync(path, "utf8")) : null);
+  const keys = masterKeys ?? fromFile();
+  const source = masterKeys ? "PARLEY_MASTER_KEY" : path;
+  if (!keys && sealed.length === 0) return [ok(name, "none yet, and none needed yet")];
+  const todo =
+    "Put back the master key of the installation; people store their keys again otherwise.";
+  if (!keys) return [failed(name, `${source} has no key for ${sealed.length} provider keys`, todo)];
+  const lost = sealed.filter((key) => !canOpen(keys, key)).length;
+  if (lost === 0) return [ok(name, `${source} opens all ${sealed.length} provider keys`)];
+  return [failed(name, `${source} does not open ${lost} of ${sealed.length} provider keys`, todo)];
+}
+
+function canOpen(keys: readonly Buffer[], key: SealedKey): boolean {
+  try {
+    vault(keys).open(key.sealed, key);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Without another clock to compare with, at least time must not have gone back. */
+function checkOwnClock({ newestMessageAt }: SqliteDiagnosis): Check {
+  const aheadMs = (newestMessageAt ?? 0) - Date.now();
+  const now = new Date().toISOString();
+  if (aheadMs < CLOCK_WARNING_MS) return ok("clock", now);
+  const message = `${now} is ${seconds(aheadMs)} before the newest message`;
+  return failed("clock", message, "Set the clock, and keep it in sync with NTP.");
+}
+
+function checkDatabaseClock(aheadMs: number): Check {
+  const distance = Math.abs(aheadMs);
+  const message = `${seconds(distance)} ${aheadMs > 0 ? "ahead of" : "behind"} the database's`;
+  const todo = "Keep the clocks of all nodes and of the database in sync with NTP.";
+  if (distance < CLOCK_WARNING_MS) return ok("clock", "in sync with the database's");
+  return distance < CLOCK_FAILURE_MS
+    ? warning("clock", message, todo)
+    : failed("clock", message, todo);
+}
+
+const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;

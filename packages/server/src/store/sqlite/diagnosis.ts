@@ -1,0 +1,32 @@
+import { Database } from "bun:sqlite";
+import type { SealedKey } from "../agents.ts";
+import { NEWEST_SCHEMA } from "./snapshot.ts";
+
+/** The state of a database, read without changing it. A server may use it at the same time. */
+export interface SqliteDiagnosis {
+  readonly schema: number;
+  /** What SQLite says about the structure: `ok`, or the first problem. Null if it was not checked. */
+  readonly integrity: string | null;
+  /** When the newest message was stored, in milliseconds. Null if there is none. */
+  readonly newestMessageAt: number | null;
+  readonly sealedKeys: readonly SealedKey[];
+}
+
+export function diagnoseSqlite(path: string, withIntegrity: boolean): SqliteDiagnosis {
+  using db = new Database(path, { readonly: true, strict: true });
+  db.run("PRAGMA busy_timeout = 5000");
+  const schema = db.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version;
+  const check = withIntegrity
+    ? db.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()
+    : null;
+  const found = { schema: schema ?? 0, integrity: check?.quick_check ?? null };
+  const isReadable = found.integrity === null || found.integrity === "ok";
+  // The queries below are for the schema of this version.
+  if (!isReadable || schema !== NEWEST_SCHEMA)
+    return { ...found, newestMessageAt: null, sealedKeys: [] };
+  const newest = db.query<{ created_at: number }, []>(
+    "SELECT created_at FROM messages ORDER BY id DESC LIMIT 1",
+  );
+  const keys = db.query<SealedKey, []>("SELECT owner_id, provider, sealed FROM agent_keys");
+  return { ...found, newestMessageAt: newest.get()?.created_at ?? null, sealedKeys: keys.all() };
+}

@@ -1,0 +1,315 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { say, signUp } from "@parley/testkit/client.ts";
+import { startNats } from "@parley/testkit/nats.ts";
+import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { providersAt } from "@parley/testkit/provider-server.ts";
+import { type Environment, runMain, startServer } from "@parley/testkit/server.ts";
+import type { Check } from "../src/commands/doctor/check.ts";
+
+const provider = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  fetch: () => new Response(null, { status: 404 }),
+});
+const reachable = providersAt(provider.url.origin);
+const folder = mkdtempSync(join(tmpdir(), "parley-doctor-"));
+
+afterAll(async () => {
+  await provider.stop(true);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function examine(env: Environment, ...options: string[]) {
+  const { code, stdout } = await runMain(["doctor", "--json", ...options], {
+    PORT: "0",
+    ...reachable,
+    ...env,
+  });
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Check[] };
+  expect(code).toBe(ok ? 0 : 1);
+  return { ok, checks, problems: checks.filter(({ status }) => status !== "ok") };
+}
+
+let count = 0;
+/** A data folder of a server that has stopped, with a provider key and a message. */
+let template: string;
+
+beforeAll(async () => {
+  await using server = await startServer();
+  const alice = await signUp(server.url, "alice");
+  await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+  const chat = await alice.call("startChat", { usernames: [], kind: "group" });
+  await say(alice, chat, "Hello!");
+  await server.stop();
+  template = join(folder, "template");
+  cpSync(server.dataDir, template, { recursive: true });
+  chmodSync(template, 0o700);
+});
+
+function freshData(): string {
+  const dataDir = join(folder, `data-${++count}`);
+  cpSync(template, dataDir, { recursive: true });
+  chmodSync(dataDir, 0o700);
+  return dataDir;
+}
+
+const failure = (name: string, message: RegExp, todo: RegExp): Check => ({
+  name,
+  status: "failed",
+  message: expect.stringMatching(message),
+  todo: expect.stringMatching(todo),
+});
+
+describe("an installation in order", () => {
+  test("passes every check while the server runs, and nothing is changed", async () => {
+    await using server = await startServer({ PARLEY_DATA: freshData(), ...reachable });
+    const state = () =>
+      readdirSync(server.dataDir)
+        .filter((name) => !/-(wal|shm)$/.test(name))
+        .map((name) => [
+          name,
+          statSync(join(server.dataDir, name)).mode,
+          statSync(join(server.dataDir, name)).size,
+        ]);
+    const before = state();
+    const env = { PARLEY_DATA: server.dataDir, PORT: new URL(server.url).port };
+    const { ok, checks, problems } = await examine(env);
+    expect({ ok, problems }).toEqual({ ok: true, problems: [] });
+    expect(checks.map(({ name }) => name)).toEqual([
+      "settings",
+      "data folder",
+      "file permissions",
+      "disk",
+      "store",
+      "integrity",
+      "master key",
+      "clock",
+      "bus",
+      "provider claude",
+      "provider gpt",
+      "port",
+    ]);
+    expect(checks.at(-1)?.message).toContain(`the server runs at ${server.url}`);
+    expect(state()).toEqual(before);
+  });
+
+  test("passes while no server runs, and prints one line per check", async () => {
+    const env = { PARLEY_DATA: freshData(), PORT: "0", ...reachable };
+    const { code, stdout, stderr } = await runMain(["doctor"], env);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^ok +master key +\S+ opens all 1 provider keys$/m);
+    expect(stdout).toEndWith("\nEverything is in order.\n");
+    expect(stdout.split("\n").length).toBe(14);
+  });
+
+  test("before the first start has warnings only, and stays as it is", async () => {
+    const dataDir = join(folder, "not-yet");
+    const { ok, problems } = await examine({ PARLEY_DATA: dataDir });
+    expect(ok).toBe(true);
+    expect(problems).toEqual([expect.objectContaining({ name: "data folder", status: "warning" })]);
+    expect(readdirSync(folder)).not.toContain("not-yet");
+  });
+
+  test("--fast skips the integrity check", async () => {
+    const { checks } = await examine({ PARLEY_DATA: freshData() }, "--fast");
+    expect(checks.map(({ name }) => name)).not.toContain("integrity");
+  });
+});
+
+describe("what is wrong is found, with what to do", () => {
+  test("a setting", async () => {
+    const { problems } = await examine({ PARLEY_PROXIES: "many" });
+    expect(problems).toEqual([failure("settings", /^PARLEY_PROXIES must be/, /Correct it/)]);
+  });
+
+  test("files and a folder that others can read, whose remedies work", async () => {
+    const dataDir = freshData();
+    chmodSync(dataDir, 0o755);
+    chmodSync(join(dataDir, "master.key"), 0o644);
+    const { ok, problems } = await examine({ PARLEY_DATA: dataDir });
+    expect(ok).toBe(false);
+    expect(problems.map(({ name, status }) => [name, status])).toEqual([
+      ["data folder", "warning"],
+      ["file permissions", "failed"],
+    ]);
+    follow(problems);
+    expect((await examine({ PARLEY_DATA: dataDir })).problems).toEqual([]);
+  });
+
+  test.skipIf(process.getuid?.() !== 0)("files of another user, whose remedy works", async () => {
+    const dataDir = freshData();
+    chownSync(join(dataDir, "parley.db"), 12_345, 12_345);
+    const { problems } = await examine({ PARLEY_DATA: dataDir });
+    expect(problems).toEqual([
+      failure("file permissions", /parley\.db do not belong/, /chown -R 0/),
+    ]);
+    follow(problems);
+    expect((await examine({ PARLEY_DATA: dataDir })).problems).toEqual([]);
+  });
+
+  test("a master key that is lost or another one", async () => {
+    const dataDir = freshData();
+    const other = { PARLEY_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") };
+    const replaced = await examine({ PARLEY_DATA: dataDir, ...other });
+    expect(replaced.problems).toEqual([
+      failure("master key", /does not open 1 of 1 provider keys/, /Put back/),
+    ]);
+    rmSync(join(dataDir, "master.key"));
+    const lost = await examine({ PARLEY_DATA: dataDir });
+    expect(lost.problems).toEqual([failure("master key", /has no key for 1/, /Put back/)]);
+  });
+
+  test("a newer schema", async () => {
+    const dataDir = freshData();
+    change(dataDir, "PRAGMA user_version = 10000");
+    const { problems } = await examine({ PARLEY_DATA: dataDir });
+    expect(problems).toEqual([failure("store", /schema 10000: written by a newer/, /Install/)]);
+  });
+
+  test("a damaged database", async () => {
+    const dataDir = freshData();
+    const path = join(dataDir, "parley.db");
+    const bytes = readFileSync(path);
+    const page = rootPage(path, "members") - 1;
+    bytes.fill(0xff, 4096 * page, 4096 * (page + 1));
+    writeFileSync(path, bytes);
+    const { problems } = await examine({ PARLEY_DATA: dataDir });
+    expect(problems).toEqual([failure("integrity", /damaged/, /restore a backup/)]);
+    writeFileSync(path, "not a database");
+    const { problems: worse } = await examine({ PARLEY_DATA: dataDir });
+    expect(worse).toEqual([failure("store", /cannot be read/, /restore a backup/)]);
+  });
+
+  test("a clock that went back", async () => {
+    const dataDir = freshData();
+    change(dataDir, `UPDATE messages SET created_at = ${Date.now() + 3_600_000}`);
+    const { problems } = await examine({ PARLEY_DATA: dataDir });
+    expect(problems).toEqual([failure("clock", /before the newest message/, /NTP/)]);
+  });
+
+  test("a provider that cannot be reached, and only that one", async () => {
+    const closed = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+    const url = closed.url.origin;
+    await closed.stop(true);
+    const env = { PARLEY_DATA: freshData(), ...providersAt(url) };
+    const { problems } = await examine(env);
+    expect(problems.map(({ name }) => name)).toEqual(["provider claude", "provider gpt"]);
+    expect(problems[0]).toEqual(
+      failure("provider claude", /cannot be reached/, /outgoing connections/),
+    );
+  });
+
+  test("an OIDC issuer that has another name", async () => {
+    const issuer = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => Response.json({ issuer: "https://other.example.com" }),
+    });
+    const env = { PARLEY_OIDC_ISSUER: issuer.url.origin, PARLEY_OIDC_AUDIENCE: "parley" };
+    const { problems } = await examine({ PARLEY_DATA: freshData(), ...env });
+    await issuer.stop(true);
+    expect(problems).toEqual([
+      failure("OIDC issuer", /names another issuer/, /https:\/\/other\.example\.com/),
+    ]);
+  });
+
+  test("ports that another program uses", async () => {
+    const port = `${provider.port}`;
+    const env = { PARLEY_DATA: freshData(), PORT: port, PARLEY_METRICS_PORT: port };
+    const { problems } = await examine(env);
+    expect(problems).toEqual([
+      failure("port", /another program uses/, /PORT/),
+      failure("metrics port", /another program uses/, /PARLEY_METRICS_PORT/),
+    ]);
+  });
+});
+
+/** Runs the commands that the problems advise. */
+function follow(problems: readonly Check[]): void {
+  for (const { todo } of problems) {
+    const [, line = ""] = /^Run: (.*)$/.exec(todo) ?? [];
+    expect(Bun.spawnSync(line.split(" ")).exitCode).toBe(0);
+  }
+}
+
+function rootPage(path: string, table: string): number {
+  using db = new Database(path);
+  const found = db.query<{ rootpage: number }, [string]>(
+    "SELECT rootpage FROM sqlite_schema WHERE name = ?",
+  );
+  return found.get(table)?.rootpage ?? 0;
+}
+
+function change(dataDir: string, sql: string): void {
+  using db = new Database(join(dataDir, "parley.db"));
+  db.run(sql);
+}
+
+describe("with PostgreSQL and NATS", () => {
+  let postgres: TestPostgres;
+  const PARLEY_MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
+
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  });
+  afterAll(() => postgres[Symbol.asyncDispose]());
+
+  test("passes every check", async () => {
+    await using nats = await startNats();
+    const { url } = await postgres.database();
+    const env = { DATABASE_URL: url, NATS_URL: nats.url, PARLEY_MASTER_KEY };
+    const fresh = await examine(env);
+    expect(fresh.problems).toEqual([]);
+    await using server = await startServer(env);
+    const alice = await signUp(server.url);
+    await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+    const { checks, problems } = await examine({ ...env, PORT: new URL(server.url).port });
+    expect(problems).toEqual([]);
+    const found = Object.fromEntries(checks.map(({ name, message }) => [name, message]));
+    expect(found.store).toMatch(/^PostgreSQL \d+.*, schema \d+$/);
+    expect(found["master key"]).toContain("opens all 1 provider keys");
+    expect(found.clock).toBe("in sync with the database's");
+    expect(found.bus).toMatch(/^NATS \S+ answers within \d+ ms$/);
+  });
+
+  test("finds that neither can be reached, and shows no password", async () => {
+    const env = {
+      DATABASE_URL: "postgres://parley:secret-one@127.0.0.1:1/parley",
+      NATS_URL: "nats://parley:secret-two@127.0.0.1:1",
+      PARLEY_MASTER_KEY,
+    };
+    const { problems } = await examine(env);
+    expect(problems).toEqual([
+      failure("store", /PostgreSQL cannot be used/, /DATABASE_URL/),
+      failure("bus", /NATS cannot be used/, /NATS_URL/),
+    ]);
+    expect(JSON.stringify(problems)).not.toContain("secret");
+  });
+
+  test("finds that the clocks differ", async () => {
+    const { url } = await postgres.database();
+    const name = new URL(url).pathname.slice(1);
+    await using sql = new Bun.SQL(url);
+    await sql.unsafe(
+      `CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql
+         AS $$ SELECT pg_catalog.clock_timestamp() + interval '1 minute' $$`,
+    );
+    await sql.unsafe(`ALTER DATABASE "${name}" SET search_path = public, pg_catalog`);
+    const { problems } = await examine({ DATABASE_URL: url, PARLEY_MASTER_KEY });
+    expect(problems).toEqual([failure("clock", /^(59|60)\.\d s behind the database's$/, /NTP/)]);
+  });
+});
