@@ -151,6 +151,33 @@ test("operators that are added and removed are logged", async () => {
   seen.add("operator_added").add("operator_removed");
 });
 
+test("service keys, and calls with them, are logged", async () => {
+  const { username } = await signUp(server.url, "petra");
+  const serviceKeys = async (...args: string[]) => {
+    const child = spawnMain({ PARLEY_DATA: server.dataDir }, ["service-keys", ...args]);
+    const [told, log] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    return {
+      told: told.trim(),
+      events: linesOf(log).map((line) => [line.event, line.service_key]),
+    };
+  };
+  const { told: key, events } = await serviceKeys("create", "shop");
+  secrets.push(key);
+  expect(key).toMatch(/^pls_[A-Za-z0-9_-]{43}$/);
+  expect(events).toEqual([["service_key_created", "shop"]]);
+  const call = () => post(server.url, "getMe", {}, key, { "x-parley-as": username });
+  expect((await call()).status).toBe(200);
+  await expectLogged("acted_on_behalf", username, { service_key: "shop", operation: "getMe" });
+  expect((await serviceKeys("list")).told).toMatch(/^shop: created \S+, last used \S+$/);
+  expect(await serviceKeys("revoke", "shop")).toMatchObject({
+    events: [["service_key_revoked", "shop"]],
+  });
+  expect((await call()).status).toBe(401);
+  await expectLogged("service_key_refused", undefined, { address: "127.0.0.1" });
+  expect((await serviceKeys("list")).told).toContain("revoked");
+  seen.add("service_key_created").add("service_key_revoked");
+});
+
 test("sign-ins with an OIDC issuer are logged", async () => {
   const token = (audience: string) =>
     new SignJWT({ preferred_username: "erin" })

@@ -17,5 +17,9 @@ export const auditActions = [
   "oidc_token_refused",
   "operator_added",
   "operator_removed",
+  "service_key_created",
+  "service_key_revoked",
+  "service_key_refused",
+  "acted_on_behalf",
 ] as const;
 export type AuditAction = (typeof auditActions)[number];

@@ -24,6 +24,7 @@ import { typing } from "./realtime/typing.ts";
 import { authenticator } from "./security/authenticate.ts";
 import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
 import { passwords } from "./security/passwords.ts";
+import { serviceKeys } from "./security/service-keys.ts";
 import { signInThrottle } from "./security/sign-in-throttle.ts";
 import { throttle } from "./security/throttle.ts";
 import { upkeep as startUpkeep } from "./security/upkeep.ts";
@@ -209,6 +210,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     passwords: passwords(),
     vault,
     authenticator: authenticator({ store, oidc, providers, limits, security }),
+    serviceKeys: serviceKeys({ store, configuredHash: config.serviceKeyHash, security }),
     ...throttles(limits, cluster),
     keyTester: keyTester({ config, vault, log }),
     log,
@@ -249,6 +251,11 @@ function throttles(limits: Limits, cluster: Cluster) {
     rates: {
       messages: rate("messages", limits.messages_per_second, limits.message_burst),
       operations: rate("operations", limits.operations_per_second, limits.operation_burst),
+      services: rate(
+        "services",
+        limits.service_operations_per_second,
+        limits.service_operation_burst,
+      ),
       searches: rate("searches", limits.searches_per_second, limits.search_burst),
     },
     signInThrottle: signInThrottle(shared),

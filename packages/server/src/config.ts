@@ -1,9 +1,12 @@
 import { type Database, type Nats, readDatabase, readNats } from "./config/connections.ts";
 import { ConfigError } from "./config/error.ts";
+import { readNamedFile } from "./config/files.ts";
 import { type Limits, readLimits } from "./config/limits.ts";
 import { type Provider, readProviders } from "./config/providers.ts";
 import { readSwitch } from "./config/switch.ts";
 import { isTamperProof } from "./security/destination.ts";
+import { SERVICE_KEY_FORM } from "./security/service-keys.ts";
+import { hashToken } from "./security/tokens.ts";
 import { parseMasterKeys } from "./security/vault.ts";
 
 export type { Database, Limits, Nats, Provider };
@@ -29,6 +32,8 @@ export interface Config {
   oidc: { issuer: string; audience: string; usernameClaim: string } | null;
   /** Usernames of operators, besides those that `parley operators` has added. */
   operators: readonly string[];
+  /** The hash of a service key that a file gives. */
+  serviceKeyHash: string | null;
   /** Days for which entries of the audit log are kept. */
   auditDays: number;
   providers: ReadonlyMap<string, Provider>;
@@ -61,6 +66,7 @@ export function readConfig(env: Environment = process.env): Config {
     signUp: readSignUp(env.PARLEY_SIGNUP),
     oidc: readOidc(env),
     operators: readOperators(env.PARLEY_OPERATORS),
+    serviceKeyHash: readServiceKey(env.PARLEY_SERVICE_KEY_FILE),
     auditDays: readDays("PARLEY_AUDIT_DAYS", env.PARLEY_AUDIT_DAYS ?? "90"),
     providers: readProviders(env.PARLEY_PROVIDERS),
     sandbox: readSwitch("PARLEY_SANDBOX", env.PARLEY_SANDBOX ?? "on"),
@@ -144,6 +150,16 @@ function readOperators(value = ""): string[] {
       `PARLEY_OPERATORS must list usernames of people, comma-separated, not "${name}".`,
     );
   });
+}
+
+function readServiceKey(file: string | undefined): string | null {
+  if (!file) return null;
+  const key = readNamedFile("PARLEY_SERVICE_KEY_FILE", file).trim();
+  if (SERVICE_KEY_FORM.test(key)) return hashToken(key);
+  // The content is a secret, so the error does not repeat it.
+  throw new ConfigError(
+    "PARLEY_SERVICE_KEY_FILE must name a file with one key: pls_ and at least 32 letters, digits, dashes or underscores.",
+  );
 }
 
 function readDays(name: string, value: string): number {

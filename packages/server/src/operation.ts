@@ -9,9 +9,16 @@ import type { Hub } from "./realtime/hub.ts";
 import type { Typing } from "./realtime/typing.ts";
 import { badFields, Failure, forbidden, notFound } from "./rules/failure.ts";
 import type { Authenticator } from "./security/authenticate.ts";
-import type { AnyCaller, Caller, Origin, ServiceCaller } from "./security/caller.ts";
+import type {
+  AnyCaller,
+  Caller,
+  DelegateCaller,
+  Origin,
+  ServiceCaller,
+} from "./security/caller.ts";
 import { isOperator } from "./security/operators.ts";
 import type { Passwords } from "./security/passwords.ts";
+import type { ServiceKeys } from "./security/service-keys.ts";
 import type { SignInThrottle } from "./security/sign-in-throttle.ts";
 import type { Throttle } from "./security/throttle.ts";
 import type { Vault } from "./security/vault.ts";
@@ -27,7 +34,9 @@ export interface Services {
   passwords: Passwords;
   authenticator: Authenticator;
   vault: Vault;
-  rates: Record<Operation["rate"], Throttle>;
+  serviceKeys: ServiceKeys;
+  /** Per account or, before sign-in, per network. `services`: per service key, whatever it calls. */
+  rates: Record<Operation["rate"] | "services", Throttle>;
   keyTester: KeyTester;
   /** Limits key tests per account: each one calls the provider. */
   keyTests: Throttle;
@@ -121,12 +130,17 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     return after(call.authenticate(), (caller) => {
       onCaller(caller);
       take(contract, caller);
-      return after(checkAccess(contract, caller), () => run(bound, call, caller));
+      return after(checkAccess(contract, caller), () =>
+        caller.kind === "delegate"
+          ? after(recordDelegate(contract, call, caller), () => run(bound, call, caller))
+          : run(bound, call, caller),
+      );
     });
   }
 
   function take(contract: Operation, caller: AnyCaller): void {
     if (caller.kind === "session") rates[contract.rate].take(`${caller.account.id}`);
+    else rates.services.take(caller.key.name);
   }
 
   /** Throws `forbidden` unless the caller has the operation's access level. */
@@ -140,6 +154,13 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
   async function checkOperator({ account }: Caller): Promise<void> {
     const allowed = await store.read((tx) => isOperator(tx, account, config.operators));
     if (!allowed) throw forbidden(missingAccess.operator);
+  }
+
+  /** Nothing is done on behalf of a person that the audit log does not have. */
+  function recordDelegate({ name }: Operation, { origin }: Call, caller: DelegateCaller) {
+    const { account, key } = caller;
+    const details = { account: account.username, service_key: key.name, operation: name, origin };
+    return security.write((_, record) => record("acted_on_behalf", details));
   }
 
   function run(bound: Bound, call: Call, caller: AnyCaller | undefined): Awaitable<unknown> {

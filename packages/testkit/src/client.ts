@@ -36,12 +36,14 @@ export async function post(
   operation: string,
   input?: unknown,
   token?: string,
+  headers: Record<string, string> = {},
 ): Promise<Answer> {
   const response = await fetch(`${nextNode(url)}/api/${operation}`, {
     method: "POST",
     headers: {
       ...(input !== undefined && { "content-type": "application/json" }),
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...headers,
     },
     ...(input !== undefined && { body: JSON.stringify(input) }),
     // A node that was paused closes its idle connections when it resumes, which races with their reuse.

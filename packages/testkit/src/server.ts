@@ -36,6 +36,7 @@ export const limits = (values: Record<string, number>): Environment => ({
 export const noRates = limits({
   messages_per_second: 0,
   operations_per_second: 0,
+  service_operations_per_second: 0,
   signups_per_hour: 0,
   searches_per_second: 0,
 });

@@ -26,6 +26,18 @@ export const commands: readonly Listed[] = [
     load: async () => (await import("./operators.ts")).removeOperator,
   },
   {
+    names: ["service-keys create"],
+    load: async () => (await import("./service-keys.ts")).createServiceKey,
+  },
+  {
+    names: ["service-keys list"],
+    load: async () => (await import("./service-keys.ts")).listServiceKeys,
+  },
+  {
+    names: ["service-keys revoke"],
+    load: async () => (await import("./service-keys.ts")).revokeServiceKey,
+  },
+  {
     names: ["keys rotate"],
     load: async () => (await import("./keys-rotate.ts")).rotateKeysCommand,
   },

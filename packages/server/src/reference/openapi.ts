@@ -1,6 +1,7 @@
-import { type ErrorCode, errorStatus, type Operation } from "@parley/protocol";
+import { type Access, type ErrorCode, errorStatus, type Operation } from "@parley/protocol";
 import manifest from "../../package.json" with { type: "json" };
 import { readConfig } from "../config.ts";
+import { ACTS_FOR } from "../security/service-keys.ts";
 import {
   allErrors,
   allOperations,
@@ -40,11 +41,16 @@ export function openApi(): object {
       contact: { name: "The operator of this server" },
     },
     servers: [{ url: "/" }],
-    security: [{ accessToken: [] }],
-    tags: [...byResource().keys(), "service"].map(resourceTag),
+    security: security.session,
+    tags: [...byResource().keys(), "server"].map(resourceTag),
     paths: { ...Object.fromEntries(calls), ...servicePaths() },
     components: {
-      securitySchemes: { accessToken: bearer, accessTokenInQuery: query },
+      securitySchemes: {
+        accessToken: bearer,
+        accessTokenInQuery: query,
+        serviceKey,
+        actsFor,
+      },
       headers,
       responses: Object.fromEntries(answered.map((code) => [code, failure(code, book)])),
       schemas: book.shared,
@@ -66,6 +72,30 @@ const query = {
   name: "token",
   in: "query",
   description: "The same token, for the socket only: browsers cannot set its headers.",
+};
+
+const serviceKey = {
+  type: "http",
+  scheme: "bearer",
+  description:
+    "A service key, `pls_…`, for the backend of a product. Refused with 403 in a request that has an `Origin` header.",
+};
+
+const actsFor = {
+  type: "apiKey",
+  name: ACTS_FOR,
+  in: "header",
+  description:
+    "The person whom a service key acts for: a username, or `id:` and an external id in UTF-8.",
+};
+
+/** How operations of each access level are called. */
+const security: Record<Access, object[]> = {
+  public: [],
+  session: [{ accessToken: [] }, { serviceKey: [], actsFor: [] }],
+  agent: [],
+  service: [{ serviceKey: [] }],
+  operator: [{ accessToken: [] }, { serviceKey: [] }],
 };
 
 const headers = {
@@ -94,7 +124,7 @@ function call(operation: Operation, book: SchemaBook) {
     summary: operation.summary,
     description: callDescription(operation),
     tags: [resourceTitle(resourceOf(operation))],
-    ...(operation.access === "public" && { security: [] }),
+    ...(operation.access !== "session" && { security: security[operation.access] }),
     requestBody: requestBody(operation, book),
     responses: {
       200: answer(operation, book),
@@ -145,7 +175,7 @@ function servicePaths() {
       operationId,
       summary,
       description: summary,
-      tags: [resourceTitle("service")],
+      tags: [resourceTitle("server")],
       security: [],
       responses,
       ...more,

@@ -102,6 +102,8 @@ export const limitMeanings: Record<keyof Limits, string> = {
   message_burst: "Messages that an account may send at once after a pause.",
   operations_per_second: "Calls of other operations per second and account. 0: no limit.",
   operation_burst: "Calls of other operations that an account may make at once after a pause.",
+  service_operations_per_second: "Calls per second and service key. 0: no limit.",
+  service_operation_burst: "Calls that a service key may make at once after a pause.",
   signups_per_hour: "Sign-ups per hour and client address. 0: no limit.",
   searches_per_second: "Searches per second and account. 0: no limit.",
   search_burst: "Searches that an account may make at once after a pause.",
@@ -128,7 +130,7 @@ const resourceMeanings: Record<string, string> = {
   messages: "Messages, their history and search.",
   operators: "For the people who run the service: the audit log.",
   reactions: "Emoji reactions to messages.",
-  service: "Health checks, metrics, limits and API documents.",
+  server: "Health checks, metrics, limits and API documents.",
   sync: "Catching up after a client was offline.",
   typing: "Typing indicators.",
 };

@@ -1,11 +1,12 @@
 import type { SecurityLog } from "../observe/security-log.ts";
 import type { ProviderNames } from "../rules/agents.ts";
-import { Failure, unauthorized } from "../rules/failure.ts";
+import { Failure, forbidden, unauthorized } from "../rules/failure.ts";
 import type { SessionRecord } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import type { Origin, SessionCaller } from "./caller.ts";
 import type { Identity, Oidc } from "./oidc.ts";
 import { oidcAccounts } from "./oidc-accounts.ts";
+import { isServiceKey } from "./service-keys.ts";
 import { hashToken, type SessionLimits, sessionEnd } from "./tokens.ts";
 
 /** How old `last_used_at` may become before a call updates it. */
@@ -38,6 +39,7 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
 
   async function authenticate(token: string | null, origin: Origin): Promise<Authenticated> {
     if (!token) throw unauthorized("an access token is required");
+    if (isServiceKey(token)) throw forbidden("service keys are for HTTP calls only");
     if (!oidc?.recognises(token)) return byAccessToken(token);
     const identity = await oidc.verify(token).catch(recordRefusal(security, origin));
     return byIdentity(token, identity, origin);

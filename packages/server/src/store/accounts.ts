@@ -12,6 +12,8 @@ export const NOBODY = -1;
 
 export interface AccountReads {
   account(username: string): Awaitable<AccountRecord | null>;
+  /** The account that the embedding product knows by that id. */
+  accountByExternalId(externalId: string): Awaitable<AccountRecord | null>;
   /** The accounts that exist among these, in no particular order. */
   accounts(usernames: readonly string[]): Awaitable<AccountRecord[]>;
   /** For sign-in: the account with its password hash (null for agents and OIDC accounts). */
@@ -35,7 +37,7 @@ export interface AccountReads {
 }
 
 export interface AccountWrites {
-  /** Returns null, and changes nothing, when the username is taken. */
+  /** Returns null, and changes nothing, when the username or the external id is taken. */
   insertAccount(account: NewAccount): Awaitable<AccountRecord | null>;
   /**
    * Increments the counter that all display names share and returns its new value, which is the
@@ -45,6 +47,9 @@ export interface AccountWrites {
   /** Replaces the password hash. Sessions stay as they are. */
   setPassword(accountId: number, passwordHash: string): Awaitable<void>;
 }
+
+/** What a product stores with a person. */
+export type Metadata = Readonly<Record<string, string>>;
 
 export interface AccountQuery {
   viewerId: number;
@@ -81,6 +86,9 @@ export interface NewAccount {
   display_name: string;
   /** Only for people who sign in with a password. */
   password_hash?: string;
+  /** Only for people of a product that embeds the service. */
+  external_id?: string;
+  metadata?: Metadata;
   /** Only for agents. */
   owner_id?: number;
   /** Only for agents. */

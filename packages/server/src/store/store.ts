@@ -16,6 +16,7 @@ import type { MessageReads, MessageWrites } from "./messages.ts";
 import type { OperatorReads, OperatorWrites } from "./operators.ts";
 import type { ReactionReads, ReactionWrites } from "./reactions.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
+import type { ServiceKeyReads, ServiceKeyWrites } from "./service-keys.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
 import type { TurnReads, TurnWrites } from "./turns.ts";
 import type { UpdateReads } from "./updates.ts";
@@ -76,6 +77,7 @@ export interface ReadTx
     IdentityReads,
     OperatorReads,
     AuditReads,
+    ServiceKeyReads,
     SessionReads,
     ConversationReads,
     GroupChangeReads,
@@ -99,6 +101,7 @@ export interface WriteTx
     IdentityWrites,
     OperatorWrites,
     AuditWrites,
+    ServiceKeyWrites,
     SessionWrites,
     ConversationWrites,
     GroupChangeWrites,

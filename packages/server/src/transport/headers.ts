@@ -4,6 +4,12 @@ import type { Config } from "../config.ts";
 export const bearer = (request: Request): string | null =>
   /^Bearer\s+(\S+)\s*$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? null;
 
+/** The value of a header whose bytes are UTF-8. The runtime returns each byte as a character. */
+export function utf8Header(request: Request, name: string): string | null {
+  const value = request.headers.get(name);
+  return value === null ? null : Buffer.from(value, "latin1").toString("utf8");
+}
+
 /** Whether pages of the request's web origin may use the service: its own, and the configured ones. */
 export function originAllowed(request: Request, { origins }: Config): boolean {
   const origin = request.headers.get("origin");

@@ -1,8 +1,9 @@
 import type { Invoke, Services } from "../operation.ts";
-import { Failure, notFound } from "../rules/failure.ts";
-import type { Origin } from "../security/caller.ts";
+import { badField, Failure, notFound } from "../rules/failure.ts";
+import type { AnyCaller, Origin } from "../security/caller.ts";
+import { ACTS_FOR, isServiceKey } from "../security/service-keys.ts";
 import { readJson } from "./body.ts";
-import { bearer, withHeaders } from "./headers.ts";
+import { bearer, utf8Header, withHeaders } from "./headers.ts";
 import { originOf } from "./origin.ts";
 import { failureResponse, methodNotAllowed, successResponse } from "./responses.ts";
 
@@ -76,18 +77,34 @@ async function call(
   request: Request,
   origin: Origin,
 ): Promise<Response> {
-  const { authenticator, config } = services;
+  const { config } = services;
   const request_id = Bun.randomUUIDv7();
   const outcome = await invoke({
     name,
     reference: () => request_id,
     origin,
-    authenticate: () => authenticator.authenticate(bearer(request), origin),
+    authenticate: () => authenticate(services, request, origin),
     input: () => readJson(request, config.limits.frame_bytes),
   });
   const response = outcome.ok ? successResponse(outcome.result) : failureResponse(outcome.failure);
   response.headers.set("x-request-id", request_id);
   return response;
+}
+
+/** The caller of a request: a person by their token, or a service key. */
+function authenticate(
+  { authenticator, serviceKeys }: Services,
+  request: Request,
+  origin: Origin,
+): Promise<AnyCaller> {
+  const token = bearer(request);
+  const actsFor = utf8Header(request, ACTS_FOR);
+  if (!isServiceKey(token)) {
+    if (actsFor !== null) throw badField(ACTS_FOR, "needs a service key");
+    return authenticator.authenticate(token, origin);
+  }
+  const isFromBrowser = request.headers.has("origin");
+  return serviceKeys.authenticate({ key: token, actsFor, isFromBrowser }, origin);
 }
 
 /** The path of a URL, without the cost of parsing the rest of it. */

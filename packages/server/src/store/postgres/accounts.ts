@@ -33,6 +33,11 @@ export const accountReads: Methods<keyof AccountReads> = {
   },
   account: (unit, username) =>
     unit.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.username = $1`, username),
+  accountByExternalId: (unit, externalId) =>
+    unit.get<AccountRecord>(
+      `SELECT ${ACCOUNT} FROM accounts a WHERE a.external_id = $1`,
+      externalId,
+    ),
   accounts: (unit, usernames) =>
     unit.all<AccountRecord>(
       `SELECT ${ACCOUNT} FROM jsonb_array_elements_text($1::jsonb) AS j(username)
@@ -94,14 +99,17 @@ export const accountWrites: Methods<keyof AccountWrites> = {
   insertAccount: async (unit, account) => {
     const [row] = await unit.change<AccountRecord>(
       `INSERT INTO accounts AS a
-         (username, kind, display_name, password_hash, owner_id, provider, created_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING ${ACCOUNT}`,
+         (username, kind, display_name, password_hash, owner_id, provider, external_id, metadata,
+          created_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9) ON CONFLICT DO NOTHING RETURNING ${ACCOUNT}`,
       account.username,
       account.kind,
       account.display_name,
       account.password_hash ?? null,
       account.owner_id ?? null,
       account.provider ?? null,
+      account.external_id ?? null,
+      account.metadata ?? null,
       account.at,
     );
     if (row) await index(unit, row);

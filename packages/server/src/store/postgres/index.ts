@@ -31,6 +31,7 @@ import { operatorReads, operatorWrites } from "./operators.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { ReadLane } from "./read-lane.ts";
 import { search } from "./search.ts";
+import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
@@ -46,6 +47,7 @@ const reads: ReadMethods = {
   ...identityReads,
   ...operatorReads,
   ...auditReads,
+  ...serviceKeyReads,
   ...sessionReads,
   ...conversationReads,
   ...groupChangeReads,
@@ -65,6 +67,7 @@ const writes: WriteMethods = {
   ...identityWrites,
   ...operatorWrites,
   ...auditWrites,
+  ...serviceKeyWrites,
   ...sessionWrites,
   ...conversationWrites,
   ...groupChangeWrites,

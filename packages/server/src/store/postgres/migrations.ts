@@ -367,4 +367,19 @@ export const migrations: readonly string[] = [
   CREATE INDEX audit_log_by_action ON audit_log (action, id);
   CREATE INDEX audit_log_by_account ON audit_log (account, id);
   `,
+  `
+  CREATE TABLE service_keys (
+    name text COLLATE "C" PRIMARY KEY,
+    key_hash text COLLATE "C" NOT NULL UNIQUE,
+    created_at bigint NOT NULL,
+    last_used_at bigint,
+    revoked_at bigint
+  );
+
+  -- The id of a person in the product that embeds the service, and what the product stores with it.
+  ALTER TABLE accounts ADD COLUMN external_id text COLLATE "C";
+  ALTER TABLE accounts ADD COLUMN metadata jsonb;
+  CREATE UNIQUE INDEX accounts_by_external_id ON accounts (external_id)
+    WHERE external_id IS NOT NULL;
+  `,
 ];

@@ -16,6 +16,9 @@ export function accountReads(db: Connection): AccountReads {
   const byUsername = db.query<AccountRecord>(
     `SELECT ${ACCOUNT} FROM accounts a WHERE a.username = ?`,
   );
+  const byExternalId = db.query<AccountRecord>(
+    `SELECT ${ACCOUNT} FROM accounts a WHERE a.external_id = ?`,
+  );
   const byUsernames = db.query<AccountRecord>(
     `SELECT ${ACCOUNT} FROM json_each(?) j JOIN accounts a ON a.username = j.value`,
   );
@@ -55,6 +58,7 @@ export function accountReads(db: Connection): AccountReads {
         nameCounter.get()?.seq ?? 0,
       ),
     account: (username) => byUsername.get(username),
+    accountByExternalId: (externalId) => byExternalId.get(externalId),
     accounts: (usernames) => byUsernames.all(JSON.stringify(usernames)),
     credentials: (username) => {
       const row = withPassword.get(username);
@@ -76,8 +80,9 @@ export function accountReads(db: Connection): AccountReads {
 
 export function accountWrites(db: Connection): AccountWrites {
   const insert = db.change<AccountRecord>(
-    `INSERT INTO accounts (username, kind, display_name, password_hash, owner_id, provider, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (username) DO NOTHING
+    `INSERT INTO accounts (username, kind, display_name, password_hash, owner_id, provider,
+       external_id, metadata, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
      RETURNING id, username, kind, display_name, version, owner_id, provider`,
   );
   const countName = db.change<{ seq: number }>(
@@ -100,6 +105,8 @@ export function accountWrites(db: Connection): AccountWrites {
         account.password_hash ?? null,
         account.owner_id ?? null,
         account.provider ?? null,
+        account.external_id ?? null,
+        account.metadata ? JSON.stringify(account.metadata) : null,
         account.at,
       );
       if (made) index(made);

@@ -24,6 +24,7 @@ import { messageReads, messageWrites } from "./messages.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { searchChangePruning } from "./search-changes.ts";
+import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { updateReads } from "./updates.ts";
@@ -122,6 +123,7 @@ const reads = (db: Connection): ReadTx => ({
   ...identityReads(db),
   ...operatorReads(db),
   ...auditReads(db),
+  ...serviceKeyReads(db),
   ...sessionReads(db),
   ...conversationReads(db),
   ...groupChangeReads(db),
@@ -140,6 +142,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...identityWrites(db),
   ...operatorWrites(db),
   ...auditWrites(db),
+  ...serviceKeyWrites(db),
   ...sessionWrites(db),
   ...conversationWrites(db),
   ...groupChangeWrites(db),

@@ -326,4 +326,19 @@ export const migrations: readonly string[] = [
   CREATE INDEX audit_log_by_action ON audit_log (action, id);
   CREATE INDEX audit_log_by_account ON audit_log (account, id);
   `,
+  `
+  CREATE TABLE service_keys (
+    name TEXT PRIMARY KEY,
+    key_hash TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER,
+    revoked_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+
+  -- The id of a person in the product that embeds the service, and what the product stores with it.
+  ALTER TABLE accounts ADD COLUMN external_id TEXT;
+  ALTER TABLE accounts ADD COLUMN metadata TEXT;
+  CREATE UNIQUE INDEX accounts_by_external_id ON accounts (external_id)
+    WHERE external_id IS NOT NULL;
+  `,
 ];

@@ -18,6 +18,7 @@ import { reactions } from "./reactions.ts";
 import { reading } from "./reading.ts";
 import { restoring } from "./restoring.ts";
 import { search } from "./search.ts";
+import { serviceKeys } from "./service-keys.ts";
 import { sessions } from "./sessions.ts";
 import { spending } from "./spending.ts";
 import { subscriptions } from "./subscriptions.ts";
@@ -41,6 +42,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("identities", () => identities(check));
     describe("operators", () => operators(check));
     describe("the audit log", () => auditLog(check));
+    describe("service keys", () => serviceKeys(check));
     describe("sessions", () => sessions(check));
     describe("conversations", () => conversations(check));
     describe("messages", () => messages(check));

@@ -1,0 +1,94 @@
+import { randomBytes } from "node:crypto";
+import type { SecurityLog } from "../observe/security-log.ts";
+import { badField, forbidden, unauthorized } from "../rules/failure.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { Store } from "../store/store.ts";
+import type { DelegateCaller, Origin, ServiceCaller, ServiceKey } from "./caller.ts";
+import { hashToken } from "./tokens.ts";
+
+const PREFIX = "pls_";
+
+/** A service key of 256 random bits. The store has only its hash. */
+export const newServiceKey = () => `${PREFIX}${randomBytes(32).toString("base64url")}`;
+
+export const isServiceKey = (token: string | null): token is string =>
+  token?.startsWith(PREFIX) ?? false;
+
+/** The form of a key that PARLEY_SERVICE_KEY_FILE gives. */
+export const SERVICE_KEY_FORM = /^pls_[A-Za-z0-9_-]{32,256}$/;
+
+/** The names that keys may have. */
+export const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** The name of the key that PARLEY_SERVICE_KEY_FILE gives, in the audit log. No other can have it. */
+const CONFIGURED: ServiceKey = { name: "(PARLEY_SERVICE_KEY_FILE)" };
+
+/** The header that names the person whom a service key acts for. */
+export const ACTS_FOR = "x-parley-as";
+
+/** How old `last_used_at` may become before a call updates it. */
+const TOUCH_MS = 60_000;
+
+/** What a request with a service key says of its caller. */
+export interface ServiceCredentials {
+  readonly key: string;
+  /** The value of `x-parley-as`: a username, or `id:` and an external id. */
+  readonly actsFor: string | null;
+  /** Whether it has an `Origin` header, as requests of browsers do. */
+  readonly isFromBrowser: boolean;
+}
+
+export interface ServiceKeys {
+  /** Throws `unauthorized`, `forbidden`, or `bad_request` when nobody is named as `x-parley-as` says. */
+  authenticate(
+    credentials: ServiceCredentials,
+    origin: Origin,
+  ): Promise<ServiceCaller | DelegateCaller>;
+}
+
+export interface ServiceKeysOptions {
+  readonly store: Store;
+  /** The hash of the key that PARLEY_SERVICE_KEY_FILE gives. */
+  readonly configuredHash: string | null;
+  readonly security: SecurityLog;
+}
+
+export function serviceKeys({ store, configuredHash, security }: ServiceKeysOptions): ServiceKeys {
+  async function find(keyHash: string): Promise<ServiceKey | null> {
+    if (keyHash === configuredHash) return CONFIGURED;
+    const found = await store.read((tx) => tx.serviceKey(keyHash));
+    if (!found) return null;
+    const { name, last_used_at } = found;
+    const now = Date.now();
+    if (now - (last_used_at ?? 0) >= TOUCH_MS) {
+      await store.write((tx) => tx.touchServiceKey(name, now));
+    }
+    return { name };
+  }
+
+  return {
+    async authenticate({ key: given, actsFor, isFromBrowser }, origin) {
+      if (isFromBrowser) {
+        security.recordOnce("service_key_refused", `browser ${origin.network}`, { origin });
+        throw forbidden("a service key must not be used in a browser");
+      }
+      const key = await find(hashToken(given));
+      if (!key) {
+        security.recordOnce("service_key_refused", origin.network, { origin });
+        throw unauthorized("the service key is unknown or revoked");
+      }
+      if (actsFor === null) return { kind: "service", key };
+      return { kind: "delegate", key, account: await personNamed(store, actsFor) };
+    },
+  };
+}
+
+async function personNamed(store: Store, name: string): Promise<AccountRecord> {
+  const account = await store.read((tx) =>
+    name.startsWith("id:")
+      ? tx.accountByExternalId(name.slice("id:".length))
+      : tx.account(name.toLowerCase()),
+  );
+  if (account?.kind === "human") return account;
+  throw badField(ACTS_FOR, "names nobody");
+}
