@@ -266,6 +266,7 @@ describe("streaming", () => {
 describe("plainText", () => {
   const previews: [string, string][] = [
     ["# Hello\n\n**bold** _and_ `code` [link](https://x.y)", "Hello bold and code link"],
+    ["[\\[a\\] b\\_c](https://x.y) ![d](https://x.y)", "[a] b_c d"],
     ["- one\n- two\n\n> three", "one two three"],
     ["```js\nlet x = 1;\n```", "let x = 1;"],
     ["Title\n===\n\n* * *\n\ntext", "Title text"],

@@ -75,13 +75,14 @@ const FENCE_LINE = /^[ \t>]*(?:`{3,}|~{3,}).*$/gm;
 const RULE_LINE = /^[ \t]*(?:[-=*_][ \t]*)+$/gm;
 const LINE_START = /^[ \t>]*(?:(?:#{1,6}|[-+*]|\d{1,9}[.)])[ \t]+)*/gm;
 const INLINE_MARKERS =
-  /\\([!-/:-@[-`{-~])|!?\[([^[\]]*)\]\([^()]*\)|`+|~~|\*+(?=\S)|(?<=\S)\*+|(?<![\p{L}\p{N}])_+|_+(?![\p{L}\p{N}])/gu;
+  /\\([!-/:-@[-`{-~])|!?\[((?:\\.|[^[\]\\])*)\]\([^()]*\)|`+|~~|\*+(?=\S)|(?<=\S)\*+|(?<![\p{L}\p{N}])_+|_+(?![\p{L}\p{N}])/gu;
+const ESCAPED = /\\([!-/:-@[-`{-~])/g;
 
 function stripMarkdown(text: string): string {
   const lines = text.replace(FENCE_LINE, "").replace(RULE_LINE, "").replace(LINE_START, "");
   const plain = lines.replace(
     INLINE_MARKERS,
-    (_, escaped?: string, label?: string) => escaped ?? label ?? "",
+    (_, escaped?: string, label?: string) => escaped ?? label?.replace(ESCAPED, "$1") ?? "",
   );
   return unescapeEntities(plain);
 }
