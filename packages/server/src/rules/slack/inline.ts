@@ -1,0 +1,172 @@
+/** Writes foreign text as one line of Markdown, so that nothing in it is markup or a mention. */
+
+/** A piece of text with its look. */
+export interface Run {
+  readonly text: string;
+  readonly bold?: boolean | undefined;
+  readonly italic?: boolean | undefined;
+  readonly strike?: boolean | undefined;
+  readonly code?: boolean | undefined;
+  /** The target of a link. A target that cannot be one is ignored. */
+  readonly url?: string | null | undefined;
+  /** Whether the text is the address itself, which clients recognise as a link. */
+  readonly bare?: boolean;
+  /** Whether the target is an image, and the text describes it. */
+  readonly image?: boolean | undefined;
+}
+
+/** Bounds the cost of a line. Slack limits a section to 3000 characters. */
+const MAX_LINE_CHARACTERS = 4000;
+
+export function renderLine(runs: readonly Run[]): string {
+  return merged(truncated(runs.map(resolved)))
+    .map((run, index) => renderRun(run, index === 0))
+    .join("")
+    .trimEnd();
+}
+
+/** A run of a single line, with the target of its link as it is written. */
+interface Resolved extends Run {
+  readonly target: string | null;
+}
+
+const resolved = (run: Run): Resolved => ({
+  ...run,
+  text: run.text.replaceAll("\n", " "),
+  target: run.url ? linkTarget(run.url) : null,
+});
+
+/** Splits runs at the line breaks in their texts. */
+export function linesOf(runs: readonly Run[]): Run[][] {
+  const lines: Run[][] = [[]];
+  for (const run of runs) {
+    for (const [index, text] of run.text.split("\n").entries()) {
+      if (index > 0) lines.push([]);
+      lines.at(-1)?.push({ ...run, text });
+    }
+  }
+  return lines;
+}
+
+function truncated(runs: readonly Resolved[]): Resolved[] {
+  const kept: Resolved[] = [];
+  let left = MAX_LINE_CHARACTERS;
+  for (const run of runs) {
+    left -= run.target?.length ?? 0;
+    if (left <= 0) break;
+    const isLong = run.text.length > left;
+    kept.push(isLong ? { ...run, text: `${run.text.slice(0, left).toWellFormed()}…` } : run);
+    left -= run.text.length;
+  }
+  return kept;
+}
+
+/** Joins neighbours of the same look, so that every character is escaped with its real neighbours. */
+function merged(runs: readonly Resolved[]): Resolved[] {
+  const joined: Resolved[] = [];
+  for (const run of runs) {
+    const last = joined.at(-1);
+    if (run.text === "") continue;
+    if (last && hasSameLook(last, run)) {
+      joined[joined.length - 1] = { ...last, text: last.text + run.text };
+    } else joined.push(run);
+  }
+  return joined;
+}
+
+const hasSameLook = (one: Resolved, other: Resolved) =>
+  one.target === null &&
+  other.target === null &&
+  !one.bold === !other.bold &&
+  !one.italic === !other.italic &&
+  !one.strike === !other.strike &&
+  !one.code === !other.code;
+
+function renderRun(run: Resolved, isFirst: boolean): string {
+  // Emphasis must not begin or end with white space.
+  const core = run.text.trim();
+  const start = run.text.length - run.text.trimStart().length;
+  const before = indentation(run.text.slice(0, start), isFirst);
+  if (core === "") return before;
+  const isPlain = !run.bold && !run.italic && !run.strike && run.target === null;
+  const inner = run.code ? codeSpan(core) : escapeText(core, isFirst && isPlain);
+  const linked = run.target === null ? inner : renderLink(run, core, inner, run.target);
+  return before + emphasise(run, linked) + run.text.slice(start + core.length);
+}
+
+/** Spaces at the start of a line would be removed, or make it a code block. */
+const indentation = (space: string, isFirst: boolean) =>
+  isFirst ? "\u00a0".repeat(Math.min(space.length, 16)) : space;
+
+function renderLink(run: Run, text: string, inner: string, target: string): string {
+  if (run.image) return `![${escapeLabel(text)}](${target})`;
+  // An escaped address would not be recognised.
+  if (run.bare && inner === text) return inner;
+  return `[${run.code ? inner : escapeLabel(text)}](${target})`;
+}
+
+function emphasise({ bold, italic, strike, code }: Run, inner: string): string {
+  if (code) return inner;
+  const marks = `${strike ? "~~" : ""}${bold ? "**" : ""}${italic ? "*" : ""}`;
+  return marks + inner + marks.split("").reverse().join("");
+}
+
+/** The delimiter is longer than every run of backticks in the code, which therefore stays code. */
+function codeSpan(code: string): string {
+  const delimiter = "`".repeat(longestBackticks(code) + 1);
+  const padding = /^`|`$|^ .* $/s.test(code) ? " " : "";
+  return delimiter + padding + code + padding + delimiter;
+}
+
+export const longestBackticks = (text: string) =>
+  (text.match(/`+/g) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0);
+
+/**
+ * Syntax of CommonMark and of the component markup inside a line, and handles. Beside the text there
+ * may be marks of emphasis or links, so what depends on its neighbours is escaped at both ends.
+ */
+const SYNTAX =
+  /\\(?=[!-/:-@[-`{-~]|$)|[`~<]|(?<!\s)\*|\*(?!\s)|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|\](?=[([:])|&(?=#?\w+;)|(?<![a-z0-9])@(?=\w|$)/giu;
+
+/**
+ * The place for a backslash at the start of a line that would be a list item, heading, quote, task,
+ * underline or the second line of a table.
+ */
+const LINE_START =
+  /^(?:\d{1,9}(?=[.)](?:\s|$))|(?=(?:#{1,6}|[+-])(?:\s|$)|>|\[[ x]\]|[-:|=][-:|=\s]*$))/i;
+
+function escapeText(text: string, isLineStart = false): string {
+  const escaped = text.replace(SYNTAX, escapeMark);
+  return isLineStart ? escaped.replace(LINE_START, "$&\\") : escaped;
+}
+
+const escapeLabel = (text: string) =>
+  text
+    .replace(SYNTAX, (mark) => (mark === "]" ? mark : escapeMark(mark)))
+    .replace(/[[\]]/g, "\\$&");
+
+// Not `\&`: previews remove backslashes before they resolve character references.
+const escapeMark = (mark: string) => (mark === "&" ? "&amp;" : `\\${mark}`);
+
+const MAX_URL_CHARACTERS = 2048;
+
+/** Whether the web client would follow a link to the address. */
+export function isLinkable(address: string): boolean {
+  if (address.length > MAX_URL_CHARACTERS) return false;
+  const url = URL.parse(address);
+  if (url === null || url.username !== "" || url.password !== "") return false;
+  return ["https:", "http:", "mailto:"].includes(url.protocol);
+}
+
+/** An address as the target of a Markdown link. Null if it must not be one. */
+function linkTarget(address: string): string | null {
+  if (!isLinkable(address)) return null;
+  const target = new URL(address).href
+    .replace(/[^\w\-.~:/?#[\]@!$&'*+,;=%]/g, percentEncode)
+    .replace(/(?<![a-z0-9])@/gi, "\\@")
+    .replace(/&(?=#?\w+;)/g, "&amp;");
+  return target.length > MAX_URL_CHARACTERS ? null : target;
+}
+
+const percentEncode = (character: string) =>
+  `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;

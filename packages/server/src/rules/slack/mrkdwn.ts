@@ -1,0 +1,196 @@
+/** Reads Slack's `mrkdwn`, which differs from Markdown in most respects. */
+
+import { isLinkable, longestBackticks, type Run, renderLine } from "./inline.ts";
+
+/** How much of the syntax is read: all; links but no emphasis, code and quotes; or nothing. */
+export type Syntax = "mrkdwn" | "links" | "plain";
+
+/** Lines of Markdown. A code block is one of them. */
+export function renderText(text: string, syntax: Syntax = "mrkdwn"): string[] {
+  const lines = syntax === "mrkdwn" ? mrkdwnLines(text) : plainLines(text, syntax);
+  return lines.slice(
+    lines.findIndex((line) => line !== ""),
+    lines.findLastIndex((line) => line !== "") + 1,
+  );
+}
+
+/** A text as a single line of runs. */
+export const runsOf = (text: string, syntax: Syntax): Run[] =>
+  applyStyles(tokensOf(text.replaceAll("\n", " "), syntax));
+
+const plainLines = (text: string, syntax: Syntax) =>
+  text.split("\n").map((line) => renderLine(runsOf(line, syntax)));
+
+function mrkdwnLines(text: string): string[] {
+  // Every other part is the inside of a code block.
+  const parts = text.split(/```([\s\S]*?)```/);
+  const groups = parts.map((part, index) => {
+    if (index % 2 === 1) return codeBlock(decode(part));
+    const beside = part.replace(index > 0 ? /^ *\n?/ : "", "");
+    return beside === "" ? [] : quotedLines(beside.replace(/\n$/, "").split("\n"));
+  });
+  return groups.flat();
+}
+
+/** Leaves room for the fences: a character takes at most 3 bytes of a message. */
+const MAX_CODE_CHARACTERS = 10_000;
+
+export function codeBlock(code: string): string[] {
+  const content = code.replace(/^\n|\n$/g, "");
+  if (content.trim() === "") return [];
+  const isLong = content.length > MAX_CODE_CHARACTERS;
+  const shown = isLong ? `${content.slice(0, MAX_CODE_CHARACTERS).toWellFormed()}…` : content;
+  const fence = "`".repeat(Math.max(3, longestBackticks(shown) + 1));
+  return [`${fence}\n${shown}\n${fence}`];
+}
+
+const QUOTE = /^(?:>|&gt;)(?!(?:>|&gt;)) ?/;
+const QUOTE_REST = /^(?:>|&gt;){3} ?/;
+
+function quotedLines(lines: string[]): string[] {
+  let quotesRest = false;
+  const rendered = lines.map((line) => {
+    const isQuoted = quotesRest || QUOTE.test(line) || QUOTE_REST.test(line);
+    const content = quotesRest ? line : line.replace(QUOTE, "").replace(QUOTE_REST, "");
+    quotesRest ||= QUOTE_REST.test(line);
+    const text = renderLine(runsOf(content, "mrkdwn"));
+    return [isQuoted ? quoteLine(text) : text];
+  });
+  return stack(rendered);
+}
+
+/** Puts groups of lines below each other. A line right after a quote would belong to the quote. */
+export function stack(groups: readonly string[][]): string[] {
+  const lines: string[] = [];
+  for (const group of groups) {
+    const isAfterQuote = lines.at(-1)?.startsWith(">") && !group[0]?.startsWith(">");
+    if (isAfterQuote && group.length > 0) lines.push("");
+    lines.push(...group);
+  }
+  return lines;
+}
+
+/** The lines of a piece of Markdown as lines of a block quote. */
+export const quoteLine = (piece: string) =>
+  piece
+    .split("\n")
+    .map((line) => (line === "" ? ">" : `> ${line}`))
+    .join("\n");
+
+/** A run that is not looked into, a mark of emphasis, or text between these. */
+type Token = { run: Run } | { mark: "*" | "_" | "~" } | { text: string };
+
+/** A piece of an address: parentheses in it are paired, and the only escaped character is `&`. */
+const PIECE = String.raw`&amp;|\([^\s()<>\`|]*\)|(?!&(?:amp|lt|gt);)[^\s()<>\`|]`;
+/** It does not end with punctuation. */
+const LAST_PIECE = String.raw`(?:(?![.,;:!?\]'"*_~])(?:${PIECE}))`;
+
+/** Code, a control sequence, an address, several marks (which are text), or one mark. */
+const TOKEN = new RegExp(
+  String.raw`\`([^\`]+)\`|<([^<>]*)>|(https?://(?:${PIECE})*${LAST_PIECE})|([*_~])\4+|([*_~])`,
+  "gi",
+);
+
+function tokensOf(line: string, syntax: Syntax): Token[] {
+  const tokens: Token[] = [];
+  let read = 0;
+  for (const match of line.matchAll(TOKEN)) {
+    const token = tokenOf(match, syntax);
+    if (token === null) continue;
+    tokens.push({ text: decode(line.slice(read, match.index)) }, token);
+    read = match.index + match[0].length;
+  }
+  tokens.push({ text: decode(line.slice(read)) });
+  return tokens.filter((token) => !("text" in token) || token.text !== "");
+}
+
+/** Null if what was found is text. */
+function tokenOf(
+  [, code, control, address, , mark]: RegExpMatchArray,
+  syntax: Syntax,
+): Token | null {
+  if (address !== undefined) return addressToken(decode(address));
+  if (control !== undefined) return syntax === "plain" ? null : controlToken(control);
+  if (syntax !== "mrkdwn") return null;
+  if (code !== undefined) return { run: { text: decode(code), code: true } };
+  return mark === "*" || mark === "_" || mark === "~" ? { mark } : null;
+}
+
+const addressToken = (url: string): Token | null =>
+  isLinkable(url) ? { run: { text: url, url, bare: true } } : null;
+
+/** What is between `<` and `>`. Null if it is no control sequence, and the brackets are text. */
+function controlToken(content: string): Token | null {
+  const [target = "", label] = content.split(/\|(.*)/s).map(decode);
+  if (/^[@#!]./s.test(target)) return { run: { text: referenceText(target, label) } };
+  if (isLinkable(target)) {
+    const text = label?.trim() || target.replace(/^mailto:/i, "");
+    return { run: { text, url: target } };
+  }
+  return URL.canParse(target) && label ? { run: { text: label } } : null;
+}
+
+/** The text for a person, group or channel of Slack, none of which exists here, or for a date. */
+function referenceText(target: string, label: string | undefined): string {
+  const [kind = "", name = ""] = [target.charAt(0), target.slice(1)];
+  if (kind !== "!") return withPrefix(kind, label || name);
+  if (/^(?:here|channel|everyone|subteam\^.*)$/s.test(name)) {
+    return withPrefix("@", label || name.replace(/^subteam\^/, ""));
+  }
+  return label || name.replace(/\^.*$/s, "");
+}
+
+const withPrefix = (prefix: string, name: string) => prefix + name.replace(/^[@#]/, "");
+
+const characterOf: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">" };
+
+/** Slack escapes these three characters and no others. */
+const decode = (text: string) =>
+  text.replace(/&(?:amp|lt|gt);/g, (each) => characterOf[each] ?? each);
+
+const styleOf = { "*": "bold", _: "italic", "~": "strike" } as const;
+
+function applyStyles(tokens: Token[]): Run[] {
+  const paired = pairMarks(tokens);
+  const style = { bold: false, italic: false, strike: false };
+  const runs: Run[] = [];
+  for (const [index, token] of tokens.entries()) {
+    if ("mark" in token && paired.has(index)) {
+      style[styleOf[token.mark]] = !style[styleOf[token.mark]];
+    } else if ("run" in token) runs.push({ ...style, ...token.run });
+    else runs.push({ ...style, text: "mark" in token ? token.mark : token.text });
+  }
+  return runs;
+}
+
+/** The positions of marks that begin or end emphasis. The others are text. */
+function pairMarks(tokens: Token[]): Set<number> {
+  const paired = new Set<number>();
+  const open = new Map<string, { index: number; texts: number }>();
+  let texts = 0;
+  for (const [index, token] of tokens.entries()) {
+    if (!("mark" in token)) {
+      texts++;
+      continue;
+    }
+    const before = edge(tokens[index - 1], -1);
+    const after = edge(tokens[index + 1], 0);
+    const start = open.get(token.mark);
+    if (start && start.texts < texts && /\S/.test(before) && !isWord(after)) {
+      paired.add(start.index).add(index);
+      open.delete(token.mark);
+    } else if (!start && !isWord(before) && /\S/.test(after)) {
+      open.set(token.mark, { index, texts });
+    }
+  }
+  return paired;
+}
+
+const isWord = (character: string) => /[\p{L}\p{N}]/u.test(character);
+
+/** The first or last character of a neighbour. */
+function edge(token: Token | undefined, position: 0 | -1): string {
+  if (token === undefined) return "";
+  if ("run" in token) return "`";
+  return ("mark" in token ? token.mark : token.text).at(position) ?? "";
+}
