@@ -12,10 +12,13 @@ export const commands: readonly Listed[] = [
   { names: ["start", "serve"], load: async () => (await import("./start.ts")).start },
   { names: ["doctor"], load: async () => (await import("./doctor/doctor.ts")).doctor },
   { names: ["ready"], load: async () => (await import("./ready.ts")).ready },
+  { names: ["users list"], load: async () => (await import("./users.ts")).listUsers },
+  { names: ["users create"], load: async () => (await import("./users.ts")).createUser },
   {
     names: ["users reset", "password reset"],
-    load: async () => (await import("./users-reset.ts")).resetUser,
+    load: async () => (await import("./users.ts")).resetUser,
   },
+  { names: ["users sessions"], load: async () => (await import("./users.ts")).userSessions },
   {
     names: ["operators list"],
     load: async () => (await import("./operators.ts")).listOperators,

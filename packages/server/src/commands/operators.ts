@@ -1,9 +1,7 @@
-import { openStore } from "../compose.ts";
-import { type Config, ConfigError, readConfig } from "../config.ts";
-import type { AccountRecord } from "../store/accounts.ts";
-import type { Store } from "../store/store.ts";
+import { readConfig } from "../config.ts";
 import { command } from "./command.ts";
 import { commandLog } from "./output.ts";
+import { openCommandStore, personNamed } from "./people.ts";
 
 const person = { username: "The username of a person." };
 const details = "Works while the server runs. PARLEY_OPERATORS can name further operators.";
@@ -15,7 +13,7 @@ export const listOperators = command({
   examples: [{ line: "operators list", summary: "Prints one username per line." }],
   async run() {
     const config = readConfig();
-    await using opened = await open(config);
+    await using opened = await openCommandStore(config);
     const added = await opened.store.read((tx) => tx.operators());
     const usernames = added.map(({ username }) => username);
     const lines = [...usernames, ...config.operators.map((name) => `${name} (PARLEY_OPERATORS)`)];
@@ -34,7 +32,7 @@ export const addOperator = command({
   examples: [{ line: "operators add alice", summary: "Makes alice an operator." }],
   async run({ arguments: { username } }) {
     const config = readConfig();
-    await using opened = await open(config);
+    await using opened = await openCommandStore(config);
     const { store } = opened;
     const account = await personNamed(store, username);
     const added = await commandLog(config, store).write(async (tx, record) => {
@@ -57,7 +55,7 @@ export const removeOperator = command({
   examples: [{ line: "operators remove alice", summary: "Alice is no longer an operator." }],
   async run({ arguments: { username } }) {
     const config = readConfig();
-    await using opened = await open(config);
+    await using opened = await openCommandStore(config);
     const { store } = opened;
     const account = await personNamed(store, username);
     const removed = await commandLog(config, store).write(async (tx, record) => {
@@ -71,14 +69,3 @@ export const removeOperator = command({
     return { json: { username: account.username, removed }, text };
   },
 });
-
-async function open(config: Config) {
-  const store = await openStore(config);
-  return { store, [Symbol.asyncDispose]: () => store.close() };
-}
-
-async function personNamed(store: Store, username: string): Promise<AccountRecord> {
-  const account = await store.read((tx) => tx.account(username.toLowerCase()));
-  if (account?.kind === "human") return account;
-  throw new ConfigError(`There is no person named ${username}.`);
-}

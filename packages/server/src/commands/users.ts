@@ -1,0 +1,166 @@
+import { randomBytes } from "node:crypto";
+import { operations, type Session } from "@parley/protocol";
+import { ConfigError, readConfig } from "../config.ts";
+import { createPerson } from "../domain/accounts.ts";
+import { endSession, replacePassword } from "../domain/sessions.ts";
+import { hashNow } from "../security/passwords.ts";
+import { type FoundAccount, NOBODY } from "../store/accounts.ts";
+import type { Store } from "../store/store.ts";
+import { command } from "./command.ts";
+import { commandLog } from "./output.ts";
+import { openCommandStore, personNamed } from "./people.ts";
+
+/** Accounts read at a time. */
+const PAGE = 1000;
+
+const person = { username: "The username of a person." };
+
+export const listUsers = command({
+  name: "users list",
+  summary: "List all people, with their display names.",
+  options: {
+    find: { type: "string", value: "text", summary: "Only names that begin with this text." },
+  },
+  examples: [
+    { line: "users list", summary: "One line per person, by username." },
+    { line: "users list --find ada", summary: "To find somebody's username." },
+  ],
+  async run({ options: { find } }) {
+    await using opened = await openCommandStore(readConfig());
+    const users = await Array.fromAsync(peopleIn(opened.store, find));
+    const width = Math.max(0, ...users.map(({ username }) => username.length));
+    const lines = users.map((each) => `${each.username.padEnd(width)}  ${each.display_name}`);
+    return { json: { users }, text: lines.join("\n") };
+  },
+});
+
+/** Everybody, or those with a name that begins with the text. */
+async function* peopleIn(store: Store, query: string | undefined) {
+  for (let last: FoundAccount | undefined; ; ) {
+    const page = await readPage(store, query, last);
+    for (const { username, display_name } of page) yield { username, display_name };
+    if (page.length < PAGE) return;
+    last = page.at(-1);
+  }
+}
+
+const readPage = (store: Store, query: string | undefined, after: FoundAccount | undefined) =>
+  store.read(async (tx): Promise<FoundAccount[]> => {
+    const common = { viewerId: NOBODY, limit: PAGE };
+    if (query !== undefined) return tx.findAccounts({ ...common, query, after });
+    const accounts = await tx.listAccounts({ ...common, after: after?.username });
+    return accounts.map((account) => ({ ...account, name: account.username }));
+  });
+
+export const createUser = command({
+  name: "users create",
+  summary: "Create an account for a person, and print its password.",
+  details: "Works while the server runs, and also where sign-up is closed.",
+  arguments: { username: "2 to 32 letters, digits or underscores." },
+  options: {
+    name: { type: "string", value: "text", summary: "The display name. Default: the username." },
+  },
+  examples: [{ line: 'users create ada --name "Ada Lovelace"', summary: "Prints the password." }],
+  async run({ arguments: given, options: { name } }) {
+    const config = readConfig();
+    const password = newPassword();
+    const { username, display_name = username } = readPerson(given.username, password, name);
+    await using opened = await openCommandStore(config);
+    const password_hash = await hashNow(password);
+    const created = await commandLog(config, opened.store).write(async (tx, record) => {
+      const account = await createPerson(
+        tx,
+        { username, display_name, password_hash },
+        config.providers,
+      );
+      if (account) await record("sign_up", { account: username });
+      return account !== null;
+    });
+    if (!created) {
+      throw new ConfigError(
+        `The username ${username} is taken. Choose another one, or run "parley users reset ${username}".`,
+      );
+    }
+    return {
+      json: { username, display_name, password },
+      text: `The account ${username} was created. Its password is ${password}`,
+    };
+  },
+});
+
+/** Checks a new account like a sign-up. */
+function readPerson(username: string, password: string, display_name: string | undefined) {
+  const { data, error } = operations.signUp.input.safeParse({ username, password, display_name });
+  if (data) return data;
+  const [issue] = error.issues;
+  throw new ConfigError(`The account was not created: ${issue?.path.join(".")} ${issue?.message}.`);
+}
+
+export const resetUser = command({
+  name: "users reset",
+  summary: "Set and print a new password for a person.",
+  details: "Ends all sessions of the person. Works while the server runs.",
+  arguments: person,
+  examples: [{ line: "users reset alice", summary: "Prints the new password of alice." }],
+  async run({ arguments: given }) {
+    const config = readConfig();
+    await using opened = await openCommandStore(config);
+    const account = await personNamed(opened.store, given.username);
+    const { username } = account;
+    const password = newPassword();
+    const hash = await hashNow(password);
+    const sessions_ended = await commandLog(config, opened.store).write(async (tx, record) => {
+      const ended = await replacePassword(tx, account, hash);
+      await record("password_reset", { account: username, sessions_ended: ended });
+      return ended;
+    });
+    return {
+      json: { username, password, sessions_ended },
+      text: `The password of ${username} is now ${password}`,
+    };
+  },
+});
+
+const newPassword = () => randomBytes(12).toString("base64url");
+
+export const userSessions = command({
+  name: "users sessions",
+  summary: "List the sessions of a person, or end them all.",
+  details: "Works while the server runs: sockets of ended sessions close within seconds.",
+  arguments: person,
+  options: {
+    end: { type: "boolean", summary: "End all sessions. The password stays." },
+  },
+  examples: [
+    { line: "users sessions alice", summary: "Most recently used first." },
+    { line: "users sessions alice --end", summary: "After a device was lost." },
+  ],
+  async run({ arguments: given, options: { end } }) {
+    const config = readConfig();
+    await using opened = await openCommandStore(config);
+    const { store } = opened;
+    const account = await personNamed(store, given.username);
+    const { username } = account;
+    const sessions = await store.read((tx) => tx.sessions(account.id, Date.now()));
+    if (!end) return { json: { username, sessions }, text: sessionLines(sessions) };
+    await commandLog(config, store).write(async (tx, record) => {
+      for (const { id } of sessions) {
+        if (!(await endSession(tx, id, account))) continue;
+        await record("session_ended", { account: username, session_id: id, reason: "revoked" });
+      }
+    });
+    return {
+      json: { username, sessions_ended: sessions.length },
+      text: `Ended ${sessions.length} sessions of ${username}.`,
+    };
+  },
+});
+
+const sessionLines = (sessions: readonly Omit<Session, "current">[]) =>
+  sessions
+    .map(({ created_at, last_used_at, user_agent }) => {
+      // A client may send anything as its name, also what a terminal would obey.
+      const client = (user_agent ?? "unknown client").replace(/\p{C}/gu, "?");
+      return `used ${last_used_at}  signed in ${created_at}  ${client}`;
+    })
+    .join("\n");

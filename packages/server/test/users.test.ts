@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { closeCodes } from "@parley/protocol";
+import { post, signUp } from "@parley/testkit/client.ts";
+import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
+import { type Environment, runMain, startServer } from "@parley/testkit/server.ts";
+
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+describe.each(["SQLite", "PostgreSQL"])("users, while a server runs on %s", (store) => {
+  /** A server where sign-up is closed, and the settings of commands for it. */
+  async function start(settings: Environment = { PARLEY_SIGNUP: "closed" }) {
+    const { url } = await postgres.database();
+    const database: Environment = store === "SQLite" ? {} : { DATABASE_URL: url };
+    const server = await startServer({ ...settings, ...database });
+    const env = { ...database, PARLEY_DATA: server.dataDir };
+    const run = async (...args: string[]) => {
+      const { code, stdout, stderr } = await runMain(["users", ...args, "--json"], env);
+      return { code, stderr, result: code === 0 ? JSON.parse(stdout) : null };
+    };
+    return { server, env, run };
+  }
+
+  test("create makes an account that can sign in and has its agents", async () => {
+    const { server, run } = await start();
+    await using _ = server;
+    const { code, stderr, result } = await run("create", "Ada", "--name", "Ada Lovelace");
+    expect(code).toBe(0);
+    expect(stderr).toContain('"event":"sign_up"');
+    expect(stderr).not.toContain(result.password);
+    expect(result).toMatchObject({ username: "ada", display_name: "Ada Lovelace" });
+    const { username, password, display_name } = result;
+    const { status, body } = await post(server.url, "signIn", { username, password });
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: { result: { account: { username, display_name } } },
+    });
+    const { access_token } = (body as { result: { access_token: string } }).result;
+    const agents = await post(server.url, "getMyAgents", {}, access_token);
+    expect(JSON.stringify(agents.body)).toContain("ada:claude");
+  });
+
+  test("create refuses names that a sign-up would refuse", async () => {
+    const { server, run } = await start();
+    await using _ = server;
+    await run("create", "ada");
+    const refused: [args: string[], message: string][] = [
+      [["ada"], 'The username ada is taken. Choose another one, or run "parley users reset ada".'],
+      [["a"], "username must be 2 to 32 letters, digits or underscores"],
+      [["admin"], "username is reserved"],
+      [["bob", "--name", "x".repeat(100)], "display_name"],
+    ];
+    for (const [args, message] of refused) {
+      const { code, stderr } = await run("create", ...args);
+      expect({ args, code }).toEqual({ args, code: 1 });
+      expect(stderr).toContain(message);
+    }
+    expect((await run("list")).result.users).toHaveLength(1);
+  });
+
+  test("list has all people in order, and finds some by their names", async () => {
+    const { server, env, run } = await start();
+    await using _ = server;
+    expect((await run("list")).result).toEqual({ users: [] });
+    await run("create", "grace", "--name", "Grace Hopper");
+    await run("create", "ada", "--name", "Ada Lovelace");
+    const ada = { username: "ada", display_name: "Ada Lovelace" };
+    const grace = { username: "grace", display_name: "Grace Hopper" };
+    expect((await run("list")).result).toEqual({ users: [ada, grace] });
+    expect((await run("list", "--find", "hopp")).result).toEqual({ users: [grace] });
+    const { stdout } = await runMain(["users", "list"], env);
+    expect(stdout).toBe("ada    Ada Lovelace\ngrace  Grace Hopper\n");
+  });
+
+  test("sessions lists the sessions of a person and ends them", async () => {
+    const { server, run } = await start({});
+    await using _ = server;
+    const alice = await signUp(server.url);
+    await using socket = await alice.connect();
+    const { result } = await run("sessions", alice.username);
+    const { items } = await alice.call("getSessions");
+    expect(result.sessions).toEqual(items.map(({ current: _, ...session }) => session));
+    const ended = await run("sessions", alice.username, "--end");
+    expect(ended.result).toEqual({ username: alice.username, sessions_ended: 1 });
+    expect(ended.stderr).toContain('"event":"session_ended"');
+    await socket.until(() => socket.closed, "the end of the session");
+    expect(socket.closed?.code).toBe(closeCodes.signedOut);
+    expect((await run("sessions", alice.username)).result.sessions).toEqual([]);
+  });
+
+  test("reset and sessions need a person who exists", async () => {
+    const { server, run } = await start();
+    await using _ = server;
+    await run("create", "ada");
+    for (const username of ["nobody", "ada:claude"]) {
+      for (const name of ["reset", "sessions"]) {
+        const { code, stderr } = await run(name, username);
+        expect(code).toBe(1);
+        expect(stderr).toContain(`There is no person named ${username}. Run "parley users list"`);
+      }
+    }
+    expect((await run("reset", "ADA")).result).toMatchObject({ username: "ada" });
+  });
+});
