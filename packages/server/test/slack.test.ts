@@ -487,30 +487,21 @@ describe("hostile payloads", () => {
   test("no text becomes a mention or a component", () => {
     const syntax = fc.constantFrom("mrkdwn" as const, "links" as const, "plain" as const);
     fc.assert(
-      fc.property(hostileText, syntax, (text, kind) => {
-        // Control characters are removed before this step.
-        const clean = text.toWellFormed().replace(/[\0\r\u2028]/g, " ");
-        expectInert(renderText(clean, kind).join("\n"));
+      fc.property(hostileText.map(cleaned), syntax, (text, kind) => {
+        expectInert(renderText(text, kind).join("\n"));
       }),
       { numRuns: 3000 },
     );
   });
 
   test("plain text is shown as it was written", () => {
-    const extensions = { tables: true, strikethrough: true, tasklists: true, autolinks: true };
-    const words = (text: string) => text.replace(/\s+/g, " ").trim();
-    const asHtml = (text: string) => Bun.escapeHTML(text).replaceAll("&#x27;", "'");
     fc.assert(
-      fc.property(hostileText, (text) => {
-        const clean = text.toWellFormed().replace(/[\0\r\u2028]/g, " ");
-        const typed = clean
-          .replaceAll("&lt;", "<")
-          .replaceAll("&gt;", ">")
-          .replaceAll("&amp;", "&");
-        const html = Bun.markdown.html(renderText(clean, "plain").join("\n"), extensions);
+      fc.property(hostileText.map(cleaned), (text) => {
+        const typed = text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+        const html = htmlOf(renderText(text, "plain").join("\n"));
         const tags = new Set([...html.matchAll(/<\/?(\w+)/g)].map(([, name = ""]) => name));
         for (const tag of tags) expect(["p", "br", "a"]).toContain(tag);
-        expect(words(html.replace(/<[^>]*>/g, ""))).toBe(words(asHtml(typed)));
+        expect(wordsOf(html)).toBe(words(asHtml(typed)));
       }),
       { numRuns: 3000 },
     );
@@ -528,6 +519,29 @@ describe("hostile payloads", () => {
     style: optional(fc.record({ bold: fc.boolean(), strike: fc.boolean(), code: fc.boolean() })),
   });
   const section = fc.record({ elements: fc.array(inline, { maxLength: 5 }) });
+
+  test("rich text is shown as it was written, whatever its styles", () => {
+    const run = fc.record({
+      type: fc.constant("text"),
+      text: fc.oneof(hostileText.map(cleaned), fc.constantFrom("a", "b.", "(c", " d ", "é", "🙂")),
+      style: fc.record({
+        bold: fc.boolean(),
+        italic: fc.boolean(),
+        strike: fc.boolean(),
+        code: fc.boolean(),
+      }),
+    });
+    fc.assert(
+      fc.property(fc.array(run, { minLength: 1, maxLength: 6 }), (elements) => {
+        const typed = elements.map(({ text }) => text).join("");
+        fc.pre(typed.trim() !== "");
+        const section = { type: "rich_text_section", elements };
+        const html = htmlOf(ofBlocks({ type: "rich_text", elements: [section] }));
+        expect(wordsOf(html)).toBe(words(asHtml(typed)));
+      }),
+      { numRuns: 2000 },
+    );
+  });
   const richText = fc.oneof(
     section.map((each) => ({ type: "rich_text_section", ...each })),
     section.map((each) => ({ type: "rich_text_preformatted", ...each })),
@@ -598,6 +612,16 @@ describe("hostile payloads", () => {
     );
   });
 });
+
+/** Text as it is after the payload has been parsed. */
+const cleaned = (text: string) => text.toWellFormed().replace(/[\0\r\u2028]/g, " ");
+
+const EXTENSIONS = { tables: true, strikethrough: true, tasklists: true, autolinks: true };
+const htmlOf = (content: string) => Bun.markdown.html(content, EXTENSIONS);
+const asHtml = (text: string) => Bun.escapeHTML(text).replaceAll("&#x27;", "'");
+const words = (text: string) => text.replace(/\s+/g, " ").trim();
+/** The text that a reader sees. */
+const wordsOf = (html: string) => words(html.replace(/<[^>]*>/g, ""));
 
 function contentOrFailure(body: string): string | Failure {
   try {

@@ -19,7 +19,8 @@ export interface Run {
 const MAX_LINE_CHARACTERS = 4000;
 
 export function renderLine(runs: readonly Run[]): string {
-  return merged(truncated(runs.map(resolved)))
+  const styled = merged(truncated(runs.map(resolved)));
+  return merged(styled.map(withReadableMarks))
     .map((run, index) => renderRun(run, index === 0))
     .join("")
     .trimEnd();
@@ -74,13 +75,44 @@ function merged(runs: readonly Resolved[]): Resolved[] {
   return joined;
 }
 
-const hasSameLook = (one: Resolved, other: Resolved) =>
-  one.target === null &&
-  other.target === null &&
-  !one.bold === !other.bold &&
-  !one.italic === !other.italic &&
-  !one.strike === !other.strike &&
-  !one.code === !other.code;
+function hasSameLook(one: Resolved, other: Resolved): boolean {
+  if (one.target !== null || other.target !== null || !one.code !== !other.code) return false;
+  return marksOf(one) === marksOf(other);
+}
+
+/** The marks of emphasis before a run. Code has none. */
+function marksOf({ bold, italic, strike, code }: Run): string {
+  return code ? "" : `${strike ? "~~" : ""}${bold ? "**" : ""}${italic ? "*" : ""}`;
+}
+
+/**
+ * Removes emphasis that CommonMark would not read but show. A run right after one with emphasis has
+ * none, because the marks of both would be read as one.
+ */
+function withReadableMarks(run: Resolved, index: number, all: readonly Resolved[]): Resolved {
+  const [before, after] = [edgeOf(all[index - 1], -1), edgeOf(all[index + 1], 0)];
+  const [first, last] = [edgeOf({ ...run, ...PLAIN }, 0), edgeOf({ ...run, ...PLAIN }, -1)];
+  const isFirstAfterMarks = before === "*" && first.trim() !== "";
+  const hasMarksInside = run.strike && (run.bold || run.italic);
+  const isReadable = (beside: string, edge: string) =>
+    edge.trim() === "" ||
+    /^(?:[\s\p{P}$+<=>^`|~]|$)/u.test(beside) ||
+    (!hasMarksInside && !/[\p{P}\p{S}]/u.test(edge));
+  const keepsMarks = !isFirstAfterMarks && isReadable(before, first) && isReadable(after, last);
+  return keepsMarks ? run : { ...run, ...PLAIN };
+}
+
+const PLAIN = { bold: false, italic: false, strike: false };
+
+/** The first or last character of a run: `*` for marks after it, `[` for a link or code. */
+function edgeOf(run: Resolved | undefined, position: 0 | -1): string {
+  if (run === undefined) return "";
+  const end = position === 0 ? run.text.slice(0, 2) : run.text.slice(-2);
+  const character = Array.from(end).at(position) ?? "";
+  if (character.trim() === "") return character;
+  if (position === -1 && marksOf(run) !== "") return "*";
+  return run.code || run.target !== null ? "[" : character;
+}
 
 function renderRun(run: Resolved, isFirst: boolean): string {
   // Emphasis must not begin or end with white space.
@@ -88,28 +120,30 @@ function renderRun(run: Resolved, isFirst: boolean): string {
   const start = run.text.length - run.text.trimStart().length;
   const before = indentation(run.text.slice(0, start), isFirst);
   if (core === "") return before;
-  const isPlain = !run.bold && !run.italic && !run.strike && run.target === null;
-  const inner = run.code ? codeSpan(core) : escapeText(core, isFirst && isPlain);
-  const linked = run.target === null ? inner : renderLink(run, core, inner, run.target);
-  return before + emphasise(run, linked) + run.text.slice(start + core.length);
+  const marks = marksOf(run);
+  const isLineStart = isFirst && marks === "" && run.target === null && !run.code;
+  const inner = renderInner(run, core);
+  const shown = isLineStart ? inner.replace(LINE_START, "$&\\") : inner;
+  return (
+    before +
+    marks +
+    shown +
+    marks.split("").reverse().join("") +
+    run.text.slice(start + core.length)
+  );
+}
+
+function renderInner({ target, ...run }: Resolved, text: string): string {
+  if (target === null) return run.code ? codeSpan(text) : escapeText(text);
+  if (run.image) return `![${escapeLabel(text)}](${target})`;
+  // An escaped address would not be recognised.
+  if (run.bare && escapeText(text) === text) return text;
+  return `[${run.code ? codeSpan(text) : escapeLabel(text)}](${target})`;
 }
 
 /** Spaces at the start of a line would be removed, or make it a code block. */
 const indentation = (space: string, isFirst: boolean) =>
   isFirst ? "\u00a0".repeat(Math.min(space.length, 16)) : space;
-
-function renderLink(run: Run, text: string, inner: string, target: string): string {
-  if (run.image) return `![${escapeLabel(text)}](${target})`;
-  // An escaped address would not be recognised.
-  if (run.bare && inner === text) return inner;
-  return `[${run.code ? inner : escapeLabel(text)}](${target})`;
-}
-
-function emphasise({ bold, italic, strike, code }: Run, inner: string): string {
-  if (code) return inner;
-  const marks = `${strike ? "~~" : ""}${bold ? "**" : ""}${italic ? "*" : ""}`;
-  return marks + inner + marks.split("").reverse().join("");
-}
 
 /** The delimiter is longer than every run of backticks in the code, which therefore stays code. */
 function codeSpan(code: string): string {
@@ -135,10 +169,7 @@ const SYNTAX =
 const LINE_START =
   /^(?:\d{1,9}(?=[.)](?:\s|$))|(?=(?:#{1,6}|[+-])(?:\s|$)|>|\[[ x]\]|[-:|=][-:|=\s]*$))/i;
 
-function escapeText(text: string, isLineStart = false): string {
-  const escaped = text.replace(SYNTAX, escapeMark);
-  return isLineStart ? escaped.replace(LINE_START, "$&\\") : escaped;
-}
+const escapeText = (text: string) => text.replace(SYNTAX, escapeMark);
 
 const escapeLabel = (text: string) =>
   text
