@@ -3,15 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Operation, operations } from "@parley/protocol";
-import {
-  groupOf,
-  type Person,
-  people,
-  post,
-  RawSocket,
-  say,
-  signUpAs,
-} from "@parley/testkit/client.ts";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { groupOf, type Person, people, post, RawSocket, say } from "@parley/testkit/client.ts";
 import { freePort } from "@parley/testkit/postgres.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { tool, toolsFolder } from "@parley/testkit/tools.ts";
@@ -30,7 +23,7 @@ const file = (name: string) => join(folder, name);
 let server: TestServer;
 beforeAll(async () => {
   toolsFolder();
-  server = await startServer({ ...noRates, PARLEY_OPERATORS: "olga" });
+  server = await startServer({ ...noRates, ...serviceKeySetting() });
   for (const name of ["openapi.json", "asyncapi.json"]) {
     await Bun.write(file(name), await fetch(`${server.url}/${name}`));
   }
@@ -63,8 +56,9 @@ describe("the linters", () => {
   });
 });
 
-const operators = Object.values<Operation>(operations)
-  .filter(({ access }) => access === "operator")
+/** Operations that a service key calls. */
+const privileged = Object.values<Operation>(operations)
+  .filter(({ access }) => access === "operator" || access === "service")
   .map(({ name }) => name);
 
 interface Schema {
@@ -186,16 +180,16 @@ describe("a proxy that validates every call and every answer against OpenAPI", (
       const status = await answer;
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
     };
-    const olga = await signUpAs(server.url, "olga");
+    const { key } = new Backend(server.url);
     let persons = await people(server.url, "alice", "bob", "carol");
     for (const call of calls) {
       const { operationId: name, security } = call;
       const isSignedIn = (await post(server.url, "getMe", {}, persons[0].token)).status === 200;
       if (!isSignedIn) persons = await people(server.url, "alice", "bob", "carol");
       const { alice, carol, known } = await setUp(persons);
-      const isForOperators = operators.includes(name);
+      const isForService = privileged.includes(name);
       const token = (person: Person) =>
-        security?.length === 0 ? undefined : isForOperators ? olga.token : person.token;
+        security?.length === 0 ? undefined : isForService ? key : person.token;
       const example = exampleFor(call, known);
       await count(agree(name, example, "ply_wrong"));
       await count(agree(name, example, undefined));

@@ -87,6 +87,25 @@ export const username = anyText
   .toLowerCase()
   .meta({ minLength: 1, maxLength: 80 });
 
+/** The username of a new account. */
+export const newUsername = anyText
+  .toLowerCase()
+  .regex(/^[a-z0-9_]{2,32}$/, "must be 2 to 32 letters, digits or underscores")
+  .refine((value) => !isReservedName(value), { message: "is reserved" });
+
+/** The id of a person in the product that embeds the service: any printable characters. */
+export const externalId = anyText
+  .refine((value) => /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u.test(value) && value.trim() === value, {
+    message: "must be 1 to 128 printable characters, without spaces at the ends",
+  })
+  .meta({ minLength: 1, maxLength: 128 });
+
+/** What a product stores with a person. */
+export const metadata = z
+  .record(text(1, 64), text(0, 512))
+  .refine((value) => Object.keys(value).length <= 32, { message: "must have at most 32 entries" })
+  .meta({ maxProperties: 32 });
+
 /** Emoji characters shown as text unless a variation selector follows: `❤`, `1` before a keycap. */
 const UNQUALIFIED = /(?!\p{Emoji_Presentation})\p{Emoji}(?!\p{Emoji_Modifier}|[\ufe0e\ufe0f])/gu;
 /** An emoji with the variation selectors that its RGI sequence has. */

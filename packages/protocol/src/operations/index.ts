@@ -47,6 +47,7 @@ import {
   removeReaction,
   setMessageReaction,
 } from "./reactions.ts";
+import { issueToken, revokeTokens, upsertUsers } from "./service.ts";
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { sendChatAction } from "./typing.ts";
 
@@ -99,6 +100,9 @@ export const operations = {
   setGroupAgentMode,
   stopChatAgents,
   sendComponentAction,
+  upsertUsers,
+  issueToken,
+  revokeTokens,
   getAuditLog,
 } as const;
 

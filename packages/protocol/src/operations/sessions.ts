@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { isReservedName } from "../names.ts";
 import { operation } from "../operation.ts";
 import { Session, SignedIn } from "../records.ts";
-import { anyText, displayName, text, username, uuid } from "../text.ts";
+import { displayName, newUsername, text, username, uuid } from "../text.ts";
 
 const password = text(8, 1024).meta({
   description:
@@ -15,10 +14,7 @@ export const signUp = operation({
   summary: "Creates an account with one agent per provider, and signs it in.",
   access: "public",
   input: z.object({
-    username: anyText
-      .toLowerCase()
-      .regex(/^[a-z0-9_]{2,32}$/, "must be 2 to 32 letters, digits or underscores")
-      .refine((value) => !isReservedName(value), { message: "is reserved" }),
+    username: newUsername,
     password,
     display_name: displayName.optional(),
     invite_code: text(1, 128)

@@ -2,14 +2,17 @@ import type { Account } from "@parley/protocol";
 import { durable } from "../changes/change.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { agentsOf, type ProviderNames } from "../rules/agents.ts";
-import type { AccountRecord } from "../store/accounts.ts";
+import type { AccountRecord, Metadata } from "../store/accounts.ts";
 import type { WriteTx } from "../store/store.ts";
 
 export interface NewPerson {
   username: string;
   display_name: string;
-  /** Absent for people who sign in with a token of the OIDC issuer. */
+  /** Absent for people who sign in in another way: with a token of the OIDC issuer, or of a product. */
   password_hash?: string;
+  /** The id in the product that embeds the service. */
+  external_id?: string;
+  metadata?: Metadata | undefined;
 }
 
 /** Creates a person's account with one agent per provider. Returns null if the username is taken. */
@@ -23,6 +26,22 @@ export async function createPerson(
   if (!account) return null;
   for (const agent of agentsOf(account, providers)) await tx.insertAccount({ ...agent, at });
   return account;
+}
+
+/**
+ * Creates the accounts of several people with their agents. People whose username or external id is
+ * taken are left out of the result.
+ */
+export async function createPeople(
+  tx: WriteTx,
+  people: readonly NewPerson[],
+  providers: ProviderNames,
+): Promise<AccountRecord[]> {
+  const at = Date.now();
+  const made = await tx.insertAccounts(people.map((each) => ({ ...each, kind: "human", at })));
+  const agents = made.flatMap((account) => agentsOf(account, providers));
+  await tx.insertAccounts(agents.map((agent) => ({ ...agent, at })));
+  return made;
 }
 
 /**

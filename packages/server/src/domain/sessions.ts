@@ -1,5 +1,56 @@
+import type { SignedIn } from "@parley/protocol";
+import { publicAccount } from "../rules/accounts.ts";
+import type { Origin } from "../security/caller.ts";
+import { newDevice } from "../security/devices.ts";
+import { hashToken, newToken, type SessionLimits, sessionEnd } from "../security/tokens.ts";
+import type { Vault } from "../security/vault.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { WriteTx } from "../store/store.ts";
+
+interface SessionServices {
+  readonly vault: Vault;
+  readonly origin: Origin;
+  readonly config: { readonly limits: SessionLimits };
+}
+
+interface SessionOptions {
+  /** The device that the client has sent and keeps. Default: a new one. */
+  readonly device?: string | undefined;
+  /** Fingerprint of the network that the person signs in from. */
+  readonly network?: string;
+  /** When the session ends. Default: use extends it. */
+  readonly fixedEnd?: number;
+}
+
+/** Opens a session of the account. Its access token is in the result only: the store has its hash. */
+export async function openSession(
+  tx: WriteTx,
+  account: AccountRecord,
+  { vault, origin, config }: SessionServices,
+  { device = newDevice(vault, account.id), network, fixedEnd }: SessionOptions,
+): Promise<{ signedIn: SignedIn; session_id: string }> {
+  const session_id = Bun.randomUUIDv7();
+  const access_token = newToken();
+  const at = Date.now();
+  const expires_at = fixedEnd ?? sessionEnd(at, at, config.limits);
+  await tx.insertSession({
+    id: session_id,
+    token_hash: hashToken(access_token),
+    account_id: account.id,
+    user_agent: origin.user_agent,
+    ...(network !== undefined && { network }),
+    at,
+    expires_at,
+    fixed: fixedEnd !== undefined,
+  });
+  const signedIn = {
+    access_token,
+    expires_at: new Date(expires_at).toISOString(),
+    account: publicAccount(account),
+    device,
+  };
+  return { signedIn, session_id };
+}
 
 /** Ends a session of the account. Returns false if there is none with this id, or it has ended already. */
 export async function endSession(
@@ -12,6 +63,18 @@ export async function endSession(
   return ended;
 }
 
+/** Ends all sessions of the account except `keptSession`. Returns how many it ended. */
+export async function endSessions(
+  tx: WriteTx,
+  account: AccountRecord,
+  keptSession?: string,
+): Promise<number> {
+  const sessions = await tx.sessions(account.id, Date.now());
+  const others = sessions.filter(({ id }) => id !== keptSession);
+  for (const { id } of others) await endSession(tx, id, account);
+  return others.length;
+}
+
 /** Sets a password and ends all sessions of the account except `keptSession`. Returns how many it ended. */
 export async function replacePassword(
   tx: WriteTx,
@@ -20,8 +83,5 @@ export async function replacePassword(
   keptSession?: string,
 ): Promise<number> {
   await tx.setPassword(account.id, hash);
-  const sessions = await tx.sessions(account.id, Date.now());
-  const others = sessions.filter(({ id }) => id !== keptSession);
-  for (const { id } of others) await endSession(tx, id, account);
-  return others.length;
+  return endSessions(tx, account, keptSession);
 }

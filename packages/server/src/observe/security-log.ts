@@ -14,10 +14,10 @@ export interface SecurityDetails {
   readonly service_key?: string;
   /** The username of the operator who made the call. */
   readonly operator?: string;
-  readonly method?: "password" | "oidc";
+  readonly method?: "password" | "oidc" | "service_key";
   readonly operation?: string;
   readonly provider?: string;
-  readonly reason?: "signed_out" | "revoked";
+  readonly reason?: "signed_out" | "revoked" | "tokens_revoked";
   readonly sessions_ended?: number;
   readonly keys_resealed?: number;
   readonly works?: boolean;

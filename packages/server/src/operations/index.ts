@@ -7,6 +7,7 @@ import { groups } from "./groups.ts";
 import { messages } from "./messages.ts";
 import { operators } from "./operators.ts";
 import { reactions } from "./reactions.ts";
+import { service } from "./service.ts";
 import { sessions } from "./sessions.ts";
 import { typing } from "./typing.ts";
 
@@ -21,5 +22,6 @@ export const handlers: readonly Bound[] = [
   ...agents,
   ...groups,
   ...components,
+  ...service,
   ...operators,
 ];

@@ -1,8 +1,7 @@
-import { operations, type SignedIn } from "@parley/protocol";
+import { operations } from "@parley/protocol";
 import { createPerson } from "../domain/accounts.ts";
-import { endSession, replacePassword } from "../domain/sessions.ts";
+import { endSession, openSession, replacePassword } from "../domain/sessions.ts";
 import { bind, type Context, type Services } from "../operation.ts";
-import { publicAccount } from "../rules/accounts.ts";
 import {
   badField,
   conflict,
@@ -13,11 +12,9 @@ import {
 } from "../rules/failure.ts";
 import { tokenOf } from "../security/caller.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
-import { deviceId, newDevice } from "../security/devices.ts";
+import { deviceId } from "../security/devices.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
-import { hashToken, newToken, sessionEnd } from "../security/tokens.ts";
 import type { AccountRecord } from "../store/accounts.ts";
-import type { WriteTx } from "../store/store.ts";
 
 const signUp = bind(operations.signUp, async (context, input) => {
   const { config, passwords, store, signUps, security, origin } = context;
@@ -31,7 +28,8 @@ const signUp = bind(operations.signUp, async (context, input) => {
     const person = { username, display_name, password_hash };
     const account = await createPerson(tx, person, config.providers);
     if (!account) throw taken();
-    const { signedIn, session_id } = await openSession(tx, account, context);
+    const from = networkFingerprint(context, account, origin.network);
+    const { signedIn, session_id } = await openSession(tx, account, context, { network: from });
     await record("sign_up", { account: username, origin, session_id });
     return signedIn;
   });
@@ -65,8 +63,10 @@ const signIn = bind(operations.signIn, async (context, { username, password, dev
   attempt.succeeded();
   const { account } = found;
   return security.write(async (tx, record) => {
-    const kept = knownDevice ? device : undefined;
-    const { signedIn, session_id } = await openSession(tx, account, context, kept);
+    const { signedIn, session_id } = await openSession(tx, account, context, {
+      device: knownDevice ? device : undefined,
+      network: networkFingerprint(context, account, network),
+    });
     const details = { account: account.username, origin, session_id };
     await record("sign_in", { ...details, method: "password" });
     return signedIn;
@@ -155,32 +155,3 @@ const withdraw =
 
 const networkFingerprint = ({ vault }: Services, { id }: AccountRecord, network: string) =>
   vault.fingerprint(`${id} ${network}`);
-
-async function openSession(
-  tx: WriteTx,
-  account: AccountRecord,
-  context: Context<unknown>,
-  device = newDevice(context.vault, account.id),
-): Promise<{ signedIn: SignedIn; session_id: string }> {
-  const session_id = Bun.randomUUIDv7();
-  const { user_agent, network } = context.origin;
-  const access_token = newToken();
-  const at = Date.now();
-  const expires_at = sessionEnd(at, at, context.config.limits);
-  await tx.insertSession({
-    id: session_id,
-    token_hash: hashToken(access_token),
-    account_id: account.id,
-    user_agent,
-    network: networkFingerprint(context, account, network),
-    at,
-    expires_at,
-  });
-  const signedIn = {
-    access_token,
-    expires_at: new Date(expires_at).toISOString(),
-    account: publicAccount(account),
-    device,
-  };
-  return { signedIn, session_id };
-}

@@ -130,6 +130,7 @@ const resourceMeanings: Record<string, string> = {
   messages: "Messages, their history and search.",
   operators: "For the people who run the service: the audit log.",
   reactions: "Emoji reactions to messages.",
+  service: "For the backends of products, with a service key: users and their tokens.",
   server: "Health checks, metrics, limits and API documents.",
   sync: "Catching up after a client was offline.",
   typing: "Typing indicators.",

@@ -2,7 +2,9 @@ import { isReservedName } from "@parley/protocol";
 
 const MAX_LENGTH = 32;
 
-/** A valid username derived from an issuer's claim: `Ada.L@example.com` becomes `ada_l`. */
+const FALLBACK = "user";
+
+/** A valid username derived from another name: `Ada.L@example.com` becomes `ada_l`. */
 export function usernameFrom(claim: string): string {
   const [local = ""] = claim.slice(0, 256).split("@");
   const name = local
@@ -12,7 +14,30 @@ export function usernameFrom(claim: string): string {
     .replace(/[^a-z0-9_]+/g, "_")
     .slice(0, MAX_LENGTH)
     .replace(/^_+|_+$/g, "");
-  return name.length < 2 ? "user" : name;
+  return name.length < 2 ? FALLBACK : name;
+}
+
+/** Hexadecimal digits of the id's hash that make a username unique, fewest first. */
+const SUFFIX_LENGTHS = [4, 8, 16];
+
+/**
+ * Usernames for a user of a product, best first: from the display name or the id, then with a suffix
+ * that depends on the id only.
+ */
+export function productUsernames({ external_id, display_name = "" }: ProductUser): string[] {
+  const names = [display_name, external_id].map(usernameFrom);
+  const name = names.find((each) => each !== FALLBACK) ?? FALLBACK;
+  const digest = new Bun.CryptoHasher("sha256").update(external_id).digest("hex");
+  const variants = SUFFIX_LENGTHS.map((length) => {
+    const suffix = `_${digest.slice(0, length)}`;
+    return name.slice(0, MAX_LENGTH - suffix.length) + suffix;
+  });
+  return isReservedName(name) ? variants : [name, ...variants];
+}
+
+interface ProductUser {
+  readonly external_id: string;
+  readonly display_name?: string | undefined;
 }
 
 /** The requested username, unless it is reserved, and then variants with a number at the end. */

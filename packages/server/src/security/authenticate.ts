@@ -14,7 +14,7 @@ const TOUCH_MS = 60_000;
 
 export interface Authenticated extends SessionCaller {
   readonly expires_at: number;
-  /** When the session began, if use extends it; null for an issuer's token, whose expiry is fixed. */
+  /** When the session began, if use extends it; null if its end is fixed. */
   readonly renewable_since: number | null;
 }
 
@@ -45,18 +45,19 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
     return byIdentity(token, identity, origin);
   }
 
-  /** Using a session extends it. */
+  /** Using a session extends it, unless its end is fixed. */
   async function byAccessToken(token: string): Promise<Authenticated> {
     const session = await activeSession(store, hashToken(token));
     if (!session) throw expired();
-    const { id, account, created_at, last_used_at } = session;
+    const { id, account, created_at, last_used_at, fixed } = session;
     const now = Date.now();
-    const end = sessionEnd(created_at, now, limits);
+    const end = fixed ? session.expires_at : sessionEnd(created_at, now, limits);
     if (end <= now) throw expired();
     const isStale = now - last_used_at >= TOUCH_MS;
     if (isStale) await store.write((tx) => tx.touchSession(id, now, end));
     const expires_at = isStale ? end : Math.min(end, session.expires_at);
-    return { kind: "session", account, session_id: id, expires_at, renewable_since: created_at };
+    const renewable_since = fixed ? null : created_at;
+    return { kind: "session", account, session_id: id, expires_at, renewable_since };
   }
 
   /** The token is verified on every call. Its session is stored so that it can be listed and revoked. */

@@ -1,4 +1,5 @@
 import { changeDisplayName, createPerson } from "../domain/accounts.ts";
+import { CreationConflict, retryOnConflict } from "../domain/conflicts.ts";
 import type { Recorder, SecurityLog } from "../observe/security-log.ts";
 import type { ProviderNames } from "../rules/agents.ts";
 import { usernameCandidates, usernameFrom } from "../rules/usernames.ts";
@@ -89,7 +90,7 @@ async function accountOf(
   const earlier = username === requestedName ? await tx.unlinkedAccount(username) : null;
   const account = earlier ?? (await createAccount(tx, identity, username, providers));
   const link = { issuer, subject, account_id: account.id, at: Date.now() };
-  if (!(await tx.insertIdentity(link))) throw new IdentityConflict();
+  if (!(await tx.insertIdentity(link))) throw new CreationConflict();
   return { account, isNew: earlier === null, isLinked: earlier !== null };
 }
 
@@ -106,25 +107,9 @@ async function createAccount(
     const created = await createPerson(tx, { username, display_name }, providers);
     if (created) return created;
     // The account that has just taken the name may be this identity's, created by another node.
-    if (await tx.identity(issuer, subject)) throw new IdentityConflict();
+    if (await tx.identity(issuer, subject)) throw new CreationConflict();
   }
   throw new Error("there is no username left");
-}
-
-/** Another node created the account of the same identity at the same time. */
-class IdentityConflict extends Error {}
-
-const MAX_ATTEMPTS = 5;
-
-/** Runs the work again after a conflict: it then finds the account that the other node created. */
-async function retryOnConflict<Result>(work: () => Promise<Result>): Promise<Result> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof IdentityConflict) || attempt === MAX_ATTEMPTS) throw error;
-    }
-  }
 }
 
 /** Runs work of the same key one after the other. */

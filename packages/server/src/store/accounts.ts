@@ -14,6 +14,8 @@ export interface AccountReads {
   account(username: string): Awaitable<AccountRecord | null>;
   /** The account that the embedding product knows by that id. */
   accountByExternalId(externalId: string): Awaitable<AccountRecord | null>;
+  /** The accounts of a product's users that exist among these ids, in no particular order. */
+  productAccounts(externalIds: readonly string[]): Awaitable<ProductAccount[]>;
   /** The accounts that exist among these, in no particular order. */
   accounts(usernames: readonly string[]): Awaitable<AccountRecord[]>;
   /** For sign-in: the account with its password hash (null for agents and OIDC accounts). */
@@ -40,6 +42,13 @@ export interface AccountWrites {
   /** Returns null, and changes nothing, when the username or the external id is taken. */
   insertAccount(account: NewAccount): Awaitable<AccountRecord | null>;
   /**
+   * Inserts the accounts whose username and external id are free, and returns them in no particular
+   * order.
+   */
+  insertAccounts(accounts: readonly NewAccount[]): Awaitable<AccountRecord[]>;
+  /** Replaces what the product stores with the account. */
+  setMetadata(accountId: number, metadata: Metadata): Awaitable<void>;
+  /**
    * Increments the counter that all display names share and returns its new value, which is the
    * account's new version. Throws when there is no such account.
    */
@@ -50,6 +59,12 @@ export interface AccountWrites {
 
 /** What a product stores with a person. */
 export type Metadata = Readonly<Record<string, string>>;
+
+/** An account of a product's user. */
+export interface ProductAccount extends AccountRecord {
+  readonly external_id: string;
+  readonly metadata: Metadata | null;
+}
 
 export interface AccountQuery {
   viewerId: number;
@@ -88,7 +103,7 @@ export interface NewAccount {
   password_hash?: string;
   /** Only for people of a product that embeds the service. */
   external_id?: string;
-  metadata?: Metadata;
+  metadata?: Metadata | undefined;
   /** Only for agents. */
   owner_id?: number;
   /** Only for agents. */

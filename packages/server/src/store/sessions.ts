@@ -29,6 +29,8 @@ export interface SessionRecord {
   readonly created_at: number;
   readonly last_used_at: number;
   readonly expires_at: number;
+  /** Whether it ends at `expires_at`, however it is used. */
+  readonly fixed: boolean;
   /** Set when it was signed out or revoked. */
   readonly ended_at: number | null;
 }
@@ -42,4 +44,6 @@ export interface NewSession {
   network?: string;
   at: number;
   expires_at: number;
+  /** Whether use does not extend it. Default: false. */
+  fixed?: boolean;
 }

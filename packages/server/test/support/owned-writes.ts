@@ -38,6 +38,8 @@ const touched: Touched = {
   insertServiceKey: none,
   touchServiceKey: none,
   revokeServiceKey: none,
+  insertAccounts: none,
+  setMetadata: none,
   addOperator: none,
   removeOperator: none,
   insertIdentity: none,

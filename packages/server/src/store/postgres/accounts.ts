@@ -6,10 +6,12 @@ import {
   ACCOUNT,
   byId,
   type CredentialsRow,
+  type ProductRow,
   PUBLIC_ACCOUNT,
   RENAMED_PER_PAGE,
   type RenamedRow,
   toCredentials,
+  toProductAccount,
   toRenamed,
 } from "../shared/accounts.ts";
 import { list, type Methods, type Unit } from "./unit.ts";
@@ -38,6 +40,15 @@ export const accountReads: Methods<keyof AccountReads> = {
       `SELECT ${ACCOUNT} FROM accounts a WHERE a.external_id = $1`,
       externalId,
     ),
+  productAccounts: async (unit, externalIds) => {
+    const rows = await unit.all<ProductRow>(
+      `SELECT ${ACCOUNT}, a.external_id, a.metadata
+       FROM jsonb_array_elements_text($1::jsonb) AS j(external_id)
+       JOIN accounts a ON a.external_id = j.external_id`,
+      externalIds,
+    );
+    return rows.map(toProductAccount);
+  },
   accounts: (unit, usernames) =>
     unit.all<AccountRecord>(
       `SELECT ${ACCOUNT} FROM jsonb_array_elements_text($1::jsonb) AS j(username)
@@ -115,6 +126,16 @@ export const accountWrites: Methods<keyof AccountWrites> = {
     if (row) await index(unit, row);
     return row ?? null;
   },
+  insertAccounts: async (unit, accounts) => {
+    if (accounts.length === 0) return [];
+    const made = await unit.change<AccountRecord>(INSERT_ALL, accounts);
+    const people = made.filter(({ kind }) => kind === "human");
+    if (people.length > 0) await unit.change(ADD_NAMES, people.flatMap(namesOf));
+    return [...made];
+  },
+  setMetadata: async (unit, id, metadata) => {
+    await unit.change("UPDATE accounts SET metadata = $2::jsonb WHERE id = $1", id, metadata);
+  },
   setDisplayName: async (unit, id, displayName) => {
     // A row that does not exist cannot be owned: the unit would wait for it.
     const found = await unit.get("SELECT 1 FROM accounts WHERE id = $1", id);
@@ -139,6 +160,14 @@ export const accountWrites: Methods<keyof AccountWrites> = {
     await unit.change("UPDATE accounts SET password_hash = $2 WHERE id = $1", id, hash);
   },
 };
+
+const INSERT_ALL = `INSERT INTO accounts AS a
+    (username, kind, display_name, password_hash, owner_id, provider, external_id, metadata, created_at)
+  SELECT g.username, g.kind, g.display_name, g.password_hash, g.owner_id, g.provider, g.external_id,
+    g.metadata, g.at
+  FROM jsonb_to_recordset($1::jsonb) AS g (username text, kind text, display_name text,
+    password_hash text, owner_id bigint, provider text, external_id text, metadata jsonb, at bigint)
+  ORDER BY g.username ON CONFLICT DO NOTHING RETURNING ${ACCOUNT}`;
 
 const ADD_NAMES = `INSERT INTO account_names (name, username, account_id)
   SELECT g.name, g.username, g.account_id

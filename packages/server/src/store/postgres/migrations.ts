@@ -382,4 +382,8 @@ export const migrations: readonly string[] = [
   CREATE UNIQUE INDEX accounts_by_external_id ON accounts (external_id)
     WHERE external_id IS NOT NULL;
   `,
+  `
+  -- Whether the session ends at expires_at, however it is used.
+  ALTER TABLE sessions ADD COLUMN fixed boolean NOT NULL DEFAULT false;
+  `,
 ];

@@ -11,7 +11,8 @@ import type { Methods } from "./unit.ts";
 export const sessionReads: Methods<keyof SessionReads> = {
   session: async (unit, tokenHash) => {
     const row = await unit.get<SessionRow>(
-      `SELECT s.id AS session_id, s.created_at, s.last_used_at, s.expires_at, s.ended_at, ${ACCOUNT}
+      `SELECT s.id AS session_id, s.created_at, s.last_used_at, s.expires_at, s.fixed,
+       s.ended_at, ${ACCOUNT}
        FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_hash = $1`,
       tokenHash,
     );
@@ -45,8 +46,9 @@ export const sessionWrites: Methods<keyof SessionWrites> = {
   insertSession: async (unit, session) => {
     await unit.change(
       `INSERT INTO sessions
-         (id, token_hash, account_id, user_agent, network, created_at, last_used_at, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $6, $7) ON CONFLICT (token_hash) DO NOTHING`,
+         (id, token_hash, account_id, user_agent, network, created_at, last_used_at, expires_at,
+        fixed)
+       VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) ON CONFLICT (token_hash) DO NOTHING`,
       session.id,
       session.token_hash,
       session.account_id,
@@ -54,6 +56,7 @@ export const sessionWrites: Methods<keyof SessionWrites> = {
       session.network ?? null,
       session.at,
       session.expires_at,
+      session.fixed ?? false,
     );
   },
   touchSession: async (unit, id, lastUsedAt, expiresAt) => {

@@ -1,6 +1,6 @@
 import type { Account } from "@parley/protocol";
 import { publicAccount } from "../../rules/accounts.ts";
-import type { AccountRecord, Renamed } from "../accounts.ts";
+import type { AccountRecord, Metadata, ProductAccount, Renamed } from "../accounts.ts";
 
 /** Columns of an `AccountRecord`, from a table with the alias `a`. */
 export const ACCOUNT =
@@ -22,6 +22,18 @@ export const accountOf = (row: AccountRecord): AccountRecord => ({
 
 export const byId = (rows: readonly (Account & { id: number })[]): Map<number, Account> =>
   new Map(rows.map((row) => [row.id, publicAccount(row)]));
+
+export type ProductRow = AccountRecord & {
+  external_id: string;
+  metadata: string | Metadata | null;
+};
+
+/** SQLite returns JSON as text, PostgreSQL as a value. */
+export const toProductAccount = (row: ProductRow): ProductAccount => ({
+  ...row,
+  metadata:
+    typeof row.metadata === "string" ? (JSON.parse(row.metadata) as Metadata) : row.metadata,
+});
 
 export type CredentialsRow = AccountRecord & { password_hash: string | null };
 

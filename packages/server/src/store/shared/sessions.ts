@@ -3,8 +3,8 @@ import type { SessionRecord } from "../sessions.ts";
 import { accountOf } from "./accounts.ts";
 import { iso } from "./time.ts";
 
-export type SessionRow = Omit<SessionRecord, "account" | "id"> &
-  AccountRecord & { session_id: string };
+export type SessionRow = Omit<SessionRecord, "account" | "id" | "fixed"> &
+  AccountRecord & { session_id: string; fixed: boolean | number };
 
 export const toSession = (row: SessionRow): SessionRecord => ({
   id: row.session_id,
@@ -12,6 +12,7 @@ export const toSession = (row: SessionRow): SessionRecord => ({
   created_at: row.created_at,
   last_used_at: row.last_used_at,
   expires_at: row.expires_at,
+  fixed: Boolean(row.fixed),
   ended_at: row.ended_at,
 });
 

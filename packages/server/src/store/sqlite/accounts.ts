@@ -1,13 +1,21 @@
 import type { Database } from "bun:sqlite";
-import type { AccountReads, AccountRecord, AccountWrites, FoundAccount } from "../accounts.ts";
+import type {
+  AccountReads,
+  AccountRecord,
+  AccountWrites,
+  FoundAccount,
+  NewAccount,
+} from "../accounts.ts";
 import { accountNames, nameRange, withAgents } from "../shared/account-names.ts";
 import {
   ACCOUNT,
   type CredentialsRow,
+  type ProductRow,
   PUBLIC_ACCOUNT,
   RENAMED_PER_PAGE,
   type RenamedRow,
   toCredentials,
+  toProductAccount,
   toRenamed,
 } from "../shared/accounts.ts";
 import type { Connection } from "./connection.ts";
@@ -18,6 +26,10 @@ export function accountReads(db: Connection): AccountReads {
   );
   const byExternalId = db.query<AccountRecord>(
     `SELECT ${ACCOUNT} FROM accounts a WHERE a.external_id = ?`,
+  );
+  const byExternalIds = db.query<ProductRow>(
+    `SELECT ${ACCOUNT}, a.external_id, a.metadata
+     FROM json_each(?) j JOIN accounts a ON a.external_id = j.value`,
   );
   const byUsernames = db.query<AccountRecord>(
     `SELECT ${ACCOUNT} FROM json_each(?) j JOIN accounts a ON a.username = j.value`,
@@ -59,6 +71,8 @@ export function accountReads(db: Connection): AccountReads {
       ),
     account: (username) => byUsername.get(username),
     accountByExternalId: (externalId) => byExternalId.get(externalId),
+    productAccounts: (externalIds) =>
+      byExternalIds.all(JSON.stringify(externalIds)).map(toProductAccount),
     accounts: (usernames) => byUsernames.all(JSON.stringify(usernames)),
     credentials: (username) => {
       const row = withPassword.get(username);
@@ -96,22 +110,26 @@ export function accountWrites(db: Connection): AccountWrites {
     if (kind === "human") addNames.run(id, JSON.stringify(accountNames(username, display_name)));
   };
   const password = db.change("UPDATE accounts SET password_hash = ?2 WHERE id = ?1");
+  const describe = db.change("UPDATE accounts SET metadata = ?2 WHERE id = ?1");
+  const insertAccount = (account: NewAccount) => {
+    const made = insert.get(
+      account.username,
+      account.kind,
+      account.display_name,
+      account.password_hash ?? null,
+      account.owner_id ?? null,
+      account.provider ?? null,
+      account.external_id ?? null,
+      account.metadata ? JSON.stringify(account.metadata) : null,
+      account.at,
+    );
+    if (made) index(made);
+    return made;
+  };
   return {
-    insertAccount: (account) => {
-      const made = insert.get(
-        account.username,
-        account.kind,
-        account.display_name,
-        account.password_hash ?? null,
-        account.owner_id ?? null,
-        account.provider ?? null,
-        account.external_id ?? null,
-        account.metadata ? JSON.stringify(account.metadata) : null,
-        account.at,
-      );
-      if (made) index(made);
-      return made;
-    },
+    insertAccount,
+    insertAccounts: (accounts) => accounts.flatMap((account) => insertAccount(account) ?? []),
+    setMetadata: (id, metadata) => void describe.run(id, JSON.stringify(metadata)),
     setDisplayName: (id, displayName) => {
       const version = countName.get()?.seq ?? 0;
       rename.run(id, displayName, version);

@@ -10,7 +10,8 @@ import type { Connection } from "./connection.ts";
 
 export function sessionReads(db: Connection): SessionReads {
   const byHash = db.query<SessionRow>(
-    `SELECT s.id AS session_id, s.created_at, s.last_used_at, s.expires_at, s.ended_at, ${ACCOUNT}
+    `SELECT s.id AS session_id, s.created_at, s.last_used_at, s.expires_at, s.fixed,
+       s.ended_at, ${ACCOUNT}
      FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_hash = ?`,
   );
   const byAccount = db.query<ListedSessionRow>(
@@ -35,8 +36,9 @@ export function sessionReads(db: Connection): SessionReads {
 export function sessionWrites(db: Connection): SessionWrites {
   const insert = db.change(
     `INSERT INTO sessions
-       (id, token_hash, account_id, user_agent, network, created_at, last_used_at, expires_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7) ON CONFLICT (token_hash) DO NOTHING`,
+       (id, token_hash, account_id, user_agent, network, created_at, last_used_at, expires_at,
+        fixed)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8) ON CONFLICT (token_hash) DO NOTHING`,
   );
   const touch = db.change("UPDATE sessions SET last_used_at = ?2, expires_at = ?3 WHERE id = ?1");
   const end = db.change(
@@ -55,6 +57,7 @@ export function sessionWrites(db: Connection): SessionWrites {
         session.network ?? null,
         session.at,
         session.expires_at,
+        session.fixed ? 1 : 0,
       ),
     touchSession: (id, lastUsedAt, expiresAt) => void touch.run(id, lastUsedAt, expiresAt),
     endSession: (id, accountId, at) => end.run(id, accountId, at).changes > 0,

@@ -14,6 +14,7 @@ import { messages } from "./messages.ts";
 import { operators } from "./operators.ts";
 import { order } from "./order.ts";
 import { preconditions } from "./preconditions.ts";
+import { productUsers } from "./product-users.ts";
 import { reactions } from "./reactions.ts";
 import { reading } from "./reading.ts";
 import { restoring } from "./restoring.ts";
@@ -43,6 +44,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("operators", () => operators(check));
     describe("the audit log", () => auditLog(check));
     describe("service keys", () => serviceKeys(check));
+    describe("users of products", () => productUsers(check));
     describe("sessions", () => sessions(check));
     describe("conversations", () => conversations(check));
     describe("messages", () => messages(check));

@@ -35,9 +35,24 @@ export function sessions(check: Check) {
       created_at: START + 1,
       last_used_at: START + 1,
       expires_at: START + HOUR,
+      fixed: false,
       ended_at: null,
     });
     expect(await find("hash 9")).toBeNull();
+  });
+
+  check("a session has a fixed end if it was opened with one", async (fixture) => {
+    const { alice, find } = await signedIn(fixture);
+    const session = { token_hash: "fixed", account_id: alice.id, user_agent: null, at: START };
+    await fixture.store.write((tx) =>
+      tx.insertSession({
+        ...session,
+        id: Bun.randomUUIDv7(),
+        expires_at: START + HOUR,
+        fixed: true,
+      }),
+    );
+    expect(await find("fixed")).toMatchObject({ fixed: true, expires_at: START + HOUR });
   });
 
   check("active sessions are listed, most recently used first", async (fixture) => {

@@ -1,0 +1,96 @@
+import { z } from "zod";
+import { exclusive, operation } from "../operation.ts";
+import { Account, SignedIn } from "../records.ts";
+import { displayName, externalId, metadata, newUsername, username } from "../text.ts";
+
+const DAY_SECONDS = 24 * 60 * 60;
+
+/** A person by one of two names. */
+const person = {
+  external_id: externalId
+    .optional()
+    .meta({ description: "The person's id in the product. Either this or `username`." }),
+  username: username.optional(),
+};
+
+/** Exactly one of the two names is given, also in the JSON Schema. */
+const namesPerson = <Shape extends z.ZodRawShape>(object: z.ZodObject<Shape & typeof person>) =>
+  exclusive(object, "external_id", "username")
+    .refine(
+      (value: { external_id?: unknown; username?: unknown }) =>
+        value.external_id !== undefined || value.username !== undefined,
+      { message: "is required, or username", path: ["external_id"] },
+    )
+    .meta({ anyOf: [{ required: ["external_id"] }, { required: ["username"] }] });
+
+export const upsertUsers = operation({
+  name: "upsertUsers",
+  socket: "service.upsert_users",
+  summary:
+    "Creates accounts for users of a product, or updates those that exist: all of them, or none.",
+  access: "service",
+  input: z.object({
+    users: z
+      .array(
+        z.object({
+          external_id: externalId,
+          username: newUsername.optional().meta({
+            description:
+              "Of a new account; it cannot be changed later. By default it is derived from the display name or the id.",
+          }),
+          display_name: displayName
+            .optional()
+            .meta({ description: "Default: the username. Left out: an existing one stays." }),
+          metadata: metadata.optional().meta({
+            description:
+              "Texts by name that the product stores with the account, at most 32. They replace earlier ones. Operators and service keys see them.",
+          }),
+        }),
+      )
+      .min(1)
+      .max(500),
+  }),
+  output: z.object({
+    items: z.array(
+      z.object({
+        external_id: z.string(),
+        account: Account,
+        created: z.boolean().meta({ description: "Whether the call created the account." }),
+      }),
+    ),
+  }),
+  errors: ["conflict"],
+});
+
+export const issueToken = operation({
+  name: "issueToken",
+  socket: "service.issue_token",
+  summary:
+    "Signs a person in, for the product's page or app. Use does not extend the access token.",
+  access: "service",
+  input: namesPerson(
+    z.object({
+      ...person,
+      expires_in: z
+        .int()
+        .min(60)
+        .max(30 * DAY_SECONDS)
+        .optional()
+        .meta({ description: "Seconds for which the token is valid. Default: one hour." }),
+    }),
+  ),
+  output: SignedIn,
+  errors: ["not_found"],
+});
+
+export const revokeTokens = operation({
+  name: "revokeTokens",
+  socket: "service.revoke_tokens",
+  summary: "Ends all sessions of a person; sockets opened with their tokens close with code 4401.",
+  access: "service",
+  input: namesPerson(z.object(person)),
+  output: z.object({
+    sessions_ended: z.int().meta({ description: "The number of sessions that the call ended." }),
+  }),
+  errors: ["not_found"],
+});

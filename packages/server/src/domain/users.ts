@@ -1,0 +1,142 @@
+import type { Account, ErrorParameters, InputOf } from "@parley/protocol";
+import { publicAccount } from "../rules/accounts.ts";
+import type { ProviderNames } from "../rules/agents.ts";
+import { badFields, Failure, notFound } from "../rules/failure.ts";
+import { productUsernames } from "../rules/usernames.ts";
+import type { AccountRecord, ProductAccount } from "../store/accounts.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
+import { changeDisplayName, createPeople } from "./accounts.ts";
+import { CreationConflict } from "./conflicts.ts";
+
+/** A person as the product that embeds the service describes them. */
+type ProductUser = InputOf<"upsertUsers">["users"][number];
+
+interface Upserted {
+  readonly external_id: string;
+  readonly account: Account;
+  readonly created: boolean;
+}
+
+/**
+ * Creates the accounts of users of a product, and updates those that exist. Throws a
+ * `CreationConflict` when another unit has taken a username or an external id meanwhile.
+ */
+export async function upsertUsers(
+  tx: WriteTx,
+  users: readonly ProductUser[],
+  providers: ProviderNames,
+): Promise<Upserted[]> {
+  const found = await tx.productAccounts(users.map(({ external_id }) => external_id));
+  const known = new Map(found.map((account) => [account.external_id, account]));
+  const newcomers = users.filter(({ external_id }) => !known.has(external_id));
+  const usernames = await chooseUsernames(tx, users, known);
+  const created = await createAccounts(tx, newcomers, usernames, providers);
+  const items: Upserted[] = [];
+  for (const user of users) {
+    const { external_id } = user;
+    const existing = known.get(external_id);
+    const account = existing ? await updateUser(tx, existing, user) : created.get(external_id);
+    if (account) items.push({ external_id, account: publicAccount(account), created: !existing });
+  }
+  return items;
+}
+
+/** Throws `bad_request` when an external id is given twice. */
+export function checkRepetition(users: readonly ProductUser[]): void {
+  const seen = new Set<string>();
+  const repeated: Record<string, string> = {};
+  for (const [place, { external_id }] of users.entries()) {
+    if (seen.has(external_id)) repeated[`users.${place}.external_id`] = "is repeated";
+    seen.add(external_id);
+  }
+  if (Object.keys(repeated).length > 0) throw badFields(repeated);
+}
+
+/** The person with that external id or username. */
+export async function productUser(
+  tx: ReadTx,
+  {
+    external_id,
+    username = "",
+  }: { external_id?: string | undefined; username?: string | undefined },
+): Promise<AccountRecord> {
+  const account = await (external_id === undefined
+    ? tx.account(username)
+    : tx.accountByExternalId(external_id));
+  if (account?.kind === "human") return account;
+  throw notFound(`user ${external_id === undefined ? username : `with the id ${external_id}`}`);
+}
+
+/** The username of each new user, by external id. Throws `conflict` where a requested one is taken. */
+async function chooseUsernames(
+  tx: ReadTx,
+  users: readonly ProductUser[],
+  known: ReadonlyMap<string, AccountRecord>,
+): Promise<Map<string, string>> {
+  const candidates = new Map(
+    users.map((user) => [
+      user.external_id,
+      user.username === undefined ? productUsernames(user) : [user.username],
+    ]),
+  );
+  const existing = await tx.accounts([...candidates.values()].flat());
+  const taken = new Set(existing.map(({ username }) => username));
+  const chosen = new Map<string, string>();
+  const problems: Record<string, string> = {};
+  for (const [place, { external_id, username }] of users.entries()) {
+    if (username === undefined) continue;
+    const account = known.get(external_id);
+    if (account ? account.username !== username : taken.has(username)) {
+      problems[`users.${place}.username`] = account ? "cannot be changed" : "is taken";
+    }
+    taken.add(username);
+    chosen.set(external_id, username);
+  }
+  if (Object.keys(problems).length > 0) throw conflicts(problems);
+  for (const { external_id, username } of users) {
+    if (username !== undefined || known.has(external_id)) continue;
+    const free = candidates.get(external_id)?.find((name) => !taken.has(name));
+    if (free === undefined) throw new Error("there is no username left");
+    taken.add(free);
+    chosen.set(external_id, free);
+  }
+  return chosen;
+}
+
+async function createAccounts(
+  tx: WriteTx,
+  users: readonly ProductUser[],
+  usernames: ReadonlyMap<string, string>,
+  providers: ProviderNames,
+): Promise<Map<string, AccountRecord>> {
+  const people = users.map(({ external_id, display_name, metadata }) => {
+    const username = usernames.get(external_id) ?? "";
+    return { username, display_name: display_name ?? username, external_id, metadata };
+  });
+  const accounts = await createPeople(tx, people, providers);
+  if (accounts.length < people.length) throw new CreationConflict();
+  const byUsername = new Map(accounts.map((account) => [account.username, account]));
+  return new Map(
+    people.flatMap(({ external_id, username }) => {
+      const account = byUsername.get(username);
+      return account ? [[external_id, account] as const] : [];
+    }),
+  );
+}
+
+async function updateUser(
+  tx: WriteTx,
+  account: ProductAccount,
+  { display_name, metadata }: ProductUser,
+): Promise<Account> {
+  if (metadata !== undefined && !Bun.deepEquals(metadata, account.metadata ?? {})) {
+    await tx.setMetadata(account.id, metadata);
+  }
+  if (display_name === undefined || display_name === account.display_name) return account;
+  return changeDisplayName(tx, account, display_name);
+}
+
+function conflicts(fields: NonNullable<ErrorParameters["fields"]>): Failure {
+  const described = Object.entries(fields).map(([path, problem]) => `${path} ${problem}`);
+  return new Failure("conflict", `conflict: ${described.join("; ")}`, { fields });
+}

@@ -1,0 +1,41 @@
+import { operations } from "@parley/protocol";
+import { retryOnConflict } from "../domain/conflicts.ts";
+import { endSessions, openSession } from "../domain/sessions.ts";
+import { checkRepetition, productUser, upsertUsers as upsert } from "../domain/users.ts";
+import { bind } from "../operation.ts";
+
+const DEFAULT_EXPIRES_IN_S = 60 * 60;
+
+const upsertUsers = bind(operations.upsertUsers, async ({ store, config }, { users }) => {
+  checkRepetition(users);
+  const items = await retryOnConflict(() =>
+    store.write((tx) => upsert(tx, users, config.providers)),
+  );
+  return { items };
+});
+
+const issueToken = bind(operations.issueToken, async (context, input) => {
+  const { security, caller, origin } = context;
+  const { expires_in = DEFAULT_EXPIRES_IN_S, ...person } = input;
+  return security.write(async (tx, record) => {
+    const account = await productUser(tx, person);
+    const fixedEnd = Date.now() + expires_in * 1000;
+    const { signedIn, session_id } = await openSession(tx, account, context, { fixedEnd });
+    const details = { account: account.username, service_key: caller.key.name, origin, session_id };
+    await record("sign_in", { ...details, method: "service_key" });
+    return signedIn;
+  });
+});
+
+const revokeTokens = bind(operations.revokeTokens, async (context, person) => {
+  const { security, caller, origin } = context;
+  return security.write(async (tx, record) => {
+    const account = await productUser(tx, person);
+    const sessions_ended = await endSessions(tx, account);
+    const details = { account: account.username, service_key: caller.key.name, origin };
+    await record("session_ended", { ...details, reason: "tokens_revoked", sessions_ended });
+    return { sessions_ended };
+  });
+});
+
+export const service = [upsertUsers, issueToken, revokeTokens];
