@@ -113,20 +113,37 @@ describe("the connection", () => {
     expect(server.connections()).toBe(3);
   });
 
+  /** Makes a request in a process with other environment variables. Returns its body or error code. */
+  async function requestWith(environment: Record<string, string>, address: string) {
+    const script = `
+      import { guardedFetch } from "${import.meta.dir}/../src/security/guarded-fetch.ts";
+      const fetch = guardedFetch({ allowPrivate: true });
+      const result = fetch("${address}").then((response) => response.text());
+      process.stdout.write(await result.catch(({ code }) => code));`;
+    const child = Bun.spawn([process.execPath, "-e", script], {
+      env: { ...process.env, ...environment },
+    });
+    return child.stdout.text();
+  }
+
   test("does not use the proxy of the environment", async () => {
     await using proxy = await rawServer(ok);
     await using server = await rawServer(ok);
-    const script = `
-      import { guardedFetch } from "${import.meta.dir}/../src/security/guarded-fetch.ts";
-      const open = guardedFetch({ allowPrivate: true });
-      const response = await open("http://127.0.0.1:${server.port}/");
-      if (await response.text() !== "ok") process.exit(1);`;
-    const environment = { http_proxy: `http://127.0.0.1:${proxy.port}` };
-    const child = Bun.spawn([process.execPath, "-e", script], {
-      env: { ...process.env, ...environment, no_proxy: "", NO_PROXY: "" },
-    });
-    expect(await child.exited).toBe(0);
+    const environment = {
+      http_proxy: `http://127.0.0.1:${proxy.port}`,
+      no_proxy: "",
+      NO_PROXY: "",
+    };
+    expect(await requestWith(environment, `http://127.0.0.1:${server.port}/`)).toBe("ok");
     expect([proxy.connections(), server.connections()]).toEqual([0, 1]);
+  });
+
+  test("trusts the additional authorities of the environment, but not every certificate", async () => {
+    await using server = await rawServer(ok, { certificate: ofAddress });
+    const address = `https://127.0.0.1:${server.port}/`;
+    expect(await requestWith({ NODE_EXTRA_CA_CERTS: ofAddress.cert }, address)).toBe("ok");
+    const unchecked = { NODE_TLS_REJECT_UNAUTHORIZED: "0" };
+    expect(await requestWith(unchecked, address)).toBe("connection_failed");
   });
 });
 
@@ -341,6 +358,7 @@ describe("the caller's signal", () => {
     const signal = AbortSignal.abort(new Error("shutting down"));
     const request = open(`http://hooks.test:${server.port}/`, { signal });
     await expect(request).rejects.toThrow("shutting down");
+    await expect(open("not an address", { signal })).rejects.toThrow("shutting down");
     expect(server.connections()).toBe(0);
   });
 });

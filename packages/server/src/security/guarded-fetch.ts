@@ -47,6 +47,7 @@ export function guardedFetch(options: GuardedFetchOptions): GuardedFetch {
     const signal = AbortSignal.any([deadline, ...(request.signal ? [request.signal] : [])]);
     const toFailure = (error: unknown) => failureOf(error, deadline, request.signal);
     try {
+      signal.throwIfAborted();
       const destination = await untilAborted(checkDestination(address, options), signal);
       const response = await connect(destination, { ...request, body, signal }, options);
       return bounded(response, request.maxResponseBytes ?? DEFAULT_MAX_BYTES, toFailure);
@@ -89,7 +90,8 @@ function connect(
     proxy: false,
     // A pooled connection would be found by its IP address, and could be one of another name.
     keepalive: false,
-    tls: { ...serverNameOf(url), ...(ca && { ca }) },
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
+    tls: { ...serverNameOf(url), ...(ca && { ca }), rejectUnauthorized: true },
   });
 }
 
@@ -154,7 +156,6 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   const onAbort = () => reject(signal.reason);
   signal.addEventListener("abort", onAbort);
   try {
-    signal.throwIfAborted();
     return await Promise.race([work, aborted]);
   } finally {
     signal.removeEventListener("abort", onAbort);
