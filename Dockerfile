@@ -11,7 +11,7 @@ COPY packages/testkit/package.json packages/testkit/
 COPY packages/web/package.json packages/web/
 RUN npm ci --omit=dev
 COPY packages packages
-COPY scripts/build-executable.ts scripts/
+COPY scripts/build-executable.ts scripts/server-entries.ts scripts/
 RUN node_modules/.bin/bun scripts/build-executable.ts /out/parley && mkdir /out/data
 
 FROM gcr.io/distroless/base-nossl-debian12:nonroot

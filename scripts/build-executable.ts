@@ -8,11 +8,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { BunPlugin } from "bun";
 import { buildWeb, type WebFile } from "../packages/web/build.ts";
-
-const SERVER = join(import.meta.dir, "../packages/server/src");
-const WORKERS = ["worker", "search-worker", "snapshot-worker"].map(
-  (name) => `store/sqlite/${name}.ts`,
-);
+import { SERVER_ENTRIES } from "./server-entries.ts";
 
 /** Embeds the built web client: the executable has no sources to build it from. */
 const embedWebClient = (files: readonly WebFile[], folder: string): BunPlugin => ({
@@ -53,8 +49,7 @@ const folder = await mkdtemp(join(tmpdir(), "parley-web-"));
 try {
   const files = await buildWeb(folder);
   const { outputs } = await Bun.build({
-    // The store starts its worker threads from these files.
-    entrypoints: ["main.ts", ...WORKERS].map((file) => join(SERVER, file)),
+    entrypoints: SERVER_ENTRIES,
     naming: { entry: "[name].[ext]" },
     plugins: [embedWebClient(files, folder)],
     target: "bun",

@@ -69,7 +69,7 @@ describe("packed and installed in an empty project, the package", () => {
 
   beforeAll(async () => {
     const out = join(project, "dist");
-    await runHere(process.execPath, join(ROOT, "scripts/build-sdk.ts"), out);
+    await runHere(process.execPath, join(ROOT, "scripts/build-packages.ts"), out, "client");
     const archives = [...new Bun.Glob("*.tgz").scanSync({ cwd: out, absolute: true })];
     expect(archives).toHaveLength(1);
     archive = archives[0] ?? "";

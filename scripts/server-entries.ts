@@ -1,0 +1,11 @@
+import { join } from "node:path";
+
+const SERVER = join(import.meta.dir, "../packages/server/src");
+
+/** The program, and the files from which the store starts its worker threads. */
+export const SERVER_ENTRIES = [
+  "main.ts",
+  "store/sqlite/worker.ts",
+  "store/sqlite/search-worker.ts",
+  "store/sqlite/snapshot-worker.ts",
+].map((file) => join(SERVER, file));
