@@ -234,7 +234,6 @@ describe("a turn that fails", () => {
       const chat = await owner.call("startChat", { usernames: [agentOf(owner, provider)] });
       const final = await answerTo(socket, await say(owner, chat, "hello"));
       const placeholder = await replyTo(socket, { id: final.turn?.triggered_by ?? "" });
-      await socket.settled();
       const receipt = await owner.call("getTurn", { message_id: final.id });
       return [name, { final, placeholder, receipt, key, socket, code, calls }] as const;
     };
