@@ -273,7 +273,7 @@ test("random steps during answers leave every client with the state of the serve
           await expectNothingStreams(chat.id);
         }),
     ),
-    { numRuns: 60 },
+    { numRuns: 60, endOnFailure: true },
   );
 });
 

@@ -223,6 +223,6 @@ test("random steps of several people leave every client with the state of the se
         }
       }),
     ),
-    { numRuns: 60 },
+    { numRuns: 60, endOnFailure: true },
   );
 });

@@ -99,6 +99,22 @@ describe.each(transports)("sendMessage over %s", (transport) => {
     expect(items).toHaveLength(1);
   });
 
+  test.each([
+    ["deleted", "deleteMessages"],
+    ["hidden", "deleteMessagesForMe"],
+  ] as const)("returns the first message if its reply target was %s since", async (_, remove) => {
+    const chat = await groupOf(alice, bob);
+    await using caller = await alice.via(transport);
+    const target = await say(alice, chat, "question");
+    const reply = { chat_id: chat.id, content: "answer", reply_to_id: target.id };
+    const first = await caller.call("sendMessage", { ...reply, client_msg_id: "answer" });
+    await alice.call(remove, { chat_id: chat.id, message_ids: [target.id] });
+    expect(await caller.call("sendMessage", { ...reply, client_msg_id: "answer" })).toEqual(first);
+    const failed = await failure(caller.call("sendMessage", { ...reply, client_msg_id: "new" }));
+    expect(failed.code).toBe("not_found");
+    expect((await failure(caller.call("sendMessage", reply))).code).toBe("not_found");
+  });
+
   test("treats the same client_msg_id in another conversation as another message", async () => {
     const [one, other] = [await groupOf(alice, bob), await groupOf(alice, bob)];
     await using caller = await alice.via(transport);

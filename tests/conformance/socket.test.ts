@@ -325,6 +325,18 @@ describe("invalid frames", () => {
     expect(await socket.call("getMe")).toEqual(alice.account);
   });
 
+  test.each([
+    ["a fraction", 1.5],
+    ["a boolean", true],
+    ["129 characters", "a".repeat(129)],
+  ])("whose id is %s are told what an id is", async (_, id) => {
+    await using socket = await alice.connect();
+    socket.send({ method: "getMe", id });
+    await socket.until(() => socket.replies.length > 0, "the reply");
+    const message = "bad request: id must be an integer or a string of at most 128 characters";
+    expect(socket.replies).toEqual([{ ok: false, error: { code: "bad_request", message } }]);
+  });
+
   test("have their id echoed if they have one", async () => {
     await using socket = await alice.connect();
     socket.send({ id: "mine", params: {} });

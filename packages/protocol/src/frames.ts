@@ -1,11 +1,14 @@
 import { z } from "zod";
 import type { SocketFailure } from "./errors.ts";
 
+/** The longest `id` of a call, in characters. */
+export const MAX_FRAME_ID_LENGTH = 128;
+
 /** A call, as a client sends it: `method` is the dotted or the HTTP name. The reply repeats `id`. */
 export const RequestFrame = z.object({
   method: z.string(),
   params: z.unknown().optional(),
-  id: z.union([z.string().max(128), z.int()]).nullish(),
+  id: z.union([z.string().max(MAX_FRAME_ID_LENGTH), z.int()]).nullish(),
 });
 
 export type FrameId = string | number;

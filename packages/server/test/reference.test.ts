@@ -186,6 +186,11 @@ describe("AsyncAPI", () => {
     }
   });
 
+  test("shows the history_id of hello", () => {
+    const [example] = messageOf("events.hello").examples ?? [];
+    expect(example?.payload).toHaveProperty("history_id");
+  });
+
   test("has every operation of people by its dotted name, with its replies", () => {
     for (const { socket, name, output } of socketOperations) {
       expect(messageOf(socket).payload.properties?.method).toEqual({ enum: [socket, name] });

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { until } from "@parley/testkit/until.ts";
 import fc from "fast-check";
 import pino from "pino";
-import type { Change, EventChange } from "../src/changes/change.ts";
+import { type Change, type EventChange, messageDelta } from "../src/changes/change.ts";
 import { Sequencer, type SequencerOptions } from "../src/realtime/sequencer.ts";
 import { human } from "./support/broker.ts";
 import { summaries, TestChangeLog } from "./support/change-log.ts";
@@ -79,6 +79,19 @@ describe("order", () => {
     const [one, two] = [commit("one"), commit("two")];
     for (const change of [one, uncounted("typing"), two]) order.receive(change);
     expect(received()).toEqual(["one", "typing", "two"]);
+  });
+
+  test("a delta waits for its placeholder", async () => {
+    const { order, received, follow, commit } = testSequencer();
+    follow();
+    const [question, placeholder] = [commit("question"), commit("placeholder")];
+    order.receive(messageDelta("m", ROOM, "word", 4, placeholder.at?.seq));
+    expect(received()).toEqual([]);
+    await until(() => received().length === 3, "the log to be read");
+    expect(received()).toEqual(["question", "placeholder", "messageDelta"]);
+    order.receive(question);
+    order.receive(messageDelta("m", ROOM, "more", 8, placeholder.at?.seq));
+    expect(received()).toHaveLength(4);
   });
 
   test("a gap in one conversation does not delay another", () => {

@@ -212,6 +212,7 @@ class ModelClient {
       const { conversation_id: id, seq } = at;
       this.highestSeen.set(id, Math.max(seq, this.highestSeen.get(id) ?? 0));
     }
+    if (method === "events.conversationUpdated") this.leaveUnknown(params as ConversationUpdate);
     if (at && method !== "events.conversationNew" && !this.isNext(at)) return;
     const handle = this.handlers[method] as
       | ((params: unknown, seq: number) => void | Promise<void>)
@@ -290,10 +291,18 @@ class ModelClient {
     this.moveRead(id, this.person.username, fetched.last_read_seq);
   }
 
+  private isIn = ({ participants }: ConversationUpdate) =>
+    participants.some(({ username }) => this.isMe(username));
+
+  /** A reply from before the person left a conversation may arrive after they have come back. */
+  private leaveUnknown(shared: ConversationUpdate): void {
+    if (!(shared.id in this.known.chats) && !this.isIn(shared)) this.leave(shared.id, shared.seq);
+  }
+
   private conversationUpdated(shared: ConversationUpdate): void {
     const chat = this.known.chats[shared.id];
     if (!chat) return;
-    if (!shared.participants.some(({ username }) => this.isMe(username))) {
+    if (!this.isIn(shared)) {
       this.leave(shared.id, shared.seq);
       return;
     }

@@ -26,6 +26,8 @@ export interface StreamPart {
   to: number;
   begins: boolean;
   ends: boolean;
+  /** Of a delta: the counter value of the placeholder, which clients receive first. */
+  after?: number | undefined;
 }
 
 /** An event for clients, encoded once. */
@@ -203,12 +205,16 @@ export const transient = <Name extends EventsDelivered<"transient">>(
 /** The frame of an event, for subscribers that need more than its encoded form. */
 export const frameOf = ({ data }: EventChange): EventFrame => JSON.parse(data) as EventFrame;
 
-/** The next chunk of a streaming message; `offset` is the message's length in bytes including it. */
+/**
+ * The next chunk of a streaming message; `offset` is the message's length in bytes including it,
+ * `after` the counter value of its placeholder.
+ */
 export const messageDelta = (
   message: string,
   conversation: string,
   delta: string,
   offset: number,
+  after?: number,
 ): TransientChange =>
   transient(
     "events.messageDelta",
@@ -221,6 +227,7 @@ export const messageDelta = (
         to: offset,
         begins: false,
         ends: false,
+        after,
       },
     },
   );

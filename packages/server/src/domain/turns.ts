@@ -165,10 +165,11 @@ export async function stopTurns(
 
 /** The event for new text of an answer. `offset` is the length of the message in bytes after it. */
 export const deltaOf = (
-  { message_uuid, conversation_uuid }: TurnRecord,
+  { message_uuid, message_seq, conversation_uuid }: TurnRecord,
   delta: string,
   offset: number,
-): TransientChange => messageDelta(message_uuid ?? "", conversation_uuid, delta, offset);
+): TransientChange =>
+  messageDelta(message_uuid ?? "", conversation_uuid, delta, offset, message_seq ?? undefined);
 
 function typingOf({ agent, conversation_uuid }: TurnRecord, is_typing: boolean): TransientChange {
   const actor = publicAccount(agent);

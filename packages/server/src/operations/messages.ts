@@ -22,6 +22,8 @@ import type { TurnRecord } from "../store/turns.ts";
 
 const searchCursor = cursorOf(z.int());
 
+type SendInput = z.output<typeof operations.sendMessage.input>;
+
 const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
   store.write((tx) => {
     const found = joinedConversation(tx, input.chat_id, caller);
@@ -32,13 +34,25 @@ const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
 function send(
   tx: WriteTx,
   conversation: ConversationRecord,
-  input: z.output<typeof operations.sendMessage.input>,
+  input: SendInput,
+  caller: Caller,
+): Awaitable<Message> {
+  const target = isReplyTargetGone(tx, input.reply_to_id, conversation, caller);
+  return after(target, (gone) =>
+    gone
+      ? firstSent(tx, conversation, input.client_msg_id, caller)
+      : insert(tx, conversation, input, caller),
+  );
+}
+
+function insert(
+  tx: WriteTx,
+  conversation: ConversationRecord,
+  input: SendInput,
   caller: Caller,
 ): Awaitable<Message> {
   const { content, client_msg_id = null, reply_to_id = null } = input;
-  const checked = checkReplyTarget(tx, reply_to_id, conversation, caller);
-  const mentioned = after(checked, () => mentionsIn(tx, content, conversation.id));
-  const inserted = after(mentioned, (mentions) =>
+  const inserted = after(mentionsIn(tx, content, conversation.id), (mentions) =>
     tx.insertMessage({
       conversation,
       sender: caller.account,
@@ -50,7 +64,7 @@ function send(
     }),
   );
   return after(inserted, (message) => {
-    if (!message) return firstSent(tx, conversation, client_msg_id, caller);
+    if (!message) return firstSent(tx, conversation, input.client_msg_id, caller);
     tx.emit(messageChanged("events.messageNew", message, message.seq));
     return after(queueTurns(tx, conversation, message, caller.account), () => message);
   });
@@ -195,7 +209,7 @@ async function oneView(tx: ReadTx, uuid: string, viewerId: number): Promise<Mess
 async function firstSent(
   tx: ReadTx,
   conversation: ConversationRecord,
-  clientMsgId: string | null,
+  clientMsgId: string | undefined,
   { account }: Caller,
 ): Promise<Message> {
   const uuid = await tx.sentBefore(conversation.id, account.id, clientMsgId ?? "");
@@ -203,16 +217,20 @@ async function firstSent(
   return oneView(tx, uuid, account.id);
 }
 
-function checkReplyTarget(
+/**
+ * Whether the message to reply to was deleted, or hidden by the caller. That may have happened after
+ * the first send of a message that is sent again, which then still succeeds.
+ */
+function isReplyTargetGone(
   tx: ReadTx,
-  uuid: string | null,
+  uuid: string | undefined,
   conversation: ConversationRecord,
   { account }: Caller,
-): Awaitable<void> {
-  if (uuid === null) return;
-  return messageIn(tx, uuid, conversation.id).then(async (message) => {
-    if (message.deleted || (await tx.isHidden(message, account.id))) throw notFound("message");
-  });
+): Awaitable<boolean> {
+  if (uuid === undefined) return false;
+  return messageIn(tx, uuid, conversation.id).then(
+    (message) => message.deleted || tx.isHidden(message, account.id),
+  );
 }
 
 /** A message of the conversation. Deleted ones count: clients may hold them as an anchor. */

@@ -116,7 +116,7 @@ export class Sequencer {
       if ("users" in change.to) this.options.deliver(change);
       return;
     }
-    if (change.at) track.newest = Math.max(track.newest, change.at.seq);
+    track.newest = Math.max(track.newest, change.at?.seq ?? change.stream?.after ?? 0);
     if (track.delivered === undefined) {
       // A client that is about to start reads the store afterwards, which has this event.
       if (!isStanding(change)) return;
@@ -152,6 +152,7 @@ export class Sequencer {
   private step(track: Track, change: EventChange): boolean {
     const delivered = track.delivered ?? 0;
     if (!change.at) {
+      if ((change.stream?.after ?? 0) > delivered) return false;
       this.options.deliver(change);
       return true;
     }
@@ -188,7 +189,7 @@ export class Sequencer {
     const { held } = track;
     let done = 0;
     for (const change of held) {
-      if (change.at) this.fill(track, isStanding(change) ? change.at.seq : change.at.seq - 1);
+      this.fill(track, seqBefore(change));
       if (!this.step(track, change)) break;
       done++;
     }
@@ -290,6 +291,12 @@ const isBehind = ({ delivered, newest, held }: Track) =>
 function cancelTimer(track: Track): void {
   clearTimeout(track.timer);
   track.timer = undefined;
+}
+
+/** The counter value that must be delivered before the event. */
+function seqBefore({ at, delivery, stream }: EventChange): number {
+  if (!at) return stream?.after ?? 0;
+  return delivery === "standing" ? at.seq : at.seq - 1;
 }
 
 const isStanding = ({ delivery }: EventChange) => delivery === "standing";

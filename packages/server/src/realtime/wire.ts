@@ -18,6 +18,7 @@ const Header = z.object({
       // Nodes of an earlier version do not send it.
       begins: z.boolean().default(false),
       ends: z.boolean(),
+      after: z.int().nonnegative().optional(),
     })
     .optional(),
   exceptUser: z.string().optional(),

@@ -1,4 +1,5 @@
 import type { EventContract, Operation } from "@parley/protocol";
+import { historyId } from "@parley/protocol/text";
 import type { z } from "zod";
 import { eventPlace, hasPlace } from "./contract.ts";
 import { mapEntries, refName, type Schema, type SchemaBook, socketWords } from "./schemas.ts";
@@ -117,13 +118,16 @@ export function answerExample(
   return result === undefined ? undefined : { ok: true, result };
 }
 
-/** The frame of an event, with `at` if it has one. */
+/** The frame of an event, with `at` or `history_id` if it has one. */
 export function eventExample(
   [method, event]: readonly [string, EventContract],
   book: SchemaBook,
 ): object | undefined {
   const value = outputExample(event.params, book.output(event.params), book.shared);
   if (value === undefined) return undefined;
+  if (method === "events.hello") {
+    return { method, params: value, history_id: exampleOf(book.output(historyId), book.shared) };
+  }
   if (!hasPlace(event)) return { method, params: value };
   return { method, params: value, at: exampleOf(book.output(eventPlace), book.shared) };
 }

@@ -85,6 +85,7 @@ export interface TurnRecord {
   /** Row of its message; null until the turn begins for the first time. */
   readonly message_id: number | null;
   readonly message_uuid: string | null;
+  readonly message_seq: number | null;
   readonly model: string;
   readonly error: Turn["error"];
   readonly context_ids: readonly string[];

@@ -2,6 +2,7 @@ import {
   type Account,
   closeCodes,
   type FrameId,
+  MAX_FRAME_ID_LENGTH,
   RequestFrame,
   type SocketReply,
 } from "@parley/protocol";
@@ -321,7 +322,9 @@ function parseFrame(data: string | Buffer): Frame {
     return { id: id ?? undefined, method, params, failure: undefined };
   }
   const id = RequestFrame.shape.id.safeParse((json as { id?: unknown } | null)?.id);
-  return malformed('a frame is {"method": string, "params": object}', id.data ?? undefined);
+  return id.success
+    ? malformed('a frame is {"method": string, "params": object}', id.data ?? undefined)
+    : malformed(`id must be an integer or a string of at most ${MAX_FRAME_ID_LENGTH} characters`);
 }
 
 const malformed = (why: string, id?: FrameId): Frame => ({

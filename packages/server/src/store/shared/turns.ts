@@ -7,7 +7,7 @@ import { ACCOUNT, accountOf } from "./accounts.ts";
 export const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conversation_uuid,
     g.uuid AS trigger_uuid, g.seq AS trigger_seq, g.sender_id AS trigger_sender_id,
     g.deleted_at IS NOT NULL AS trigger_deleted, t.open_ended, t.folded, t.refusal, t.status, t.node,
-    t.message_id, m.uuid AS message_uuid, t.model, t.error, t.context_ids, t.reserved,
+    t.message_id, m.uuid AS message_uuid, m.seq AS message_seq, t.model, t.error, t.context_ids, t.reserved,
     t.estimated_input, t.tries, t.started_at, t.first_token_at, t.finished_at, t.input_tokens,
     t.output_tokens, ${ACCOUNT}
   FROM turns t
@@ -44,6 +44,7 @@ export function toTurn(row: TurnRow): TurnRecord {
     node: row.node,
     message_id: row.message_id,
     message_uuid: row.message_uuid,
+    message_seq: row.message_seq,
     model: row.model,
     error: row.error,
     context_ids: row.context_ids,

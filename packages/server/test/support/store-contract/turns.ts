@@ -24,6 +24,7 @@ export function turns(check: Check) {
       status: "waiting",
       message_id: null,
       message_uuid: null,
+      message_seq: null,
       tries: 0,
       usage: null,
     });
@@ -160,6 +161,7 @@ export function turns(check: Check) {
       status: "running",
       message_id: record.id,
       message_uuid: message.id,
+      message_seq: message.seq,
       model: "m",
       started_at: START,
     });
