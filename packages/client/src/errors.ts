@@ -40,4 +40,4 @@ export const isOutOfReach = (error: unknown): boolean =>
   hasCode(error, ["forbidden", "not_found"] satisfies ErrorCode[]);
 
 export const isUnauthorized = (error: unknown): boolean =>
-  hasCode(error, ["unauthorized"] satisfies ErrorCode[]);
+  hasCode(error, ["unauthorized", "suspended"] satisfies ErrorCode[]);

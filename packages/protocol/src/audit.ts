@@ -21,5 +21,7 @@ export const auditActions = [
   "service_key_revoked",
   "service_key_refused",
   "acted_on_behalf",
+  "account_suspended",
+  "account_restored",
 ] as const;
 export type AuditAction = (typeof auditActions)[number];

@@ -50,7 +50,11 @@ export const bodyErrors = [
 ] as const satisfies ErrorCode[];
 
 /** Codes that every operation that needs a token may answer. */
-export const tokenErrors = ["unauthorized", "forbidden"] as const satisfies ErrorCode[];
+export const tokenErrors = [
+  "unauthorized",
+  "forbidden",
+  "suspended",
+] as const satisfies ErrorCode[];
 
 /** Every code that an operation may answer. */
 export const declaredErrors = ({ access, errors }: Operation): readonly ErrorCode[] => [
@@ -107,11 +111,12 @@ export function exclusive<Shape extends z.ZodRawShape>(
 ): z.ZodObject<Shape> {
   const given = (value: object) => names.filter((name) => Reflect.get(value, name) !== undefined);
   const pairs = names.flatMap((one, place) => names.slice(place + 1).map((other) => [one, other]));
+  const both = pairs.map((required) => ({ required }));
   return object
     .superRefine((value, context) => {
       const [first, ...others] = given(value);
       const message = `cannot be given together with ${first}`;
       for (const other of others) context.addIssue({ code: "custom", message, path: [other] });
     })
-    .meta({ not: { anyOf: pairs.map((required) => ({ required })) } });
+    .meta({ not: pairs.length === 1 ? { required: pairs[0] } : { anyOf: both } });
 }

@@ -100,7 +100,13 @@ function testCluster() {
     function connect(username: string, ...conversations: string[]): FakeClient {
       const client = new FakeClient(Bun.randomUUIDv7(), `session-${username}`);
       clients.add(client);
-      const record = { ...human(username), id: ++account, owner_id: null, provider: null };
+      const record = {
+        ...human(username),
+        id: ++account,
+        owner_id: null,
+        provider: null,
+        suspended_at: null,
+      };
       const person = hub.enter(record, client);
       client.onClose = () => {
         clients.delete(client);

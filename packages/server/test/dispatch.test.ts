@@ -9,7 +9,7 @@ const bob = { id: 2, username: "bob" };
 const agent = (
   owner: { id: number; username: string },
   provider: string,
-  changes: Partial<Pick<Candidate, "always_on" | "spenders">> = {},
+  changes: Partial<Pick<Candidate, "always_on" | "spenders" | "is_suspended">> = {},
 ): Candidate => ({
   account: {
     id: owner.id * 10 + provider.length,
@@ -19,6 +19,7 @@ const agent = (
   always_on: false,
   spenders: "participants",
   waiting_turns: 16,
+  is_suspended: false,
   ...changes,
 });
 

@@ -32,7 +32,13 @@ function testHub() {
   function enter(username: string, session = `session-${username}`) {
     const client = new FakeClient(`socket-${++sockets}`, session);
     clients.add(client);
-    const account = { ...human(username), id: ++accounts, owner_id: null, provider: null };
+    const account = {
+      ...human(username),
+      id: ++accounts,
+      owner_id: null,
+      provider: null,
+      suspended_at: null,
+    };
     const person = hub.enter(account, client);
     const leave = () => {
       clients.delete(client);

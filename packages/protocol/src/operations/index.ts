@@ -40,7 +40,13 @@ import {
   searchMessages,
   sendMessage,
 } from "./messages.ts";
-import { getAuditLog } from "./operators.ts";
+import {
+  getAccounts,
+  getAuditLog,
+  getStatistics,
+  restoreAccount,
+  suspendAccount,
+} from "./operators.ts";
 import {
   addReaction,
   getMessageReactions,
@@ -103,7 +109,11 @@ export const operations = {
   upsertUsers,
   issueToken,
   revokeTokens,
+  getAccounts,
+  suspendAccount,
+  restoreAccount,
   getAuditLog,
+  getStatistics,
 } as const;
 
 export type Operations = typeof operations;

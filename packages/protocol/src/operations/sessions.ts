@@ -39,7 +39,7 @@ export const signIn = operation({
     }),
   }),
   output: SignedIn,
-  errors: ["unauthorized"],
+  errors: ["unauthorized", "suspended"],
 });
 
 export const changePassword = operation({

@@ -1,6 +1,7 @@
 import type { Config, Provider } from "../config.ts";
 import { grant } from "../rules/budget.ts";
 import { type ModelContext, modelContext } from "../rules/context.ts";
+import { OWNER_SUSPENDED } from "../rules/dispatch.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { ReadTx, Store, WriteTx } from "../store/store.ts";
@@ -47,6 +48,9 @@ export function prepareTurn(
         "provider_unavailable",
         "This agent's provider is no longer offered here.",
       );
+    }
+    if (agent.owner.suspended_at !== null) {
+      throw new TurnFailed("budget_exceeded", OWNER_SUSPENDED);
     }
     if (agent.sealed_key === null) throw keyMissing(agent);
     const context = await buildContext(tx, turn, agent, provider, conversation);

@@ -62,6 +62,8 @@ export interface EventChange<How extends Delivery = Delivery> {
 /** A change inside the service that no client receives as an event. */
 export type InternalChange =
   | { kind: "session_ended"; session_id: string }
+  /** All sockets of the account close. */
+  | { kind: "account_suspended"; username: string }
   /** Turns of agents wait to be run. */
   | { kind: "turns_queued" }
   /** The nodes that run these turns abort them. */

@@ -17,7 +17,7 @@ export interface SecurityDetails {
   readonly method?: "password" | "oidc" | "service_key";
   readonly operation?: string;
   readonly provider?: string;
-  readonly reason?: "signed_out" | "revoked" | "tokens_revoked";
+  readonly reason?: "signed_out" | "revoked" | "tokens_revoked" | "suspended";
   readonly sessions_ended?: number;
   readonly keys_resealed?: number;
   readonly works?: boolean;

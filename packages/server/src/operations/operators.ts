@@ -1,10 +1,55 @@
-import { type AuditEntry, operations } from "@parley/protocol";
+import { type AuditEntry, type ManagedAccount, operations } from "@parley/protocol";
 import { z } from "zod";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
-import { bind } from "../operation.ts";
+import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
+import type { SecurityDetails } from "../observe/security-log.ts";
+import { bind, type Context } from "../operation.ts";
+import { conflict, notFound } from "../rules/failure.ts";
+import type { AnyCaller } from "../security/caller.ts";
 import type { AuditRecord } from "../store/audit-log.ts";
+import type { ManagedAccountRecord } from "../store/managed-accounts.ts";
+import type { ReadTx } from "../store/store.ts";
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+const accountCursor = cursorOf(z.string());
 const auditCursor = cursorOf(z.int());
+
+const getAccounts = bind(operations.getAccounts, async ({ store, config }, input) => {
+  const limit = pageSize(input.limit, config.limits);
+  const query = input.query?.trim() || undefined;
+  const after = accountCursor.decode(input.cursor);
+  const filter = { query, suspended: input.suspended, after, limit: limit + 1 };
+  const found = await store.read((tx) => tx.managedAccounts(filter));
+  const accounts = found.map((each) => managedAccount(each, config.operators));
+  return pageOf(accounts, limit, ({ username }) => accountCursor.encode(username));
+});
+
+const suspendAccount = bind(operations.suspendAccount, async (context, { username }) => {
+  const { store, security, config } = context;
+  const suspended = await security.write(async (tx, record) => {
+    const account = await personNamed(tx, username);
+    if (account.is_operator || config.operators.includes(username)) {
+      throw conflict("an operator cannot be suspended: remove them from the operators first");
+    }
+    await suspend(tx, record, account, actorOf(context));
+    return personNamed(tx, username);
+  });
+  await stopAgentsOf(store, suspended);
+  return managedAccount(suspended, config.operators);
+});
+
+const restoreAccount = bind(operations.restoreAccount, (context, { username }) =>
+  context.security.write(async (tx, record) => {
+    await restore(tx, record, await personNamed(tx, username), actorOf(context));
+    return managedAccount(await personNamed(tx, username), context.config.operators);
+  }),
+);
+
+const getStatistics = bind(operations.getStatistics, ({ store }) => {
+  const now = Date.now();
+  return store.read((tx) => tx.statistics({ day: now - DAY_MS, month: now - 30 * DAY_MS }));
+});
 
 const getAuditLog = bind(operations.getAuditLog, async ({ store, config }, input) => {
   const { action, account, since, cursor } = input;
@@ -21,14 +66,46 @@ const getAuditLog = bind(operations.getAuditLog, async ({ store, config }, input
   return pageOf(found.map(entryOf), limit, ({ id }) => auditCursor.encode(id));
 });
 
-export const operators = [getAuditLog];
+export const operators = [getAccounts, suspendAccount, restoreAccount, getAuditLog, getStatistics];
+
+async function personNamed(tx: ReadTx, username: string): Promise<ManagedAccountRecord> {
+  const [account] = await tx.managedAccounts({ username, limit: 1 });
+  if (!account) throw notFound(`user ${username}`);
+  return account;
+}
+
+/** Who made a call, for the audit log. */
+const actorOf = ({ caller, origin }: Context<AnyCaller>): SecurityDetails => ({
+  origin,
+  ...(caller.kind !== "service" && { operator: caller.account.username }),
+  ...(caller.kind !== "session" && { service_key: caller.key.name }),
+});
+
+function managedAccount(
+  account: ManagedAccountRecord,
+  configuredOperators: readonly string[],
+): ManagedAccount {
+  const { username, display_name, external_id, created_at, last_used_at, suspended_at } = account;
+  return {
+    username,
+    display_name,
+    external_id,
+    metadata: { ...account.metadata },
+    created_at: iso(created_at),
+    last_active_at: last_used_at === null ? null : iso(last_used_at),
+    suspended_at: suspended_at === null ? null : iso(suspended_at),
+    is_operator: account.is_operator || configuredOperators.includes(username),
+  };
+}
+
+const iso = (time: number) => new Date(time).toISOString();
 
 function entryOf({ id, at, action, account, details }: AuditRecord): AuditEntry {
   const textOf = (name: string) => (details[name] == null ? null : String(details[name]));
   const others = Object.entries(details).filter(([name]) => !COMMON_DETAILS.includes(name));
   return {
     id,
-    at: new Date(at).toISOString(),
+    at: iso(at),
     action,
     account,
     operator: textOf("operator"),

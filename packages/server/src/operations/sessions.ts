@@ -8,6 +8,7 @@ import {
   Failure,
   forbidden,
   notFound,
+  suspended,
   unauthorized,
 } from "../rules/failure.ts";
 import { tokenOf } from "../security/caller.ts";
@@ -62,6 +63,11 @@ const signIn = bind(operations.signIn, async (context, { username, password, dev
   }
   attempt.succeeded();
   const { account } = found;
+  if (account.suspended_at !== null) {
+    const reason = "suspended";
+    await security.record("sign_in_failed", { account: account.username, origin, reason });
+    throw suspended();
+  }
   return security.write(async (tx, record) => {
     const { signedIn, session_id } = await openSession(tx, account, context, {
       device: knownDevice ? device : undefined,

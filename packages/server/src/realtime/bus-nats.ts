@@ -96,7 +96,9 @@ export class NatsBus implements Bus {
       this.order.receive(change);
       return;
     }
-    if (change.kind === "session_ended") this.send(this.subjects.nodes, change);
+    if (change.kind === "session_ended" || change.kind === "account_suspended") {
+      this.send(this.subjects.nodes, change);
+    }
     if (change.kind === "turns_ended") this.sendToRunners(change.turns);
     this.deliver(change);
   }

@@ -47,12 +47,19 @@ export function hub(
   function receive(change: Delivered): void {
     if (change.kind === "event") events.deliver(change);
     else if (change.kind === "session_ended") endSession(change.session_id);
+    else if (change.kind === "account_suspended") closeAccount(change.username);
     else if (change.kind === "events_lost") closeAfterLoss(change.conversation);
   }
 
   function endSession(sessionId: string): void {
     for (const client of clients()) {
       if (client.session_id === sessionId) client.close(closeCodes.signedOut, "signed out");
+    }
+  }
+
+  function closeAccount(username: string): void {
+    for (const client of people.get(username)?.clients ?? []) {
+      client.close(closeCodes.signedOut, "this account is suspended");
     }
   }
 

@@ -52,7 +52,10 @@ export function openApi(): object {
         actsFor,
       },
       headers,
-      responses: Object.fromEntries(answered.map((code) => [code, failure(code, book)])),
+      responses: {
+        ...Object.fromEntries(answered.map((code) => [code, failure([code], book)])),
+        [refusal]: failure(["forbidden", "suspended"], book),
+      },
       schemas: book.shared,
     },
   };
@@ -112,7 +115,19 @@ const headers = {
 const requestId = { "x-request-id": { $ref: "#/components/headers/RequestId" } };
 const retryAfter = { "retry-after": { $ref: "#/components/headers/RetryAfter" } };
 
-const failed = (code: ErrorCode) => ({ $ref: `#/components/responses/${code}` });
+const failed = (code: ErrorCode | typeof refusal) => ({
+  $ref: `#/components/responses/${code}`,
+});
+
+/** The response for two codes that have the same status. */
+const refusal = "forbidden_or_suspended";
+
+/** The responses for these codes, by status. */
+function failures(codes: readonly ErrorCode[]) {
+  const both = codes.includes("forbidden") && codes.includes("suspended");
+  const all = codes.map((code) => [errorStatus[code], failed(code)] as const);
+  return { ...Object.fromEntries(all), ...(both && { 403: failed(refusal) }) };
+}
 
 const json = (schema: Schema, example?: unknown) => ({
   "application/json": { schema, ...(example !== undefined && { example }) },
@@ -128,7 +143,7 @@ function call(operation: Operation, book: SchemaBook) {
     requestBody: requestBody(operation, book),
     responses: {
       200: answer(operation, book),
-      ...Object.fromEntries(httpErrors(operation).map((code) => [errorStatus[code], failed(code)])),
+      ...failures(httpErrors(operation)),
     },
   };
 }
@@ -156,8 +171,10 @@ function answer(operation: Operation, book: SchemaBook) {
   };
 }
 
-function failure(code: ErrorCode, book: SchemaBook) {
-  const { meaning, example } = errorMeanings[code];
+function failure(codes: readonly [ErrorCode, ...ErrorCode[]], book: SchemaBook) {
+  const [code] = codes;
+  const { example } = errorMeanings[code];
+  const meaning = codes.map((each) => errorMeanings[each].meaning).join(" Or: ");
   const body = { ok: false, error_code: errorStatus[code], code, description: example };
   const waits = code === "rate_limited" || code === "unavailable";
   const parameters = { retry_after: 1 };
@@ -237,7 +254,7 @@ const upgrade = {
   101: { description: "Switched to the WebSocket. The first frame is `events.hello`." },
   400: failed("bad_request"),
   401: failed("unauthorized"),
-  403: failed("forbidden"),
+  403: failed(refusal),
   429: failed("rate_limited"),
 };
 

@@ -23,6 +23,11 @@ export const errorMeanings: Record<ErrorCode, { meaning: string; example: string
       "The resource exists, but the caller is not allowed to do this with it, or the caller does not have the operation's access level.",
     example: "forbidden: you are not a participant of this conversation",
   },
+  suspended: {
+    meaning:
+      "The account is suspended: its tokens have ended, and it cannot sign in until an operator restores it.",
+    example: "suspended: this account is suspended",
+  },
   not_found: {
     meaning: "The resource or the operation does not exist. Checked before `forbidden`.",
     example: "not found: message",
@@ -128,7 +133,7 @@ const resourceMeanings: Record<string, string> = {
   conversations: "Direct conversations and groups, their members and read positions.",
   groups: "The agents of groups, and the stop of all agents of a conversation.",
   messages: "Messages, their history and search.",
-  operators: "For the people who run the service: the audit log.",
+  operators: "For the people who run the service: accounts, the audit log and statistics.",
   reactions: "Emoji reactions to messages.",
   service: "For the backends of products, with a service key: users and their tokens.",
   server: "Health checks, metrics, limits and API documents.",

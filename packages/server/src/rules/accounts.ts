@@ -7,6 +7,8 @@ export interface AccountRecord extends Account {
   readonly owner_id: number | null;
   /** Set for agents. */
   readonly provider: string | null;
+  /** Set while an operator has suspended the account. */
+  readonly suspended_at: number | null;
 }
 
 /** An account without the fields that clients do not see. */

@@ -8,6 +8,8 @@ export interface Candidate {
   readonly always_on: boolean;
   readonly spenders: "owner" | "participants";
   readonly waiting_turns: number;
+  /** Whether its owner's account is suspended. */
+  readonly is_suspended: boolean;
 }
 
 export interface Dispatched {
@@ -32,10 +34,11 @@ export function dispatch(
   agents: readonly Candidate[],
 ): Dispatched[] {
   if (message.sender.kind !== "human") return [];
-  return agents.flatMap<Dispatched>(({ account, always_on, spenders, waiting_turns }) => {
+  return agents.flatMap<Dispatched>((agent) => {
+    const { account, always_on, waiting_turns } = agent;
     const isAsked = conversation.kind === "direct" || message.mentions.includes(account.username);
     if (!isAsked && !always_on) return [];
-    const refusal = spendingRefusal({ account, spenders }, message.sender);
+    const refusal = spendingRefusal(agent, message.sender);
     // A refusal is shown only to people who asked the agent.
     return isAsked || refusal === null ? [{ agent_id: account.id, refusal, waiting_turns }] : [];
   });
@@ -43,9 +46,14 @@ export function dispatch(
 
 /** Why the agent must not spend its owner's key for this person, or null if it may. */
 export const spendingRefusal = (
-  { account, spenders }: Pick<Candidate, "account" | "spenders">,
+  { account, spenders, is_suspended }: Pick<Candidate, "account" | "spenders" | "is_suspended">,
   asker: { readonly id: number },
-): string | null =>
-  spenders === "participants" || account.owner_id === asker.id
+): string | null => {
+  if (is_suspended) return OWNER_SUSPENDED;
+  return spenders === "participants" || account.owner_id === asker.id
     ? null
     : "Only this agent's owner may ask it: they pay for its answers.";
+};
+
+/** What an agent answers while its owner's account is suspended. */
+export const OWNER_SUSPENDED = "The account of this agent's owner is suspended.";

@@ -17,6 +17,9 @@ export const notFound = (thing: string) => new Failure("not_found", `not found: 
 
 export const forbidden = (why: string) => new Failure("forbidden", `forbidden: ${why}`);
 
+/** The account's sessions have ended, and it cannot sign in. */
+export const suspended = () => new Failure("suspended", "suspended: this account is suspended");
+
 export const unauthorized = (why: string) => new Failure("unauthorized", `unauthorized: ${why}`);
 
 export const conflict = (why: string) => new Failure("conflict", `conflict: ${why}`);

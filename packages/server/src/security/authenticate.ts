@@ -1,6 +1,6 @@
 import type { SecurityLog } from "../observe/security-log.ts";
 import type { ProviderNames } from "../rules/agents.ts";
-import { Failure, forbidden, unauthorized } from "../rules/failure.ts";
+import { Failure, forbidden, suspended, unauthorized } from "../rules/failure.ts";
 import type { SessionRecord } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import type { Origin, SessionCaller } from "./caller.ts";
@@ -19,7 +19,7 @@ export interface Authenticated extends SessionCaller {
 }
 
 export interface Authenticator {
-  /** Throws `unauthorized` for a token that is missing, unknown, expired or signed out. */
+  /** Throws `unauthorized` for a token that is missing, unknown, expired or signed out, or `suspended`. */
   authenticate(token: string | null, origin: Origin): Promise<Authenticated>;
   /** Extends a session that an open socket uses. */
   renew(sessionId: string, expiresAt: number): Promise<void>;
@@ -86,9 +86,10 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
   };
 }
 
-/** The session of a token hash; null if there is none. Throws if it has ended or expired. */
+/** The session of a token hash; null if there is none. Throws if it is over or its account suspended. */
 async function activeSession(store: Store, hash: string): Promise<SessionRecord | null> {
   const session = await store.read((tx) => tx.session(hash));
+  if (session && session.account.suspended_at !== null) throw suspended();
   if (session && (session.ended_at !== null || session.expires_at <= Date.now())) throw expired();
   return session;
 }

@@ -2,6 +2,7 @@ import { changeDisplayName, createPerson } from "../domain/accounts.ts";
 import { CreationConflict, retryOnConflict } from "../domain/conflicts.ts";
 import type { Recorder, SecurityLog } from "../observe/security-log.ts";
 import type { ProviderNames } from "../rules/agents.ts";
+import { suspended } from "../rules/failure.ts";
 import { usernameCandidates, usernameFrom } from "../rules/usernames.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { WriteTx } from "../store/store.ts";
@@ -58,6 +59,7 @@ async function openSession(
   providers: ProviderNames,
 ): Promise<void> {
   const { account, isNew, isLinked } = await accountOf(tx, identity, providers);
+  if (account.suspended_at !== null) throw suspended();
   const { display_name, expires_at, issuer } = identity;
   if (display_name !== null && display_name !== account.display_name) {
     await changeDisplayName(tx, account, display_name);

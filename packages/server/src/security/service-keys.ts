@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { SecurityLog } from "../observe/security-log.ts";
-import { badField, forbidden, unauthorized } from "../rules/failure.ts";
+import { badField, forbidden, suspended, unauthorized } from "../rules/failure.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
 import type { DelegateCaller, Origin, ServiceCaller, ServiceKey } from "./caller.ts";
@@ -89,6 +89,9 @@ async function personNamed(store: Store, name: string): Promise<AccountRecord> {
       ? tx.accountByExternalId(name.slice("id:".length))
       : tx.account(name.toLowerCase()),
   );
-  if (account?.kind === "human") return account;
+  if (account?.kind === "human") {
+    if (account.suspended_at !== null) throw suspended();
+    return account;
+  }
   throw badField(ACTS_FOR, "names nobody");
 }

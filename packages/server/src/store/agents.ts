@@ -44,6 +44,8 @@ export interface ConversationAgent {
   readonly always_on: boolean;
   readonly spenders: AgentLimits["spenders"];
   readonly waiting_turns: number;
+  /** Whether its owner's account is suspended. */
+  readonly is_suspended: boolean;
 }
 
 export interface SealedKey {

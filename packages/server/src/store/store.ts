@@ -12,12 +12,14 @@ import type { GroupChangeReads, GroupChangeWrites } from "./group-changes.ts";
 import type { HiddenMessageReads, HiddenMessageWrites } from "./hidden-messages.ts";
 import type { HistoryReads, HistoryWrites } from "./history.ts";
 import type { IdentityReads, IdentityWrites } from "./identities.ts";
+import type { ManagedAccountReads, ManagedAccountWrites } from "./managed-accounts.ts";
 import type { MessageReads, MessageWrites } from "./messages.ts";
 import type { OperatorReads, OperatorWrites } from "./operators.ts";
 import type { ReactionReads, ReactionWrites } from "./reactions.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
 import type { ServiceKeyReads, ServiceKeyWrites } from "./service-keys.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
+import type { StatisticsReads } from "./statistics.ts";
 import type { TurnReads, TurnWrites } from "./turns.ts";
 import type { UpdateReads } from "./updates.ts";
 import type { UsageReads } from "./usage.ts";
@@ -76,6 +78,8 @@ export interface ReadTx
     AccountReads,
     IdentityReads,
     OperatorReads,
+    ManagedAccountReads,
+    StatisticsReads,
     AuditReads,
     ServiceKeyReads,
     SessionReads,
@@ -100,6 +104,7 @@ export interface WriteTx
     AccountWrites,
     IdentityWrites,
     OperatorWrites,
+    ManagedAccountWrites,
     AuditWrites,
     ServiceKeyWrites,
     SessionWrites,

@@ -9,6 +9,8 @@ export interface TurnReads {
   turnOfMessage(message: MessageRecord): Awaitable<TurnRecord | null>;
   /** Turns of a conversation that wait or run, oldest first. */
   openTurns(conversationId: number): Awaitable<TurnRecord[]>;
+  /** The conversations in which agents of the owner have turns that wait or run. */
+  conversationsWithOpenTurns(ownerId: number): Awaitable<number[]>;
   /** The text that a message has streamed so far; empty once the message is finalized. */
   streamed(messageId: number): Awaitable<string>;
 }

@@ -81,6 +81,7 @@ export async function startNode(
         id: changeLog.accountId(username),
         owner_id: null,
         provider: null,
+        suspended_at: null,
       };
       const person = hub.enter(account, client);
       client.onClose = () => {

@@ -40,6 +40,7 @@ const touched: Touched = {
   revokeServiceKey: none,
   insertAccounts: none,
   setMetadata: none,
+  setSuspended: none,
   addOperator: none,
   removeOperator: none,
   insertIdentity: none,

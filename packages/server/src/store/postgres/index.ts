@@ -25,6 +25,7 @@ import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
 import type { Lane } from "./job-queue.ts";
+import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
@@ -33,6 +34,7 @@ import { ReadLane } from "./read-lane.ts";
 import { search } from "./search.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
+import { statisticsReads } from "./statistics.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
 import { updateReads } from "./updates.ts";
@@ -46,6 +48,8 @@ const reads: ReadMethods = {
   ...accountReads,
   ...identityReads,
   ...operatorReads,
+  ...managedAccountReads,
+  ...statisticsReads,
   ...auditReads,
   ...serviceKeyReads,
   ...sessionReads,
@@ -66,6 +70,7 @@ const writes: WriteMethods = {
   ...accountWrites,
   ...identityWrites,
   ...operatorWrites,
+  ...managedAccountWrites,
   ...auditWrites,
   ...serviceKeyWrites,
   ...sessionWrites,

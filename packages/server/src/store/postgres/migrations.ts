@@ -386,4 +386,8 @@ export const migrations: readonly string[] = [
   -- Whether the session ends at expires_at, however it is used.
   ALTER TABLE sessions ADD COLUMN fixed boolean NOT NULL DEFAULT false;
   `,
+  `
+  ALTER TABLE accounts ADD COLUMN suspended_at bigint;
+  CREATE INDEX accounts_suspended ON accounts (username) WHERE suspended_at IS NOT NULL;
+  `,
 ];

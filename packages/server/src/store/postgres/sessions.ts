@@ -19,7 +19,11 @@ export const sessionReads: Methods<keyof SessionReads> = {
     return row && toSession(row);
   },
   hasSessionEnded: async (unit, id) => {
-    const row = await unit.get("SELECT 1 FROM sessions WHERE id = $1 AND ended_at IS NOT NULL", id);
+    const row = await unit.get(
+      `SELECT 1 FROM sessions s JOIN accounts a ON a.id = s.account_id
+       WHERE s.id = $1 AND (s.ended_at IS NOT NULL OR a.suspended_at IS NOT NULL)`,
+      id,
+    );
     return row !== null;
   },
   signedInFrom: async (unit, accountId, network) => {

@@ -34,6 +34,14 @@ export const turnReads: Methods<keyof TurnReads> = {
     );
     return rows.map(toTurn);
   },
+  conversationsWithOpenTurns: async (unit, ownerId) => {
+    const rows = await unit.all<{ id: number }>(
+      `SELECT DISTINCT t.conversation_id AS id FROM turns t JOIN accounts a ON a.id = t.agent_id
+       WHERE a.owner_id = $1 AND t.status IN ('waiting', 'running')`,
+      ownerId,
+    );
+    return rows.map(({ id }) => id);
+  },
   streamed: async (unit, messageId) =>
     (await streamedTexts(unit, [messageId])).get(messageId) ?? "",
 };

@@ -4,7 +4,7 @@ import type { AccountRecord, Metadata, ProductAccount, Renamed } from "../accoun
 
 /** Columns of an `AccountRecord`, from a table with the alias `a`. */
 export const ACCOUNT =
-  "a.id, a.username, a.kind, a.display_name, a.version, a.owner_id, a.provider";
+  "a.id, a.username, a.kind, a.display_name, a.version, a.owner_id, a.provider, a.suspended_at";
 
 /** Columns of an `Account`, from a table with the alias `a`. */
 export const PUBLIC_ACCOUNT = "a.username, a.kind, a.display_name, a.version";
@@ -18,6 +18,7 @@ export const accountOf = (row: AccountRecord): AccountRecord => ({
   version: row.version,
   owner_id: row.owner_id,
   provider: row.provider,
+  suspended_at: row.suspended_at,
 });
 
 export const byId = (rows: readonly (Account & { id: number })[]): Map<number, Account> =>

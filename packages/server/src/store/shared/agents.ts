@@ -6,7 +6,8 @@ import { ACCOUNT, accountOf } from "./accounts.ts";
 
 /** Selects `AgentRow`s: an agent with its owner, profile, limits and key. */
 export const AGENT = `SELECT ${ACCOUNT}, o.username AS owner_username,
-    o.display_name AS owner_display_name, o.version AS owner_version, g.model, g.instructions,
+    o.display_name AS owner_display_name, o.version AS owner_version,
+    o.suspended_at AS owner_suspended_at, g.model, g.instructions,
     g.limits_set, g.spenders, g.daily_tokens, g.chat_daily_tokens, g.turns_per_minute,
     g.waiting_turns, k.sealed AS sealed_key, k.tail AS key_tail
   FROM accounts a
@@ -25,6 +26,7 @@ export type AgentRow = AccountRecord &
     owner_username: string;
     owner_display_name: string;
     owner_version: number;
+    owner_suspended_at: number | null;
   };
 
 export const toAgent = (row: AgentRow): AgentRecord => ({
@@ -37,6 +39,7 @@ export const toAgent = (row: AgentRow): AgentRecord => ({
     version: row.owner_version,
     owner_id: null,
     provider: null,
+    suspended_at: row.owner_suspended_at,
   },
   model: row.model,
   instructions: row.instructions,
@@ -56,17 +59,23 @@ export const toAgent = (row: AgentRow): AgentRecord => ({
 /** Selects `ConversationAgentRow`s: the agents of conversations. `m` is the alias of the members. */
 export const CONVERSATION_AGENT = `SELECT ${ACCOUNT}, m.always_on,
     coalesce(g.spenders, '${DEFAULT_LIMITS.spenders}') AS spenders,
-    coalesce(g.waiting_turns, ${DEFAULT_LIMITS.waiting_turns}) AS waiting_turns
+    coalesce(g.waiting_turns, ${DEFAULT_LIMITS.waiting_turns}) AS waiting_turns,
+    o.suspended_at IS NOT NULL AS is_suspended
   FROM members m
   JOIN accounts a ON a.id = m.account_id AND a.kind = 'agent'
+  JOIN accounts o ON o.id = a.owner_id
   LEFT JOIN agents g ON g.account_id = a.id`;
 
 export type ConversationAgentRow = AccountRecord &
-  Omit<ConversationAgent, "account" | "always_on"> & { always_on: boolean | number };
+  Omit<ConversationAgent, "account" | "always_on" | "is_suspended"> & {
+    always_on: boolean | number;
+    is_suspended: boolean | number;
+  };
 
 export const toConversationAgent = (row: ConversationAgentRow): ConversationAgent => ({
   account: accountOf(row),
   always_on: Boolean(row.always_on),
   spenders: row.spenders,
   waiting_turns: row.waiting_turns,
+  is_suspended: Boolean(row.is_suspended),
 });

@@ -34,6 +34,7 @@ const LoggedEvent = z.looseObject({
 const Logged = z.discriminatedUnion("kind", [
   LoggedEvent,
   z.looseObject({ kind: z.literal("session_ended"), session_id: z.string() }),
+  z.looseObject({ kind: z.literal("account_suspended"), username: z.string() }),
   z.looseObject({ kind: z.literal("turns_queued") }),
   z.looseObject({
     kind: z.literal("turns_ended"),

@@ -97,7 +97,7 @@ export function accountWrites(db: Connection): AccountWrites {
     `INSERT INTO accounts (username, kind, display_name, password_hash, owner_id, provider,
        external_id, metadata, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
-     RETURNING id, username, kind, display_name, version, owner_id, provider`,
+     RETURNING id, username, kind, display_name, version, owner_id, provider, suspended_at`,
   );
   const countName = db.change<{ seq: number }>(
     "UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq",

@@ -20,12 +20,14 @@ import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { followHistory, historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
+import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { searchChangePruning } from "./search-changes.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
+import { statisticsReads } from "./statistics.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { updateReads } from "./updates.ts";
 import { usageReads } from "./usage.ts";
@@ -122,6 +124,8 @@ const reads = (db: Connection): ReadTx => ({
   ...accountReads(db),
   ...identityReads(db),
   ...operatorReads(db),
+  ...managedAccountReads(db),
+  ...statisticsReads(db),
   ...auditReads(db),
   ...serviceKeyReads(db),
   ...sessionReads(db),
@@ -141,6 +145,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...accountWrites(db),
   ...identityWrites(db),
   ...operatorWrites(db),
+  ...managedAccountWrites(db),
   ...auditWrites(db),
   ...serviceKeyWrites(db),
   ...sessionWrites(db),

@@ -345,4 +345,8 @@ export const migrations: readonly string[] = [
   -- Whether the session ends at expires_at, however it is used.
   ALTER TABLE sessions ADD COLUMN fixed INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  ALTER TABLE accounts ADD COLUMN suspended_at INTEGER;
+  CREATE INDEX accounts_suspended ON accounts (username) WHERE suspended_at IS NOT NULL;
+  `,
 ];

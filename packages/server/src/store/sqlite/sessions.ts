@@ -21,7 +21,10 @@ export function sessionReads(db: Connection): SessionReads {
   const fromNetwork = db.query<object>(
     "SELECT 1 FROM sessions WHERE account_id = ? AND network = ? LIMIT 1",
   );
-  const ended = db.query<object>("SELECT 1 FROM sessions WHERE id = ? AND ended_at IS NOT NULL");
+  const ended = db.query<object>(
+    `SELECT 1 FROM sessions s JOIN accounts a ON a.id = s.account_id
+     WHERE s.id = ? AND (s.ended_at IS NOT NULL OR a.suspended_at IS NOT NULL)`,
+  );
   return {
     session: (tokenHash) => {
       const row = byHash.get(tokenHash);

@@ -26,11 +26,16 @@ export function turnReads(db: Connection): TurnReads {
   const open = db.query<StoredTurnRow>(
     `${TURN} WHERE t.conversation_id = ? AND t.status IN ('waiting', 'running') ORDER BY t.id`,
   );
+  const openOfOwner = db.query<{ id: number }>(
+    `SELECT DISTINCT t.conversation_id AS id FROM accounts a JOIN turns t ON t.agent_id = a.id
+     WHERE a.owner_id = ? AND t.status IN ('waiting', 'running')`,
+  );
   const one = (row: StoredTurnRow | null) => row && parsed(row);
   return {
     turn: (id) => one(byId.get(id)),
     turnOfMessage: (message) => one(byMessage.get(message.id)),
     openTurns: (conversationId) => open.all(conversationId).map(parsed),
+    conversationsWithOpenTurns: (ownerId) => openOfOwner.all(ownerId).map(({ id }) => id),
     streamed: streamedText(db),
   };
 }

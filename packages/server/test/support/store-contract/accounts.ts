@@ -25,6 +25,7 @@ export function accounts(check: Check) {
       version: 0,
       owner_id: null,
       provider: null,
+      suspended_at: null,
     });
     expect(agent).toMatchObject({ kind: "agent", owner_id: alice.id, provider: "claude" });
     expect(await store.read((tx) => tx.account("alice"))).toEqual(alice);

@@ -131,6 +131,7 @@ export function agents(check: Check) {
         always_on,
         spenders: "participants" as const,
         waiting_turns: 16,
+        is_suspended: false,
       });
       await store.write(async (tx) => {
         await tx.insertMembers(room.id, [claude.id], START);

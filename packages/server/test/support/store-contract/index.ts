@@ -10,6 +10,7 @@ import { type Check, type OpenedStore, openFixture } from "./fixture.ts";
 import { hidingAndDeleting } from "./hiding-and-deleting.ts";
 import { history } from "./history.ts";
 import { identities } from "./identities.ts";
+import { managedAccounts } from "./managed-accounts.ts";
 import { messages } from "./messages.ts";
 import { operators } from "./operators.ts";
 import { order } from "./order.ts";
@@ -45,6 +46,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("the audit log", () => auditLog(check));
     describe("service keys", () => serviceKeys(check));
     describe("users of products", () => productUsers(check));
+    describe("accounts as operators see them", () => managedAccounts(check));
     describe("sessions", () => sessions(check));
     describe("conversations", () => conversations(check));
     describe("messages", () => messages(check));

@@ -1,0 +1,52 @@
+import type { Recorder, SecurityDetails } from "../observe/security-log.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { Store, WriteTx } from "../store/store.ts";
+import { endSessions } from "./sessions.ts";
+import { stopTurns } from "./turns.ts";
+
+/**
+ * Suspends an account and ends its sessions and sockets, on every node. Call `stopAgentsOf` after the
+ * commit. Does nothing if it is suspended already.
+ */
+export async function suspend(
+  tx: WriteTx,
+  record: Recorder,
+  account: AccountRecord,
+  details: SecurityDetails,
+): Promise<void> {
+  if (!(await tx.setSuspended(account.id, Date.now()))) return;
+  const sessions_ended = await endSessions(tx, account);
+  // Sessions that others open at the same time are not among those ended: sockets close by username.
+  tx.emit({ kind: "account_suspended", username: account.username });
+  await record("account_suspended", { ...details, account: account.username, sessions_ended });
+}
+
+/** Lets a suspended account sign in again. Does nothing if it is not suspended. */
+export async function restore(
+  tx: WriteTx,
+  record: Recorder,
+  account: AccountRecord,
+  details: SecurityDetails,
+): Promise<void> {
+  if (!(await tx.setSuspended(account.id, null))) return;
+  await record("account_restored", { ...details, account: account.username });
+}
+
+/**
+ * Ends the running turns of a suspended account's agents and drops the waiting ones, each
+ * conversation in a unit of its own. Turns that are left after a crash do not call their provider.
+ */
+export async function stopAgentsOf(
+  store: Pick<Store, "read" | "write">,
+  { id }: AccountRecord,
+): Promise<void> {
+  for (const conversation of await store.read((tx) => tx.conversationsWithOpenTurns(id))) {
+    await store.write(async (tx) => {
+      const open = await tx.openTurns(conversation);
+      await stopTurns(
+        tx,
+        open.filter(({ agent }) => agent.owner_id === id),
+      );
+    });
+  }
+}

@@ -1,0 +1,26 @@
+import type { ManagedAccountReads, ManagedAccountWrites } from "../managed-accounts.ts";
+import {
+  type ManagedAccountRow,
+  managedAccountsQuery,
+  toManagedAccount,
+} from "../shared/managed-accounts.ts";
+import type { Methods } from "./unit.ts";
+
+export const managedAccountReads: Methods<keyof ManagedAccountReads> = {
+  managedAccounts: async (unit, query) => {
+    const { sql, values } = managedAccountsQuery(query, (number) => `$${number}`);
+    return (await unit.all<ManagedAccountRow>(sql, ...values)).map(toManagedAccount);
+  },
+};
+
+export const managedAccountWrites: Methods<keyof ManagedAccountWrites> = {
+  setSuspended: async (unit, accountId, at) => {
+    const changed = await unit.change(
+      `UPDATE accounts SET suspended_at = $2::bigint
+       WHERE id = $1 AND (suspended_at IS NULL) = ($2::bigint IS NOT NULL)`,
+      accountId,
+      at,
+    );
+    return changed.count > 0;
+  },
+};

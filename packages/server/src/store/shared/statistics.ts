@@ -1,0 +1,20 @@
+/** Selects a row of `Statistics`. `day` and `month` are the placeholders of the two times. */
+export const statisticsQuery = (day: string, month: string) => `SELECT
+  (SELECT count(*) FROM accounts WHERE kind = 'human') AS people,
+  (SELECT count(*) FROM accounts WHERE suspended_at IS NOT NULL) AS suspended,
+  (SELECT count(DISTINCT account_id) FROM sessions WHERE last_used_at >= ${day}) AS active_day,
+  (SELECT count(DISTINCT account_id) FROM sessions WHERE last_used_at >= ${month}) AS active_month,
+  (SELECT count(*) FROM conversations) AS conversations,
+  (SELECT coalesce(max(id), 0) FROM messages) AS messages,
+  (SELECT count(*) FROM turns WHERE status IN ('waiting', 'running')) AS open_turns`;
+
+/** What `statistics` returns if the query has no row, which cannot be. */
+export const NO_STATISTICS = {
+  people: 0,
+  suspended: 0,
+  active_day: 0,
+  active_month: 0,
+  conversations: 0,
+  messages: 0,
+  open_turns: 0,
+};
