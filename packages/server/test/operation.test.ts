@@ -66,8 +66,8 @@ describe("the access level of an operation", () => {
       store: {
         read: (unit: (tx: unknown) => unknown) => unit({ isOperator: (id: number) => id === 2 }),
       },
-      rates: { operations: { take: () => {} } },
-      security: { recordOnce: () => {} },
+      rates: { operations: { take: () => {} }, services: { take: () => {} } },
+      security: { recordOnce: () => {}, write: () => {} },
       metrics: { called: () => {} },
     } as unknown as Services;
     const bound = bind(
