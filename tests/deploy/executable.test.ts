@@ -74,6 +74,18 @@ test("it has the help of all commands and the version of the package", () => {
   expect(readdirSync(folder)).toEqual(["out"]);
 });
 
+test("its doctor finds nothing wrong with a running server", async () => {
+  await using server = await startServer({}, program);
+  const env = {
+    PARLEY_DATA: server.dataDir,
+    PORT: new URL(server.url).port,
+    PARLEY_PROVIDERS: "{}",
+  };
+  const { stdout, exitCode } = Bun.spawnSync([...program, "doctor"], { cwd: folder, env });
+  expect(stdout.toString()).toContain("Everything is in order.");
+  expect(exitCode).toBe(0);
+});
+
 test("it backs up a running server and restores the backup", async () => {
   await using server = await startServer({}, program);
   const run = (dataDir: string, ...args: string[]) =>

@@ -53,34 +53,40 @@ interface Backup {
  * Works in a folder beside the file, and gives the file its name when it is complete and verified. A
  * run that was killed leaves that folder, and the next one with the same name replaces it.
  */
-async function writeBackup({ file, files, progress }: Backup): Promise<Manifest> {
+async function writeBackup(backup: Backup): Promise<Manifest> {
+  const { file, files } = backup;
   if (existsSync(file)) throw new ConfigError(`${file} exists. Choose another name, or delete it.`);
   await checkSpace(file, files);
   const folder = openWorkFolder(`${file}.partial`);
-  const snapshot = join(folder, DATABASE);
-  const archive = join(folder, basename(file));
+  try {
+    const archive = join(folder, basename(file));
+    const manifest = await writeVerified(backup, archive, join(folder, DATABASE));
+    await rename(archive, file);
+    return manifest;
+  } finally {
+    rmSync(folder, { recursive: true });
+    syncFolder(dirname(file));
+  }
+}
+
+async function writeVerified(
+  { files: [database, ...others], progress }: Backup,
+  archive: string,
+  snapshot: string,
+): Promise<Manifest> {
+  const report = (what: string) => (done: number, total: number) =>
+    progress(`${what}: ${percent(done, total)}`);
   closeSync(openSync(snapshot, "wx", 0o600));
-  const [database, ...others] = files;
   await snapshotDatabase({
     from: database?.path ?? "",
     to: snapshot,
-    progress: (done, total) => progress(`copying the database: ${percent(done, total)}`),
+    progress: report("copying the database"),
   });
-  const content = {
-    ...inspectDatabase(snapshot),
-    files: [{ name: DATABASE, path: snapshot } as const, ...others],
-  };
-  await writeArchive(archive, content, (done, total) =>
-    progress(`writing the backup: ${percent(done, total)}`),
-  );
+  const files = [{ name: DATABASE, path: snapshot } as const, ...others];
+  const content = { ...inspectDatabase(snapshot), files };
+  await writeArchive(archive, content, report("writing the backup"));
   rmSync(snapshot);
-  const manifest = await verifyArchive(archive, (done, total) =>
-    progress(`verifying the backup: ${percent(done, total)}`),
-  );
-  await rename(archive, file);
-  rmSync(folder, { recursive: true });
-  syncFolder(dirname(file));
-  return manifest;
+  return verifyArchive(archive, report("verifying the backup"));
 }
 
 /** The files of the data folder that belong into the backup, the database first. */

@@ -1,4 +1,4 @@
-import { chownSync, existsSync, readdirSync, renameSync, statSync } from "node:fs";
+import { chownSync, existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { type Config, ConfigError, readConfig } from "../../config.ts";
@@ -62,11 +62,17 @@ async function restoreBackup(file: string, config: Config, report: Report): Prom
   lockDataFolder(config);
   const folder = dataFolder(config);
   refuseOtherFiles(folder, files);
-  for (const each of files)
-    await explained(file, () => writeFile(draftOf(folder, each.name), each));
-  const database = draftOf(folder, DATABASE);
-  await explained(file, async () => inspectDatabase(database));
-  forgetPlace(database);
+  try {
+    for (const each of files) {
+      await explained(file, () => writeFile(draftOf(folder, each.name), each));
+    }
+    const database = draftOf(folder, DATABASE);
+    await explained(file, async () => inspectDatabase(database));
+    forgetPlace(database);
+  } catch (error) {
+    for (const { name } of files) rmSync(draftOf(folder, name), { force: true });
+    throw error;
+  }
   // In the archive the database is first.
   for (const { name } of files.toReversed()) renameSync(draftOf(folder, name), join(folder, name));
   giveToOwnerOf(folder);
