@@ -113,6 +113,13 @@ test("a failure exits with 1 and one sentence", async () => {
   expect(stderr).toBe('PORT must be a number from 0 to 65535, not "nonsense".\n');
 });
 
+test("a reader of the output that stops early is no failure", async () => {
+  const main = join(import.meta.dir, "../src/main.ts");
+  const line = `"${process.execPath}" "${main}" --help | true`;
+  const { exitCode, stderr } = Bun.spawnSync(["bash", "-o", "pipefail", "-c", line]);
+  expect({ exitCode, stderr: stderr.toString() }).toEqual({ exitCode: 0, stderr: "" });
+});
+
 test("start, serve and no command at all run the server", async () => {
   for (const args of [["start"], ["serve"], []]) {
     const dataDir = mkdtempSync(join(tmpdir(), "parley-test-"));

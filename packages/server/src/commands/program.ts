@@ -9,6 +9,7 @@ import { suggestion } from "./suggestion.ts";
 
 /** Runs the command line. Exit codes: 0 success, 1 failure, 2 not understood. */
 export async function runProgram(args: readonly string[]): Promise<void> {
+  process.stdout.on("error", ignoreClosedPipe);
   try {
     await run(args);
   } catch (error) {
@@ -17,6 +18,11 @@ export async function runProgram(args: readonly string[]): Promise<void> {
     printError(`${error.message}\nRun "${help}" to see what is possible.`);
     process.exit(2);
   }
+}
+
+/** The reader of the output may stop early, as in `parley users list | head`. */
+function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") failWith(error);
 }
 
 async function run(args: readonly string[]): Promise<void> {
