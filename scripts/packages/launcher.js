@@ -41,16 +41,33 @@ server.on("exit", (code, signal) => {
 
 function findRuntime() {
   if (process.versions.bun) return process.execPath;
-  const paths = [];
-  try {
-    const bun = createRequire(import.meta.url).resolve("bun/package.json");
-    paths.push(join(dirname(bun), "bin/bun.exe"));
-    const platform = createRequire(bun).resolve(`@oven/${platformName()}/package.json`);
-    paths.push(join(dirname(platform), "bin/bun"));
-  } catch (error) {
-    if (error.code !== "MODULE_NOT_FOUND") throw error;
+  for (const find of [installedRuntime, platformRuntime]) {
+    const path = find();
+    if (path !== null && isRuntime(path)) return path;
   }
-  return paths.find(isRuntime) ?? null;
+  return null;
+}
+
+/** Where the install script of Bun's package puts it. */
+function installedRuntime() {
+  const bun = resolveFrom(import.meta.url, "bun/package.json");
+  return bun && join(dirname(bun), "bin/bun.exe");
+}
+
+/** Where it is if that script was not allowed to run. */
+function platformRuntime() {
+  const bun = resolveFrom(import.meta.url, "bun/package.json");
+  const platform = bun && resolveFrom(bun, `@oven/${platformName()}/package.json`);
+  return platform && join(dirname(platform), "bin/bun");
+}
+
+function resolveFrom(file, specifier) {
+  try {
+    return createRequire(file).resolve(specifier);
+  } catch (error) {
+    if (error.code === "MODULE_NOT_FOUND") return null;
+    throw error;
+  }
 }
 
 function platformName() {

@@ -144,6 +144,12 @@ test("with --json the result is one object on standard output", async () => {
   });
   expect(JSON.parse((await run("ready --json", env)).stdout)).toEqual({ ready: true });
   expect(await run("ready", env)).toEqual({ code: 0, stdout: "", stderr: "" });
+  await server.stop();
+  const { code, stderr } = await run("ready", env);
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining("No server answers at"),
+  });
 });
 
 describe("progress", () => {

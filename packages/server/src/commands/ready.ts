@@ -1,5 +1,5 @@
 import { urlOf } from "../compose.ts";
-import { readConfig } from "../config.ts";
+import { ConfigError, readConfig } from "../config.ts";
 import { command } from "./command.ts";
 
 /** The image has no HTTP client: this is its health check. */
@@ -10,8 +10,16 @@ export const ready = command({
   examples: [{ line: "ready", summary: "As the health check of a container." }],
   async run() {
     const { host, port } = readConfig();
-    const { ok } = await fetch(`${urlOf(host, port)}/ready`);
-    if (!ok) throw new Error("not ready");
+    const url = urlOf(host, port);
+    const response = await fetch(`${url}/ready`).catch(() => null);
+    if (!response) {
+      throw new ConfigError(
+        `No server answers at ${url}. Start it, or set its HOST and PORT here.`,
+      );
+    }
+    if (!response.ok) {
+      throw new ConfigError(`The server at ${url} is not ready. Run "parley doctor" to see why.`);
+    }
     return { json: { ready: true }, text: "" };
   },
 });
