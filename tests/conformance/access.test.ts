@@ -1,0 +1,302 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  type Access,
+  type Conversation,
+  type Message,
+  type OperationName,
+  operations,
+} from "@parley/protocol";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import {
+  agentOf,
+  answerTo,
+  groupOf,
+  outcome,
+  Person,
+  post,
+  RawSocket,
+  Socket,
+  say,
+} from "@parley/testkit/client.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
+
+/**
+ * Who may call what: every operation with every kind of caller, on both transports. The outcome of a
+ * call follows from the access level of the operation and from its row in the table below.
+ */
+
+const server = await startServer({
+  ...noRates,
+  ...serviceKeySetting(),
+  PARLEY_OPERATORS: "as_operator",
+});
+afterAll(() => server[Symbol.asyncDispose]());
+const backend = new Backend(server.url);
+
+/** The people of the matrix, in relation to a group with an agent and a message of the participant. */
+const roles = ["stranger", "participant", "former", "admin", "owner", "operator"] as const;
+type Role = (typeof roles)[number];
+
+const callers = [...roles, "nobody", "suspended", "service", "delegate"] as const;
+type Caller = (typeof callers)[number];
+
+const names = [...roles, "suspended", "victim"] as const;
+await backend.call("upsertUsers", {
+  users: names.map((name) => ({ external_id: name, username: `as_${name}` })),
+});
+
+/** A person with a token of their own, which the call may end. */
+async function signedIn(external_id: Role | "suspended"): Promise<Person> {
+  const { access_token, account } = await backend.call("issueToken", { external_id });
+  return new Person(server.url, access_token, account);
+}
+
+const people = Object.fromEntries(
+  await Promise.all(roles.map(async (role) => [role, await signedIn(role)] as const)),
+) as Record<Role, Person>;
+const suspended = await signedIn("suspended");
+await backend.call("suspendAccount", { username: "as_suspended" });
+for (const role of roles) {
+  await people[role].call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+}
+
+const PASSWORD = "correct horse battery";
+
+/** Creates an account with a password. */
+async function newAccount() {
+  const account = { username: fresh(), password: PASSWORD };
+  await post(server.url, "signUp", account);
+  return account;
+}
+
+/** A new group of the admin, the participant and the owner, who has an agent in it. */
+interface Group {
+  readonly chat: Conversation;
+  readonly chat_id: string;
+  /** A message of the participant. */
+  readonly message: Message;
+}
+
+async function newGroup(): Promise<Group> {
+  const { admin, participant, former, owner } = people;
+  const chat = await groupOf(admin, participant, former, owner);
+  const chat_id = chat.id;
+  await owner.call("addGroupAgent", { chat_id, agent_username: agentOf(owner) });
+  const message = await say(participant, chat, "hello");
+  await admin.call("removeChatMember", { chat_id, username: former.username });
+  return { chat, chat_id, message };
+}
+
+/** An agent's answer to the participant. */
+async function answered({ chat, chat_id }: Group): Promise<{ message_id: string }> {
+  await using socket = await people.participant.connect();
+  const trigger = await say(people.participant, chat, `@${agentOf(people.owner)} hello`);
+  const { id } = await answerTo(socket, trigger);
+  await people.participant.call("stopChatAgents", { chat_id });
+  return { message_id: id };
+}
+
+interface Row {
+  /** The roles that may make the call, of an operation of access `session`. */
+  readonly roles?: readonly Role[];
+  /** A valid input, in a new group. */
+  input?(group: Group, caller: Caller): object | Promise<object>;
+  /** What the call answers those who may make it. Default: `ok`. */
+  readonly admitted?: string;
+}
+
+let count = 0;
+const fresh = () => `fresh_${process.pid}_${++count}`;
+
+const inGroup = ["participant", "admin", "owner"] as const;
+const provider = "claude";
+const anybody: Row = { roles };
+/** Of participants: the input has the conversation. */
+const ofChat = (more: object = {}): Row => ({
+  roles: inGroup,
+  input: ({ chat_id }) => ({ chat_id, ...more }),
+});
+const ofMessage = (more: object = {}, allowed: readonly Role[] = inGroup): Row => ({
+  roles: allowed,
+  input: ({ message }) => ({ message_id: message.id, ...more }),
+});
+const ofTurn = (admitted = "ok"): Row => ({ roles: inGroup, admitted, input: answered });
+const ofAgent = (agent: string, more: object = {}): Row => ({
+  roles: ["owner"],
+  input: ({ chat_id }) => ({
+    chat_id,
+    agent_username: agentOf(people.owner, agent),
+    ...more,
+  }),
+});
+const ofVictim: Row = { input: () => ({ username: "as_victim" }) };
+
+/** Every operation has a row: without one, this does not compile, and the first test fails. */
+const rows: Record<OperationName, Row> = {
+  signUp: { input: () => ({ username: fresh(), password: PASSWORD }) },
+  // Several sign-ins to one account at the same time would be throttled.
+  signIn: { input: newAccount },
+  // The people of the matrix have no password.
+  changePassword: {
+    roles: [],
+    input: () => ({ current_password: "wrong", new_password: PASSWORD }),
+  },
+  signOut: anybody,
+  getSessions: anybody,
+  revokeSession: {
+    roles,
+    admitted: "not_found",
+    input: () => ({ session_id: Bun.randomUUIDv7() }),
+  },
+  getMe: anybody,
+  getUser: { roles, input: () => ({ username: "as_admin" }) },
+  getUsers: anybody,
+  updateMe: { roles, input: () => ({ display_name: "A name" }) },
+  startChat: { roles, input: () => ({ usernames: ["as_victim"] }) },
+  getChats: anybody,
+  getChat: ofChat(),
+  setChatTitle: ofChat({ title: "Title" }),
+  addChatMembers: ofChat({ usernames: ["as_victim"] }),
+  removeChatMember: {
+    roles: ["participant", "admin"],
+    input: ({ chat_id }) => ({ chat_id, username: "as_participant" }),
+  },
+  leaveChat: ofChat(),
+  readChat: ofChat({ seq: 1 }),
+  sendMessage: ofChat({ content: "hello" }),
+  getChatHistory: ofChat(),
+  getMessage: ofMessage(),
+  editMessage: ofMessage({ content: "edited" }, ["participant"]),
+  deleteMessages: {
+    roles: ["participant", "admin"],
+    input: ({ chat_id, message }) => ({ chat_id, message_ids: [message.id] }),
+  },
+  deleteMessagesForMe: {
+    roles: inGroup,
+    input: ({ chat_id, message }) => ({ chat_id, message_ids: [message.id] }),
+  },
+  getUpdates: ofChat({ since_seq: 0 }),
+  searchMessages: ofChat({ query: "hello" }),
+  setMessageReaction: ofMessage({ emoji: "👍" }),
+  addReaction: ofMessage({ emoji: "👍" }),
+  removeReaction: ofMessage({ emoji: "👍" }),
+  getMessageReactions: ofMessage(),
+  sendChatAction: ofChat({ action: "typing" }),
+  getMyAgents: anybody,
+  setAgentKey: { roles, input: () => ({ provider, api_key: "sandbox-0123456789" }) },
+  removeAgentKey: { roles, input: () => ({ provider: "gpt" }) },
+  testAgentKey: { roles, input: () => ({ provider }) },
+  setAgentProfile: { roles, input: () => ({ provider, display_name: "An agent" }) },
+  setAgentLimits: { roles, input: () => ({ provider, daily_tokens: null }) },
+  getAgentUsage: { roles, input: () => ({ provider }) },
+  stopAgentTurn: ofTurn("conflict"),
+  retryAgentTurn: ofTurn(),
+  getTurn: ofTurn(),
+  getGroupAgents: ofChat(),
+  addGroupAgent: ofAgent("gpt"),
+  removeGroupAgent: ofAgent("claude"),
+  setGroupAgentMode: ofAgent("claude", { always_on: true }),
+  stopChatAgents: ofChat(),
+  sendComponentAction: {
+    roles: inGroup,
+    input: ({ chat_id, message }) => ({ chat_id, message_id: message.id, action: "dismiss:x" }),
+  },
+  upsertUsers: { input: () => ({ users: [{ external_id: fresh() }] }) },
+  issueToken: ofVictim,
+  revokeTokens: ofVictim,
+  getAccounts: {},
+  suspendAccount: ofVictim,
+  restoreAccount: ofVictim,
+  getAuditLog: {},
+  getStatistics: {},
+};
+
+/** The outcome of a call over HTTP that the contract promises. */
+function expected(name: OperationName, caller: Caller): string {
+  const access: Access = operations[name].access;
+  const { roles: allowed = [], admitted = "ok" } = rows[name];
+  const admits = (isAllowed: boolean) => (isAllowed ? admitted : "forbidden");
+  if (access === "public") return admitted;
+  if (caller === "nobody") return "unauthorized";
+  if (caller === "suspended") return "suspended";
+  // A service key acts for the participant. It has no session that it could sign out.
+  if (caller === "delegate" && name === "signOut") return "bad_request";
+  const role = caller === "delegate" ? "participant" : caller;
+  if (access === "session") return admits(role !== "service" && allowed.includes(role));
+  if (access === "service") return admits(caller === "service");
+  return admits(caller === "service" || caller === "operator");
+}
+
+async function callOverHttp(name: OperationName, caller: Caller, input: object): Promise<string> {
+  if (caller === "service" || caller === "delegate") {
+    const key = caller === "delegate" ? backend.as("id:participant") : backend;
+    return outcome(key.call(name, input as never));
+  }
+  if (caller === "nobody") {
+    const { body } = await post(server.url, name, input);
+    return body.ok ? "ok" : body.code;
+  }
+  const person = caller === "suspended" ? suspended : await signedIn(caller);
+  return outcome(person.call(name, input as never));
+}
+
+async function callOnSocket(name: OperationName, role: Role, input: object): Promise<string> {
+  const { access_token } = await backend.call("issueToken", { external_id: role });
+  await using socket = await Socket.open(server.url, access_token);
+  return await outcome(socket.call(name, input as never));
+}
+
+/** The outcomes for some callers, each in a group of its own. */
+async function outcomes<Who extends Caller>(
+  name: OperationName,
+  list: readonly Who[],
+  call: (caller: Who, input: object) => Promise<string>,
+): Promise<Record<string, string>> {
+  const entries = list.map(async (caller) => {
+    const input = (await rows[name].input?.(await newGroup(), caller)) ?? {};
+    return [caller, await call(caller, input)];
+  });
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+test("every operation has a row", () => {
+  expect(Object.keys(rows).sort()).toEqual(Object.keys(operations).sort());
+});
+
+const all = Object.keys(operations) as OperationName[];
+
+describe("over HTTP", () => {
+  test.each(all)("%s", async (name) => {
+    const wanted = callers.map((caller) => [caller, expected(name, caller)]);
+    const found = await outcomes(name, callers, (caller, input) =>
+      callOverHttp(name, caller, input),
+    );
+    expect(found).toEqual(Object.fromEntries(wanted));
+  });
+});
+
+describe("on the socket", () => {
+  test.each(all)("%s", async (name) => {
+    const wanted = roles.map((role) => [role, expected(name, role)]);
+    const found = await outcomes(name, roles, (role, input) => callOnSocket(name, role, input));
+    expect(found).toEqual(Object.fromEntries(wanted));
+  });
+
+  test.each([
+    ["nobody", 401, () => ({ path: "/api/ws" })],
+    ["suspended", 403, () => ({ path: `/api/ws?token=${suspended.token}` })],
+    ["service", 403, () => ({ path: `/api/ws?token=${backend.key}` })],
+    [
+      "delegate",
+      403,
+      () => ({
+        path: `/api/ws?token=${backend.key}`,
+        headers: { "x-parley-as": "as_participant" },
+      }),
+    ],
+  ] as const)("%s cannot connect", async (_, status, request) => {
+    const { path, headers = {} } = request() as { path: string; headers?: Record<string, string> };
+    await using socket = await RawSocket.open(server.url, path, headers);
+    expect(socket.answer?.status).toBe(status);
+  });
+});
