@@ -2,7 +2,9 @@ import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { auditActions } from "@parley/protocol";
-import { Person, post, signUp } from "@parley/testkit/client.ts";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { groupOf, Person, post, say, signUp } from "@parley/testkit/client.ts";
+import { startReceiver } from "@parley/testkit/receiver.ts";
 import { limits, spawnMain, startServer } from "@parley/testkit/server.ts";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 
@@ -25,6 +27,8 @@ const issuer: Bun.Server<unknown> = Bun.serve({
 });
 const server = await startServer({
   PARLEY_LOG: "info",
+  PARLEY_PRIVATE_ADDRESSES: "allow",
+  ...serviceKeySetting(),
   PARLEY_OIDC_ISSUER: issuerUrl(),
   PARLEY_OIDC_AUDIENCE: AUDIENCE,
   ...limits({ signups_per_hour: 20 }),
@@ -198,6 +202,32 @@ test("sign-ins with an OIDC issuer are logged", async () => {
   seen.add("oidc_account_linked");
   // The tests of operators cover these.
   seen.add("account_suspended").add("account_restored");
+});
+
+test("what is done to webhooks is logged, without their secrets", async () => {
+  await using receiver = startReceiver();
+  const backend = new Backend(server.url);
+  const [alice, bob] = [await signUp(server.url, "alice"), await signUp(server.url, "bob")];
+  const chat = await groupOf(alice, bob);
+  const input = { url: receiver.url, events: ["events.messageNew"], chat_id: chat.id };
+  const { id: webhook_id, secret } = await backend.call("createWebhook", input);
+  secrets.push(secret, backend.key);
+  const details = { webhook: webhook_id, service_key: "(PARLEY_SERVICE_KEY_FILE)" };
+  await expectLogged("webhook_created", null, details);
+  await say(alice, chat, "hello");
+  await receiver.has(1);
+  const delivered = async () =>
+    (await backend.call("getDeliveries", { webhook_id, status: "delivered" })).items[0];
+  let delivery = await delivered();
+  while (!delivery) delivery = await delivered();
+  receiver.answer(() => new Response(null, { status: 410 }));
+  await backend.call("replayDelivery", { delivery_id: delivery.id });
+  await expectLogged("webhook_replayed", null, details);
+  await expectLogged("webhook_disabled", null, { webhook: webhook_id });
+  await backend.call("setWebhook", { webhook_id, disabled: true });
+  await expectLogged("webhook_changed", null, details);
+  await backend.call("deleteWebhook", { webhook_id });
+  await expectLogged("webhook_deleted", null, details);
 });
 
 test("repeated failures of one origin are logged once", async () => {

@@ -129,6 +129,17 @@ const ofAgent = (agent: string, more: object = {}): Row => ({
     ...more,
   }),
 });
+/** A webhook for a conversation of the operator, in which nothing happens. */
+async function webhookInput() {
+  const { id } = await groupOf(people.operator, people.participant);
+  return { url: "https://1.1.1.1/hook", events: ["events.messageDeleted"], chat_id: id };
+}
+const ofWebhook = (more: object = {}): Row => ({
+  input: async () => {
+    const { id } = await backend.call("createWebhook", await webhookInput());
+    return { webhook_id: id, ...more };
+  },
+});
 const ofVictim: Row = { input: () => ({ username: "as_victim" }) };
 
 /** Every operation has a row: without one, this does not compile, and the first test fails. */
@@ -209,6 +220,12 @@ const rows: Record<OperationName, Row> = {
   restoreAccount: ofVictim,
   getAuditLog: {},
   getStatistics: {},
+  createWebhook: { input: webhookInput },
+  getWebhooks: {},
+  setWebhook: ofWebhook({ disabled: true }),
+  deleteWebhook: ofWebhook(),
+  getDeliveries: ofWebhook(),
+  replayDelivery: { admitted: "not_found", input: () => ({ delivery_id: 1 }) },
 };
 
 /** The outcome of a call over HTTP that the contract promises. */

@@ -23,5 +23,10 @@ export const auditActions = [
   "acted_on_behalf",
   "account_suspended",
   "account_restored",
+  "webhook_created",
+  "webhook_changed",
+  "webhook_deleted",
+  "webhook_replayed",
+  "webhook_disabled",
 ] as const;
 export type AuditAction = (typeof auditActions)[number];

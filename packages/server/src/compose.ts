@@ -14,6 +14,7 @@ import { type Metrics, metrics as newMetrics } from "./observe/metrics.ts";
 import { securityLog } from "./observe/security-log.ts";
 import { type Bound, invoker, type Services } from "./operation.ts";
 import { handlers } from "./operations/index.ts";
+import { webhooks as startWebhooks } from "./outbound/webhooks.ts";
 import { type Backlog, backlog } from "./realtime/backlog.ts";
 import type { Bus } from "./realtime/bus.ts";
 import { memoryBus } from "./realtime/bus-memory.ts";
@@ -22,6 +23,7 @@ import { type Hub, hub as newHub } from "./realtime/hub.ts";
 import { sockets as newSocketCounts } from "./realtime/sockets.ts";
 import { typing } from "./realtime/typing.ts";
 import { authenticator } from "./security/authenticate.ts";
+import { guardedFetch } from "./security/guarded-fetch.ts";
 import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
 import { passwords } from "./security/passwords.ts";
 import { serviceKeys } from "./security/service-keys.ts";
@@ -128,7 +130,7 @@ export async function compose(config: Config): Promise<Running> {
   const hub = newHub(bus, publish, socketCounts);
   changes.listen(hub.receive);
   const services = await buildServices({ config, store, hub, cluster, changes, log });
-  const { metrics, vault } = services;
+  const { metrics, vault, webhooks } = services;
   watchBackgroundWork(store.background, log, metrics);
   watchGauges(metrics, hub, unsent);
 
@@ -179,6 +181,7 @@ export async function compose(config: Config): Promise<Running> {
       await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
       await server.stop(true);
       await upkeep.stop();
+      await webhooks.stop();
       await changes.stop();
       cluster.stop();
       await bus.close();
@@ -202,6 +205,8 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const vault = openVault(config);
   const security = securityLog(log, store);
   const oidc = await openIssuer(config, log);
+  const metrics = newMetrics();
+  const fetch = guardedFetch({ allowPrivate: config.allowPrivateAddresses });
   return {
     config,
     store,
@@ -209,13 +214,14 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     typing: typing(hub, changes, cluster),
     passwords: passwords(),
     vault,
+    webhooks: startWebhooks({ store, changes, vault, fetch, security, log, metrics }),
     authenticator: authenticator({ store, oidc, providers, limits, security }),
     serviceKeys: serviceKeys({ store, configuredHash: config.serviceKeyHash, security }),
     ...throttles(limits, cluster),
     keyTester: keyTester({ config, vault, log }),
     log,
     security,
-    metrics: newMetrics(),
+    metrics,
   };
 }
 

@@ -5,6 +5,7 @@ import type { Config } from "./config.ts";
 import type { Logger } from "./observe/log.ts";
 import type { Metrics } from "./observe/metrics.ts";
 import type { SecurityLog } from "./observe/security-log.ts";
+import type { Webhooks } from "./outbound/webhooks.ts";
 import type { Hub } from "./realtime/hub.ts";
 import type { Typing } from "./realtime/typing.ts";
 import { badFields, Failure, forbidden, notFound } from "./rules/failure.ts";
@@ -34,6 +35,7 @@ export interface Services {
   passwords: Passwords;
   authenticator: Authenticator;
   vault: Vault;
+  webhooks: Webhooks;
   serviceKeys: ServiceKeys;
   /** Per account or, before sign-in, per network. `services`: per service key, whatever it calls. */
   rates: Record<Operation["rate"] | "services", Throttle>;

@@ -56,6 +56,14 @@ import {
 import { issueToken, revokeTokens, upsertUsers } from "./service.ts";
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { sendChatAction } from "./typing.ts";
+import {
+  createWebhook,
+  deleteWebhook,
+  getDeliveries,
+  getWebhooks,
+  replayDelivery,
+  setWebhook,
+} from "./webhooks.ts";
 
 /** Every operation, in the order of the reference. */
 export const operations = {
@@ -114,6 +122,12 @@ export const operations = {
   restoreAccount,
   getAuditLog,
   getStatistics,
+  createWebhook,
+  getWebhooks,
+  setWebhook,
+  deleteWebhook,
+  getDeliveries,
+  replayDelivery,
 } as const;
 
 export type Operations = typeof operations;

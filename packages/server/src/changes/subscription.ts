@@ -10,8 +10,16 @@ const POLL_MS = 1000;
 const MAX_BACKOFF_MS = 30_000;
 const PAGE_ENTRIES = 100;
 
-/** If it rejects, it is called again with the same changes, with exponential backoff. */
-export type ChangeHandler = (changes: readonly Change[], cursor: Cursor) => Promise<void> | void;
+/**
+ * Handles changes up to a cursor. `entries` are the same changes as the log has them: without the text
+ * of messages, and each with its position. If it rejects, it is called again with the same changes,
+ * with exponential backoff.
+ */
+export type ChangeHandler = (
+  changes: readonly Change[],
+  cursor: Cursor,
+  entries: readonly LogEntry[],
+) => Promise<void> | void;
 
 export interface Subscription {
   /** Reads the log at once: something was committed here. */
@@ -123,7 +131,7 @@ class LogSubscription implements Subscription {
       if (this.#leaseAgeMs() > this.#leaseMs / 3) await this.#moveTo(after);
       return true;
     }
-    await handler(await this.#resolve(entries), last.cursor);
+    await handler(await this.#resolve(entries), last.cursor, entries);
     await this.#moveTo(last.cursor);
     return false;
   }

@@ -1,15 +1,18 @@
 import { keyFile, openStore, openVault } from "../compose.ts";
 import { readConfig } from "../config.ts";
-import type { Vault } from "../security/vault.ts";
-import type { Store } from "../store/store.ts";
+import { secretBinding } from "../outbound/webhook-attempt.ts";
+import type { SealBinding, Vault } from "../security/vault.ts";
+import type { Awaitable } from "../store/awaitable.ts";
+import type { Store, WriteTx } from "../store/store.ts";
 import { command } from "./command.ts";
 import { commandLog } from "./output.ts";
 
 export const rotateKeysCommand = command({
   name: "keys rotate",
-  summary: "Encrypt all provider keys with a new master key.",
-  details: `Adds a key to master.key in the data folder and encrypts all provider keys with it, while the
-server runs. With PARLEY_MASTER_KEY, put the new key first and restart the server before.`,
+  summary: "Encrypt all provider keys and webhook secrets with a new master key.",
+  details: `Adds a key to master.key in the data folder and encrypts all provider keys and webhook
+secrets with it, while the server runs. With PARLEY_MASTER_KEY, put the new key first and restart
+the server before.`,
   examples: [{ line: "keys rotate", summary: "As the user of the server, or as root." }],
   async run() {
     const config = readConfig();
@@ -26,8 +29,8 @@ server runs. With PARLEY_MASTER_KEY, put the new key first and restart the serve
 });
 
 /**
- * Reseals every provider key that is not sealed with the newest master key. Safe while a server runs:
- * it repeats until it finds no more keys that the server has sealed with an old one meanwhile.
+ * Reseals everything that is not sealed with the newest master key. Safe while a server runs: it
+ * repeats until it finds nothing more that the server has sealed with an old one meanwhile.
  */
 export async function rotateKeys(
   store: Store,
@@ -35,13 +38,35 @@ export async function rotateKeys(
 ): Promise<{ resealed: number; kept: number }> {
   let resealed = 0;
   for (;;) {
-    const keys = await store.read((tx) => tx.sealedKeys());
-    const old = keys.filter(({ sealed }) => !vault.isCurrent(sealed));
-    if (old.length === 0) return { resealed, kept: keys.length - resealed };
-    for (const key of old) {
-      const sealed = vault.seal(vault.open(key.sealed, key), key);
-      await store.write((tx) => tx.resealKey(key, sealed));
+    const all = await sealedTexts(store);
+    const old = all.filter(({ sealed }) => !vault.isCurrent(sealed));
+    if (old.length === 0) return { resealed, kept: all.length - resealed };
+    for (const { sealed, binding, replace } of old) {
+      const newly = vault.seal(vault.open(sealed, binding), binding);
+      await store.write((tx) => replace(tx, newly));
     }
     resealed += old.length;
   }
 }
+
+interface SealedText {
+  readonly sealed: string;
+  readonly binding: SealBinding;
+  /** Stores the new form, unless the text was changed since it was read. */
+  readonly replace: (tx: WriteTx, sealed: string) => Awaitable<void>;
+}
+
+const sealedTexts = (store: Store): Promise<SealedText[]> =>
+  store.read(async (tx) => {
+    const keys = (await tx.sealedKeys()).map<SealedText>((key) => ({
+      sealed: key.sealed,
+      binding: key,
+      replace: (write, sealed) => write.resealKey(key, sealed),
+    }));
+    const secrets = (await tx.webhooks()).map<SealedText>(({ id, secret }) => ({
+      sealed: secret,
+      binding: secretBinding(id),
+      replace: (write, sealed) => write.resealWebhook(id, secret, sealed),
+    }));
+    return [...keys, ...secrets];
+  });

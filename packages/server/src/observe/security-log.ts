@@ -22,6 +22,8 @@ export interface SecurityDetails {
   readonly keys_resealed?: number;
   readonly works?: boolean;
   readonly issuer?: string;
+  /** The id of a webhook. */
+  readonly webhook?: string;
 }
 
 /** Records an entry in the unit of work that it was made for. */

@@ -10,6 +10,7 @@ import { reactions } from "./reactions.ts";
 import { service } from "./service.ts";
 import { sessions } from "./sessions.ts";
 import { typing } from "./typing.ts";
+import { webhooks } from "./webhooks.ts";
 
 /** The handlers of all operations. */
 export const handlers: readonly Bound[] = [
@@ -24,4 +25,5 @@ export const handlers: readonly Bound[] = [
   ...components,
   ...service,
   ...operators,
+  ...webhooks,
 ];

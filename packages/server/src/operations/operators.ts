@@ -2,10 +2,9 @@ import { type AuditEntry, type ManagedAccount, operations } from "@parley/protoc
 import { z } from "zod";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
-import type { SecurityDetails } from "../observe/security-log.ts";
-import { bind, type Context } from "../operation.ts";
+import { bind } from "../operation.ts";
 import { conflict, notFound } from "../rules/failure.ts";
-import type { AnyCaller } from "../security/caller.ts";
+import { actorOf } from "../security/caller.ts";
 import type { AuditRecord } from "../store/audit-log.ts";
 import type { ManagedAccountRecord } from "../store/managed-accounts.ts";
 import type { ReadTx } from "../store/store.ts";
@@ -73,13 +72,6 @@ async function personNamed(tx: ReadTx, username: string): Promise<ManagedAccount
   if (!account) throw notFound(`user ${username}`);
   return account;
 }
-
-/** Who made a call, for the audit log. */
-const actorOf = ({ caller, origin }: Context<AnyCaller>): SecurityDetails => ({
-  origin,
-  ...(caller.kind !== "service" && { operator: caller.account.username }),
-  ...(caller.kind !== "session" && { service_key: caller.key.name }),
-});
 
 function managedAccount(
   account: ManagedAccountRecord,

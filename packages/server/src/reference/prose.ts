@@ -139,6 +139,7 @@ const resourceMeanings: Record<string, string> = {
   server: "Health checks, metrics, limits and API documents.",
   sync: "Catching up after a client was offline.",
   typing: "Typing indicators.",
+  webhooks: "Events for the backends of products and for integrations.",
 };
 
 export const resourceTag = (resource: string) => ({

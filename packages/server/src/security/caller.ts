@@ -35,6 +35,13 @@ export interface ServiceKey {
 export const tokenOf = (caller: AnyCaller) =>
   caller.kind === "session" ? { session_id: caller.session_id } : { service_key: caller.key.name };
 
+/** Who made a call of access `operator`, for the audit log. */
+export const actorOf = ({ caller, origin }: { caller: AnyCaller; origin: Origin }) => ({
+  origin,
+  ...(caller.kind !== "service" && { operator: caller.account.username }),
+  ...(caller.kind !== "session" && { service_key: caller.key.name }),
+});
+
 /** The client that made a call. */
 export interface Origin {
   readonly address: string;

@@ -23,6 +23,7 @@ import type { StatisticsReads } from "./statistics.ts";
 import type { TurnReads, TurnWrites } from "./turns.ts";
 import type { UpdateReads } from "./updates.ts";
 import type { UsageReads } from "./usage.ts";
+import type { WebhookReads, WebhookWrites } from "./webhooks.ts";
 
 /**
  * Stores all durable data. There is one interface, with one contract suite that all backends pass.
@@ -82,6 +83,7 @@ export interface ReadTx
     StatisticsReads,
     AuditReads,
     ServiceKeyReads,
+    WebhookReads,
     SessionReads,
     ConversationReads,
     GroupChangeReads,
@@ -107,6 +109,7 @@ export interface WriteTx
     ManagedAccountWrites,
     AuditWrites,
     ServiceKeyWrites,
+    WebhookWrites,
     SessionWrites,
     ConversationWrites,
     GroupChangeWrites,

@@ -39,6 +39,7 @@ import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
 import { updateReads } from "./updates.ts";
 import { usageReads } from "./usage.ts";
+import { webhookReads, webhookWrites } from "./webhooks.ts";
 import { WriteLane } from "./write-lane.ts";
 
 /** Numbers of connections by their use. Units that wait for locks do so on connections of their own. */
@@ -52,6 +53,7 @@ const reads: ReadMethods = {
   ...statisticsReads,
   ...auditReads,
   ...serviceKeyReads,
+  ...webhookReads,
   ...sessionReads,
   ...conversationReads,
   ...groupChangeReads,
@@ -73,6 +75,7 @@ const writes: WriteMethods = {
   ...managedAccountWrites,
   ...auditWrites,
   ...serviceKeyWrites,
+  ...webhookWrites,
   ...sessionWrites,
   ...conversationWrites,
   ...groupChangeWrites,

@@ -31,6 +31,7 @@ import { statisticsReads } from "./statistics.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { updateReads } from "./updates.ts";
 import { usageReads } from "./usage.ts";
+import { webhookReads, webhookWrites } from "./webhooks.ts";
 
 /** How long deleted or replaced text stays in the write-ahead log at most. */
 const ERASE_MS = 10 * 60_000;
@@ -128,6 +129,7 @@ const reads = (db: Connection): ReadTx => ({
   ...statisticsReads(db),
   ...auditReads(db),
   ...serviceKeyReads(db),
+  ...webhookReads(db),
   ...sessionReads(db),
   ...conversationReads(db),
   ...groupChangeReads(db),
@@ -148,6 +150,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...managedAccountWrites(db),
   ...auditWrites(db),
   ...serviceKeyWrites(db),
+  ...webhookWrites(db),
   ...sessionWrites(db),
   ...conversationWrites(db),
   ...groupChangeWrites(db),

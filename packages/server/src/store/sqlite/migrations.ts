@@ -349,4 +349,43 @@ export const migrations: readonly string[] = [
   ALTER TABLE accounts ADD COLUMN suspended_at INTEGER;
   CREATE INDEX accounts_suspended ON accounts (username) WHERE suspended_at IS NOT NULL;
   `,
+  `
+  -- Addresses that are sent events. An empty list of events stands for all.
+  CREATE TABLE webhooks (
+    id TEXT PRIMARY KEY,
+    url TEXT NOT NULL,
+    secret TEXT NOT NULL,
+    events TEXT NOT NULL,
+    chat TEXT,
+    disabled TEXT,
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  -- The change is stored as in the change log, without the text of messages.
+  CREATE TABLE deliveries (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    webhook_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    lane TEXT NOT NULL,
+    event TEXT NOT NULL,
+    change TEXT NOT NULL,
+    status TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    queued_at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    history TEXT NOT NULL,
+    UNIQUE (webhook_id, message_id)
+  ) STRICT;
+  CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, id);
+  CREATE INDEX deliveries_pending ON deliveries (webhook_id, lane, id) WHERE status = 'pending';
+  -- The deliveries of a webhook in one conversation. next_at is null while there is nothing to send.
+  CREATE TABLE webhook_lanes (
+    webhook_id TEXT NOT NULL,
+    lane TEXT NOT NULL,
+    next_at INTEGER,
+    claim INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (webhook_id, lane)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX webhook_lanes_due ON webhook_lanes (webhook_id, next_at) WHERE next_at IS NOT NULL;
+  `,
 ];

@@ -27,6 +27,7 @@ import { subscriptions } from "./subscriptions.ts";
 import { turns } from "./turns.ts";
 import { unitsOfWork } from "./units-of-work.ts";
 import { updates } from "./updates.ts";
+import { webhooks } from "./webhooks.ts";
 
 export type { OpenedStore };
 
@@ -45,6 +46,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("operators", () => operators(check));
     describe("the audit log", () => auditLog(check));
     describe("service keys", () => serviceKeys(check));
+    describe("webhooks", () => webhooks(check));
     describe("users of products", () => productUsers(check));
     describe("accounts as operators see them", () => managedAccounts(check));
     describe("sessions", () => sessions(check));

@@ -24,8 +24,8 @@ interface Options {
 function audit(store: Store, options: Options = {}) {
   const { name = "audit", node = "one", from = 0, leaseMs = 10_000, pollMs = 5, before } = options;
   const lines: string[] = [];
-  const handler: ChangeHandler = async (changes, cursor) => {
-    await before?.(changes, cursor);
+  const handler: ChangeHandler = async (changes, cursor, entries) => {
+    await before?.(changes, cursor, entries);
     lines.push(...changes.flatMap(lineOf));
   };
   const started = subscription({ name, from, handler, store, node, log, leaseMs, pollMs });

@@ -1,0 +1,158 @@
+import { operations, type Webhook, type WebhookDelivery } from "@parley/protocol";
+import { z } from "zod";
+import { joinedConversation } from "../domain/access.ts";
+import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
+import { bind, type Context } from "../operation.ts";
+import { newSecret } from "../outbound/standard-webhooks.ts";
+import { secretBinding } from "../outbound/webhook-attempt.ts";
+import { WEBHOOK_SUBSCRIPTION } from "../outbound/webhooks.ts";
+import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
+import { type AnyCaller, actorOf } from "../security/caller.ts";
+import { checkDestination, FetchError } from "../security/destination.ts";
+import { NOBODY } from "../store/accounts.ts";
+import type { ReadTx } from "../store/store.ts";
+import type { DeliveryRecord, WebhookFields, WebhookRecord } from "../store/webhooks.ts";
+
+/** Every event is matched against all of them. */
+const MAX_WEBHOOKS = 100;
+const deliveryCursor = cursorOf(z.int());
+
+const createWebhook = bind(operations.createWebhook, async (context, input) => {
+  const { store, security, vault, webhooks, caller } = context;
+  const { url, events, chat_id: chat = null } = input;
+  await checkUrl(url, context);
+  const id = Bun.randomUUIDv7();
+  const secret = newSecret();
+  const sealed = vault.seal(secret, secretBinding(id));
+  const head = await store.changes.head();
+  await security.write(async (tx, record) => {
+    await checkReading(tx, chat, caller);
+    const { length } = await tx.webhooks();
+    if (length >= MAX_WEBHOOKS) throw conflict(`there are ${MAX_WEBHOOKS} webhooks already`);
+    if (length === 0) {
+      // An earlier webhook may have left a position behind. The lease is free for every node.
+      await tx.deleteSubscription(WEBHOOK_SUBSCRIPTION);
+      await tx.claimSubscription(WEBHOOK_SUBSCRIPTION, "", 0, head);
+    }
+    await tx.insertWebhook({ id, url, secret: sealed, events, chat, created_at: Date.now() });
+    await record("webhook_created", { ...actorOf(context), webhook: id });
+  });
+  webhooks.wake();
+  return { id, secret };
+});
+
+const getWebhooks = bind(operations.getWebhooks, async ({ store }) => ({
+  items: (await store.read((tx) => tx.webhooks())).map(shownWebhook),
+}));
+
+const setWebhook = bind(operations.setWebhook, async (context, input) => {
+  const { security, webhooks, caller } = context;
+  const { webhook_id: id, url, events, disabled } = input;
+  if (url !== undefined) await checkUrl(url, context);
+  const changed = await security.write(async (tx, record) => {
+    const webhook = await webhookBy(tx, id);
+    if (url !== undefined || events !== undefined) await checkReading(tx, webhook.chat, caller);
+    const fields: WebhookFields = {
+      ...(url !== undefined && { url }),
+      ...(events !== undefined && { events }),
+      ...(disabled !== undefined && { disabled: disabled ? "manual" : null }),
+    };
+    await tx.setWebhook(id, fields);
+    if (disabled === false) await tx.resumeLanes(id);
+    await record("webhook_changed", { ...actorOf(context), webhook: id });
+    return { ...webhook, ...fields };
+  });
+  webhooks.wake();
+  return shownWebhook(changed);
+});
+
+const deleteWebhook = bind(operations.deleteWebhook, (context, { webhook_id: id }) =>
+  context.security.write(async (tx, record) => {
+    if (!(await tx.deleteWebhook(id))) throw notFound("webhook");
+    await record("webhook_deleted", { ...actorOf(context), webhook: id });
+  }),
+);
+
+const getDeliveries = bind(operations.getDeliveries, async ({ store, config }, input) => {
+  const { webhook_id: webhookId, status, cursor } = input;
+  const limit = pageSize(input.limit, config.limits);
+  const before = deliveryCursor.decode(cursor);
+  const found = await store.read(async (tx) => {
+    await webhookBy(tx, webhookId);
+    return tx.deliveries({ webhookId, status, before, limit: limit + 1 });
+  });
+  return pageOf(found.map(shownDelivery), limit, ({ id }) => deliveryCursor.encode(id));
+});
+
+const replayDelivery = bind(operations.replayDelivery, async (context, { delivery_id }) => {
+  const { security, webhooks } = context;
+  await security.write(async (tx, record) => {
+    const delivery = await tx.delivery(delivery_id);
+    if (!delivery) throw notFound("delivery");
+    if (delivery.status === "pending") throw conflict("the delivery has not ended");
+    await tx.requeueDelivery(delivery, Date.now());
+    await record("webhook_replayed", { ...actorOf(context), webhook: delivery.webhook_id });
+  });
+  webhooks.wake();
+});
+
+export const webhooks = [
+  createWebhook,
+  getWebhooks,
+  setWebhook,
+  deleteWebhook,
+  getDeliveries,
+  replayDelivery,
+];
+
+async function webhookBy(tx: ReadTx, id: string): Promise<WebhookRecord> {
+  const webhook = await tx.webhook(id);
+  if (!webhook) throw notFound("webhook");
+  return webhook;
+}
+
+/** Throws `bad_request` when the address must not be requested. */
+async function checkUrl(url: string, { config }: Context<AnyCaller>): Promise<void> {
+  try {
+    await checkDestination(url, { allowPrivate: config.allowPrivateAddresses });
+  } catch (error) {
+    if (error instanceof FetchError) throw badField("url", `cannot be used: ${error.message}`);
+    throw error;
+  }
+}
+
+/**
+ * Throws unless the caller may read what the webhook is sent. A service key may read everything; an
+ * operator only conversations of their own.
+ */
+async function checkReading(tx: ReadTx, chat: string | null, caller: AnyCaller): Promise<void> {
+  if (caller.kind !== "service") {
+    if (chat === null)
+      throw forbidden("only a service key may receive events of all conversations");
+    await joinedConversation(tx, chat, caller);
+  } else if (chat !== null && !(await tx.conversation(chat, NOBODY))) {
+    throw notFound("conversation");
+  }
+}
+
+const iso = (at: number) => new Date(at).toISOString();
+
+const shownWebhook = ({ id, url, events, chat, disabled, created_at }: WebhookRecord): Webhook => ({
+  id,
+  url,
+  events: [...events],
+  chat_id: chat,
+  disabled,
+  created_at: iso(created_at),
+});
+
+const shownDelivery = (delivery: DeliveryRecord): WebhookDelivery => ({
+  id: delivery.id,
+  message_id: delivery.message_id,
+  event: delivery.event,
+  chat_id: delivery.lane.startsWith("account ") ? null : delivery.lane,
+  status: delivery.status,
+  created_at: iso(delivery.created_at),
+  attempts: delivery.attempts,
+  latest_attempts: delivery.history.map((attempt) => ({ ...attempt, at: iso(attempt.at) })),
+});

@@ -1,0 +1,95 @@
+import { replayable } from "../changes/replay.ts";
+import { FetchError } from "../security/destination.ts";
+import type { GuardedFetch } from "../security/guarded-fetch.ts";
+import type { Vault } from "../security/vault.ts";
+import type { Store } from "../store/store.ts";
+import type { Attempt, DeliveryRecord, LaneKey, WebhookRecord } from "../store/webhooks.ts";
+import { signedHeaders } from "./standard-webhooks.ts";
+import { receives } from "./webhook-queue.ts";
+
+/** For everything: resolving, connecting, sending and receiving the head of the response. */
+export const ATTEMPT_TIMEOUT_MS = 10_000;
+/** A conversation with all of its participants can be large. */
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
+
+/** What a lane has to send next. */
+export interface Loaded {
+  readonly webhook: WebhookRecord | null;
+  readonly delivery: DeliveryRecord | null;
+  /**
+   * The event with the current text of its message; null when it became the deletion of the message,
+   * and the webhook does not receive deletions.
+   */
+  readonly body: string | null;
+}
+
+export const loadNext = (store: Pick<Store, "read">, lane: LaneKey): Promise<Loaded> =>
+  store.read(async (tx) => {
+    const webhook = await tx.webhook(lane.webhook_id);
+    const delivery = webhook && (await tx.nextDelivery(lane));
+    if (!delivery) return { webhook, delivery, body: null };
+    const [change] = await replayable(tx, [delivery.change]);
+    const data = change?.kind === "event" ? change.data : "";
+    return { webhook, delivery, body: bodyOf(data, webhook, delivery) };
+  });
+
+/** The frame of the event is used as it is, and not encoded again. */
+function bodyOf(
+  data: string,
+  { events }: WebhookRecord,
+  { created_at }: DeliveryRecord,
+): string | null {
+  const { method } = JSON.parse(data) as { method: string };
+  if (!receives(events, method)) return null;
+  const timestamp = new Date(created_at).toISOString();
+  return `{"type":${JSON.stringify(method)},"timestamp":"${timestamp}","data":${data}}`;
+}
+
+export const secretBinding = (webhookId: string) => ({
+  owner_id: 0,
+  provider: `webhook ${webhookId}`,
+});
+
+export interface Sending {
+  readonly fetch: GuardedFetch;
+  readonly vault: Vault;
+  readonly signal: AbortSignal;
+}
+
+/** Sends a delivery once. Throws only after an abort by the signal. */
+export async function attemptDelivery(
+  { id, url, secret }: WebhookRecord,
+  { message_id }: DeliveryRecord,
+  body: string,
+  { fetch, vault, signal }: Sending,
+): Promise<Attempt> {
+  const at = Date.now();
+  const started = performance.now();
+  const ended = (status: number | null, error: string | null): Attempt => ({
+    at,
+    duration_ms: Math.round(performance.now() - started),
+    status,
+    error,
+  });
+  try {
+    const key = vault.open(secret, secretBinding(id));
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { ...signedHeaders({ id: message_id, at, body }, key), "user-agent": "Parley" },
+      body,
+      timeoutMs: ATTEMPT_TIMEOUT_MS,
+      maxRequestBytes: MAX_BODY_BYTES,
+      signal,
+    });
+    await response.body?.cancel();
+    return ended(response.status, response.ok ? null : problemOf(response.status));
+  } catch (error) {
+    if (!(error instanceof FetchError)) throw error;
+    return ended(null, error.message);
+  }
+}
+
+const problemOf = (status: number) =>
+  status >= 300 && status < 400
+    ? "the response is a redirect, which is not followed"
+    : `the response has the status ${status}`;

@@ -1,0 +1,80 @@
+import { createHash } from "node:crypto";
+import type { EventFrame } from "@parley/protocol";
+import type { LoggedChange } from "../changes/change.ts";
+import type { Cursor, LogEntry } from "../store/changes.ts";
+import type { Store } from "../store/store.ts";
+import type { NewDelivery, WebhookRecord } from "../store/webhooks.ts";
+
+type LoggedEvent = Extract<LoggedChange, { kind: "event" }>;
+
+/** Rows per unit of work, so that other units are not held up. */
+const QUEUED_AT_ONCE = 200;
+
+/**
+ * Queues the deliveries of changes, as the log has them. The same changes may be queued again: they
+ * have the same message ids.
+ */
+export async function queueChanges(
+  store: Pick<Store, "read" | "note">,
+  entries: readonly LogEntry[],
+): Promise<void> {
+  const all = await store.read((tx) => tx.webhooks());
+  const webhooks = all.filter(({ disabled }) => disabled === null);
+  const deliveries = entries.flatMap(({ cursor, changes }) =>
+    changes.flatMap((change, index) => deliveriesOf(change, { cursor, index }, webhooks)),
+  );
+  for (let start = 0; start < deliveries.length; start += QUEUED_AT_ONCE) {
+    const batch = deliveries.slice(start, start + QUEUED_AT_ONCE);
+    // Not synced to disk by itself: saving the cursor of the subscription, which follows, syncs it too.
+    await store.note((tx) => tx.queueDeliveries(batch));
+  }
+}
+
+interface Position {
+  readonly cursor: Cursor;
+  /** Of the change in its entry. */
+  readonly index: number;
+}
+
+function deliveriesOf(
+  change: LoggedChange,
+  position: Position,
+  webhooks: readonly WebhookRecord[],
+): NewDelivery[] {
+  if (change.kind !== "event" || webhooks.length === 0) return [];
+  const conversation = conversationOf(change);
+  const at = Date.now();
+  return webhooks
+    .filter(
+      ({ events, chat }) =>
+        receives(events, change.name) && (chat === null || chat === conversation),
+    )
+    .map(({ id }) => ({
+      webhook_id: id,
+      message_id: messageId(id, position, change),
+      lane: conversation ?? `account ${frameOf(change).params.username}`,
+      event: change.name,
+      change,
+      at,
+    }));
+}
+
+/** Whether a webhook for these events receives one. */
+export const receives = (events: readonly string[], name: string) =>
+  events.length === 0 || events.includes(name);
+
+/** The conversation that an event is about; null for changes of accounts. */
+function conversationOf(change: LoggedEvent): string | null {
+  if (change.at) return change.at.conversation_id;
+  if ("conversation" in change.to) return change.to.conversation;
+  return frameOf(change).params.conversation_id ?? null;
+}
+
+type Params = { conversation_id?: string; username?: string };
+const frameOf = ({ data }: LoggedEvent) =>
+  JSON.parse(data ?? '{"params":{}}') as EventFrame & { params: Params };
+
+function messageId(webhookId: string, { cursor, index }: Position, change: LoggedEvent): string {
+  const source = JSON.stringify([webhookId, cursor, index, change]);
+  return `msg_${createHash("sha256").update(source).digest("base64url").slice(0, 32)}`;
+}

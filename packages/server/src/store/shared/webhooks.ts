@@ -1,0 +1,58 @@
+import type { LoggedChange } from "../../changes/change.ts";
+import type {
+  Attempt,
+  DeliveryQuery,
+  DeliveryRecord,
+  NewDelivery,
+  WebhookFields,
+  WebhookRecord,
+} from "../webhooks.ts";
+
+export const WEBHOOK = "id, url, secret, events, chat, disabled, created_at";
+export const DELIVERY =
+  "id, webhook_id, message_id, lane, event, change, status, created_at, queued_at, attempts, history";
+
+export type WebhookRow = Omit<WebhookRecord, "events"> & { events: string };
+export type DeliveryRow = Omit<DeliveryRecord, "change" | "history"> & {
+  change: string;
+  history: string;
+};
+
+export const toWebhook = ({ events, ...row }: WebhookRow): WebhookRecord => ({
+  ...row,
+  events: JSON.parse(events) as string[],
+});
+
+export const toDelivery = ({ change, history, ...row }: DeliveryRow): DeliveryRecord => ({
+  ...row,
+  change: JSON.parse(change) as LoggedChange,
+  history: JSON.parse(history) as Attempt[],
+});
+
+/** The columns and values of the given fields. */
+export const fieldColumns = ({ url, events, disabled }: WebhookFields) =>
+  Object.entries({ url, events: events && JSON.stringify(events), disabled }).filter(
+    (entry): entry is [string, string | null] => entry[1] !== undefined,
+  );
+
+/** The lanes of new deliveries, in one order for all units, so that these do not block each other. */
+export function lanesOf(deliveries: readonly NewDelivery[]) {
+  const lanes = new Map(
+    deliveries.map(({ webhook_id, lane }) => [`${webhook_id} ${lane}`, { webhook_id, lane }]),
+  );
+  return [...lanes.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, it]) => it);
+}
+
+/** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
+export function deliveryQuery(query: DeliveryQuery, place: (number: number) => string) {
+  const filters = [
+    ["webhook_id = ", query.webhookId],
+    ["status = ", query.status],
+    ["id < ", query.before],
+  ] as const;
+  const given = filters.flatMap(([test, value]) => (value === undefined ? [] : [{ test, value }]));
+  const where = given.map(({ test }, index) => `${test}${place(index + 1)}`).join(" AND ");
+  const sql = `SELECT ${DELIVERY} FROM deliveries
+    WHERE ${where} ORDER BY id DESC LIMIT ${place(given.length + 1)}`;
+  return { sql, values: [...given.map(({ value }) => value), query.limit] };
+}

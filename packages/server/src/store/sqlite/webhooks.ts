@@ -1,0 +1,172 @@
+import {
+  DELIVERY,
+  type DeliveryRow,
+  deliveryQuery,
+  fieldColumns,
+  lanesOf,
+  toDelivery,
+  toWebhook,
+  WEBHOOK,
+  type WebhookRow,
+} from "../shared/webhooks.ts";
+import type { Lane, LaneKey, WebhookReads, WebhookWrites } from "../webhooks.ts";
+import type { Connection } from "./connection.ts";
+
+export function webhookReads(db: Connection): WebhookReads {
+  const all = db.query<WebhookRow>(`SELECT ${WEBHOOK} FROM webhooks ORDER BY created_at, id`);
+  const byId = db.query<WebhookRow>(`SELECT ${WEBHOOK} FROM webhooks WHERE id = ?`);
+  const delivery = db.query<DeliveryRow>(`SELECT ${DELIVERY} FROM deliveries WHERE id = ?`);
+  const next = db.query<DeliveryRow>(
+    `SELECT ${DELIVERY} FROM deliveries
+     WHERE webhook_id = ? AND lane = ? AND status = 'pending' ORDER BY id LIMIT 1`,
+  );
+  const due = db.query<{ webhook_id: string }>(
+    "SELECT DISTINCT webhook_id FROM webhook_lanes WHERE next_at <= ?",
+  );
+  const pending = db.query<{ count: number }>(
+    `SELECT count(*) AS count FROM (SELECT 1 FROM deliveries WHERE status = 'pending' LIMIT ?)`,
+  );
+  const one = (row: DeliveryRow | null) => row && toDelivery(row);
+  return {
+    webhooks: () => all.all().map(toWebhook),
+    webhook: (id) => {
+      const row = byId.get(id);
+      return row && toWebhook(row);
+    },
+    deliveries: (query) => {
+      const { sql, values } = deliveryQuery(query, (number) => `?${number}`);
+      return db
+        .query<DeliveryRow>(sql)
+        .all(...values)
+        .map(toDelivery);
+    },
+    delivery: (id) => one(delivery.get(id)),
+    nextDelivery: ({ webhook_id, lane }) => one(next.get(webhook_id, lane)),
+    dueWebhooks: () => due.all(Date.now()).map(({ webhook_id }) => webhook_id),
+    pendingDeliveries: (most) => pending.get(most)?.count ?? 0,
+  };
+}
+
+export const webhookWrites = (db: Connection): WebhookWrites => ({
+  ...webhookSettings(db),
+  ...deliveryQueue(db),
+  ...attempts(db),
+});
+
+type Settings = "insertWebhook" | "setWebhook" | "resealWebhook" | "deleteWebhook";
+type Queue = "queueDeliveries" | "requeueDelivery" | "resumeLanes" | "pruneDeliveries";
+
+function webhookSettings(db: Connection): Pick<WebhookWrites, Settings> {
+  const insert = db.change(
+    `INSERT INTO webhooks (id, url, secret, events, chat, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+  );
+  const reseal = db.change("UPDATE webhooks SET secret = ?3 WHERE id = ?1 AND secret = ?2");
+  const remove = db.change("DELETE FROM webhooks WHERE id = ?");
+  const removeDeliveries = db.change("DELETE FROM deliveries WHERE webhook_id = ?");
+  const removeLanes = db.change("DELETE FROM webhook_lanes WHERE webhook_id = ?");
+  return {
+    insertWebhook: ({ id, url, secret, events, chat, created_at }) =>
+      void insert.run(id, url, secret, JSON.stringify(events), chat, created_at),
+    setWebhook: (id, fields) => {
+      for (const [column, value] of fieldColumns(fields)) {
+        db.change(`UPDATE webhooks SET ${column} = ? WHERE id = ?`).run(value, id);
+      }
+    },
+    resealWebhook: (id, from, to) => void reseal.run(id, from, to),
+    deleteWebhook: (id) => {
+      removeDeliveries.run(id);
+      removeLanes.run(id);
+      return remove.run(id).changes > 0;
+    },
+  };
+}
+
+function deliveryQueue(db: Connection): Pick<WebhookWrites, Queue> {
+  const insert = db.change(
+    `INSERT INTO deliveries
+       (webhook_id, message_id, lane, event, change, status, created_at, queued_at, attempts, history)
+     SELECT ?1, ?2, ?3, ?4, ?5, 'pending', ?6, ?6, 0, '[]'
+     WHERE EXISTS (SELECT 1 FROM webhooks WHERE id = ?1)
+     ON CONFLICT (webhook_id, message_id) DO NOTHING`,
+  );
+  const wake = db.change(
+    `INSERT INTO webhook_lanes (webhook_id, lane, next_at, claim, version)
+     SELECT ?1, ?2, ?3, 0, 1 WHERE EXISTS (SELECT 1 FROM webhooks WHERE id = ?1)
+     ON CONFLICT (webhook_id, lane)
+     DO UPDATE SET next_at = coalesce(next_at, excluded.next_at), version = version + 1`,
+  );
+  const requeue = db.change(
+    "UPDATE deliveries SET status = 'pending', queued_at = ?, attempts = 0 WHERE id = ?",
+  );
+  const resume = db.change(
+    `UPDATE webhook_lanes SET next_at = ?2, version = version + 1
+     WHERE webhook_id = ?1 AND EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ?1
+       AND d.lane = webhook_lanes.lane AND d.status = 'pending')`,
+  );
+  const prune = db.change(
+    `DELETE FROM deliveries WHERE id IN (
+       SELECT id FROM deliveries WHERE webhook_id = ?1 AND status <> 'pending'
+         AND (queued_at < ?2 OR id <= coalesce((SELECT id FROM deliveries
+           WHERE webhook_id = ?1 AND status <> 'pending' ORDER BY id DESC LIMIT 1 OFFSET ?3), 0))
+       ORDER BY id LIMIT ?4)`,
+  );
+  return {
+    queueDeliveries: (deliveries) => {
+      for (const { webhook_id, message_id, lane, event, change, at } of deliveries) {
+        insert.run(webhook_id, message_id, lane, event, JSON.stringify(change), at);
+      }
+      for (const { webhook_id, lane } of lanesOf(deliveries)) {
+        wake.run(webhook_id, lane, Date.now());
+      }
+    },
+    requeueDelivery: ({ id, webhook_id, lane }, at) => {
+      requeue.run(at, id);
+      wake.run(webhook_id, lane, Date.now());
+    },
+    resumeLanes: (webhookId) => void resume.run(webhookId, Date.now()),
+    pruneDeliveries: ({ webhookId, before, kept, most }) =>
+      prune.run(webhookId, before, kept, most).changes,
+  };
+}
+
+function attempts(
+  db: Connection,
+): Pick<WebhookWrites, "claimLanes" | "finishAttempt" | "parkLane"> {
+  const claim = db.change<Lane>(
+    `UPDATE webhook_lanes SET next_at = ?3, claim = claim + 1
+     WHERE webhook_id = ?1 AND lane IN (SELECT lane FROM webhook_lanes
+       WHERE webhook_id = ?1 AND next_at <= ?2 ORDER BY next_at LIMIT ?4)
+     RETURNING webhook_id, lane, claim, version`,
+  );
+  const finish = db.change(
+    "UPDATE deliveries SET status = ?2, attempts = ?3, history = ?4 WHERE id = ?1",
+  );
+  const reschedule = db.change(
+    "UPDATE webhook_lanes SET next_at = ?4 WHERE webhook_id = ?1 AND lane = ?2 AND claim = ?3",
+  );
+  const waiting = db.query<object>(
+    "SELECT 1 FROM deliveries WHERE webhook_id = ? AND lane = ? AND status = 'pending' LIMIT 1",
+  );
+  const setNext = ({ webhook_id, lane, claim: held }: Lane, at: number | null) =>
+    reschedule.run(webhook_id, lane, held, at).changes > 0;
+  const hasMore = ({ webhook_id, lane }: LaneKey) => waiting.get(webhook_id, lane) !== null;
+  const park = db.change(
+    `UPDATE webhook_lanes SET next_at = CASE WHEN version > ?4 THEN ?5 END
+     WHERE webhook_id = ?1 AND lane = ?2 AND claim = ?3`,
+  );
+  return {
+    claimLanes: (webhookId, claimMs, limit) => {
+      const now = Date.now();
+      return claim.all(webhookId, now, now + claimMs, limit);
+    },
+    finishAttempt: (lane, { id, status, attempts: count, history }, retryMs) => {
+      const now = Date.now();
+      if (!setNext(lane, now)) return false;
+      finish.run(id, status, count, JSON.stringify(history));
+      if (retryMs !== null) return setNext(lane, now + retryMs);
+      return setNext(lane, hasMore(lane) ? now : null);
+    },
+    parkLane: ({ webhook_id, lane, claim: held, version }) =>
+      void park.run(webhook_id, lane, held, version, Date.now()),
+  };
+}

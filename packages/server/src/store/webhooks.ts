@@ -1,0 +1,141 @@
+import type { LoggedChange } from "../changes/change.ts";
+import type { Awaitable } from "./awaitable.ts";
+
+/**
+ * Webhooks, and the deliveries that are queued or ended. The deliveries of one webhook and one
+ * conversation are a lane: they are sent in the order of their ids, one at a time. A lane that has
+ * something to send has the time of its next attempt, by the clock of the store; other lanes have none.
+ */
+export interface WebhookReads {
+  /** Ordered by creation. */
+  webhooks(): Awaitable<WebhookRecord[]>;
+  webhook(id: string): Awaitable<WebhookRecord | null>;
+  /** Deliveries of a webhook, newest first. */
+  deliveries(query: DeliveryQuery): Awaitable<DeliveryRecord[]>;
+  delivery(id: number): Awaitable<DeliveryRecord | null>;
+  /** The oldest delivery of a lane that has not ended. */
+  nextDelivery(lane: LaneKey): Awaitable<DeliveryRecord | null>;
+  /** The webhooks that have a lane whose next attempt is due. */
+  dueWebhooks(): Awaitable<string[]>;
+  /** The number of deliveries that have not ended, counted up to `most`. */
+  pendingDeliveries(most: number): Awaitable<number>;
+}
+
+export interface WebhookWrites {
+  insertWebhook(webhook: NewWebhook): Awaitable<void>;
+  /** Changes the given fields. */
+  setWebhook(id: string, fields: WebhookFields): Awaitable<void>;
+  /** Replaces the sealed secret, unless it was changed since it was read. */
+  resealWebhook(id: string, from: string, to: string): Awaitable<void>;
+  /** Deletes the webhook with its deliveries. Returns false when there is none. */
+  deleteWebhook(id: string): Awaitable<boolean>;
+  /** Queues deliveries in their order. Those whose `message_id` is known are left out. */
+  queueDeliveries(deliveries: readonly NewDelivery[]): Awaitable<void>;
+  /** Queues an ended delivery again, ahead of later ones of its lane. */
+  requeueDelivery(delivery: DeliveryRecord, at: number): Awaitable<void>;
+  /** Makes all lanes of a webhook that have something to send due now. */
+  resumeLanes(webhookId: string): Awaitable<void>;
+  /**
+   * Claims lanes of a webhook that are due, at most `limit`, for a time. Others can claim them
+   * afterwards, so that nothing is left behind when a process ends.
+   */
+  claimLanes(webhookId: string, claimMs: number, limit: number): Awaitable<Lane[]>;
+  /**
+   * Records an attempt. With `retryMs`, the lane waits for that long. Otherwise its next delivery is
+   * due at once. Returns false, and changes nothing, when the claim is not the latest any more.
+   */
+  finishAttempt(
+    lane: Lane,
+    delivery: AttemptedDelivery,
+    retryMs: number | null,
+  ): Awaitable<boolean>;
+  /** Ends a claim without an attempt. The lane is due again only if its version has increased. */
+  parkLane(lane: Lane): Awaitable<void>;
+  /**
+   * Deletes up to `most` ended deliveries of a webhook: those from before a time, and all but the
+   * newest `kept`. Returns how many it deleted.
+   */
+  pruneDeliveries(query: PruneQuery): Awaitable<number>;
+}
+
+export interface WebhookRecord {
+  readonly id: string;
+  readonly url: string;
+  /** Sealed by the vault. */
+  readonly secret: string;
+  /** Names of events; empty for all. */
+  readonly events: readonly string[];
+  /** The UUID of the only conversation whose events it receives; null for all. */
+  readonly chat: string | null;
+  readonly disabled: DisabledReason | null;
+  readonly created_at: number;
+}
+
+/** `manual`: by an operation. `gone`: the receiver has answered 410. */
+export type DisabledReason = "manual" | "gone";
+
+export type NewWebhook = Omit<WebhookRecord, "disabled">;
+export type WebhookFields = Partial<Pick<WebhookRecord, "url" | "events" | "disabled">>;
+
+export type DeliveryStatus = "pending" | "delivered" | "failed" | "skipped";
+
+export interface Attempt {
+  readonly at: number;
+  readonly duration_ms: number;
+  /** The status of the response; null when there was none. */
+  readonly status: number | null;
+  readonly error: string | null;
+}
+
+export interface NewDelivery {
+  readonly webhook_id: string;
+  /** The `webhook-id` header: the same for every attempt. */
+  readonly message_id: string;
+  readonly lane: string;
+  readonly event: string;
+  /** As the change log has it, without the text of messages. */
+  readonly change: LoggedChange;
+  readonly at: number;
+}
+
+export interface DeliveryRecord extends Omit<NewDelivery, "at"> {
+  readonly id: number;
+  readonly status: DeliveryStatus;
+  readonly created_at: number;
+  /** When it was queued last: retries end a fixed time later. */
+  readonly queued_at: number;
+  readonly attempts: number;
+  /** The latest attempts, oldest first. */
+  readonly history: readonly Attempt[];
+}
+
+/** A delivery as an attempt has changed it. */
+export type AttemptedDelivery = Pick<DeliveryRecord, "id" | "status" | "attempts" | "history">;
+
+export interface LaneKey {
+  readonly webhook_id: string;
+  readonly lane: string;
+}
+
+/** A claimed lane. */
+export interface Lane extends LaneKey {
+  /** Identifies the claim. */
+  readonly claim: number;
+  /** At least 1. Increases whenever something is queued. */
+  readonly version: number;
+}
+
+export interface DeliveryQuery {
+  webhookId: string;
+  status?: DeliveryStatus | undefined;
+  /** Return only deliveries with a lower id. */
+  before?: number | undefined;
+  limit: number;
+}
+
+export interface PruneQuery {
+  webhookId: string;
+  before: number;
+  kept: number;
+  most: number;
+}

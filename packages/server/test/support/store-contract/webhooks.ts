@@ -1,0 +1,192 @@
+import { expect } from "bun:test";
+import type { Store } from "../../../src/store/store.ts";
+import type { DeliveryRecord, Lane, NewDelivery } from "../../../src/store/webhooks.ts";
+import { type Check, START } from "./fixture.ts";
+
+const HOUR_MS = 60 * 60 * 1000;
+
+async function newWebhook(store: Store, id = "w1"): Promise<void> {
+  await store.write((tx) =>
+    tx.insertWebhook({
+      id,
+      url: "https://example.com/hook",
+      secret: "sealed",
+      events: ["events.messageNew"],
+      chat: null,
+      created_at: START,
+    }),
+  );
+}
+
+const delivery = (message_id: string, lane = "one", webhook_id = "w1"): NewDelivery => ({
+  webhook_id,
+  message_id,
+  lane,
+  event: "events.messageNew",
+  change: { kind: "session_ended", session_id: message_id },
+  at: START,
+});
+
+const queue = (store: Store, ...deliveries: NewDelivery[]) =>
+  store.note((tx) => tx.queueDeliveries(deliveries));
+const claim = (store: Store, claimMs = HOUR_MS, limit = 10) =>
+  store.note((tx) => tx.claimLanes("w1", claimMs, limit));
+const next = (store: Store, lane: Lane) => store.read((tx) => tx.nextDelivery(lane));
+const attempt = { at: START, duration_ms: 5, status: 200, error: null };
+const finish = (
+  store: Store,
+  lane: Lane,
+  { id }: DeliveryRecord,
+  status: "delivered" | "pending" = "delivered",
+  retryMs: number | null = null,
+) => {
+  const attempted = { id, status, attempts: 1, history: [attempt] };
+  return store.note((tx) => tx.finishAttempt(lane, attempted, retryMs));
+};
+
+/** Claims the only lane that is due, and reads what it sends next. */
+async function claimOne(store: Store): Promise<{ lane: Lane; head: DeliveryRecord }> {
+  const lanes = await claim(store);
+  expect(lanes).toHaveLength(1);
+  const [lane] = lanes as [Lane];
+  const head = await next(store, lane);
+  if (!head) throw new Error("the lane has nothing to send");
+  return { lane, head };
+}
+
+export function webhooks(check: Check): void {
+  check("a webhook is changed field by field", async ({ store }) => {
+    await newWebhook(store);
+    const set = (fields: { url?: string; events?: string[]; disabled?: "gone" | null }) =>
+      store.write((tx) => tx.setWebhook("w1", fields));
+    const stored = () => store.read((tx) => tx.webhook("w1"));
+    await set({ disabled: "gone" });
+    expect(await stored()).toMatchObject({ url: "https://example.com/hook", disabled: "gone" });
+    await set({ disabled: null, events: [] });
+    expect(await stored()).toMatchObject({ disabled: null, events: [], chat: null });
+    await store.write((tx) => tx.resealWebhook("w1", "other", "lost"));
+    await store.write((tx) => tx.resealWebhook("w1", "sealed", "resealed"));
+    expect(await stored()).toMatchObject({ secret: "resealed" });
+    expect(await store.read((tx) => tx.webhook("w2"))).toBeNull();
+  });
+
+  check("the deliveries of a lane are sent in order, one at a time", async ({ store }) => {
+    await newWebhook(store);
+    await queue(store, delivery("a"), delivery("b"));
+    const first = await claimOne(store);
+    expect(first.head).toMatchObject({ message_id: "a", status: "pending", attempts: 0 });
+    expect(first.head.change).toEqual({ kind: "session_ended", session_id: "a" });
+    expect(await claim(store)).toEqual([]);
+    expect(await finish(store, first.lane, first.head)).toBe(true);
+    const second = await claimOne(store);
+    expect(second.head.message_id).toBe("b");
+    await finish(store, second.lane, second.head);
+    expect(await claim(store)).toEqual([]);
+    expect(await store.read((tx) => tx.dueWebhooks())).toEqual([]);
+    const ended = await store.read((tx) => tx.deliveries({ webhookId: "w1", limit: 10 }));
+    expect(ended.map(({ message_id, status, history }) => [message_id, status, history])).toEqual([
+      ["b", "delivered", [attempt]],
+      ["a", "delivered", [attempt]],
+    ]);
+  });
+
+  check("a lane that waits for a retry keeps no other lane back", async ({ store }) => {
+    await newWebhook(store);
+    await queue(store, delivery("a"), delivery("b"));
+    const { lane, head } = await claimOne(store);
+    await finish(store, lane, head, "pending", HOUR_MS);
+    await queue(store, delivery("c"), delivery("d", "two"));
+    expect(await store.read((tx) => tx.dueWebhooks())).toEqual(["w1"]);
+    const other = await claimOne(store);
+    expect(other.head.message_id).toBe("d");
+    expect(await store.read((tx) => tx.pendingDeliveries(10))).toBe(4);
+    expect(await store.read((tx) => tx.pendingDeliveries(3))).toBe(3);
+    expect(await next(store, lane)).toMatchObject({ message_id: "a", attempts: 1 });
+  });
+
+  check("deliveries that are queued again are left out", async ({ store }) => {
+    await newWebhook(store);
+    await queue(store, delivery("a"));
+    await queue(store, delivery("a"), delivery("b"));
+    const found = await store.read((tx) => tx.deliveries({ webhookId: "w1", limit: 10 }));
+    expect(found.map(({ message_id }) => message_id)).toEqual(["b", "a"]);
+  });
+
+  check("an expired claim changes nothing any more", async ({ store }) => {
+    await newWebhook(store);
+    await queue(store, delivery("a"));
+    const [old] = (await claim(store, 0)) as [Lane];
+    const { lane, head } = await claimOne(store);
+    expect(await finish(store, old, head)).toBe(false);
+    await store.note((tx) => tx.parkLane({ ...old, version: 0 }));
+    expect(await claim(store)).toEqual([]);
+    expect(await next(store, lane)).toMatchObject({ message_id: "a", attempts: 0 });
+    expect(await finish(store, lane, head)).toBe(true);
+  });
+
+  check("a parked lane is due again once something is queued", async ({ store }) => {
+    await newWebhook(store);
+    await queue(store, delivery("a"));
+    const parked = (await claimOne(store)).lane;
+    await store.note((tx) => tx.parkLane(parked));
+    expect(await claim(store)).toEqual([]);
+    await queue(store, delivery("b"));
+    const meanwhile = (await claimOne(store)).lane;
+    await queue(store, delivery("c"));
+    await store.note((tx) => tx.parkLane(meanwhile));
+    const { lane } = await claimOne(store);
+    await store.note((tx) => tx.parkLane({ ...lane, version: 0 }));
+    const again = await claimOne(store);
+    await store.note((tx) => tx.parkLane(again.lane));
+    await store.write((tx) => tx.resumeLanes("w1"));
+    expect((await claimOne(store)).head.message_id).toBe("a");
+  });
+
+  check("an ended delivery can be queued again", async ({ store }) => {
+    await newWebhook(store);
+    await queue(store, delivery("a"), delivery("b"));
+    const { lane, head } = await claimOne(store);
+    await finish(store, lane, head);
+    const ended = await store.read((tx) => tx.delivery(head.id));
+    if (!ended) throw new Error("the delivery is gone");
+    await store.write((tx) => tx.requeueDelivery(ended, START + 1));
+    const again = await claimOne(store);
+    expect(again.head).toMatchObject({ message_id: "a", queued_at: START + 1, attempts: 0 });
+    expect(again.head.created_at).toBe(START);
+  });
+
+  check("ended deliveries are pruned by age and number, pending ones never", async ({ store }) => {
+    await newWebhook(store);
+    const ids = ["a", "b", "c", "d"];
+    await queue(store, ...ids.map((id) => delivery(id)), delivery("e", "two"));
+    for (const _ of ids) {
+      const lanes = await claim(store, 0);
+      const lane = lanes.find((each) => each.lane === "one") as Lane;
+      await finish(store, lane, (await next(store, lane)) as DeliveryRecord);
+    }
+    const prune = (before: number, kept: number, most = 10) =>
+      store.note((tx) => tx.pruneDeliveries({ webhookId: "w1", before, kept, most }));
+    const left = async () => {
+      const found = await store.read((tx) => tx.deliveries({ webhookId: "w1", limit: 10 }));
+      return found.map(({ message_id }) => message_id);
+    };
+    expect(await prune(START, 3)).toBe(1);
+    expect(await left()).toEqual(["e", "d", "c", "b"]);
+    expect(await prune(START + 1, 3, 2)).toBe(2);
+    expect(await prune(START + 1, 3, 2)).toBe(1);
+    expect(await left()).toEqual(["e"]);
+  });
+
+  check("a webhook is deleted with its deliveries", async ({ store }) => {
+    await newWebhook(store);
+    await newWebhook(store, "w2");
+    await queue(store, delivery("a"), delivery("b", "one", "w2"));
+    expect(await store.write((tx) => tx.deleteWebhook("w1"))).toBe(true);
+    expect(await store.write((tx) => tx.deleteWebhook("w1"))).toBe(false);
+    await queue(store, delivery("c"));
+    expect(await store.read((tx) => tx.deliveries({ webhookId: "w1", limit: 10 }))).toEqual([]);
+    expect(await claim(store)).toEqual([]);
+    expect(await store.read((tx) => tx.dueWebhooks())).toEqual(["w2"]);
+    expect((await store.read((tx) => tx.webhooks())).map(({ id }) => id)).toEqual(["w2"]);
+  });
+}

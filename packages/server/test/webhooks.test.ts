@@ -1,0 +1,119 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startReceiver } from "@parley/testkit/receiver.ts";
+import { until } from "@parley/testkit/until.ts";
+import pino from "pino";
+import { counted } from "../src/changes/change.ts";
+import { changeStream } from "../src/changes/stream.ts";
+import { metrics } from "../src/observe/metrics.ts";
+import { securityLog } from "../src/observe/security-log.ts";
+import { newSecret } from "../src/outbound/standard-webhooks.ts";
+import { secretBinding } from "../src/outbound/webhook-attempt.ts";
+import { retryDelayMs, webhooks } from "../src/outbound/webhooks.ts";
+import { memoryBus } from "../src/realtime/bus-memory.ts";
+import { alone } from "../src/realtime/cluster.ts";
+import { type GuardedFetch, guardedFetch } from "../src/security/guarded-fetch.ts";
+import { vault as newVault } from "../src/security/vault.ts";
+import { openSqliteStore } from "../src/store/sqlite/index.ts";
+
+const log = pino({ level: "silent" });
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** A webhook on a store of its own. */
+async function startWebhook(fetch: GuardedFetch, url: string) {
+  const folder = mkdtempSync(join(tmpdir(), "parley-webhooks-"));
+  const store = openSqliteStore(join(folder, "parley.db"));
+  const common = { store, log, node: "one" };
+  const changes = await changeStream({
+    ...common,
+    bus: memoryBus(),
+    cluster: alone,
+    everyMs: 1000,
+  });
+  const vault = newVault([Buffer.alloc(32, 7)]);
+  const secret = vault.seal(newSecret(), secretBinding("hook"));
+  const webhook = { id: "hook", url, secret, events: [], chat: null, created_at: Date.now() };
+  await store.write((tx) => tx.insertWebhook(webhook));
+  const figures = metrics();
+  const security = securityLog(log, store);
+  const sender = webhooks({ store, changes, vault, fetch, security, log, metrics: figures });
+  let seq = 0;
+  return {
+    store,
+    figures,
+    emit: (conversation = "chat") =>
+      store.write((tx) => {
+        const params = { conversation_id: conversation, ids: [] };
+        tx.emit(counted("events.messageDeleted", params, conversation, ++seq));
+      }),
+    /** Queues a delivery with the age of an old one. */
+    queueOld: (ageMs: number) =>
+      store.write((tx) => {
+        const change = counted(
+          "events.messageDeleted",
+          { conversation_id: "old", ids: [] },
+          "old",
+          1,
+        );
+        const delivery = { webhook_id: "hook", message_id: "old", lane: "old", event: change.name };
+        return tx.queueDeliveries([{ ...delivery, change, at: Date.now() - ageMs }]);
+      }),
+    deliveries: () => store.read((tx) => tx.deliveries({ webhookId: "hook", limit: 10 })),
+    [Symbol.asyncDispose]: async () => {
+      await sender.stop();
+      await changes.stop();
+      await store.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+test("a name that leads to a private address later is not contacted there", async () => {
+  await using receiver = startReceiver();
+  const { port } = new URL(receiver.url);
+  // The name led to a public address when the webhook was created, and leads to private ones now.
+  const addresses = ["127.0.0.1", "10.0.0.1", "::1"];
+  const resolve = async () => [addresses[asked++ % addresses.length] as string];
+  let asked = 0;
+  const fetch = guardedFetch({ allowPrivate: false, resolve });
+  await using hook = await startWebhook(fetch, `https://rebound.example:${port}/hook`);
+  await until(() => hook.figures.text().includes("parley_webhook_attempts_total"), "the start");
+  let failed = 0;
+  while (failed < 2) {
+    if ((await hook.deliveries()).length === 0) await hook.emit();
+    failed = (await hook.deliveries()).at(-1)?.attempts ?? 0;
+    await Bun.sleep(20);
+  }
+  const first = (await hook.deliveries()).at(-1);
+  expect(first?.history[0]).toMatchObject({
+    status: null,
+    error: "the address belongs to a private or special range",
+  });
+  expect(asked).toBeGreaterThanOrEqual(2);
+  expect(receiver.received).toEqual([]);
+  expect(hook.figures.text()).toMatch(/attempts_total\{outcome="failed"\} [1-9]/);
+});
+
+test("a delivery is given up after three days, and the next one follows", async () => {
+  const answered: string[] = [];
+  const fetch: GuardedFetch = async (_, { headers } = {}) => {
+    answered.push(new Headers(headers).get("webhook-id") ?? "");
+    return new Response(null, { status: 500 });
+  };
+  await using hook = await startWebhook(fetch, "https://example.com/hook");
+  await hook.queueOld(3 * DAY_MS);
+  const status = async () => (await hook.deliveries()).at(-1)?.status;
+  while ((await status()) !== "failed") await Bun.sleep(20);
+  expect(answered).toEqual(["old"]);
+  expect(hook.figures.text()).toContain("parley_webhook_deliveries_failed_total 1\n");
+});
+
+test("retries follow with exponential backoff and jitter, at most an hour apart", () => {
+  expect([1, 2, 3, 4].map((attempts) => retryDelayMs(attempts, 1))).toEqual([
+    1000, 2000, 4000, 8000,
+  ]);
+  expect(retryDelayMs(3, 0)).toBe(2000);
+  expect(retryDelayMs(100, 1)).toBe(60 * 60 * 1000);
+});

@@ -1,0 +1,369 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { failure, groupOf, say, signUp, signUpAs } from "@parley/testkit/client.ts";
+import { rawServer } from "@parley/testkit/raw-server.ts";
+import { hang, startReceiver } from "@parley/testkit/receiver.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
+import { until } from "@parley/testkit/until.ts";
+import { Webhook } from "standardwebhooks";
+
+const server = await startServer({
+  ...noRates,
+  ...serviceKeySetting(),
+  PARLEY_PRIVATE_ADDRESSES: "allow",
+  PARLEY_OPERATORS: "olga",
+});
+afterAll(() => server[Symbol.asyncDispose]());
+const backend = new Backend(server.url);
+const olga = await signUpAs(server.url, "olga");
+const [alice, bob] = [await signUp(server.url, "alice"), await signUp(server.url, "bob")];
+const newMessages = ["events.messageNew"];
+
+/** A webhook for the new messages of one conversation, deleted with the test. */
+async function hookFor(chat_id: string, url: string, events = newMessages) {
+  const made = await backend.call("createWebhook", { url, events, chat_id });
+  const remove = async () => void (await backend.post("deleteWebhook", { webhook_id: made.id }));
+  return { ...made, [Symbol.asyncDispose]: remove };
+}
+
+const deliveriesOf = async ({ id }: { id: string }) =>
+  (await backend.call("getDeliveries", { webhook_id: id })).items;
+
+/** Waits until the latest delivery of a webhook is as expected. */
+async function latestDelivery(hook: { id: string }, status: string) {
+  for (;;) {
+    const [latest] = await deliveriesOf(hook);
+    if (latest?.status === status) return latest;
+    await Bun.sleep(50);
+  }
+}
+
+describe("a webhook", () => {
+  test("receives the frames of events, in order, signed as Standard Webhooks specifies", async () => {
+    await using receiver = startReceiver();
+    const chat = await groupOf(alice, bob);
+    await using hook = await hookFor(chat.id, receiver.url, []);
+    await using socket = await bob.connect();
+    const sent = await say(alice, chat, "hello, wörld");
+    await alice.call("editMessage", { message_id: sent.id, content: "hello" });
+    await alice.call("addReaction", { message_id: sent.id, emoji: "👍" });
+    await receiver.has(3);
+    const frames = await Promise.all(
+      (["events.messageEdited", "events.reactionAdded"] as const).map((name) =>
+        socket.event(name, () => true),
+      ),
+    );
+    const [first, ...others] = receiver.received;
+    expect(first?.data).toMatchObject({
+      method: "events.messageNew",
+      params: { id: sent.id, sender: { username: alice.username } },
+      at: { conversation_id: chat.id, seq: sent.seq },
+    });
+    expect(others.slice(0, 2).map(({ data }) => data)).toEqual(frames as never[]);
+    const verifier = new Webhook(hook.secret);
+    for (const { headers, body, data } of receiver.received) {
+      expect(verifier.verify(body, headers)).toMatchObject({ type: data.method, data });
+      expect(() => verifier.verify(`${body} `, headers)).toThrow();
+    }
+    expect(hook.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  });
+
+  test("receives only the events and the conversation that it is for", async () => {
+    await using receiver = startReceiver();
+    const [chat, other] = [await groupOf(alice, bob), await groupOf(alice, bob)];
+    await using _ = await hookFor(chat.id, receiver.url);
+    await say(alice, other, "elsewhere");
+    const { id } = await say(alice, chat, "first");
+    await alice.call("addReaction", { message_id: id, emoji: "👍" });
+    await alice.call("updateMe", { display_name: "Alice" });
+    await say(alice, chat, "last");
+    await receiver.has(2);
+    expect(receiver.contents()).toEqual(["first", "last"]);
+  });
+
+  test("for all conversations receives changes of accounts too", async () => {
+    await using receiver = startReceiver();
+    const events = ["events.accountUpdated"];
+    const { id } = await backend.call("createWebhook", { url: receiver.url, events });
+    await alice.call("updateMe", { display_name: "Alice Two" });
+    await until(
+      () => receiver.received.some(({ data }) => data.params.display_name === "Alice Two"),
+      "the new name",
+    );
+    await backend.call("deleteWebhook", { webhook_id: id });
+  });
+
+  test("receives nothing from before its creation or after its deletion", async () => {
+    await using receiver = startReceiver();
+    const chat = await groupOf(alice, bob);
+    await say(alice, chat, "before");
+    const hook = await hookFor(chat.id, receiver.url);
+    await say(alice, chat, "during");
+    await receiver.has(1);
+    await hook[Symbol.asyncDispose]();
+    await say(alice, chat, "after");
+    await using later = await hookFor(chat.id, receiver.url);
+    await say(alice, chat, "again");
+    await receiver.has(2);
+    expect(receiver.contents()).toEqual(["during", "again"]);
+    expect((await deliveriesOf(later)).map(({ chat_id }) => chat_id)).toEqual([chat.id]);
+  });
+});
+
+describe("a receiver", () => {
+  test("that fails for a while gets everything in order, and holds up no other conversation", async () => {
+    const chats = [await groupOf(alice, bob), await groupOf(alice, bob)] as const;
+    let fails = true;
+    const isFailing = (params: object) =>
+      fails && (params as { conversation_id: string }).conversation_id === chats[0].id;
+    await using receiver = startReceiver(({ data }) =>
+      isFailing(data.params) ? new Response(null, { status: 500 }) : new Response("ok"),
+    );
+    const { id } = await backend.call("createWebhook", { url: receiver.url, events: newMessages });
+    for (const text of ["a1", "a2", "a3"]) await say(alice, chats[0], text);
+    for (const text of ["b1", "b2", "b3"]) await say(alice, chats[1], text);
+    const contents = (letter: string) =>
+      receiver.contents().filter((text) => text.startsWith(letter));
+    await until(() => contents("b").length === 3 && contents("a").length > 0, "the other one");
+    expect(contents("b")).toEqual(["b1", "b2", "b3"]);
+    expect(new Set(contents("a"))).toEqual(new Set(["a1"]));
+    const pending = await backend.call("getDeliveries", { webhook_id: id, status: "pending" });
+    expect(pending.items).toHaveLength(3);
+    expect(pending.items.at(-1)?.latest_attempts[0]).toMatchObject({
+      status: 500,
+      error: "the response has the status 500",
+    });
+    fails = false;
+    await until(() => contents("a").includes("a3"), "the rest");
+    const firsts = contents("a").filter((text, place, all) => all.indexOf(text) === place);
+    expect(firsts).toEqual(["a1", "a2", "a3"]);
+    expect(contents("a").slice(-2)).toEqual(["a2", "a3"]);
+    const ids = receiver.received
+      .filter(({ data }) => data.params.content === "a1")
+      .map(({ headers }) => headers["webhook-id"]);
+    expect(new Set(ids).size).toBe(1);
+    await backend.call("deleteWebhook", { webhook_id: id });
+  });
+
+  test("that hangs is given up after ten seconds, while others are served", async () => {
+    await using receiver = startReceiver(({ data }) =>
+      data.params.content === "slow" && receiver.received.length === 1
+        ? hang()
+        : new Response("ok"),
+    );
+    await using quick = startReceiver();
+    const chat = await groupOf(alice, bob);
+    await using hook = await hookFor(chat.id, receiver.url);
+    await using _ = await hookFor(chat.id, quick.url);
+    await say(alice, chat, "slow");
+    await quick.has(1);
+    expect(receiver.received).toHaveLength(1);
+    await receiver.has(2);
+    const { latest_attempts } = await latestDelivery(hook, "delivered");
+    expect(latest_attempts).toMatchObject([
+      { status: null, error: "the request timed out" },
+      { status: 200, error: null },
+    ]);
+    expect(latest_attempts[0]?.duration_ms).toBeGreaterThan(9000);
+  });
+
+  test("that redirects has failed: the redirect is not followed", async () => {
+    await using target = startReceiver();
+    await using receiver = startReceiver(() => Response.redirect(target.url, 307));
+    const chat = await groupOf(alice, bob);
+    await using hook = await hookFor(chat.id, receiver.url);
+    await say(alice, chat, "hello");
+    await receiver.has(2);
+    expect(target.received).toEqual([]);
+    receiver.answer(() => new Response(null, { status: 204 }));
+    const { latest_attempts } = await latestDelivery(hook, "delivered");
+    expect(latest_attempts[0]).toMatchObject({
+      status: 307,
+      error: "the response is a redirect, which is not followed",
+    });
+  });
+
+  test("that speaks no HTTP has failed, and its delivery waits", async () => {
+    await using raw = await rawServer((socket) => socket.end("what?\r\n\r\n"));
+    const chat = await groupOf(alice, bob);
+    await using hook = await hookFor(chat.id, `http://127.0.0.1:${raw.port}/`);
+    await say(alice, chat, "hello");
+    await until(() => raw.received.length >= 2, "two attempts");
+    const [delivery] = await deliveriesOf(hook);
+    expect(delivery).toMatchObject({ status: "pending" });
+    expect(delivery?.latest_attempts[0]).toMatchObject({ status: null });
+    expect(raw.received[0]?.text).toMatch(/^POST \/ HTTP\/1.1\r\n/);
+  });
+
+  test("that answers 410 disables its webhook; enabling it resumes what waits", async () => {
+    await using receiver = startReceiver(() => new Response(null, { status: 410 }));
+    const chat = await groupOf(alice, bob);
+    await using hook = await hookFor(chat.id, receiver.url);
+    await say(alice, chat, "one");
+    const shown = async () => {
+      const { items } = await backend.call("getWebhooks");
+      return items.find(({ id }) => id === hook.id);
+    };
+    while ((await shown())?.disabled !== "gone") await Bun.sleep(20);
+    const { items } = await backend.call("getAuditLog", { action: "webhook_disabled", limit: 1 });
+    expect(items).toMatchObject([{ details: { webhook: hook.id } }]);
+    await say(alice, chat, "missed");
+    receiver.answer(() => new Response("ok"));
+    // The event is in the log, and passed over, before the webhook is enabled.
+    await using other = await hookFor(chat.id, receiver.url);
+    await say(alice, chat, "for the other");
+    await latestDelivery(other, "delivered");
+    const enabled = await backend.call("setWebhook", { webhook_id: hook.id, disabled: false });
+    expect(enabled.disabled).toBeNull();
+    await latestDelivery(hook, "delivered");
+    expect(receiver.contents()).toEqual(["one", "for the other", "one"]);
+  });
+});
+
+describe("a delivery", () => {
+  test("that ended is sent again with the same id by replayDelivery", async () => {
+    await using receiver = startReceiver();
+    const chat = await groupOf(alice, bob);
+    await using hook = await hookFor(chat.id, receiver.url);
+    await say(alice, chat, "hello");
+    const delivery = await latestDelivery(hook, "delivered");
+    await backend.call("replayDelivery", { delivery_id: delivery.id });
+    await receiver.has(2);
+    const [first, second] = receiver.received;
+    expect(second?.headers["webhook-id"]).toBe(delivery.message_id);
+    expect(second?.headers["webhook-id"]).toBe(first?.headers["webhook-id"]);
+    expect(second?.body).toBe(first?.body);
+    new Webhook(hook.secret).verify(second?.body ?? "", second?.headers ?? {});
+    const unknown = backend.call("replayDelivery", { delivery_id: 999_999_999 });
+    expect(await failure(unknown)).toMatchObject({ status: 404 });
+  });
+
+  test("that has not ended cannot be replayed", async () => {
+    await using receiver = startReceiver(() => new Response(null, { status: 503 }));
+    const chat = await groupOf(alice, bob);
+    await using hook = await hookFor(chat.id, receiver.url);
+    await say(alice, chat, "hello");
+    const { id } = await latestDelivery(hook, "pending");
+    const replay = backend.call("replayDelivery", { delivery_id: id });
+    expect(await failure(replay)).toMatchObject({ status: 409 });
+  });
+
+  test("of a message that was deleted since has no text of it", async () => {
+    await using receiver = startReceiver(() => new Response(null, { status: 500 }));
+    const chat = await groupOf(alice, bob);
+    await using hook = await hookFor(chat.id, receiver.url);
+    const events = ["events.messageNew", "events.messageDeleted"];
+    await using both = await hookFor(chat.id, receiver.url, events);
+    const { id } = await say(alice, chat, "secret");
+    await receiver.has(2);
+    await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [id] });
+    const before = receiver.received.length;
+    receiver.answer(() => new Response("ok"));
+    await latestDelivery(hook, "skipped");
+    await latestDelivery(both, "delivered");
+    const later = receiver.received.slice(before + 1);
+    expect(later.map(({ body }) => body).join()).not.toContain("secret");
+    expect(later.at(-1)?.data).toMatchObject({
+      method: "events.messageDeleted",
+      params: { ids: [id] },
+    });
+  });
+});
+
+describe("who manages webhooks", () => {
+  test("an operator creates them for conversations of their own only", async () => {
+    await using receiver = startReceiver();
+    const [chat, other] = [await groupOf(olga, bob), await groupOf(alice, bob)];
+    const create = (chat_id?: string) =>
+      olga.call("createWebhook", {
+        url: receiver.url,
+        events: newMessages,
+        ...(chat_id && { chat_id }),
+      });
+    expect(await failure(create(other.id))).toMatchObject({ status: 403 });
+    expect(await failure(create())).toMatchObject({ status: 403 });
+    const { id } = await create(chat.id);
+    await say(bob, chat, "hello");
+    await receiver.has(1);
+    await using foreign = await hookFor(other.id, receiver.url);
+    const redirect = olga.call("setWebhook", { webhook_id: foreign.id, url: receiver.url });
+    expect(await failure(redirect)).toMatchObject({ status: 403 });
+    await olga.call("setWebhook", { webhook_id: foreign.id, disabled: true });
+    await olga.call("deleteWebhook", { webhook_id: id });
+    expect(await failure(olga.call("deleteWebhook", { webhook_id: id }))).toMatchObject({
+      status: 404,
+    });
+  });
+
+  test("nobody else", async () => {
+    expect(await failure(alice.call("getWebhooks"))).toMatchObject({ status: 403 });
+    const asAlice = backend.as(alice.username);
+    expect(await failure(asAlice.call("getWebhooks"))).toMatchObject({ status: 403 });
+  });
+
+  test("the secret is shown once, and the audit log says who did what", async () => {
+    const chat = await groupOf(alice, bob);
+    const hook = await hookFor(chat.id, "https://192.0.2.1/hook");
+    const { items } = await backend.call("getWebhooks");
+    expect(items.find(({ id }) => id === hook.id)).toEqual({
+      id: hook.id,
+      url: "https://192.0.2.1/hook",
+      events: newMessages,
+      chat_id: chat.id,
+      disabled: null,
+      created_at: expect.any(String),
+    });
+    expect(JSON.stringify(items)).not.toContain("whsec_");
+    await hook[Symbol.asyncDispose]();
+    const log = await backend.call("getAuditLog", { limit: 2 });
+    expect(
+      log.items.map(({ action, service_key, details }) => [action, service_key, details]),
+    ).toEqual(
+      ["webhook_deleted", "webhook_created"].map((action) => [
+        action,
+        "(PARLEY_SERVICE_KEY_FILE)",
+        { webhook: hook.id },
+      ]),
+    );
+  });
+
+  test("malformed input is 400, beside the field", async () => {
+    const fieldsOf = async (input: object) => {
+      const { status, body } = await backend.post("createWebhook", {
+        url: "https://192.0.2.1/",
+        events: [],
+        ...input,
+      });
+      expect(status).toBe(400);
+      return (body as { parameters: { fields: object } }).parameters.fields;
+    };
+    expect(await fieldsOf({ events: ["events.typing"] })).toEqual({
+      "events.0": "must be the name of a stored event, such as events.messageNew",
+    });
+    expect(await fieldsOf({ url: "http://1.1.1.1/" })).toHaveProperty("url");
+    for (const url of ["no url", "ftp://example.com/", "https://user:pass@example.com/"]) {
+      expect(await fieldsOf({ url })).toHaveProperty("url");
+    }
+  });
+});
+
+test("a webhook to a private address is 400, unless the operator allows it", async () => {
+  await using strict = await startServer({ ...noRates, ...serviceKeySetting() });
+  for (const url of [
+    "https://127.0.0.1/",
+    "https://10.0.0.1/",
+    "https://localhost/",
+    "https://[::1]/",
+  ]) {
+    const { status, body } = await new Backend(strict.url).post("createWebhook", {
+      url,
+      events: [],
+    });
+    expect(status).toBe(400);
+    expect(body).toMatchObject({
+      parameters: {
+        fields: { url: "cannot be used: the address belongs to a private or special range" },
+      },
+    });
+  }
+});
