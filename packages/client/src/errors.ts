@@ -39,5 +39,6 @@ export const isTemporary = (error: unknown): boolean =>
 export const isOutOfReach = (error: unknown): boolean =>
   hasCode(error, ["forbidden", "not_found"] satisfies ErrorCode[]);
 
+/** Whether the token is not accepted, or its account is suspended: only a new sign-in may help. */
 export const isUnauthorized = (error: unknown): boolean =>
   hasCode(error, ["unauthorized", "suspended"] satisfies ErrorCode[]);
