@@ -25,6 +25,8 @@ const defaults = {
   message_burst: 100,
   operations_per_second: 100,
   operation_burst: 300,
+  service_operations_per_second: 500,
+  service_operation_burst: 1000,
   signups_per_hour: 1000,
   searches_per_second: 10,
   search_burst: 30,
