@@ -227,6 +227,11 @@ test("what is done to webhooks is logged, without their secrets", async () => {
   await backend.call("setWebhook", { webhook_id, disabled: true });
   await expectLogged("webhook_changed", null, details);
   await backend.call("deleteWebhook", { webhook_id });
+  const incoming = await alice.call("createIncomingHook", { chat_id: chat.id, name: "alerts" });
+  secrets.push(incoming.url.split("/").at(-1) ?? "");
+  await expectLogged("incoming_hook_created", alice.username, { webhook: incoming.id });
+  await alice.call("deleteIncomingHook", { hook_id: incoming.id });
+  await expectLogged("incoming_hook_deleted", alice.username, { webhook: incoming.id });
   await expectLogged("webhook_deleted", null, details);
 });
 

@@ -225,6 +225,18 @@ const rows: Record<OperationName, Row> = {
   setWebhook: ofWebhook({ disabled: true }),
   deleteWebhook: ofWebhook(),
   getDeliveries: ofWebhook(),
+  createIncomingHook: {
+    roles: ["admin"],
+    input: ({ chat_id }) => ({ chat_id, name: "alerts" }),
+  },
+  getIncomingHooks: { roles: ["admin"], input: ({ chat_id }) => ({ chat_id }) },
+  deleteIncomingHook: {
+    roles: ["admin"],
+    input: async ({ chat_id }) => {
+      const { id } = await people.admin.call("createIncomingHook", { chat_id, name: "alerts" });
+      return { hook_id: id };
+    },
+  },
   replayDelivery: { admitted: "not_found", input: () => ({ delivery_id: 1 }) },
 };
 

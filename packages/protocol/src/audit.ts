@@ -28,5 +28,7 @@ export const auditActions = [
   "webhook_deleted",
   "webhook_replayed",
   "webhook_disabled",
+  "incoming_hook_created",
+  "incoming_hook_deleted",
 ] as const;
 export type AuditAction = (typeof auditActions)[number];

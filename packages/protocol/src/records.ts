@@ -319,6 +319,16 @@ export const WebhookDelivery = record("WebhookDelivery", {
 });
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
+export const IncomingHook = record("IncomingHook", {
+  id: uuid,
+  name: z.string(),
+  chat_id: uuid,
+  creator: z.string().meta({ description: "The username of the person who created it." }),
+  account: z.string().meta({ description: "The username that it posts as: `<creator>:<name>`." }),
+  created_at: timestamp,
+});
+export type IncomingHook = z.infer<typeof IncomingHook>;
+
 export const AgentSummary = record("AgentSummary", {
   provider: z.string(),
   username: z.string().meta({ description: "`<owner>:<provider>`." }),

@@ -7,6 +7,7 @@ import { storedState } from "./changes/stored-state.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
 import type { Limits } from "./config/limits.ts";
 import { type Config, ConfigError, type Database } from "./config.ts";
+import { incomingHooks } from "./inbound/incoming-hooks.ts";
 import { watchBackgroundWork } from "./observe/background-work.ts";
 import { loopLag } from "./observe/lag.ts";
 import { type Logger, logger } from "./observe/log.ts";
@@ -42,6 +43,9 @@ const STOP_MS = 5000;
 
 /** Ten key tests per minute and account: enough to correct a typo, too few to probe stolen keys. */
 const KEY_TESTS = { perSecond: 1 / 6, burst: 10 };
+
+/** Posts of one incoming hook: as many as Slack accepts, with room for several alerts at once. */
+const HOOK_POSTS = { perSecond: 1, burst: 30 };
 
 export interface Running {
   /** The base URL of the service, such as `http://127.0.0.1:8080`. */
@@ -217,6 +221,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     webhooks: startWebhooks({ store, changes, vault, fetch, security, log, metrics }),
     authenticator: authenticator({ store, oidc, providers, limits, security }),
     serviceKeys: serviceKeys({ store, configuredHash: config.serviceKeyHash, security }),
+    incomingHooks: incomingHooks({ store, ...hookRates(limits, cluster) }),
     ...throttles(limits, cluster),
     keyTester: keyTester({ config, vault, log }),
     log,
@@ -246,6 +251,15 @@ function watchGauges(metrics: Metrics, hub: Hub, unsent: Backlog): void {
     "Bytes sent to sockets that their clients have not read.",
     unsent.total,
   );
+}
+
+/** Rates of incoming hooks: of posts per hook, and of all requests per network. */
+function hookRates(limits: Limits, cluster: Cluster) {
+  const { operations_per_second: perSecond, operation_burst: burst } = limits;
+  return {
+    posts: throttle(HOOK_POSTS, { cluster, name: "hook posts" }),
+    requests: throttle({ perSecond, burst }, { cluster, name: "hook requests" }),
+  };
 }
 
 /** Rates that hold across all nodes. */

@@ -2,6 +2,7 @@ import { type Access, declaredErrors, type Operation } from "@parley/protocol";
 import type { z } from "zod";
 import type { KeyTester } from "./agents/key-test.ts";
 import type { Config } from "./config.ts";
+import type { IncomingHooks } from "./inbound/incoming-hooks.ts";
 import type { Logger } from "./observe/log.ts";
 import type { Metrics } from "./observe/metrics.ts";
 import type { SecurityLog } from "./observe/security-log.ts";
@@ -36,6 +37,7 @@ export interface Services {
   authenticator: Authenticator;
   vault: Vault;
   webhooks: Webhooks;
+  incomingHooks: IncomingHooks;
   serviceKeys: ServiceKeys;
   /** Per account or, before sign-in, per network. `services`: per service key, whatever it calls. */
   rates: Record<Operation["rate"] | "services", Throttle>;

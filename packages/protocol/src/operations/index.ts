@@ -30,6 +30,7 @@ import {
   setGroupAgentMode,
   stopChatAgents,
 } from "./groups.ts";
+import { createIncomingHook, deleteIncomingHook, getIncomingHooks } from "./incoming-hooks.ts";
 import {
   deleteMessages,
   deleteMessagesForMe,
@@ -128,6 +129,9 @@ export const operations = {
   deleteWebhook,
   getDeliveries,
   replayDelivery,
+  createIncomingHook,
+  getIncomingHooks,
+  deleteIncomingHook,
 } as const;
 
 export type Operations = typeof operations;

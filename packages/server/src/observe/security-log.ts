@@ -22,7 +22,7 @@ export interface SecurityDetails {
   readonly keys_resealed?: number;
   readonly works?: boolean;
   readonly issuer?: string;
-  /** The id of a webhook. */
+  /** The id of a webhook or of an incoming hook. */
   readonly webhook?: string;
 }
 

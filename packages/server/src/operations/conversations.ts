@@ -154,6 +154,7 @@ async function invitees(
   if (unknown.length > 0) throw notFound(`users ${unknown.slice(0, 20).join(", ")}`);
   const accounts = names.map((name) => found.get(name) as AccountRecord);
   const foreign = accounts.find((account) => !mayInvite(caller.account, account));
+  if (foreign?.provider === null) throw forbidden(`${foreign.username} only posts`);
   if (foreign) throw forbidden(`only its owner may invite the agent ${foreign.username}`);
   return accounts;
 }

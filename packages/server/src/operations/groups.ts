@@ -71,7 +71,8 @@ export const groups = [
 async function ownAgent(tx: ReadTx, username: string, { account }: Caller): Promise<AccountRecord> {
   const agent = await tx.account(username);
   if (!agent) throw notFound(`agent ${username}`);
-  if (agent.kind !== "agent") throw badField("agent_username", "is not an agent");
+  if (agent.kind !== "agent" || agent.provider === null)
+    throw badField("agent_username", "is not an agent");
   if (agent.owner_id !== account.id) throw forbidden("only the agent's owner may do this");
   return agent;
 }

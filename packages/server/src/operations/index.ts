@@ -4,6 +4,7 @@ import { agents } from "./agents.ts";
 import { components } from "./components.ts";
 import { conversations } from "./conversations.ts";
 import { groups } from "./groups.ts";
+import { incomingHooks } from "./incoming-hooks.ts";
 import { messages } from "./messages.ts";
 import { operators } from "./operators.ts";
 import { reactions } from "./reactions.ts";
@@ -26,4 +27,5 @@ export const handlers: readonly Bound[] = [
   ...service,
   ...operators,
   ...webhooks,
+  ...incomingHooks,
 ];

@@ -23,11 +23,11 @@ export const mayRemove = (
   conversation: Group,
 ) => conversation.admin_id === actor.id || member.id === actor.id || member.owner_id === actor.id;
 
-/** Anybody may invite people; only its owner may invite an agent. */
+/** Anybody may invite people; only its owner may invite an agent. Accounts of hooks only post. */
 export const mayInvite = (
   actor: Actor,
-  invited: { kind: "human" | "agent"; owner_id: number | null },
-) => invited.kind === "human" || invited.owner_id === actor.id;
+  invited: { kind: "human" | "agent"; owner_id: number | null; provider: string | null },
+) => invited.kind === "human" || (invited.owner_id === actor.id && invited.provider !== null);
 
 /** The agent's owner, the person who triggered it and the group's admin may stop and retry a turn. */
 export const mayControlTurn = (

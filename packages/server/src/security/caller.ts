@@ -47,6 +47,8 @@ export interface Origin {
   readonly address: string;
   /** The key of limits per address (`networkOf`): one IPv6 client controls a whole /64. */
   readonly network: string;
+  /** The address of the service as the client called it, such as `https://chat.example.com`. */
+  readonly base?: string;
   /** Truncated, on one line (`boundedUserAgent`). */
   readonly user_agent: string | null;
   /** Set for calls over a socket. */

@@ -3,7 +3,7 @@ import type { AccountRecord } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
 
 export interface AgentReads {
-  /** The agents of an owner, ordered by provider. */
+  /** The agents of an owner that have a provider, ordered by it: accounts of incoming hooks have none. */
   agents(ownerId: number): Awaitable<AgentRecord[]>;
   agent(accountId: number): Awaitable<AgentRecord | null>;
   /** The agents of a conversation, in the order in which they joined. */

@@ -12,6 +12,7 @@ import type { GroupChangeReads, GroupChangeWrites } from "./group-changes.ts";
 import type { HiddenMessageReads, HiddenMessageWrites } from "./hidden-messages.ts";
 import type { HistoryReads, HistoryWrites } from "./history.ts";
 import type { IdentityReads, IdentityWrites } from "./identities.ts";
+import type { IncomingHookReads, IncomingHookWrites } from "./incoming-hooks.ts";
 import type { ManagedAccountReads, ManagedAccountWrites } from "./managed-accounts.ts";
 import type { MessageReads, MessageWrites } from "./messages.ts";
 import type { OperatorReads, OperatorWrites } from "./operators.ts";
@@ -84,6 +85,7 @@ export interface ReadTx
     AuditReads,
     ServiceKeyReads,
     WebhookReads,
+    IncomingHookReads,
     SessionReads,
     ConversationReads,
     GroupChangeReads,
@@ -110,6 +112,7 @@ export interface WriteTx
     AuditWrites,
     ServiceKeyWrites,
     WebhookWrites,
+    IncomingHookWrites,
     SessionWrites,
     ConversationWrites,
     GroupChangeWrites,

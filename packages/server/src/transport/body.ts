@@ -15,6 +15,19 @@ export async function readJson(request: Request, maxBytes: number): Promise<unkn
   return parseJson(await readBytes(request.body, maxBytes));
 }
 
+/** The body of a request as text, whatever its type. */
+export async function readText(request: Request, maxBytes: number): Promise<string> {
+  const length = Number(request.headers.get("content-length") ?? Number.NaN);
+  if (length > maxBytes) throw tooLarge(maxBytes);
+  if (request.body === null) return "";
+  const bytes = await readBytes(request.body, maxBytes);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Failure("bad_request", "bad request: the body is not valid UTF-8");
+  }
+}
+
 async function readBytes(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;

@@ -2,7 +2,7 @@ import type { Invoke, Services } from "../operation.ts";
 import { badField, Failure, notFound } from "../rules/failure.ts";
 import type { AnyCaller, Origin } from "../security/caller.ts";
 import { ACTS_FOR, isServiceKey } from "../security/service-keys.ts";
-import { readJson } from "./body.ts";
+import { readJson, readText } from "./body.ts";
 import { bearer, utf8Header, withHeaders } from "./headers.ts";
 import { originOf } from "./origin.ts";
 import { failureResponse, methodNotAllowed, successResponse } from "./responses.ts";
@@ -31,6 +31,8 @@ export type Fetch = (request: Request, peer: string) => Promise<Response | undef
 
 const SOCKET_PATH = "/api/ws";
 const CALL_PREFIX = "/api/";
+/** `/hooks/<id>/<secret>`: where other programs post. */
+const HOOK_PATH = /^\/hooks\/([^/]{1,64})\/([^/]{1,128})$/;
 
 export function httpTransport(options: HttpOptions): Fetch {
   const { config, log } = options.services;
@@ -61,6 +63,12 @@ async function route(
   if (path === SOCKET_PATH) {
     return method === "GET" ? upgrade(request, origin) : methodNotAllowed("GET");
   }
+  const hook = HOOK_PATH.exec(path);
+  if (hook) {
+    const [, id = "", secret = ""] = hook;
+    if (method !== "POST") return methodNotAllowed("POST");
+    return postToHook(options, { id, secret }, request, origin);
+  }
   const page = pages.get(path);
   if (page) return method === "GET" || method === "HEAD" ? page(request) : methodNotAllowed("GET");
   const missing = pages.missing(path, request);
@@ -68,6 +76,22 @@ async function route(
   if (!path.startsWith(CALL_PREFIX)) throw notFound("page");
   if (method !== "POST") return methodNotAllowed("POST");
   return call(options, path.slice(CALL_PREFIX.length), request, origin);
+}
+
+/** Some senders, such as Alertmanager, accept no other answer than the text `ok`. */
+async function postToHook(
+  { services }: HttpOptions,
+  hook: { id: string; secret: string },
+  request: Request,
+  origin: Origin,
+): Promise<Response> {
+  const { config, incomingHooks } = services;
+  await incomingHooks.post({
+    ...hook,
+    network: origin.network,
+    body: () => readText(request, config.limits.frame_bytes),
+  });
+  return new Response("ok", { headers: { "content-type": "text/plain; charset=utf-8" } });
 }
 
 /** Calls the operation with the given name. */

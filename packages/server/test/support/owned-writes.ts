@@ -38,6 +38,8 @@ const touched: Touched = {
   insertServiceKey: none,
   touchServiceKey: none,
   revokeServiceKey: none,
+  insertIncomingHook: none,
+  deleteIncomingHook: none,
   insertWebhook: none,
   setWebhook: none,
   resealWebhook: none,

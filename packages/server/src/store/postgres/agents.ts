@@ -12,7 +12,7 @@ import type { Methods } from "./unit.ts";
 export const agentReads: Methods<keyof AgentReads> = {
   agents: async (unit, ownerId) => {
     const rows = await unit.all<AgentRow>(
-      `${AGENT} WHERE a.owner_id = $1 ORDER BY a.provider COLLATE "C"`,
+      `${AGENT} WHERE a.owner_id = $1 AND a.provider IS NOT NULL ORDER BY a.provider COLLATE "C"`,
       ownerId,
     );
     return rows.map(toAgent);

@@ -24,6 +24,7 @@ import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
+import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import type { Lane } from "./job-queue.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { messageReads, messageWrites } from "./messages.ts";
@@ -54,6 +55,7 @@ const reads: ReadMethods = {
   ...auditReads,
   ...serviceKeyReads,
   ...webhookReads,
+  ...incomingHookReads,
   ...sessionReads,
   ...conversationReads,
   ...groupChangeReads,
@@ -76,6 +78,7 @@ const writes: WriteMethods = {
   ...auditWrites,
   ...serviceKeyWrites,
   ...webhookWrites,
+  ...incomingHookWrites,
   ...sessionWrites,
   ...conversationWrites,
   ...groupChangeWrites,

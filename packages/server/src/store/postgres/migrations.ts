@@ -429,4 +429,17 @@ export const migrations: readonly string[] = [
   );
   CREATE INDEX webhook_lanes_due ON webhook_lanes (webhook_id, next_at) WHERE next_at IS NOT NULL;
   `,
+  `
+  -- Addresses at which other programs post into a group. creator and account are usernames.
+  CREATE TABLE incoming_hooks (
+    id text COLLATE "C" PRIMARY KEY,
+    secret_hash text COLLATE "C" NOT NULL,
+    chat text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    creator text COLLATE "C" NOT NULL,
+    account text COLLATE "C" NOT NULL,
+    created_at bigint NOT NULL
+  );
+  CREATE INDEX incoming_hooks_by_chat ON incoming_hooks (chat, created_at);
+  `,
 ];

@@ -10,7 +10,9 @@ import {
 import type { Connection } from "./connection.ts";
 
 export function agentReads(db: Connection): AgentReads {
-  const byOwner = db.query<AgentRow>(`${AGENT} WHERE a.owner_id = ? ORDER BY a.provider`);
+  const byOwner = db.query<AgentRow>(
+    `${AGENT} WHERE a.owner_id = ? AND a.provider IS NOT NULL ORDER BY a.provider`,
+  );
   const byId = db.query<AgentRow>(`${AGENT} WHERE a.id = ?`);
   const inConversation = db.query<ConversationAgentRow>(
     `${CONVERSATION_AGENT} WHERE m.conversation_id = ? ORDER BY m.position`,

@@ -19,6 +19,7 @@ import { groupWriter } from "./group-commit.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { followHistory, historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
+import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { messageReads, messageWrites } from "./messages.ts";
@@ -130,6 +131,7 @@ const reads = (db: Connection): ReadTx => ({
   ...auditReads(db),
   ...serviceKeyReads(db),
   ...webhookReads(db),
+  ...incomingHookReads(db),
   ...sessionReads(db),
   ...conversationReads(db),
   ...groupChangeReads(db),
@@ -151,6 +153,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...auditWrites(db),
   ...serviceKeyWrites(db),
   ...webhookWrites(db),
+  ...incomingHookWrites(db),
   ...sessionWrites(db),
   ...conversationWrites(db),
   ...groupChangeWrites(db),

@@ -388,4 +388,17 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX webhook_lanes_due ON webhook_lanes (webhook_id, next_at) WHERE next_at IS NOT NULL;
   `,
+  `
+  -- Addresses at which other programs post into a group. creator and account are usernames.
+  CREATE TABLE incoming_hooks (
+    id TEXT PRIMARY KEY,
+    secret_hash TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    name TEXT NOT NULL,
+    creator TEXT NOT NULL,
+    account TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX incoming_hooks_by_chat ON incoming_hooks (chat, created_at);
+  `,
 ];

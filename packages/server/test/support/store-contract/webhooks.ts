@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { Store } from "../../../src/store/store.ts";
 import type { DeliveryRecord, Lane, NewDelivery } from "../../../src/store/webhooks.ts";
-import { type Check, START } from "./fixture.ts";
+import { type Check, newAccount, newAgent, START } from "./fixture.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -175,6 +175,37 @@ export function webhooks(check: Check): void {
     expect(await prune(START + 1, 3, 2)).toBe(2);
     expect(await prune(START + 1, 3, 2)).toBe(1);
     expect(await left()).toEqual(["e"]);
+  });
+
+  check("the account of an incoming hook is not among its owner's agents", async ({ store }) => {
+    const { agents, hook, found, listed } = await store.write(async (tx) => {
+      const alice = await newAccount(tx, { username: "alice" });
+      await newAgent(tx, alice, "claude");
+      const owner_id = alice.id;
+      await newAccount(tx, { username: "alice:ci", kind: "agent", owner_id });
+      const made = {
+        id: "h1",
+        secret_hash: "hash",
+        chat: "chat",
+        name: "ci",
+        creator: "alice",
+        account: "alice:ci",
+        created_at: START,
+      };
+      await tx.insertIncomingHook(made);
+      return {
+        hook: made,
+        found: await tx.incomingHook("h1"),
+        listed: await tx.incomingHooks("chat"),
+        agents: await tx.agents(alice.id),
+      };
+    });
+    expect(agents.map(({ account }) => account.username)).toEqual(["alice:claude"]);
+    expect(found).toEqual(hook);
+    expect(listed).toEqual([hook]);
+    await store.write((tx) => tx.deleteIncomingHook("h1"));
+    expect(await store.read((tx) => tx.incomingHook("h1"))).toBeNull();
+    expect(await store.read((tx) => tx.incomingHooks("chat"))).toEqual([]);
   });
 
   check("a webhook is deleted with its deliveries", async ({ store }) => {

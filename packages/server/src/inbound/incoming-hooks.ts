@@ -1,0 +1,76 @@
+import { timingSafeEqual } from "node:crypto";
+import { messageChanged } from "../changes/change.ts";
+import { notFound } from "../rules/failure.ts";
+import { slackContent } from "../rules/slack.ts";
+import type { Throttle } from "../security/throttle.ts";
+import { hashToken } from "../security/tokens.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { ConversationRecord } from "../store/conversations.ts";
+import type { IncomingHookRecord } from "../store/incoming-hooks.ts";
+import type { ReadTx, Store } from "../store/store.ts";
+
+/** A request to the address of an incoming hook. */
+export interface HookRequest {
+  readonly id: string;
+  readonly secret: string;
+  /** The network of the client. */
+  readonly network: string;
+  /** Read only once the secret is checked. */
+  body(): Promise<string>;
+}
+
+export interface IncomingHooks {
+  /**
+   * Posts the payload of a Slack webhook. Throws `not_found` when there is no such hook, its secret is
+   * another one, or its creator does not take part in the group any more.
+   */
+  post(request: HookRequest): Promise<void>;
+}
+
+export interface IncomingHooksOptions {
+  readonly store: Pick<Store, "read" | "write">;
+  /** Limits the posts of a hook. */
+  readonly posts: Throttle;
+  /** Limits all requests of a network, also those that no hook accepts. */
+  readonly requests: Throttle;
+}
+
+export const incomingHooks = ({ store, posts, requests }: IncomingHooksOptions): IncomingHooks => ({
+  async post({ id, secret, network, body }) {
+    requests.take(network);
+    const hook = await store.read((tx) => tx.incomingHook(id.toLowerCase()));
+    if (!hook || !isSame(hashToken(secret), hook.secret_hash)) throw notFound("hook");
+    posts.take(hook.id);
+    const content = slackContent(await body());
+    await store.write(async (tx) => {
+      const { conversation, sender } = await placeOf(tx, hook.id);
+      const message = await tx.insertMessage({
+        conversation,
+        sender,
+        content,
+        client_msg_id: null,
+        reply_to_id: null,
+        mentions: [],
+        at: Date.now(),
+      });
+      if (message) tx.emit(messageChanged("events.messageNew", message, message.seq));
+    });
+  },
+});
+
+const isSame = (one: string, other: string) =>
+  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
+
+/** Where a hook posts, and as whom. */
+async function placeOf(
+  tx: ReadTx,
+  id: string,
+): Promise<{ conversation: ConversationRecord; sender: AccountRecord }> {
+  const hook: IncomingHookRecord | null = await tx.incomingHook(id);
+  const creator = hook && (await tx.account(hook.creator));
+  const conversation = creator && (await tx.conversation(hook.chat, creator.id));
+  const sender = hook && (await tx.account(hook.account));
+  const isActive = conversation?.joined && creator?.suspended_at === null;
+  if (!sender || !conversation || !isActive) throw notFound("hook");
+  return { conversation, sender };
+}

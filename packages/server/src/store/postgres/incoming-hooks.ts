@@ -1,0 +1,35 @@
+import type {
+  IncomingHookReads,
+  IncomingHookRecord,
+  IncomingHookWrites,
+} from "../incoming-hooks.ts";
+import { INCOMING_HOOK } from "../shared/incoming-hooks.ts";
+import type { Methods } from "./unit.ts";
+
+export const incomingHookReads: Methods<keyof IncomingHookReads> = {
+  incomingHook: (unit, id) =>
+    unit.get<IncomingHookRecord>(`SELECT ${INCOMING_HOOK} FROM incoming_hooks WHERE id = $1`, id),
+  incomingHooks: (unit, chat) =>
+    unit.all<IncomingHookRecord>(
+      `SELECT ${INCOMING_HOOK} FROM incoming_hooks WHERE chat = $1 ORDER BY created_at, id`,
+      chat,
+    ),
+};
+
+export const incomingHookWrites: Methods<keyof IncomingHookWrites> = {
+  insertIncomingHook: async (unit, hook) => {
+    await unit.change(
+      `INSERT INTO incoming_hooks (${INCOMING_HOOK}) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+      hook.id,
+      hook.secret_hash,
+      hook.chat,
+      hook.name,
+      hook.creator,
+      hook.account,
+      hook.created_at,
+    );
+  },
+  deleteIncomingHook: async (unit, id) => {
+    await unit.change("DELETE FROM incoming_hooks WHERE id = $1", id);
+  },
+};
