@@ -13,7 +13,10 @@ export const createIncomingHook = operation({
     name: anyText
       .toLowerCase()
       .regex(/^[a-z][a-z0-9_-]{0,31}$/, "must be 1 to 32 letters, digits, dashes or underscores")
-      .meta({ description: "It posts as `<creator>:<name>`. The first character is a letter." }),
+      .meta({
+        description: "It posts as `<creator>:<name>`. The first character is a letter.",
+        examples: ["alerts"],
+      }),
   }),
   output: z.object({
     id: uuid,

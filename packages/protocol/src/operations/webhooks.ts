@@ -11,12 +11,16 @@ export const webhookEvents = names.filter((name) => events[name].delivery !== "t
 const url = text(1, 2048).meta({
   description:
     "An https address. Private addresses, and http, need the setting `PARLEY_PRIVATE_ADDRESSES=allow`.",
+  examples: ["https://shop.example.com/parley"],
 });
 const eventNames = z
   .array(
-    z.string().refine((name) => (webhookEvents as string[]).includes(name), {
-      message: "must be the name of a stored event, such as events.messageNew",
-    }),
+    z
+      .string()
+      .refine((name) => (webhookEvents as string[]).includes(name), {
+        message: "must be the name of a stored event, such as events.messageNew",
+      })
+      .meta({ examples: ["events.messageNew"] }),
   )
   .max(50)
   .meta({ description: "Names of events. An empty list stands for all." });
