@@ -336,6 +336,18 @@ describe("missed changes", () => {
     await expectReceived(bob, "never published");
   });
 
+  test("changes after a missed introduction follow it as events", async () => {
+    const { changeLog, node } = installation();
+    changeLog.addConversation(OTHER_ROOM, "alice");
+    const two = await node();
+    const bob = await two.connect("bob");
+    changeLog.commitJoin(OTHER_ROOM, "bob");
+    changeLog.commitMessage(OTHER_ROOM, "a");
+    changeLog.commitMessage(OTHER_ROOM, "b");
+    await two.changes.catchUp();
+    await expectReceived(bob, "conversationNew", "a", "b");
+  });
+
   test("a missed introduction reaches the sockets of the newcomer once", async () => {
     const { changeLog, node } = installation();
     changeLog.addConversation(OTHER_ROOM, "alice");

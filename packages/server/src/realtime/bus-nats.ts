@@ -124,8 +124,10 @@ export class NatsBus implements Bus {
   replay(change: Change): Promise<void> | void {
     if (change.kind !== "event") return this.deliver(change);
     const { delivery, joins } = change;
-    if (delivery !== "standing" || !joins) return this.order.receive(change);
-    // The conversation has probably changed since, so it is read again.
+    if (delivery !== "standing" || !joins || !this.interests.hasConversation(joins.conversation)) {
+      return this.order.receive(change);
+    }
+    // Others here have seen later changes of the conversation, so it is read again.
     return this.order.introduce(joins.conversation, this.newcomers(joins));
   }
 
