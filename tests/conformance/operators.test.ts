@@ -115,7 +115,7 @@ describe.each(transports)("over %s", (transport) => {
     const before = await operator.call("getStatistics");
     const alice = await signUp(server.url, "alice");
     await say(alice, await groupOf(alice), "hello");
-    const { people, active_day, active_month, conversations, messages } =
+    const { people, active_day, active_month, conversations, messages, version } =
       await operator.call("getStatistics");
     expect({ people, active_day, active_month, conversations }).toEqual({
       people: before.people + 1,
@@ -124,6 +124,17 @@ describe.each(transports)("over %s", (transport) => {
       conversations: before.conversations + 1,
     });
     expect(messages).toBeGreaterThan(before.messages);
+    const health = (await (await fetch(`${server.url}/health`)).json()) as { version: string };
+    expect(version).toBe(health.version);
+  });
+
+  test("getMe tells operators, and nobody else, that they are operators", async () => {
+    const alice = await signUp(server.url, "alice");
+    await using operator = await olga.via(transport);
+    await using caller = await alice.via(transport);
+    expect(await operator.call("getMe")).toEqual({ ...olga.account, is_operator: true });
+    expect(await caller.call("getMe")).toEqual(alice.account);
+    expect(await caller.call("getUser", { username: "olga" })).toEqual(olga.account);
   });
 
   test("people who are not operators get 403", async () => {

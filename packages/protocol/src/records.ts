@@ -16,6 +16,15 @@ export const Account = record("Account", {
 });
 export type Account = z.infer<typeof Account>;
 
+/** An account as its own person sees it. */
+export const OwnAccount = record("OwnAccount", {
+  ...Account.shape,
+  is_operator: z
+    .literal(true)
+    .optional()
+    .meta({ description: "True for an operator; left out for everybody else." }),
+});
+
 export const ReactionSummary = record("ReactionSummary", {
   emoji: z.string(),
   count: z.int().meta({ description: "How many accounts reacted with it." }),
@@ -248,6 +257,7 @@ export const Statistics = record("Statistics", {
     description: "About how many messages were ever sent, deleted ones included.",
   }),
   open_turns: z.int().meta({ description: "Turns of agents that wait or run." }),
+  version: z.string().meta({ description: "The version of the node that answered." }),
 });
 export type Statistics = z.infer<typeof Statistics>;
 

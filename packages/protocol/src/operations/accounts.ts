@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { cursor, limit, operation, page } from "../operation.ts";
-import { Account } from "../records.ts";
+import { Account, OwnAccount } from "../records.ts";
 import { displayName, text, username } from "../text.ts";
 
 export const getMe = operation({
   name: "getMe",
   socket: "accounts.me",
   summary: "Returns the caller's own account.",
-  output: Account,
+  output: OwnAccount,
 });
 
 export const getUser = operation({

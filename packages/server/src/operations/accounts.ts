@@ -5,11 +5,15 @@ import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { notFound } from "../rules/failure.ts";
+import { isOperator } from "../security/operators.ts";
 
 const listCursor = cursorOf(z.string());
 const findCursor = cursorOf(z.object({ name: z.string(), username: z.string() }));
 
-const getMe = bind(operations.getMe, async ({ caller }) => publicAccount(caller.account));
+const getMe = bind(operations.getMe, async ({ store, config, caller: { account } }) => {
+  const operates = await store.read((tx) => isOperator(tx, account, config.operators));
+  return { ...publicAccount(account), ...(operates && { is_operator: true as const }) };
+});
 
 const getUser = bind(operations.getUser, async ({ store }, { username }) => {
   const account = await store.read((tx) => tx.account(username));

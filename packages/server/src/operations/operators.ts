@@ -2,6 +2,7 @@ import { type AuditEntry, type ManagedAccount, operations } from "@parley/protoc
 import { z } from "zod";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
+import { VERSION } from "../observe/version.ts";
 import { bind } from "../operation.ts";
 import { conflict, notFound } from "../rules/failure.ts";
 import { actorOf } from "../security/caller.ts";
@@ -45,9 +46,10 @@ const restoreAccount = bind(operations.restoreAccount, (context, { username }) =
   }),
 );
 
-const getStatistics = bind(operations.getStatistics, ({ store }) => {
+const getStatistics = bind(operations.getStatistics, async ({ store }) => {
   const now = Date.now();
-  return store.read((tx) => tx.statistics({ day: now - DAY_MS, month: now - 30 * DAY_MS }));
+  const activeSince = { day: now - DAY_MS, month: now - 30 * DAY_MS };
+  return { ...(await store.read((tx) => tx.statistics(activeSince))), version: VERSION };
 });
 
 const getAuditLog = bind(operations.getAuditLog, async ({ store, config }, input) => {
