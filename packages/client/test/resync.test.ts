@@ -7,8 +7,10 @@ import { aChat, aMessage, anEvent, ann, CHAT, chatOf } from "./support/records.t
 const notCalled = () => Promise.reject(new Error("not expected"));
 
 test("unread counts are fetched once, when the server has the caller's read position", async () => {
-  const snapshot = (given: Partial<Conversation>) =>
-    aChat({ seq: 3, last_message: aMessage({ seq: 3 }), ...given });
+  const snapshot = (given: Partial<Conversation>) => ({
+    ...aChat({ seq: 3, last_message: aMessage({ seq: 3 }), ...given }),
+    reads: {},
+  });
   const store = createStore("online");
   store.dispatch({ type: "me", me: ann });
   store.dispatch({ type: "snapshots", snapshots: [snapshot({ unread_count: 3 })] });
