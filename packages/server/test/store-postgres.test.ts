@@ -569,6 +569,26 @@ describe("several nodes", () => {
     await Promise.all(waiting);
     expect(await seqs(cluster.url, room)).toEqual([1, 2, 3, 4, 5]);
   });
+
+  test("share a transaction after they have waited for writers of many conversations", async () => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const { alice, bob } = await place(store);
+    const rooms = await store.write((tx) =>
+      Promise.all(times(20).map(() => newGroup(tx, [alice, bob]))),
+    );
+    const before = await store.changes.head();
+    await using sql = new SQL({ url: cluster.url, max: 1 });
+    await sql.unsafe("BEGIN");
+    const ids = rooms.map(({ id }) => id).join();
+    await sql.unsafe(`SELECT 1 FROM counters WHERE conversation_id IN (${ids}) FOR UPDATE`);
+    const sent = rooms.map((room) => store.write((tx) => send(tx, room, alice, "hello")));
+    const waiting = "SELECT 1 FROM pg_locks WHERE NOT granted";
+    while ((await sql.unsafe(waiting)).length === 0) await Bun.sleep(2);
+    await sql.unsafe("COMMIT");
+    await Promise.all(sent);
+    expect(await readLog(store, before)).toHaveLength(1);
+  });
 });
 
 describe("the change log under concurrent transactions", () => {

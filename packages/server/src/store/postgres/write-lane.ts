@@ -46,7 +46,7 @@ export class WriteLane implements Lane {
     const isWanted = (key: string) => this.#waiting.has(key);
     return this.#runBatch(jobs, this.#options.connections, { isWanted });
   });
-  /** Jobs that wait for a lock, by its key. */
+  /** Jobs that wait for locks, by the key of the lock. Jobs that began to wait together share a list. */
   readonly #waiting = new Map<string, Job[]>();
 
   constructor(options: WriteLaneOptions) {
@@ -94,12 +94,15 @@ export class WriteLane implements Lane {
     isUndone: boolean,
   ): void {
     const again: Job[] = [];
+    const conflicting = new Map<Job, string>();
     for (const { run, job } of running) {
       const error = run.failure?.error;
       // A statement of a batch of calls may be of any unit: `failed.run` is null then.
       const isSuspect = failed && run.failure && (failed.run === run || failed.run === null);
-      if (error instanceof Conflict) this.#waitForLock(job, [...run.owned, error.key]);
-      else if (isSuspect && (failed.run === run || running.length === 1)) {
+      if (error instanceof Conflict) {
+        for (const key of [...run.owned, error.key]) job.keys.add(key);
+        conflicting.set(job, error.key);
+      } else if (isSuspect && (failed.run === run || running.length === 1)) {
         this.#queue.retry(job, failed.error);
       } else if (isSuspect) {
         // Each suspect runs in a transaction of its own: the one that fails again is the cause.
@@ -110,6 +113,7 @@ export class WriteLane implements Lane {
       else if (isUndone) again.push(job);
     }
     this.#queue.putBack(again);
+    this.#waitForLocks(conflicting);
   }
 
   async #commit(
@@ -158,26 +162,31 @@ export class WriteLane implements Lane {
     }
   }
 
-  /** Moves a job to the connections that wait for locks. It waits for the last of the keys. */
-  #waitForLock(job: Job, keys: readonly string[]): void {
-    for (const key of keys) job.keys.add(key);
-    const wanted = keys.at(-1) as string;
-    if (Date.now() > job.deadline + RETRY_TIMEOUT_MS) {
-      job.reject(new Unavailable("too many changes at once"));
-      return;
+  /**
+   * Moves jobs to the connections that wait for locks. Those that need a row for which others already
+   * wait follow them; the rest share their transactions, however many rows they need.
+   */
+  #waitForLocks(wanted: ReadonlyMap<Job, string>): void {
+    const together: Job[] = [];
+    const keys: string[] = [];
+    for (const [job, key] of wanted) {
+      if (Date.now() > job.deadline + RETRY_TIMEOUT_MS) {
+        job.reject(new Unavailable("too many changes at once"));
+        continue;
+      }
+      const waiting = this.#waiting.get(key);
+      if (waiting) waiting.push(job);
+      else {
+        this.#waiting.set(key, together);
+        together.push(job);
+        keys.push(key);
+      }
     }
-    const others = this.#waiting.get(wanted);
-    if (others) {
-      others.push(job);
-      return;
-    }
-    const jobs = [job];
-    this.#waiting.set(wanted, jobs);
-    void this.#runWaiting(wanted, jobs);
+    if (together.length > 0) void this.#runWaiting(keys, together);
   }
 
-  /** Runs the jobs that wait for a key, in transactions that first lock all keys that they need. */
-  async #runWaiting(key: string, jobs: Job[]): Promise<void> {
+  /** Runs jobs that wait for these keys, in transactions that first lock all rows that they need. */
+  async #runWaiting(keys: readonly string[], jobs: Job[]): Promise<void> {
     while (jobs.length > 0) {
       const batch = jobs.splice(0, BATCH_SIZE);
       const lockFirst = [...new Set(batch.flatMap((job) => [...job.keys]))];
@@ -187,6 +196,6 @@ export class WriteLane implements Lane {
         for (const job of batch) this.#queue.retry(job, error);
       }
     }
-    this.#waiting.delete(key);
+    for (const key of keys) this.#waiting.delete(key);
   }
 }

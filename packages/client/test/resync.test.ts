@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import type { Conversation } from "@parley/protocol";
+import { createStore } from "../src/model/store.ts";
+import { Resync } from "../src/sync/resync.ts";
+import { aChat, aMessage, anEvent, ann, CHAT, chatOf } from "./support/records.ts";
+
+const notCalled = () => Promise.reject(new Error("not expected"));
+
+test("unread counts are fetched once, when the server has the caller's read position", async () => {
+  const snapshot = (given: Partial<Conversation>) => ({
+    ...aChat({ seq: 3, last_message: aMessage({ seq: 3 }), ...given }),
+    reads: {},
+  });
+  const store = createStore("online");
+  store.dispatch({ type: "me", me: ann });
+  store.dispatch({ type: "snapshots", snapshots: [snapshot({ unread_count: 3 })] });
+
+  let fetched = 0;
+  const getChat = () => {
+    fetched++;
+    return Promise.resolve(snapshot({ seq: 4, last_read_seq: 3, unread_count: 1 }));
+  };
+  const { promise: resynced, resolve: onResynced } = Promise.withResolvers<string>();
+  const api = { getChat, getMessage: notCalled, getUpdates: notCalled };
+  const resync = new Resync(store, api, { onResynced, onOtherHistory: () => undefined });
+  resync.start();
+  await resync.resume();
+
+  store.dispatch({ type: "read", chatId: CHAT, seq: 3 });
+  const onAnotherDevice = { conversation_id: CHAT, reader: ann, last_read_seq: 2 };
+  store.dispatch(anEvent("events.chatRead", onAnotherDevice));
+  store.dispatch({ type: "snapshots", snapshots: [snapshot({ seq: 4, unread_count: 4 })] });
+  expect(fetched).toBe(0);
+
+  store.dispatch({ type: "readSettled", chatId: CHAT, seq: 3 });
+  expect(await resynced).toBe(CHAT);
+  expect(fetched).toBe(1);
+  expect(chatOf(store.state).chat.unread_count).toBe(1);
+});
