@@ -6,8 +6,8 @@ export interface IdentityReads {
   /** The account that an OIDC issuer's subject is linked to. */
   identity(issuer: string, subject: string): Awaitable<AccountRecord | null>;
   /**
-   * The person with that username, if they have neither a password nor an identity. Earlier versions
-   * identified OIDC accounts by username alone.
+   * The person with that username, if they have neither a password nor an identity, and no product
+   * has created them. Earlier versions identified OIDC accounts by username alone.
    */
   unlinkedAccount(username: string): Awaitable<AccountRecord | null>;
 }

@@ -11,6 +11,7 @@ export function identityReads(db: Connection): IdentityReads {
   const unlinked = db.query<AccountRecord>(
     `SELECT ${ACCOUNT} FROM accounts a
      WHERE a.username = ? AND a.kind = 'human' AND a.password_hash IS NULL
+       AND a.external_id IS NULL
        AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.account_id = a.id)`,
   );
   return {

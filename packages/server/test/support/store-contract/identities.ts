@@ -21,7 +21,7 @@ export function identities(check: Check) {
     expect(await find(ISSUER, "2")).toBeNull();
   });
 
-  check("only a person without password and identity is unlinked", async (fixture) => {
+  check("only a person without password, identity and external id is unlinked", async (fixture) => {
     const [alice] = await fixture.people("alice");
     const find = (username: string) => fixture.store.read((tx) => tx.unlinkedAccount(username));
     const [secured] = await fixture.people("secured");
@@ -29,6 +29,16 @@ export function identities(check: Check) {
     expect(await find("alice")).toEqual(alice);
     expect(await find("secured")).toBeNull();
     expect(await find("nobody")).toBeNull();
+    await fixture.store.write((tx) =>
+      tx.insertAccount({
+        username: "customer",
+        display_name: "Customer",
+        kind: "human",
+        external_id: "42",
+        at: START,
+      }),
+    );
+    expect(await find("customer")).toBeNull();
     await fixture.store.write((tx) =>
       tx.insertIdentity({ issuer: ISSUER, subject: "1", account_id: alice.id, at: START }),
     );
