@@ -8,7 +8,7 @@ import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
-const pages = ["*.md", "docs/**/*.md", "packages/*/*.md"].flatMap((glob) => [
+const pages = ["*.md", "docs/**/*.md", "packages/*/*.md", "examples/*/*.md"].flatMap((glob) => [
   ...new Bun.Glob(glob).scanSync(ROOT),
 ]);
 const operating = read("docs/operating.md");

@@ -94,7 +94,7 @@ async function startHarness(): Promise<Harness> {
   };
 }
 
-const launch = () =>
+export const launch = () =>
   chromium.launch({
     executablePath: installed(CHROMIUM, "chromium"),
     args: [
@@ -108,7 +108,7 @@ const launch = () =>
     ],
   });
 
-async function visit(
+export async function visit(
   browser: Browser,
   serverUrl: string,
   who: Person | null,

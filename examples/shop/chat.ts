@@ -1,0 +1,77 @@
+/** Everything that the shop's backend does with Parley. */
+import type { InputOf, OperationName, OutputOf } from "@parley/client";
+import { Webhook } from "standardwebhooks";
+
+export const PARLEY_URL = process.env.PARLEY_URL ?? "http://127.0.0.1:8080";
+const SERVICE_KEY = process.env.PARLEY_SERVICE_KEY;
+if (!SERVICE_KEY) throw new Error("PARLEY_SERVICE_KEY is not set");
+
+/** A user as the shop knows them. */
+export interface ShopUser {
+  id: string;
+  name: string;
+}
+
+/** Creates the accounts of users, or updates them. Returns their usernames in Parley. */
+export async function upsertUsers(...users: ShopUser[]): Promise<string[]> {
+  const { items } = await call("upsertUsers", {
+    users: users.map(({ id, name }) => ({ external_id: id, display_name: name })),
+  });
+  return items.map(({ account }) => account.username);
+}
+
+/** A token for the page of a user, valid for one hour. */
+export async function issueToken(user: ShopUser): Promise<string> {
+  return (await call("issueToken", { external_id: user.id })).access_token;
+}
+
+/** Ends all tokens of a user. */
+export async function revokeTokens(user: ShopUser): Promise<void> {
+  await call("revokeTokens", { external_id: user.id });
+}
+
+/**
+ * Starts a conversation for the buyer, with the seller and an assistant, which answers messages that
+ * mention it. Returns the id.
+ */
+export async function startOrderChat(title: string, buyer: ShopUser, seller: ShopUser) {
+  const [buyerName, sellerName] = (await upsertUsers(buyer, seller)) as [string, string];
+  // The sandbox model costs nothing. With a key of the provider, a real model answers.
+  await call("setAgentKey", { provider: "claude", api_key: "sandbox-shop" }, buyer);
+  const usernames = [sellerName, `${buyerName}:claude`];
+  return (await call("startChat", { title, usernames }, buyer)).id;
+}
+
+/** Asks Parley to send new messages to an address of the shop. */
+export async function createWebhook(url: string): Promise<Webhook> {
+  const { items } = await call("getWebhooks", {});
+  // The secret is shown once. A real product stores it, and creates its webhook only once.
+  for (const old of items.filter((each) => each.url === url)) {
+    await call("deleteWebhook", { webhook_id: old.id });
+  }
+  const { secret } = await call("createWebhook", { url, events: ["events.messageNew"] });
+  return new Webhook(secret);
+}
+
+/**
+ * Calls an operation with the service key: in the shop's own right, or for a user, with that user's
+ * rights. Whoever has the key can act for everybody, so it never leaves the backend.
+ */
+async function call<Name extends OperationName>(
+  operation: Name,
+  input: InputOf<Name>,
+  user?: ShopUser,
+): Promise<OutputOf<Name>> {
+  const response = await fetch(`${PARLEY_URL}/api/${operation}`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${SERVICE_KEY}`,
+      "content-type": "application/json",
+      ...(user && { "x-parley-as": `id:${user.id}` }),
+    },
+    body: JSON.stringify(input),
+  });
+  const answer = await response.json();
+  if (!answer.ok) throw new Error(`${operation} failed: ${answer.description}`);
+  return answer.result;
+}
