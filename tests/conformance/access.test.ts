@@ -140,6 +140,13 @@ const ofWebhook = (more: object = {}): Row => ({
     return { webhook_id: id, ...more };
   },
 });
+/** A report of the participant's message. */
+async function newReport({ message }: Group): Promise<{ report_id: string }> {
+  await people.admin.call("reportMessage", { message_id: message.id, reason: "spam" });
+  const { items } = await backend.call("getReports", { resolved: false });
+  const report = items.find((each) => each.message.id === message.id);
+  return { report_id: report?.id ?? "" };
+}
 const ofVictim: Row = { input: () => ({ username: "as_victim" }) };
 
 /** Every operation has a row: without one, this does not compile, and the first test fails. */
@@ -188,6 +195,8 @@ const rows: Record<OperationName, Row> = {
   },
   getUpdates: ofChat({ since_seq: 0 }),
   searchMessages: ofChat({ query: "hello" }),
+  // Nobody reports their own message.
+  reportMessage: ofMessage({ reason: "spam" }, ["admin", "owner"]),
   setMessageReaction: ofMessage({ emoji: "👍" }),
   addReaction: ofMessage({ emoji: "👍" }),
   removeReaction: ofMessage({ emoji: "👍" }),
@@ -218,6 +227,8 @@ const rows: Record<OperationName, Row> = {
   getAccounts: {},
   suspendAccount: ofVictim,
   restoreAccount: ofVictim,
+  getReports: {},
+  resolveReport: { input: newReport },
   getAuditLog: {},
   getStatistics: {},
   createWebhook: { input: webhookInput },

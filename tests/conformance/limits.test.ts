@@ -28,6 +28,7 @@ const defaults = {
   service_operations_per_second: 500,
   service_operation_burst: 1000,
   signups_per_hour: 1000,
+  reports_per_hour: 60,
   searches_per_second: 10,
   search_burst: 30,
   reactions_per_message: 50,

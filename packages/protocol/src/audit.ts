@@ -23,6 +23,8 @@ export const auditActions = [
   "acted_on_behalf",
   "account_suspended",
   "account_restored",
+  "message_reported",
+  "report_resolved",
   "webhook_created",
   "webhook_changed",
   "webhook_deleted",

@@ -280,6 +280,7 @@ function throttles(limits: Limits, cluster: Cluster) {
     },
     signInThrottle: signInThrottle(shared),
     signUps: rate("sign-ups", limits.signups_per_hour / 3600, limits.signups_per_hour),
+    reports: rate("reports", limits.reports_per_hour / 3600, limits.reports_per_hour),
     keyTests: rate("key tests", KEY_TESTS.perSecond, KEY_TESTS.burst),
   };
 }

@@ -44,6 +44,8 @@ export interface Services {
   keyTester: KeyTester;
   /** Limits key tests per account: each one calls the provider. */
   keyTests: Throttle;
+  /** Limits reports of messages per account. */
+  reports: Throttle;
   signInThrottle: SignInThrottle;
   /** Limits sign-ups per network. */
   signUps: Throttle;

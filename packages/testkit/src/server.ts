@@ -38,6 +38,7 @@ export const noRates = limits({
   operations_per_second: 0,
   service_operations_per_second: 0,
   signups_per_hour: 0,
+  reports_per_hour: 0,
   searches_per_second: 0,
 });
 

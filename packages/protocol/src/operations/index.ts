@@ -54,6 +54,7 @@ import {
   removeReaction,
   setMessageReaction,
 } from "./reactions.ts";
+import { getReports, reportMessage, resolveReport } from "./reports.ts";
 import { issueToken, revokeTokens, upsertUsers } from "./service.ts";
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { sendChatAction } from "./typing.ts";
@@ -94,6 +95,7 @@ export const operations = {
   deleteMessagesForMe,
   getUpdates,
   searchMessages,
+  reportMessage,
   setMessageReaction,
   addReaction,
   removeReaction,
@@ -121,6 +123,8 @@ export const operations = {
   getAccounts,
   suspendAccount,
   restoreAccount,
+  getReports,
+  resolveReport,
   getAuditLog,
   getStatistics,
   createWebhook,

@@ -22,6 +22,10 @@ export interface SecurityDetails {
   readonly keys_resealed?: number;
   readonly works?: boolean;
   readonly issuer?: string;
+  /** The id of a report. */
+  readonly report?: string;
+  /** The username of the person who made a report. */
+  readonly reporter?: string;
   /** The id of a webhook or of an incoming hook. */
   readonly webhook?: string;
 }

@@ -8,6 +8,7 @@ import { incomingHooks } from "./incoming-hooks.ts";
 import { messages } from "./messages.ts";
 import { operators } from "./operators.ts";
 import { reactions } from "./reactions.ts";
+import { reports } from "./reports.ts";
 import { service } from "./service.ts";
 import { sessions } from "./sessions.ts";
 import { typing } from "./typing.ts";
@@ -26,6 +27,7 @@ export const handlers: readonly Bound[] = [
   ...components,
   ...service,
   ...operators,
+  ...reports,
   ...webhooks,
   ...incomingHooks,
 ];

@@ -9,12 +9,12 @@ const PURGE_BATCH = 1000;
 
 export interface UpkeepOptions {
   readonly store: Pick<Store, "write">;
-  /** Days for which entries of the audit log are kept. */
+  /** Days for which entries of the audit log and resolved reports are kept. */
   readonly auditDays: number;
   readonly log: Logger;
 }
 
-/** Deletes expired sessions and old entries of the audit log, now and once an hour. */
+/** Deletes expired sessions, old entries of the audit log and reports resolved long ago, now and once an hour. */
 export function upkeep({ store, auditDays, log }: UpkeepOptions) {
   let running: Promise<unknown> | null = null;
 
@@ -31,6 +31,7 @@ export function upkeep({ store, auditDays, log }: UpkeepOptions) {
     const now = Date.now();
     await purge("session", (tx) => tx.purgeSessions(now, PURGE_BATCH));
     await purge("audit log", (tx) => tx.pruneAuditLog(now - auditDays * DAY_MS, PURGE_BATCH));
+    await purge("report", (tx) => tx.pruneReports(now - auditDays * DAY_MS, PURGE_BATCH));
   }
 
   const start = () => {

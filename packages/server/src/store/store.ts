@@ -17,6 +17,7 @@ import type { ManagedAccountReads, ManagedAccountWrites } from "./managed-accoun
 import type { MessageReads, MessageWrites } from "./messages.ts";
 import type { OperatorReads, OperatorWrites } from "./operators.ts";
 import type { ReactionReads, ReactionWrites } from "./reactions.ts";
+import type { ReportReads, ReportWrites } from "./reports.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
 import type { ServiceKeyReads, ServiceKeyWrites } from "./service-keys.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
@@ -83,6 +84,7 @@ export interface ReadTx
     ManagedAccountReads,
     StatisticsReads,
     AuditReads,
+    ReportReads,
     ServiceKeyReads,
     WebhookReads,
     IncomingHookReads,
@@ -110,6 +112,7 @@ export interface WriteTx
     OperatorWrites,
     ManagedAccountWrites,
     AuditWrites,
+    ReportWrites,
     ServiceKeyWrites,
     WebhookWrites,
     IncomingHookWrites,

@@ -32,6 +32,7 @@ import { migrate } from "./migrate.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { ReadLane } from "./read-lane.ts";
+import { reportReads, reportWrites } from "./reports.ts";
 import { search } from "./search.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
@@ -53,6 +54,7 @@ const reads: ReadMethods = {
   ...managedAccountReads,
   ...statisticsReads,
   ...auditReads,
+  ...reportReads,
   ...serviceKeyReads,
   ...webhookReads,
   ...incomingHookReads,
@@ -76,6 +78,7 @@ const writes: WriteMethods = {
   ...operatorWrites,
   ...managedAccountWrites,
   ...auditWrites,
+  ...reportWrites,
   ...serviceKeyWrites,
   ...webhookWrites,
   ...incomingHookWrites,

@@ -442,4 +442,24 @@ export const migrations: readonly string[] = [
   );
   CREATE INDEX incoming_hooks_by_chat ON incoming_hooks (chat, created_at);
   `,
+  `
+  -- Messages reported to the operators. message has the message as it was, around the UUIDs of those
+  -- near it. resolved_by is the name of an operator or of a service key.
+  CREATE TABLE reports (
+    id text COLLATE "C" PRIMARY KEY,
+    at bigint NOT NULL,
+    reporter_id bigint NOT NULL,
+    sender_id bigint NOT NULL,
+    message_id text COLLATE "C" NOT NULL,
+    reason text COLLATE "C" NOT NULL,
+    message text COLLATE "C" NOT NULL,
+    around text COLLATE "C" NOT NULL,
+    resolved_at bigint,
+    resolved_by text COLLATE "C",
+    note text COLLATE "C",
+    UNIQUE (message_id, reporter_id)
+  );
+  CREATE INDEX reports_open ON reports (id) WHERE resolved_at IS NULL;
+  CREATE INDEX reports_resolved ON reports (resolved_at) WHERE resolved_at IS NOT NULL;
+  `,
 ];

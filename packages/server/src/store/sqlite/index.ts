@@ -25,6 +25,7 @@ import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts
 import { messageReads, messageWrites } from "./messages.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
+import { reportReads, reportWrites } from "./reports.ts";
 import { searchChangePruning } from "./search-changes.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
@@ -129,6 +130,7 @@ const reads = (db: Connection): ReadTx => ({
   ...managedAccountReads(db),
   ...statisticsReads(db),
   ...auditReads(db),
+  ...reportReads(db),
   ...serviceKeyReads(db),
   ...webhookReads(db),
   ...incomingHookReads(db),
@@ -151,6 +153,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...operatorWrites(db),
   ...managedAccountWrites(db),
   ...auditWrites(db),
+  ...reportWrites(db),
   ...serviceKeyWrites(db),
   ...webhookWrites(db),
   ...incomingHookWrites(db),

@@ -401,4 +401,24 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX incoming_hooks_by_chat ON incoming_hooks (chat, created_at);
   `,
+  `
+  -- Messages reported to the operators. message has the message as it was, around the UUIDs of those
+  -- near it. resolved_by is the name of an operator or of a service key.
+  CREATE TABLE reports (
+    id TEXT PRIMARY KEY,
+    at INTEGER NOT NULL,
+    reporter_id INTEGER NOT NULL,
+    sender_id INTEGER NOT NULL,
+    message_id TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    message TEXT NOT NULL,
+    around TEXT NOT NULL,
+    resolved_at INTEGER,
+    resolved_by TEXT,
+    note TEXT,
+    UNIQUE (message_id, reporter_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX reports_open ON reports (id) WHERE resolved_at IS NULL;
+  CREATE INDEX reports_resolved ON reports (resolved_at) WHERE resolved_at IS NOT NULL;
+  `,
 ];

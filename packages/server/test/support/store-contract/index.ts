@@ -18,6 +18,7 @@ import { preconditions } from "./preconditions.ts";
 import { productUsers } from "./product-users.ts";
 import { reactions } from "./reactions.ts";
 import { reading } from "./reading.ts";
+import { reports } from "./reports.ts";
 import { restoring } from "./restoring.ts";
 import { search } from "./search.ts";
 import { serviceKeys } from "./service-keys.ts";
@@ -45,6 +46,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("identities", () => identities(check));
     describe("operators", () => operators(check));
     describe("the audit log", () => auditLog(check));
+    describe("reports", () => reports(check));
     describe("service keys", () => serviceKeys(check));
     describe("webhooks", () => webhooks(check));
     describe("users of products", () => productUsers(check));

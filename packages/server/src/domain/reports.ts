@@ -1,0 +1,44 @@
+import type { Message, Report } from "@parley/protocol";
+import { NOBODY } from "../store/accounts.ts";
+import type { MessageRecord } from "../store/messages.ts";
+import type { ReportRecord } from "../store/reports.ts";
+import type { ReadTx } from "../store/store.ts";
+
+/** How many messages around a reported one operators see, and how many of them before it. */
+const AROUND = 5;
+const AROUND_BEFORE = 3;
+
+/** The ids of the messages around one that the viewer can see: fewer only where there are fewer. */
+export async function idsAround(
+  tx: ReadTx,
+  { conversation_id: conversationId, seq }: MessageRecord,
+  viewerId: number,
+): Promise<string[]> {
+  const view = { conversationId, viewerId, limit: AROUND };
+  const older = await tx.history({ ...view, from: { seq, direction: "older" } });
+  const newer = await tx.history({ ...view, from: { seq, direction: "newer" } });
+  const before = Math.max(AROUND_BEFORE, AROUND - newer.items.length);
+  const nearest = older.items.slice(-before);
+  return [...nearest, ...newer.items.slice(0, AROUND - nearest.length)].map(({ id }) => id);
+}
+
+/** Reports as operators see them: nothing of a conversation but the message and those around it. */
+export async function reportViews(tx: ReadTx, reports: readonly ReportRecord[]): Promise<Report[]> {
+  const ids = new Set(reports.flatMap(({ around }) => around));
+  const shown = new Map((await tx.messageViews([...ids], NOBODY)).map((each) => [each.id, each]));
+  return reports.map(({ at, resolved_at, around, ...report }) => ({
+    ...report,
+    at: iso(at),
+    around: around.flatMap((id) => shown.get(id) ?? []),
+    conversation_id: report.message.conversation_id,
+    resolved_at: resolved_at === null ? null : iso(resolved_at),
+  }));
+}
+
+/** A message as everybody sees it. */
+export async function sharedView(tx: ReadTx, uuid: string): Promise<Message | undefined> {
+  const [message] = await tx.messageViews([uuid], NOBODY);
+  return message;
+}
+
+const iso = (time: number) => new Date(time).toISOString();

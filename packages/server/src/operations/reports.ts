@@ -1,0 +1,69 @@
+import { operations } from "@parley/protocol";
+import { z } from "zod";
+import { visibleMessage } from "../domain/access.ts";
+import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
+import { idsAround, reportViews, sharedView } from "../domain/reports.ts";
+import { bind } from "../operation.ts";
+import { conflict, forbidden, notFound } from "../rules/failure.ts";
+import { type AnyCaller, actorOf } from "../security/caller.ts";
+
+const reportCursor = cursorOf(z.string());
+
+const reportMessage = bind(operations.reportMessage, (context, { message_id, reason }) => {
+  const { caller, origin, security } = context;
+  context.reports.take(`${caller.account.id}`);
+  return security.write(async (tx, record) => {
+    const { message } = await visibleMessage(tx, message_id, caller);
+    if (message.sender_id === caller.account.id) {
+      throw forbidden("you cannot report your own message");
+    }
+    const shown = await sharedView(tx, message_id);
+    if (!shown) throw notFound("message");
+    const id = Bun.randomUUIDv7();
+    const isNew = await tx.insertReport({
+      id,
+      at: Date.now(),
+      reporter_id: caller.account.id,
+      sender_id: message.sender_id,
+      reason,
+      message: shown,
+      around: await idsAround(tx, message, caller.account.id),
+    });
+    if (!isNew) return;
+    const { username: account } = shown.sender;
+    const reporter = caller.account.username;
+    await record("message_reported", { account, report: id, reporter, origin });
+  });
+});
+
+const getReports = bind(operations.getReports, ({ store, config }, { resolved, ...input }) => {
+  const limit = pageSize(input.limit, config.limits);
+  const before = reportCursor.decode(input.cursor);
+  return store.read(async (tx) => {
+    const found = await tx.reports({ resolved, before, limit: limit + 1 });
+    const { items, next_cursor } = pageOf(found, limit, ({ id }) => reportCursor.encode(id));
+    return { items: await reportViews(tx, items), next_cursor };
+  });
+});
+
+const resolveReport = bind(operations.resolveReport, (context, { report_id, note = null }) =>
+  context.security.write(async (tx, record) => {
+    if (!(await tx.report(report_id))) throw notFound("report");
+    const by = nameOf(context.caller);
+    if (!(await tx.resolveReport(report_id, { at: Date.now(), by, note }))) {
+      throw conflict("the report is resolved already");
+    }
+    const resolved = await tx.report(report_id);
+    const [report] = await reportViews(tx, resolved ? [resolved] : []);
+    if (!report) throw notFound("report");
+    const account = report.message.sender.username;
+    await record("report_resolved", { ...actorOf(context), account, report: report_id });
+    return report;
+  }),
+);
+
+export const reports = [reportMessage, getReports, resolveReport];
+
+/** Who resolves a report: an operator's username, or the name of a service key. */
+const nameOf = (caller: AnyCaller) =>
+  caller.kind === "service" ? `service:${caller.key.name}` : caller.account.username;

@@ -1,0 +1,66 @@
+import type { Message } from "@parley/protocol";
+import { publicAccount } from "../../rules/accounts.ts";
+import type { ReportQuery, ReportRecord } from "../reports.ts";
+
+interface AccountColumns {
+  username: string;
+  kind: "human" | "agent";
+  display_name: string;
+  version: number;
+}
+
+export interface ReportRow extends AccountColumns {
+  id: string;
+  at: number;
+  reason: string;
+  message: string;
+  around: string;
+  resolved_at: number | null;
+  resolved_by: string | null;
+  note: string | null;
+  sender_username: string;
+  sender_kind: "human" | "agent";
+  sender_display_name: string;
+  sender_version: number;
+}
+
+/** Selects `ReportRow`s: with the reporter's account and the sender's as they are now. */
+export const REPORTS = `SELECT r.id, r.at, r.reason, r.message, r.around, r.resolved_at,
+    r.resolved_by, r.note, a.username, a.kind, a.display_name, a.version,
+    s.username AS sender_username, s.kind AS sender_kind, s.display_name AS sender_display_name,
+    s.version AS sender_version
+  FROM reports r JOIN accounts a ON a.id = r.reporter_id JOIN accounts s ON s.id = r.sender_id`;
+
+export const toReport = (row: ReportRow): ReportRecord => ({
+  id: row.id,
+  at: row.at,
+  reporter: publicAccount(row),
+  reason: row.reason,
+  message: {
+    ...(JSON.parse(row.message) as Message),
+    sender: {
+      username: row.sender_username,
+      kind: row.sender_kind,
+      display_name: row.sender_display_name,
+      version: row.sender_version,
+    },
+  },
+  around: JSON.parse(row.around) as string[],
+  resolved_at: row.resolved_at,
+  resolved_by: row.resolved_by,
+  note: row.note,
+});
+
+/** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
+export function reportQuery(
+  { resolved, before, limit }: ReportQuery,
+  place: (number: number) => string,
+) {
+  const values: (string | number)[] = [];
+  const bind = (value: string | number) => place(values.push(value));
+  const filters = ["true"];
+  if (resolved !== undefined) filters.push(`r.resolved_at IS ${resolved ? "NOT " : ""}NULL`);
+  if (before !== undefined) filters.push(`r.id < ${bind(before)}`);
+  const sql = `${REPORTS} WHERE ${filters.join(" AND ")} ORDER BY r.id DESC LIMIT ${bind(limit)}`;
+  return { sql, values };
+}
