@@ -2,90 +2,13 @@ import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { failure, Person, post, RawSocket, Socket, signUp } from "@parley/testkit/client.ts";
+import { Issuer } from "@parley/testkit/issuer.ts";
 import { nodesOf } from "@parley/testkit/nodes.ts";
 import { onSeveralNodes, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
-import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+import { exportSPKI, generateKeyPair, SignJWT } from "jose";
 
 const AUDIENCE = "parley";
-
-/** A test identity provider. */
-class Issuer implements Disposable {
-  private keys = new Map<string, CryptoKeyPair>();
-  private http = this.listen(0);
-  private readonly port = this.http.port ?? 0;
-
-  /** Its discovery document, which tests can make wrong. */
-  description: { issuer?: string; jwks_uri?: string } = {};
-
-  private listen(port: number) {
-    return Bun.serve({
-      port,
-      hostname: "127.0.0.1",
-      routes: {
-        "/.well-known/openid-configuration": () =>
-          Response.json({
-            issuer: this.url,
-            jwks_uri: `${this.url}/keys`,
-            ...this.description,
-          }),
-        "/keys": async () => Response.json({ keys: await this.publicKeys() }),
-      },
-    });
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${this.port}`;
-  }
-
-  private publicKeys() {
-    const all = [...this.keys].map(async ([kid, { publicKey }]) => ({
-      ...(await exportJWK(publicKey)),
-      kid,
-      alg: "ES256",
-      use: "sig",
-    }));
-    return Promise.all(all);
-  }
-
-  /** Replaces all keys by a new one and returns its id. */
-  async rotate(): Promise<string> {
-    const kid = crypto.randomUUID();
-    this.keys = new Map([[kid, await generateKeyPair("ES256", { extractable: true })]]);
-    return kid;
-  }
-
-  key(): [kid: string, pair: CryptoKeyPair] {
-    const [current] = this.keys;
-    if (!current) throw new Error("the issuer has no key yet");
-    return current;
-  }
-
-  /** A token for this username, valid unless the claims say otherwise. */
-  token(username: string, claims: JWTPayload = {}, signedWith = this.key()): Promise<string> {
-    const [kid, { privateKey }] = signedWith;
-    return new SignJWT({ preferred_username: username, ...claims })
-      .setProtectedHeader({ alg: "ES256", kid })
-      .setIssuer(claims.iss ?? this.url)
-      .setSubject(claims.sub ?? `subject of ${username}`)
-      .setAudience(claims.aud ?? AUDIENCE)
-      .setIssuedAt()
-      .setExpirationTime(claims.exp ?? "5 minutes")
-      .sign(privateKey);
-  }
-
-  goAway(): Promise<void> {
-    return this.http.stop(true);
-  }
-
-  comeBack(): void {
-    this.http = this.listen(this.port);
-  }
-
-  [Symbol.dispose](): void {
-    void this.http.stop(true);
-  }
-}
 
 const issuer = new Issuer();
 await issuer.rotate();

@@ -154,6 +154,13 @@ const rows: Record<OperationName, Row> = {
   signUp: { input: () => ({ username: fresh(), password: PASSWORD }) },
   // Several sign-ins to one account at the same time would be throttled.
   signIn: { input: newAccount },
+  getSignInMethods: {},
+  // No issuer is configured.
+  startOidcSignIn: { admitted: "not_found" },
+  finishOidcSignIn: {
+    admitted: "not_found",
+    input: () => ({ flow: "flow", state: "state", code: "code" }),
+  },
   // The people of the matrix have no password.
   changePassword: {
     roles: [],

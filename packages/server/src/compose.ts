@@ -26,6 +26,7 @@ import { typing } from "./realtime/typing.ts";
 import { authenticator } from "./security/authenticate.ts";
 import { guardedFetch } from "./security/guarded-fetch.ts";
 import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
+import { oidcAccounts as newOidcAccounts } from "./security/oidc-accounts.ts";
 import { passwords } from "./security/passwords.ts";
 import { serviceKeys } from "./security/service-keys.ts";
 import { signInThrottle } from "./security/sign-in-throttle.ts";
@@ -81,11 +82,23 @@ export function openVault(config: Config): Vault {
   return newVault(file.read(), file.read);
 }
 
-/** Backends are imported only when configured: loading an unused one would delay startup. */
-async function openIssuer(config: Config, log: Logger) {
-  if (!config.oidc) return null;
-  const { oidc } = await import("./security/oidc.ts");
-  return oidc(config.oidc, log);
+/**
+ * Sign-in with the configured issuer: by its tokens, and in the web client. Backends are imported only
+ * when configured: loading an unused one would delay startup.
+ */
+async function openIssuer({ oidc }: Config, vault: Vault, log: Logger) {
+  if (!oidc) return { oidcTokens: null, oidcSignIn: null };
+  const [{ issuer: newIssuer }, { oidcTokens }, { oidcSignIn }] = await Promise.all([
+    import("./security/issuer.ts"),
+    import("./security/oidc.ts"),
+    import("./security/oidc-sign-in.ts"),
+  ]);
+  const issuer = newIssuer(oidc.issuer, log);
+  const { audience, client } = oidc;
+  return {
+    oidcTokens: audience === null ? null : oidcTokens({ ...oidc, audience }, issuer),
+    oidcSignIn: client && oidcSignIn({ settings: { ...oidc, client }, issuer, vault, log }),
+  };
 }
 
 /** The store and the connection to other nodes. A single node has in-process stand-ins for the latter. */
@@ -208,7 +221,8 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const { limits, providers } = config;
   const vault = openVault(config);
   const security = securityLog(log, store);
-  const oidc = await openIssuer(config, log);
+  const { oidcTokens, oidcSignIn } = await openIssuer(config, vault, log);
+  const oidcAccounts = newOidcAccounts({ security, providers });
   const metrics = newMetrics();
   const fetch = guardedFetch({ allowPrivate: config.allowPrivateAddresses });
   return {
@@ -219,7 +233,9 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     passwords: passwords(),
     vault,
     webhooks: startWebhooks({ store, changes, vault, fetch, security, log, metrics }),
-    authenticator: authenticator({ store, oidc, providers, limits, security }),
+    authenticator: authenticator({ store, oidcTokens, oidcAccounts, limits, security }),
+    oidcSignIn,
+    oidcAccounts,
     serviceKeys: serviceKeys({ store, configuredHash: config.serviceKeyHash, security }),
     incomingHooks: incomingHooks({ store, ...hookRates(limits, cluster) }),
     ...throttles(limits, cluster),

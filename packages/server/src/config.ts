@@ -2,9 +2,9 @@ import { type Database, type Nats, readDatabase, readNats } from "./config/conne
 import { ConfigError } from "./config/error.ts";
 import { readNamedFile } from "./config/files.ts";
 import { type Limits, readLimits } from "./config/limits.ts";
+import { type OidcSettings, readOidc } from "./config/oidc.ts";
 import { type Provider, readProviders } from "./config/providers.ts";
 import { readSwitch } from "./config/switch.ts";
-import { isTamperProof } from "./security/destination.ts";
 import { SERVICE_KEY_FORM } from "./security/service-keys.ts";
 import { hashToken } from "./security/tokens.ts";
 import { parseMasterKeys } from "./security/vault.ts";
@@ -29,7 +29,9 @@ export interface Config {
   /** Null: there is only this node. */
   nats: Nats | null;
   signUp: SignUpPolicy;
-  oidc: { issuer: string; audience: string; usernameClaim: string } | null;
+  oidc: OidcSettings | null;
+  /** Whether people may sign in and up with a password. */
+  passwordSignIn: boolean;
   /** Usernames of operators, besides those that `parley operators` has added. */
   operators: readonly string[];
   /** The hash of a service key that a file gives. */
@@ -65,6 +67,7 @@ export function readConfig(env: Environment = process.env): Config {
     nats: readNats(env),
     signUp: readSignUp(env.PARLEY_SIGNUP),
     oidc: readOidc(env),
+    passwordSignIn: readSwitch("PARLEY_PASSWORD_SIGN_IN", env.PARLEY_PASSWORD_SIGN_IN ?? "on"),
     operators: readOperators(env.PARLEY_OPERATORS),
     serviceKeyHash: readServiceKey(env.PARLEY_SERVICE_KEY_FILE),
     auditDays: readDays("PARLEY_AUDIT_DAYS", env.PARLEY_AUDIT_DAYS ?? "90"),
@@ -121,25 +124,6 @@ function readSignUp(value = "open"): SignUpPolicy {
   throw new ConfigError(
     `PARLEY_SIGNUP must be open, closed, invite or invite:<code>[,<code>…], not "${value}".`,
   );
-}
-
-function readOidc(env: Environment): Config["oidc"] {
-  const issuer = env.PARLEY_OIDC_ISSUER;
-  if (!issuer) return null;
-  if (!isTamperProof(issuer)) {
-    throw new ConfigError(
-      `PARLEY_OIDC_ISSUER must be an https address (http only on this machine), not "${issuer}".`,
-    );
-  }
-  const audience = env.PARLEY_OIDC_AUDIENCE;
-  if (!audience) {
-    throw new ConfigError("PARLEY_OIDC_AUDIENCE must be given with PARLEY_OIDC_ISSUER.");
-  }
-  return {
-    issuer,
-    audience,
-    usernameClaim: env.PARLEY_OIDC_USERNAME_CLAIM || "preferred_username",
-  };
 }
 
 function readOperators(value = ""): string[] {

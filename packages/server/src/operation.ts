@@ -18,6 +18,8 @@ import type {
   Origin,
   ServiceCaller,
 } from "./security/caller.ts";
+import type { OidcAccounts } from "./security/oidc-accounts.ts";
+import type { OidcSignIn } from "./security/oidc-sign-in.ts";
 import { isOperator } from "./security/operators.ts";
 import type { Passwords } from "./security/passwords.ts";
 import type { ServiceKeys } from "./security/service-keys.ts";
@@ -35,6 +37,9 @@ export interface Services {
   typing: Typing;
   passwords: Passwords;
   authenticator: Authenticator;
+  oidcAccounts: OidcAccounts;
+  /** Null: no issuer is configured for sign-in in a browser. */
+  oidcSignIn: OidcSignIn | null;
   vault: Vault;
   webhooks: Webhooks;
   incomingHooks: IncomingHooks;

@@ -46,6 +46,7 @@ test("the defaults are those of the contract", () => {
     dataDir: "./data",
     signUp: { kind: "open" },
     oidc: null,
+    passwordSignIn: true,
     sandbox: true,
     masterKeys: null,
     proxies: 0,
@@ -208,8 +209,40 @@ describe("OIDC issuer", () => {
     issuer: "https://id.example.com",
     audience: "parley",
     usernameClaim: "preferred_username",
+    client: null,
+  };
+  const client = {
+    PARLEY_OIDC_ISSUER: "https://id.example.com:8443/realms/staff",
+    PARLEY_OIDC_CLIENT_ID: "parley-web",
+  };
+  const secretFile = (content: string) => {
+    const path = join(mkdtempSync(join(tmpdir(), "parley-secret-")), "secret");
+    writeFileSync(path, content);
+    return { PARLEY_OIDC_CLIENT_SECRET_FILE: path };
+  };
+  const readClient = (config: Config) => config.oidc?.client;
+  const expectedClient = {
+    id: "parley-web",
+    secret: null,
+    name: "id.example.com:8443",
+    scopes: "openid profile",
   };
   accepts({
+    "a client needs no audience; tokens are then not accepted": [
+      client,
+      (config) => [config.oidc?.audience, config.oidc?.client],
+      [null, expectedClient],
+    ],
+    "the client has a secret, a name and scopes": [
+      {
+        ...client,
+        ...secretFile("s3cret + %\n"),
+        PARLEY_OIDC_NAME: "Example SSO",
+        PARLEY_OIDC_SCOPES: " openid  email ",
+      },
+      readClient,
+      { ...expectedClient, secret: "s3cret + %", name: "Example SSO", scopes: "openid email" },
+    ],
     "issuer and audience are given together": [issuer, read, expected],
     "the username claim can be changed": [
       { ...issuer, PARLEY_OIDC_USERNAME_CLAIM: "nickname" },
@@ -228,6 +261,23 @@ describe("OIDC issuer", () => {
     (url) => expect(read(readConfig({ ...issuer, PARLEY_OIDC_ISSUER: url }))?.issuer).toBe(url),
   );
   refuses("PARLEY_OIDC_AUDIENCE", [""], issuer);
+  refuses("PARLEY_OIDC_SCOPES", ["profile", 'openid "x"'], client);
+  refuses("PARLEY_OIDC_NAME", ["x".repeat(41), "a\nb"], client);
+  refuses("PARLEY_OIDC_CLIENT_SECRET_FILE", ["/nowhere/at/all"], client);
+  test("a client secret has one line, and an error does not repeat it", () => {
+    const read = () => readConfig({ ...client, ...secretFile("one\ntwo") });
+    expect(read).toThrow("PARLEY_OIDC_CLIENT_SECRET_FILE must name a file with one line");
+    expect(() => readConfig({ ...client, ...secretFile("") })).toThrow(ConfigError);
+  });
+});
+
+describe("sign-in with a password", () => {
+  const read = (config: Config) => config.passwordSignIn;
+  accepts({
+    "is on by default": [{}, read, true],
+    "can be switched off": [{ PARLEY_PASSWORD_SIGN_IN: "off" }, read, false],
+  });
+  refuses("PARLEY_PASSWORD_SIGN_IN", ["", "no"]);
 });
 
 describe("providers", () => {

@@ -11,6 +11,7 @@ import { logger } from "../src/observe/log.ts";
 import { securityLog } from "../src/observe/security-log.ts";
 import { DEFAULT_LIMITS } from "../src/rules/budget.ts";
 import { authenticator } from "../src/security/authenticate.ts";
+import { oidcAccounts } from "../src/security/oidc-accounts.ts";
 import { changeWriter, wasCommitted } from "../src/store/postgres/changes.ts";
 import { commitOrder } from "../src/store/postgres/commit-order.ts";
 import { type Connections, connections, openPool } from "../src/store/postgres/connection.ts";
@@ -508,18 +509,18 @@ describe("several nodes", () => {
       subject: "dora-1",
       requestedName: "dora",
       display_name: "Dora",
-      expires_at,
     };
-    const issuer = { recognises: () => true, verify: async () => identity };
-    const doors = cluster.stores.map((store) =>
-      authenticator({
+    const oidcTokens = { recognises: () => true, verify: async () => ({ identity, expires_at }) };
+    const doors = cluster.stores.map((store) => {
+      const security = securityLog(logger("silent"), store);
+      return authenticator({
         store,
-        oidc: issuer,
-        providers: new Map(),
+        oidcTokens,
+        oidcAccounts: oidcAccounts({ security, providers: new Map() }),
         limits: { session_days: 90 },
-        security: securityLog(logger("silent"), store),
-      }),
-    );
+        security,
+      });
+    });
     const entered = await Promise.all(
       times(24).map((n) => doors[n % 3]?.authenticate(`token ${n}`, HERE)),
     );

@@ -57,6 +57,7 @@ import {
 import { getReports, reportMessage, resolveReport } from "./reports.ts";
 import { issueToken, revokeTokens, upsertUsers } from "./service.ts";
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
+import { finishOidcSignIn, getSignInMethods, startOidcSignIn } from "./sign-in.ts";
 import { sendChatAction } from "./typing.ts";
 import {
   createWebhook,
@@ -71,6 +72,9 @@ import {
 export const operations = {
   signUp,
   signIn,
+  getSignInMethods,
+  startOidcSignIn,
+  finishOidcSignIn,
   changePassword,
   signOut,
   getSessions,

@@ -39,7 +39,7 @@ export const signIn = operation({
     }),
   }),
   output: SignedIn,
-  errors: ["unauthorized", "suspended"],
+  errors: ["unauthorized", "forbidden", "suspended"],
 });
 
 export const changePassword = operation({

@@ -11,12 +11,14 @@ import { reactions } from "./reactions.ts";
 import { reports } from "./reports.ts";
 import { service } from "./service.ts";
 import { sessions } from "./sessions.ts";
+import { signIn } from "./sign-in.ts";
 import { typing } from "./typing.ts";
 import { webhooks } from "./webhooks.ts";
 
 /** The handlers of all operations. */
 export const handlers: readonly Bound[] = [
   ...sessions,
+  ...signIn,
   ...accounts,
   ...conversations,
   ...messages,

@@ -19,6 +19,7 @@ import type { AccountRecord } from "../store/accounts.ts";
 
 const signUp = bind(operations.signUp, async (context, input) => {
   const { config, passwords, store, signUps, security, origin } = context;
+  checkPasswordSignIn(config);
   checkPolicy(config.signUp, input.invite_code);
   checkStrength("password", input.password, input.username);
   if (await store.read((tx) => tx.account(input.username))) throw taken();
@@ -37,7 +38,8 @@ const signUp = bind(operations.signUp, async (context, input) => {
 });
 
 const signIn = bind(operations.signIn, async (context, { username, password, device }) => {
-  const { passwords, store, vault, signInThrottle, security, origin } = context;
+  const { config, passwords, store, vault, signInThrottle, security, origin } = context;
+  checkPasswordSignIn(config);
   const { network } = origin;
   const { found, isKnownNetwork } = await store.read(async (tx) => {
     const found = await tx.credentials(username);
@@ -142,6 +144,10 @@ const taken = () => conflict("the username is taken");
 function checkStrength(field: string, password: string, username: string): void {
   const weakness = passwordWeakness(password, username);
   if (weakness) throw badField(field, weakness);
+}
+
+function checkPasswordSignIn({ passwordSignIn }: Context["config"]): void {
+  if (!passwordSignIn) throw forbidden("sign-in with a password is switched off");
 }
 
 function checkPolicy(policy: Context["config"]["signUp"], inviteCode: string | undefined): void {

@@ -136,7 +136,7 @@ ${list(
   "Repeated failures of `signIn` are slowed down with 429. A client that sends the `device` of an earlier `signIn` or `signUp` of the account is not affected by the failures of others.",
   "Invisible and direction-changing characters are removed from names. Names of the service and its staff, such as `admin` and `support`, are reserved, and the most common passwords are refused: both are answered with 400.",
   "The backend of a product calls with a service key, `authorization: Bearer pls_…`, over HTTP and never from a browser: a request with an `Origin` header is answered with 403. The header `x-parley-as` names the person whom the call is made for, by username or as `id:<external_id>`; the call then has that person's rights and is written to the audit log. A name that nobody has is answered with 400.",
-  "If an OIDC issuer is configured, its JWTs are accepted as bearer tokens. The account belongs to the issuer and the subject (`iss` and `sub`). It is created on the first call, with a username derived from the issuer's.",
+  "If an OIDC issuer is configured, people sign in with it in a browser: `startOidcSignIn` returns the address to go to, and `finishOidcSignIn` exchanges the answer for an access token. Where an audience is configured, JWTs of the issuer are accepted as bearer tokens too. The account belongs to the issuer and the subject (`iss` and `sub`). It is created at the first sign-in, with a username derived from the issuer's. `getSignInMethods` tells what a server offers.",
 )}`;
 
 const socket = () => html`

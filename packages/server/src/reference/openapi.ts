@@ -67,7 +67,8 @@ const answered = allErrors.filter((code) => code !== "method_not_allowed");
 const bearer = {
   type: "http",
   scheme: "bearer",
-  description: "The access token that signUp and signIn return, or a JWT of the OIDC issuer.",
+  description:
+    "The access token that signUp, signIn and finishOidcSignIn return, or a JWT of the OIDC issuer.",
 };
 
 const query = {

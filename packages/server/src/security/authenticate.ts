@@ -1,11 +1,10 @@
 import type { SecurityLog } from "../observe/security-log.ts";
-import type { ProviderNames } from "../rules/agents.ts";
 import { Failure, forbidden, suspended, unauthorized } from "../rules/failure.ts";
 import type { SessionRecord } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import type { Origin, SessionCaller } from "./caller.ts";
-import type { Identity, Oidc } from "./oidc.ts";
-import { oidcAccounts } from "./oidc-accounts.ts";
+import type { OidcTokens } from "./oidc.ts";
+import type { OidcAccounts } from "./oidc-accounts.ts";
 import { isServiceKey } from "./service-keys.ts";
 import { hashToken, type SessionLimits, sessionEnd } from "./tokens.ts";
 
@@ -27,22 +26,21 @@ export interface Authenticator {
 
 export interface AuthenticatorOptions {
   readonly store: Store;
-  readonly oidc: Oidc | null;
-  readonly providers: ProviderNames;
+  /** Null: tokens of an issuer are not accepted. */
+  readonly oidcTokens: OidcTokens | null;
+  readonly oidcAccounts: OidcAccounts;
   readonly limits: SessionLimits;
   readonly security: SecurityLog;
 }
 
 export function authenticator(options: AuthenticatorOptions): Authenticator {
-  const { store, oidc, providers, limits, security } = options;
-  const accounts = oidcAccounts({ security, providers });
+  const { store, oidcTokens, oidcAccounts, limits, security } = options;
 
   async function authenticate(token: string | null, origin: Origin): Promise<Authenticated> {
     if (!token) throw unauthorized("an access token is required");
     if (isServiceKey(token)) throw forbidden("service keys are for HTTP calls only");
-    if (!oidc?.recognises(token)) return byAccessToken(token);
-    const identity = await oidc.verify(token).catch(recordRefusal(security, origin));
-    return byIdentity(token, identity, origin);
+    if (!oidcTokens?.recognises(token)) return byAccessToken(token);
+    return byIssuedToken(oidcTokens, token, origin);
   }
 
   /** Using a session extends it, unless its end is fixed. */
@@ -61,22 +59,28 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
   }
 
   /** The token is verified on every call. Its session is stored so that it can be listed and revoked. */
-  async function byIdentity(
+  async function byIssuedToken(
+    tokens: OidcTokens,
     token: string,
-    identity: Identity,
     origin: Origin,
   ): Promise<Authenticated> {
-    const hash = hashToken(token);
-    const session = (await activeSession(store, hash)) ?? (await signIn(hash, identity, origin));
+    const verified = await tokens.verify(token).catch(recordRefusal(security, origin));
+    const token_hash = hashToken(token);
+    const known = await activeSession(store, token_hash);
+    if (!known) {
+      const { identity, expires_at } = verified;
+      await oidcAccounts.signIn(identity, origin, async (tx, { id: account_id }) => {
+        const session_id = Bun.randomUUIDv7();
+        const { user_agent } = origin;
+        const session = { id: session_id, token_hash, account_id, user_agent, expires_at };
+        await tx.insertSession({ ...session, at: Date.now() });
+        return { session_id, result: undefined };
+      });
+    }
+    const session = known ?? (await activeSession(store, token_hash));
+    if (!session) throw expired();
     const { id, account, expires_at } = session;
     return { kind: "session", account, session_id: id, expires_at, renewable_since: null };
-  }
-
-  async function signIn(hash: string, identity: Identity, origin: Origin): Promise<SessionRecord> {
-    await accounts.signIn(hash, identity, origin);
-    const session = await activeSession(store, hash);
-    if (!session) throw expired();
-    return session;
   }
 
   return {

@@ -18,12 +18,18 @@ interface IdentityAccount {
   readonly isLinked: boolean;
 }
 
+/** Opens a session of an account in the unit of work of the sign-in. */
+export type OpenSession<Result> = (
+  tx: WriteTx,
+  account: AccountRecord,
+) => Promise<{ session_id: string; result: Result }>;
+
 export interface OidcAccounts {
   /**
-   * Stores a session for a token that has not been used before. Creates the account of an identity
-   * that has none, and takes over the issuer's display name.
+   * Signs in an identity with a session that `open` opens. Creates the account of an identity that has
+   * none, and takes over the issuer's display name. Throws `suspended`.
    */
-  signIn(tokenHash: string, identity: Identity, origin: Origin): Promise<void>;
+  signIn<Result>(identity: Identity, origin: Origin, open: OpenSession<Result>): Promise<Result>;
 }
 
 export interface OidcAccountsOptions {
@@ -34,49 +40,49 @@ export interface OidcAccountsOptions {
 export function oidcAccounts({ security, providers }: OidcAccountsOptions): OidcAccounts {
   const serially = serializer();
   return {
-    signIn: (tokenHash, identity, origin) =>
+    signIn: (identity, origin, open) =>
       // Concurrent calls of a new identity would all try to create its account.
       serially(identity.subject, () =>
         retryOnConflict(() =>
-          security.write((tx, record) =>
-            openSession(tx, record, { tokenHash, identity, origin }, providers),
-          ),
+          security.write(async (tx, record) => {
+            const found = await accountOf(tx, identity, providers);
+            return signIn(tx, record, { ...found, identity, origin }, open);
+          }),
         ),
       ),
   };
 }
 
-interface SignIn {
-  readonly tokenHash: string;
+interface SignIn extends IdentityAccount {
   readonly identity: Identity;
   readonly origin: Origin;
 }
 
-async function openSession(
+async function signIn<Result>(
   tx: WriteTx,
   record: Recorder,
-  { tokenHash, identity, origin }: SignIn,
-  providers: ProviderNames,
-): Promise<void> {
-  const { account, isNew, isLinked } = await accountOf(tx, identity, providers);
+  { account, isNew, isLinked, identity, origin }: SignIn,
+  open: OpenSession<Result>,
+): Promise<Result> {
   if (account.suspended_at !== null) throw suspended();
-  const { display_name, expires_at, issuer } = identity;
-  if (display_name !== null && display_name !== account.display_name) {
-    await changeDisplayName(tx, account, display_name);
-  }
-  const session_id = Bun.randomUUIDv7();
-  await tx.insertSession({
-    id: session_id,
-    token_hash: tokenHash,
-    account_id: account.id,
-    user_agent: origin.user_agent,
-    at: Date.now(),
-    expires_at,
-  });
-  const details = { account: account.username, origin, issuer };
+  const renamed = await takeName(tx, account, identity);
+  const { session_id, result } = await open(tx, renamed);
+  const details = { account: account.username, origin, issuer: identity.issuer };
   if (isNew) await record("oidc_account_created", details);
   if (isLinked) await record("oidc_account_linked", details);
   await record("sign_in", { ...details, session_id, method: "oidc" });
+  return result;
+}
+
+/** Takes over the issuer's display name, if it has one. */
+async function takeName(
+  tx: WriteTx,
+  account: AccountRecord,
+  { display_name }: Identity,
+): Promise<AccountRecord> {
+  if (display_name === null || display_name === account.display_name) return account;
+  const { version } = await changeDisplayName(tx, account, display_name);
+  return { ...account, display_name, version };
 }
 
 /** Finds or creates the account of an identity. An account with a password is never taken over. */

@@ -1,0 +1,54 @@
+import { operations } from "@parley/protocol";
+import { openSession } from "../domain/sessions.ts";
+import { bind, type Context } from "../operation.ts";
+import { Failure, notFound } from "../rules/failure.ts";
+import type { OidcSignIn } from "../security/oidc-sign-in.ts";
+
+const getSignInMethods = bind(operations.getSignInMethods, async ({ config }) => {
+  const { passwordSignIn: password, signUp, oidc } = config;
+  const name = oidc?.client?.name;
+  return {
+    password,
+    sign_up: password ? signUp.kind : "closed",
+    oidc: name === undefined ? null : { name },
+  };
+});
+
+const startOidcSignIn = bind(operations.startOidcSignIn, async ({ oidcSignIn, origin }) =>
+  configured(oidcSignIn).start(origin.base ?? ""),
+);
+
+const finishOidcSignIn = bind(operations.finishOidcSignIn, async (context, answer) => {
+  const { oidcAccounts, oidcSignIn, origin } = context;
+  try {
+    const identity = await configured(oidcSignIn).finish(answer);
+    return await oidcAccounts.signIn(identity, origin, async (tx, account) => {
+      const { signedIn, session_id } = await openSession(tx, account, context, {});
+      return { session_id, result: signedIn };
+    });
+  } catch (error) {
+    recordFailure(context, error);
+    throw error;
+  }
+});
+
+export const signIn = [getSignInMethods, startOidcSignIn, finishOidcSignIn];
+
+function configured(signIn: OidcSignIn | null): OidcSignIn {
+  if (!signIn) throw notFound("an issuer to sign in with");
+  return signIn;
+}
+
+/** Anybody can cause a failure at will, without an account. */
+function recordFailure({ security, origin }: Context<undefined>, error: unknown): void {
+  if (!(error instanceof Failure) || error.code === "not_found") return;
+  const details = { origin, method: "oidc" } as const;
+  const { network } = origin;
+  if (error.code === "unauthorized") security.recordOnce("sign_in_failed", network, details);
+  if (error.code === "suspended") {
+    security.recordOnce("sign_in_failed", `${network} suspended`, {
+      ...details,
+      reason: "suspended",
+    });
+  }
+}

@@ -1,0 +1,107 @@
+import {
+  createRemoteJWKSet,
+  customFetch,
+  errors,
+  type FetchImplementation,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from "jose";
+import { z } from "zod";
+import type { Logger } from "../observe/log.ts";
+import { unauthorized, unavailable } from "../rules/failure.ts";
+import { isTamperProof } from "./destination.ts";
+
+/** An OpenID Connect issuer, found by its discovery document on first use. */
+export interface Issuer {
+  /** Its discovery document. Throws `unavailable`. */
+  metadata(): Promise<IssuerMetadata>;
+  /**
+   * Checks signature, issuer, audience and expiry of a JWT, and returns its claims. Throws
+   * `unauthorized` or `unavailable`.
+   */
+  verify(token: string, audience: string): Promise<JWTPayload>;
+}
+
+/** The part of the discovery document that is used. Addresses other than `jwks_uri` are not checked. */
+const Metadata = z.object({
+  issuer: z.string(),
+  jwks_uri: z.string(),
+  authorization_endpoint: z.string().optional(),
+  token_endpoint: z.string().optional(),
+  userinfo_endpoint: z.string().optional(),
+  token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
+  authorization_response_iss_parameter_supported: z.boolean().optional(),
+});
+export type IssuerMetadata = z.infer<typeof Metadata>;
+
+const ALGORITHMS = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA".split(" ");
+
+const TIMEOUT_MS = 5000;
+/** Far more than documents, key sets and tokens of issuers have. */
+const MAX_RESPONSE_BYTES = 512 * 1024;
+
+export function issuer(address: string, log: Logger): Issuer {
+  let found: Promise<{ metadata: IssuerMetadata; keys: JWTVerifyGetKey }> | null = null;
+  /** Fetched on first use, so that the service starts while the issuer is unreachable. */
+  const discovered = () => {
+    found ??= discover(address).catch((error) => {
+      found = null;
+      log.error({ err: error, issuer: address }, "OIDC discovery failed");
+      throw unreachable();
+    });
+    return found;
+  };
+  return {
+    metadata: async () => (await discovered()).metadata,
+    async verify(token, audience) {
+      const { keys } = await discovered();
+      const { payload } = await jwtVerify(token, keys, {
+        issuer: address,
+        audience,
+        requiredClaims: ["exp"],
+        algorithms: ALGORITHMS,
+      }).catch(rejected);
+      return payload;
+    },
+  };
+}
+
+export const unreachable = () => unavailable("the sign-in service cannot be reached", 5);
+
+async function discover(address: string) {
+  const url = `${address.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  const metadata = Metadata.parse(await (await fetchFromIssuer(url)).json());
+  if (metadata.issuer !== address) throw new Error("the discovery document names another issuer");
+  if (!isTamperProof(metadata.jwks_uri)) throw new Error("jwks_uri is not an https address");
+  const keys = createRemoteJWKSet(new URL(metadata.jwks_uri), {
+    // Finds a rotated key within seconds; tokens with unknown keys cause one request per cooldown.
+    cooldownDuration: 2000,
+    [customFetch]: fetchFromIssuer satisfies FetchImplementation,
+  });
+  return { metadata, keys };
+}
+
+/** Makes a request to the issuer and reads the whole response. Redirects are errors. */
+export async function fetchFromIssuer(url: string, request: RequestInit = {}): Promise<Response> {
+  const signal = request.signal ?? AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(url, { ...request, signal, redirect: "error" });
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    // Leaving the loop cancels the body.
+    if (bytes > MAX_RESPONSE_BYTES) throw new Error("the response of the issuer is too large");
+    chunks.push(chunk);
+  }
+  return new Response(Buffer.concat(chunks), { status: response.status });
+}
+
+function rejected(error: unknown): never {
+  const isReachable =
+    error instanceof errors.JOSEError &&
+    !(error instanceof errors.JWKSTimeout) &&
+    error.code !== "ERR_JOSE_GENERIC";
+  if (!isReachable) throw unreachable();
+  throw unauthorized("the access token is not valid");
+}
