@@ -1,0 +1,47 @@
+import { open } from "node:fs/promises";
+import { fileTypeFromBuffer } from "file-type";
+
+/** The first bytes, which show the type. */
+const HEAD_BYTES = 64 * 1024;
+
+const BINARY = "application/octet-stream";
+/** The type of a file by its bytes, whatever its name says. */
+export async function detectType(path: string): Promise<string> {
+  const head = await readHead(path);
+  const text = asText(head);
+  const markup = text === null ? null : markupType(text);
+  if (markup) return markup;
+  const found = await fileTypeFromBuffer(head);
+  if (found) return found.mime;
+  return text === null ? BINARY : "text/plain";
+}
+
+async function readHead(path: string): Promise<Uint8Array> {
+  await using file = await open(path);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+  return buffer.subarray(0, bytesRead);
+}
+
+/** The bytes as text; null if they are not UTF-8 text. The last character may be incomplete. */
+function asText(bytes: Uint8Array): string | null {
+  if (bytes.includes(0)) return null;
+  try {
+    const isWhole = bytes.length < HEAD_BYTES;
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: !isWhole });
+  } catch {
+    return null;
+  }
+}
+
+/** How much of a text shows which markup it is. */
+const MARKUP_LENGTH = 4096;
+const HTML = /<(?:!doctype html|html|head|body|script|iframe)\b/;
+
+/** Recognises markup in which browsers would run scripts. */
+function markupType(text: string): string | null {
+  const start = text.trimStart().slice(0, MARKUP_LENGTH).toLowerCase();
+  if (!start.startsWith("<")) return null;
+  if (start.includes("<svg")) return "image/svg+xml";
+  if (HTML.test(start)) return "text/html";
+  return start.startsWith("<?xml") ? "application/xml" : null;
+}

@@ -1,0 +1,75 @@
+import { constants } from "node:fs";
+import { mkdir, open, opendir, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { unavailable } from "../rules/failure.ts";
+import type { Blob, BlobEntry, Blobs, ByteRange } from "./blobs.ts";
+
+const OWNER_ONLY = 0o700;
+/** Objects are spread over folders by the last characters of their id, which are random. */
+const ID_LENGTH = 36;
+const FOLDER_LENGTH = 2;
+
+/** Keeps objects as files in a folder. Several nodes can share it. */
+export async function diskBlobs(folder: string): Promise<Blobs> {
+  const incoming = join(folder, "incoming");
+  await mkdir(incoming, { recursive: true, mode: OWNER_ONLY });
+  const folderOf = (name: string) =>
+    join(folder, name.slice(ID_LENGTH - FOLDER_LENGTH, ID_LENGTH) || "other");
+  const pathOf = (name: string) => join(folderOf(name), name);
+
+  return {
+    incoming,
+    put: (name, path) =>
+      reachable(async () => {
+        await mkdir(folderOf(name), { recursive: true, mode: OWNER_ONLY });
+        await sync(path);
+        await rename(path, pathOf(name));
+        await sync(folderOf(name));
+      }),
+    open: (name) => reachable(() => openFile(pathOf(name))),
+    delete: (name) => reachable(() => rm(pathOf(name), { force: true })),
+    list: () => listFiles(folder, incoming),
+  };
+}
+
+async function openFile(path: string): Promise<Blob | null> {
+  const found = await stat(path).catch(missing);
+  if (!found) return null;
+  const file = Bun.file(path);
+  return {
+    size: found.size,
+    stream: (range?: ByteRange) =>
+      (range ? file.slice(range.start, range.end) : file).stream() as ReadableStream<Uint8Array>,
+  };
+}
+
+async function* listFiles(folder: string, incoming: string): AsyncIterable<BlobEntry> {
+  for await (const entry of await opendir(folder)) {
+    const inner = join(folder, entry.name);
+    if (!entry.isDirectory() || inner === incoming) continue;
+    for await (const { name } of await opendir(inner)) {
+      const found = await stat(join(inner, name)).catch(missing);
+      if (found) yield { name, size: found.size, modifiedAt: found.mtimeMs };
+    }
+  }
+}
+
+/** Makes the bytes of a file, or the names in a folder, durable. */
+async function sync(path: string): Promise<void> {
+  await using handle = await open(path, constants.O_RDONLY);
+  await handle.sync();
+}
+
+function missing(error: NodeJS.ErrnoException): null {
+  if (error.code === "ENOENT") return null;
+  throw error;
+}
+
+async function reachable<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw code === undefined ? error : unavailable(`the file storage failed (${code})`);
+  }
+}

@@ -1,0 +1,92 @@
+import { mkdir, rm } from "node:fs/promises";
+import { S3Client } from "bun";
+import { unavailable } from "../rules/failure.ts";
+import type { BlobEntry, Blobs } from "./blobs.ts";
+
+export interface S3Options {
+  readonly endpoint?: string;
+  readonly region?: string;
+  readonly bucket: string;
+  /** Before the name of every object; empty, or ends with a slash. */
+  readonly prefix: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+const OWNER_ONLY = 0o700;
+/** Bun's client has no timeouts. A request that takes longer counts as failed. */
+const REQUEST_TIMEOUT_MS = 20_000;
+const UPLOAD_TIMEOUT_MS = 120_000;
+const PART_BYTES = 5 * 1024 * 1024;
+
+/** Keeps objects in a bucket of an S3-compatible service. */
+export async function s3Blobs(options: S3Options, incoming: string): Promise<Blobs> {
+  await mkdir(incoming, { recursive: true, mode: OWNER_ONLY });
+  const { prefix, ...connection } = options;
+  const client = new S3Client(connection);
+  const keyOf = (name: string) => prefix + name;
+
+  return {
+    incoming,
+    async put(name, path) {
+      const options = { type: "application/octet-stream", partSize: PART_BYTES, queueSize: 2 };
+      await reachable(client.write(keyOf(name), Bun.file(path), options), UPLOAD_TIMEOUT_MS);
+      await rm(path, { force: true });
+    },
+    async open(name) {
+      const file = client.file(keyOf(name));
+      const found = await reachable(file.stat().catch(missing));
+      if (!found) return null;
+      return {
+        size: found.size,
+        stream: (range) =>
+          (range
+            ? file.slice(range.start, range.end)
+            : file
+          ).stream() as ReadableStream<Uint8Array>,
+      };
+    },
+    async delete(name) {
+      await reachable(client.delete(keyOf(name)).catch(missing));
+    },
+    list: () => listObjects(client, prefix),
+  };
+}
+
+async function* listObjects(client: S3Client, prefix: string): AsyncIterable<BlobEntry> {
+  let continuationToken: string | undefined;
+  do {
+    const page = await reachable(
+      client.list({ prefix, ...(continuationToken !== undefined && { continuationToken }) }),
+    );
+    for (const { key, size = 0, lastModified } of page.contents ?? []) {
+      yield { name: key.slice(prefix.length), size, modifiedAt: Date.parse(lastModified ?? "") };
+    }
+    continuationToken = page.nextContinuationToken;
+  } while (continuationToken !== undefined);
+}
+
+function missing(error: unknown): null {
+  if ((error as { code?: string }).code === "NoSuchKey") return null;
+  throw error;
+}
+
+async function reachable<Result>(
+  request: Promise<Result>,
+  timeoutMs = REQUEST_TIMEOUT_MS,
+): Promise<Result> {
+  const timeout = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => timeout.reject(unavailable("the file storage does not answer")),
+    timeoutMs,
+  );
+  try {
+    return await Promise.race([request, timeout.promise]);
+  } catch (error) {
+    const { name, code } = error as { name?: string; code?: string };
+    throw name === "S3Error" ? unavailable(`the file storage failed (${code})`) : error;
+  } finally {
+    clearTimeout(timer);
+  }
+}

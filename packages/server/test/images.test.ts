@@ -1,0 +1,137 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { detectType } from "../src/files/detect-type.ts";
+import { cleanPicture, isPicture } from "../src/files/images.ts";
+import {
+  animatedGif,
+  animatedWebp,
+  bmp,
+  hugePng,
+  jpegWithExif,
+  pngWithExif,
+  SECRET,
+} from "./support/pictures.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "parley-images-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function fileOf(bytes: Uint8Array | string): Promise<string> {
+  const path = join(folder, Bun.randomUUIDv7());
+  await Bun.write(path, bytes);
+  return path;
+}
+
+/** Cleans a picture, and returns what is known of it and what would be served. */
+async function clean(bytes: Uint8Array) {
+  const path = await fileOf(bytes);
+  const [cleaned, preview] = [`${path}.cleaned`, `${path}.preview`];
+  const picture = await cleanPicture(path, { cleaned, preview, maxPixels: 50_000_000 });
+  const served = Buffer.from(await Bun.file(cleaned).bytes());
+  return { ...picture, served, preview: await new Bun.Image(preview).metadata() };
+}
+
+const trailing = (bytes: Uint8Array) =>
+  Buffer.concat([bytes, Buffer.from(`<script>alert("${SECRET}")</script>`)]);
+
+describe("a picture", () => {
+  const pictures = {
+    "image/jpeg": jpegWithExif,
+    "image/png": pngWithExif,
+    "image/webp": async () => animatedWebp(),
+    "image/gif": async () => animatedGif(),
+  };
+
+  for (const [type, make] of Object.entries(pictures)) {
+    test(`of the type ${type} is served without metadata and trailing bytes`, async () => {
+      const bytes = trailing(await make());
+      expect(await detectType(await fileOf(bytes))).toBe(type);
+      expect(Buffer.from(bytes).includes(SECRET)).toBe(true);
+      const picture = await clean(bytes);
+      expect(picture.type).toBe(type);
+      expect(picture.served.includes(SECRET)).toBe(false);
+      expect(picture.served.includes("<script>")).toBe(false);
+      expect(picture.placeholder).toStartWith("data:image/png;base64,");
+      expect(picture.preview.format).toBe("webp");
+    });
+  }
+
+  test("is turned as its camera was", async () => {
+    const { width, height, served, preview } = await clean(await jpegWithExif());
+    expect([width, height]).toEqual([32, 64]);
+    expect(await new Bun.Image(served).metadata()).toMatchObject({ width: 32, height: 64 });
+    expect(preview).toMatchObject({ width: 32, height: 64 });
+  });
+
+  test("keeps its frames", async () => {
+    const frames = (bytes: Buffer, mark: string) => bytes.toString("latin1").split(mark).length - 1;
+    expect(frames((await clean(animatedWebp())).served, "ANMF")).toBe(2);
+    expect(frames((await clean(animatedGif())).served, "\u0021\u00f9\u0004")).toBe(2);
+    expect((await clean(animatedGif())).served.includes("NETSCAPE2.0")).toBe(true);
+  });
+
+  test("that is larger than the preview is scaled down in it, a smaller one is not enlarged", async () => {
+    expect((await clean(bmp(1600, 400))).preview).toMatchObject({ width: 640, height: 160 });
+    expect((await clean(bmp(16, 4))).preview).toMatchObject({ width: 16, height: 4 });
+  });
+
+  test("of a format without compression becomes a PNG", async () => {
+    expect(await clean(bmp())).toMatchObject({ type: "image/png", width: 64, height: 32 });
+  });
+
+  test("with too many pixels is refused before it is decoded", async () => {
+    await expect(clean(hugePng(100_000, 100_000))).rejects.toMatchObject({
+      code: "payload_too_large",
+    });
+  });
+
+  test("that is damaged is refused", async () => {
+    const png = await pngWithExif();
+    const gif = animatedGif();
+    for (const bytes of [
+      png.subarray(0, 100),
+      gif.subarray(0, 40),
+      animatedWebp().subarray(0, 60),
+    ]) {
+      await expect(clean(bytes)).rejects.toMatchObject({ code: "unsupported_media_type" });
+    }
+  });
+
+  test("whose metadata cannot be removed is refused", () => {
+    expect(() => isPicture("image/avif")).toThrow("send JPEG, PNG, WebP or GIF");
+    expect(() => isPicture("image/heic")).toThrow("send JPEG, PNG, WebP or GIF");
+    expect(isPicture("image/svg+xml")).toBe(false);
+    expect(isPicture("application/pdf")).toBe(false);
+  });
+});
+
+describe("the type of a file", () => {
+  const types: readonly (readonly [string, string | Uint8Array, string])[] = [
+    ["text", "hello, wörld\n", "text/plain"],
+    ["an empty file", "", "text/plain"],
+    ["bytes", new Uint8Array([0, 1, 2, 255]), "application/octet-stream"],
+    ["a PDF", "%PDF-1.7\n%\u00e2\u00e3\n1 0 obj\n<<>>\nendobj\n", "application/pdf"],
+    [
+      "SVG",
+      '\n<?xml version="1.0"?>\n<!-- c -->\n<svg xmlns="http://www.w3.org/2000/svg"/>',
+      "image/svg+xml",
+    ],
+    ["HTML", "  <!DOCTYPE html><p>hi", "text/html"],
+    ["a script in a page", "<p></p><script>alert(1)</script>", "text/html"],
+    ["XML", '<?xml version="1.0"?><a/>', "application/xml"],
+    ["text that begins with a bracket", "<3 you", "text/plain"],
+    ["a comment without end", `<!--${"-".repeat(60_000)}`, "text/plain"],
+    [
+      "text of which a character is cut by the end of what is read",
+      `${"a".repeat(65_535)}ä`,
+      "text/plain",
+    ],
+  ];
+
+  for (const [what, bytes, type] of types) {
+    test(`${what}: ${type}`, async () => {
+      expect(await detectType(await fileOf(bytes))).toBe(type);
+    });
+  }
+});
