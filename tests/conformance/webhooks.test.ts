@@ -246,6 +246,31 @@ describe("a delivery", () => {
     expect(await failure(unknown)).toMatchObject({ status: 404 });
   });
 
+  test("is replayed as often as asked, once its webhook is enabled", async () => {
+    await using receiver = startReceiver();
+    const chat = await groupOf(alice, bob);
+    await using hook = await hookFor(chat.id, receiver.url);
+    await say(alice, chat, "hello");
+    const { id: delivery_id } = await latestDelivery(hook, "delivered");
+    await backend.call("setWebhook", { webhook_id: hook.id, disabled: true });
+    await backend.call("replayDelivery", { delivery_id });
+    const again = backend.call("replayDelivery", { delivery_id });
+    expect(await failure(again)).toMatchObject({ status: 409 });
+    await backend.call("setWebhook", { webhook_id: hook.id, disabled: false });
+    await latestDelivery(hook, "delivered");
+    await backend.call("replayDelivery", { delivery_id });
+    await receiver.has(3);
+    expect(receiver.contents()).toEqual(["hello", "hello", "hello"]);
+    const ids = receiver.received.map(({ headers }) => headers["webhook-id"]);
+    expect(new Set(ids).size).toBe(1);
+    expect(await deliveriesOf(hook)).toHaveLength(1);
+    const { items } = await backend.call("getAuditLog", { limit: 1 });
+    expect(items).toMatchObject([{ action: "webhook_replayed", details: { webhook: hook.id } }]);
+    await hook[Symbol.asyncDispose]();
+    const deleted = backend.call("replayDelivery", { delivery_id });
+    expect(await failure(deleted)).toMatchObject({ status: 404 });
+  });
+
   test("that has not ended cannot be replayed", async () => {
     await using receiver = startReceiver(() => new Response(null, { status: 503 }));
     const chat = await groupOf(alice, bob);
@@ -357,21 +382,51 @@ describe("who manages webhooks", () => {
 
 test("a webhook to a private address is 400, unless the operator allows it", async () => {
   await using strict = await startServer({ ...noRates, ...serviceKeySetting() });
+  const strictBackend = new Backend(strict.url);
+  const publicUrl = { url: "https://1.1.1.1/", events: newMessages };
+  const { id: webhook_id } = await strictBackend.call("createWebhook", publicUrl);
   for (const url of [
     "https://127.0.0.1/",
     "https://10.0.0.1/",
     "https://localhost/",
     "https://[::1]/",
+    "https://[::ffff:10.0.0.1]/",
+    "https://169.254.169.254/",
+    "https://2130706433/",
+    "https://0x7f.1/",
   ]) {
-    const { status, body } = await new Backend(strict.url).post("createWebhook", {
-      url,
-      events: [],
-    });
-    expect(status).toBe(400);
-    expect(body).toMatchObject({
-      parameters: {
-        fields: { url: "cannot be used: the address belongs to a private or special range" },
-      },
-    });
+    for (const answered of [
+      await strictBackend.post("createWebhook", { url, events: [] }),
+      await strictBackend.post("setWebhook", { webhook_id, url }),
+    ]) {
+      expect({ url, status: answered.status }).toEqual({ url, status: 400 });
+      expect(answered.body).toMatchObject({
+        parameters: {
+          fields: { url: "cannot be used: the address belongs to a private or special range" },
+        },
+      });
+    }
   }
+  const { items } = await strictBackend.call("getWebhooks");
+  expect(items.map(({ url }) => url)).toEqual([publicUrl.url]);
+});
+
+test("a webhook to a private address is sent nothing once the operator refuses such addresses", async () => {
+  await using receiver = startReceiver();
+  const settings = { ...noRates, ...serviceKeySetting() };
+  await using lax = await startServer({ ...settings, PARLEY_PRIVATE_ADDRESSES: "allow" });
+  const input = { url: receiver.url, events: newMessages };
+  const { id: webhook_id } = await new Backend(lax.url).call("createWebhook", input);
+  await lax.stop();
+  await using strict = await startServer({ ...settings, PARLEY_DATA: lax.dataDir });
+  const carol = await signUp(strict.url, "carol");
+  await say(carol, await groupOf(carol), "hello");
+  const attempts = async () => {
+    const { items } = await new Backend(strict.url).call("getDeliveries", { webhook_id });
+    return items[0]?.latest_attempts ?? [];
+  };
+  while ((await attempts()).length === 0) await Bun.sleep(50);
+  const [attempt] = await attempts();
+  expect(attempt).toMatchObject({ status: null, error: expect.stringContaining("https") });
+  expect(receiver.received).toEqual([]);
 });
