@@ -3,7 +3,8 @@ import { deceptiveNames } from "@parley/protocol/names";
 import { type KeyboardEvent, useState } from "react";
 import { useSelf } from "../lib/me.ts";
 import { others } from "../lib/names.ts";
-import { navigate } from "../lib/router.ts";
+import { useOperator } from "../lib/operator.ts";
+import { navigate, operatePath } from "../lib/router.ts";
 import { useNarrow } from "../lib/screen.ts";
 import { keyNames } from "../lib/shortcuts.ts";
 import { setTheme, useTheme } from "../lib/theme.ts";
@@ -134,6 +135,7 @@ function SidebarFooter() {
   const me = useSelf();
   const client = useClient();
   const theme = useTheme();
+  const { operates } = useOperator();
   return (
     <div className="flex items-center gap-1 border-t border-line p-2 pb-[max(0.5rem,env(safe-area-inset-bottom))]">
       <Link
@@ -153,6 +155,15 @@ function SidebarFooter() {
         items={[
           { icon: "settings", label: "Settings", onSelect: () => navigate("/settings") },
           { icon: "spark", label: "My agents", onSelect: () => navigate("/agents") },
+          ...(operates
+            ? [
+                {
+                  icon: "shield",
+                  label: "Operator pages",
+                  onSelect: () => navigate(operatePath("state")),
+                } as const,
+              ]
+            : []),
           {
             icon: themeIcon[theme],
             label: `Theme: ${theme}`,
