@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { auditActions } from "@parley/protocol";
+import { addSecondFactor } from "@parley/testkit/authenticator.ts";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { groupOf, Person, post, say, signUp } from "@parley/testkit/client.ts";
 import { startReceiver } from "@parley/testkit/receiver.ts";
@@ -113,6 +114,32 @@ test("changes and resets of passwords are logged", async () => {
   ]);
   seen.add("password_reset");
   expect(log).not.toContain(/is now (\S+)/.exec(told)?.[1] as string);
+});
+
+test("changes and uses of a second factor are logged", async () => {
+  const carla = await signUp(server.url, "carla");
+  const { username } = carla;
+  const { secret, app, recoveryCodes } = await addSecondFactor(carla, PASSWORD);
+  const wrong = "zzzz-zzzz-zzzz-zzzz";
+  secrets.push(carla.token, secret, wrong, ...recoveryCodes);
+  await expectLogged("second_factor_added", username, { sessions_ended: 0 });
+  const signIn = (more: object) =>
+    post(server.url, "signIn", { username, password: PASSWORD, ...more });
+  await signIn({});
+  await expectLogged("second_factor_asked", username, { address: "127.0.0.1" });
+  await signIn({ code: wrong });
+  await expectLogged("sign_in_failed", username, { reason: "second_factor" });
+  await signIn({ code: await app.next() });
+  await expectLogged("sign_in", username, { method: "password", second_factor: "totp" });
+  const change = (code = "", password = PASSWORD) => ({ password, code });
+  const wrongly = carla.call("removeSecondFactor", change(wrong));
+  await expect(wrongly).rejects.toThrow("the code is wrong");
+  await expectLogged("second_factor_failed", username, { reason: "second_factor" });
+  const { recovery_codes } = await carla.call("renewRecoveryCodes", change(recoveryCodes[0]));
+  secrets.push(...recovery_codes);
+  await expectLogged("recovery_codes_renewed", username);
+  await carla.call("removeSecondFactor", change(recovery_codes[0]));
+  await expectLogged("second_factor_removed", username);
 });
 
 test("changes of provider keys and of the master key are logged", async () => {

@@ -147,6 +147,12 @@ async function newReport({ message }: Group): Promise<{ report_id: string }> {
   const report = items.find((each) => each.message.id === message.id);
   return { report_id: report?.id ?? "" };
 }
+/** The people of the matrix have no second factor. */
+const withoutFactor: Row = {
+  roles,
+  admitted: "not_found",
+  input: () => ({ password: "wrong", code: "123456" }),
+};
 const ofVictim: Row = { input: () => ({ username: "as_victim" }) };
 
 /** Every operation has a row: without one, this does not compile, and the first test fails. */
@@ -173,6 +179,11 @@ const rows: Record<OperationName, Row> = {
     admitted: "not_found",
     input: () => ({ session_id: Bun.randomUUIDv7() }),
   },
+  getSecondFactor: anybody,
+  beginSecondFactor: { roles: [], input: () => ({ password: "wrong" }) },
+  confirmSecondFactor: { roles, admitted: "not_found", input: () => ({ code: "123456" }) },
+  renewRecoveryCodes: withoutFactor,
+  removeSecondFactor: withoutFactor,
   getMe: anybody,
   getUser: { roles, input: () => ({ username: "as_admin" }) },
   getUsers: anybody,

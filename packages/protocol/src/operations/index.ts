@@ -55,6 +55,13 @@ import {
   setMessageReaction,
 } from "./reactions.ts";
 import { getReports, reportMessage, resolveReport } from "./reports.ts";
+import {
+  beginSecondFactor,
+  confirmSecondFactor,
+  getSecondFactor,
+  removeSecondFactor,
+  renewRecoveryCodes,
+} from "./second-factor.ts";
 import { issueToken, revokeTokens, upsertUsers } from "./service.ts";
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { finishOidcSignIn, getSignInMethods, startOidcSignIn } from "./sign-in.ts";
@@ -79,6 +86,11 @@ export const operations = {
   signOut,
   getSessions,
   revokeSession,
+  getSecondFactor,
+  beginSecondFactor,
+  confirmSecondFactor,
+  renewRecoveryCodes,
+  removeSecondFactor,
   getMe,
   getUser,
   getUsers,

@@ -15,9 +15,11 @@ export interface SecurityDetails {
   /** The username of the operator who made the call. */
   readonly operator?: string;
   readonly method?: "password" | "oidc" | "service_key";
+  /** How the second factor was proved. */
+  readonly second_factor?: "totp" | "recovery_code";
   readonly operation?: string;
   readonly provider?: string;
-  readonly reason?: "signed_out" | "revoked" | "tokens_revoked" | "suspended";
+  readonly reason?: "signed_out" | "revoked" | "tokens_revoked" | "suspended" | "second_factor";
   readonly sessions_ended?: number;
   readonly keys_resealed?: number;
   readonly works?: boolean;

@@ -9,6 +9,7 @@ import { messages } from "./messages.ts";
 import { operators } from "./operators.ts";
 import { reactions } from "./reactions.ts";
 import { reports } from "./reports.ts";
+import { secondFactor } from "./second-factor.ts";
 import { service } from "./service.ts";
 import { sessions } from "./sessions.ts";
 import { signIn } from "./sign-in.ts";
@@ -19,6 +20,7 @@ import { webhooks } from "./webhooks.ts";
 export const handlers: readonly Bound[] = [
   ...sessions,
   ...signIn,
+  ...secondFactor,
   ...accounts,
   ...conversations,
   ...messages,

@@ -54,7 +54,7 @@ export function openApi(): object {
       headers,
       responses: {
         ...Object.fromEntries(answered.map((code) => [code, failure([code], book)])),
-        [refusal]: failure(["forbidden", "suspended"], book),
+        ...Object.fromEntries(sharedStatuses.map((codes) => [nameOf(codes), failure(codes, book)])),
       },
       schemas: book.shared,
     },
@@ -116,18 +116,22 @@ const headers = {
 const requestId = { "x-request-id": { $ref: "#/components/headers/RequestId" } };
 const retryAfter = { "retry-after": { $ref: "#/components/headers/RetryAfter" } };
 
-const failed = (code: ErrorCode | typeof refusal) => ({
-  $ref: `#/components/responses/${code}`,
-});
+const failed = (name: string) => ({ $ref: `#/components/responses/${name}` });
 
-/** The response for two codes that have the same status. */
-const refusal = "forbidden_or_suspended";
+/** Codes that have the same status. An operation that answers several has one response for them. */
+const sharedStatuses: readonly (readonly [ErrorCode, ...ErrorCode[]])[] = [
+  ["forbidden", "suspended"],
+  ["unauthorized", "second_factor_required"],
+];
+const nameOf = (codes: readonly ErrorCode[]) => codes.join("_or_");
 
 /** The responses for these codes, by status. */
 function failures(codes: readonly ErrorCode[]) {
-  const both = codes.includes("forbidden") && codes.includes("suspended");
-  const all = codes.map((code) => [errorStatus[code], failed(code)] as const);
-  return { ...Object.fromEntries(all), ...(both && { 403: failed(refusal) }) };
+  const one = codes.map((code) => [errorStatus[code], failed(code)] as const);
+  const several = sharedStatuses
+    .filter((shared) => shared.every((code) => codes.includes(code)))
+    .map((shared) => [errorStatus[shared[0]], failed(nameOf(shared))] as const);
+  return Object.fromEntries([...one, ...several]);
 }
 
 const json = (schema: Schema, example?: unknown) => ({
@@ -255,7 +259,7 @@ const upgrade = {
   101: { description: "Switched to the WebSocket. The first frame is `events.hello`." },
   400: failed("bad_request"),
   401: failed("unauthorized"),
-  403: failed(refusal),
+  403: failed(nameOf(["forbidden", "suspended"])),
   429: failed("rate_limited"),
 };
 

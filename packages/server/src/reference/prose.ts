@@ -18,6 +18,11 @@ export const errorMeanings: Record<ErrorCode, { meaning: string; example: string
       "The access token is missing, unknown or expired. In `signIn`: the username or the password is wrong.",
     example: "unauthorized: the access token is unknown or expired",
   },
+  second_factor_required: {
+    meaning:
+      "Only in `signIn`: the password is right, but the account has a second factor, and the `code` is missing, wrong or used already. Ask for a code and repeat the call with it.",
+    example: "second factor required: send the code of your authenticator app",
+  },
   forbidden: {
     meaning:
       "The resource exists, but the caller is not allowed to do this with it, or the caller does not have the operation's access level.",

@@ -19,6 +19,7 @@ import type { OperatorReads, OperatorWrites } from "./operators.ts";
 import type { ReactionReads, ReactionWrites } from "./reactions.ts";
 import type { ReportReads, ReportWrites } from "./reports.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
+import type { SecondFactorReads, SecondFactorWrites } from "./second-factors.ts";
 import type { ServiceKeyReads, ServiceKeyWrites } from "./service-keys.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
 import type { StatisticsReads } from "./statistics.ts";
@@ -89,6 +90,7 @@ export interface ReadTx
     WebhookReads,
     IncomingHookReads,
     SessionReads,
+    SecondFactorReads,
     ConversationReads,
     GroupChangeReads,
     MessageReads,
@@ -117,6 +119,7 @@ export interface WriteTx
     WebhookWrites,
     IncomingHookWrites,
     SessionWrites,
+    SecondFactorWrites,
     ConversationWrites,
     GroupChangeWrites,
     MessageWrites,

@@ -34,6 +34,7 @@ import { reactionReads, reactionWrites } from "./reactions.ts";
 import { ReadLane } from "./read-lane.ts";
 import { reportReads, reportWrites } from "./reports.ts";
 import { search } from "./search.ts";
+import { secondFactorReads, secondFactorWrites } from "./second-factors.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { statisticsReads } from "./statistics.ts";
@@ -59,6 +60,7 @@ const reads: ReadMethods = {
   ...webhookReads,
   ...incomingHookReads,
   ...sessionReads,
+  ...secondFactorReads,
   ...conversationReads,
   ...groupChangeReads,
   ...messageReads,
@@ -83,6 +85,7 @@ const writes: WriteMethods = {
   ...webhookWrites,
   ...incomingHookWrites,
   ...sessionWrites,
+  ...secondFactorWrites,
   ...conversationWrites,
   ...groupChangeWrites,
   ...messageWrites,

@@ -462,4 +462,19 @@ export const migrations: readonly string[] = [
   CREATE INDEX reports_open ON reports (id) WHERE resolved_at IS NULL;
   CREATE INDEX reports_resolved ON reports (resolved_at) WHERE resolved_at IS NOT NULL;
   `,
+  `
+  -- Second factors of sign-in. The secret is sealed. last_step is the newest time step whose code was used.
+  CREATE TABLE second_factors (
+    account_id bigint PRIMARY KEY,
+    secret text COLLATE "C" NOT NULL,
+    created_at bigint NOT NULL,
+    confirmed_at bigint,
+    last_step bigint NOT NULL
+  );
+  CREATE TABLE recovery_codes (
+    account_id bigint NOT NULL,
+    code_hash text COLLATE "C" NOT NULL,
+    PRIMARY KEY (account_id, code_hash)
+  );
+  `,
 ];

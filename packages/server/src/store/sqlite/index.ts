@@ -27,6 +27,7 @@ import { operatorReads, operatorWrites } from "./operators.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { reportReads, reportWrites } from "./reports.ts";
 import { searchChangePruning } from "./search-changes.ts";
+import { secondFactorReads, secondFactorWrites } from "./second-factors.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { statisticsReads } from "./statistics.ts";
@@ -135,6 +136,7 @@ const reads = (db: Connection): ReadTx => ({
   ...webhookReads(db),
   ...incomingHookReads(db),
   ...sessionReads(db),
+  ...secondFactorReads(db),
   ...conversationReads(db),
   ...groupChangeReads(db),
   ...messageReads(db),
@@ -158,6 +160,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...webhookWrites(db),
   ...incomingHookWrites(db),
   ...sessionWrites(db),
+  ...secondFactorWrites(db),
   ...conversationWrites(db),
   ...groupChangeWrites(db),
   ...messageWrites(db),

@@ -421,4 +421,19 @@ export const migrations: readonly string[] = [
   CREATE INDEX reports_open ON reports (id) WHERE resolved_at IS NULL;
   CREATE INDEX reports_resolved ON reports (resolved_at) WHERE resolved_at IS NOT NULL;
   `,
+  `
+  -- Second factors of sign-in. The secret is sealed. last_step is the newest time step whose code was used.
+  CREATE TABLE second_factors (
+    account_id INTEGER PRIMARY KEY REFERENCES accounts (id),
+    secret TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    confirmed_at INTEGER,
+    last_step INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE recovery_codes (
+    account_id INTEGER NOT NULL REFERENCES accounts (id),
+    code_hash TEXT NOT NULL,
+    PRIMARY KEY (account_id, code_hash)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

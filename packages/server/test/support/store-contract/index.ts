@@ -21,6 +21,7 @@ import { reading } from "./reading.ts";
 import { reports } from "./reports.ts";
 import { restoring } from "./restoring.ts";
 import { search } from "./search.ts";
+import { secondFactors } from "./second-factors.ts";
 import { serviceKeys } from "./service-keys.ts";
 import { sessions } from "./sessions.ts";
 import { spending } from "./spending.ts";
@@ -52,6 +53,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("users of products", () => productUsers(check));
     describe("accounts as operators see them", () => managedAccounts(check));
     describe("sessions", () => sessions(check));
+    describe("second factors", () => secondFactors(check));
     describe("conversations", () => conversations(check));
     describe("messages", () => messages(check));
     describe("hiding and deleting", () => hidingAndDeleting(check));
