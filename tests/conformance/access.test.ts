@@ -242,6 +242,19 @@ const rows: Record<OperationName, Row> = {
   upsertUsers: { input: () => ({ users: [{ external_id: fresh() }] }) },
   issueToken: ofVictim,
   revokeTokens: ofVictim,
+  importMessages: {
+    input: ({ chat_id }) => ({
+      chat_id,
+      messages: [
+        {
+          sender: "as_admin",
+          content: "hello",
+          created_at: "2024-05-01T09:30:00.000Z",
+          client_msg_id: "1",
+        },
+      ],
+    }),
+  },
   getAccounts: {},
   suspendAccount: ofVictim,
   restoreAccount: ofVictim,

@@ -26,6 +26,7 @@ export const auditActions = [
   "service_key_revoked",
   "service_key_refused",
   "acted_on_behalf",
+  "messages_imported",
   "account_suspended",
   "account_restored",
   "message_reported",

@@ -121,6 +121,10 @@ export const Message = record("Message", {
     description:
       "Who used which components of the message, latest last: one entry per person and component, at most 50. Empty while the message is streaming.",
   }),
+  imported: z.literal(true).optional().meta({
+    description:
+      "Present if `importMessages` stored the message: it counts as read for everybody, and nobody is notified of it.",
+  }),
 });
 export type Message = z.infer<typeof Message>;
 

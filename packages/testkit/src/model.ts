@@ -154,7 +154,9 @@ class ModelClient {
   /** Derives the latest message and the unread counts. */
   private derive(conversation: Conversation, messages: readonly Message[]): void {
     conversation.last_message = messages.at(-1) ?? null;
-    const unread = messages.filter(({ seq }) => seq > conversation.last_read_seq);
+    const unread = messages.filter(
+      ({ seq, imported }) => !imported && seq > conversation.last_read_seq,
+    );
     const by = (kind: string) => unread.filter(({ sender }) => sender.kind === kind).length;
     const mentions = unread.filter((message) => message.mentions.some(this.isMe)).length;
     conversation.unread = { human: by("human"), agent: by("agent"), mentions };
@@ -251,7 +253,8 @@ class ModelClient {
       chat.conversation.updated_at = message.created_at;
       this.putMessage(message);
       const { kind, username } = message.sender;
-      if (kind === "human") this.moveRead(message.conversation_id, username, message.seq);
+      if (kind === "human" && !message.imported)
+        this.moveRead(message.conversation_id, username, message.seq);
     },
     "events.messageEdited": (message, seq) => this.messageChanged(message, seq),
     "events.messageComplete": (message, seq) => {

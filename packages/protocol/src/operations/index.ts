@@ -62,7 +62,7 @@ import {
   removeSecondFactor,
   renewRecoveryCodes,
 } from "./second-factor.ts";
-import { issueToken, revokeTokens, upsertUsers } from "./service.ts";
+import { importMessages, issueToken, revokeTokens, upsertUsers } from "./service.ts";
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { finishOidcSignIn, getSignInMethods, startOidcSignIn } from "./sign-in.ts";
 import { sendChatAction } from "./typing.ts";
@@ -136,6 +136,7 @@ export const operations = {
   upsertUsers,
   issueToken,
   revokeTokens,
+  importMessages,
   getAccounts,
   suspendAccount,
   restoreAccount,

@@ -30,6 +30,10 @@ export interface SecurityDetails {
   readonly reporter?: string;
   /** The id of a webhook or of an incoming hook. */
   readonly webhook?: string;
+  /** The id of a conversation. */
+  readonly conversation?: string;
+  /** The number of imported messages. */
+  readonly messages?: number;
 }
 
 /** Records an entry in the unit of work that it was made for. */

@@ -41,7 +41,7 @@ function deliveriesOf(
   position: Position,
   webhooks: readonly WebhookRecord[],
 ): NewDelivery[] {
-  if (change.kind !== "event" || webhooks.length === 0) return [];
+  if (change.kind !== "event" || change.imported || webhooks.length === 0) return [];
   const conversation = conversationOf(change);
   const at = Date.now();
   return webhooks

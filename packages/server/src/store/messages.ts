@@ -58,6 +58,8 @@ export interface MessageRecord {
   readonly mentions: readonly string[];
   readonly finalized: boolean;
   readonly deleted: boolean;
+  /** Imported messages count as read for everybody. */
+  readonly imported: boolean;
 }
 
 export interface HistoryQuery {

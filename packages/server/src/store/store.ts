@@ -12,6 +12,7 @@ import type { GroupChangeReads, GroupChangeWrites } from "./group-changes.ts";
 import type { HiddenMessageReads, HiddenMessageWrites } from "./hidden-messages.ts";
 import type { HistoryReads, HistoryWrites } from "./history.ts";
 import type { IdentityReads, IdentityWrites } from "./identities.ts";
+import type { ImportedMessageWrites } from "./imported-messages.ts";
 import type { IncomingHookReads, IncomingHookWrites } from "./incoming-hooks.ts";
 import type { ManagedAccountReads, ManagedAccountWrites } from "./managed-accounts.ts";
 import type { MessageReads, MessageWrites } from "./messages.ts";
@@ -123,6 +124,7 @@ export interface WriteTx
     ConversationWrites,
     GroupChangeWrites,
     MessageWrites,
+    ImportedMessageWrites,
     HiddenMessageWrites,
     ComponentWrites,
     ReactionWrites,

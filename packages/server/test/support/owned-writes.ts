@@ -86,6 +86,7 @@ const touched: Touched = {
   changeGroup: given,
   setAlwaysOn: given,
   insertMessage: (_, { conversation }) => [conversation.id],
+  importMessages: (_, conversation) => [conversation.id],
   editMessage: ofMessage,
   deleteMessages: ofMessages,
   hideMessages: ofMessages,

@@ -15,7 +15,9 @@ export function useNotifications(me: Account): void {
       notify(message);
     };
     const unsubscribes = [
-      client.on("events.messageNew", ({ params }) => params.finalized_at && notifyIfAway(params)),
+      client.on("events.messageNew", ({ params }) => {
+        if (params.finalized_at && !params.imported) notifyIfAway(params);
+      }),
       client.on("events.messageComplete", ({ params }) => notifyIfAway(params)),
     ];
     return () => {

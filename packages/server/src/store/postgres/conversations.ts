@@ -282,12 +282,12 @@ const MARK_READ = `WITH reached AS (
     SELECT count(*) FILTER (WHERE NOT by_agent) AS humans, count(*) FILTER (WHERE by_agent) AS agents
     FROM (SELECT m.by_agent FROM messages m
           WHERE m.conversation_id = $1 AND m.seq > (SELECT seq FROM reached)
-            AND m.deleted_at IS NOT NULL
+            AND m.deleted_at IS NOT NULL AND NOT m.imported
           UNION ALL
           SELECT m.by_agent FROM hidden h JOIN messages m
             ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
           WHERE h.account_id = $2 AND h.conversation_id = $1
-            AND h.seq > (SELECT seq FROM reached)) beyond
+            AND h.seq > (SELECT seq FROM reached) AND NOT m.imported) beyond
   )
   UPDATE members SET last_read_seq = $3, read_humans = reached.humans + gone.humans,
     read_agents = reached.agents + gone.agents,

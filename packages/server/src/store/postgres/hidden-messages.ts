@@ -1,6 +1,6 @@
 import type { HiddenMessageReads, HiddenMessageWrites } from "../hidden-messages.ts";
 import { HIDDEN_PER_PAGE, type HiddenRow, toHidden } from "../shared/hidden-messages.ts";
-import { countsOf } from "../shared/messages.ts";
+import { countsIn } from "../shared/messages.ts";
 import { mentionWrites } from "./mentions.ts";
 import type { Methods, Unit } from "./unit.ts";
 
@@ -37,7 +37,8 @@ export const hiddenMessageWrites: Methods<keyof HiddenMessageWrites> = {
     await unit.ownRow("accounts", accountId);
     const own_seq = (await ownCounter(unit, accountId)) + 1;
     let hidden = 0;
-    for (const { conversation_id, seq, sender_kind } of messages) {
+    for (const message of messages) {
+      const { conversation_id, seq } = message;
       const { count } = await unit.change(
         `INSERT INTO hidden (account_id, conversation_id, seq, at_seq, own_seq)
          SELECT $1, $2, $3, seq, $4 FROM counters WHERE conversation_id = $2
@@ -49,7 +50,7 @@ export const hiddenMessageWrites: Methods<keyof HiddenMessageWrites> = {
       );
       if (count === 0) continue;
       hidden++;
-      const { humans, agents } = countsOf(sender_kind);
+      const { humans, agents } = countsIn(message);
       await unit.change(
         `UPDATE members SET read_humans = read_humans + $4, read_agents = read_agents + $5
          WHERE conversation_id = $1 AND account_id = $2 AND last_read_seq < $3`,

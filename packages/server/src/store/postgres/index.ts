@@ -24,6 +24,7 @@ import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
+import { importedMessageWrites } from "./imported-messages.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import type { Lane } from "./job-queue.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
@@ -89,6 +90,7 @@ const writes: WriteMethods = {
   ...conversationWrites,
   ...groupChangeWrites,
   ...messageWrites,
+  ...importedMessageWrites,
   ...hiddenMessageWrites,
   ...componentWrites,
   ...reactionWrites,

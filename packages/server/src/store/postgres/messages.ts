@@ -5,7 +5,7 @@ import { mentionDifference, toStoredMentions } from "../shared/mentions.ts";
 import {
   checkNotDeleted,
   conversationOfDeleted,
-  countsOf,
+  countsIn,
   historyPage,
   MESSAGE,
   MESSAGE_RECORD,
@@ -195,7 +195,7 @@ export const messageWrites: Methods<keyof MessageWrites> = {
       at,
       version,
     );
-    const { removed, added } = mentionDifference(message.mentions, mentions);
+    const { removed, added } = mentionDifference(message, mentions);
     if (removed.length > 0) await mentionWrites.remove(unit, removed, conversation_id, seq);
     if (added.length > 0) await mentionWrites.add(unit, added, conversation_id, seq, sender_id);
     await reindex(unit, id, conversation_id, content);
@@ -215,7 +215,7 @@ async function deleteOne(
   version: number,
 ): Promise<void> {
   const { id, conversation_id, seq } = message;
-  const { humans, agents } = countsOf(message.sender_kind);
+  const { humans, agents } = countsIn(message);
   if (message.mentions.length > 0) {
     await mentionWrites.remove(unit, message.mentions, conversation_id, seq);
   }

@@ -477,4 +477,8 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (account_id, code_hash)
   );
   `,
+  `
+  -- Imported messages are not in the totals of the conversation: they are never unread.
+  ALTER TABLE messages ADD COLUMN imported boolean NOT NULL DEFAULT false;
+  `,
 ];

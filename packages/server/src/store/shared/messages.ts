@@ -9,7 +9,7 @@ import { iso, isoOrNull } from "./time.ts";
 export const MESSAGE = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,
   m.version, m.content, m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.action,
   m.uses, m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind,
-  a.display_name, a.version AS sender_version`;
+  a.display_name, a.version AS sender_version, m.imported`;
 
 export const MESSAGE_TABLES = `messages m JOIN accounts a ON a.id = m.sender_id
   JOIN conversations c ON c.id = m.conversation_id`;
@@ -34,6 +34,8 @@ export interface MessageRow extends Account {
   finalized_at: number | null;
   deleted_at: number | null;
   sender_version: number;
+  /** SQLite has a number for it. */
+  imported: boolean | number;
 }
 
 /** What other tables hold about messages. */
@@ -76,6 +78,7 @@ export function toMessage(row: MessageRow, details: MessageDetails): Message {
     turn: row.turn,
     action: action && by ? { ...action, by } : null,
     uses: (showsUses(row) && details.uses(id)) || [],
+    ...(row.imported && { imported: true }),
   };
 }
 
@@ -105,12 +108,16 @@ export function toNewMessage(message: NewMessage, id: string, seq: number): Mess
 /** Columns of a `MessageRecordRow`, from `MESSAGE_TABLES`. */
 export const MESSAGE_RECORD = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,
   m.sender_id, a.owner_id AS sender_owner_id, a.kind AS sender_kind, m.mentions, m.finalized_at,
-  m.deleted_at`;
+  m.deleted_at, m.imported`;
 
-export type MessageRecordRow = Omit<MessageRecord, "mentions" | "finalized" | "deleted"> & {
+export type MessageRecordRow = Omit<
+  MessageRecord,
+  "mentions" | "finalized" | "deleted" | "imported"
+> & {
   mentions: string[] | null;
   finalized_at: number | null;
   deleted_at: number | null;
+  imported: boolean | number;
 };
 
 export const toMessageRecord = (row: MessageRecordRow): MessageRecord => {
@@ -120,6 +127,7 @@ export const toMessageRecord = (row: MessageRecordRow): MessageRecord => {
     mentions: mentions ?? [],
     finalized: finalized_at !== null,
     deleted: deleted_at !== null,
+    imported: Boolean(record.imported),
   };
 };
 
@@ -152,3 +160,7 @@ export function historyPage<Row>(
 /** How a message of this sender counts in the totals of people's and agents' messages. */
 export const countsOf = (kind: "human" | "agent") =>
   kind === "human" ? { humans: 1, agents: 0 } : { humans: 0, agents: 1 };
+
+/** How a message counts in those totals. Imported ones do not: they are never unread. */
+export const countsIn = ({ sender_kind, imported }: MessageRecord) =>
+  imported ? { humans: 0, agents: 0 } : countsOf(sender_kind);

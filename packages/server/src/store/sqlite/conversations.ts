@@ -186,11 +186,11 @@ function markRead(db: Connection): ConversationWrites["markRead"] {
   const goneAfter = db.query<{ humans: number; agents: number }>(
     `SELECT coalesce(sum(1 - by_agent), 0) AS humans, coalesce(sum(by_agent), 0) AS agents FROM (
        SELECT by_agent FROM messages
-       WHERE conversation_id = ?1 AND seq > ?2 AND deleted_at IS NOT NULL
+       WHERE conversation_id = ?1 AND seq > ?2 AND deleted_at IS NOT NULL AND NOT imported
        UNION ALL
        SELECT m.by_agent FROM hidden h CROSS JOIN messages m
          ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
-       WHERE h.account_id = ?3 AND h.conversation_id = ?1 AND h.seq > ?2)`,
+       WHERE h.account_id = ?3 AND h.conversation_id = ?1 AND h.seq > ?2 AND NOT m.imported)`,
   );
   const update = db.change(
     `UPDATE members SET last_read_seq = ?3, read_humans = ?4, read_agents = ?5,

@@ -1,6 +1,6 @@
 import type { HiddenMessageReads, HiddenMessageWrites } from "../hidden-messages.ts";
 import { HIDDEN_PER_PAGE, type HiddenRow, toHidden } from "../shared/hidden-messages.ts";
-import { countsOf } from "../shared/messages.ts";
+import { countsIn } from "../shared/messages.ts";
 import type { Connection } from "./connection.ts";
 import { mentionWrites } from "./mentions.ts";
 
@@ -39,10 +39,11 @@ export function hiddenMessageWrites(db: Connection): HiddenMessageWrites {
     hideMessages: (messages, accountId) => {
       const own_seq = ownSeq(accountId) + 1;
       let hidden = 0;
-      for (const { conversation_id, seq, sender_kind } of messages) {
+      for (const message of messages) {
+        const { conversation_id, seq } = message;
         if (hide.run(accountId, conversation_id, seq, own_seq).changes === 0) continue;
         hidden++;
-        const { humans, agents } = countsOf(sender_kind);
+        const { humans, agents } = countsIn(message);
         discountUnread.run(conversation_id, accountId, seq, humans, agents);
         mentions.removeOne(accountId, conversation_id, seq);
       }

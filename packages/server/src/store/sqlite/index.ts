@@ -19,6 +19,7 @@ import { groupWriter } from "./group-commit.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { followHistory, historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
+import { importedMessageWrites } from "./imported-messages.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
@@ -164,6 +165,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...conversationWrites(db),
   ...groupChangeWrites(db),
   ...messageWrites(db),
+  ...importedMessageWrites(db),
   ...hiddenMessageWrites(db),
   ...componentWrites(db),
   ...reactionWrites(db),

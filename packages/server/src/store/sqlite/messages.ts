@@ -4,6 +4,7 @@ import { mentionDifference } from "../shared/mentions.ts";
 import {
   checkNotDeleted,
   conversationOfDeleted,
+  countsIn,
   countsOf,
   historyPage,
   MESSAGE,
@@ -152,7 +153,7 @@ function editMessage(db: Connection): MessageWrites["editMessage"] {
     const { id, conversation_id, seq, sender_id } = message;
     const version = increment(conversation_id);
     edit.run(id, content, storedMentions(newMentions), at, version);
-    const { removed, added } = mentionDifference(message.mentions, newMentions);
+    const { removed, added } = mentionDifference(message, newMentions);
     if (removed.length > 0) mentions.remove(removed, conversation_id, seq);
     if (added.length > 0) mentions.add(added, conversation_id, seq, sender_id);
     reindex.run(id);
@@ -182,7 +183,7 @@ function deleteMessages(db: Connection): MessageWrites["deleteMessages"] {
     const version = increment(conversationOfDeleted(messages));
     for (const message of messages) {
       const { id, conversation_id, seq } = message;
-      const { humans, agents } = countsOf(message.sender_kind);
+      const { humans, agents } = countsIn(message);
       discountUnread.run(conversation_id, seq, humans, agents);
       if (message.mentions.length > 0) mentions.remove(message.mentions, conversation_id, seq);
       removeReactions.run(id);

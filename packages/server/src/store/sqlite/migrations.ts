@@ -436,4 +436,8 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (account_id, code_hash)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- Imported messages are not in the totals of the conversation: they are never unread.
+  ALTER TABLE messages ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
+  `,
 ];

@@ -10,6 +10,7 @@ import { type Check, type OpenedStore, openFixture } from "./fixture.ts";
 import { hidingAndDeleting } from "./hiding-and-deleting.ts";
 import { history } from "./history.ts";
 import { identities } from "./identities.ts";
+import { importedMessages } from "./imported-messages.ts";
 import { managedAccounts } from "./managed-accounts.ts";
 import { messages } from "./messages.ts";
 import { operators } from "./operators.ts";
@@ -56,6 +57,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("second factors", () => secondFactors(check));
     describe("conversations", () => conversations(check));
     describe("messages", () => messages(check));
+    describe("imported messages", () => importedMessages(check));
     describe("hiding and deleting", () => hidingAndDeleting(check));
     describe("reactions", () => reactions(check));
     describe("components", () => components(check));

@@ -68,6 +68,7 @@ export function messages(check: Check) {
       mentions: ["alice"],
       finalized: true,
       deleted: false,
+      imported: false,
     });
     expect(await fixture.store.read((tx) => tx.message(Bun.randomUUIDv7()))).toBeNull();
   });
