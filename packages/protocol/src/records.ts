@@ -413,7 +413,13 @@ export type AgentLimits = z.infer<typeof AgentLimits>;
 export const AgentProfile = record("AgentProfile", {
   ...AgentSummary.shape,
   key_tail: z.string().nullable(),
-  model: z.string(),
+  key_source: z.enum(["own", "operator"]).nullable().meta({
+    description:
+      "Whose key the agent uses: the owner's, or the operator's if the owner has stored none. Null: it has no key.",
+  }),
+  model: z.string().meta({
+    description: "The model that is asked. With the operator's key, it is the operator's choice.",
+  }),
   instructions: z
     .string()
     .nullable()

@@ -11,6 +11,7 @@ import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { spendingRefusal } from "../rules/dispatch.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
+import { keySourceOf, modelOf } from "../rules/keys.ts";
 import { mayControlTurn } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import type { Caller } from "../security/caller.ts";
@@ -170,16 +171,17 @@ async function ownAgent(
   return found;
 }
 
-function profileOf({ account, key_tail, ...agent }: AgentRecord, config: Config): AgentProfile {
-  const provider = account.provider ?? "";
+function profileOf(agent: AgentRecord, config: Config): AgentProfile {
+  const { account, key_tail } = agent;
   return {
-    provider,
+    provider: account.provider ?? "",
     username: account.username,
     display_name: account.display_name,
     version: account.version,
     key_configured: key_tail !== null,
     key_tail,
-    model: agent.model ?? config.providers.get(provider)?.model ?? "",
+    key_source: keySourceOf(agent, config),
+    model: modelOf(agent, config),
     instructions: agent.instructions,
     limits: agent.limits,
   };

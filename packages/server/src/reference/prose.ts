@@ -89,7 +89,7 @@ export const closeMeanings: Record<keyof typeof closeCodes, string> = {
 
 /** Why an agent's turn failed. */
 export const turnErrorMeanings: Record<(typeof turnErrorCodes)[number], string> = {
-  key_missing: "The owner has not stored a key for the provider.",
+  key_missing: "The owner has not stored a key for the provider, and the operator provides none.",
   key_rejected: "The provider rejected the key.",
   provider_rate_limited: "The provider's rate limit was exceeded, in three attempts.",
   provider_unavailable:
@@ -99,7 +99,7 @@ export const turnErrorMeanings: Record<(typeof turnErrorCodes)[number], string> 
   timeout: "The provider did not answer in time.",
   interrupted: "The server stopped during the turn. The message keeps the text delivered so far.",
   budget_exceeded:
-    "A limit set by the agent's owner does not allow the turn. The provider was not called.",
+    "A limit of the agent's owner or of the operator does not allow the turn. The provider was not called.",
   internal: "The server failed.",
 };
 

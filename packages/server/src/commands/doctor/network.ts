@@ -25,13 +25,14 @@ export async function checkBus({ nats }: Config): Promise<Check[]> {
 }
 
 /** Any answer shows that a provider can be reached: no key is sent. */
-export const checkProviders = ({ providers }: Config): Promise<Check[]> =>
+export const checkProviders = ({ providers, operatorKeys }: Config): Promise<Check[]> =>
   Promise.all(
     [...providers].map(async ([id, { base_url }]) => {
       const name = `provider ${id}`;
       try {
         const { status } = await ask(base_url);
-        return ok(name, `${base_url} answers (status ${status})`);
+        const key = operatorKeys.has(id) ? "; the operator's key is read from its file" : "";
+        return ok(name, `${base_url} answers (status ${status})${key}`);
       } catch (error) {
         const todo = "Allow outgoing connections to it, or remove it from PARLEY_PROVIDERS.";
         return failed(name, `${base_url} cannot be reached: ${reasonOf(error)}`, todo);

@@ -481,4 +481,9 @@ export const migrations: readonly string[] = [
   -- Imported messages are not in the totals of the conversation: they are never unread.
   ALTER TABLE messages ADD COLUMN imported boolean NOT NULL DEFAULT false;
   `,
+  `
+  -- Turns that the operator's key pays for, and the tokens that they have used or reserved.
+  ALTER TABLE turns ADD COLUMN by_operator boolean NOT NULL DEFAULT false;
+  ALTER TABLE agent_usage ADD COLUMN operator_tokens bigint NOT NULL DEFAULT 0;
+  `,
 ];

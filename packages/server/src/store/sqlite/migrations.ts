@@ -440,4 +440,9 @@ export const migrations: readonly string[] = [
   -- Imported messages are not in the totals of the conversation: they are never unread.
   ALTER TABLE messages ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  -- Turns that the operator's key pays for, and the tokens that they have used or reserved.
+  ALTER TABLE turns ADD COLUMN by_operator INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE agent_usage ADD COLUMN operator_tokens INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
