@@ -33,7 +33,7 @@ export interface SubscriptionOptions {
   /** Where a new subscription begins; a known one continues from its stored cursor. */
   from: Cursor | "now";
   handler: ChangeHandler;
-  store: Pick<Store, "changes" | "read" | "write">;
+  store: Pick<Store, "changes" | "read" | "write" | "note">;
   node: string;
   log: Logger;
   pollMs?: number;
@@ -147,9 +147,14 @@ class LogSubscription implements Subscription {
     this.#cursor = (await this.#save(position, this.#leaseMs)) ? position : null;
   }
 
+  /**
+   * Not synced to disk by itself, because that would slow down the units of other callers. A power cut
+   * undoes the latest commits in order: a position that is left is one whose changes were handled, and
+   * later changes are handled again.
+   */
   #save(position: Cursor, leaseMs: number): Promise<boolean> {
     const { name, store, node } = this.#options;
-    return store.write((tx) => tx.saveSubscription(name, node, position, leaseMs));
+    return store.note((tx) => tx.saveSubscription(name, node, position, leaseMs));
   }
 
   #leaseAgeMs(): number {

@@ -25,7 +25,7 @@ export async function queueChanges(
   );
   for (let start = 0; start < deliveries.length; start += QUEUED_AT_ONCE) {
     const batch = deliveries.slice(start, start + QUEUED_AT_ONCE);
-    // Not synced to disk by itself: saving the cursor of the subscription, which follows, syncs it too.
+    // Not synced to disk by itself: if a power cut undoes it, it also undoes the later cursor.
     await store.note((tx) => tx.queueDeliveries(batch));
   }
 }
