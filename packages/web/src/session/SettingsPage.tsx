@@ -10,6 +10,7 @@ import { Button } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form } from "../ui/Form.tsx";
+import { signOut } from "./client.ts";
 import { PasswordForm } from "./PasswordForm.tsx";
 import { Sessions } from "./Sessions.tsx";
 
@@ -47,7 +48,12 @@ export default function SettingsPage() {
       <Section title="Sessions">
         <Sessions />
       </Section>
-      <Button look="danger" icon="leave" className="self-start" onClick={() => void client.leave()}>
+      <Button
+        look="danger"
+        icon="leave"
+        className="self-start"
+        onClick={() => void signOut(client)}
+      >
         Sign out
       </Button>
     </Page>

@@ -8,6 +8,7 @@ import { navigate, operatePath } from "../lib/router.ts";
 import { useNarrow } from "../lib/screen.ts";
 import { keyNames } from "../lib/shortcuts.ts";
 import { setTheme, useTheme } from "../lib/theme.ts";
+import { signOut } from "../session/client.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { IconButton } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
@@ -169,7 +170,7 @@ function SidebarFooter() {
             label: `Theme: ${theme}`,
             onSelect: () => setTheme(nextTheme[theme]),
           },
-          { icon: "leave", label: "Sign out", onSelect: () => void client.leave() },
+          { icon: "leave", label: "Sign out", onSelect: () => void signOut(client) },
         ]}
       />
     </div>

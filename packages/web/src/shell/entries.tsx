@@ -11,6 +11,7 @@ import { chatPath, navigate, operatePath } from "../lib/router.ts";
 import { setTheme } from "../lib/theme.ts";
 import { shortTime } from "../lib/time.ts";
 import { usePeopleSearch } from "../people/people-search.ts";
+import { signOut } from "../session/client.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Icon, type IconName } from "../ui/Icon.tsx";
 import { OwnerChip } from "../ui/OwnerChip.tsx";
@@ -46,7 +47,7 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
     .map((id) => model.get(`chat:${id}`))
     .filter((chat) => chat !== null);
   const { operates } = useOperator();
-  const commands = commandsFor({ onNewChat, onLeave: () => void client.leave() });
+  const commands = commandsFor({ onNewChat, onLeave: () => void signOut(client) });
   if (operates) commands.splice(3, 0, operatorCommand);
   if (query === "") {
     const recent = allChats.slice(0, 8).map((chat) => chatEntry(chat, me));
