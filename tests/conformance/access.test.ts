@@ -188,6 +188,9 @@ const rows: Record<OperationName, Row> = {
   getUser: { roles, input: () => ({ username: "as_admin" }) },
   getUsers: anybody,
   updateMe: { roles, input: () => ({ display_name: "A name" }) },
+  exportMe: anybody,
+  // Nobody of the matrix confirms it: they are needed.
+  deleteMe: { roles, admitted: "bad_request", input: () => ({ username: "as_nobody" }) },
   startChat: { roles, input: () => ({ usernames: ["as_victim"] }) },
   getChats: anybody,
   getChat: ofChat(),
@@ -260,6 +263,13 @@ const rows: Record<OperationName, Row> = {
   restoreAccount: ofVictim,
   getReports: {},
   resolveReport: { input: newReport },
+  eraseAccount: {
+    input: async () => {
+      const username = fresh();
+      await backend.call("upsertUsers", { users: [{ external_id: username, username }] });
+      return { username };
+    },
+  },
   getAuditLog: {},
   getStatistics: {},
   createWebhook: { input: webhookInput },

@@ -85,7 +85,7 @@ export const events = {
   "events.accountUpdated": event(
     "durable",
     Account,
-    "Somebody who shares a conversation with the account changed their display name.",
+    "Somebody who shares a conversation with the account changed their display name, or deleted their account.",
   ),
 } as const satisfies Record<string, EventContract>;
 

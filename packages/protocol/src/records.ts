@@ -13,6 +13,10 @@ export const Account = record("Account", {
   version: z.int().meta({
     description: "Of two records of the same account, the one with the higher version is newer.",
   }),
+  deleted: z.literal(true).optional().meta({
+    description:
+      "Present once the account is deleted. Nobody can write to it, and nobody else gets its username.",
+  }),
 });
 export type Account = z.infer<typeof Account>;
 

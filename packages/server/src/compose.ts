@@ -7,6 +7,7 @@ import { storedState } from "./changes/stored-state.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
 import type { Limits } from "./config/limits.ts";
 import { type Config, ConfigError, type Database } from "./config.ts";
+import { exports } from "./exports/exports.ts";
 import { incomingHooks } from "./inbound/incoming-hooks.ts";
 import { watchBackgroundWork } from "./observe/background-work.ts";
 import { loopLag } from "./observe/lag.ts";
@@ -24,6 +25,7 @@ import { type Hub, hub as newHub } from "./realtime/hub.ts";
 import { sockets as newSocketCounts } from "./realtime/sockets.ts";
 import { typing } from "./realtime/typing.ts";
 import { authenticator } from "./security/authenticate.ts";
+import { erasures as startErasures } from "./security/erasures.ts";
 import { guardedFetch } from "./security/guarded-fetch.ts";
 import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
 import { oidcAccounts as newOidcAccounts } from "./security/oidc-accounts.ts";
@@ -146,8 +148,8 @@ export async function compose(config: Config): Promise<Running> {
   };
   const hub = newHub(bus, publish, socketCounts);
   changes.listen(hub.receive);
-  const services = await buildServices({ config, store, hub, cluster, changes, log });
-  const { metrics, vault, webhooks } = services;
+  const services = await buildServices({ config, node, store, hub, cluster, changes, log });
+  const { metrics, vault, webhooks, erasures } = services;
   watchBackgroundWork(store.background, log, metrics);
   watchGauges(metrics, hub, unsent);
 
@@ -198,6 +200,7 @@ export async function compose(config: Config): Promise<Running> {
       await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
       await server.stop(true);
       await upkeep.stop();
+      await erasures.stop();
       await webhooks.stop();
       await changes.stop();
       cluster.stop();
@@ -209,6 +212,7 @@ export async function compose(config: Config): Promise<Running> {
 
 interface ServiceParts {
   config: Config;
+  node: string;
   store: Store;
   hub: Hub;
   cluster: Cluster;
@@ -217,7 +221,7 @@ interface ServiceParts {
 }
 
 async function buildServices(parts: ServiceParts): Promise<Services> {
-  const { config, store, hub, cluster, changes, log } = parts;
+  const { config, node, store, hub, cluster, changes, log } = parts;
   const { limits, providers } = config;
   const vault = openVault(config);
   const security = securityLog(log, store);
@@ -237,6 +241,8 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     oidcSignIn,
     oidcAccounts,
     serviceKeys: serviceKeys({ store, configuredHash: config.serviceKeyHash, security }),
+    exports: exports({ store, vault, log }),
+    erasures: startErasures({ store, node, log }),
     incomingHooks: incomingHooks({ store, ...hookRates(limits, cluster) }),
     ...throttles(limits, cluster),
     keyTester: keyTester({ config, vault, log }),

@@ -2,6 +2,7 @@ import { type Access, declaredErrors, type Operation } from "@parley/protocol";
 import type { z } from "zod";
 import type { KeyTester } from "./agents/key-test.ts";
 import type { Config } from "./config.ts";
+import type { Exports } from "./exports/exports.ts";
 import type { IncomingHooks } from "./inbound/incoming-hooks.ts";
 import type { Logger } from "./observe/log.ts";
 import type { Metrics } from "./observe/metrics.ts";
@@ -18,6 +19,7 @@ import type {
   Origin,
   ServiceCaller,
 } from "./security/caller.ts";
+import type { Erasures } from "./security/erasures.ts";
 import type { OidcAccounts } from "./security/oidc-accounts.ts";
 import type { OidcSignIn } from "./security/oidc-sign-in.ts";
 import { isOperator } from "./security/operators.ts";
@@ -44,6 +46,8 @@ export interface Services {
   webhooks: Webhooks;
   incomingHooks: IncomingHooks;
   serviceKeys: ServiceKeys;
+  exports: Exports;
+  erasures: Erasures;
   /** Per account or, before sign-in, per network. `services`: per service key, whatever it calls. */
   rates: Record<Operation["rate"] | "services", Throttle>;
   keyTester: KeyTester;

@@ -42,12 +42,14 @@ import {
   sendMessage,
 } from "./messages.ts";
 import {
+  eraseAccount,
   getAccounts,
   getAuditLog,
   getStatistics,
   restoreAccount,
   suspendAccount,
 } from "./operators.ts";
+import { deleteMe, exportMe } from "./own-data.ts";
 import {
   addReaction,
   getMessageReactions,
@@ -95,6 +97,8 @@ export const operations = {
   getUser,
   getUsers,
   updateMe,
+  exportMe,
+  deleteMe,
   startChat,
   getChats,
   getChat,
@@ -142,6 +146,7 @@ export const operations = {
   restoreAccount,
   getReports,
   resolveReport,
+  eraseAccount,
   getAuditLog,
   getStatistics,
   createWebhook,

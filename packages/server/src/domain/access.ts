@@ -43,3 +43,8 @@ export async function joinedGroup(
   if (conversation.kind !== "group") throw badField("chat_id", "is not a group");
   return conversation;
 }
+
+/** Throws (403) if nobody can write to the conversation any more. */
+export function checkOpen({ closed_at }: ConversationRecord): void {
+  if (closed_at !== null) throw forbidden("the other account of this conversation is deleted");
+}

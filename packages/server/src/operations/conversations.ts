@@ -149,7 +149,8 @@ async function invitees(
   caller: Caller,
 ): Promise<AccountRecord[]> {
   const names = [...new Set(usernames)].filter((name) => name !== caller.account.username);
-  const found = new Map((await tx.accounts(names)).map((account) => [account.username, account]));
+  const existing = (await tx.accounts(names)).filter(({ erased_at }) => erased_at === null);
+  const found = new Map(existing.map((account) => [account.username, account]));
   const unknown = names.filter((name) => !found.has(name));
   if (unknown.length > 0) throw notFound(`users ${unknown.slice(0, 20).join(", ")}`);
   const accounts = names.map((name) => found.get(name) as AccountRecord);

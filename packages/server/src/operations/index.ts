@@ -7,6 +7,7 @@ import { groups } from "./groups.ts";
 import { incomingHooks } from "./incoming-hooks.ts";
 import { messages } from "./messages.ts";
 import { operators } from "./operators.ts";
+import { ownData } from "./own-data.ts";
 import { reactions } from "./reactions.ts";
 import { reports } from "./reports.ts";
 import { secondFactor } from "./second-factor.ts";
@@ -22,6 +23,7 @@ export const handlers: readonly Bound[] = [
   ...signIn,
   ...secondFactor,
   ...accounts,
+  ...ownData,
   ...conversations,
   ...messages,
   ...reactions,

@@ -1,12 +1,13 @@
 import { type Message, operations } from "@parley/protocol";
 import { z } from "zod";
-import { counted, durable, messageChanged } from "../changes/change.ts";
-import { joinedConversation, visibleMessage } from "../domain/access.ts";
+import { durable, messageChanged } from "../changes/change.ts";
+import { checkOpen, joinedConversation, visibleMessage } from "../domain/access.ts";
 import { pageAfter, pageAround, pageBefore } from "../domain/history.ts";
 import { mentionsIn } from "../domain/mentions.ts";
+import { removeMessages } from "../domain/messages.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { readChangesSince } from "../domain/sync.ts";
-import { dropTurnsOf, queueTurns, stopTurns } from "../domain/turns.ts";
+import { queueTurns } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
 import { forbidden, notFound } from "../rules/failure.ts";
 import { mayDelete } from "../rules/permissions.ts";
@@ -16,9 +17,7 @@ import { NOBODY } from "../store/accounts.ts";
 import { type Awaitable, after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { MessageRecord } from "../store/messages.ts";
-import { isNonEmpty } from "../store/non-empty.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
-import type { TurnRecord } from "../store/turns.ts";
 
 const searchCursor = cursorOf(z.int());
 
@@ -27,7 +26,10 @@ type SendInput = z.output<typeof operations.sendMessage.input>;
 const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
   store.write((tx) => {
     const found = joinedConversation(tx, input.chat_id, caller);
-    return after(found, (conversation) => send(tx, conversation, input, caller));
+    return after(found, (conversation) => {
+      checkOpen(conversation);
+      return send(tx, conversation, input, caller);
+    });
   }),
 );
 
@@ -113,22 +115,10 @@ const deleteMessages = bind(operations.deleteMessages, ({ store, caller }, input
         "only its sender, its agent's owner or the group's admin may delete a message",
       );
     }
-    for (const message of named) {
-      if (!message.finalized) await stopTurns(tx, [await turnOf(tx, message)]);
-    }
-    const current = await messagesIn(tx, input.message_ids, conversation.id);
-    const messages = current.filter((message) => !message.deleted);
-    if (!isNonEmpty(messages)) return;
-    const seq = await tx.deleteMessages(messages, Date.now());
-    const ids = messages.map(({ uuid }) => uuid);
-    await dropTurnsOf(tx, conversation, ids);
-    tx.emit(
-      counted(
-        "events.messageDeleted",
-        { conversation_id: conversation.uuid, ids },
-        conversation.uuid,
-        seq,
-      ),
+    await removeMessages(
+      tx,
+      conversation,
+      named.map(({ uuid }) => uuid),
     );
   }),
 );
@@ -248,10 +238,4 @@ async function messagesIn(
   const found: MessageRecord[] = [];
   for (const uuid of new Set(uuids)) found.push(await messageIn(tx, uuid, conversationId));
   return found;
-}
-
-async function turnOf(tx: ReadTx, message: MessageRecord): Promise<TurnRecord> {
-  const turn = await tx.turnOfMessage(message);
-  if (!turn) throw new Error(`message ${message.uuid} is streaming without a turn`);
-  return turn;
 }

@@ -1,5 +1,6 @@
 import { type AuditEntry, type ManagedAccount, operations } from "@parley/protocol";
 import { z } from "zod";
+import { eraseAccount as erase } from "../domain/erasure.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { VERSION } from "../observe/version.ts";
@@ -46,6 +47,19 @@ const restoreAccount = bind(operations.restoreAccount, (context, { username }) =
   }),
 );
 
+const eraseAccount = bind(operations.eraseAccount, async (context, input) => {
+  const { security, config, erasures } = context;
+  const { username, messages = false } = input;
+  await security.write(async (tx, record) => {
+    const account = await personNamed(tx, username);
+    if (account.is_operator || config.operators.includes(username)) {
+      throw conflict("an operator cannot be erased: remove them from the operators first");
+    }
+    await erase(tx, record, account, { messages, details: actorOf(context) });
+  });
+  erasures.wake();
+});
+
 const getStatistics = bind(operations.getStatistics, async ({ store }) => {
   const now = Date.now();
   const activeSince = { day: now - DAY_MS, month: now - 30 * DAY_MS };
@@ -67,7 +81,14 @@ const getAuditLog = bind(operations.getAuditLog, async ({ store, config }, input
   return pageOf(found.map(entryOf), limit, ({ id }) => auditCursor.encode(id));
 });
 
-export const operators = [getAccounts, suspendAccount, restoreAccount, getAuditLog, getStatistics];
+export const operators = [
+  getAccounts,
+  suspendAccount,
+  restoreAccount,
+  eraseAccount,
+  getAuditLog,
+  getStatistics,
+];
 
 async function personNamed(tx: ReadTx, username: string): Promise<ManagedAccountRecord> {
   const [account] = await tx.managedAccounts({ username, limit: 1 });

@@ -8,6 +8,7 @@ import type { BackgroundWork } from "./background-work.ts";
 import type { ChangeLog, SubscriptionWrites } from "./changes.ts";
 import type { ComponentWrites } from "./components.ts";
 import type { ConversationReads, ConversationWrites } from "./conversations.ts";
+import type { ErasureReads, ErasureWrites } from "./erasures.ts";
 import type { GroupChangeReads, GroupChangeWrites } from "./group-changes.ts";
 import type { HiddenMessageReads, HiddenMessageWrites } from "./hidden-messages.ts";
 import type { HistoryReads, HistoryWrites } from "./history.ts";
@@ -15,6 +16,7 @@ import type { IdentityReads, IdentityWrites } from "./identities.ts";
 import type { ImportedMessageWrites } from "./imported-messages.ts";
 import type { IncomingHookReads, IncomingHookWrites } from "./incoming-hooks.ts";
 import type { ManagedAccountReads, ManagedAccountWrites } from "./managed-accounts.ts";
+import type { MessageScanReads } from "./message-scans.ts";
 import type { MessageReads, MessageWrites } from "./messages.ts";
 import type { OperatorReads, OperatorWrites } from "./operators.ts";
 import type { ReactionReads, ReactionWrites } from "./reactions.ts";
@@ -84,6 +86,7 @@ export interface ReadTx
     IdentityReads,
     OperatorReads,
     ManagedAccountReads,
+    ErasureReads,
     StatisticsReads,
     AuditReads,
     ReportReads,
@@ -95,6 +98,7 @@ export interface ReadTx
     ConversationReads,
     GroupChangeReads,
     MessageReads,
+    MessageScanReads,
     UpdateReads,
     HiddenMessageReads,
     ReactionReads,
@@ -114,6 +118,7 @@ export interface WriteTx
     IdentityWrites,
     OperatorWrites,
     ManagedAccountWrites,
+    ErasureWrites,
     AuditWrites,
     ReportWrites,
     ServiceKeyWrites,

@@ -34,6 +34,9 @@ const CALL_PREFIX = "/api/";
 /** `/hooks/<id>/<secret>`: where other programs post. */
 const HOOK_PATH = /^\/hooks\/([^/]{1,64})\/([^/]{1,128})$/;
 
+/** `/exports/<token>`: where people download their own data. */
+const EXPORT_PATH = /^\/exports\/([\w.-]{1,256})$/;
+
 export function httpTransport(options: HttpOptions): Fetch {
   const { config, log } = options.services;
   return async (request, peer) => {
@@ -69,6 +72,10 @@ async function route(
     if (method !== "POST") return methodNotAllowed("POST");
     return postToHook(options, { id, secret }, request, origin);
   }
+  const exported = EXPORT_PATH.exec(path);
+  if (exported) {
+    return method === "GET" ? download(options, exported[1] ?? "") : methodNotAllowed("GET");
+  }
   const page = pages.get(path);
   if (page) return method === "GET" || method === "HEAD" ? page(request) : methodNotAllowed("GET");
   const missing = pages.missing(path, request);
@@ -92,6 +99,18 @@ async function postToHook(
     body: () => readText(request, config.limits.frame_bytes),
   });
   return new Response("ok", { headers: { "content-type": "text/plain; charset=utf-8" } });
+}
+
+/** The link has everything that the download needs, so that a browser can follow it. */
+async function download({ services }: HttpOptions, token: string): Promise<Response> {
+  const { filename, body } = await services.exports.open(token);
+  return new Response(body, {
+    headers: {
+      "content-type": "application/zip",
+      "content-disposition": `attachment; filename="${filename}"`,
+      "referrer-policy": "no-referrer",
+    },
+  });
 }
 
 /** Calls the operation with the given name. */

@@ -20,6 +20,7 @@ import { commitOrder } from "./commit-order.ts";
 import { componentWrites } from "./components.ts";
 import { connections, openPool, type PostgresOptions } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
+import { erasureReads, erasureWrites } from "./erasures.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { historyReads, historyWrites } from "./history.ts";
@@ -28,6 +29,7 @@ import { importedMessageWrites } from "./imported-messages.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import type { Lane } from "./job-queue.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
+import { messageScanReads } from "./message-scans.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
@@ -54,6 +56,7 @@ const reads: ReadMethods = {
   ...identityReads,
   ...operatorReads,
   ...managedAccountReads,
+  ...erasureReads,
   ...statisticsReads,
   ...auditReads,
   ...reportReads,
@@ -65,6 +68,7 @@ const reads: ReadMethods = {
   ...conversationReads,
   ...groupChangeReads,
   ...messageReads,
+  ...messageScanReads,
   ...updateReads,
   ...hiddenMessageReads,
   ...reactionReads,
@@ -80,6 +84,7 @@ const writes: WriteMethods = {
   ...identityWrites,
   ...operatorWrites,
   ...managedAccountWrites,
+  ...erasureWrites,
   ...auditWrites,
   ...reportWrites,
   ...serviceKeyWrites,

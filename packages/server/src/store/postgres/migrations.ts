@@ -486,4 +486,16 @@ export const migrations: readonly string[] = [
   ALTER TABLE turns ADD COLUMN by_operator boolean NOT NULL DEFAULT false;
   ALTER TABLE agent_usage ADD COLUMN operator_tokens bigint NOT NULL DEFAULT 0;
   `,
+  `
+  -- Set once the account, or the person whom it belongs to, is erased.
+  ALTER TABLE accounts ADD COLUMN erased_at bigint;
+  -- Erasures that are not finished: conversations to leave, and messages to delete.
+  CREATE TABLE erasures (
+    account_id bigint PRIMARY KEY REFERENCES accounts (id),
+    messages boolean NOT NULL,
+    created_at bigint NOT NULL
+  );
+  -- Set once nobody can write to the conversation any more.
+  ALTER TABLE conversations ADD COLUMN closed_at bigint;
+  `,
 ];

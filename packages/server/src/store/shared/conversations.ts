@@ -26,7 +26,7 @@ export const toMember = (row: MemberRow): MemberRecord => ({
   last_read_seq: row.last_read_seq,
 });
 
-/** Columns after `by_version` belong to the viewer's membership. */
+/** Columns after `by_erased_at` belong to the viewer's membership. */
 export interface ConversationRow {
   id: number;
   uuid: string;
@@ -41,6 +41,7 @@ export interface ConversationRow {
   by_kind: "human" | "agent";
   by_display_name: string;
   by_version: number;
+  by_erased_at: number | null;
   unread_humans: number;
   unread_agents: number;
   unread_mentions: number;
@@ -57,12 +58,13 @@ export const toSharedConversation = (
   kind: row.kind,
   title: row.title,
   participants,
-  created_by: {
+  created_by: publicAccount({
     username: row.by_username,
     kind: row.by_kind,
     display_name: row.by_display_name,
     version: row.by_version,
-  },
+    erased_at: row.by_erased_at,
+  }),
   admin: row.admin,
   created_at: iso(row.created_at),
   updated_at: iso(row.updated_at),

@@ -1,5 +1,5 @@
 import type { Account, ComponentUse, Message, ReactionSummary, Turn } from "@parley/protocol";
-import { publicAccount } from "../../rules/accounts.ts";
+import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import type { HistoryQuery, MessageRecord, NewMessage } from "../messages.ts";
 import type { NonEmpty } from "../non-empty.ts";
 import type { StoredAction } from "./components.ts";
@@ -9,12 +9,12 @@ import { iso, isoOrNull } from "./time.ts";
 export const MESSAGE = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,
   m.version, m.content, m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.action,
   m.uses, m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind,
-  a.display_name, a.version AS sender_version, m.imported`;
+  a.display_name, a.version AS sender_version, a.erased_at, m.imported`;
 
 export const MESSAGE_TABLES = `messages m JOIN accounts a ON a.id = m.sender_id
   JOIN conversations c ON c.id = m.conversation_id`;
 
-export interface MessageRow extends Account {
+export interface MessageRow extends AccountRow {
   id: number;
   uuid: string;
   conversation_id: number;

@@ -14,6 +14,7 @@ import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./cha
 import { componentWrites } from "./components.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
+import { erasureReads, erasureWrites } from "./erasures.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { groupWriter } from "./group-commit.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
@@ -23,6 +24,7 @@ import { importedMessageWrites } from "./imported-messages.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
+import { messageScanReads } from "./message-scans.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
@@ -130,6 +132,7 @@ const reads = (db: Connection): ReadTx => ({
   ...identityReads(db),
   ...operatorReads(db),
   ...managedAccountReads(db),
+  ...erasureReads(db),
   ...statisticsReads(db),
   ...auditReads(db),
   ...reportReads(db),
@@ -141,6 +144,7 @@ const reads = (db: Connection): ReadTx => ({
   ...conversationReads(db),
   ...groupChangeReads(db),
   ...messageReads(db),
+  ...messageScanReads(db),
   ...updateReads(db),
   ...hiddenMessageReads(db),
   ...reactionReads(db),
@@ -155,6 +159,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...identityWrites(db),
   ...operatorWrites(db),
   ...managedAccountWrites(db),
+  ...erasureWrites(db),
   ...auditWrites(db),
   ...reportWrites(db),
   ...serviceKeyWrites(db),

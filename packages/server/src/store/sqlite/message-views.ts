@@ -1,4 +1,5 @@
-import type { Account, Message, Turn } from "@parley/protocol";
+import type { Message, Turn } from "@parley/protocol";
+import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import { type ComponentUseRow, type StoredAction, toComponentUse } from "../shared/components.ts";
 import {
@@ -38,7 +39,7 @@ export function viewMessages(db: Connection): ViewMessages {
      FROM json_each(?1) j JOIN reactions r ON r.message_id = j.value
      GROUP BY r.message_id, r.emoji ORDER BY min(r.id)`,
   );
-  const account = db.query<Account>(`SELECT ${PUBLIC_ACCOUNT} FROM accounts a WHERE a.id = ?`);
+  const account = db.query<AccountRow>(`SELECT ${PUBLIC_ACCOUNT} FROM accounts a WHERE a.id = ?`);
   const uses = db.query<ComponentUseRow>(
     `SELECT u.message_id, u.token, u.used_at, ${PUBLIC_ACCOUNT}
      FROM component_uses u JOIN accounts a ON a.id = u.account_id
@@ -55,7 +56,10 @@ export function viewMessages(db: Connection): ViewMessages {
       streamed,
       reactions: (id: number) => summaries.get(id),
       uses: (id: number) => uses.all(id).map(toComponentUse),
-      account: (id: number) => account.get(id),
+      account: (id: number) => {
+        const row = account.get(id);
+        return row && publicAccount(row);
+      },
     };
     return rows.map((row) => toMessage(row, details));
   };

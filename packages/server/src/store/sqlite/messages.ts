@@ -20,7 +20,7 @@ import { incrementCounter } from "./counters.ts";
 import { mentionWrites, parsedMentions, storedMentions } from "./mentions.ts";
 import { NOT_HIDDEN, type StoredMessageRow, viewMessages } from "./message-views.ts";
 
-type StoredRecordRow = Omit<MessageRecordRow, "mentions"> & { mentions: string | null };
+export type StoredRecordRow = Omit<MessageRecordRow, "mentions"> & { mentions: string | null };
 
 export function messageReads(db: Connection): MessageReads {
   const view = viewMessages(db);

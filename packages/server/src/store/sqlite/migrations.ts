@@ -445,4 +445,16 @@ export const migrations: readonly string[] = [
   ALTER TABLE turns ADD COLUMN by_operator INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE agent_usage ADD COLUMN operator_tokens INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  -- Set once the account, or the person whom it belongs to, is erased.
+  ALTER TABLE accounts ADD COLUMN erased_at INTEGER;
+  -- Erasures that are not finished: conversations to leave, and messages to delete.
+  CREATE TABLE erasures (
+    account_id INTEGER PRIMARY KEY REFERENCES accounts (id),
+    messages INTEGER NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  -- Set once nobody can write to the conversation any more.
+  ALTER TABLE conversations ADD COLUMN closed_at INTEGER;
+  `,
 ];

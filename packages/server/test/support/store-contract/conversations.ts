@@ -60,6 +60,7 @@ export function conversations(check: Check) {
       kind: "group",
       title: null,
       admin_id: alice.id,
+      closed_at: null,
       seq: 0,
       participant_count: 1,
       agent_count: 0,
