@@ -1,10 +1,10 @@
 /// <reference lib="dom" />
 import { describe, expect } from "bun:test";
-import type { Person } from "@parley/testkit/client.ts";
+import { groupOf, type Person } from "@parley/testkit/client.ts";
 import { runMain } from "@parley/testkit/server.ts";
 import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
-import { hasFocus, PHONE, sharedHarness, test } from "./support.ts";
+import { hasFocus, PHONE, say, sharedHarness, test } from "./support.ts";
 
 const harness = sharedHarness(async (started) => {
   olga = await started.person("olga");
@@ -112,6 +112,80 @@ describe("accounts", () => {
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     await rowOf(page, carol).getByRole("button", { name: "Restore" }).waitFor();
+    expect(visit.problems()).toEqual([]);
+  });
+});
+
+/** A group in which somebody sent an advertisement, which was reported. */
+async function reported() {
+  const [hugo, iris] = [await harness().person("hugo"), await harness().person("iris")];
+  const chat = await groupOf(hugo, iris);
+  const before = ["a secret at the start", "one", "two", "three", "four", "five"];
+  const texts = [...before, "Buy watches", "six", "seven", "eight", "nine", "ten", "eleven"];
+  for (const text of texts) await say(text === "Buy watches" ? iris : hugo, chat, text);
+  const { items } = await hugo.call("getChatHistory", { chat_id: chat.id });
+  const message_id = items.find(({ content }) => content === "Buy watches")?.id ?? "";
+  const reason = `Advertising by ${iris.username}`;
+  await hugo.call("reportMessage", { message_id, reason });
+  return { hugo, iris, reason };
+}
+
+const reportOf = (page: Page, reason: string) =>
+  page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: reason }) });
+
+describe("reports", () => {
+  test("show the message and five around it, and are resolved with a note", async () => {
+    const { hugo, iris, reason } = await reported();
+    await using visit = await harness().visit(olga, { path: "/operate/reports" });
+    const { page } = visit;
+    const card = reportOf(page, reason);
+    await card.getByText("Buy watches").waitFor();
+    const lines = card.getByRole("listitem");
+    expect(await lines.count()).toBe(6);
+    expect(await lines.filter({ hasText: "Reported" }).textContent()).toContain("Buy watches");
+    expect(await card.textContent()).toContain(`@${hugo.username}`);
+    expect(await page.content()).not.toContain("a secret at the start");
+
+    await card.getByRole("button", { name: "Resolve" }).click();
+    const dialog = page.getByRole("dialog", { name: "Resolve this report?" });
+    await dialog.getByLabel("Note").fill(`Told ${iris.username} to stop.`);
+    await expectNoViolations(page);
+    await dialog.getByRole("button", { name: "Resolve" }).click();
+    await card.getByText(`Told ${iris.username} to stop.`).waitFor();
+
+    await page.reload();
+    await page.getByText("You see the reported message").waitFor();
+    await page.getByText("Resolved", { exact: true }).click();
+    await card.getByText(`Resolved by @${olga.username}`).waitFor();
+    expect(await card.getByRole("button").count()).toBe(0);
+    expect(visit.problems()).toEqual([]);
+  });
+
+  test("the sender is suspended from a report", async () => {
+    const { iris, reason } = await reported();
+    await using visit = await harness().visit(olga, { path: "/operate/reports" });
+    const { page } = visit;
+    const card = reportOf(page, reason);
+    await card.getByRole("button", { name: `Suspend @${iris.username}` }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Suspend" }).click();
+    await page.getByRole("status").getByText(`@${iris.username} is suspended.`).waitFor();
+    const { items } = await olga.call("getAccounts", { query: iris.username });
+    expect(items).toMatchObject([{ suspended_at: expect.any(String) }]);
+    expect(visit.problems()).toEqual([]);
+  });
+
+  test("a report that somebody else has resolved meanwhile is not resolved again", async () => {
+    const { reason } = await reported();
+    await using visit = await harness().visit(olga, { path: "/operate/reports" });
+    const { page } = visit;
+    const card = reportOf(page, reason);
+    await card.getByRole("button", { name: "Resolve" }).click();
+    const { items } = await olga.call("getReports", { resolved: false });
+    const report_id = items.find((report) => report.reason === reason)?.id ?? "";
+    await olga.call("resolveReport", { report_id });
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Resolve" }).click();
+    await dialog.getByRole("alert").getByText("resolved already").waitFor();
     expect(visit.problems()).toEqual([]);
   });
 });
@@ -265,10 +339,11 @@ describe.each([
   for (const [path, ready] of [
     ["/operate", (page: Page) => page.getByText("Active in 30 days")],
     ["/operate/accounts", (page: Page) => page.getByRole("button", { name: "Suspend" }).first()],
+    ["/operate/reports", (page: Page) => page.getByText("Buy watches").first()],
     ["/operate/audit", (page: Page) => page.getByText("Details").first()],
   ] as const) {
     test(`axe finds no violations at ${path}, and nothing overflows`, async () => {
-      await harness().person("somebody");
+      await reported();
       await using visit = await harness().visit(olga, { path, ...device });
       const { page } = visit;
       await ready(page).waitFor();

@@ -3,6 +3,7 @@ import { Page } from "../shell/Page.tsx";
 import { Link } from "../ui/Link.tsx";
 import { Accounts } from "./Accounts.tsx";
 import { AuditLog } from "./AuditLog.tsx";
+import { Reports } from "./Reports.tsx";
 import { State } from "./State.tsx";
 
 type OperateRoute = Extract<Route, { name: "operate" }>;
@@ -10,6 +11,7 @@ type OperateRoute = Extract<Route, { name: "operate" }>;
 const tabs = [
   ["state", "Service"],
   ["accounts", "Accounts"],
+  ["reports", "Reports"],
   ["audit", "Audit log"],
 ] as const;
 
@@ -31,6 +33,7 @@ export default function OperatePage({ route: { page, filter } }: { route: Operat
       </nav>
       {page === "state" && <State />}
       {page === "accounts" && <Accounts filter={filter} />}
+      {page === "reports" && <Reports filter={filter} />}
       {page === "audit" && <AuditLog filter={filter} />}
     </Page>
   );

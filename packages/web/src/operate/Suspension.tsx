@@ -11,7 +11,8 @@ export function useSuspension(onChange?: (account: OutputOf<"suspendAccount">) =
   const change = (username: string, suspended: boolean) =>
     void run(async () => {
       const call = suspended ? client.suspendAccount : client.restoreAccount;
-      onChange?.(await call({ username }));
+      const account = await call({ username });
+      onChange?.(account);
       toast(`@${username} is ${suspended ? "suspended" : "restored"}.`);
     });
   return { busy, error, change };
