@@ -191,6 +191,9 @@ const rows: Record<OperationName, Row> = {
   exportMe: anybody,
   // Nobody of the matrix confirms it: they are needed.
   deleteMe: { roles, admitted: "bad_request", input: () => ({ username: "as_nobody" }) },
+  blockUser: { roles, input: () => ({ username: "as_victim" }) },
+  unblockUser: { roles, input: () => ({ username: "as_victim" }) },
+  getBlocked: anybody,
   startChat: { roles, input: () => ({ usernames: ["as_victim"] }) },
   getChats: anybody,
   getChat: ofChat(),

@@ -123,6 +123,8 @@ export interface Pieces {
   /** Unread counts over all conversations. */
   unread: { readonly human: number; readonly agent: number; readonly mentions: number };
   agents: readonly AgentProfile[];
+  /** Usernames of the people whom the caller blocked. */
+  blocked: readonly string[];
   [chat: `chat:${string}`]: LocalChat | null;
   /** The latest messages. */
   [messages: `messages:${string}`]: MessageWindow;

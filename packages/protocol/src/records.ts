@@ -20,9 +20,17 @@ export const Account = record("Account", {
 });
 export type Account = z.infer<typeof Account>;
 
+/** Who may add a person to conversations. */
+export const addedBy = z.enum(["everyone", "known"]);
+export type AddedBy = z.infer<typeof addedBy>;
+
 /** An account as its own person sees it. */
 export const OwnAccount = record("OwnAccount", {
   ...Account.shape,
+  added_by: addedBy.optional().meta({
+    description:
+      "Who may start conversations with the caller or add them to groups; left out for `everyone`.",
+  }),
   is_operator: z
     .literal(true)
     .optional()
@@ -203,7 +211,7 @@ export const Conversation = record("Conversation", {
   last_read_seq: z.int(),
   own_seq: z.int().meta({
     description:
-      "The caller's own counter when the unread figures and `last_message` were read. It goes up by one when the caller hides messages.",
+      "The caller's own counter when the unread figures and `last_message` were read. It goes up by one when the caller hides messages, blocks somebody or ends a block.",
   }),
 });
 export type Conversation = z.infer<typeof Conversation>;
@@ -246,6 +254,16 @@ export const SecondFactor = record("SecondFactor", {
   recovery_codes_left: z.int().meta({ description: "Recovery codes that are not used." }),
 });
 export type SecondFactor = z.infer<typeof SecondFactor>;
+
+export const BlockList = record("BlockList", {
+  usernames: z
+    .array(z.string())
+    .meta({ description: "Everybody whom the caller blocked, ordered by username." }),
+  own_seq: z.int().meta({
+    description: "The caller's own counter. Of two lists, the one with the higher value is newer.",
+  }),
+});
+export type BlockList = z.infer<typeof BlockList>;
 
 export const ManagedAccount = record("ManagedAccount", {
   username: z.string(),

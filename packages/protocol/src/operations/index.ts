@@ -1,5 +1,13 @@
 import type { z } from "zod";
-import { getMe, getUser, getUsers, updateMe } from "./accounts.ts";
+import {
+  blockUser,
+  getBlocked,
+  getMe,
+  getUser,
+  getUsers,
+  unblockUser,
+  updateMe,
+} from "./accounts.ts";
 import {
   getAgentUsage,
   getMyAgents,
@@ -99,6 +107,9 @@ export const operations = {
   updateMe,
   exportMe,
   deleteMe,
+  blockUser,
+  unblockUser,
+  getBlocked,
   startChat,
   getChats,
   getChat,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { cursor, exclusive, limit, operation, page } from "../operation.ts";
-import { Account, Conversation, ConversationChange, Message } from "../records.ts";
+import { Account, BlockList, Conversation, ConversationChange, Message } from "../records.ts";
 import { content, historyId, text, uuid } from "../text.ts";
 
 export const MAX_CONTENT_BYTES = 32_768;
@@ -172,6 +172,7 @@ export const getUpdates = operation({
         description: "With `own_since`: the messages that the caller hid.",
       }),
       own_seq: z.int().meta({ description: "The `own_since` of the next call." }),
+      blocked: BlockList,
       has_more: z.boolean().meta({
         description: "Whether to call again, with `accounts_seq` and `own_seq`.",
       }),

@@ -5,8 +5,10 @@ import { deliveryStatuses, Webhook, WebhookDelivery } from "../records.ts";
 import { text, uuid } from "../text.ts";
 
 const names = Object.keys(events) as EventName[];
-/** The events that webhooks can receive: those that are stored. */
-export const webhookEvents = names.filter((name) => events[name].delivery !== "transient");
+/** The events that webhooks can receive: those that are stored, except whom a person blocked. */
+export const webhookEvents = names.filter(
+  (name) => events[name].delivery !== "transient" && name !== "events.blocksUpdated",
+);
 
 const url = text(1, 2048).meta({
   description:

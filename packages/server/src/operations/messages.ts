@@ -2,6 +2,7 @@ import { type Message, operations } from "@parley/protocol";
 import { z } from "zod";
 import { durable, messageChanged } from "../changes/change.ts";
 import { checkOpen, joinedConversation, visibleMessage } from "../domain/access.ts";
+import { checkNotBlocked } from "../domain/blocks.ts";
 import { pageAfter, pageAround, pageBefore } from "../domain/history.ts";
 import { mentionsIn } from "../domain/mentions.ts";
 import { removeMessages } from "../domain/messages.ts";
@@ -28,6 +29,7 @@ const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
     const found = joinedConversation(tx, input.chat_id, caller);
     return after(found, (conversation) => {
       checkOpen(conversation);
+      checkNotBlocked(conversation);
       return send(tx, conversation, input, caller);
     });
   }),
@@ -54,7 +56,7 @@ function insert(
   caller: Caller,
 ): Awaitable<Message> {
   const { content, client_msg_id = null, reply_to_id = null } = input;
-  const inserted = after(mentionsIn(tx, content, conversation.id), (mentions) =>
+  const inserted = after(mentionsIn(tx, content, conversation.id, caller.account), (mentions) =>
     tx.insertMessage({
       conversation,
       sender: caller.account,
@@ -98,7 +100,8 @@ const editMessage = bind(operations.editMessage, ({ store, caller }, { message_i
     if (message.sender_id !== caller.account.id) {
       throw forbidden("only its sender may edit a message");
     }
-    const mentions = await mentionsIn(tx, content, conversation.id);
+    checkNotBlocked(conversation);
+    const mentions = await mentionsIn(tx, content, conversation.id, caller.account);
     const seq = await tx.editMessage(message, content, mentions, Date.now());
     const shown = await oneView(tx, message_id, NOBODY);
     tx.emit(messageChanged("events.messageEdited", shown, seq));

@@ -42,6 +42,8 @@ function deliveriesOf(
   webhooks: readonly WebhookRecord[],
 ): NewDelivery[] {
   if (change.kind !== "event" || change.imported || webhooks.length === 0) return [];
+  // Whom a person has blocked concerns nobody else.
+  if (change.name === "events.blocksUpdated") return [];
   const conversation = conversationOf(change);
   const at = Date.now();
   return webhooks

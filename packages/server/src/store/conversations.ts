@@ -69,6 +69,8 @@ export interface ConversationRecord {
   readonly agent_count: number;
   /** Whether the viewer is a member. */
   readonly joined: boolean;
+  /** In a direct conversation: whether the viewer blocked the other person, or was blocked by them. */
+  readonly block: "own" | "theirs" | null;
 }
 
 export interface MemberRecord {

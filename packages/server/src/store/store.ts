@@ -5,6 +5,7 @@ import type { AgentReads, AgentWrites } from "./agents.ts";
 import type { AuditReads, AuditWrites } from "./audit-log.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { BackgroundWork } from "./background-work.ts";
+import type { BlockReads, BlockWrites } from "./blocks.ts";
 import type { ChangeLog, SubscriptionWrites } from "./changes.ts";
 import type { ComponentWrites } from "./components.ts";
 import type { ConversationReads, ConversationWrites } from "./conversations.ts";
@@ -15,6 +16,7 @@ import type { HistoryReads, HistoryWrites } from "./history.ts";
 import type { IdentityReads, IdentityWrites } from "./identities.ts";
 import type { ImportedMessageWrites } from "./imported-messages.ts";
 import type { IncomingHookReads, IncomingHookWrites } from "./incoming-hooks.ts";
+import type { InvitationReads, InvitationWrites } from "./invitations.ts";
 import type { ManagedAccountReads, ManagedAccountWrites } from "./managed-accounts.ts";
 import type { MessageScanReads } from "./message-scans.ts";
 import type { MessageReads, MessageWrites } from "./messages.ts";
@@ -83,6 +85,8 @@ export interface SharedStore extends Store {
 export interface ReadTx
   extends HistoryReads,
     AccountReads,
+    BlockReads,
+    InvitationReads,
     IdentityReads,
     OperatorReads,
     ManagedAccountReads,
@@ -115,6 +119,8 @@ export interface WriteTx
   extends ReadTx,
     HistoryWrites,
     AccountWrites,
+    BlockWrites,
+    InvitationWrites,
     IdentityWrites,
     OperatorWrites,
     ManagedAccountWrites,

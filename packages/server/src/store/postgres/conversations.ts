@@ -8,6 +8,7 @@ import type {
 } from "../conversations.ts";
 import { ACCOUNT, PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
+  blockOf,
   type ConversationRow,
   type MemberRow,
   pairKey,
@@ -54,7 +55,8 @@ async function conversationId(unit: Unit, uuid: string): Promise<number | null> 
 const RECORD: Batch<{ id: number; viewerId: number }, ConversationRecord | null> = {
   sql: `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, k.seq,
       k.participants AS participant_count, k.agent_participants AS agent_count,
-      m.account_id IS NOT NULL AS joined, j.place
+      m.account_id IS NOT NULL AS joined, j.place,
+      ${blockOf("j.viewer_id")}
     FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS j(id, viewer_id, place)
     JOIN conversations c ON c.id = j.id JOIN counters k ON k.conversation_id = j.id
     LEFT JOIN members m ON m.conversation_id = j.id AND m.account_id = j.viewer_id`,

@@ -2,7 +2,8 @@ import type { HiddenMessageReads, HiddenMessageWrites } from "../hidden-messages
 import { HIDDEN_PER_PAGE, type HiddenRow, toHidden } from "../shared/hidden-messages.ts";
 import { countsIn } from "../shared/messages.ts";
 import { mentionWrites } from "./mentions.ts";
-import type { Methods, Unit } from "./unit.ts";
+import { incrementOwnCounter, ownCounter } from "./own-counter.ts";
+import type { Methods } from "./unit.ts";
 
 export const hiddenMessageReads: Methods<keyof HiddenMessageReads> = {
   hiddenSince: async (unit, accountId, since) => {
@@ -62,17 +63,6 @@ export const hiddenMessageWrites: Methods<keyof HiddenMessageWrites> = {
       );
       await mentionWrites.removeOne(unit, accountId, conversation_id, seq);
     }
-    if (hidden === 0) return null;
-    await unit.change("UPDATE accounts SET own_seq = $2 WHERE id = $1", accountId, own_seq);
-    return own_seq;
+    return hidden === 0 ? null : incrementOwnCounter(unit, accountId);
   },
 };
-
-/** The counter of changes that concern one account alone. */
-async function ownCounter(unit: Unit, accountId: number): Promise<number> {
-  const row = await unit.get<{ own_seq: number }>(
-    "SELECT own_seq FROM accounts WHERE id = $1",
-    accountId,
-  );
-  return row?.own_seq ?? 0;
-}

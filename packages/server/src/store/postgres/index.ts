@@ -8,6 +8,7 @@ import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
+import { blockReads, blockWrites } from "./blocks.ts";
 import {
   changeLog,
   changeWriter,
@@ -27,6 +28,7 @@ import { historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
 import { importedMessageWrites } from "./imported-messages.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
+import { invitationReads, invitationWrites } from "./invitations.ts";
 import type { Lane } from "./job-queue.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { messageScanReads } from "./message-scans.ts";
@@ -53,6 +55,8 @@ const CONNECTIONS = { read: 4, write: 3, lockWait: 4, note: 1, noteLockWait: 1 }
 
 const reads: ReadMethods = {
   ...accountReads,
+  ...blockReads,
+  ...invitationReads,
   ...identityReads,
   ...operatorReads,
   ...managedAccountReads,
@@ -81,6 +85,8 @@ const reads: ReadMethods = {
 const writes: WriteMethods = {
   ...reads,
   ...accountWrites,
+  ...blockWrites,
+  ...invitationWrites,
   ...identityWrites,
   ...operatorWrites,
   ...managedAccountWrites,

@@ -141,7 +141,7 @@ const INSERT: Batch<NewRow, number | null> = {
       RETURNING id, conversation_id
     ), seen AS (
       UPDATE members b SET last_read_seq = n.seq, read_humans = n.humans, read_agents = n.agents,
-        unread_mentions = 0
+        unread_mentions = 0, wrote = true
       FROM given g JOIN counted n ON n.conversation_id = g.conversation_id
       WHERE b.conversation_id = g.conversation_id AND b.account_id = g.sender_id
     ), indexed AS (

@@ -498,4 +498,25 @@ export const migrations: readonly string[] = [
   -- Set once nobody can write to the conversation any more.
   ALTER TABLE conversations ADD COLUMN closed_at bigint;
   `,
+  `
+  CREATE TABLE blocks (
+    account_id bigint NOT NULL,
+    blocked_id bigint NOT NULL,
+    created_at bigint NOT NULL,
+    PRIMARY KEY (account_id, blocked_id)
+  );
+  -- People who left a group for good: nobody can add them again.
+  CREATE TABLE final_departures (
+    conversation_id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    left_at bigint NOT NULL,
+    PRIMARY KEY (conversation_id, account_id)
+  );
+  -- Who may add the account to conversations: everyone, or those it knows.
+  ALTER TABLE accounts ADD COLUMN added_by text COLLATE "C" NOT NULL DEFAULT 'everyone';
+  -- Whether the member has sent a message to the conversation.
+  ALTER TABLE members ADD COLUMN wrote boolean NOT NULL DEFAULT false;
+  UPDATE members SET wrote = true
+  WHERE (conversation_id, account_id) IN (SELECT conversation_id, sender_id FROM messages);
+  `,
 ];

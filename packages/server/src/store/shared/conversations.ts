@@ -12,6 +12,14 @@ import { accountOf } from "./accounts.ts";
 import { iso } from "./time.ts";
 
 /** Number of participants of a group that lists and events show. */
+/** Whether one of the two people of a direct conversation, the viewer or the other, blocked the other. */
+export const blockOf = (viewer: string) =>
+  `CASE WHEN c.kind <> 'direct' THEN NULL
+     WHEN EXISTS (SELECT 1 FROM members o JOIN blocks b ON b.account_id = ${viewer}
+       AND b.blocked_id = o.account_id WHERE o.conversation_id = c.id) THEN 'own'
+     WHEN EXISTS (SELECT 1 FROM members o JOIN blocks b ON b.account_id = o.account_id
+       AND b.blocked_id = ${viewer} WHERE o.conversation_id = c.id) THEN 'theirs' END AS block`;
+
 export const SHOWN_PARTICIPANTS = 50;
 
 /** Identifies the direct conversation of two accounts. */

@@ -9,6 +9,7 @@ import type {
 } from "../conversations.ts";
 import { ACCOUNT, PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
+  blockOf,
   type ConversationRow,
   type MemberRow,
   pairKey,
@@ -42,7 +43,8 @@ export function conversationReads(db: Connection): ConversationReads {
             k.participants AS participant_count,
             k.agent_participants AS agent_count,
             EXISTS (SELECT 1 FROM members m WHERE m.conversation_id = c.id AND m.account_id = ?2)
-              AS joined
+              AS joined,
+            ${blockOf("?2")}
      FROM conversations c JOIN counters k ON k.conversation_id = c.id WHERE c.uuid = ?1`,
   );
   const direct = db.query<{ id: number }>("SELECT id FROM conversations WHERE direct_pair = ?");

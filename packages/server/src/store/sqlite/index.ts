@@ -10,6 +10,7 @@ import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
 import { type Background, startIndexer, startSearcher } from "./background.ts";
+import { blockReads, blockWrites } from "./blocks.ts";
 import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./changes.ts";
 import { componentWrites } from "./components.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
@@ -22,6 +23,7 @@ import { followHistory, historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
 import { importedMessageWrites } from "./imported-messages.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
+import { invitationReads, invitationWrites } from "./invitations.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
 import { messageScanReads } from "./message-scans.ts";
@@ -129,6 +131,8 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
 
 const reads = (db: Connection): ReadTx => ({
   ...accountReads(db),
+  ...blockReads(db),
+  ...invitationReads(db),
   ...identityReads(db),
   ...operatorReads(db),
   ...managedAccountReads(db),
@@ -156,6 +160,8 @@ const reads = (db: Connection): ReadTx => ({
 
 const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
   ...accountWrites(db),
+  ...blockWrites(db),
+  ...invitationWrites(db),
   ...identityWrites(db),
   ...operatorWrites(db),
   ...managedAccountWrites(db),

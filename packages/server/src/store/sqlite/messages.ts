@@ -99,7 +99,8 @@ function insertMessage(db: Connection): MessageWrites["insertMessage"] {
      DO NOTHING`,
   );
   const readAll = db.change(
-    `UPDATE members SET last_read_seq = ?3, read_humans = ?4, read_agents = ?5, unread_mentions = 0
+    `UPDATE members SET last_read_seq = ?3, read_humans = ?4, read_agents = ?5, unread_mentions = 0,
+       wrote = 1
      WHERE conversation_id = ?1 AND account_id = ?2`,
   );
   const mentions = mentionWrites(db);

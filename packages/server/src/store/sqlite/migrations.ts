@@ -457,4 +457,25 @@ export const migrations: readonly string[] = [
   -- Set once nobody can write to the conversation any more.
   ALTER TABLE conversations ADD COLUMN closed_at INTEGER;
   `,
+  `
+  CREATE TABLE blocks (
+    account_id INTEGER NOT NULL,
+    blocked_id INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (account_id, blocked_id)
+  ) STRICT, WITHOUT ROWID;
+  -- People who left a group for good: nobody can add them again.
+  CREATE TABLE final_departures (
+    conversation_id INTEGER NOT NULL,
+    account_id INTEGER NOT NULL,
+    left_at INTEGER NOT NULL,
+    PRIMARY KEY (conversation_id, account_id)
+  ) STRICT, WITHOUT ROWID;
+  -- Who may add the account to conversations: everyone, or those it knows.
+  ALTER TABLE accounts ADD COLUMN added_by TEXT NOT NULL DEFAULT 'everyone';
+  -- Whether the member has sent a message to the conversation.
+  ALTER TABLE members ADD COLUMN wrote INTEGER NOT NULL DEFAULT 0;
+  UPDATE members SET wrote = 1
+  WHERE (conversation_id, account_id) IN (SELECT conversation_id, sender_id FROM messages);
+  `,
 ];

@@ -64,6 +64,7 @@ export function conversations(check: Check) {
       seq: 0,
       participant_count: 1,
       agent_count: 0,
+      block: null,
     } as const;
     expect(await find(room.uuid, alice)).toEqual({ ...record, joined: true });
     expect(await find(room.uuid, bob)).toEqual({ ...record, joined: false });

@@ -2,6 +2,7 @@ import { describe, test } from "bun:test";
 import { accounts } from "./accounts.ts";
 import { agents } from "./agents.ts";
 import { auditLog } from "./audit-log.ts";
+import { blocks, invitations } from "./blocks.ts";
 import { changes } from "./changes.ts";
 import { closing } from "./closing.ts";
 import { components } from "./components.ts";
@@ -49,6 +50,8 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("identities", () => identities(check));
     describe("operators", () => operators(check));
     describe("the audit log", () => auditLog(check));
+    describe("blocks", () => blocks(check));
+    describe("invitations", () => invitations(check));
     describe("reports", () => reports(check));
     describe("service keys", () => serviceKeys(check));
     describe("webhooks", () => webhooks(check));
