@@ -12,6 +12,7 @@ import { TextField } from "../ui/Field.tsx";
 import { Form } from "../ui/Form.tsx";
 import { signOut } from "./client.ts";
 import { PasswordForm } from "./PasswordForm.tsx";
+import { SecondFactor } from "./SecondFactor.tsx";
 import { Sessions } from "./Sessions.tsx";
 
 const themes = [
@@ -38,6 +39,9 @@ export default function SettingsPage() {
       </Section>
       <Section title="Password">
         <PasswordForm />
+      </Section>
+      <Section title="Second factor">
+        <SecondFactor />
       </Section>
       <Section title="Appearance">
         <Choice label="Theme" value={theme} options={themes} onChange={setTheme} />

@@ -8,6 +8,7 @@ import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem, type FormValues } from "../ui/Form.tsx";
 import { Logo } from "../ui/Logo.tsx";
 import { Notice } from "../ui/Notice.tsx";
+import { CodeStep, type Credentials } from "./CodeStep.tsx";
 import { hasVisited, rememberSignIn, signInNotice } from "./client.ts";
 import { knownDevice } from "./device.ts";
 import { type SignInMethods, useSignInMethods } from "./methods.ts";
@@ -88,7 +89,8 @@ function Methods({ methods }: { methods: SignInMethods }) {
 }
 
 function SignInForm({ how, asksInvite }: { how: How; asksInvite: boolean }) {
-  const { busy, error, needsInvite, enter } = useSignIn(how, asksInvite);
+  const { busy, error, needsInvite, accepted, setAccepted, enter } = useSignIn(how, asksInvite);
+  if (accepted) return <CodeStep credentials={accepted} onBack={() => setAccepted(null)} />;
   return (
     <Form
       error={error}
@@ -143,11 +145,15 @@ function SignInForm({ how, asksInvite }: { how: How; asksInvite: boolean }) {
   );
 }
 
-/** Signs in or up with the values of the form. Asks for an invite code once the server wants one. */
+/**
+ * Signs in or up with the values of the form. Asks for an invite code once the server wants one.
+ * `accepted` is set once the server has accepted the password and wants a code of the second factor.
+ */
 function useSignIn(how: How, asksInvite: boolean) {
   const client = useClient();
   const { busy, error, run } = useAction();
   const [needsInvite, setNeedsInvite] = useState(asksInvite);
+  const [accepted, setAccepted] = useState<Credentials | null>(null);
   const enter = ({ text, raw }: FormValues) => {
     const credentials = { username: text("username"), password: raw("password") };
     const name = text("display_name");
@@ -163,11 +169,12 @@ function useSignIn(how: How, asksInvite: boolean) {
         rememberSignIn(client, entered);
       } catch (problem) {
         if (isAboutInvite(problem)) setNeedsInvite(true);
+        if (codeOf(problem) === "second_factor_required") return setAccepted(credentials);
         throw problem;
       }
     });
   };
-  return { busy, error, needsInvite, enter };
+  return { busy, error, needsInvite, accepted, setAccepted, enter };
 }
 
 const isAboutInvite = (error: unknown) =>
