@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { say, signUp } from "@parley/testkit/client.ts";
+import { Issuer } from "@parley/testkit/issuer.ts";
 import { startNats } from "@parley/testkit/nats.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
@@ -225,6 +226,46 @@ describe("what is wrong is found, with what to do", () => {
     expect(problems).toEqual([
       failure("OIDC issuer", /names another issuer/, /https:\/\/other\.example\.com/),
     ]);
+  });
+
+  test("an OIDC issuer with which nobody could sign in", async () => {
+    using issuer = new Issuer();
+    const env = {
+      PARLEY_DATA: freshData(),
+      PARLEY_OIDC_ISSUER: issuer.url,
+      PARLEY_OIDC_CLIENT_ID: "parley",
+    };
+    const { checks, problems: none } = await examine(env);
+    expect(none).toEqual([]);
+    expect(checks.find(({ name }) => name === "OIDC client")?.message).toContain("/sign-in");
+    issuer.description = {
+      code_challenge_methods_supported: ["plain"],
+      scopes_supported: ["openid"],
+      claims_supported: ["sub", "email"],
+    };
+    const { problems } = await examine(env);
+    const warned = (message: string, todo: string) => ({
+      name: "OIDC client",
+      status: "warning" as const,
+      message: expect.stringContaining(message),
+      todo: expect.stringContaining(todo),
+    });
+    expect(problems).toEqual([
+      warned("S256", "PKCE"),
+      warned("profile", "PARLEY_OIDC_SCOPES"),
+      warned("preferred_username", "PARLEY_OIDC_USERNAME_CLAIM"),
+    ]);
+    issuer.description = { token_endpoint: undefined };
+    expect((await examine(env)).problems).toEqual([
+      failure("OIDC client", /token_endpoint/, /authorization code flow/),
+    ]);
+  });
+
+  test("passwords that are switched off with nothing in their place", async () => {
+    const env = { PARLEY_DATA: freshData(), PARLEY_PASSWORD_SIGN_IN: "off" };
+    const { ok, problems } = await examine(env);
+    expect(ok).toBe(true);
+    expect(problems).toMatchObject([{ name: "sign-in", status: "warning" }]);
   });
 
   test("ports that another program uses", async () => {
