@@ -56,6 +56,29 @@ describe("accounts", () => {
     expect(visit.problems()).toEqual([]);
   });
 
+  test("an account is erased only after its username was typed", async () => {
+    const jack = await harness().person("jack");
+    await using visit = await harness().visit(olga, {
+      path: `/operate/accounts#query=${jack.username}`,
+    });
+    const { page } = visit;
+    const row = rowOf(page, jack);
+    await row.getByRole("button", { name: "Erase" }).click();
+    const dialog = page.getByRole("dialog", { name: `Erase ${jack.account.display_name}?` });
+    await dialog.waitFor();
+    await expectNoViolations(page);
+    await dialog.getByRole("button", { name: "Erase" }).click();
+    await dialog.getByRole("alert").waitFor();
+    await dialog.getByText("Delete messages", { exact: true }).click();
+    await dialog.getByLabel(`Type ${jack.username} to confirm`).fill(jack.username);
+    await dialog.getByRole("button", { name: "Erase" }).click();
+    await row.waitFor({ state: "detached" });
+    expect((await olga.call("getAccounts", { query: jack.username })).items).toEqual([]);
+    const { items } = await olga.call("getAuditLog", { action: "account_erased" });
+    expect(items[0]).toMatchObject({ account: jack.username, operator: olga.username });
+    expect(visit.problems()).toEqual([]);
+  });
+
   test("the filter is in the address, and a search without a match says so", async () => {
     const bob = await harness().person("bob");
     await olga.call("suspendAccount", { username: bob.username });

@@ -35,6 +35,9 @@ test.each([
   ["account_suspended", { operator: "olga" }, "@ada was suspended by @olga"],
   ["account_suspended", { service_key: "shop" }, "@ada was suspended by the service key «shop»"],
   ["account_suspended", {}, "@ada was suspended by a command"],
+  ["account_erased", {}, "@ada deleted their account"],
+  ["account_erased", { operator: "olga" }, "@ada was erased by @olga"],
+  ["account_erased", { address: null }, "@ada was erased by a command"],
   ["throttled", { details: { operation: "sendMessage" } }, "@ada called sendMessage too often"],
   ["an_action_of_a_newer_server", {}, "An action of a newer server: @ada"],
 ] as const)("%s with %j", (action, fields, sentence) => {

@@ -7,6 +7,7 @@ import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Link } from "../ui/Link.tsx";
 import { Notice } from "../ui/Notice.tsx";
+import { EraseAccount } from "./EraseAccount.tsx";
 import { Suspension, useSuspension } from "./Suspension.tsx";
 
 type ManagedAccount = OutputOf<"suspendAccount">;
@@ -14,12 +15,11 @@ type ManagedAccount = OutputOf<"suspendAccount">;
 interface AccountRowProps {
   account: ManagedAccount;
   onChange: (account: ManagedAccount) => void;
+  onErased: () => void;
 }
 
-export function AccountRow({ account, onChange }: AccountRowProps) {
+export function AccountRow({ account, onChange, onErased }: AccountRowProps) {
   const { username, display_name, suspended_at, is_operator } = account;
-  const suspension = useSuspension(onChange);
-  const [asking, setAsking] = useState(false);
   const isSuspended = suspended_at !== null;
   return (
     <li className="flex flex-wrap items-start gap-x-3 gap-y-2 py-3">
@@ -33,7 +33,6 @@ export function AccountRow({ account, onChange }: AccountRowProps) {
         </p>
         <p className="text-sm text-ink-3">{datesOf(account)}</p>
         <ProductFields {...account} />
-        {suspension.error !== null && <Notice>{describeError(suspension.error)}</Notice>}
       </div>
       <div className="flex flex-wrap items-center gap-2 max-sm:-ml-2.5 max-sm:basis-full max-sm:pl-13">
         <Link
@@ -42,28 +41,43 @@ export function AccountRow({ account, onChange }: AccountRowProps) {
         >
           Audit log<span className="sr-only"> of @{username}</span>
         </Link>
-        {!is_operator && (
-          <Button
-            size="small"
-            look={isSuspended ? "secondary" : "danger"}
-            busy={suspension.busy}
-            onClick={() => setAsking(true)}
-          >
-            {isSuspended ? "Restore" : "Suspend"}
-            <span className="sr-only"> @{username}</span>
-          </Button>
-        )}
+        {!is_operator && <Actions account={account} onChange={onChange} onErased={onErased} />}
       </div>
-      {asking && (
+    </li>
+  );
+}
+
+/** Operators cannot be suspended or erased. */
+function Actions({ account, onChange, onErased }: AccountRowProps) {
+  const { username, display_name, suspended_at } = account;
+  const [open, setOpen] = useState<"suspension" | "erasure" | null>(null);
+  const suspension = useSuspension(onChange);
+  const isSuspended = suspended_at !== null;
+  const common = { name: display_name, username, onClose: () => setOpen(null) };
+  return (
+    <>
+      <Button size="small" look="quiet" onClick={() => setOpen("erasure")}>
+        Erase<span className="sr-only"> @{username}</span>
+      </Button>
+      <Button
+        size="small"
+        look={isSuspended ? "secondary" : "danger"}
+        busy={suspension.busy}
+        onClick={() => setOpen("suspension")}
+      >
+        {isSuspended ? "Restore" : "Suspend"}
+        <span className="sr-only"> @{username}</span>
+      </Button>
+      {suspension.error !== null && <Notice>{describeError(suspension.error)}</Notice>}
+      {open === "suspension" && (
         <Suspension
-          name={display_name}
-          username={username}
+          {...common}
           isSuspended={isSuspended}
-          onClose={() => setAsking(false)}
           onConfirm={() => suspension.change(username, !isSuspended)}
         />
       )}
-    </li>
+      {open === "erasure" && <EraseAccount {...common} onErased={onErased} />}
+    </>
   );
 }
 

@@ -49,8 +49,11 @@ export function Accounts({ filter }: { filter: URLSearchParams }) {
               key={account.username}
               account={account}
               onChange={(changed) =>
-                listing.replace(changed, ({ username }) => username === changed.username)
+                listing.setItems((items) =>
+                  items.map((each) => (each === account ? changed : each)),
+                )
               }
+              onErased={() => listing.setItems((items) => items.filter((each) => each !== account))}
             />
           ))}
         </ul>

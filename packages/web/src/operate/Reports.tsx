@@ -48,7 +48,11 @@ export function Reports({ filter }: { filter: URLSearchParams }) {
             <ReportCard
               key={report.id}
               report={report}
-              onChange={(changed) => listing.replace(changed, ({ id }) => id === changed.id)}
+              onChange={(changed) =>
+                listing.setItems((items) =>
+                  items.map((each) => (each.id === changed.id ? changed : each)),
+                )
+              }
             />
           ))}
         </ul>

@@ -40,10 +40,13 @@ const sentences: Partial<Record<AuditAction, Sentence>> = {
     return `${who(entry)} signed in${method === "oidc" ? " by single sign-on" : ""}`;
   },
   sign_in_failed: (entry) => {
+    if (detail(entry, "method") === "oidc") return "A sign-in by single sign-on failed";
     if (entry.account === null) return "A sign-in to an account that does not exist failed";
-    return detail(entry, "reason") === "suspended"
-      ? `A sign-in to ${who(entry)} was refused, because the account is suspended`
-      : `A sign-in to ${who(entry)} failed`;
+    const reason = detail(entry, "reason");
+    if (reason === "suspended") {
+      return `A sign-in to ${who(entry)} was refused, because the account is suspended`;
+    }
+    return `A sign-in to ${who(entry)} failed${reason === "second_factor" ? ": the code was wrong" : ""}`;
   },
   throttled: (entry) =>
     `${entry.account === null ? "A client" : who(entry)} called ${detail(entry, "operation")} too often`,
@@ -56,6 +59,14 @@ const sentences: Partial<Record<AuditAction, Sentence>> = {
   password_changed: (entry) => `${who(entry)} changed their password`,
   password_change_failed: (entry) => `A change of the password of ${who(entry)} failed`,
   password_reset: (entry) => `The password of ${who(entry)} was reset by a command`,
+  second_factor_asked: (entry) => `${who(entry)} was asked for a code, after the right password`,
+  second_factor_added: (entry) => `${who(entry)} turned their second factor on`,
+  second_factor_failed: (entry) => `A change of the second factor of ${who(entry)} failed`,
+  second_factor_removed: (entry) =>
+    entry.address === null
+      ? `The second factor of ${who(entry)} was removed by a command`
+      : `${who(entry)} turned their second factor off`,
+  recovery_codes_renewed: (entry) => `${who(entry)} got new recovery codes`,
   agent_key_set: (entry) => `${who(entry)} stored a key for ${detail(entry, "provider")}`,
   agent_key_removed: (entry) => `${who(entry)} removed their key for ${detail(entry, "provider")}`,
   agent_key_tested: (entry) =>
@@ -71,11 +82,19 @@ const sentences: Partial<Record<AuditAction, Sentence>> = {
   service_key_refused: () => "A service key was refused",
   acted_on_behalf: (entry) =>
     `${Key(entry)} called ${detail(entry, "operation")} for ${who(entry)}`,
+  messages_imported: (entry) => `${Key(entry)} imported messages into a conversation`,
   account_suspended: (entry) => `${who(entry)} was suspended${by(entry)}`,
   account_restored: (entry) => `${who(entry)} was restored${by(entry)}`,
   message_reported: (entry) =>
     `A message of ${who(entry)} was reported by @${detail(entry, "reporter")}`,
   report_resolved: (entry) => `A report of a message of ${who(entry)} was resolved${by(entry)}`,
+  account_exported: (entry) => `${who(entry)} downloaded their data`,
+  account_erased: (entry) =>
+    entry.address !== null && entry.operator === null && entry.service_key === null
+      ? `${who(entry)} deleted their account`
+      : `${who(entry)} was erased${by(entry)}`,
+  account_deletion_refused: (entry) =>
+    `${who(entry)} tried to delete their account with a wrong password`,
   webhook_created: (entry) => `A webhook was created${by(entry)}`,
   webhook_changed: (entry) => `A webhook was changed${by(entry)}`,
   webhook_deleted: (entry) => `A webhook was deleted${by(entry)}`,

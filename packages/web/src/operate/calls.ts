@@ -79,8 +79,7 @@ export interface Listing<Item> extends Omit<Fetching<Page<Item>>, "result" | "se
   items: readonly Item[] | null;
   /** Loads the next page; null if there is none. */
   more: (() => void) | null;
-  /** Replaces the items for which `isSame` is true. */
-  replace: (item: Item, isSame: (other: Item) => boolean) => void;
+  setItems: (change: (items: readonly Item[]) => Item[]) => void;
 }
 
 /** A list that is loaded in pages. `load` must be stable. */
@@ -100,18 +99,15 @@ export function useListing<Item>(
           : before,
       );
     });
-  const replace: Listing<Item>["replace"] = (item, isSame) =>
-    setResult(({ items, ...rest }) => ({
-      ...rest,
-      items: items.map((other) => (isSame(other) ? item : other)),
-    }));
+  const setItems: Listing<Item>["setItems"] = (change) =>
+    setResult(({ items, ...rest }) => ({ ...rest, items: change(items) }));
   return {
     items: result?.items ?? null,
     problem: first.problem ?? next.error,
     busy: first.busy || next.busy,
     more: cursor === null ? null : more,
     reload: first.reload,
-    replace,
+    setItems,
   };
 }
 
