@@ -11,14 +11,13 @@ const MAX_BACKOFF_MS = 30_000;
 const PAGE_ENTRIES = 100;
 
 /**
- * Handles changes up to a cursor. `entries` are the same changes as the log has them: without the text
- * of messages, and each with its position. If it rejects, it is called again with the same changes,
- * with exponential backoff.
+ * Handles changes as the log has them: without the text of messages, and each entry with its position.
+ * `resolve` reads the same changes with the current text. If the handler rejects, it is called again
+ * with the same entries, with exponential backoff.
  */
 export type ChangeHandler = (
-  changes: readonly Change[],
-  cursor: Cursor,
   entries: readonly LogEntry[],
+  resolve: () => Promise<Change[]>,
 ) => Promise<void> | void;
 
 export interface Subscription {
@@ -100,7 +99,7 @@ class LogSubscription implements Subscription {
     if (this.#cursor !== null) await this.#save(this.#cursor, 0);
   }
 
-  /** Claims the lease if need be and handles one page of the log. True when there was nothing to do. */
+  /** Claims the lease if need be and handles one page of the log. True when nothing more is to do. */
   async #step(): Promise<boolean> {
     this.#isWoken = false;
     // Another node may have taken over.
@@ -117,7 +116,7 @@ class LogSubscription implements Subscription {
     return store.write((tx) => tx.claimSubscription(name, node, this.#leaseMs, from));
   }
 
-  /** Handles one page of the log. True when there was nothing to handle. */
+  /** Handles one page of the log. True when it was the last one. */
   async #handlePage(after: Cursor): Promise<boolean> {
     const { name, handler, store, log } = this.#options;
     const entries = await store.changes.read(after, PAGE_ENTRIES);
@@ -131,9 +130,9 @@ class LogSubscription implements Subscription {
       if (this.#leaseAgeMs() > this.#leaseMs / 3) await this.#moveTo(after);
       return true;
     }
-    await handler(await this.#resolve(entries), last.cursor, entries);
+    await handler(entries, () => this.#resolve(entries));
     await this.#moveTo(last.cursor);
-    return false;
+    return entries.length < PAGE_ENTRIES;
   }
 
   #resolve(entries: readonly LogEntry[]): Promise<Change[]> {

@@ -142,7 +142,7 @@ class WebhookSender implements Webhooks {
       const all = await store.read((tx) => tx.webhooks());
       if (all.length === 0) return;
       this.#isSubscribed = true;
-      changes.subscribe(WEBHOOK_SUBSCRIPTION, { from: "now" }, async (_, __, entries) => {
+      changes.subscribe(WEBHOOK_SUBSCRIPTION, { from: "now" }, async (entries) => {
         await queueChanges(store, entries);
         this.#wakeSender();
       });
