@@ -99,7 +99,7 @@ export async function users(): Promise<Measurement[]> {
 const DELIVERIES_PER_MINUTE = 10_000;
 /** A little more than the goal needs, so that the last deliveries arrive in time. */
 const MESSAGES_PER_SECOND = 180;
-const MESSAGES = 1800;
+const MESSAGES = 900;
 
 interface PacedResult {
   /** Until the last message was acknowledged and delivered everywhere. */
