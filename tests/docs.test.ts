@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { providersAt } from "@parley/testkit/provider-server.ts";
 import { startServer } from "@parley/testkit/server.ts";
 import { commands } from "../packages/server/src/commands/index.ts";
 import { readConfig } from "../packages/server/src/config.ts";
@@ -86,6 +88,40 @@ test("every command is documented, and no other", () => {
   expect(unique(documented.map(([, name = ""]) => name))).toEqual(
     unique(commands.map(({ names: [name] }) => name)),
   );
+});
+
+test("the commands of «Running it for a team» run in order", async () => {
+  await using provider = Bun.serve({ port: 0, fetch: () => new Response() });
+  const settings = providersAt(provider.url.origin);
+  await using server = await startServer(settings);
+  const folder = mkdtempSync(join(tmpdir(), "parley-team-"));
+  const program = join(folder, "parley");
+  const main = join(ROOT, "packages/server/src/main.ts");
+  writeFileSync(program, `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`, { mode: 0o755 });
+  mkdirSync(join(folder, "backups"));
+  const script = examples(read("docs/team.md"), "bash")
+    .join("\n")
+    .replaceAll("/var/backups/parley", join(folder, "backups"))
+    .replaceAll("/var/lib/parley", server.dataDir)
+    .replaceAll("/tmp/parley-drill", join(folder, "drill"))
+    .replaceAll("unset PARLEY_DATA", `export PARLEY_DATA=${server.dataDir}`);
+  const shell = Bun.spawn(["bash", "-euo", "pipefail", "-c", script], {
+    env: {
+      ...settings,
+      PATH: `${folder}:${process.env.PATH}`,
+      PARLEY_DATA: server.dataDir,
+      PORT: new URL(server.url).port,
+    },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [output, errors] = await Promise.all([shell.stdout.text(), shell.stderr.text()]);
+  const code = await shell.exited;
+  rmSync(folder, { recursive: true });
+  expect({ code, output, errors }).toMatchObject({ code: 0 });
+  expect(output).not.toMatch(/^failed/m);
+  expect(output.match(/grace/g)?.length).toBeGreaterThan(4);
 });
 
 const tools = ["bash", "curl", "node", "npx"].every((tool) => Bun.which(tool) !== null);
