@@ -262,6 +262,22 @@ test("what is done to webhooks is logged, without their secrets", async () => {
   await expectLogged("webhook_deleted", null, details);
 });
 
+test("imports of messages are logged, without their content", async () => {
+  const backend = new Backend(server.url);
+  const external_id = "imports";
+  const { items } = await backend.call("upsertUsers", { users: [{ external_id }] });
+  const asUser = backend.as(`id:${external_id}`);
+  const { id } = await asUser.call("startChat", { usernames: [], kind: "group" });
+  const content = "a past message that nobody may log";
+  secrets.push(content);
+  const created_at = "2024-05-01T09:30:00.000Z";
+  const sender = items[0]?.account.username ?? "";
+  const messages = [{ sender, content, created_at, client_msg_id: "1" }];
+  await backend.call("importMessages", { chat_id: id, messages });
+  const service_key = "(PARLEY_SERVICE_KEY_FILE)";
+  await expectLogged("messages_imported", null, { service_key, conversation: id, messages: 1 });
+});
+
 test("repeated failures of one origin are logged once", async () => {
   while ((await post(server.url, "signUp", freshAccount())).status !== 429);
   for (let times = 0; times < 5; times++) await post(server.url, "signUp", freshAccount());
