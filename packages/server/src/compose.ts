@@ -30,6 +30,7 @@ import { guardedFetch } from "./security/guarded-fetch.ts";
 import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
 import { oidcAccounts as newOidcAccounts } from "./security/oidc-accounts.ts";
 import { passwords } from "./security/passwords.ts";
+import { retention } from "./security/retention.ts";
 import { serviceKeys } from "./security/service-keys.ts";
 import { signInThrottle } from "./security/sign-in-throttle.ts";
 import { throttle } from "./security/throttle.ts";
@@ -187,6 +188,7 @@ export async function compose(config: Config): Promise<Running> {
 
   const metricsServer = config.metrics && listenForMetrics(config.metrics, services);
   const upkeep = startUpkeep({ store, auditDays: config.auditDays, log });
+  const deletion = retention({ store, node, days: config.retentionDays, log, metrics });
   const agentsStarted = agents.start();
   return {
     url: urlOf(config.host, server.port),
@@ -201,6 +203,7 @@ export async function compose(config: Config): Promise<Running> {
       await server.stop(true);
       await upkeep.stop();
       await erasures.stop();
+      await deletion.stop();
       await webhooks.stop();
       await changes.stop();
       cluster.stop();

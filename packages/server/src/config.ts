@@ -38,6 +38,8 @@ export interface Config {
   serviceKeyHash: string | null;
   /** Days for which entries of the audit log are kept. */
   auditDays: number;
+  /** Days after which messages are deleted. Null: never. */
+  retentionDays: number | null;
   providers: ReadonlyMap<string, Provider>;
   /** API keys that the operator pays for, by provider. */
   operatorKeys: ReadonlyMap<string, string>;
@@ -75,6 +77,9 @@ export function readConfig(env: Environment = process.env): Config {
     operators: readOperators(env.PARLEY_OPERATORS),
     serviceKeyHash: readServiceKey(env.PARLEY_SERVICE_KEY_FILE),
     auditDays: readDays("PARLEY_AUDIT_DAYS", env.PARLEY_AUDIT_DAYS ?? "90"),
+    retentionDays: env.PARLEY_RETENTION_DAYS
+      ? readDays("PARLEY_RETENTION_DAYS", env.PARLEY_RETENTION_DAYS)
+      : null,
     providers,
     operatorKeys: readOperatorKeys(providers, sandbox),
     sandbox,
