@@ -1,6 +1,5 @@
 import type { Message } from "@parley/protocol";
 import { publicAccount } from "../rules/accounts.ts";
-import { notFound, suspended } from "../rules/failure.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx, Store } from "../store/store.ts";
@@ -14,14 +13,15 @@ type Readable = Pick<Store, "read">;
 export interface AccountDataOptions {
   readonly store: Readable;
   readonly account: AccountRecord;
+  /** Called in every read of conversations and messages. Throws to stop. */
+  readonly check?: (tx: ReadTx) => Promise<void>;
   /** Called between two reads, with the number of messages exported so far. May throw to stop. */
   readonly progress: (messages: number) => unknown;
 }
 
 /**
  * Everything the service has of a person, as files of JSON Lines. It is read in small steps while the
- * files are written, so it is as large as it has to be without being in memory. Throws when the account
- * is suspended or deleted meanwhile.
+ * files are written, and only the current page is in memory.
  */
 export async function* accountData(options: AccountDataOptions): AsyncGenerator<ZipEntry> {
   const { store, account } = options;
@@ -84,10 +84,10 @@ const conversationsOf = ({ store, account }: AccountDataOptions) =>
   store.read((tx) => tx.counters(account.id));
 
 async function* conversationLines(options: AccountDataOptions): AsyncGenerator<string> {
-  const { store, account, progress } = options;
+  const { store, account, check, progress } = options;
   for (const { uuid } of await conversationsOf(options)) {
     const detail = await store.read(async (tx) => {
-      await checkActive(tx, account);
+      await check?.(tx);
       const found = await tx.conversation(uuid, account.id);
       return found?.joined ? tx.conversationDetail(found.id, account.id) : null;
     });
@@ -108,21 +108,23 @@ async function* messageLines(options: AccountDataOptions): AsyncGenerator<string
 }
 
 /** The messages of a conversation that the person can see, oldest first, in pages. */
-async function* messagesOf(
-  { store, account }: AccountDataOptions,
-  uuid: string,
-): AsyncGenerator<Message[]> {
+async function* messagesOf(options: AccountDataOptions, uuid: string): AsyncGenerator<Message[]> {
   let seq = 0;
   for (let hasMore = true; hasMore; ) {
-    const page = await store.read((tx) => messagePage(tx, account, uuid, seq));
+    const page = await options.store.read((tx) => messagePage(tx, options, uuid, seq));
     yield page.items;
     hasMore = page.has_more;
     seq = page.items.at(-1)?.seq ?? seq;
   }
 }
 
-async function messagePage(tx: ReadTx, account: AccountRecord, uuid: string, after: number) {
-  await checkActive(tx, account);
+async function messagePage(
+  tx: ReadTx,
+  { account, check }: AccountDataOptions,
+  uuid: string,
+  after: number,
+) {
+  await check?.(tx);
   const found = await tx.conversation(uuid, account.id);
   if (!found?.joined) return { items: [], has_more: false };
   return tx.history({
@@ -131,10 +133,4 @@ async function messagePage(tx: ReadTx, account: AccountRecord, uuid: string, aft
     from: { seq: after, direction: "newer" },
     limit: PAGE,
   });
-}
-
-async function checkActive(tx: ReadTx, { username }: AccountRecord): Promise<void> {
-  const account = await tx.account(username);
-  if (!account || account.erased_at !== null) throw notFound(`user ${username}`);
-  if (account.suspended_at !== null) throw suspended();
 }

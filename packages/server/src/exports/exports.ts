@@ -4,7 +4,7 @@ import { conflict, notFound, suspended } from "../rules/failure.ts";
 import { lease } from "../security/lease.ts";
 import type { Vault } from "../security/vault.ts";
 import type { AccountRecord } from "../store/accounts.ts";
-import type { Store } from "../store/store.ts";
+import type { ReadTx, Store } from "../store/store.ts";
 import { accountData } from "./account-data.ts";
 import { zip } from "./zip.ts";
 
@@ -65,7 +65,12 @@ export function exports({ store, vault, log }: ExportsOptions): Exports {
       const name = `export ${account.id}`;
       const running = lease(store, name, Bun.randomUUIDv7());
       if (!(await running.claim())) throw conflict("another download of your data is running");
-      const data = accountData({ store, account, progress: () => running.renew() });
+      const data = accountData({
+        store,
+        account,
+        check: (tx) => checkActive(tx, account),
+        progress: () => running.renew(),
+      });
       const body = streamOf(zip(data, new Date()), {
         failed: (err) => log.warn({ err, account: account.username }, "account export failed"),
         ended: () => store.write((tx) => tx.deleteSubscription(name)),
@@ -78,6 +83,12 @@ export function exports({ store, vault, log }: ExportsOptions): Exports {
 /** The name of the file that a person's data is saved as. */
 const filenameOf = ({ username }: AccountRecord) =>
   `parley-${username}-${new Date().toISOString().slice(0, 10)}.zip`;
+
+async function checkActive(tx: ReadTx, { username }: AccountRecord): Promise<void> {
+  const account = await tx.account(username);
+  if (!account || account.erased_at !== null) throw wrongLink();
+  if (account.suspended_at !== null) throw suspended();
+}
 
 const wrongLink = () => notFound("this link is wrong or has expired, ask for a new one");
 
