@@ -10,6 +10,8 @@ import { Button } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form } from "../ui/Form.tsx";
+import { AddedBy } from "./AddedBy.tsx";
+import { BlockedPeople } from "./BlockedPeople.tsx";
 import { signOut } from "./client.ts";
 import { PasswordForm } from "./PasswordForm.tsx";
 import { SecondFactor } from "./SecondFactor.tsx";
@@ -48,6 +50,12 @@ export default function SettingsPage() {
       </Section>
       <Section title="Notifications">
         <Choice label="Notifications" value={notices} options={onOff} onChange={switchNotices} />
+      </Section>
+      <Section title="Who may add me">
+        <AddedBy />
+      </Section>
+      <Section title="Blocked people">
+        <BlockedPeople />
       </Section>
       <Section title="Sessions">
         <Sessions />
