@@ -4,6 +4,7 @@ import { signUp } from "@parley/testkit/client.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import type { Page } from "playwright-core";
 import { vault } from "../../packages/server/src/security/vault.ts";
+import { expectNoViolations } from "./axe.ts";
 import { type RealIssuer, startIssuer } from "./issuer.ts";
 import { sharedHarness, test, type Visit } from "./support.ts";
 
@@ -75,6 +76,8 @@ async function signOut(page: Page): Promise<void> {
 test("a newcomer signs in with the issuer, signs out, and comes back", async () => {
   await using visit = await open();
   const { page } = visit;
+  await withIssuer(page).waitFor();
+  await expectNoViolations(page);
   await enter(page, "nora");
   await handle(page, "nora").waitFor();
   await page.getByText("nora of the issuer").first().waitFor();
@@ -84,6 +87,7 @@ test("a newcomer signs in with the issuer, signs out, and comes back", async () 
   expect(stored).not.toContain("parley.oidc");
   await page.goto(`${server.url}/settings`);
   await page.getByText("This device", { exact: true }).waitFor();
+  await page.getByRole("heading", { name: "Password" }).waitFor({ state: "detached" });
 
   await signOut(page);
   // The session at the issuer still exists, so it asks nothing.
@@ -227,6 +231,7 @@ test("where passwords are switched off, the page shows only the button", async (
   await withIssuer(page).waitFor();
   expect(await page.getByRole("textbox").count()).toBe(0);
   expect(await page.getByRole("button").count()).toBe(1);
+  await expectNoViolations(page);
   expect(visit.problems()).toEqual([]);
 });
 

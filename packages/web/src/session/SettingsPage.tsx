@@ -13,6 +13,7 @@ import { Form } from "../ui/Form.tsx";
 import { AddedBy } from "./AddedBy.tsx";
 import { BlockedPeople } from "./BlockedPeople.tsx";
 import { signOut } from "./client.ts";
+import { useHasPassword } from "./has-password.ts";
 import { PasswordForm } from "./PasswordForm.tsx";
 import { SecondFactor } from "./SecondFactor.tsx";
 import { Sessions } from "./Sessions.tsx";
@@ -31,6 +32,7 @@ const onOff = [
 export default function SettingsPage() {
   const client = useClient();
   const theme = useTheme();
+  const hasPassword = useHasPassword();
   const [notices, setNotices] = useState<"on" | "off">(() => (notificationsOn() ? "on" : "off"));
   const switchNotices = async (value: "on" | "off") =>
     setNotices((await setNotifications(value === "on")) ? "on" : "off");
@@ -39,9 +41,11 @@ export default function SettingsPage() {
       <Section title="You">
         <NameForm />
       </Section>
-      <Section title="Password">
-        <PasswordForm />
-      </Section>
+      {hasPassword && (
+        <Section title="Password">
+          <PasswordForm />
+        </Section>
+      )}
       <Section title="Second factor">
         <SecondFactor />
       </Section>
