@@ -13,7 +13,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { say, signUp } from "@parley/testkit/client.ts";
+import { addSecondFactor } from "@parley/testkit/authenticator.ts";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { type Person, say, signUp } from "@parley/testkit/client.ts";
 import { Issuer } from "@parley/testkit/issuer.ts";
 import { startNats } from "@parley/testkit/nats.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
@@ -46,13 +48,13 @@ async function examine(env: Environment, ...options: string[]) {
 }
 
 let count = 0;
-/** A data folder of a server that has stopped, with a provider key and a message. */
+/** A data folder of a server that has stopped, with a message, a provider key, a webhook and a second factor. */
 let template: string;
 
 beforeAll(async () => {
-  await using server = await startServer();
+  await using server = await startServer(serviceKeySetting());
   const alice = await signUp(server.url, "alice");
-  await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+  await sealEverything(server.url, alice);
   const chat = await alice.call("startChat", { usernames: [], kind: "group" });
   await say(alice, chat, "Hello!");
   await server.stop();
@@ -60,6 +62,14 @@ beforeAll(async () => {
   cpSync(server.dataDir, template, { recursive: true });
   chmodSync(template, 0o700);
 });
+
+/** Stores one of everything that is sealed with the master key. */
+async function sealEverything(url: string, person: Person): Promise<void> {
+  await person.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+  await new Backend(url).call("createWebhook", { url: "https://1.1.1.1/hook", events: [] });
+  await addSecondFactor(person, "correct horse battery");
+}
+const ALL_SEALED = "1 provider keys, 1 webhook secrets, 1 second factors";
 
 function freshData(): string {
   const dataDir = join(folder, `data-${++count}`);
@@ -112,7 +122,9 @@ describe("an installation in order", () => {
     const env = { PARLEY_DATA: freshData(), PORT: "0", ...reachable };
     const { code, stdout, stderr } = await runMain(["doctor"], env);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toMatch(/^ok +master key +\S+ opens all 1 provider keys$/m);
+    expect(stdout).toMatch(
+      /^ok +master key +\S+ opens all 1 provider keys, 1 webhook secrets, 1 second factors$/m,
+    );
     expect(stdout).toEndWith("\nEverything is in order.\n");
     expect(stdout.split("\n").length).toBe(14);
   });
@@ -167,11 +179,17 @@ describe("what is wrong is found, with what to do", () => {
     const other = { PARLEY_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") };
     const replaced = await examine({ PARLEY_DATA: dataDir, ...other });
     expect(replaced.problems).toEqual([
-      failure("master key", /does not open 1 of 1 provider keys/, /Put back/),
+      failure(
+        "master key",
+        /does not open 1 of 1 provider keys, 1 of 1 webhook secrets, 1 of 1 second factors/,
+        /Put back/,
+      ),
     ]);
     rmSync(join(dataDir, "master.key"));
     const lost = await examine({ PARLEY_DATA: dataDir });
-    expect(lost.problems).toEqual([failure("master key", /has no key for 1/, /Put back/)]);
+    expect(lost.problems).toEqual([
+      failure("master key", new RegExp(`has no key for ${ALL_SEALED}`), /Put back/),
+    ]);
   });
 
   test("a newer schema", async () => {
@@ -315,14 +333,13 @@ describe("with PostgreSQL and NATS", () => {
     const env = { DATABASE_URL: url, NATS_URL: nats.url, PARLEY_MASTER_KEY };
     const fresh = await examine(env);
     expect(fresh.problems).toEqual([]);
-    await using server = await startServer(env);
-    const alice = await signUp(server.url);
-    await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+    await using server = await startServer({ ...env, ...serviceKeySetting() });
+    await sealEverything(server.url, await signUp(server.url));
     const { checks, problems } = await examine({ ...env, PORT: new URL(server.url).port });
     expect(problems).toEqual([]);
     const found = Object.fromEntries(checks.map(({ name, message }) => [name, message]));
     expect(found.store).toMatch(/^PostgreSQL \d+.*, schema \d+$/);
-    expect(found["master key"]).toContain("opens all 1 provider keys");
+    expect(found["master key"]).toContain(`opens all ${ALL_SEALED}`);
     expect(found.clock).toBe("in sync with the database's");
     expect(found.bus).toMatch(/^NATS \S+ answers within \d+ ms$/);
   });
