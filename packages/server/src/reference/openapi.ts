@@ -211,6 +211,7 @@ function servicePaths() {
     "/api/limits": get("getLimits", "Returns the limits of this server.", {
       200: { description: "The limits by name.", content: limits() },
     }),
+    "/hooks/{id}/{secret}": { post: hookPost },
     "/health": get("health", "Liveness check: answers while the process runs.", {
       200: { description: "The process runs.", content: json(liveness) },
     }),
@@ -232,6 +233,59 @@ function servicePaths() {
     }),
   };
 }
+
+const pathParameter = (name: string, description: string) => ({
+  name,
+  in: "path",
+  required: true,
+  description,
+  schema: { type: "string" },
+});
+
+/** Where other programs post: the address that `createIncomingHook` returns. */
+const hookPost = {
+  operationId: "postToHook",
+  summary: "Posts into a group with the payload of a Slack webhook.",
+  description:
+    "The address that `createIncomingHook` returns. The secret in it is the authorization. A form with the JSON in its field `payload` is accepted too.",
+  tags: [resourceTitle("server")],
+  security: [],
+  parameters: [
+    pathParameter("id", "The id of the hook."),
+    pathParameter("secret", "The secret of the hook."),
+  ],
+  requestBody: {
+    required: true,
+    content: {
+      ...json(
+        {
+          type: "object",
+          properties: {
+            text: { type: "string", description: "Text in Slack's mrkdwn." },
+            blocks: { type: "array", items: { type: "object" } },
+            attachments: { type: "array", items: { type: "object" } },
+          },
+        },
+        { text: "*Deployed* <https://example.com/v2|v2>" },
+      ),
+      "application/x-www-form-urlencoded": {
+        schema: { type: "object", properties: { payload: { type: "string" } } },
+      },
+    },
+  },
+  responses: {
+    200: {
+      description: "The message was posted.",
+      content: { "text/plain": { schema: { type: "string", const: "ok" } } },
+    },
+    400: failed("bad_request"),
+    404: failed("not_found"),
+    413: failed("payload_too_large"),
+    429: failed("rate_limited"),
+    500: failed("internal"),
+    503: failed("unavailable"),
+  },
+};
 
 const liveness = {
   type: "object",
