@@ -6,6 +6,7 @@ import { providersAt } from "@parley/testkit/provider-server.ts";
 import { startServer } from "@parley/testkit/server.ts";
 import { commands } from "../packages/server/src/commands/index.ts";
 import { readConfig } from "../packages/server/src/config.ts";
+import { newSecret, signedHeaders } from "../packages/server/src/outbound/standard-webhooks.ts";
 import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -154,3 +155,28 @@ test.skipIf(!tools)("the tour in the README runs without changes", async () => {
   expect(key.result.provider).toBe("claude");
   expect(output).toContain("I am the built-in **sandbox**");
 });
+
+const [python = ""] = examples(read("docs/integrations.md"), "python");
+
+test.skipIf(Bun.which("python3") === null)(
+  "the Python code in docs/integrations.md verifies signatures (skipped where there is no python3)",
+  async () => {
+    const secret = newSecret();
+    const body = '{"type":"events.messageNew","data":{"content":"Grüße 🧮"}}';
+    const verify = async (message: { at?: number; body?: string; secret?: string }) => {
+      const signed = { id: "msg_1", at: message.at ?? Date.now(), body };
+      const headers = signedHeaders(signed, message.secret ?? secret);
+      const given = JSON.stringify({ secret, headers, body: message.body ?? body });
+      const program = `${python}
+import json, sys
+given = json.load(sys.stdin)
+print(verify(given["secret"], given["headers"], given["body"].encode()))`;
+      const child = Bun.spawn(["python3", "-c", program], { stdin: Buffer.from(given) });
+      return (await child.stdout.text()).trim();
+    };
+    expect(await verify({})).toBe("True");
+    expect(await verify({ body: `${body} ` })).toBe("False");
+    expect(await verify({ secret: newSecret() })).toBe("False");
+    expect(await verify({ at: Date.now() - 600_000 })).toBe("False");
+  },
+);
