@@ -58,4 +58,6 @@ const PERSONAL = [
   "recovery_codes",
   "hidden",
   "mentions",
+  "blocks",
+  "final_departures",
 ];

@@ -31,6 +31,15 @@ export function blocks(check: Check) {
     expect((await fixture.view(room, alice)).own_seq).toBe(2);
   });
 
+  check("erasing an account deletes its block list", async (fixture) => {
+    const [alice, bob] = await fixture.people("alice", "bob");
+    await block(fixture, alice, bob);
+    await block(fixture, bob, alice);
+    await fixture.store.write((tx) => tx.eraseAccount(alice, { messages: false, at: START }));
+    expect((await list(fixture, alice)).usernames).toEqual([]);
+    expect((await list(fixture, bob)).usernames).toEqual(["alice"]);
+  });
+
   check("blocked accounts are listed in pages", async (fixture) => {
     const [alice, bob, carol] = await fixture.people("alice", "bob", "carol");
     await block(fixture, alice, bob);
