@@ -149,6 +149,26 @@ describe("what is wrong is found, with what to do", () => {
     expect(problems).toEqual([failure("settings", /^PARLEY_PROXIES must be/, /Correct it/)]);
   });
 
+  test("the file of the operator's key, whose content is not shown", async () => {
+    const file = join(folder, "operator-key");
+    const env = {
+      PARLEY_DATA: freshData(),
+      ...providersAt(provider.url.origin, { api_key_file: file }),
+    };
+    const name = /^PARLEY_PROVIDERS claude\.api_key_file /;
+    expect((await examine(env)).problems).toEqual([failure("settings", name, /Correct it/)]);
+    writeFileSync(file, "two hidden-key\nlines");
+    const malformed = await examine(env);
+    expect(malformed.problems).toEqual([failure("settings", name, /Correct it/)]);
+    writeFileSync(file, "a-hidden-key\n");
+    const correct = await examine(env);
+    expect(correct.problems).toEqual([]);
+    expect(correct.checks.find((check) => check.name === "provider claude")?.message).toEndWith(
+      "the operator's key is read from its file",
+    );
+    expect(JSON.stringify([malformed, correct])).not.toContain("hidden-key");
+  });
+
   test("files and a folder that others can read, whose remedies work", async () => {
     const dataDir = freshData();
     chmodSync(dataDir, 0o755);
@@ -355,7 +375,7 @@ describe("with PostgreSQL and NATS", () => {
       failure("store", /PostgreSQL cannot be used/, /DATABASE_URL/),
       failure("bus", /NATS cannot be used/, /NATS_URL/),
     ]);
-    expect(JSON.stringify(problems)).not.toContain("secret");
+    expect(JSON.stringify(problems)).not.toContain("hidden-key");
   });
 
   test("finds that the clocks differ", async () => {
