@@ -4,6 +4,7 @@ import { groupOf, type Person } from "@parley/testkit/client.ts";
 import { runMain } from "@parley/testkit/server.ts";
 import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
+import { startProxy } from "./proxy.ts";
 import { hasFocus, PHONE, say, sharedHarness, test } from "./support.ts";
 
 const harness = sharedHarness(async (started) => {
@@ -302,6 +303,25 @@ describe("the state of the service", () => {
     );
     expect(visit.problems()).toEqual([]);
   });
+});
+
+test("without a connection a page waits, and loads when the connection is back", async () => {
+  using proxy = startProxy(harness().url);
+  const path = `/operate/accounts#query=${olga.username}`;
+  const options = { path, url: proxy.url, networkFails: true };
+  await using visit = await harness().visit(olga, options);
+  const { page } = visit;
+  await rowOf(page, olga).waitFor();
+  proxy.disconnect();
+  await page.getByText("The server cannot be reached").waitFor();
+  const tabs = page.getByRole("navigation", { name: "Operator pages" });
+  await tabs.getByRole("link", { name: "Audit log" }).click();
+  await page.getByLabel("What happened").waitFor();
+  expect(await page.locator("main [aria-busy=true]").count()).toBeGreaterThan(0);
+  expect(await page.getByText("Nothing has happened yet.").count()).toBe(0);
+  proxy.reconnect();
+  await page.getByText("Details").first().waitFor();
+  expect(visit.problems()).toEqual([]);
 });
 
 describe("access", () => {

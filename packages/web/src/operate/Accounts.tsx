@@ -50,10 +50,14 @@ export function Accounts({ filter }: { filter: URLSearchParams }) {
               account={account}
               onChange={(changed) =>
                 listing.setItems((items) =>
-                  items.map((each) => (each === account ? changed : each)),
+                  items.map((each) => (each.username === changed.username ? changed : each)),
                 )
               }
-              onErased={() => listing.setItems((items) => items.filter((each) => each !== account))}
+              onErased={() =>
+                listing.setItems((items) =>
+                  items.filter(({ username }) => username !== account.username),
+                )
+              }
             />
           ))}
         </ul>

@@ -4,7 +4,7 @@ type Sentence = (entry: AuditEntry) => string;
 
 /** What happened, as a sentence. Names of accounts have an @. */
 export function auditSentence(entry: AuditEntry): string {
-  const sentence = sentences[entry.action as AuditAction];
+  const sentence: Sentence | undefined = sentences[entry.action as AuditAction];
   return sentence ? sentence(entry) : `${actionLabel(entry.action)}${about(entry)}`;
 }
 
@@ -29,7 +29,7 @@ function by(entry: AuditEntry): string {
   return entry.service_key !== null ? ` by ${key(entry)}` : " by a command";
 }
 
-const sentences: Partial<Record<AuditAction, Sentence>> = {
+const sentences: Record<AuditAction, Sentence> = {
   sign_up: (entry) =>
     entry.address === null
       ? `The account ${who(entry)} was created by a command`
