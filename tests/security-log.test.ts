@@ -231,6 +231,34 @@ test("sign-ins with an OIDC issuer are logged", async () => {
   seen.add("account_suspended").add("account_restored");
 });
 
+test("exporting one's data and deleting one's account are logged", async () => {
+  const frida = await signUp(server.url, "frida");
+  const { username } = frida;
+  secrets.push((await frida.call("exportMe", {})).url);
+  await expectLogged("account_exported", username);
+  const wrong = { password: NEW_PASSWORD };
+  expect((await post(server.url, "deleteMe", wrong, frida.token)).status).toBe(403);
+  await expectLogged("account_deletion_refused", username);
+  await frida.call("deleteMe", { password: PASSWORD });
+  await expectLogged("account_erased", username, { sessions_ended: 1 });
+});
+
+test("reports of messages are logged, without what was written", async () => {
+  const backend = new Backend(server.url);
+  const [alice, bob] = [await signUp(server.url, "alice"), await signUp(server.url, "bob")];
+  const chat = await groupOf(alice, bob);
+  const { id: message_id, content } = await say(alice, chat, "something unpleasant");
+  const reason = "it is unpleasant";
+  secrets.push(content, reason);
+  await bob.call("reportMessage", { message_id, reason });
+  const { username: account } = alice;
+  await expectLogged("message_reported", account, { reporter: bob.username });
+  const { items } = await backend.call("getReports", {});
+  const report = items.find(({ message }) => message.id === message_id);
+  await backend.call("resolveReport", { report_id: report?.id ?? "" });
+  await expectLogged("report_resolved", account, { report: report?.id });
+});
+
 test("what is done to webhooks is logged, without their secrets", async () => {
   await using receiver = startReceiver();
   const backend = new Backend(server.url);

@@ -29,6 +29,7 @@ export function openApi(): object {
     `/api/${operation.name}`,
     { post: call(operation, book) },
   ]);
+  const paths = { ...Object.fromEntries(calls), ...servicePaths() };
   return {
     openapi: "3.1.0",
     info: {
@@ -43,7 +44,7 @@ export function openApi(): object {
     servers: [{ url: "/" }],
     security: security.session,
     tags: [...byResource().keys(), "server"].map(resourceTag),
-    paths: { ...Object.fromEntries(calls), ...servicePaths() },
+    paths,
     components: {
       securitySchemes: {
         accessToken: bearer,
@@ -52,10 +53,7 @@ export function openApi(): object {
         actsFor,
       },
       headers,
-      responses: {
-        ...Object.fromEntries(answered.map((code) => [code, failure([code], book)])),
-        ...Object.fromEntries(sharedStatuses.map((codes) => [nameOf(codes), failure(codes, book)])),
-      },
+      responses: failureResponses(paths, book),
       schemas: book.shared,
     },
   };
@@ -124,6 +122,16 @@ const sharedStatuses: readonly (readonly [ErrorCode, ...ErrorCode[]])[] = [
   ["unauthorized", "second_factor_required"],
 ];
 const nameOf = (codes: readonly ErrorCode[]) => codes.join("_or_");
+
+/** The responses that the paths refer to. Some codes are only answered together with others. */
+function failureResponses(paths: object, book: SchemaBook) {
+  const referring = JSON.stringify(paths);
+  const single = answered.map((code): readonly [ErrorCode] => [code]);
+  const used = [...single, ...sharedStatuses].filter((codes) =>
+    referring.includes(JSON.stringify(failed(nameOf(codes)))),
+  );
+  return Object.fromEntries(used.map((codes) => [nameOf(codes), failure(codes, book)]));
+}
 
 /** The responses for these codes, by status. */
 function failures(codes: readonly ErrorCode[]) {
