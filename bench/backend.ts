@@ -110,19 +110,14 @@ interface PacedResult {
   delivered_p50: number;
 }
 
-/** Messages at a fixed rate, with a webhook that receives each of them and without, in turns. */
+/** Messages at a fixed rate, on a server with a webhook that receives each of them, and on one without. */
 export async function webhooks(): Promise<Measurement[]> {
-  await using product = await startProduct();
-  const { server, made } = product;
+  await using plain = await startProduct();
+  await using hooked = await startProduct();
   const hookPort = await freePort();
-  const call = (name: string, input: object) => callAsService(server.url, name, input);
-  const { id: webhook_id } = await call("createWebhook", {
-    url: `http://127.0.0.1:${hookPort}/`,
-    events: ["events.messageNew"],
-  });
-  const run = async (isEnabled: boolean) => {
-    await call("setWebhook", { webhook_id, disabled: !isEnabled });
-    return generate<PacedResult>("paced", {
+  await createWebhook(hooked.server.url, `http://127.0.0.1:${hookPort}/`);
+  const run = ({ server, made }: Product, port?: number) =>
+    generate<PacedResult>("paced", {
       url: server.url,
       pid: server.pid,
       tokens: made.tokens,
@@ -130,13 +125,12 @@ export async function webhooks(): Promise<Measurement[]> {
       messages: MESSAGES,
       perSecond: MESSAGES_PER_SECOND,
       receivers: 2,
-      ...(isEnabled && { hookPort }),
+      ...(port && { hookPort: port }),
     });
-  };
   const results = { without: [] as PacedResult[], with: [] as PacedResult[] };
   // The first window is a warm-up.
   for (let window = 0; window <= WINDOWS; window++) {
-    const [without, withHooks] = [await run(false), await run(true)];
+    const [without, withHooks] = [await run(plain), await run(hooked, hookPort)];
     if (window === 0) continue;
     results.without.push(without);
     results.with.push(withHooks);
@@ -177,13 +171,11 @@ function webhookRows(
   ];
 }
 
-async function callAsService(url: string, name: string, input: object) {
-  const response = await fetch(`${url}/api/${name}`, {
+async function createWebhook(serverUrl: string, url: string): Promise<void> {
+  const response = await fetch(`${serverUrl}/api/createWebhook`, {
     method: "POST",
     headers: { authorization: `Bearer ${SERVICE_KEY}`, "content-type": "application/json" },
-    body: JSON.stringify(input),
+    body: JSON.stringify({ url, events: ["events.messageNew"] }),
   });
-  const answer = (await response.json()) as { ok: boolean; result: { id: string } };
-  if (!answer.ok) throw new Error(`${name} failed: ${JSON.stringify(answer)}`);
-  return answer.result;
+  if (!response.ok) throw new Error(`createWebhook failed: ${await response.text()}`);
 }

@@ -34,7 +34,7 @@ async function refusal(link: string) {
 
 describe.each(transports)("over %s", (transport) => {
   test("exportMe links to an archive of everything that the person can see", async () => {
-    const [alice, bob] = await people(url, "alice", "bob");
+    const [alice, bob, stranger] = await people(url, "alice", "bob", "stranger");
     const chat = await groupOf(alice, bob);
     const others = await groupOf(bob);
     await say(bob, others, "not for Alice");
@@ -45,6 +45,7 @@ describe.each(transports)("over %s", (transport) => {
     await alice.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [hidden.id] });
     await bob.call("deleteMessages", { chat_id: chat.id, message_ids: [deleted.id] });
     await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+    await alice.call("blockUser", { username: stranger.username });
     await using caller = await alice.via(transport);
     const { url: link, expires_at } = await caller.call("exportMe");
     expect(expires_at).toMatch(TIMESTAMP);
@@ -61,6 +62,7 @@ describe.each(transports)("over %s", (transport) => {
       "sessions.jsonl",
       "agents.jsonl",
       "usage.jsonl",
+      "blocked.jsonl",
       "conversations.jsonl",
       "messages.jsonl",
     ]);
@@ -72,6 +74,7 @@ describe.each(transports)("over %s", (transport) => {
       { provider: "claude", key_configured: true },
       { provider: "gpt", key_configured: false },
     ]);
+    expect(linesOf(files, "blocked.jsonl")).toEqual([{ username: stranger.username }]);
     expect(linesOf(files, "conversations.jsonl")).toMatchObject([{ id: chat.id }]);
     expect(linesOf(files, "messages.jsonl")).toEqual([kept, answered]);
     const text = [...files.values()].join();
@@ -99,7 +102,7 @@ test("a link that was altered leads nowhere", async () => {
     expect((await fetch(wrong)).status).toBe(404);
   }
   expect((await fetch(link, { method: "POST" })).status).toBe(405);
-  expect((await download(link)).files.size).toBe(7);
+  expect((await download(link)).files.size).toBe(8);
 });
 
 test("a link ends with the account", async () => {

@@ -99,7 +99,7 @@ class LogSubscription implements Subscription {
     if (this.#cursor !== null) await this.#save(this.#cursor, 0);
   }
 
-  /** Claims the lease if need be and handles one page of the log. True when nothing more is to do. */
+  /** Claims the lease if need be and handles one page of the log. True when there was nothing to do. */
   async #step(): Promise<boolean> {
     this.#isWoken = false;
     // Another node may have taken over.
@@ -116,7 +116,7 @@ class LogSubscription implements Subscription {
     return store.write((tx) => tx.claimSubscription(name, node, this.#leaseMs, from));
   }
 
-  /** Handles one page of the log. True when it was the last one. */
+  /** Handles one page of the log. True when there was nothing to handle. */
   async #handlePage(after: Cursor): Promise<boolean> {
     const { name, handler, store, log } = this.#options;
     const entries = await store.changes.read(after, PAGE_ENTRIES);
@@ -132,7 +132,7 @@ class LogSubscription implements Subscription {
     }
     await handler(entries, () => this.#resolve(entries));
     await this.#moveTo(last.cursor);
-    return entries.length < PAGE_ENTRIES;
+    return false;
   }
 
   #resolve(entries: readonly LogEntry[]): Promise<Change[]> {

@@ -1,4 +1,4 @@
-import type { Message } from "@parley/protocol";
+import type { BlockList, Message } from "@parley/protocol";
 import { publicAccount } from "../rules/accounts.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { AgentRecord } from "../store/agents.ts";
@@ -35,6 +35,7 @@ export async function* accountData(options: AccountDataOptions): AsyncGenerator<
   yield file("sessions", async (tx) => tx.sessions(id, Date.now()));
   yield file("agents", async (tx) => (await tx.agents(id)).map(agentRecord));
   yield file("usage", async (tx) => tx.usage(id, null, null));
+  yield file("blocked", async (tx) => blockedPeople(await tx.blockList(id)));
   yield { name: "conversations.jsonl", content: conversationLines(options) };
   yield { name: "messages.jsonl", content: messageLines(options) };
 }
@@ -45,6 +46,7 @@ account.jsonl        your account
 sessions.jsonl       where you are signed in
 agents.jsonl         your agents and their settings; provider keys are not included
 usage.jsonl          what your agents have used, by day and conversation
+blocked.jsonl        people whom you have blocked
 conversations.jsonl  the conversations you take part in
 messages.jsonl       their messages, without those that are deleted or that you have hidden
 `;
@@ -79,6 +81,8 @@ const agentRecord = ({ account, model, instructions, limits, sealed_key }: Agent
   limits,
   key_configured: sealed_key !== null,
 });
+
+const blockedPeople = ({ usernames }: BlockList) => usernames.map((username) => ({ username }));
 
 const conversationsOf = ({ store, account }: AccountDataOptions) =>
   store.read((tx) => tx.counters(account.id));

@@ -220,6 +220,7 @@ function servicePaths() {
       200: { description: "The limits by name.", content: limits() },
     }),
     "/hooks/{id}/{secret}": { post: hookPost },
+    "/exports/{token}": { get: exportDownload },
     "/health": get("health", "Liveness check: answers while the process runs.", {
       200: { description: "The process runs.", content: json(liveness) },
     }),
@@ -290,6 +291,28 @@ const hookPost = {
     404: failed("not_found"),
     413: failed("payload_too_large"),
     429: failed("rate_limited"),
+    500: failed("internal"),
+    503: failed("unavailable"),
+  },
+};
+
+/** Where people download their own data: the address that `exportMe` returns. */
+const exportDownload = {
+  operationId: "downloadExport",
+  summary: "Downloads an archive of the data of a person.",
+  description:
+    "The address that `exportMe` returns. The token in it is the authorization, and expires.",
+  tags: [resourceTitle("server")],
+  security: [],
+  parameters: [pathParameter("token", "The token of the link.")],
+  responses: {
+    200: {
+      description: "A ZIP archive of JSON Lines.",
+      content: { "application/zip": { schema: { type: "string", format: "binary" } } },
+    },
+    403: failed("suspended"),
+    404: failed("not_found"),
+    409: failed("conflict"),
     500: failed("internal"),
     503: failed("unavailable"),
   },

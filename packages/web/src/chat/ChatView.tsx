@@ -8,6 +8,7 @@ import { Button } from "../ui/Button.tsx";
 import { BlockedComposer } from "./BlockedComposer.tsx";
 import { ChatHeader } from "./ChatHeader.tsx";
 import { ChatSkeleton } from "./ChatSkeleton.tsx";
+import { ClosedComposer } from "./ClosedComposer.tsx";
 import { Composer, type ComposerHandle } from "./Composer.tsx";
 import { ChatContext } from "./context.ts";
 import { Details } from "./Details.tsx";
@@ -46,6 +47,7 @@ export function ChatView({ route }: ChatViewProps) {
   }, [route, loaded, onJump]);
 
   const isBlocked = useIsBlocked();
+  const isClosed = chat?.kind === "direct" && chat.participants.some(({ deleted }) => deleted);
   const blocked = chat?.kind === "direct" && chat.participants.find(isBlocked);
   const participants = chat?.participants;
   const confusable = useMemo(() => confusablePeople(participants ?? []), [participants]);
@@ -77,7 +79,9 @@ export function ChatView({ route }: ChatViewProps) {
         <main className="flex min-w-0 flex-1 flex-col bg-canvas">
           <ChatHeader details={details} onDetails={() => setDetails(!details)} />
           <MessageList ref={list} key={id} />
-          {blocked ? (
+          {isClosed && writing.kind !== "edit" ? (
+            <ClosedComposer />
+          ) : blocked ? (
             <BlockedComposer account={blocked} />
           ) : (
             <Composer

@@ -50,7 +50,7 @@ function Member({ account }: { account: Account }) {
   const [asking, setAsking] = useState<"remove" | "block" | null>(null);
   const self = account.username === me.username;
   const items: MenuItem[] = [];
-  if (!self) {
+  if (!self && !account.deleted) {
     items.push({
       icon: "send",
       label: "Message",

@@ -14,6 +14,7 @@ import { AddedBy } from "./AddedBy.tsx";
 import { BlockedPeople } from "./BlockedPeople.tsx";
 import { signOut } from "./client.ts";
 import { useHasPassword } from "./has-password.ts";
+import { OwnData } from "./OwnData.tsx";
 import { PasswordForm } from "./PasswordForm.tsx";
 import { SecondFactor } from "./SecondFactor.tsx";
 import { Sessions } from "./Sessions.tsx";
@@ -63,6 +64,9 @@ export default function SettingsPage() {
       </Section>
       <Section title="Sessions">
         <Sessions />
+      </Section>
+      <Section title="Your data">
+        <OwnData hasPassword={hasPassword} />
       </Section>
       <Button
         look="danger"
