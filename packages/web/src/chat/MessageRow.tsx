@@ -31,6 +31,8 @@ interface MessageRowProps extends Omit<Row, "key"> {
   isLastOwn: boolean;
   /** The message answers a question that was edited since. */
   outdated: boolean;
+  /** The first message of somebody whom one has not answered: the username is shown. */
+  ofStranger: boolean;
 }
 
 export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
@@ -47,6 +49,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
     latest,
     isLastOwn,
     outdated,
+    ofStranger,
   } = props;
   const { onReply, onActions } = useChatContext();
   const me = useSelf();
@@ -87,7 +90,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
           <div
             className={`flex min-w-0 flex-col gap-1 ${mine ? "max-w-[85%] items-end" : agent ? "relative flex-1" : "max-w-[85%] items-start"}`}
           >
-            {first && !mine && <Byline message={message} />}
+            {first && !mine && <Byline message={message} withHandle={ofStranger} />}
             <div
               className={`max-w-full min-w-0 ${mine ? "relative" : agent ? "w-full" : "@3xl:relative"}`}
             >
@@ -140,14 +143,14 @@ function bubble(mine: boolean, agent: boolean): string {
   return "rounded-xl rounded-tl-sm border border-line bg-surface px-3.5 py-2 text-md";
 }
 
-function Byline({ message }: { message: LocalMessage }) {
+function Byline({ message, withHandle }: { message: LocalMessage; withHandle: boolean }) {
   const needsHandle = useNeedsHandle();
   const { sender, created_at, edited_at } = message;
   return (
     <p className="flex max-w-full flex-wrap items-baseline gap-x-2 text-sm">
       <span className="min-w-0 font-semibold break-words">{nameOf(sender)}</span>
       <OwnerChip account={sender} />
-      {needsHandle(sender) && (
+      {(withHandle || needsHandle(sender)) && (
         <span className="min-w-0 text-xs break-all text-ink-3">@{sender.username}</span>
       )}
       <time
