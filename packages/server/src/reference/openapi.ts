@@ -59,8 +59,9 @@ export function openApi(): object {
   };
 }
 
-/** The errors that a call with the documented method can answer. */
-const answered = allErrors.filter((code) => code !== "method_not_allowed");
+/** Answers to other methods than the documented one, and errors that never have a response alone. */
+const withoutResponse: readonly ErrorCode[] = ["method_not_allowed", "second_factor_required"];
+const answered = allErrors.filter((code) => !withoutResponse.includes(code));
 
 const bearer = {
   type: "http",
