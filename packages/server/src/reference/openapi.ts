@@ -59,9 +59,8 @@ export function openApi(): object {
   };
 }
 
-/** Answers to other methods than the documented one, and errors that never have a response alone. */
-const withoutResponse: readonly ErrorCode[] = ["method_not_allowed", "second_factor_required"];
-const answered = allErrors.filter((code) => !withoutResponse.includes(code));
+/** The errors that a call with the documented method can answer. */
+const answered = allErrors.filter((code) => code !== "method_not_allowed");
 
 const bearer = {
   type: "http",
