@@ -165,6 +165,16 @@ describe("initial fetch and events equal a fresh fetch", () => {
       await person(2).call("addReaction", { message_id, emoji: "👍" });
     }));
 
+  test("after a deletion while the history of somebody who came back is still in flight", () =>
+    verify(async (chat, watchers) => {
+      const { username } = person(2);
+      await person(0).call("removeChatMember", { chat_id: chat.id, username });
+      await person(0).call("addChatMembers", { chat_id: chat.id, usernames: [username] });
+      await watchers[2]?.fetchLate();
+      const message_ids = [await lastMessage(chat)];
+      await person(1).call("deleteMessages", { chat_id: chat.id, message_ids });
+    }));
+
   test("after changes to conversations that the client does not know yet", () =>
     verify(async ({ id }, watchers) => {
       for (const watcher of watchers) await watcher.startAnother("everything");

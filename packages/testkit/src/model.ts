@@ -55,6 +55,8 @@ async function fetchConversation(
   }
 }
 
+type MessagesDeleted = EventParams<"events.messageDeleted">;
+
 /** The state of a model client. */
 interface Known {
   chats: View;
@@ -215,6 +217,8 @@ class ModelClient {
       this.highestSeen.set(id, Math.max(seq, this.highestSeen.get(id) ?? 0));
     }
     if (method === "events.conversationUpdated") this.leaveUnknown(params as ConversationUpdate);
+    // Also if the conversation was fetched since: a reply from before may arrive later.
+    if (method === "events.messageDeleted") this.dropDeleted(params as MessagesDeleted);
     if (at && method !== "events.conversationNew" && !this.isNext(at)) return;
     const handle = this.handlers[method] as
       | ((params: unknown, seq: number) => void | Promise<void>)
@@ -262,7 +266,6 @@ class ModelClient {
       this.messageChanged(message, seq);
     },
     "events.messageDelta": ({ id, delta, offset }) => this.appendDelta(id, delta, offset),
-    "events.messageDeleted": ({ conversation_id, ids }) => this.dropMessages(conversation_id, ids),
     "events.reactionAdded": ({ message_id, reactor, emoji }, seq) =>
       this.react(message_id, reactor, emoji, 1, seq),
     "events.reactionRemoved": ({ message_id, reactor, emoji }, seq) =>
@@ -393,6 +396,10 @@ class ModelClient {
         `the deltas add up to "${streamed}", but the content is "${message.content}"`,
       );
     }
+  }
+
+  private dropDeleted({ conversation_id, ids }: MessagesDeleted): void {
+    this.dropMessages(conversation_id, ids);
   }
 
   private dropMessages(conversationId: string, ids: readonly string[]): void {
