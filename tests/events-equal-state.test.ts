@@ -3,8 +3,11 @@ import type { Conversation } from "@parley/protocol";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { CallFailed, type Person, signUp } from "@parley/testkit/client.ts";
 import { Watcher } from "@parley/testkit/model.ts";
-import { startServer, type TestServer } from "@parley/testkit/server.ts";
+import { onSeveralNodes, startServer, type TestServer } from "@parley/testkit/server.ts";
 import fc from "fast-check";
+
+/** A run takes longer on several nodes. */
+const RANDOM_RUNS = onSeveralNodes ? 20 : 60;
 
 let server: TestServer;
 let people: Person[];
@@ -262,6 +265,6 @@ test("random steps of several people leave every client with the state of the se
         }
       }),
     ),
-    { numRuns: 60, endOnFailure: true },
+    { numRuns: RANDOM_RUNS, endOnFailure: true },
   );
 });

@@ -47,6 +47,17 @@ describe("upsertUsers", () => {
     expect(items.map((agent) => agent.username)).toEqual([`${username}:claude`, `${username}:gpt`]);
   });
 
+  test("takes null for an optional field as if it were left out", async () => {
+    const external_id = freshId();
+    const first = await upsert({ external_id, display_name: "Ida", metadata: { plan: "free" } });
+    const nulls = { external_id, username: null, display_name: null, metadata: null };
+    const { status, body } = await backend.post("upsertUsers", { users: [nulls] });
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: { result: { items: [{ ...first, created: false }] } },
+    });
+  });
+
   test("is idempotent, and changes only what is given", async () => {
     const external_id = freshId();
     const first = await upsert({ external_id, display_name: "Bo", metadata: { plan: "free" } });

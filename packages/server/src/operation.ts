@@ -74,8 +74,14 @@ export type Handler = (context: Context, input: unknown) => Promise<unknown>;
 export interface Bound {
   readonly contract: Operation;
   readonly handle: Handler;
-  /** Optional fields for which `null` means the same as leaving the field out. */
-  readonly omittable: readonly string[];
+  readonly omittable: Omittable;
+}
+
+/** Where `null` means the same as leaving a field out. */
+interface Omittable {
+  readonly fields: readonly string[];
+  /** The same for the items of lists, by the name of the list. */
+  readonly items: readonly (readonly [string, Omittable])[];
 }
 
 /** The caller that a handler gets, by the access level of its operation. */
@@ -101,12 +107,18 @@ export function bind<Contract extends Operation>(
 }
 
 /** The optional fields of an input, except those for which the contract gives `null` a meaning. */
-function omittableFields(input: z.ZodType): string[] {
-  const { shape = {} } = input as { shape?: Record<string, z.ZodType> };
+function omittableFields(input: z.ZodType): Omittable {
+  const { shape = {} } = input as { shape?: Record<string, z.ZodType & { element?: z.ZodType }> };
   const takes = (field: z.ZodType, value: unknown) => field.safeParse(value).success;
-  return Object.entries(shape)
-    .filter(([, field]) => takes(field, undefined) && !takes(field, null))
-    .map(([name]) => name);
+  const entries = Object.entries(shape);
+  return {
+    fields: entries
+      .filter(([, field]) => takes(field, undefined) && !takes(field, null))
+      .map(([name]) => name),
+    items: entries.flatMap(([name, { element }]) =>
+      element && "shape" in element ? [[name, omittableFields(element)] as const] : [],
+    ),
+  };
 }
 
 /** One call of an operation, independent of the transport. */
@@ -239,7 +251,7 @@ const missingAccess: Record<Access, string> = {
 
 function parse(
   schema: z.ZodType,
-  omittable: readonly string[],
+  omittable: Omittable,
   raw: unknown,
   spell = (field: string) => field,
 ): unknown {
@@ -258,11 +270,20 @@ function parse(
 
 function withoutNulls(
   raw: Record<string, unknown>,
-  omittable: readonly string[],
+  { fields, items }: Omittable,
 ): Record<string, unknown> {
-  const nulls = omittable.filter((name) => raw[name] === null);
-  if (nulls.length === 0) return raw;
-  return Object.fromEntries(Object.entries(raw).filter(([name]) => !nulls.includes(name)));
+  const nulls = fields.filter((name) => raw[name] === null);
+  const lists = items.filter(([name]) => Array.isArray(raw[name]));
+  if (nulls.length === 0 && lists.length === 0) return raw;
+  const kept = Object.entries(raw).filter(([name]) => !nulls.includes(name));
+  const cleaned = lists.map(([name, ofItem]) => {
+    const clean = (item: unknown) =>
+      typeof item === "object" && item !== null
+        ? withoutNulls(item as Record<string, unknown>, ofItem)
+        : item;
+    return [name, (raw[name] as unknown[]).map(clean)] as const;
+  });
+  return Object.fromEntries([...kept, ...cleaned]);
 }
 
 function describe(issue: z.core.$ZodIssue): string {
@@ -278,6 +299,10 @@ function describe(issue: z.core.$ZodIssue): string {
       return `must ${amount(issue.origin, "at least", issue.minimum)}`;
     case "too_big":
       return `must ${amount(issue.origin, "at most", issue.maximum)}`;
+    case "invalid_format":
+      return issue.format === "datetime"
+        ? "must be a time such as 2026-01-31T09:30:00Z"
+        : issue.message;
     case "invalid_key":
       return `has a name that is wrong: it ${issue.issues[0]?.message ?? "cannot be used"}`;
     default:
