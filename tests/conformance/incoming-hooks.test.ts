@@ -160,6 +160,17 @@ describe("who creates incoming hooks", () => {
       expect(await failure(createHook(chat, name))).toMatchObject({ status: 400 });
     }
   });
+
+  test("with a name that is not reserved", async () => {
+    const chat = await groupOf(alice, bob);
+    for (const name of ["admin", "System", "support", "parley"]) {
+      const refused = await failure(createHook(chat, name));
+      expect(refused).toMatchObject({
+        status: 400,
+        parameters: { fields: { name: "is reserved" } },
+      });
+    }
+  });
 });
 
 const alertmanager = Bun.which("prometheus-alertmanager");

@@ -321,6 +321,70 @@ describe("a delivery", () => {
   });
 });
 
+describe("a webhook of an operator", () => {
+  const hookOf = (chat: { id: string }, url: string) =>
+    olga.call("createWebhook", { url, events: newMessages, chat_id: chat.id });
+  const shown = async (id: string) =>
+    (await backend.call("getWebhooks")).items.find((each) => each.id === id);
+  const isDisabled = async (id: string) => {
+    while ((await shown(id))?.disabled !== "creator") await Bun.sleep(20);
+  };
+
+  test("is disabled once they have left, and works again once they are back", async () => {
+    await using receiver = startReceiver();
+    const chat = await groupOf(bob, olga);
+    const { id } = await hookOf(chat, receiver.url);
+    expect(await shown(id)).toMatchObject({ created_by: "olga", disabled: null });
+    await say(bob, chat, "before");
+    const { id: delivery_id } = await latestDelivery({ id }, "delivered");
+    await olga.call("leaveChat", { chat_id: chat.id });
+    await say(bob, chat, "private");
+    await isDisabled(id);
+    const { items } = await backend.call("getAuditLog", { action: "webhook_disabled", limit: 1 });
+    expect(items).toMatchObject([{ account: "olga", details: { webhook: id, reason: "creator" } }]);
+    for (const caller of [olga, backend]) {
+      const enable = caller.call("setWebhook", { webhook_id: id, disabled: false });
+      expect(await failure(enable)).toMatchObject({ status: 409 });
+      const replay = caller.call("replayDelivery", { delivery_id });
+      expect(await failure(replay)).toMatchObject({ status: 409 });
+    }
+    await bob.call("addChatMembers", { chat_id: chat.id, usernames: ["olga"] });
+    await backend.call("setWebhook", { webhook_id: id, disabled: false });
+    await say(bob, chat, "back");
+    await receiver.has(2);
+    expect(receiver.contents()).toEqual(["before", "back"]);
+    await olga.call("deleteWebhook", { webhook_id: id });
+  });
+
+  test("is not sent what is still pending when they leave", async () => {
+    await using receiver = startReceiver(() => new Response(null, { status: 500 }));
+    const chat = await groupOf(bob, olga);
+    const { id } = await hookOf(chat, receiver.url);
+    await say(bob, chat, "private");
+    // The next attempt follows after two seconds or more.
+    await receiver.has(3);
+    await olga.call("leaveChat", { chat_id: chat.id });
+    const before = receiver.received.length;
+    receiver.answer(() => new Response("ok"));
+    await isDisabled(id);
+    expect(receiver.received).toHaveLength(before);
+    expect(await deliveriesOf({ id })).toMatchObject([{ status: "pending" }]);
+    await olga.call("deleteWebhook", { webhook_id: id });
+  });
+
+  test("keeps its address, unless they or a service key change it", async () => {
+    const chat = await groupOf(bob, olga);
+    const url = "https://192.0.2.1/hook";
+    await using ofKey = await hookFor(chat.id, url);
+    const redirect = olga.call("setWebhook", { webhook_id: ofKey.id, url });
+    expect(await failure(redirect)).toMatchObject({ status: 403 });
+    const { id: webhook_id } = await hookOf(chat, url);
+    await olga.call("setWebhook", { webhook_id, url });
+    await backend.call("setWebhook", { webhook_id, url });
+    await olga.call("deleteWebhook", { webhook_id });
+  });
+});
+
 describe("who manages webhooks", () => {
   test("an operator creates them for conversations of their own only", async () => {
     await using receiver = startReceiver();
@@ -361,6 +425,7 @@ describe("who manages webhooks", () => {
       url: "https://192.0.2.1/hook",
       events: newMessages,
       chat_id: chat.id,
+      created_by: null,
       disabled: null,
       created_at: expect.any(String),
     });
@@ -446,5 +511,34 @@ test("a webhook to a private address is sent nothing once the operator refuses s
   while ((await attempts()).length === 0) await Bun.sleep(50);
   const [attempt] = await attempts();
   expect(attempt).toMatchObject({ status: null, error: expect.stringContaining("https") });
+  expect(receiver.received).toEqual([]);
+});
+
+test("a webhook of an operator is sent nothing once they are no operator, or are deleted", async () => {
+  await using receiver = startReceiver();
+  const settings = { ...noRates, ...serviceKeySetting(), PARLEY_PRIVATE_ADDRESSES: "allow" };
+  await using first = await startServer({ ...settings, PARLEY_OPERATORS: "olga, otto, oscar" });
+  const chatters = [await signUpAs(first.url, "olga"), await signUpAs(first.url, "otto")] as const;
+  await signUpAs(first.url, "oscar");
+  const chat = await groupOf(...chatters);
+  const hook = { url: receiver.url, events: newMessages, chat_id: chat.id };
+  for (const operator of chatters) await operator.call("createWebhook", hook);
+  await chatters[1].call("deleteMe", { password: "correct horse battery" });
+  await first.stop();
+  await using second = await startServer({
+    ...settings,
+    PARLEY_DATA: first.dataDir,
+    PARLEY_OPERATORS: "otto, oscar",
+  });
+  await say(chatters[0].at(second.url), chat, "private");
+  const disabled = async () => {
+    const { items } = await new Backend(second.url).call("getWebhooks");
+    return items.map((each) => [each.created_by, each.disabled]);
+  };
+  const ended = [
+    ["olga", "creator"],
+    ["otto", "creator"],
+  ];
+  while (JSON.stringify(await disabled()) !== JSON.stringify(ended)) await Bun.sleep(50);
   expect(receiver.received).toEqual([]);
 });

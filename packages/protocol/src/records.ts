@@ -353,9 +353,12 @@ export const Webhook = record("Webhook", {
   chat_id: uuid
     .nullable()
     .meta({ description: "The only conversation whose events it receives; null: all." }),
-  disabled: z.enum(["manual", "gone"]).nullable().meta({
+  created_by: z.string().nullable().meta({
+    description: "The username of the operator who created it; null: a service key.",
+  }),
+  disabled: z.enum(["manual", "gone", "creator"]).nullable().meta({
     description:
-      "`manual`: by `setWebhook`. `gone`: its receiver has answered 410. Null: it works.",
+      "`manual`: by `setWebhook`. `gone`: its receiver has answered 410. `creator`: the operator who created it has left the conversation, is no operator any more, or is suspended or deleted. Null: it works.",
   }),
   created_at: timestamp,
 });

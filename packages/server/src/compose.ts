@@ -225,7 +225,7 @@ interface ServiceParts {
 
 async function buildServices(parts: ServiceParts): Promise<Services> {
   const { config, node, store, hub, cluster, changes, log } = parts;
-  const { limits, providers } = config;
+  const { limits, providers, operators } = config;
   const vault = openVault(config);
   const security = securityLog(log, store);
   const { oidcTokens, oidcSignIn } = await openIssuer(config, vault, log);
@@ -239,7 +239,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     typing: typing(hub, changes, cluster),
     passwords: passwords(),
     vault,
-    webhooks: startWebhooks({ store, changes, vault, fetch, security, log, metrics }),
+    webhooks: startWebhooks({ store, changes, vault, fetch, security, operators, log, metrics }),
     authenticator: authenticator({ store, oidcTokens, oidcAccounts, limits, security }),
     oidcSignIn,
     oidcAccounts,

@@ -60,7 +60,8 @@ export const getWebhooks = operation({
 export const setWebhook = operation({
   name: "setWebhook",
   socket: "webhooks.set",
-  summary: "Changes a webhook. What is left out stays as it is.",
+  summary:
+    "Changes a webhook. What is left out stays as it is. Only its creator or a service key may change the address.",
   access: "operator",
   input: z.object({
     webhook_id,
@@ -72,7 +73,7 @@ export const setWebhook = operation({
     }),
   }),
   output: Webhook,
-  errors: ["not_found"],
+  errors: ["not_found", "conflict"],
 });
 
 export const deleteWebhook = operation({

@@ -19,7 +19,13 @@ export interface SecurityDetails {
   readonly second_factor?: "totp" | "recovery_code";
   readonly operation?: string;
   readonly provider?: string;
-  readonly reason?: "signed_out" | "revoked" | "tokens_revoked" | "suspended" | "second_factor";
+  readonly reason?:
+    | "signed_out"
+    | "revoked"
+    | "tokens_revoked"
+    | "suspended"
+    | "second_factor"
+    | "creator";
   readonly sessions_ended?: number;
   readonly keys_resealed?: number;
   readonly works?: boolean;

@@ -99,7 +99,10 @@ const sentences: Record<AuditAction, Sentence> = {
   webhook_changed: (entry) => `A webhook was changed${by(entry)}`,
   webhook_deleted: (entry) => `A webhook was deleted${by(entry)}`,
   webhook_replayed: (entry) => `A delivery to a webhook was sent again${by(entry)}`,
-  webhook_disabled: () => "A webhook was disabled, because its receiver is gone",
+  webhook_disabled: (entry) =>
+    entry.details.reason === "creator"
+      ? `A webhook of ${who(entry)} was disabled, because they may not read its conversation any more`
+      : "A webhook was disabled, because its receiver is gone",
   incoming_hook_created: (entry) => `${who(entry)} created an incoming hook`,
   incoming_hook_deleted: (entry) => `${who(entry)} deleted an incoming hook`,
 };

@@ -519,4 +519,8 @@ export const migrations: readonly string[] = [
   UPDATE members SET wrote = true
   WHERE (conversation_id, account_id) IN (SELECT conversation_id, sender_id FROM messages);
   `,
+  `
+  -- The username of the operator who created the webhook; null for a service key.
+  ALTER TABLE webhooks ADD COLUMN creator text COLLATE "C";
+  `,
 ];
