@@ -28,6 +28,13 @@ const password = "correct horse battery";
 const DELETED = "Deleted account";
 const direct = (one: Person, other: { username: string }) =>
   one.call("startChat", { usernames: [other.username] });
+const importFrom = (chat: { id: string }, { username: sender }: { username: string }) =>
+  backend.call("importMessages", {
+    chat_id: chat.id,
+    messages: [
+      { sender, content: "imported", created_at: "2020-01-01T00:00:00Z", client_msg_id: sender },
+    ],
+  });
 const deletedAccount = ({ username }: { username: string }) => ({
   username,
   kind: "human",
@@ -143,8 +150,10 @@ describe("what others see of a deleted account", () => {
   test("a direct conversation stays readable, and nobody can write to it", async () => {
     const [alice, bob] = await people(url, "alice", "bob");
     const chat = await direct(alice, bob);
-    await say(alice, chat, "hello Bob");
+    const hello = await say(alice, chat, "hello Bob");
     const own = await say(bob, chat, "hello Alice");
+    const kept = { message_id: hello.id, emoji: "👍" };
+    await bob.call("addReaction", kept);
     await using reader = await bob.connect();
     await alice.call("deleteMe", { password });
     await reader.event("events.accountUpdated");
@@ -157,8 +166,18 @@ describe("what others see of a deleted account", () => {
     expect(items.slice(0, 2).map(({ content }) => content)).toEqual(["hello Bob", "hello Alice"]);
     const { participants } = await bob.call("getChat", { chat_id: chat.id });
     expect(participants).toContainEqual(deletedAccount(alice) as never);
-    // What one has written oneself can still be changed and deleted.
-    await bob.call("editMessage", { message_id: own.id, content: "goodbye" });
+    const writes = [
+      () => bob.call("editMessage", { message_id: own.id, content: "goodbye" }),
+      () => bob.call("addReaction", { message_id: hello.id, emoji: "🎉" }),
+      () => bob.call("setMessageReaction", { message_id: hello.id, emoji: "🎉" }),
+      () => bob.call("sendComponentAction", { chat_id: chat.id, message_id: own.id, action: "go" }),
+      () => bob.call("sendChatAction", { chat_id: chat.id, action: "typing" }),
+      () => importFrom(chat, bob),
+      () => importFrom(chat, alice),
+    ];
+    for (const write of writes) expect((await failure(write())).code).toBe("forbidden");
+    // What one has written oneself can still be deleted.
+    await bob.call("removeReaction", kept);
     await bob.call("deleteMessages", { chat_id: chat.id, message_ids: [own.id] });
     expect(await failure(direct(bob, alice))).toMatchObject({ code: "not_found" });
   });

@@ -150,5 +150,5 @@ export const importMessages = operation({
       }),
     ),
   }),
-  errors: ["not_found"],
+  errors: ["forbidden", "not_found"],
 });

@@ -24,12 +24,6 @@ export async function setBlocked(
   tx.emit(durable(frame, { users: [username] }));
 }
 
-/** Throws `forbidden` in the direct conversation of two people of whom one blocked the other. */
-export function checkNotBlocked({ block }: Pick<ConversationRecord, "block">): void {
-  if (block === "own") throw forbidden("you have blocked this person: unblock them to write");
-  if (block === "theirs") throw forbidden("you cannot write to this person");
-}
-
 /** Throws `forbidden` if the inviter has blocked the person whom they want to write to. */
 export async function checkNotBlockedBy(
   tx: ReadTx,

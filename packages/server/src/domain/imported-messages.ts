@@ -53,7 +53,7 @@ export function checkTimes(past: readonly PastMessage[]): void {
 
 const EXTERNAL_ID = "id:";
 
-/** The senders by the names given. Throws `bad_request` when one of them does not take part. */
+/** The senders by the names given. Throws `bad_request` when one does not take part, or is erased. */
 async function sendersOf(
   tx: ReadTx,
   conversation: ConversationRecord,
@@ -78,7 +78,7 @@ async function sendersOf(
   const senders = new Map<string, AccountRecord>();
   for (const name of names) {
     const account = accounts.get(name.startsWith(EXTERNAL_ID) ? name : name.toLowerCase());
-    if (account && joined.has(account.username)) senders.set(name, account);
+    if (account?.erased_at === null && joined.has(account.username)) senders.set(name, account);
   }
   throwProblems(past, "sender", ({ sender }) =>
     senders.has(sender) ? null : "is not a participant of the conversation",

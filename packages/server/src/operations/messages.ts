@@ -1,8 +1,7 @@
 import { type Message, operations } from "@parley/protocol";
 import { z } from "zod";
 import { durable, messageChanged } from "../changes/change.ts";
-import { checkOpen, joinedConversation, visibleMessage } from "../domain/access.ts";
-import { checkNotBlocked } from "../domain/blocks.ts";
+import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
 import { pageAfter, pageAround, pageBefore } from "../domain/history.ts";
 import { mentionsIn } from "../domain/mentions.ts";
 import { removeMessages } from "../domain/messages.ts";
@@ -28,8 +27,7 @@ const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
   store.write((tx) => {
     const found = joinedConversation(tx, input.chat_id, caller);
     return after(found, (conversation) => {
-      checkOpen(conversation);
-      checkNotBlocked(conversation);
+      checkWritable(conversation);
       return send(tx, conversation, input, caller);
     });
   }),
@@ -100,7 +98,7 @@ const editMessage = bind(operations.editMessage, ({ store, caller }, { message_i
     if (message.sender_id !== caller.account.id) {
       throw forbidden("only its sender may edit a message");
     }
-    checkNotBlocked(conversation);
+    checkWritable(conversation);
     const mentions = await mentionsIn(tx, content, conversation.id, caller.account);
     const seq = await tx.editMessage(message, content, mentions, Date.now());
     const shown = await oneView(tx, message_id, NOBODY);

@@ -2,8 +2,7 @@ import { operations, type Reaction } from "@parley/protocol";
 import { z } from "zod";
 import { counted } from "../changes/change.ts";
 import type { Limits } from "../config.ts";
-import { visibleMessage } from "../domain/access.ts";
-import { checkNotBlocked } from "../domain/blocks.ts";
+import { checkWritable, visibleMessage } from "../domain/access.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -22,7 +21,7 @@ const setMessageReaction = bind(operations.setMessageReaction, ({ store, caller,
     const { message, conversation, existing } = await find(tx, input, caller);
     if (existing) await remove(tx, message, input.emoji, caller);
     else if (!input.remove) {
-      checkNotBlocked(conversation);
+      checkWritable(conversation);
       return add(tx, message, input.emoji, caller, config.limits);
     }
     return undefined;
@@ -32,7 +31,7 @@ const setMessageReaction = bind(operations.setMessageReaction, ({ store, caller,
 const addReaction = bind(operations.addReaction, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
     const { message, conversation, existing } = await find(tx, input, caller);
-    if (!existing) checkNotBlocked(conversation);
+    if (!existing) checkWritable(conversation);
     return existing ?? add(tx, message, input.emoji, caller, config.limits);
   }),
 );

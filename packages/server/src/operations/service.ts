@@ -1,4 +1,5 @@
 import { operations } from "@parley/protocol";
+import { checkWritable } from "../domain/access.ts";
 import { retryOnConflict } from "../domain/conflicts.ts";
 import { checkTimes, importMessages as importHistory } from "../domain/imported-messages.ts";
 import { endSessions, openSession } from "../domain/sessions.ts";
@@ -49,6 +50,7 @@ const importMessages = bind(operations.importMessages, async (context, input) =>
   return security.write(async (tx, record) => {
     const conversation = await tx.conversation(chat_id, NOBODY);
     if (!conversation) throw notFound("conversation");
+    checkWritable(conversation);
     const results = await importHistory(tx, conversation, messages);
     const imported = results.filter(({ inserted }) => inserted !== null).length;
     const details = { service_key: caller.key.name, origin, conversation: chat_id };

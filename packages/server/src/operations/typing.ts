@@ -1,13 +1,12 @@
 import { operations } from "@parley/protocol";
-import { joinedConversation } from "../domain/access.ts";
-import { checkNotBlocked } from "../domain/blocks.ts";
+import { checkWritable, joinedConversation } from "../domain/access.ts";
 import { bind } from "../operation.ts";
 
 const sendChatAction = bind(operations.sendChatAction, async (context, input) => {
   const { store, caller, typing } = context;
   const conversation = await store.read((tx) => joinedConversation(tx, input.chat_id, caller));
   const on = input.action === undefined ? input.is_typing === true : input.action === "typing";
-  if (on) checkNotBlocked(conversation);
+  if (on) checkWritable(conversation);
   typing[on ? "start" : "stop"](input.chat_id, caller.account);
 });
 
