@@ -31,7 +31,7 @@ export async function eraseAccount(
   for (const each of [account, ...owned]) {
     await changeDisplayName(tx, { ...each, erased_at: at }, ERASED_NAME, account.username);
   }
-  // Sessions that others open at the same time are not among those ended: sockets close by username.
+  // Calls that authenticated just before may still open sockets: sockets close by username.
   tx.emit({ kind: "account_suspended", username: account.username });
   await record("account_erased", { ...details, account: account.username, sessions_ended });
 }

@@ -5,7 +5,7 @@ import { checkTimes, importMessages as importHistory } from "../domain/imported-
 import { endSessions, openSession } from "../domain/sessions.ts";
 import { checkRepetition, productUser, upsertUsers as upsert } from "../domain/users.ts";
 import { bind } from "../operation.ts";
-import { notFound, suspended } from "../rules/failure.ts";
+import { notFound } from "../rules/failure.ts";
 import { NOBODY } from "../store/accounts.ts";
 
 const DEFAULT_EXPIRES_IN_S = 60 * 60;
@@ -23,7 +23,6 @@ const issueToken = bind(operations.issueToken, async (context, input) => {
   const { expires_in = DEFAULT_EXPIRES_IN_S, ...person } = input;
   return security.write(async (tx, record) => {
     const account = await productUser(tx, person);
-    if (account.suspended_at !== null) throw suspended();
     const fixedEnd = Date.now() + expires_in * 1000;
     const { signedIn, session_id } = await openSession(tx, account, context, { fixedEnd });
     const details = { account: account.username, service_key: caller.key.name, origin, session_id };

@@ -17,7 +17,7 @@ import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId } from "../security/devices.ts";
 import { ownAttempt, ownDetails, verifyPassword } from "../security/own-password.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
-import type { AccountRecord } from "../store/accounts.ts";
+import type { AccountRecord, Credentials } from "../store/accounts.ts";
 
 const signUp = bind(operations.signUp, async (context, input) => {
   const { config, passwords, store, signUps, security, origin } = context;
@@ -40,7 +40,7 @@ const signUp = bind(operations.signUp, async (context, input) => {
 });
 
 const signIn = bind(operations.signIn, async (context, { username, password, device, code }) => {
-  const { config, store, vault, signInThrottle, security, origin } = context;
+  const { config, store, vault, signInThrottle, origin } = context;
   checkPasswordSignIn(config);
   const { network } = origin;
   const { found, isKnownNetwork } = await store.read(async (tx) => {
@@ -58,35 +58,39 @@ const signIn = bind(operations.signIn, async (context, { username, password, dev
     device: knownDevice,
   });
   const isRight = await verifyPassword(attempt, context, password, found?.password_hash ?? null);
-  if (!isRight || !found) {
-    // An unknown username is not logged: it may be a password typed into the wrong field.
-    await security.record("sign_in_failed", { account: found?.account.username ?? null, origin });
-    throw unauthorized("the username or the password is wrong");
-  }
-  const { account } = found;
-  if (account.suspended_at !== null) {
-    attempt.succeeded();
-    const reason = "suspended";
-    await security.record("sign_in_failed", { account: account.username, origin, reason });
-    throw suspended();
-  }
-  return enter(context, { account, attempt, device: knownDevice ? device : undefined, code });
+  // An unknown username is not logged: it may be a password typed into the wrong field.
+  if (!isRight || !found) throw await wrongPassword(context, found?.account.username ?? null);
+  return enter(context, {
+    verified: found,
+    attempt,
+    device: knownDevice ? device : undefined,
+    code,
+  });
 });
 
 interface Entry {
-  readonly account: AccountRecord;
+  /** The account and the hash that the password was compared with. */
+  readonly verified: Credentials;
   readonly attempt: PendingAttempt;
   readonly device: string | undefined;
   readonly code: string | undefined;
 }
 
-/** Opens a session of an account whose password was right. Throws `second_factor_required`. */
-async function enter(context: Context<undefined>, { account, attempt, device, code }: Entry) {
+/**
+ * Opens a session of an account whose password was right. Throws `suspended`,
+ * `second_factor_required`, or `unauthorized` if the password has been changed since.
+ */
+async function enter(context: Context<undefined>, { verified, attempt, device, code }: Entry) {
   const { security, vault, store, origin } = context;
+  const { account } = verified;
   const details = { account: account.username, origin };
   const isOn = await store.read((tx) => hasSecondFactor(tx, account.id));
   if (isOn && code !== undefined && kindOfCode(code) === "totp") attempt.checksCode();
   const outcome = await security.write(async (tx, record) => {
+    // Comparing the hash takes a while, in which others may change the account.
+    const current = await tx.lockCredentials(account.id);
+    if (current.password_hash !== verified.password_hash) return "outdated";
+    if (current.account.suspended_at !== null) return "suspended";
     const proof = await proveSecondFactor(tx, vault, account.id, code);
     if (proof === "missing" || proof === "wrong") return proof;
     const network = networkFingerprint(context, account, origin.network);
@@ -95,6 +99,12 @@ async function enter(context: Context<undefined>, { account, attempt, device, co
     await record("sign_in", { ...details, session_id, ...how });
     return signedIn;
   });
+  if (outcome === "outdated") throw await wrongPassword(context, account.username);
+  if (outcome === "suspended") {
+    attempt.succeeded();
+    await security.record("sign_in_failed", { ...details, reason: "suspended" });
+    throw suspended();
+  }
   if (outcome === "missing") {
     attempt.withdrawn();
     security.recordOnce("second_factor_asked", `${account.username} ${origin.network}`, details);
@@ -108,6 +118,14 @@ async function enter(context: Context<undefined>, { account, attempt, device, co
   return outcome;
 }
 
+async function wrongPassword(
+  { security, origin }: Context<undefined>,
+  account: string | null,
+): Promise<Failure> {
+  await security.record("sign_in_failed", { account, origin });
+  return unauthorized("the username or the password is wrong");
+}
+
 const changePassword = bind(operations.changePassword, async (context, input) => {
   const { passwords, store, security, caller, origin } = context;
   const { account } = caller;
@@ -118,16 +136,21 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
   const known = await store.read((tx) => tx.credentials(username));
   const attempt = ownAttempt(context);
   const hash = known?.password_hash ?? null;
-  if (!(await verifyPassword(attempt, context, input.current_password, hash))) {
+  const wrong = async () => {
     await security.record("password_change_failed", details);
-    throw forbidden("the current password is wrong");
-  }
+    return forbidden("the current password is wrong");
+  };
+  if (!(await verifyPassword(attempt, context, input.current_password, hash))) throw await wrong();
   attempt.succeeded();
   const newHash = await passwords.rehash(input.new_password, origin.network);
-  await security.write(async (tx, record) => {
+  const isChanged = await security.write(async (tx, record) => {
+    // Hashing takes a while, in which another call may change the password.
+    if ((await tx.lockCredentials(account.id)).password_hash !== hash) return false;
     const sessions_ended = await replacePassword(tx, account, newHash, sessionId);
     await record("password_changed", { ...details, sessions_ended });
+    return true;
   });
+  if (!isChanged) throw await wrong();
 });
 
 const signOut = bind(operations.signOut, async ({ security, caller, origin }) => {

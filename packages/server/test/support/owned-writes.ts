@@ -33,6 +33,7 @@ const touched: Touched = {
   insertAccount: none,
   setDisplayName: none,
   setPassword: none,
+  lockCredentials: none,
   insertAuditEntry: none,
   pruneAuditLog: none,
   insertReport: none,

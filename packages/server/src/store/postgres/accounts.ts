@@ -109,6 +109,15 @@ export const accountReads: Methods<keyof AccountReads> = {
 };
 
 export const accountWrites: Methods<keyof AccountWrites> = {
+  lockCredentials: async (unit, id) => {
+    await unit.ownRow("accounts", id);
+    const row = await unit.get<CredentialsRow>(
+      `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.id = $1`,
+      id,
+    );
+    if (!row) throw new Error(`account ${id} is missing`);
+    return toCredentials(row);
+  },
   insertAccount: async (unit, account) => {
     const [row] = await unit.change<AccountRecord>(
       `INSERT INTO accounts AS a

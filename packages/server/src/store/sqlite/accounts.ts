@@ -108,6 +108,9 @@ export function accountWrites(db: Connection): AccountWrites {
   const dropNames = db.change("DELETE FROM account_names WHERE account_id = ?");
   const addNames = db.change(ADD_NAMES);
   const byId = db.query<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.id = ?`);
+  const withPassword = db.query<CredentialsRow>(
+    `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.id = ?`,
+  );
   const index = ({ id, kind, username, display_name, erased_at }: AccountRecord) => {
     if (kind !== "human" || erased_at !== null) return;
     addNames.run(id, JSON.stringify(accountNames(username, display_name)));
@@ -130,6 +133,12 @@ export function accountWrites(db: Connection): AccountWrites {
     return made;
   };
   return {
+    // Units that write run one after another: none needs a lock.
+    lockCredentials: (id) => {
+      const row = withPassword.get(id);
+      if (!row) throw new Error(`account ${id} is missing`);
+      return toCredentials(row);
+    },
     insertAccount,
     insertAccounts: (accounts) => accounts.flatMap((account) => insertAccount(account) ?? []),
     setMetadata: (id, metadata) => void describe.run(id, JSON.stringify(metadata)),
