@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import {
   answer,
+  failure,
   groupOf,
   type Person,
   people,
@@ -10,7 +11,7 @@ import {
   TIMESTAMP,
   transports,
 } from "@parley/testkit/client.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 import { linesOf, unzip } from "@parley/testkit/zip.ts";
 
 const server = await startServer({ ...noRates, ...serviceKeySetting() });
@@ -138,4 +139,14 @@ test("a service key can get the link for a person", async () => {
   const alice = await signUp(url, "alice");
   const { files } = await download(await linkOf(backend.as(alice.username)));
   expect(linesOf(files, "account.jsonl")).toMatchObject([{ username: alice.username }]);
+});
+
+test("the links that a person gets are limited", async () => {
+  await using limited = await startServer(limits({ exports_per_hour: 2 }));
+  const alice = await signUp(limited.url, "alice");
+  // One socket: the nodes tell each other a little later how many links they made.
+  await using socket = await alice.connect();
+  await linkOf(socket);
+  await linkOf(socket);
+  expect(await failure(socket.call("exportMe"))).toMatchObject({ code: "rate_limited" });
 });

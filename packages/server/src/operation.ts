@@ -55,6 +55,10 @@ export interface Services {
   keyTests: Throttle;
   /** Limits reports of messages per account. */
   reports: Throttle;
+  /** Limits links to their own data per account. */
+  exportLinks: Throttle;
+  /** Limits new incoming hooks per account. */
+  hookCreations: Throttle;
   signInThrottle: SignInThrottle;
   /** Limits sign-ups per network. */
   signUps: Throttle;

@@ -39,6 +39,8 @@ export const noRates = limits({
   service_operations_per_second: 0,
   signups_per_hour: 0,
   reports_per_hour: 0,
+  exports_per_hour: 0,
+  hooks_per_hour: 0,
   searches_per_second: 0,
 });
 

@@ -7,6 +7,7 @@ import { ownAttempt, ownDetails, verifyPassword } from "../security/own-password
 
 const exportMe = bind(operations.exportMe, async (context) => {
   const { exports, security, caller, origin } = context;
+  context.exportLinks.take(`${caller.account.id}`);
   const { path, expires_at } = exports.link(caller.account);
   await security.write((_, record) => record("account_exported", ownDetails(context)));
   return { url: `${origin.base ?? ""}${path}`, expires_at: new Date(expires_at).toISOString() };

@@ -116,6 +116,8 @@ export const limitMeanings: Record<keyof Limits, string> = {
   service_operation_burst: "Calls that a service key may make at once after a pause.",
   signups_per_hour: "Sign-ups per hour and client address. 0: no limit.",
   reports_per_hour: "Messages that an account may report per hour. 0: no limit.",
+  exports_per_hour: "Links to its own data that an account may get per hour. 0: no limit.",
+  hooks_per_hour: "Incoming hooks that an account may create per hour. 0: no limit.",
   searches_per_second: "Searches per second and account. 0: no limit.",
   search_burst: "Searches that an account may make at once after a pause.",
   reactions_per_message: "Maximum number of different emoji on a message.",
