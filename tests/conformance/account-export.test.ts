@@ -88,14 +88,15 @@ test("a link that was altered leads nowhere", async () => {
   const [alice, bob] = await people(url, "alice", "bob");
   const link = await linkOf(alice);
   const token = link.slice(link.lastIndexOf("/") + 1);
-  const [username, expires, nonce, signature] = token.split(".");
+  const [username, expires, session, nonce, signature] = token.split(".");
   const altered = [
-    [bob.username, expires, nonce, signature],
-    [username, Number(expires) + 1, nonce, signature],
-    [username, expires, `${nonce}x`, signature],
-    [username, expires, nonce, `${signature?.slice(0, -1)}`],
-    [username, expires, nonce],
-    ["nobody_at_all", expires, nonce, signature],
+    [bob.username, expires, session, nonce, signature],
+    [username, Number(expires) + 1, session, nonce, signature],
+    [username, expires, "", nonce, signature],
+    [username, expires, session, `${nonce}x`, signature],
+    [username, expires, session, nonce, `${signature?.slice(0, -1)}`],
+    [username, expires, session, nonce],
+    ["nobody_at_all", expires, session, nonce, signature],
     [""],
   ];
   for (const parts of altered) {
@@ -112,9 +113,17 @@ test("a link ends with the account", async () => {
   await backend.call("suspendAccount", { username: alice.username });
   expect(await refusal(ofAlice)).toEqual([403, "suspended"]);
   await backend.call("restoreAccount", { username: alice.username });
-  expect((await fetch(ofAlice)).status).toBe(200);
+  expect(await refusal(ofAlice)).toEqual([404, "not_found"]);
   await backend.call("eraseAccount", { username: bob.username });
   expect(await refusal(ofBob)).toEqual([404, "not_found"]);
+});
+
+test("a link ends with the session that asked for it", async () => {
+  const alice = await signUp(url, "alice");
+  const [ofSession, ofBackend] = [await linkOf(alice), await linkOf(backend.as(alice.username))];
+  await alice.call("signOut");
+  expect(await refusal(ofSession)).toEqual([404, "not_found"]);
+  expect((await download(ofBackend)).files.size).toBe(8);
 });
 
 test("one download of a person runs at a time, and one that is given up makes room", async () => {

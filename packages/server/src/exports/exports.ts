@@ -24,10 +24,11 @@ export interface ExportDownload {
 
 /** Downloads of people's own data. Nothing is stored: an archive is made while it is sent. */
 export interface Exports {
-  link(account: AccountRecord): ExportLink;
+  /** A link that works until it expires or the session ends. Without a session: until it expires. */
+  link(account: AccountRecord, sessionId?: string): ExportLink;
   /**
-   * Begins the download of a link. Throws `not_found` when the link is wrong, has expired or its account
-   * is deleted, `suspended`, and `conflict` while another download of the same person runs on any node.
+   * Begins the download of a link. Throws `not_found` when the link is wrong or has expired, its session
+   * has ended or its account is deleted, `suspended`, and `conflict` while another download of the same person runs on any node.
    */
   open(token: string): Promise<ExportDownload>;
 }
@@ -39,25 +40,30 @@ export interface ExportsOptions {
 }
 
 export function exports({ store, vault, log }: ExportsOptions): Exports {
-  const sign = ({ id }: AccountRecord, expires: string, nonce: string) =>
-    vault.fingerprint(`export link ${id} ${expires} ${nonce}`);
+  const sign = ({ id }: AccountRecord, expires: string, sessionId: string, nonce: string) =>
+    vault.fingerprint(`export link ${id} ${expires} ${sessionId} ${nonce}`);
 
   async function accountOf(token: string): Promise<AccountRecord> {
-    const [username = "", expires = "", nonce = "", signature = ""] = token.split(".");
+    const [username = "", expires = "", sessionId = "", nonce = "", signature = ""] =
+      token.split(".");
     const account = await store.read((tx) => tx.account(username));
     const isActive = account !== null && account.erased_at === null;
-    if (!isActive || !isSame(sign(account, expires, nonce), signature)) throw wrongLink();
+    if (!isActive || !isSame(sign(account, expires, sessionId, nonce), signature)) {
+      throw wrongLink();
+    }
     if (Number(expires) < Date.now()) throw wrongLink();
     if (account.suspended_at !== null) throw suspended();
+    const hasEnded = sessionId !== "" && (await store.read((tx) => tx.hasSessionEnded(sessionId)));
+    if (hasEnded) throw wrongLink();
     return account;
   }
 
   return {
-    link(account) {
+    link(account, sessionId = "") {
       const expires_at = Date.now() + LINK_MS;
       const nonce = randomBytes(16).toString("base64url");
-      const signature = sign(account, `${expires_at}`, nonce);
-      const token = [account.username, expires_at, nonce, signature].join(".");
+      const signature = sign(account, `${expires_at}`, sessionId, nonce);
+      const token = [account.username, expires_at, sessionId, nonce, signature].join(".");
       return { path: `/exports/${token}`, expires_at };
     },
     async open(token) {

@@ -8,7 +8,8 @@ import { ownAttempt, ownDetails, verifyPassword } from "../security/own-password
 const exportMe = bind(operations.exportMe, async (context) => {
   const { exports, security, caller, origin } = context;
   context.exportLinks.take(`${caller.account.id}`);
-  const { path, expires_at } = exports.link(caller.account);
+  const sessionId = caller.kind === "session" ? caller.session_id : undefined;
+  const { path, expires_at } = exports.link(caller.account, sessionId);
   await security.write((_, record) => record("account_exported", ownDetails(context)));
   return { url: `${origin.base ?? ""}${path}`, expires_at: new Date(expires_at).toISOString() };
 });
