@@ -107,6 +107,13 @@ describe("a service key that acts for a person", () => {
   });
 });
 
+test("x-parley-as must be UTF-8", async () => {
+  // The runtime sends each character as a byte.
+  const { status, body } = await backend.post("getMe", {}, { "x-parley-as": "id:a\xff" });
+  expect(status).toBe(400);
+  expect(body).toMatchObject({ parameters: { fields: { "x-parley-as": "must be UTF-8" } } });
+});
+
 test("x-parley-as needs a service key", async () => {
   const headers = { "x-parley-as": "olga" };
   const { status, body } = await post(server.url, "getMe", {}, alice.token, headers);
