@@ -38,7 +38,7 @@ import { upkeep as startUpkeep } from "./security/upkeep.ts";
 import { vault as newVault, type Vault } from "./security/vault.ts";
 import { dataFolder, secretFile } from "./store/data-folder.ts";
 import type { SharedStore, Store } from "./store/store.ts";
-import { httpTransport } from "./transport/http.ts";
+import { httpTransport, pathOf } from "./transport/http.ts";
 import { metricsPage, pages } from "./transport/pages.ts";
 import { type Connection, socketTransport } from "./transport/socket.ts";
 
@@ -331,7 +331,7 @@ function listen(config: Config, options: Parameters<typeof Bun.serve<Connection>
 /** A separate listener that serves `/metrics` and nothing else. */
 function listenForMetrics({ host, port }: { host: string; port: number }, services: Services) {
   const fetch = (request: Request) =>
-    new URL(request.url).pathname === "/metrics"
+    pathOf(request.url) === "/metrics"
       ? metricsPage(services)
       : new Response(null, { status: 404 });
   try {

@@ -43,7 +43,8 @@ const beginSecondFactor = bind(operations.beginSecondFactor, async (context, { p
   const sealed = vault.seal(secret, secondFactorBinding(id));
   const factor = { account_id: id, secret: sealed, at: Date.now() };
   if (!(await store.write((tx) => tx.beginSecondFactor(factor)))) throw alreadyOn();
-  const host = origin.base === undefined ? "" : `@${new URL(origin.base).hostname}`;
+  const url = origin.base === undefined ? null : URL.parse(origin.base);
+  const host = url === null ? "" : `@${url.hostname}`;
   return { secret, otpauth_uri: otpauthUri(secret, ISSUER, `${username}${host}`) };
 });
 

@@ -40,6 +40,13 @@ const EXPORT_PATH = /^\/exports\/([\w.-]{1,256})$/;
 export function httpTransport(options: HttpOptions): Fetch {
   const { config, log } = options.services;
   return async (request, peer) => {
+    if (!hasValidHost(request)) {
+      const failure = new Failure(
+        "bad_request",
+        "bad request: the Host header is not a valid host",
+      );
+      return withHeaders(failureResponse(failure), request, config);
+    }
     const origin = originOf(request, peer, config.proxies);
     if (request.method === "OPTIONS") {
       return withHeaders(new Response(null, { status: 204 }), request, config);
@@ -150,9 +157,15 @@ function authenticate(
   return serviceKeys.authenticate({ key: token, actsFor, isFromBrowser }, origin);
 }
 
-/** The path of a URL, without the cost of parsing the rest of it. */
-function pathOf(url: string): string {
-  const start = url.indexOf("/", url.indexOf("://") + 3);
+/** Requests of HTTP/1.0, such as health checks of load balancers, may have no Host header. */
+const hasValidHost = ({ url, headers }: Request) => !headers.get("host") || URL.canParse(url);
+
+/**
+ * The path of a request's URL, without the cost of parsing the rest of it. Bun's URL of a request
+ * without a Host header is only the path and the query.
+ */
+export function pathOf(url: string): string {
+  const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
   const query = url.indexOf("?", start);
   return url.slice(start, query === -1 ? undefined : query);
 }
