@@ -39,8 +39,9 @@ export function openKey({ config, vault, log }: KeyServices, agent: AgentRecord)
   }
 }
 
+/** Names the owner by username: the text is stored, and display names are erased with accounts. */
 export const keyMissing = ({ owner }: AgentRecord) =>
-  new TurnFailed("key_missing", `${owner.display_name} has not set an API key for this agent yet.`);
+  new TurnFailed("key_missing", `${owner.username} has not set an API key for this agent yet.`);
 
 /**
  * Replaces the error of a call with the operator's key that the provider has rejected: the owner
