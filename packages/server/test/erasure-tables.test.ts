@@ -5,6 +5,7 @@ import { migrate } from "../src/store/sqlite/connection.ts";
 
 /** Tables that keep rows of an erased account, and why. */
 const KEPT = {
+  webhooks: "named by username, and disabled: their creator may read nothing any more",
   members: "finishErasure leaves groups; the other person keeps a direct conversation",
   reactions: "they stay, as those of a deleted account",
   component_uses: "they stay, as those of a deleted account",
