@@ -14,6 +14,7 @@ import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { keySourceOf, modelOf } from "../rules/keys.ts";
 import { mayControlTurn } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
+import { isoOrNull } from "../rules/time.ts";
 import type { Caller } from "../security/caller.ts";
 import { keyTail } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
@@ -200,8 +201,6 @@ async function controlledTurn(tx: ReadTx, messageId: string, caller: Caller): Pr
   return turn;
 }
 
-const iso = (moment: number | null) => (moment === null ? null : new Date(moment).toISOString());
-
 function receiptOf(turn: TurnRecord, message_id: string, { account }: Caller): TurnReceipt {
   const { started_at, first_token_at, finished_at } = turn;
   const since = (moment: number | null) =>
@@ -216,8 +215,8 @@ function receiptOf(turn: TurnRecord, message_id: string, { account }: Caller): T
     error: turn.error,
     context_ids: [...turn.context_ids],
     tries: turn.tries,
-    started_at: iso(started_at ?? 0) ?? "",
-    finished_at: iso(finished_at),
+    started_at: isoOrNull(started_at ?? 0) ?? "",
+    finished_at: isoOrNull(finished_at),
     first_token_ms: since(first_token_at),
     duration_ms: since(finished_at),
     usage: turn.agent.owner_id === account.id ? turn.usage : null,

@@ -6,6 +6,7 @@ import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { VERSION } from "../observe/version.ts";
 import { bind } from "../operation.ts";
 import { conflict, notFound } from "../rules/failure.ts";
+import { iso } from "../rules/time.ts";
 import { actorOf } from "../security/caller.ts";
 import type { AuditRecord } from "../store/audit-log.ts";
 import type { ManagedAccountRecord } from "../store/managed-accounts.ts";
@@ -112,8 +113,6 @@ function managedAccount(
     is_operator: account.is_operator || configuredOperators.includes(username),
   };
 }
-
-const iso = (time: number) => new Date(time).toISOString();
 
 function entryOf({ id, at, action, account, details }: AuditRecord): AuditEntry {
   const textOf = (name: string) => (details[name] == null ? null : String(details[name]));

@@ -8,6 +8,7 @@ import { secretBinding } from "../outbound/webhook-attempt.ts";
 import { mayCreatorRead } from "../outbound/webhook-creator.ts";
 import { WEBHOOK_SUBSCRIPTION } from "../outbound/webhooks.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
+import { iso } from "../rules/time.ts";
 import { type AnyCaller, actorOf } from "../security/caller.ts";
 import { checkDestination, FetchError } from "../security/destination.ts";
 import { NOBODY } from "../store/accounts.ts";
@@ -170,8 +171,6 @@ async function checkCreatorReading(
   if (await mayCreatorRead(tx, webhook, config.operators)) return;
   throw conflict("the creator of the webhook may not read its conversation any more");
 }
-
-const iso = (at: number) => new Date(at).toISOString();
 
 const shownWebhook = ({
   id,

@@ -1,7 +1,7 @@
 import type { ComponentUse } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
+import { iso } from "../../rules/time.ts";
 import type { NewMessage } from "../messages.ts";
-import { iso } from "./time.ts";
 
 /** Number of component uses that are kept for each message. */
 export const KEPT_USES = 50;

@@ -6,10 +6,10 @@ import type {
   SharedConversation,
 } from "@parley/protocol";
 import { publicAccount } from "../../rules/accounts.ts";
+import { iso } from "../../rules/time.ts";
 import type { AccountRecord } from "../accounts.ts";
 import type { MemberRecord } from "../conversations.ts";
 import { accountOf } from "./accounts.ts";
-import { iso } from "./time.ts";
 
 /** Number of participants of a group that lists and events show. */
 /** Whether one of the two people of a direct conversation, the viewer or the other, blocked the other. */

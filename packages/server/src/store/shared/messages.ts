@@ -1,9 +1,9 @@
 import type { Account, ComponentUse, Message, ReactionSummary, Turn } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
+import { iso, isoOrNull } from "../../rules/time.ts";
 import type { HistoryQuery, MessageRecord, NewMessage } from "../messages.ts";
 import type { NonEmpty } from "../non-empty.ts";
 import type { StoredAction } from "./components.ts";
-import { iso, isoOrNull } from "./time.ts";
 
 /** Columns of a `MessageRow`, from `MESSAGE_TABLES`. */
 export const MESSAGE = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,

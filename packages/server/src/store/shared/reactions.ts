@@ -1,8 +1,8 @@
 import type { Reaction, ReactionSummary } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
+import { iso } from "../../rules/time.ts";
 import type { MessageRecord } from "../messages.ts";
 import type { PlacedReaction } from "../reactions.ts";
-import { iso } from "./time.ts";
 
 /** A reaction with its reactor. */
 export interface ReactionRow extends AccountRow {

@@ -1,6 +1,6 @@
+import { dayOf } from "../../rules/time.ts";
 import type { FinishedTurn, TurnRecord } from "../turns.ts";
 import type { Spending } from "../usage.ts";
-import { dayOf } from "./time.ts";
 
 /** The time over which the turns of an agent are limited. */
 export const TURN_WINDOW_MS = 60_000;

@@ -1,5 +1,5 @@
 import type { UsageRow } from "@parley/protocol";
-import { dayOf } from "../shared/time.ts";
+import { dayOf } from "../../rules/time.ts";
 import {
   daysOf,
   type SpentRow,
