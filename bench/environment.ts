@@ -10,6 +10,7 @@ export const LIMITS = JSON.stringify({
   messages_per_second: 0,
   signups_per_hour: 0,
   operations_per_second: 0,
+  service_operations_per_second: 0,
   sockets_per_user: 1000,
 });
 

@@ -352,12 +352,152 @@ function startProvider(port: number, chunks: number, paceMs: number) {
   };
 }
 
+interface Paced extends Pick<Load, "tokens" | "senders" | "messages" | "receivers"> {
+  url: string;
+  pid: number;
+  perSecond: number;
+  /** Port of a webhook's receiver, if every message is delivered to one. */
+  hookPort?: number;
+}
+
+/** Sends messages at a fixed rate, whatever the server does, until everything has arrived. */
+async function paced({ url, pid, tokens, senders, messages, perSecond, ...plan }: Paced) {
+  const sentAt = new Float64Array(messages);
+  const acknowledged = new Float64Array(messages);
+  const delivered = new Float64Array(messages);
+  const run = crypto.randomUUID().slice(0, 8);
+  const done = Promise.withResolvers<void>();
+  const expected = messages * (1 + plan.receivers + (plan.hookPort ? 1 : 0));
+  let arrived = 0;
+  const arrive = () => {
+    if (++arrived === expected) done.resolve();
+  };
+  const receiver = plan.hookPort && startHookReceiver(plan.hookPort, run, arrive);
+  const sockets = await connectAll(url, tokens, (text) => {
+    const now = performance.now();
+    if (text.startsWith('{"ok":true')) {
+      const index = Number(/"id":(\d+)\}$/.exec(text)?.[1]);
+      acknowledged[index] = now - (sentAt[index] as number);
+    } else if (text.startsWith('{"method":"events.messageNew"')) {
+      const index = Number(/"client_msg_id":"b[0-9a-f]+-(\d+)"/.exec(text)?.[1]);
+      delivered[index] = now - (sentAt[index] as number);
+    } else {
+      done.reject(new Error(`unexpected frame: ${text.slice(0, 200)}`));
+    }
+    arrive();
+  });
+  const cpu = cpuOf(pid);
+  const started = performance.now();
+  for (let index = 0; index < messages; index++) {
+    const { place, conversation } = senders[index % senders.length] as Load["senders"][number];
+    while (performance.now() < started + (index * 1000) / perSecond) await Bun.sleep(1);
+    sentAt[index] = performance.now();
+    const params = {
+      conversation_id: conversation,
+      content: "go on",
+      client_msg_id: `b${run}-${index}`,
+    };
+    sockets[place]?.send(JSON.stringify({ id: index, method: "messages.send", params }));
+  }
+  await done.promise;
+  if (receiver) void receiver.stop(true);
+  return {
+    seconds: (performance.now() - started) / 1000,
+    cpu_us: cpuOf(pid) - cpu,
+    ack_p50: percentile(acknowledged, 0.5),
+    ack_p99: percentile(acknowledged, 0.99),
+    delivered_p50: percentile(delivered, 0.5),
+  };
+}
+
+/** Counts the messages of this run; a delivery may come twice. */
+function startHookReceiver(port: number, run: string, arrive: () => void) {
+  const seen = new Set<string>();
+  return Bun.serve({
+    hostname: "127.0.0.1",
+    port,
+    async fetch(request) {
+      const id = new RegExp(`b${run}-\\d+`).exec(await request.text())?.[0];
+      if (id && !seen.has(id)) {
+        seen.add(id);
+        arrive();
+      }
+      return new Response("ok");
+    },
+  });
+}
+
+interface Users {
+  url: string;
+  pid: number;
+  key: string;
+  token: string;
+  conversation: string;
+  /** The number of the first user. */
+  from: number;
+  count: number;
+  batch: number;
+}
+
+const CALM_SENDS = 300;
+
+/** Creates users, one call after the other, while somebody sends one message at a time. */
+async function users({ url, pid, key, token, conversation, from, count, batch }: Users) {
+  let answered = () => {};
+  const socket = await connect(url, token, (text) => {
+    if (text.startsWith('{"ok":true')) answered();
+  });
+  const sendWhile = async (goesOn: (sent: number) => boolean) => {
+    const times: number[] = [];
+    const params = { conversation_id: conversation, content: "go on" };
+    while (goesOn(times.length)) {
+      const started = performance.now();
+      await new Promise<void>((resolve) => {
+        answered = resolve;
+        socket.send(JSON.stringify({ id: 1, method: "messages.send", params }));
+      });
+      times.push(performance.now() - started);
+    }
+    const sorted = Float64Array.from(times);
+    return { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) };
+  };
+  const calm = await sendWhile((sent) => sent < CALM_SENDS);
+  let isDone = false;
+  const sending = sendWhile(() => !isDone);
+  const cpu = cpuOf(pid);
+  const started = performance.now();
+  for (let first = from; first < from + count; first += batch) {
+    await upsert(url, key, first, Math.min(batch, from + count - first));
+  }
+  const seconds = (performance.now() - started) / 1000;
+  const cpu_us = cpuOf(pid) - cpu;
+  isDone = true;
+  return { seconds, cpu_us, calm, busy: await sending };
+}
+
+async function upsert(url: string, key: string, first: number, count: number): Promise<void> {
+  const users = Array.from({ length: count }, (_, index) => ({
+    external_id: `customer-${first + index}`,
+    display_name: `Customer ${first + index}`,
+    metadata: { plan: "gold" },
+  }));
+  const response = await fetch(`${url}/api/upsertUsers`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ users }),
+  });
+  if (!response.ok) throw new Error(`upsertUsers failed: ${await response.text()}`);
+  await response.arrayBuffer();
+}
+
 const scenarios: Record<string, (input: never) => Promise<unknown>> = {
   load,
   idle,
   calls,
   sync,
   streams,
+  paced,
+  users,
 };
 const run = scenarios[scenario ?? ""];
 if (!run || !file) throw new Error(`unknown scenario: ${scenario}`);

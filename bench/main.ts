@@ -8,6 +8,7 @@
 import { mkdirSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
+import { users, webhooks } from "./backend.ts";
 import { print, WINDOWS } from "./environment.ts";
 import { group, pairs, single } from "./load.ts";
 import { nodes } from "./nodes.ts";
@@ -28,6 +29,8 @@ const scenarios: Record<string, () => Promise<Measurement[]>> = {
   nodes,
   size,
   idle,
+  users,
+  webhooks,
 };
 
 const RESULTS = join(import.meta.dir, "results");

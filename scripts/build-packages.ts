@@ -14,5 +14,8 @@ const [folder = "dist/packages", ...named] = process.argv.slice(2);
 const unknown = named.find((name) => !(name in packages));
 if (unknown) throw new Error(`there is no package ${unknown}`);
 for (const [name, build] of Object.entries(packages)) {
-  if (named.length === 0 || named.includes(name)) await build(resolve(folder));
+  if (named.length > 0 && !named.includes(name)) continue;
+  process.stdout.write(`packing @parley/${name}\n`);
+  await build(resolve(folder));
 }
+process.stdout.write(`The tarballs are in ${folder}\n`);

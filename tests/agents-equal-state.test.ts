@@ -14,9 +14,12 @@ import {
 import { Watcher } from "@parley/testkit/model.ts";
 import { answers, endsWith, fails, stopsShortAfter } from "@parley/testkit/provider-responders.ts";
 import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { noRates, onSeveralNodes, startServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 import fc from "fast-check";
+
+/** A run takes longer on several nodes. */
+const RANDOM_RUNS = onSeveralNodes ? 20 : 60;
 
 const sharedProvider = await startSharedProvider();
 const server = await startServer({ ...noRates, ...providersAt(sharedProvider.url) });
@@ -273,7 +276,7 @@ test("random steps during answers leave every client with the state of the serve
           await expectNothingStreams(chat.id);
         }),
     ),
-    { numRuns: 60, endOnFailure: true },
+    { numRuns: RANDOM_RUNS, endOnFailure: true },
   );
 });
 

@@ -41,7 +41,10 @@ const names = (Object.keys(operations) as OperationName[]).filter(
 const isForService = (name: string) => operations[name as OperationName].access === "service";
 
 const fieldsOf = (name: OperationName) =>
-  Object.keys((operations[name].input as unknown as { shape: object }).shape);
+  Object.keys((operations[name].input as unknown as { shape: object }).shape).filter(
+    // With any valid value of it, alice would leave the group that the other tests need.
+    (field) => !(name === "leaveChat" && field === "final"),
+  );
 
 /** Whether a field is optional and null has no meaning of its own. */
 function isOmittable(name: OperationName, field: string): boolean {

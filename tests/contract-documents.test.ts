@@ -82,7 +82,8 @@ describe("a proxy that validates every call and every answer against OpenAPI", (
 
   beforeAll(async () => {
     const document = await Bun.file(file("openapi.json")).json();
-    const posts = Object.values<{ post?: Call }>(document.paths).map((path) => path.post);
+    const paths = Object.entries<{ post?: Call }>(document.paths);
+    const posts = paths.filter(([path]) => path.startsWith("/api/")).map(([, { post }]) => post);
     calls = posts.filter((call) => call !== undefined);
     proxy = await startProxy();
   });
@@ -174,22 +175,30 @@ describe("a proxy that validates every call and every answer against OpenAPI", (
     }
   }
 
-  test("reports nothing for any operation, on success and on failure", async () => {
-    const statuses = new Map<number, number>();
-    const count = async (answer: Promise<number>) => {
-      const status = await answer;
-      statuses.set(status, (statuses.get(status) ?? 0) + 1);
-    };
-    const { key } = new Backend(server.url);
-    let persons = await people(server.url, "alice", "bob", "carol");
-    for (const call of calls) {
-      const { operationId: name, security } = call;
-      const isSignedIn = (await post(server.url, "getMe", {}, persons[0].token)).status === 200;
-      if (!isSignedIn) persons = await people(server.url, "alice", "bob", "carol");
-      const { alice, carol, known } = await setUp(persons);
+  const statuses = new Map<number, number>();
+  const count = async (answer: Promise<number>) => {
+    const status = await answer;
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+  };
+  let persons: readonly [Person, Person, Person] | null = null;
+
+  /** Alice, Bob and Carol. Some operations end sessions, or suspend or erase people. */
+  async function signedIn(): Promise<readonly [Person, Person, Person]> {
+    const states = (persons ?? []).map(({ token }) => post(server.url, "getMe", {}, token));
+    const isUsable = (await Promise.all(states)).every(({ status }) => status === 200);
+    if (!persons || !isUsable) persons = await people(server.url, "alice", "bob", "carol");
+    return persons;
+  }
+
+  for (const name of Object.keys(operations)) {
+    test(`reports nothing for ${name}, on success and on failure`, async () => {
+      const call = calls.find(({ operationId }) => operationId === name);
+      if (!call) throw new Error(`${name} is not described`);
+      const { key } = new Backend(server.url);
+      const { alice, carol, known } = await setUp(await signedIn());
       const isForService = privileged.includes(name);
       const token = (person: Person) =>
-        security?.length === 0 ? undefined : isForService ? key : person.token;
+        call.security?.length === 0 ? undefined : isForService ? key : person.token;
       const example = exampleFor(call, known);
       await count(agree(name, example, "ply_wrong"));
       await count(agree(name, example, undefined));
@@ -198,7 +207,10 @@ describe("a proxy that validates every call and every answer against OpenAPI", (
       for (const input of variations(call, known)) await count(agree(name, input, token(alice)));
       await count(agree(name, undefined, token(alice)));
       await count(agree(name, example, token(alice)));
-    }
+    });
+  }
+
+  test("has seen answers of every kind, and no internal error", () => {
     const total = [...statuses.values()].reduce((sum, each) => sum + each, 0);
     expect(total).toBeGreaterThan(500);
     for (const status of [200, 400, 401, 403, 404]) expect([...statuses.keys()]).toContain(status);

@@ -1,9 +1,12 @@
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { providersAt } from "@parley/testkit/provider-server.ts";
 import { startServer } from "@parley/testkit/server.ts";
 import { commands } from "../packages/server/src/commands/index.ts";
 import { readConfig } from "../packages/server/src/config.ts";
+import { newSecret, signedHeaders } from "../packages/server/src/outbound/standard-webhooks.ts";
 import { DEFAULT_LIMITS } from "../packages/server/src/rules/budget.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -88,6 +91,40 @@ test("every command is documented, and no other", () => {
   );
 });
 
+test("the commands of «Running it for a team» run in order", async () => {
+  await using provider = Bun.serve({ port: 0, fetch: () => new Response() });
+  const settings = providersAt(provider.url.origin);
+  await using server = await startServer(settings);
+  const folder = mkdtempSync(join(tmpdir(), "parley-team-"));
+  const program = join(folder, "parley");
+  const main = join(ROOT, "packages/server/src/main.ts");
+  writeFileSync(program, `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`, { mode: 0o755 });
+  mkdirSync(join(folder, "backups"));
+  const script = examples(read("docs/team.md"), "bash")
+    .join("\n")
+    .replaceAll("/var/backups/parley", join(folder, "backups"))
+    .replaceAll("/var/lib/parley", server.dataDir)
+    .replaceAll("/tmp/parley-drill", join(folder, "drill"))
+    .replaceAll("unset PARLEY_DATA", `export PARLEY_DATA=${server.dataDir}`);
+  const shell = Bun.spawn(["bash", "-euo", "pipefail", "-c", script], {
+    env: {
+      ...settings,
+      PATH: `${folder}:${process.env.PATH}`,
+      PARLEY_DATA: server.dataDir,
+      PORT: new URL(server.url).port,
+    },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [output, errors] = await Promise.all([shell.stdout.text(), shell.stderr.text()]);
+  const code = await shell.exited;
+  rmSync(folder, { recursive: true });
+  expect({ code, output, errors }).toMatchObject({ code: 0 });
+  expect(output).not.toMatch(/^failed/m);
+  expect(output.match(/grace/g)?.length).toBeGreaterThan(4);
+});
+
 const tools = ["bash", "curl", "node", "npx"].every((tool) => Bun.which(tool) !== null);
 
 test.skipIf(!tools)("the tour in the README runs without changes", async () => {
@@ -118,3 +155,28 @@ test.skipIf(!tools)("the tour in the README runs without changes", async () => {
   expect(key.result.provider).toBe("claude");
   expect(output).toContain("I am the built-in **sandbox**");
 });
+
+const [python = ""] = examples(read("docs/integrations.md"), "python");
+
+test.skipIf(Bun.which("python3") === null)(
+  "the Python code in docs/integrations.md verifies signatures (skipped where there is no python3)",
+  async () => {
+    const secret = newSecret();
+    const body = '{"type":"events.messageNew","data":{"content":"Grüße 🧮"}}';
+    const verify = async (message: { at?: number; body?: string; secret?: string }) => {
+      const signed = { id: "msg_1", at: message.at ?? Date.now(), body };
+      const headers = signedHeaders(signed, message.secret ?? secret);
+      const given = JSON.stringify({ secret, headers, body: message.body ?? body });
+      const program = `${python}
+import json, sys
+given = json.load(sys.stdin)
+print(verify(given["secret"], given["headers"], given["body"].encode()))`;
+      const child = Bun.spawn(["python3", "-c", program], { stdin: Buffer.from(given) });
+      return (await child.stdout.text()).trim();
+    };
+    expect(await verify({})).toBe("True");
+    expect(await verify({ body: `${body} ` })).toBe("False");
+    expect(await verify({ secret: newSecret() })).toBe("False");
+    expect(await verify({ at: Date.now() - 600_000 })).toBe("False");
+  },
+);

@@ -1,14 +1,19 @@
 import { afterAll, beforeAll, describe, test } from "bun:test";
 import type { Conversation } from "@parley/protocol";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { CallFailed, type Person, signUp } from "@parley/testkit/client.ts";
 import { Watcher } from "@parley/testkit/model.ts";
-import { startServer, type TestServer } from "@parley/testkit/server.ts";
+import { onSeveralNodes, startServer, type TestServer } from "@parley/testkit/server.ts";
 import fc from "fast-check";
+
+/** A run takes longer on several nodes. */
+const RANDOM_RUNS = onSeveralNodes ? 20 : 60;
 
 let server: TestServer;
 let people: Person[];
 beforeAll(async () => {
   server = await startServer({
+    ...serviceKeySetting(),
     PARLEY_LIMITS: JSON.stringify({ messages_per_second: 0, operations_per_second: 0 }),
   });
   people = await Promise.all(["ann", "bob", "cat", "dan"].map((name) => signUp(server.url, name)));
@@ -44,11 +49,38 @@ describe("initial fetch and events equal a fresh fetch", () => {
     person(0)
       .call("getChatHistory", { chat_id: chat.id })
       .then(({ items }) => items.at(-1)?.id ?? "");
+  /** Imports messages of the second person that mention the first. */
+  const importInto = ({ id }: Conversation, count: number) =>
+    new Backend(server.url).call("importMessages", {
+      chat_id: id,
+      messages: Array.from({ length: count }, (_, n) => ({
+        sender: person(1).username,
+        content: `past ${n}, @${person(0).username}`,
+        created_at: "2024-05-01T09:30:00.000Z",
+        client_msg_id: `${n}`,
+      })),
+    });
 
   const changes: Record<string, (chat: Conversation) => Promise<unknown>> = {
     "after a message": ({ id }) => person(2).call("sendMessage", { chat_id: id, content: "hi" }),
     "after a mention": ({ id }) =>
       person(2).call("sendMessage", { chat_id: id, content: `see @${person(0).username}` }),
+    "after an import": (chat) => importInto(chat, 3),
+    "after an imported message was edited": async (chat) => {
+      await importInto(chat, 2);
+      const content = `edited, @${person(0).username}`;
+      await person(1).call("editMessage", { message_id: await lastMessage(chat), content });
+    },
+    "after an imported message was deleted": async (chat) => {
+      await importInto(chat, 2);
+      const message_ids = [await lastMessage(chat)];
+      await person(1).call("deleteMessages", { chat_id: chat.id, message_ids });
+    },
+    "after an imported message was hidden": async (chat) => {
+      await importInto(chat, 2);
+      const message_ids = [await lastMessage(chat)];
+      await person(0).call("deleteMessagesForMe", { chat_id: chat.id, message_ids });
+    },
     "after an edit": async (chat) =>
       person(1).call("editMessage", { message_id: await lastMessage(chat), content: "edited" }),
     "after a deletion": async (chat) =>
@@ -134,6 +166,16 @@ describe("initial fetch and events equal a fresh fetch", () => {
       const message_id = await lastMessage(chat);
       await person(1).call("editMessage", { message_id, content: "edited" });
       await person(2).call("addReaction", { message_id, emoji: "👍" });
+    }));
+
+  test("after a deletion while the history of somebody who came back is still in flight", () =>
+    verify(async (chat, watchers) => {
+      const { username } = person(2);
+      await person(0).call("removeChatMember", { chat_id: chat.id, username });
+      await person(0).call("addChatMembers", { chat_id: chat.id, usernames: [username] });
+      await watchers[2]?.fetchLate();
+      const message_ids = [await lastMessage(chat)];
+      await person(1).call("deleteMessages", { chat_id: chat.id, message_ids });
     }));
 
   test("after changes to conversations that the client does not know yet", () =>
@@ -223,6 +265,6 @@ test("random steps of several people leave every client with the state of the se
         }
       }),
     ),
-    { numRuns: 60, endOnFailure: true },
+    { numRuns: RANDOM_RUNS, endOnFailure: true },
   );
 });

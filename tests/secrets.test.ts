@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Conversation } from "@parley/protocol";
 import {
@@ -183,16 +184,41 @@ const asAsked: Responder = (exchange) => {
   return scenes[name]?.(exchange);
 };
 
+/** Has agents answer in every way, with both protocols. */
+async function askEverything(recorder: Recorder, owner: Person, socket: Socket): Promise<void> {
+  const { token } = owner;
+  for (const provider of ["claude", "gpt"]) {
+    const asked = Object.keys(scenes).map(async (name) => {
+      const chat = await groupOf(owner, { username: agentOf(owner, provider) });
+      const trigger = await say(owner, chat, `@${agentOf(owner, provider)} #${name}`);
+      if (name === "stalls") return;
+      const { id } = await answerTo(socket, trigger);
+      for (const operation of ["getMessage", "getTurn"]) {
+        await recorder.call(operation, { message_id: id }, token);
+      }
+      await recorder.call("getUpdates", { chat_id: chat.id, since_seq: 0 }, token);
+    });
+    await Promise.all(asked);
+  }
+}
+
 test("no key, password or token is found on disk, in any output, event, reply or page", async () => {
   await using sharedProvider = await startSharedProvider();
+  const password = marker("password");
+  const keys = {
+    claude: marker("claude-key"),
+    gpt: marker("gpt-key"),
+    old: marker("old-key"),
+    operator: marker("operator-key"),
+  };
+  const api_key_file = join(mkdtempSync(join(tmpdir(), "parley-operator-key-")), "key");
+  writeFileSync(api_key_file, keys.operator);
   await using server = await startServer({
     ...noRates,
-    ...providersAt(sharedProvider.url),
+    ...providersAt(sharedProvider.url, { api_key_file, daily_tokens_per_user: 10_000_000 }),
     PARLEY_LOG: "trace",
   });
   const recorder = new Recorder(server);
-  const password = marker("password");
-  const keys = { claude: marker("claude-key"), gpt: marker("gpt-key"), old: marker("old-key") };
   for (const key of Object.values(keys)) sharedProvider.respond(key, asAsked);
 
   // Sign-ins that succeed and fail.
@@ -211,6 +237,16 @@ test("no key, password or token is found on disk, in any output, event, reply or
   const [token = "", other = ""] = tokens;
   expect(tokens).toHaveLength(2);
 
+  // The operator's key, before a key is stored.
+  const account = { username, kind: "human", display_name: username, version: 0 } as const;
+  let owner = new Person(server.url, token, account);
+  await using socket = await recorder.connect(token);
+  await askEverything(recorder, owner, socket);
+  for (const provider of ["claude", "gpt"]) {
+    await recorder.call("testAgentKey", { provider }, token);
+  }
+  await recorder.call("getMyAgents", {}, token);
+
   // Valid and invalid keys.
   const api_key = keys.claude;
   await recorder.call("setAgentKey", { provider: "claude", api_key: keys.old }, token);
@@ -226,7 +262,6 @@ test("no key, password or token is found on disk, in any output, event, reply or
     { provider: "claude", api_key: { [api_key]: api_key } },
     { provider: ["claude"], api_key },
   ];
-  await using socket = await recorder.connect(token);
   for (const input of bad) {
     await recorder.call("setAgentKey", input, token);
     await socket.reply("agents.set_key", input);
@@ -234,27 +269,13 @@ test("no key, password or token is found on disk, in any output, event, reply or
   socket.send(`{"method":"agents.set_key","params":{"provider":"gpt","api_key":"${api_key}"`);
   await recorder.call("getMyAgents", {}, `${token}x`);
 
-  // Turns that succeed and that fail in every way, with both protocols.
-  const account = { username, kind: "human", display_name: username, version: 0 } as const;
-  let owner = new Person(server.url, token, account);
-  for (const provider of ["claude", "gpt"]) {
-    const asked = Object.keys(scenes).map(async (name) => {
-      const chat = await groupOf(owner, { username: agentOf(owner, provider) });
-      const trigger = await say(owner, chat, `@${agentOf(owner, provider)} #${name}`);
-      if (name === "stalls") return;
-      const { id } = await answerTo(socket, trigger);
-      for (const operation of ["getMessage", "getTurn"]) {
-        await recorder.call(operation, { message_id: id }, token);
-      }
-      await recorder.call("getUpdates", { chat_id: chat.id, since_seq: 0 }, token);
-    });
-    await Promise.all(asked);
-  }
+  // Turns with the owner's keys.
+  await askEverything(recorder, owner, socket);
   for (const operation of ["getMyAgents", "getAgentUsage", "getMe", "getSessions", "getChats"]) {
     await recorder.call(operation, {}, token);
   }
   const calls = sharedProvider.requests.map(keyOf);
-  for (const key of [keys.claude, keys.gpt]) {
+  for (const key of [keys.claude, keys.gpt, keys.operator]) {
     expect(calls.filter((each) => each === key).length).toBeGreaterThan(20);
   }
   expect(filesHolding(server.dataDir, keys.claude)).toEqual([]);

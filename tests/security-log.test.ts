@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { auditActions } from "@parley/protocol";
+import { addSecondFactor } from "@parley/testkit/authenticator.ts";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { groupOf, Person, post, say, signUp } from "@parley/testkit/client.ts";
 import { startReceiver } from "@parley/testkit/receiver.ts";
@@ -115,6 +116,32 @@ test("changes and resets of passwords are logged", async () => {
   expect(log).not.toContain(/is now (\S+)/.exec(told)?.[1] as string);
 });
 
+test("changes and uses of a second factor are logged", async () => {
+  const carla = await signUp(server.url, "carla");
+  const { username } = carla;
+  const { secret, app, recoveryCodes } = await addSecondFactor(carla, PASSWORD);
+  const wrong = "zzzz-zzzz-zzzz-zzzz";
+  secrets.push(carla.token, secret, wrong, ...recoveryCodes);
+  await expectLogged("second_factor_added", username, { sessions_ended: 0 });
+  const signIn = (more: object) =>
+    post(server.url, "signIn", { username, password: PASSWORD, ...more });
+  await signIn({});
+  await expectLogged("second_factor_asked", username, { address: "127.0.0.1" });
+  await signIn({ code: wrong });
+  await expectLogged("sign_in_failed", username, { reason: "second_factor" });
+  await signIn({ code: await app.next() });
+  await expectLogged("sign_in", username, { method: "password", second_factor: "totp" });
+  const change = (code = "", password = PASSWORD) => ({ password, code });
+  const wrongly = carla.call("removeSecondFactor", change(wrong));
+  await expect(wrongly).rejects.toThrow("the code is wrong");
+  await expectLogged("second_factor_failed", username, { reason: "second_factor" });
+  const { recovery_codes } = await carla.call("renewRecoveryCodes", change(recoveryCodes[0]));
+  secrets.push(...recovery_codes);
+  await expectLogged("recovery_codes_renewed", username);
+  await carla.call("removeSecondFactor", change(recovery_codes[0]));
+  await expectLogged("second_factor_removed", username);
+});
+
 test("changes of provider keys and of the master key are logged", async () => {
   const dora = await signUp(server.url, "dora");
   const { username } = dora;
@@ -204,6 +231,34 @@ test("sign-ins with an OIDC issuer are logged", async () => {
   seen.add("account_suspended").add("account_restored");
 });
 
+test("exporting one's data and deleting one's account are logged", async () => {
+  const frida = await signUp(server.url, "frida");
+  const { username } = frida;
+  secrets.push((await frida.call("exportMe", {})).url);
+  await expectLogged("account_exported", username);
+  const wrong = { password: NEW_PASSWORD };
+  expect((await post(server.url, "deleteMe", wrong, frida.token)).status).toBe(403);
+  await expectLogged("account_deletion_refused", username);
+  await frida.call("deleteMe", { password: PASSWORD });
+  await expectLogged("account_erased", username, { sessions_ended: 1 });
+});
+
+test("reports of messages are logged, without what was written", async () => {
+  const backend = new Backend(server.url);
+  const [alice, bob] = [await signUp(server.url, "alice"), await signUp(server.url, "bob")];
+  const chat = await groupOf(alice, bob);
+  const { id: message_id, content } = await say(alice, chat, "something unpleasant");
+  const reason = "it is unpleasant";
+  secrets.push(content, reason);
+  await bob.call("reportMessage", { message_id, reason });
+  const { username: account } = alice;
+  await expectLogged("message_reported", account, { reporter: bob.username });
+  const { items } = await backend.call("getReports", {});
+  const report = items.find(({ message }) => message.id === message_id);
+  await backend.call("resolveReport", { report_id: report?.id ?? "" });
+  await expectLogged("report_resolved", account, { report: report?.id });
+});
+
 test("what is done to webhooks is logged, without their secrets", async () => {
   await using receiver = startReceiver();
   const backend = new Backend(server.url);
@@ -233,6 +288,22 @@ test("what is done to webhooks is logged, without their secrets", async () => {
   await alice.call("deleteIncomingHook", { hook_id: incoming.id });
   await expectLogged("incoming_hook_deleted", alice.username, { webhook: incoming.id });
   await expectLogged("webhook_deleted", null, details);
+});
+
+test("imports of messages are logged, without their content", async () => {
+  const backend = new Backend(server.url);
+  const external_id = "imports";
+  const { items } = await backend.call("upsertUsers", { users: [{ external_id }] });
+  const asUser = backend.as(`id:${external_id}`);
+  const { id } = await asUser.call("startChat", { usernames: [], kind: "group" });
+  const content = "a past message that nobody may log";
+  secrets.push(content);
+  const created_at = "2024-05-01T09:30:00.000Z";
+  const sender = items[0]?.account.username ?? "";
+  const messages = [{ sender, content, created_at, client_msg_id: "1" }];
+  await backend.call("importMessages", { chat_id: id, messages });
+  const service_key = "(PARLEY_SERVICE_KEY_FILE)";
+  await expectLogged("messages_imported", null, { service_key, conversation: id, messages: 1 });
 });
 
 test("repeated failures of one origin are logged once", async () => {

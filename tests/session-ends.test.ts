@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { post, signUp } from "@parley/testkit/client.ts";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { post, Socket, signUp } from "@parley/testkit/client.ts";
 import { startNats } from "@parley/testkit/nats.ts";
 import { startPostgres } from "@parley/testkit/postgres.ts";
 import {
@@ -88,6 +89,28 @@ describe("a session", () => {
         .get(bob.username),
     );
     expect((end?.expires_at ?? 0) - (end?.created_at ?? 0)).toBe(90 * DAY_MS);
+  });
+
+  test("of issueToken closes its sockets when its token ends, however they are used", async () => {
+    await using server = await startServer(serviceKeySetting());
+    const alice = await signUp(server.url, "alice");
+    const { username } = alice;
+    const backend = new Backend(server.url);
+    const issued = await backend.call("issueToken", { username, expires_in: 60 });
+    const end = Date.now() + 8000;
+    // `issueToken` issues none that ends so soon.
+    onDatabase(server, (db) => db.run(`UPDATE sessions SET expires_at = ${end} WHERE fixed`));
+    await using socket = await Socket.open(server.url, issued.access_token);
+    await using other = await alice.connect();
+    while (socket.closed === null && Date.now() < end) {
+      expect(await socket.call("getMe")).toEqual(alice.account);
+      await Bun.sleep(200);
+    }
+    await socket.until(() => socket.closed, "close");
+    expect(socket.closed?.code).toBe(4401);
+    expect(Date.now()).toBeGreaterThanOrEqual(end);
+    expect((await post(server.url, "getMe", {}, issued.access_token)).status).toBe(401);
+    expect(await other.call("getMe")).toEqual(alice.account);
   });
 
   test("that was ended is deleted once its token has expired", async () => {

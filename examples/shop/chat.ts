@@ -36,9 +36,8 @@ export async function revokeTokens(user: ShopUser): Promise<void> {
  */
 export async function startOrderChat(title: string, buyer: ShopUser, seller: ShopUser) {
   const [buyerName, sellerName] = (await upsertUsers(buyer, seller)) as [string, string];
-  // The sandbox model costs nothing. With a key of the provider, a real model answers.
-  await call("setAgentKey", { provider: "claude", api_key: "sandbox-shop" }, buyer);
-  const usernames = [sellerName, `${buyerName}:claude`];
+  // Every user has an agent of each provider in providers.json. The shop pays for their answers.
+  const usernames = [sellerName, `${buyerName}:assistant`];
   return (await call("startChat", { title, usernames }, buyer)).id;
 }
 

@@ -7,6 +7,8 @@ import { brotliCompress, constants } from "node:zlib";
 const HERE = import.meta.dir;
 const DIST = join(HERE, "dist");
 const brotli = promisify(brotliCompress);
+/** Chunks for few people. The service worker does not cache them, so that others do not load them. */
+const RARE_CHUNKS = /\/chunk-OperatePage-/;
 
 /** A file as it is served: its URL path, and its bytes, plain and compressed. */
 export interface WebFile {
@@ -27,7 +29,7 @@ export async function buildWeb(outdir?: string): Promise<WebFile[]> {
     splitting: true,
     minify: true,
     publicPath: "/assets/",
-    naming: { entry: "[name]-[hash].[ext]", chunk: "chunk-[hash].[ext]" },
+    naming: { entry: "[name]-[hash].[ext]", chunk: "chunk-[name]-[hash].[ext]" },
     define: { "process.env.NODE_ENV": '"production"' },
   });
   const assets = await Promise.all(
@@ -59,9 +61,9 @@ async function withPages(assets: TextFile[]): Promise<TextFile[]> {
   const values: Record<string, string> = {
     ICON: icon.path,
     MANIFEST: manifest.path,
-    STYLE: pathOf(/main-\w+\.css$/),
-    THEME: pathOf(/theme-boot-\w+\.js$/),
-    SCRIPT: pathOf(/main-\w+\.js$/),
+    STYLE: pathOf(/\/main-\w+\.css$/),
+    THEME: pathOf(/\/theme-boot-\w+\.js$/),
+    SCRIPT: pathOf(/\/main-\w+\.js$/),
   };
   const page = (await read("index.html")).replace(/%([A-Z]+)%/g, (_, name) => values[name] ?? "");
   return [{ path: "/index.html", text: page }, icon, manifest, ...assets];
@@ -70,7 +72,9 @@ async function withPages(assets: TextFile[]): Promise<TextFile[]> {
 /** Adds the service worker. Its content changes with every change of a file, so browsers update it. */
 async function withWorker(files: TextFile[]): Promise<TextFile[]> {
   const build = Bun.hash(files.map(({ path, text }) => `${path} ${text}`).join("\n")).toString(36);
-  const paths = files.map(({ path }) => path).filter((path) => path.startsWith("/assets/"));
+  const paths = files
+    .map(({ path }) => path)
+    .filter((path) => path.startsWith("/assets/") && !RARE_CHUNKS.test(path));
   return [...files, { path: "/service-worker.js", text: await serviceWorker(build, paths) }];
 }
 

@@ -1,10 +1,7 @@
 import { describe, expect } from "bun:test";
-import type { AxeResults, RunOptions } from "axe-core";
-import type { Page } from "playwright-core";
+import { expectNoViolations } from "./axe.ts";
 import { openScreen, prepareRoom, type Room, screens } from "./screens.ts";
 import { PHONE, sharedHarness, test } from "./support.ts";
-
-const AXE = await Bun.file(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir)).text();
 
 let room: Room;
 const harness = sharedHarness(async (started) => {
@@ -53,24 +50,3 @@ describe("on a phone", () => {
     expect(visit.problems()).toEqual([]);
   });
 });
-
-interface Axe {
-  run(options: RunOptions): Promise<AxeResults>;
-}
-
-async function expectNoViolations(page: Page): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
-    expect([colorScheme, ...(await violations(page, colorScheme))]).toEqual([colorScheme]);
-  }
-}
-
-async function violations(page: Page, colorScheme: "light" | "dark"): Promise<string[]> {
-  await page.emulateMedia({ colorScheme });
-  // Evaluated by the test, so that the content security policy of the page stays as it is.
-  await page.evaluate(AXE);
-  const { violations: found } = await page.evaluate((): Promise<AxeResults> => {
-    const { axe } = globalThis as unknown as { axe: Axe };
-    return axe.run({ resultTypes: ["violations"] });
-  });
-  return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
-}

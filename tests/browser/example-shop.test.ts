@@ -78,7 +78,7 @@ test("the example shop runs as its README says", async () => {
 
   await write(ada.page, "When does it arrive?");
   await line(grace.page, "Ada: When does it arrive?");
-  await write(grace.page, "Tomorrow. Ask @ada:claude, too!");
+  await write(grace.page, "Tomorrow. Ask @ada:assistant, too!");
   await line(ada.page, "Grace: Tomorrow.");
   await line(ada.page, "I am the built-in **sandbox**");
   await until(() => shop.output().includes("Webhook: Grace wrote: Tomorrow."), "the webhook");

@@ -94,6 +94,25 @@ test("titles that differ only at their end are distinguishable in the list", asy
   expect(visit.problems()).toEqual([]);
 });
 
+test("the first message of a stranger shows the username until it is answered", async () => {
+  const { ada, bob } = await twoPeople(harness());
+  await bob.call("updateMe", { display_name: "Your bank" });
+  const chat = await bob.call("startChat", { usernames: [ada.username] });
+  await say(bob, chat, "Please call me");
+  await say(bob, chat, "It is urgent");
+  await using visit = await harness().visit(ada, { path: `/c/${chat.id}` });
+  const { page } = visit;
+  await message(page, "Please call me").getByText(`@${bob.username}`).waitFor();
+  expect(await message(page, "It is urgent").getByText(`@${bob.username}`).count()).toBe(0);
+  await page.getByRole("heading", { name: "Your bank", level: 1 }).waitFor();
+  await say(ada, chat, "I do not know you");
+  await message(page, "I do not know you").waitFor();
+  await message(page, "Please call me")
+    .getByText(`@${bob.username}`)
+    .waitFor({ state: "detached" });
+  expect(visit.problems()).toEqual([]);
+});
+
 test("agents have a chip with their owner above their messages", async () => {
   const { ada, bob, chat, path } = await groupChat(harness());
   for (const owner of [ada, bob]) {
@@ -123,6 +142,7 @@ test("messages show the username beside names that could be confused, and long n
   await ada.call("updateMe", { display_name: "Ida" });
   await eve.call("updateMe", { display_name: "lda" });
   await ada.call("addChatMembers", { chat_id: chat.id, usernames: [eve.username] });
+  await say(ada, chat, "Who is here?");
   await say(eve, chat, "It is me");
   await say(bob, chat, "And me");
   await using visit = await harness().visit(ada, { path, ...PHONE });

@@ -1,5 +1,7 @@
 import { expect } from "bun:test";
-import { agentOf } from "@parley/testkit/client.ts";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { agentOf, groupOf, signUp } from "@parley/testkit/client.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 import type { Page } from "playwright-core";
 import { giveSandboxKey, groupChat, message, say, sharedHarness, test } from "./support.ts";
 
@@ -75,6 +77,32 @@ test("messages are notified while the window has no focus, if notifications are 
   await say(bob, chat, "The window has the focus");
   await message(page, "The window has the focus").waitFor();
   expect(await shown(page)).toHaveLength(2);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("imported messages appear at once, without a notification or an unread count", async () => {
+  await using server = await startServer({ ...noRates, ...serviceKeySetting() });
+  const [ada, bob] = [await signUp(server.url, "ada"), await signUp(server.url, "bob")];
+  const chat = await groupOf(ada, bob);
+  await using visit = await harness().visit(ada, { url: server.url, path: "/settings" });
+  const { page } = visit;
+  await recordNotifications(page);
+  await page.getByText("When I am away").click();
+  await page.getByRole("radio", { name: "When I am away", checked: true }).waitFor();
+  await setWindowFocus(page, false);
+  const past = (n: number) => ({
+    sender: bob.username,
+    content: `Once, @${ada.username}, ${n}`,
+    created_at: "2024-05-01T09:30:00.000Z",
+    client_msg_id: `${n}`,
+  });
+  const messages = [past(1), past(2), past(3)];
+  await new Backend(server.url).call("importMessages", { chat_id: chat.id, messages });
+  await page.getByRole("link", { name: /Once,.*3/ }).waitFor();
+  expect(await page.title()).toBe("Settings · Parley");
+  await say(bob, chat, "Now");
+  await page.waitForFunction(() => document.title.startsWith("(1) "));
+  expect(await shown(page)).toEqual([{ title: bob.account.display_name, body: "Now" }]);
   expect(visit.problems()).toEqual([]);
 });
 

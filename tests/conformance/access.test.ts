@@ -18,6 +18,7 @@ import {
   Socket,
   say,
 } from "@parley/testkit/client.ts";
+import { upload } from "@parley/testkit/files.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 
 /**
@@ -147,6 +148,18 @@ async function newReport({ message }: Group): Promise<{ report_id: string }> {
   const report = items.find((each) => each.message.id === message.id);
   return { report_id: report?.id ?? "" };
 }
+/** The people of the matrix have no second factor. */
+const withoutFactor: Row = {
+  roles,
+  admitted: "not_found",
+  input: () => ({ password: "wrong", code: "123456" }),
+};
+/** The id of a file that the person has sent to the conversation. */
+async function sentFile(person: Person, chat_id: string): Promise<string> {
+  const { id } = await upload(person, chat_id, "notes.txt", "hello");
+  await person.call("sendMessage", { chat_id, content: "", file_ids: [id] });
+  return id;
+}
 const ofVictim: Row = { input: () => ({ username: "as_victim" }) };
 
 /** Every operation has a row: without one, this does not compile, and the first test fails. */
@@ -173,13 +186,30 @@ const rows: Record<OperationName, Row> = {
     admitted: "not_found",
     input: () => ({ session_id: Bun.randomUUIDv7() }),
   },
+  getSecondFactor: anybody,
+  beginSecondFactor: { roles: [], input: () => ({ password: "wrong" }) },
+  confirmSecondFactor: { roles, admitted: "not_found", input: () => ({ code: "123456" }) },
+  renewRecoveryCodes: withoutFactor,
+  removeSecondFactor: withoutFactor,
   getMe: anybody,
   getUser: { roles, input: () => ({ username: "as_admin" }) },
   getUsers: anybody,
   updateMe: { roles, input: () => ({ display_name: "A name" }) },
+  exportMe: anybody,
+  // Nobody of the matrix confirms it: they are needed.
+  deleteMe: { roles, admitted: "bad_request", input: () => ({ username: "as_nobody" }) },
+  blockUser: { roles, input: () => ({ username: "as_victim" }) },
+  unblockUser: { roles, input: () => ({ username: "as_victim" }) },
+  getBlocked: anybody,
   startChat: { roles, input: () => ({ usernames: ["as_victim"] }) },
   getChats: anybody,
   getChat: ofChat(),
+  createUpload: ofChat({ name: "notes.txt", size: 5 }),
+  cancelUpload: { roles, input: () => ({ file_id: Bun.randomUUIDv7() }) },
+  getFileLinks: {
+    roles: inGroup,
+    input: async ({ chat_id }) => ({ file_ids: [await sentFile(people.participant, chat_id)] }),
+  },
   setChatTitle: ofChat({ title: "Title" }),
   addChatMembers: ofChat({ usernames: ["as_victim"] }),
   removeChatMember: {
@@ -231,11 +261,31 @@ const rows: Record<OperationName, Row> = {
   upsertUsers: { input: () => ({ users: [{ external_id: fresh() }] }) },
   issueToken: ofVictim,
   revokeTokens: ofVictim,
+  importMessages: {
+    input: ({ chat_id }) => ({
+      chat_id,
+      messages: [
+        {
+          sender: "as_admin",
+          content: "hello",
+          created_at: "2024-05-01T09:30:00.000Z",
+          client_msg_id: "1",
+        },
+      ],
+    }),
+  },
   getAccounts: {},
   suspendAccount: ofVictim,
   restoreAccount: ofVictim,
   getReports: {},
   resolveReport: { input: newReport },
+  eraseAccount: {
+    input: async () => {
+      const username = fresh();
+      await backend.call("upsertUsers", { users: [{ external_id: username, username }] });
+      return { username };
+    },
+  },
   getAuditLog: {},
   getStatistics: {},
   createWebhook: { input: webhookInput },

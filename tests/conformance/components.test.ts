@@ -62,6 +62,10 @@ async function press(
   return after?.id === before?.id ? null : after;
 }
 
+/** Fields of the given number of levels. */
+const nested = (levels: number): Record<string, unknown> =>
+  levels === 1 ? { a: 1 } : { a: nested(levels - 1) };
+
 const titleOf = ([block]: Block[]) => (block?.type === "card" ? block.title : null);
 const textOf = ([block]: Block[]) =>
   block?.type === "card" && block.children[0]?.type === "markdown" ? block.children[0].text : null;
@@ -150,6 +154,7 @@ describe.each(transports)("a component action over %s", (transport) => {
       turn: null,
       action: { token: "trade:buy:AAPL:10", label: null, by: bob.account },
       uses: [],
+      files: [],
     });
     for (const socket of [reader, own]) {
       await socket.settled();
@@ -414,6 +419,7 @@ describe.each(transports)("errors of sendComponentAction over %s", (transport) =
       [{ fields: many(51) }, /^fields$/],
       [{ fields: { a: "x".repeat(16_385) } }, /^fields$/],
       [{ fields: { a: "漢".repeat(6000) } }, /^fields$/],
+      [{ fields: nested(33) }, /^fields$/],
       [{ message_id: "x" }, /^message_id$/],
     ];
     await using caller = await alice.via(transport);
@@ -458,6 +464,12 @@ describe.each(transports)("submitted fields over %s", (transport) => {
       '- **nested:** {"a":[1,{"b":"c"}]}',
       "- **nul:** a b",
     ]);
+  });
+
+  test("may be nested 32 levels deep", async () => {
+    const { target } = await component();
+    await using caller = await bob.via(transport);
+    expect(await press(caller, target, "form_submit:f", nested(32))).not.toBeNull();
   });
 
   test("may be fifty, with names of 64 characters and 16 KiB in total", async () => {

@@ -12,7 +12,7 @@ import {
   say,
 } from "@parley/testkit/client.ts";
 import { freePort } from "@parley/testkit/postgres.ts";
-import { noRates, startServer } from "@parley/testkit/server.ts";
+import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
 import { IncomingWebhook } from "@slack/webhook";
 
@@ -160,6 +160,17 @@ describe("who creates incoming hooks", () => {
       expect(await failure(createHook(chat, name))).toMatchObject({ status: 400 });
     }
   });
+
+  test("with a name that is not reserved", async () => {
+    const chat = await groupOf(alice, bob);
+    for (const name of ["admin", "System", "support", "parley"]) {
+      const refused = await failure(createHook(chat, name));
+      expect(refused).toMatchObject({
+        status: 400,
+        parameters: { fields: { name: "is reserved" } },
+      });
+    }
+  });
 });
 
 const alertmanager = Bun.which("prometheus-alertmanager");
@@ -213,4 +224,16 @@ test.skipIf(!alertmanager)("Alertmanager posts its alerts", async () => {
     await process.exited;
     rmSync(folder, { recursive: true });
   }
+});
+
+test("the hooks that a person creates are limited", async () => {
+  await using limited = await startServer(limits({ hooks_per_hour: 2 }));
+  const [carol] = await people(limited.url, "carol");
+  const { id: chat_id } = await groupOf(carol);
+  // One socket: the nodes tell each other a little later how many hooks they created.
+  await using socket = await carol.connect();
+  const create = () => socket.call("createIncomingHook", { chat_id, name: "alerts" });
+  await create();
+  await create();
+  expect(await failure(create())).toMatchObject({ code: "rate_limited" });
 });

@@ -29,6 +29,8 @@ const defaults = {
   service_operation_burst: 1000,
   signups_per_hour: 1000,
   reports_per_hour: 60,
+  exports_per_hour: 10,
+  hooks_per_hour: 60,
   searches_per_second: 10,
   search_burst: 30,
   reactions_per_message: 50,

@@ -375,5 +375,9 @@ describe("a client secret", () => {
     const basic = Buffer.from("parley+web:s3cret%3A%2B+%25").toString("base64");
     expect(request?.authorization).toBe(methods ? null : `Basic ${basic}`);
     expect(request?.body.get("client_secret")).toBe(methods ? "s3cret:+ %" : null);
+    strict.answerToken = () => Response.json({ error: "invalid_client" }, { status: 401 });
+    await refusal((await begun(freshName(), {}, { url: own.url, from: strict })).answer, own.url);
+    expect(own.output()).toContain("OIDC code exchange failed");
+    expect(own.output()).not.toContain("s3cret");
   });
 });

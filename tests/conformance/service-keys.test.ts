@@ -91,7 +91,8 @@ describe("a service key that acts for a person", () => {
   });
 
   test("is 400 when nobody has that name, or an agent has it", async () => {
-    for (const name of ["nobody_here", "id:unknown", "id:", `${alice.username}:claude`, "ä ö"]) {
+    const malformed = ["", "id:", "ä ö", "id:\u0085", `id:${"x".repeat(129)}`];
+    for (const name of ["nobody_here", "id:unknown", `${alice.username}:claude`, ...malformed]) {
       const { status, body } = await backend.as(name).post("getMe");
       expect(status).toBe(400);
       expect(body).toMatchObject({ parameters: { fields: { "x-parley-as": "names nobody" } } });
@@ -104,6 +105,13 @@ describe("a service key that acts for a person", () => {
     expect(await failure(asAlice.call("signOut"))).toMatchObject({ status: 400 });
     expect(await alice.call("getMe")).toEqual(alice.account);
   });
+});
+
+test("x-parley-as must be UTF-8", async () => {
+  // The runtime sends each character as a byte.
+  const { status, body } = await backend.post("getMe", {}, { "x-parley-as": "id:a\xff" });
+  expect(status).toBe(400);
+  expect(body).toMatchObject({ parameters: { fields: { "x-parley-as": "must be UTF-8" } } });
 });
 
 test("x-parley-as needs a service key", async () => {

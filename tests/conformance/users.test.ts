@@ -47,6 +47,17 @@ describe("upsertUsers", () => {
     expect(items.map((agent) => agent.username)).toEqual([`${username}:claude`, `${username}:gpt`]);
   });
 
+  test("takes null for an optional field as if it were left out", async () => {
+    const external_id = freshId();
+    const first = await upsert({ external_id, display_name: "Ida", metadata: { plan: "free" } });
+    const nulls = { external_id, username: null, display_name: null, metadata: null };
+    const { status, body } = await backend.post("upsertUsers", { users: [nulls] });
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: { result: { items: [{ ...first, created: false }] } },
+    });
+  });
+
   test("is idempotent, and changes only what is given", async () => {
     const external_id = freshId();
     const first = await upsert({ external_id, display_name: "Bo", metadata: { plan: "free" } });
@@ -174,8 +185,21 @@ describe("upsertUsers", () => {
       const users = Array.from({ length }, (_, n) => ({ external_id: `${n}` }));
       const { status, body } = await backend.post("upsertUsers", { users });
       expect(status).toBe(400);
-      expect(body).toMatchObject({ parameters: { fields: { users: expect.any(String) } } });
+      const bound = length === 0 ? "not be empty" : "at most 500 ";
+      expect(body).toMatchObject({
+        parameters: { fields: { users: expect.stringContaining(bound) } },
+      });
     }
+  });
+
+  test("is 413 for a body that is too large, and says the bound", async () => {
+    const users = Array.from({ length: 10_000 }, (_, n) => ({
+      external_id: `customer ${n}`,
+      display_name: `Customer ${n}`,
+    }));
+    const { status, body } = await backend.post("upsertUsers", { users });
+    expect(status).toBe(413);
+    expect(body).toMatchObject({ description: expect.stringContaining("262144 bytes") });
   });
 });
 
@@ -230,6 +254,28 @@ describe("issueToken", () => {
     for (const person of [{}, { external_id: "a", username: "b" }]) {
       expect(await failure(backend.call("issueToken", person))).toMatchObject({ status: 400 });
     }
+  });
+
+  test("is 400 for a malformed id, as is revokeTokens", async () => {
+    for (const operation of ["issueToken", "revokeTokens"]) {
+      for (const external_id of ["", "x".repeat(129), " x", "a\u0000b", "\ud800", 7, ["a"]]) {
+        const { status, body } = await backend.post(operation, { external_id });
+        expect({ external_id, status }).toEqual({ external_id, status: 400 });
+        const { fields = {} } = (!body.ok && body.parameters) || {};
+        expect(Object.keys(fields)).toEqual(["external_id"]);
+      }
+    }
+  });
+
+  test("is refused for a suspended person, whom upsertUsers does not restore", async () => {
+    const external_id = freshId();
+    const { account } = await upsert({ external_id });
+    await backend.call("suspendAccount", { username: account.username });
+    const { created } = await upsert({ external_id, display_name: "Another Name" });
+    expect(created).toBe(false);
+    const refused = { status: 403, code: "suspended" };
+    expect(await failure(backend.call("issueToken", { external_id }))).toMatchObject(refused);
+    expect(await failure(backend.as(`id:${external_id}`).call("getMe"))).toMatchObject(refused);
   });
 });
 

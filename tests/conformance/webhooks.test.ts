@@ -69,6 +69,20 @@ describe("a webhook", () => {
     expect(hook.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   });
 
+  test("never receives whom a person has blocked", async () => {
+    await using receiver = startReceiver();
+    const [carol, dora] = [await signUp(server.url, "carol"), await signUp(server.url, "dora")];
+    const { id } = await backend.call("createWebhook", { url: receiver.url, events: [] });
+    await carol.call("blockUser", { username: dora.username });
+    await carol.call("updateMe", { display_name: "Carol the Second" });
+    const renamed = () => receiver.received.some(({ body }) => body.includes("Carol the Second"));
+    await until(renamed, "the new name");
+    expect(receiver.received.map(({ data }) => data.method)).not.toContain("events.blocksUpdated");
+    await backend.call("deleteWebhook", { webhook_id: id });
+    const named = { url: receiver.url, events: ["events.blocksUpdated"] };
+    expect((await failure(backend.call("createWebhook", named))).code).toBe("bad_request");
+  });
+
   test("receives only the events and the conversation that it is for", async () => {
     await using receiver = startReceiver();
     const [chat, other] = [await groupOf(alice, bob), await groupOf(alice, bob)];
@@ -133,9 +147,13 @@ describe("a receiver", () => {
     await until(() => contents("b").length === 3 && contents("a").length > 0, "the other one");
     expect(contents("b")).toEqual(["b1", "b2", "b3"]);
     expect(new Set(contents("a"))).toEqual(new Set(["a1"]));
-    const pending = await backend.call("getDeliveries", { webhook_id: id, status: "pending" });
-    expect(pending.items).toHaveLength(3);
-    expect(pending.items.at(-1)?.latest_attempts[0]).toMatchObject({
+    const pendingOf = async () =>
+      (await backend.call("getDeliveries", { webhook_id: id, status: "pending" })).items;
+    // The receiver has answered the others; the server may not have recorded that yet.
+    while ((await pendingOf()).length > 3) await Bun.sleep(20);
+    const pending = await pendingOf();
+    expect(pending).toHaveLength(3);
+    expect(pending.at(-1)?.latest_attempts[0]).toMatchObject({
       status: 500,
       error: "the response has the status 500",
     });
@@ -246,6 +264,31 @@ describe("a delivery", () => {
     expect(await failure(unknown)).toMatchObject({ status: 404 });
   });
 
+  test("is replayed as often as asked, once its webhook is enabled", async () => {
+    await using receiver = startReceiver();
+    const chat = await groupOf(alice, bob);
+    await using hook = await hookFor(chat.id, receiver.url);
+    await say(alice, chat, "hello");
+    const { id: delivery_id } = await latestDelivery(hook, "delivered");
+    await backend.call("setWebhook", { webhook_id: hook.id, disabled: true });
+    await backend.call("replayDelivery", { delivery_id });
+    const again = backend.call("replayDelivery", { delivery_id });
+    expect(await failure(again)).toMatchObject({ status: 409 });
+    await backend.call("setWebhook", { webhook_id: hook.id, disabled: false });
+    await latestDelivery(hook, "delivered");
+    await backend.call("replayDelivery", { delivery_id });
+    await receiver.has(3);
+    expect(receiver.contents()).toEqual(["hello", "hello", "hello"]);
+    const ids = receiver.received.map(({ headers }) => headers["webhook-id"]);
+    expect(new Set(ids).size).toBe(1);
+    expect(await deliveriesOf(hook)).toHaveLength(1);
+    const { items } = await backend.call("getAuditLog", { limit: 1 });
+    expect(items).toMatchObject([{ action: "webhook_replayed", details: { webhook: hook.id } }]);
+    await hook[Symbol.asyncDispose]();
+    const deleted = backend.call("replayDelivery", { delivery_id });
+    expect(await failure(deleted)).toMatchObject({ status: 404 });
+  });
+
   test("that has not ended cannot be replayed", async () => {
     await using receiver = startReceiver(() => new Response(null, { status: 503 }));
     const chat = await groupOf(alice, bob);
@@ -275,6 +318,70 @@ describe("a delivery", () => {
       method: "events.messageDeleted",
       params: { ids: [id] },
     });
+  });
+});
+
+describe("a webhook of an operator", () => {
+  const hookOf = (chat: { id: string }, url: string) =>
+    olga.call("createWebhook", { url, events: newMessages, chat_id: chat.id });
+  const shown = async (id: string) =>
+    (await backend.call("getWebhooks")).items.find((each) => each.id === id);
+  const isDisabled = async (id: string) => {
+    while ((await shown(id))?.disabled !== "creator") await Bun.sleep(20);
+  };
+
+  test("is disabled once they have left, and works again once they are back", async () => {
+    await using receiver = startReceiver();
+    const chat = await groupOf(bob, olga);
+    const { id } = await hookOf(chat, receiver.url);
+    expect(await shown(id)).toMatchObject({ created_by: "olga", disabled: null });
+    await say(bob, chat, "before");
+    const { id: delivery_id } = await latestDelivery({ id }, "delivered");
+    await olga.call("leaveChat", { chat_id: chat.id });
+    await say(bob, chat, "private");
+    await isDisabled(id);
+    const { items } = await backend.call("getAuditLog", { action: "webhook_disabled", limit: 1 });
+    expect(items).toMatchObject([{ account: "olga", details: { webhook: id, reason: "creator" } }]);
+    for (const caller of [olga, backend]) {
+      const enable = caller.call("setWebhook", { webhook_id: id, disabled: false });
+      expect(await failure(enable)).toMatchObject({ status: 409 });
+      const replay = caller.call("replayDelivery", { delivery_id });
+      expect(await failure(replay)).toMatchObject({ status: 409 });
+    }
+    await bob.call("addChatMembers", { chat_id: chat.id, usernames: ["olga"] });
+    await backend.call("setWebhook", { webhook_id: id, disabled: false });
+    await say(bob, chat, "back");
+    await receiver.has(2);
+    expect(receiver.contents()).toEqual(["before", "back"]);
+    await olga.call("deleteWebhook", { webhook_id: id });
+  });
+
+  test("is not sent what is still pending when they leave", async () => {
+    await using receiver = startReceiver(() => new Response(null, { status: 500 }));
+    const chat = await groupOf(bob, olga);
+    const { id } = await hookOf(chat, receiver.url);
+    await say(bob, chat, "private");
+    // The next attempt follows after two seconds or more.
+    await receiver.has(3);
+    await olga.call("leaveChat", { chat_id: chat.id });
+    const before = receiver.received.length;
+    receiver.answer(() => new Response("ok"));
+    await isDisabled(id);
+    expect(receiver.received).toHaveLength(before);
+    expect(await deliveriesOf({ id })).toMatchObject([{ status: "pending" }]);
+    await olga.call("deleteWebhook", { webhook_id: id });
+  });
+
+  test("keeps its address, unless they or a service key change it", async () => {
+    const chat = await groupOf(bob, olga);
+    const url = "https://192.0.2.1/hook";
+    await using ofKey = await hookFor(chat.id, url);
+    const redirect = olga.call("setWebhook", { webhook_id: ofKey.id, url });
+    expect(await failure(redirect)).toMatchObject({ status: 403 });
+    const { id: webhook_id } = await hookOf(chat, url);
+    await olga.call("setWebhook", { webhook_id, url });
+    await backend.call("setWebhook", { webhook_id, url });
+    await olga.call("deleteWebhook", { webhook_id });
   });
 });
 
@@ -318,6 +425,7 @@ describe("who manages webhooks", () => {
       url: "https://192.0.2.1/hook",
       events: newMessages,
       chat_id: chat.id,
+      created_by: null,
       disabled: null,
       created_at: expect.any(String),
     });
@@ -357,21 +465,80 @@ describe("who manages webhooks", () => {
 
 test("a webhook to a private address is 400, unless the operator allows it", async () => {
   await using strict = await startServer({ ...noRates, ...serviceKeySetting() });
+  const strictBackend = new Backend(strict.url);
+  const publicUrl = { url: "https://1.1.1.1/", events: newMessages };
+  const { id: webhook_id } = await strictBackend.call("createWebhook", publicUrl);
   for (const url of [
     "https://127.0.0.1/",
     "https://10.0.0.1/",
     "https://localhost/",
     "https://[::1]/",
+    "https://[::ffff:10.0.0.1]/",
+    "https://169.254.169.254/",
+    "https://2130706433/",
+    "https://0x7f.1/",
   ]) {
-    const { status, body } = await new Backend(strict.url).post("createWebhook", {
-      url,
-      events: [],
-    });
-    expect(status).toBe(400);
-    expect(body).toMatchObject({
-      parameters: {
-        fields: { url: "cannot be used: the address belongs to a private or special range" },
-      },
-    });
+    for (const answered of [
+      await strictBackend.post("createWebhook", { url, events: [] }),
+      await strictBackend.post("setWebhook", { webhook_id, url }),
+    ]) {
+      expect({ url, status: answered.status }).toEqual({ url, status: 400 });
+      expect(answered.body).toMatchObject({
+        parameters: {
+          fields: { url: "cannot be used: the address belongs to a private or special range" },
+        },
+      });
+    }
   }
+  const { items } = await strictBackend.call("getWebhooks");
+  expect(items.map(({ url }) => url)).toEqual([publicUrl.url]);
+});
+
+test("a webhook to a private address is sent nothing once the operator refuses such addresses", async () => {
+  await using receiver = startReceiver();
+  const settings = { ...noRates, ...serviceKeySetting() };
+  await using lax = await startServer({ ...settings, PARLEY_PRIVATE_ADDRESSES: "allow" });
+  const input = { url: receiver.url, events: newMessages };
+  const { id: webhook_id } = await new Backend(lax.url).call("createWebhook", input);
+  await lax.stop();
+  await using strict = await startServer({ ...settings, PARLEY_DATA: lax.dataDir });
+  const carol = await signUp(strict.url, "carol");
+  await say(carol, await groupOf(carol), "hello");
+  const attempts = async () => {
+    const { items } = await new Backend(strict.url).call("getDeliveries", { webhook_id });
+    return items[0]?.latest_attempts ?? [];
+  };
+  while ((await attempts()).length === 0) await Bun.sleep(50);
+  const [attempt] = await attempts();
+  expect(attempt).toMatchObject({ status: null, error: expect.stringContaining("https") });
+  expect(receiver.received).toEqual([]);
+});
+
+test("a webhook of an operator is sent nothing once they are no operator, or are deleted", async () => {
+  await using receiver = startReceiver();
+  const settings = { ...noRates, ...serviceKeySetting(), PARLEY_PRIVATE_ADDRESSES: "allow" };
+  await using first = await startServer({ ...settings, PARLEY_OPERATORS: "olga, otto, oscar" });
+  const chatters = [await signUpAs(first.url, "olga"), await signUpAs(first.url, "otto")] as const;
+  await signUpAs(first.url, "oscar");
+  const chat = await groupOf(...chatters);
+  const hook = { url: receiver.url, events: newMessages, chat_id: chat.id };
+  for (const operator of chatters) await operator.call("createWebhook", hook);
+  await chatters[1].call("deleteMe", { password: "correct horse battery" });
+  await first.stop();
+  await using second = await startServer({
+    ...settings,
+    PARLEY_DATA: first.dataDir,
+    PARLEY_OPERATORS: "otto, oscar",
+  });
+  await say(chatters[0].at(second.url), chat, "private");
+  const disabled = async () => {
+    const { items } = await new Backend(second.url).call("getWebhooks");
+    return items.map((each) => [each.created_by, each.disabled]);
+  };
+  const ended = [
+    ["olga", "creator"],
+    ["otto", "creator"],
+  ];
+  while (JSON.stringify(await disabled()) !== JSON.stringify(ended)) await Bun.sleep(50);
+  expect(receiver.received).toEqual([]);
 });

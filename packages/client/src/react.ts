@@ -40,6 +40,7 @@ export const useMessages = (id: string) => usePiece(`messages:${id}`);
 export const useAside = (id: string) => usePiece(`aside:${id}`);
 export const useTyping = (id: string) => usePiece(`typing:${id}`);
 export const useAgents = () => usePiece("agents");
+export const useBlocked = () => usePiece("blocked");
 export const useUnread = () => usePiece("unread");
 
 /** The draft of a conversation, and a function that changes it. */

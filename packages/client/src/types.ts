@@ -123,6 +123,8 @@ export interface Pieces {
   /** Unread counts over all conversations. */
   unread: { readonly human: number; readonly agent: number; readonly mentions: number };
   agents: readonly AgentProfile[];
+  /** Usernames of the people whom the caller blocked. */
+  blocked: readonly string[];
   [chat: `chat:${string}`]: LocalChat | null;
   /** The latest messages. */
   [messages: `messages:${string}`]: MessageWindow;
@@ -176,16 +178,16 @@ export interface LiveModel {
   refreshAgents(): Promise<void>;
 }
 
+/** The operations that return an access token for a person. */
+export type SignInCall = "signIn" | "signUp" | "finishOidcSignIn";
+
 export interface Client extends Operations {
   readonly model: LiveModel;
   readonly status: Status;
   /** The token in use, to be stored across reloads. */
   readonly token: string | null;
   /** Signs in or up, and connects. */
-  enter(
-    how: "signIn" | "signUp",
-    input: InputOf<"signIn"> | InputOf<"signUp">,
-  ): Promise<OutputOf<"signIn">>;
+  enter(how: SignInCall, input: InputOf<SignInCall>): Promise<OutputOf<"signIn">>;
   /** Connects and stays connected. Resolves when the model is up to date for the first time. */
   connect(): Promise<void>;
   /** Reconnects now instead of after the backoff, for a «Retry» button. Does nothing while connected. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { groupOf, people, say } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { limits, noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
@@ -7,7 +8,7 @@ import { connected, memoryStorage, online, type TestClient } from "./support/cli
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startServer(noRates);
+  server = await startServer({ ...noRates, ...serviceKeySetting() });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -73,6 +74,41 @@ test("all messages of a conversation that started while disconnected are deliver
   proxy.reset();
   await online(client);
   expect(await until(chat.id, "three")).toEqual(["one", "two", "three"]);
+});
+
+test("imported messages are not delivered, and those around them are", async () => {
+  const [bot, ann] = await people(server.url, "bot", "ann");
+  const chat = await groupOf(ann, bot);
+  const backend = new Backend(server.url);
+  const importMany = (prefix: string) =>
+    backend.call("importMessages", {
+      chat_id: chat.id,
+      messages: numbers(0, 150).map((n) => ({
+        sender: ann.username,
+        content: `${prefix} ${n}`,
+        created_at: "2024-05-01T09:30:00.000Z",
+        client_msg_id: `${prefix} ${n}`,
+      })),
+    });
+  await using proxy = await FaultyProxy.to(server.url);
+  using client = await connected(bot, proxy.url);
+  const { got, until } = collector(client);
+  await say(ann, chat, "one");
+  await importMany("live");
+  await say(ann, chat, "two");
+  await until(chat.id, "two");
+  proxy.refuse(true);
+  proxy.cut();
+  await say(ann, chat, "three");
+  await importMany("missed");
+  const other = await groupOf(ann, bot);
+  await say(ann, other, "four");
+  proxy.reset();
+  await online(client);
+  await until(other.id, "four");
+  await say(ann, chat, "five");
+  expect(await until(chat.id, "five")).toEqual(["one", "two", "three", "five"]);
+  expect(got[other.id]).toEqual(["four"]);
 });
 
 test("with a storage a later process continues where the earlier one stopped", async () => {

@@ -37,6 +37,34 @@ describe("unread counts", () => {
     expect(chatOf(read).chat.last_read_seq).toBe(3);
   });
 
+  test("leave out imported messages, whatever happens to them", () => {
+    const imported = true as const;
+    const past = aMessage({ seq: 4, mentions: ["ann"], imported });
+    const own = aMessage({ seq: 5, sender: ann, imported });
+    const state = run(
+      annsState(),
+      ...three,
+      anEvent("events.messageNew", past, 4),
+      anEvent("events.messageNew", own, 5),
+    );
+    expect(unread(state)).toEqual({ human: 2, agent: 1, mentions: 1 });
+    const { last_read_seq, last_message, seq } = chatOf(state).chat;
+    expect({ last_read_seq, last: last_message?.id, seq }).toEqual({
+      last_read_seq: 0,
+      last: own.id,
+      seq: 5,
+    });
+    const edited = aMessage({ seq: 4, version: 6, imported });
+    const deleted = { conversation_id: CHAT, ids: [past.id] };
+    const later = run(
+      state,
+      anEvent("events.messageEdited", edited, 6),
+      anEvent("events.messageDeleted", deleted, 7),
+    );
+    expect(unread(later)).toEqual({ human: 2, agent: 1, mentions: 1 });
+    expect(isStale(chatOf(later))).toBe(false);
+  });
+
   test("decrease when messages are deleted", () => {
     const deleted = { conversation_id: CHAT, ids: ["m1", "m2"] };
     const state = run(annsState(), ...three, anEvent("events.messageDeleted", deleted, 4));

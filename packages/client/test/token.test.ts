@@ -1,4 +1,7 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { groupOf, type Person, people, say } from "@parley/testkit/client.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
@@ -8,7 +11,7 @@ import { equalsServer, loadAll } from "./support/view.ts";
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startServer(noRates);
+  server = await startServer({ ...noRates, ...serviceKeySetting() });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -186,5 +189,93 @@ describe("with getToken", () => {
     await until(client, "me", () => client.model.get("me")?.username === bob.username);
     await online(client);
     expect(client.model.get("chats")).not.toContain(alone.id);
+  });
+});
+
+/** What the backend of a product gives its page: tokens of `issueToken`. */
+function issuedTokens({ username }: Person) {
+  const backend = new Backend(server.url);
+  const given: string[] = [];
+  return {
+    given,
+    async next() {
+      const { access_token } = await backend.call("issueToken", { username, expires_in: 60 });
+      given.push(access_token);
+      return access_token;
+    },
+    /** A token that ends by itself after the given time: `issueToken` issues none that short. */
+    async short(ms: number) {
+      const token = await this.next();
+      using db = new Database(join(server.dataDir, "parley.db"), { readwrite: true });
+      db.run("PRAGMA busy_timeout = 5000");
+      db.run("UPDATE sessions SET expires_at = ? WHERE token_hash = ?", [
+        Date.now() + ms,
+        hashOf(token),
+      ]);
+      return token;
+    },
+    revoke: () => backend.call("revokeTokens", { username }),
+  };
+}
+
+const hashOf = (token: string) => new Bun.CryptoHasher("sha256").update(token).digest("hex");
+
+describe("with getToken and tokens of issueToken", () => {
+  test("it is called at the start, and again when a token ends by itself", async () => {
+    const [ann, bob] = await people(server.url, "ann", "bob");
+    const tokens = issuedTokens(ann);
+    const held = Promise.withResolvers<void>();
+    const getToken = async () => {
+      if (tokens.given.length === 0) return tokens.short(8000);
+      await held.promise;
+      return tokens.next();
+    };
+    using connected = await connectedClient(ann, bob, { getToken });
+    const { client, chat } = connected;
+    expect(tokens.given).toHaveLength(1);
+    const { statuses, firsts } = watched(client, chat.id);
+
+    await until(client, "status", () => client.status === "authorizing");
+    client.model.send(chat.id, "written without a token");
+    await say(bob, chat, "second");
+    expect(contents(client, chat.id)).toEqual(["first", "written without a token"]);
+    held.resolve();
+    await delivered(client, chat.id);
+    await online(client);
+    expect(tokens.given).toHaveLength(2);
+    expect(client.token).toBe(tokens.given[1] ?? "");
+    expect(statuses).not.toContain("signed_out");
+    expect([...firsts]).toEqual(["first"]);
+    await loadAll(client);
+    await equalsServer(client, ann);
+  });
+
+  test("it is called again when the product revokes the tokens", async () => {
+    const [ann, bob] = await people(server.url, "ann", "bob");
+    const tokens = issuedTokens(ann);
+    using connected = await connectedClient(ann, bob, { getToken: () => tokens.next() });
+    const { client, chat } = connected;
+    const { statuses } = watched(client, chat.id);
+    await tokens.revoke();
+    client.model.send(chat.id, "sent with the next one");
+    await delivered(client, chat.id);
+    await online(client);
+    expect(tokens.given).toHaveLength(2);
+    expect(statuses).not.toContain("signed_out");
+  });
+
+  test("a token that has ended before it is used is replaced, and loses nothing", async () => {
+    const [ann, bob] = await people(server.url, "ann", "bob");
+    const chat = await groupOf(ann, bob);
+    const tokens = issuedTokens(ann);
+    const getToken = () => (tokens.given.length < 2 ? tokens.short(-1) : tokens.next());
+    using client = clientWith({ getToken });
+    client.model.send(chat.id, "sent in the end");
+    await client.connect();
+    await client.model.openChat(chat.id);
+    await delivered(client, chat.id);
+    expect(tokens.given).toHaveLength(3);
+    const { items } = await bob.call("getChatHistory", { chat_id: chat.id });
+    expect(items.map(({ content }) => content)).toEqual(["sent in the end"]);
   });
 });

@@ -2,6 +2,7 @@
 export const errorStatus = {
   bad_request: 400,
   unauthorized: 401,
+  second_factor_required: 401,
   forbidden: 403,
   suspended: 403,
   not_found: 404,

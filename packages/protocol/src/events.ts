@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { Account, ConversationUpdate, Message, Reaction, SharedConversation } from "./records.ts";
+import {
+  Account,
+  BlockList,
+  ConversationUpdate,
+  Message,
+  Reaction,
+  SharedConversation,
+} from "./records.ts";
 import { uuid } from "./text.ts";
 
 /**
@@ -85,7 +92,12 @@ export const events = {
   "events.accountUpdated": event(
     "durable",
     Account,
-    "Somebody who shares a conversation with the account changed their display name.",
+    "Somebody who shares a conversation with the account changed their display name, or deleted their account.",
+  ),
+  "events.blocksUpdated": event(
+    "durable",
+    z.object({ usernames: BlockList.shape.usernames }),
+    "The account blocked somebody or ended a block; goes only to its own clients, with `own_seq`.",
   ),
 } as const satisfies Record<string, EventContract>;
 
@@ -110,7 +122,7 @@ export type EventFrame<Name extends EventName = EventName> = {
     at?: EventPlace;
     /** In `events.hello` only: names the history that all counters belong to. */
     history_id?: string;
-    /** The caller's own counter after a deletion for oneself. */
+    /** The caller's own counter after a deletion for oneself, or after a change of the block list. */
     own_seq?: number;
   };
 }[Name];

@@ -13,12 +13,24 @@ export const Account = record("Account", {
   version: z.int().meta({
     description: "Of two records of the same account, the one with the higher version is newer.",
   }),
+  deleted: z.literal(true).optional().meta({
+    description:
+      "Present once the account is deleted. Nobody can write to it, and nobody else gets its username.",
+  }),
 });
 export type Account = z.infer<typeof Account>;
+
+/** Who may add a person to conversations. */
+export const addedBy = z.enum(["everyone", "known"]);
+export type AddedBy = z.infer<typeof addedBy>;
 
 /** An account as its own person sees it. */
 export const OwnAccount = record("OwnAccount", {
   ...Account.shape,
+  added_by: addedBy.optional().meta({
+    description:
+      "Who may start conversations with the caller or add them to groups; left out for `everyone`.",
+  }),
   is_operator: z
     .literal(true)
     .optional()
@@ -91,6 +103,40 @@ export const ComponentAction = record("ComponentAction", {
 });
 export type ComponentAction = z.infer<typeof ComponentAction>;
 
+export const File = record("File", {
+  id: uuid,
+  name: z.string(),
+  type: z.string().meta({
+    description:
+      "What the bytes are; until they have arrived, `application/octet-stream`. Never what the client claimed.",
+  }),
+  size: z.int().meta({ description: "In bytes. Pictures are stored again without metadata." }),
+  width: z.int().nullable().meta({ description: "Of a picture, in pixels; otherwise null." }),
+  height: z.int().nullable(),
+  duration_ms: z.int().nullable().meta({
+    description: "Of audio and video, where the file says it; otherwise null.",
+  }),
+  status: z.enum(["waiting", "ready", "failed"]).meta({
+    description:
+      "`waiting` until the bytes have arrived; `failed` if they were refused. Both can be sent again.",
+  }),
+  placeholder: z.string().nullable().meta({
+    description: "A tiny blurred picture as a data URL, to show until the picture has loaded.",
+  }),
+});
+export type File = z.infer<typeof File>;
+
+export const FileLinks = record("FileLinks", {
+  file_id: uuid,
+  url: z.string().meta({ description: "Relative to the address of the server." }),
+  preview_url: z
+    .string()
+    .nullable()
+    .meta({ description: "A small version of a picture, as WebP; null for other files." }),
+  expires_at: timestamp,
+});
+export type FileLinks = z.infer<typeof FileLinks>;
+
 export const Message = record("Message", {
   id: uuid,
   conversation_id: uuid,
@@ -120,6 +166,11 @@ export const Message = record("Message", {
   uses: z.array(ComponentUse).meta({
     description:
       "Who used which components of the message, latest last: one entry per person and component, at most 50. Empty while the message is streaming.",
+  }),
+  files: z.array(File).meta({ description: "At most 10; empty for most messages." }),
+  imported: z.literal(true).optional().meta({
+    description:
+      "Present if `importMessages` stored the message: it counts as read for everybody, and nobody is notified of it.",
   }),
 });
 export type Message = z.infer<typeof Message>;
@@ -195,7 +246,7 @@ export const Conversation = record("Conversation", {
   last_read_seq: z.int(),
   own_seq: z.int().meta({
     description:
-      "The caller's own counter when the unread figures and `last_message` were read. It goes up by one when the caller hides messages.",
+      "The caller's own counter when the unread figures and `last_message` were read. It goes up by one when the caller hides messages, blocks somebody or ends a block.",
   }),
 });
 export type Conversation = z.infer<typeof Conversation>;
@@ -227,6 +278,27 @@ export const SignedIn = record("SignedIn", {
   }),
 });
 export type SignedIn = z.infer<typeof SignedIn>;
+
+export const SecondFactor = record("SecondFactor", {
+  available: z.boolean().meta({
+    description:
+      "Whether the account can have one: it needs a password. For accounts of an OIDC issuer or of a product, that service decides.",
+  }),
+  enabled: z.boolean().meta({ description: "Whether `signIn` asks for a code." }),
+  enabled_at: timestamp.nullable(),
+  recovery_codes_left: z.int().meta({ description: "Recovery codes that are not used." }),
+});
+export type SecondFactor = z.infer<typeof SecondFactor>;
+
+export const BlockList = record("BlockList", {
+  usernames: z
+    .array(z.string())
+    .meta({ description: "Everybody whom the caller blocked, ordered by username." }),
+  own_seq: z.int().meta({
+    description: "The caller's own counter. Of two lists, the one with the higher value is newer.",
+  }),
+});
+export type BlockList = z.infer<typeof BlockList>;
 
 export const ManagedAccount = record("ManagedAccount", {
   username: z.string(),
@@ -316,9 +388,12 @@ export const Webhook = record("Webhook", {
   chat_id: uuid
     .nullable()
     .meta({ description: "The only conversation whose events it receives; null: all." }),
-  disabled: z.enum(["manual", "gone"]).nullable().meta({
+  created_by: z.string().nullable().meta({
+    description: "The username of the operator who created it; null: a service key.",
+  }),
+  disabled: z.enum(["manual", "gone", "creator"]).nullable().meta({
     description:
-      "`manual`: by `setWebhook`. `gone`: its receiver has answered 410. Null: it works.",
+      "`manual`: by `setWebhook`. `gone`: its receiver has answered 410. `creator`: the operator who created it has left the conversation, is no operator any more, or is suspended or deleted. Null: it works.",
   }),
   created_at: timestamp,
 });
@@ -398,7 +473,13 @@ export type AgentLimits = z.infer<typeof AgentLimits>;
 export const AgentProfile = record("AgentProfile", {
   ...AgentSummary.shape,
   key_tail: z.string().nullable(),
-  model: z.string(),
+  key_source: z.enum(["own", "operator"]).nullable().meta({
+    description:
+      "Whose key the agent uses: the owner's, or the operator's if the owner has stored none. Null: it has no key.",
+  }),
+  model: z.string().meta({
+    description: "The model that is asked. With the operator's key, it is the operator's choice.",
+  }),
   instructions: z
     .string()
     .nullable()

@@ -50,15 +50,28 @@ export const displayName = line(1, 64).refine((value) => !isReservedName(value),
   message: "is reserved",
 });
 
-/** The content of a message: Markdown with the component markup. */
-export const content = (maxBytes: number) =>
+/** The content of a message that may have files: Markdown with the component markup. */
+export const emptiableContent = (maxBytes: number) =>
   anyText
     .refine((value) => fitsBytes(value, maxBytes), {
       message: `must have 1 to ${maxBytes} bytes of UTF-8`,
       abort: true,
     })
-    .refine((value) => /\S/.test(value), { message: "must not be empty or only white space" })
+    .meta({ maxLength: maxBytes });
+
+export const isBlank = (value: string) => !/\S/.test(value);
+export const BLANK = "must not be empty or only white space";
+
+/** The content of a message without files. */
+export const content = (maxBytes: number) =>
+  emptiableContent(maxBytes)
+    .refine((value) => !isBlank(value), { message: BLANK })
     .meta({ minLength: 1, maxLength: maxBytes });
+
+/** The name of a file: not a path. */
+export const fileName = text(1, 255).refine((value) => !/[\p{Cc}/\\]|^\.{1,2}$/u.test(value), {
+  message: "must not contain slashes or control characters",
+});
 
 /** Any UUID in any case, converted to lowercase. The server itself makes version 7. */
 export const uuid = z
@@ -74,7 +87,7 @@ export const historyId = uuid.meta({
 
 export const ownSeq = z.int().meta({
   description:
-    "The caller's own counter. It goes up by one each time the caller hides messages with `deleteMessagesForMe`.",
+    "The caller's own counter. It goes up by one each time the caller hides messages with `deleteMessagesForMe`, blocks somebody or ends a block.",
 });
 
 export const timestamp = z.string().meta({ format: "date-time" });

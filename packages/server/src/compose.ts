@@ -7,6 +7,9 @@ import { storedState } from "./changes/stored-state.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
 import type { Limits } from "./config/limits.ts";
 import { type Config, ConfigError, type Database } from "./config.ts";
+import { exports } from "./exports/exports.ts";
+import { openBlobs } from "./files/index.ts";
+import { filesService } from "./files/service.ts";
 import { incomingHooks } from "./inbound/incoming-hooks.ts";
 import { watchBackgroundWork } from "./observe/background-work.ts";
 import { loopLag } from "./observe/lag.ts";
@@ -24,10 +27,12 @@ import { type Hub, hub as newHub } from "./realtime/hub.ts";
 import { sockets as newSocketCounts } from "./realtime/sockets.ts";
 import { typing } from "./realtime/typing.ts";
 import { authenticator } from "./security/authenticate.ts";
+import { erasures as startErasures } from "./security/erasures.ts";
 import { guardedFetch } from "./security/guarded-fetch.ts";
 import { type MasterKeyFile, masterKeyFile } from "./security/master-keys.ts";
 import { oidcAccounts as newOidcAccounts } from "./security/oidc-accounts.ts";
 import { passwords } from "./security/passwords.ts";
+import { retention } from "./security/retention.ts";
 import { serviceKeys } from "./security/service-keys.ts";
 import { signInThrottle } from "./security/sign-in-throttle.ts";
 import { throttle } from "./security/throttle.ts";
@@ -35,7 +40,7 @@ import { upkeep as startUpkeep } from "./security/upkeep.ts";
 import { vault as newVault, type Vault } from "./security/vault.ts";
 import { dataFolder, secretFile } from "./store/data-folder.ts";
 import type { SharedStore, Store } from "./store/store.ts";
-import { httpTransport } from "./transport/http.ts";
+import { httpTransport, pathOf } from "./transport/http.ts";
 import { metricsPage, pages } from "./transport/pages.ts";
 import { type Connection, socketTransport } from "./transport/socket.ts";
 
@@ -146,8 +151,8 @@ export async function compose(config: Config): Promise<Running> {
   };
   const hub = newHub(bus, publish, socketCounts);
   changes.listen(hub.receive);
-  const services = await buildServices({ config, store, hub, cluster, changes, log });
-  const { metrics, vault, webhooks } = services;
+  const services = await buildServices({ config, node, store, hub, cluster, changes, log });
+  const { metrics, vault, webhooks, erasures } = services;
   watchBackgroundWork(store.background, log, metrics);
   watchGauges(metrics, hub, unsent);
 
@@ -185,6 +190,7 @@ export async function compose(config: Config): Promise<Running> {
 
   const metricsServer = config.metrics && listenForMetrics(config.metrics, services);
   const upkeep = startUpkeep({ store, auditDays: config.auditDays, log });
+  const deletion = retention({ store, node, days: config.retentionDays, log, metrics });
   const agentsStarted = agents.start();
   return {
     url: urlOf(config.host, server.port),
@@ -198,6 +204,8 @@ export async function compose(config: Config): Promise<Running> {
       await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
       await server.stop(true);
       await upkeep.stop();
+      await erasures.stop();
+      await deletion.stop();
       await webhooks.stop();
       await changes.stop();
       cluster.stop();
@@ -209,6 +217,7 @@ export async function compose(config: Config): Promise<Running> {
 
 interface ServiceParts {
   config: Config;
+  node: string;
   store: Store;
   hub: Hub;
   cluster: Cluster;
@@ -217,8 +226,8 @@ interface ServiceParts {
 }
 
 async function buildServices(parts: ServiceParts): Promise<Services> {
-  const { config, store, hub, cluster, changes, log } = parts;
-  const { limits, providers } = config;
+  const { config, node, store, hub, cluster, changes, log } = parts;
+  const { limits, providers, operators } = config;
   const vault = openVault(config);
   const security = securityLog(log, store);
   const { oidcTokens, oidcSignIn } = await openIssuer(config, vault, log);
@@ -232,11 +241,16 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     typing: typing(hub, changes, cluster),
     passwords: passwords(),
     vault,
-    webhooks: startWebhooks({ store, changes, vault, fetch, security, log, metrics }),
+    webhooks: startWebhooks({ store, changes, vault, fetch, security, operators, log, metrics }),
     authenticator: authenticator({ store, oidcTokens, oidcAccounts, limits, security }),
     oidcSignIn,
     oidcAccounts,
     serviceKeys: serviceKeys({ store, configuredHash: config.serviceKeyHash, security }),
+    exports: exports({ store, vault, log }),
+    files:
+      config.files &&
+      filesService({ store, blobs: await openBlobs(config.files, config.dataDir), vault, limits }),
+    erasures: startErasures({ store, node, log }),
     incomingHooks: incomingHooks({ store, ...hookRates(limits, cluster) }),
     ...throttles(limits, cluster),
     keyTester: keyTester({ config, vault, log }),
@@ -297,6 +311,8 @@ function throttles(limits: Limits, cluster: Cluster) {
     signInThrottle: signInThrottle(shared),
     signUps: rate("sign-ups", limits.signups_per_hour / 3600, limits.signups_per_hour),
     reports: rate("reports", limits.reports_per_hour / 3600, limits.reports_per_hour),
+    exportLinks: rate("export links", limits.exports_per_hour / 3600, limits.exports_per_hour),
+    hookCreations: rate("hook creations", limits.hooks_per_hour / 3600, limits.hooks_per_hour),
     keyTests: rate("key tests", KEY_TESTS.perSecond, KEY_TESTS.burst),
   };
 }
@@ -320,7 +336,7 @@ function listen(config: Config, options: Parameters<typeof Bun.serve<Connection>
 /** A separate listener that serves `/metrics` and nothing else. */
 function listenForMetrics({ host, port }: { host: string; port: number }, services: Services) {
   const fetch = (request: Request) =>
-    new URL(request.url).pathname === "/metrics"
+    pathOf(request.url) === "/metrics"
       ? metricsPage(services)
       : new Response(null, { status: 404 });
   try {

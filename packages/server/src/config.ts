@@ -1,9 +1,10 @@
 import { type Database, type Nats, readDatabase, readNats } from "./config/connections.ts";
 import { ConfigError } from "./config/error.ts";
+import { type FileStorage, readFileStorage } from "./config/file-storage.ts";
 import { readNamedFile } from "./config/files.ts";
 import { type Limits, readLimits } from "./config/limits.ts";
 import { type OidcSettings, readOidc } from "./config/oidc.ts";
-import { type Provider, readProviders } from "./config/providers.ts";
+import { type Provider, readOperatorKeys, readProviders } from "./config/providers.ts";
 import { readSwitch } from "./config/switch.ts";
 import { SERVICE_KEY_FORM } from "./security/service-keys.ts";
 import { hashToken } from "./security/tokens.ts";
@@ -38,7 +39,13 @@ export interface Config {
   serviceKeyHash: string | null;
   /** Days for which entries of the audit log are kept. */
   auditDays: number;
+  /** Days after which messages are deleted. Null: never. */
+  retentionDays: number | null;
+  /** Where the bytes of files are kept. Null: the server takes no files. */
+  files: FileStorage | null;
   providers: ReadonlyMap<string, Provider>;
+  /** API keys that the operator pays for, by provider. */
+  operatorKeys: ReadonlyMap<string, string>;
   /** Whether sandbox keys are accepted, which the built-in model answers. */
   sandbox: boolean;
   /** Newest first. Null: the keys are in a file in the data folder. */
@@ -58,6 +65,8 @@ export interface Config {
 type Environment = Record<string, string | undefined>;
 
 export function readConfig(env: Environment = process.env): Config {
+  const providers = readProviders(env.PARLEY_PROVIDERS);
+  const sandbox = readSwitch("PARLEY_SANDBOX", env.PARLEY_SANDBOX ?? "on");
   const config: Config = {
     host: env.HOST || "127.0.0.1",
     port: readPort("PORT", env.PORT ?? "8080"),
@@ -71,8 +80,16 @@ export function readConfig(env: Environment = process.env): Config {
     operators: readOperators(env.PARLEY_OPERATORS),
     serviceKeyHash: readServiceKey(env.PARLEY_SERVICE_KEY_FILE),
     auditDays: readDays("PARLEY_AUDIT_DAYS", env.PARLEY_AUDIT_DAYS ?? "90"),
-    providers: readProviders(env.PARLEY_PROVIDERS),
-    sandbox: readSwitch("PARLEY_SANDBOX", env.PARLEY_SANDBOX ?? "on"),
+    retentionDays: env.PARLEY_RETENTION_DAYS
+      ? readDays("PARLEY_RETENTION_DAYS", env.PARLEY_RETENTION_DAYS)
+      : null,
+    files: readFileStorage(env, {
+      dataFolder: env.PARLEY_DATA || "./data",
+      isShared: Boolean(env.NATS_URL),
+    }),
+    providers,
+    operatorKeys: readOperatorKeys(providers, sandbox),
+    sandbox,
     masterKeys: readMasterKeys(env.PARLEY_MASTER_KEY),
     limits: readLimits(env.PARLEY_LIMITS),
     proxies: readProxies(env.PARLEY_PROXIES),

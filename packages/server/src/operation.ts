@@ -2,6 +2,8 @@ import { type Access, declaredErrors, type Operation } from "@parley/protocol";
 import type { z } from "zod";
 import type { KeyTester } from "./agents/key-test.ts";
 import type { Config } from "./config.ts";
+import type { Exports } from "./exports/exports.ts";
+import type { Files } from "./files/service.ts";
 import type { IncomingHooks } from "./inbound/incoming-hooks.ts";
 import type { Logger } from "./observe/log.ts";
 import type { Metrics } from "./observe/metrics.ts";
@@ -18,6 +20,7 @@ import type {
   Origin,
   ServiceCaller,
 } from "./security/caller.ts";
+import type { Erasures } from "./security/erasures.ts";
 import type { OidcAccounts } from "./security/oidc-accounts.ts";
 import type { OidcSignIn } from "./security/oidc-sign-in.ts";
 import { isOperator } from "./security/operators.ts";
@@ -44,6 +47,10 @@ export interface Services {
   webhooks: Webhooks;
   incomingHooks: IncomingHooks;
   serviceKeys: ServiceKeys;
+  exports: Exports;
+  /** Null: the server takes no files. */
+  files: Files | null;
+  erasures: Erasures;
   /** Per account or, before sign-in, per network. `services`: per service key, whatever it calls. */
   rates: Record<Operation["rate"] | "services", Throttle>;
   keyTester: KeyTester;
@@ -51,6 +58,10 @@ export interface Services {
   keyTests: Throttle;
   /** Limits reports of messages per account. */
   reports: Throttle;
+  /** Limits links to their own data per account. */
+  exportLinks: Throttle;
+  /** Limits new incoming hooks per account. */
+  hookCreations: Throttle;
   signInThrottle: SignInThrottle;
   /** Limits sign-ups per network. */
   signUps: Throttle;
@@ -70,8 +81,14 @@ export type Handler = (context: Context, input: unknown) => Promise<unknown>;
 export interface Bound {
   readonly contract: Operation;
   readonly handle: Handler;
-  /** Optional fields for which `null` means the same as leaving the field out. */
-  readonly omittable: readonly string[];
+  readonly omittable: Omittable;
+}
+
+/** Where `null` means the same as leaving a field out. */
+interface Omittable {
+  readonly fields: readonly string[];
+  /** The same for the items of lists, by the name of the list. */
+  readonly items: readonly (readonly [string, Omittable])[];
 }
 
 /** The caller that a handler gets, by the access level of its operation. */
@@ -97,12 +114,18 @@ export function bind<Contract extends Operation>(
 }
 
 /** The optional fields of an input, except those for which the contract gives `null` a meaning. */
-function omittableFields(input: z.ZodType): string[] {
-  const { shape = {} } = input as { shape?: Record<string, z.ZodType> };
+function omittableFields(input: z.ZodType): Omittable {
+  const { shape = {} } = input as { shape?: Record<string, z.ZodType & { element?: z.ZodType }> };
   const takes = (field: z.ZodType, value: unknown) => field.safeParse(value).success;
-  return Object.entries(shape)
-    .filter(([, field]) => takes(field, undefined) && !takes(field, null))
-    .map(([name]) => name);
+  const entries = Object.entries(shape);
+  return {
+    fields: entries
+      .filter(([, field]) => takes(field, undefined) && !takes(field, null))
+      .map(([name]) => name),
+    items: entries.flatMap(([name, { element }]) =>
+      element && "shape" in element ? [[name, omittableFields(element)] as const] : [],
+    ),
+  };
 }
 
 /** One call of an operation, independent of the transport. */
@@ -235,7 +258,7 @@ const missingAccess: Record<Access, string> = {
 
 function parse(
   schema: z.ZodType,
-  omittable: readonly string[],
+  omittable: Omittable,
   raw: unknown,
   spell = (field: string) => field,
 ): unknown {
@@ -254,11 +277,20 @@ function parse(
 
 function withoutNulls(
   raw: Record<string, unknown>,
-  omittable: readonly string[],
+  { fields, items }: Omittable,
 ): Record<string, unknown> {
-  const nulls = omittable.filter((name) => raw[name] === null);
-  if (nulls.length === 0) return raw;
-  return Object.fromEntries(Object.entries(raw).filter(([name]) => !nulls.includes(name)));
+  const nulls = fields.filter((name) => raw[name] === null);
+  const lists = items.filter(([name]) => Array.isArray(raw[name]));
+  if (nulls.length === 0 && lists.length === 0) return raw;
+  const kept = Object.entries(raw).filter(([name]) => !nulls.includes(name));
+  const cleaned = lists.map(([name, ofItem]) => {
+    const clean = (item: unknown) =>
+      typeof item === "object" && item !== null
+        ? withoutNulls(item as Record<string, unknown>, ofItem)
+        : item;
+    return [name, (raw[name] as unknown[]).map(clean)] as const;
+  });
+  return Object.fromEntries([...kept, ...cleaned]);
 }
 
 function describe(issue: z.core.$ZodIssue): string {
@@ -274,6 +306,10 @@ function describe(issue: z.core.$ZodIssue): string {
       return `must ${amount(issue.origin, "at least", issue.minimum)}`;
     case "too_big":
       return `must ${amount(issue.origin, "at most", issue.maximum)}`;
+    case "invalid_format":
+      return issue.format === "datetime"
+        ? "must be a time such as 2026-01-31T09:30:00Z"
+        : issue.message;
     case "invalid_key":
       return `has a name that is wrong: it ${issue.issues[0]?.message ?? "cannot be used"}`;
     default:

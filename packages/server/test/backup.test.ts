@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -127,6 +128,20 @@ describe("a backup of a running server", () => {
     expect(await restore(fresh("data"), file, "--check")).toMatchObject({ code: 0 });
     expect(await contentsOf(alice, chat.id)).toHaveLength(load.acknowledged());
   });
+});
+
+test("a backup does not follow a link in place of its work folder", async () => {
+  await using server = await startServer(noRates);
+  const other = fresh("other");
+  mkdirSync(other);
+  writeFileSync(join(other, "parley.db"), "precious");
+  const file = alone("backup.tar");
+  symlinkSync(other, `${file}.partial`);
+  const { code, stderr } = await backUp(server.dataDir, file);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`${file}.partial is a link, or belongs to another user.`);
+  expect(readdirSync(other)).toEqual(["parley.db"]);
+  expect(existsSync(file)).toBe(false);
 });
 
 /** Sends numbered messages, one after another, over a socket. */

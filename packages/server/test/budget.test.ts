@@ -6,8 +6,9 @@ const unlimited: BudgetLimits = {
   daily_tokens: null,
   chat_daily_tokens: null,
   turns_per_minute: null,
+  operator_daily_tokens: null,
 };
-const nothingSpent: Spent = { today: 0, todayHere: 0, turnsInMinute: 0 };
+const nothingSpent: Spent = { today: 0, todayHere: 0, turnsInMinute: 0, byOperator: 0 };
 
 const limited = (limits: Partial<BudgetLimits>, spent: Partial<Spent> = {}, input = 100) =>
   grant({ ...unlimited, ...limits }, { ...nothingSpent, ...spent }, input, 1000);
@@ -71,6 +72,12 @@ describe("a grant", () => {
     }
   });
 
+  test("is refused when the operator's tokens are used up, and the sentence says what to do", () => {
+    const refusal = refusalOf(limited({ operator_daily_tokens: 1000 }, { byOperator: 950 }));
+    expect(refusal).toContain("1000 tokens a day, which this server pays for");
+    expect(refusal).toContain("Its owner can store an API key of their own.");
+  });
+
   test("is not refused because the model's own answer limit is below 64 tokens", () => {
     expect(grant({ ...unlimited, daily_tokens: 120 }, nothingSpent, 100, 16)).toEqual({
       output_tokens: 16,
@@ -84,10 +91,16 @@ const limits: fc.Arbitrary<BudgetLimits> = fc.record({
   daily_tokens: limit,
   chat_daily_tokens: limit,
   turns_per_minute: fc.option(fc.nat(20), { nil: null }),
+  operator_daily_tokens: limit,
 });
 
 test("no grant exceeds a limit, and none is below the minimum", () => {
-  const spent = fc.record({ today: amount, todayHere: amount, turnsInMinute: fc.nat(30) });
+  const spent = fc.record({
+    today: amount,
+    todayHere: amount,
+    turnsInMinute: fc.nat(30),
+    byOperator: amount,
+  });
   fc.assert(
     fc.property(
       limits,
@@ -104,6 +117,8 @@ test("no grant exceeds a limit, and none is below the minimum", () => {
         expect(granted.output_tokens).toBeWithin(Math.min(64, max), max + 1);
         expect(spent.today + total).toBeLessThanOrEqual(limits.daily_tokens ?? Infinity);
         expect(spent.todayHere + total).toBeLessThanOrEqual(limits.chat_daily_tokens ?? Infinity);
+        const paid = limits.operator_daily_tokens ?? Infinity;
+        expect(spent.byOperator + total).toBeLessThanOrEqual(paid);
         expect(spent.turnsInMinute).toBeLessThan(limits.turns_per_minute ?? Infinity);
       },
     ),
@@ -133,7 +148,8 @@ test("concurrent turns that reserve and settle in any order never exceed a limit
           running.splice(running.indexOf(done), 1);
           used[done.chat] = (used[done.chat] as number) + done.uses;
         }
-        const spent = { today: at(0) + at(1) + at(2), todayHere: at(chat), turnsInMinute: granted };
+        const today = at(0) + at(1) + at(2);
+        const spent = { today, todayHere: at(chat), turnsInMinute: granted, byOperator: today };
         const outcome = grant(limits, spent, input, 1000);
         if ("refusal" in outcome) continue;
         granted++;

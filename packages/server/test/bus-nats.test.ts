@@ -348,6 +348,21 @@ describe("missed changes", () => {
     await expectReceived(bob, "conversationNew", "a", "b");
   });
 
+  test("changes of a node that come before the introduction by another node follow it", async () => {
+    const { changeLog, node } = installation();
+    changeLog.addConversation(OTHER_ROOM, "alice");
+    const [one, two] = [await node(), await node()];
+    const bob = await two.connect("bob");
+    changeLog.committer = one.id;
+    const invited = changeLog.commitJoin(OTHER_ROOM, "bob");
+    changeLog.committer = two.id;
+    publishAll(two, [changeLog.commitMessage(OTHER_ROOM, "a")]);
+    publishAll(one, invited);
+    await expectReceived(bob, "conversationNew", "a");
+    publishAll(two, [changeLog.commitMessage(OTHER_ROOM, "b")]);
+    await expectReceived(bob, "conversationNew", "a", "b");
+  });
+
   test("a missed introduction reaches the sockets of the newcomer once", async () => {
     const { changeLog, node } = installation();
     changeLog.addConversation(OTHER_ROOM, "alice");

@@ -106,6 +106,7 @@ function testCluster() {
         owner_id: null,
         provider: null,
         suspended_at: null,
+        erased_at: null,
       };
       const person = hub.enter(record, client);
       client.onClose = () => {

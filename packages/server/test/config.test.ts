@@ -70,8 +70,15 @@ test("the defaults are those of the contract", () => {
     service_operation_burst: 1000,
     signups_per_hour: 1000,
     reports_per_hour: 60,
+    exports_per_hour: 10,
+    hooks_per_hour: 60,
     searches_per_second: 10,
     search_burst: 30,
+    file_bytes: 26_214_400,
+    files_per_message: 10,
+    image_pixels: 50_000_000,
+    upload_bytes_per_day: 1_073_741_824,
+    uploads_at_once: 4,
     reactions_per_message: 50,
     reactions_per_person: 20,
     backlog_bytes: 4_194_304,
@@ -340,6 +347,10 @@ describe("providers", () => {
     wrong({ base_url: "file:///etc/passwd" }),
     wrong({ model: "" }),
     wrong({ display_name: "" }),
+    wrong({ api_key_file: "" }),
+    wrong({ api_key: "a-key-does-not-belong-here" }),
+    wrong({ instructions: " " }),
+    wrong({ daily_tokens_per_user: 0 }),
     wrong({ display_name: "x".repeat(65) }),
     wrong({ max_output_tokens: 0 }),
     wrong({ context_tokens: "many" }),
@@ -350,6 +361,53 @@ describe("providers", () => {
     expect(() => readConfig(given({ Local: local }))).toThrow(
       'PARLEY_PROVIDERS: an identifier has 2 to 32 characters, a-z, 0-9, _ and -, and begins with a letter, unlike "Local".',
     );
+  });
+
+  describe("with a key of the operator", () => {
+    const keyFile = (content: string) => {
+      const file = join(folder, `key-${Bun.randomUUIDv7()}`);
+      writeFileSync(file, content);
+      return file;
+    };
+
+    test("the key is read from its file, and is not part of the provider", () => {
+      const api_key_file = keyFile("  secret-key-123\n");
+      const paid = { instructions: "Be brief.", daily_tokens_per_user: 5000, api_key_file };
+      const config = readConfig(given({ local: { ...local, ...paid }, other: local }));
+      expect(read(config)).toEqual({ local: { ...filled, ...paid }, other: filled });
+      expect([...config.operatorKeys]).toEqual([["local", "secret-key-123"]]);
+      expect(JSON.stringify([...config.providers])).not.toContain("secret-key");
+    });
+
+    test("a file that has no single key is refused, and its content is not repeated", () => {
+      for (const content of ["", " \n", "secret one\nsecret two", "secret ü"]) {
+        const api_key_file = keyFile(content);
+        const settings = given({ local: { ...local, api_key_file } });
+        const message =
+          "PARLEY_PROVIDERS local.api_key_file must name a file with one API key: a line of printable characters.";
+        expect(() => readConfig(settings)).toThrow(message);
+      }
+      const missing = join(folder, "missing");
+      expect(() => readConfig(given({ local: { ...local, api_key_file: missing } }))).toThrow(
+        `PARLEY_PROVIDERS local.api_key_file names "${missing}", which cannot be read as a file.`,
+      );
+    });
+
+    test("a sandbox key is refused when the sandbox is off", () => {
+      const api_key_file = keyFile("sandbox-123");
+      const settings = given({ local: { ...local, api_key_file } });
+      expect([...readConfig(settings).operatorKeys.values()]).toEqual(["sandbox-123"]);
+      expect(() => readConfig({ ...settings, PARLEY_SANDBOX: "off" })).toThrow(
+        "PARLEY_PROVIDERS local.api_key_file has a sandbox key, and PARLEY_SANDBOX is off.",
+      );
+    });
+
+    test("a limit needs a key", () => {
+      const settings = given({ local: { ...local, daily_tokens_per_user: 5000 } });
+      expect(() => readConfig(settings)).toThrow(
+        "PARLEY_PROVIDERS local.daily_tokens_per_user: needs api_key_file, whose key it limits.",
+      );
+    });
   });
 
   test("a path of a folder is refused", () => {

@@ -72,6 +72,7 @@ function said(sender: Account, content: string, turn: Turn | null = null): Messa
     turn: turn ?? (sender.kind === "agent" ? done : null),
     action: null,
     uses: [],
+    files: [],
   };
 }
 
@@ -80,6 +81,7 @@ const contextOf = (messages: Message[], changes: Partial<ContextInput> = {}) =>
   modelContext({
     agent: claude,
     owner: alice,
+    operatorInstructions: null,
     instructions: null,
     conversation: { kind: "group", title: "Travel plans" },
     participants: [alice, bob, carol, claude, gpt],
@@ -466,6 +468,16 @@ describe("the token estimate", () => {
       }),
     );
   });
+});
+
+test("the operator's instructions come before the owner's", () => {
+  const { system } = contextOf([], {
+    operatorInstructions: "Be polite.",
+    instructions: "Be brief.",
+  });
+  expect(system).toEndWith(
+    "\n\nInstructions of the operator of this server:\nBe polite.\n\nInstructions of your owner:\nBe brief.",
+  );
 });
 
 test("the line after any kind of line break is indented", () => {

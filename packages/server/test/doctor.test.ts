@@ -13,7 +13,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { say, signUp } from "@parley/testkit/client.ts";
+import { addSecondFactor } from "@parley/testkit/authenticator.ts";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { type Person, say, signUp } from "@parley/testkit/client.ts";
+import { Issuer } from "@parley/testkit/issuer.ts";
 import { startNats } from "@parley/testkit/nats.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
@@ -45,13 +48,13 @@ async function examine(env: Environment, ...options: string[]) {
 }
 
 let count = 0;
-/** A data folder of a server that has stopped, with a provider key and a message. */
+/** A data folder of a server that has stopped, with a message, a provider key, a webhook and a second factor. */
 let template: string;
 
 beforeAll(async () => {
-  await using server = await startServer();
+  await using server = await startServer(serviceKeySetting());
   const alice = await signUp(server.url, "alice");
-  await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+  await sealEverything(server.url, alice);
   const chat = await alice.call("startChat", { usernames: [], kind: "group" });
   await say(alice, chat, "Hello!");
   await server.stop();
@@ -59,6 +62,14 @@ beforeAll(async () => {
   cpSync(server.dataDir, template, { recursive: true });
   chmodSync(template, 0o700);
 });
+
+/** Stores one of everything that is sealed with the master key. */
+async function sealEverything(url: string, person: Person): Promise<void> {
+  await person.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+  await new Backend(url).call("createWebhook", { url: "https://1.1.1.1/hook", events: [] });
+  await addSecondFactor(person, "correct horse battery");
+}
+const ALL_SEALED = "1 provider keys, 1 webhook secrets, 1 second factors";
 
 function freshData(): string {
   const dataDir = join(folder, `data-${++count}`);
@@ -111,7 +122,9 @@ describe("an installation in order", () => {
     const env = { PARLEY_DATA: freshData(), PORT: "0", ...reachable };
     const { code, stdout, stderr } = await runMain(["doctor"], env);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toMatch(/^ok +master key +\S+ opens all 1 provider keys$/m);
+    expect(stdout).toMatch(
+      /^ok +master key +\S+ opens all 1 provider keys, 1 webhook secrets, 1 second factors$/m,
+    );
     expect(stdout).toEndWith("\nEverything is in order.\n");
     expect(stdout.split("\n").length).toBe(14);
   });
@@ -134,6 +147,26 @@ describe("what is wrong is found, with what to do", () => {
   test("a setting", async () => {
     const { problems } = await examine({ PARLEY_PROXIES: "many" });
     expect(problems).toEqual([failure("settings", /^PARLEY_PROXIES must be/, /Correct it/)]);
+  });
+
+  test("the file of the operator's key, whose content is not shown", async () => {
+    const file = join(folder, "operator-key");
+    const env = {
+      PARLEY_DATA: freshData(),
+      ...providersAt(provider.url.origin, { api_key_file: file }),
+    };
+    const name = /^PARLEY_PROVIDERS claude\.api_key_file /;
+    expect((await examine(env)).problems).toEqual([failure("settings", name, /Correct it/)]);
+    writeFileSync(file, "two hidden-key\nlines");
+    const malformed = await examine(env);
+    expect(malformed.problems).toEqual([failure("settings", name, /Correct it/)]);
+    writeFileSync(file, "a-hidden-key\n");
+    const correct = await examine(env);
+    expect(correct.problems).toEqual([]);
+    expect(correct.checks.find((check) => check.name === "provider claude")?.message).toEndWith(
+      "the operator's key is read from its file",
+    );
+    expect(JSON.stringify([malformed, correct])).not.toContain("hidden-key");
   });
 
   test("files and a folder that others can read, whose remedies work", async () => {
@@ -166,11 +199,17 @@ describe("what is wrong is found, with what to do", () => {
     const other = { PARLEY_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") };
     const replaced = await examine({ PARLEY_DATA: dataDir, ...other });
     expect(replaced.problems).toEqual([
-      failure("master key", /does not open 1 of 1 provider keys/, /Put back/),
+      failure(
+        "master key",
+        /does not open 1 of 1 provider keys, 1 of 1 webhook secrets, 1 of 1 second factors/,
+        /Put back/,
+      ),
     ]);
     rmSync(join(dataDir, "master.key"));
     const lost = await examine({ PARLEY_DATA: dataDir });
-    expect(lost.problems).toEqual([failure("master key", /has no key for 1/, /Put back/)]);
+    expect(lost.problems).toEqual([
+      failure("master key", new RegExp(`has no key for ${ALL_SEALED}`), /Put back/),
+    ]);
   });
 
   test("a newer schema", async () => {
@@ -227,6 +266,46 @@ describe("what is wrong is found, with what to do", () => {
     ]);
   });
 
+  test("an OIDC issuer with which nobody could sign in", async () => {
+    using issuer = new Issuer();
+    const env = {
+      PARLEY_DATA: freshData(),
+      PARLEY_OIDC_ISSUER: issuer.url,
+      PARLEY_OIDC_CLIENT_ID: "parley",
+    };
+    const { checks, problems: none } = await examine(env);
+    expect(none).toEqual([]);
+    expect(checks.find(({ name }) => name === "OIDC client")?.message).toContain("/sign-in");
+    issuer.description = {
+      code_challenge_methods_supported: ["plain"],
+      scopes_supported: ["openid"],
+      claims_supported: ["sub", "email"],
+    };
+    const { problems } = await examine(env);
+    const warned = (message: string, todo: string) => ({
+      name: "OIDC client",
+      status: "warning" as const,
+      message: expect.stringContaining(message),
+      todo: expect.stringContaining(todo),
+    });
+    expect(problems).toEqual([
+      warned("S256", "PKCE"),
+      warned("profile", "PARLEY_OIDC_SCOPES"),
+      warned("preferred_username", "PARLEY_OIDC_USERNAME_CLAIM"),
+    ]);
+    issuer.description = { token_endpoint: undefined };
+    expect((await examine(env)).problems).toEqual([
+      failure("OIDC client", /token_endpoint/, /authorization code flow/),
+    ]);
+  });
+
+  test("passwords that are switched off with nothing in their place", async () => {
+    const env = { PARLEY_DATA: freshData(), PARLEY_PASSWORD_SIGN_IN: "off" };
+    const { ok, problems } = await examine(env);
+    expect(ok).toBe(true);
+    expect(problems).toMatchObject([{ name: "sign-in", status: "warning" }]);
+  });
+
   test("ports that another program uses", async () => {
     const port = `${provider.port}`;
     const env = { PARLEY_DATA: freshData(), PORT: port, PARLEY_METRICS_PORT: port };
@@ -274,14 +353,13 @@ describe("with PostgreSQL and NATS", () => {
     const env = { DATABASE_URL: url, NATS_URL: nats.url, PARLEY_MASTER_KEY };
     const fresh = await examine(env);
     expect(fresh.problems).toEqual([]);
-    await using server = await startServer(env);
-    const alice = await signUp(server.url);
-    await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+    await using server = await startServer({ ...env, ...serviceKeySetting() });
+    await sealEverything(server.url, await signUp(server.url));
     const { checks, problems } = await examine({ ...env, PORT: new URL(server.url).port });
     expect(problems).toEqual([]);
     const found = Object.fromEntries(checks.map(({ name, message }) => [name, message]));
     expect(found.store).toMatch(/^PostgreSQL \d+.*, schema \d+$/);
-    expect(found["master key"]).toContain("opens all 1 provider keys");
+    expect(found["master key"]).toContain(`opens all ${ALL_SEALED}`);
     expect(found.clock).toBe("in sync with the database's");
     expect(found.bus).toMatch(/^NATS \S+ answers within \d+ ms$/);
   });
@@ -297,7 +375,7 @@ describe("with PostgreSQL and NATS", () => {
       failure("store", /PostgreSQL cannot be used/, /DATABASE_URL/),
       failure("bus", /NATS cannot be used/, /NATS_URL/),
     ]);
-    expect(JSON.stringify(problems)).not.toContain("secret");
+    expect(JSON.stringify(problems)).not.toContain("hidden-key");
   });
 
   test("finds that the clocks differ", async () => {

@@ -38,6 +38,7 @@ function testHub() {
       owner_id: null,
       provider: null,
       suspended_at: null,
+      erased_at: null,
     };
     const person = hub.enter(account, client);
     const leave = () => {

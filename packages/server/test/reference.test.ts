@@ -146,6 +146,8 @@ describe("OpenAPI", () => {
     for (const path of ["/health", "/ready", "/metrics", "/api/limits", "/api/ws"]) {
       expect(openapi.paths[path]?.get).toBeDefined();
     }
+    const hook = openapi.paths["/hooks/{id}/{secret}"]?.post;
+    expect(hook).toMatchObject({ security: [], responses: { 200: {}, 400: {}, 404: {} } });
     expect(openapi.paths["/api/ws"]?.get?.responses).toMatchObject({ 101: {}, 401: {} });
   });
 

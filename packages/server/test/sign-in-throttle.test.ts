@@ -78,3 +78,58 @@ test("a success clears the failures of that network for that username", () => {
   fail(from("here"), 4);
   expect(isAllowed(from("here"))).toBe(true);
 });
+
+/** Whether a code is checked after the right password; it counts as wrong. */
+function guessCode(attempt: ReturnType<typeof setUp>["attempt"], given: Attempt): boolean {
+  try {
+    attempt(given).checksCode();
+    return true;
+  } catch (error) {
+    if (error instanceof Failure && error.code === "rate_limited") return false;
+    throw error;
+  }
+}
+
+test("guessing codes with the right password from ever new networks is hopeless", () => {
+  const { attempt, from } = setUp();
+  const DAYS = 30;
+  let guesses = 0;
+  for (let minute = 0; minute < DAYS * 24 * 60; minute++) {
+    if (guessCode(attempt, from(`network ${minute}`))) guesses++;
+    jest.advanceTimersByTime(60_000);
+  }
+  expect(guesses).toBeLessThan(DAYS + 30);
+});
+
+test("guessed codes slow down neither known devices nor known networks", () => {
+  const { attempt, from } = setUp();
+  for (let count = 0; count < 20; count++) guessCode(attempt, from(`network ${count}`));
+  expect(guessCode(attempt, from("another"))).toBe(false);
+  expect(guessCode(attempt, from("another", { device: "phone" }))).toBe(true);
+  expect(guessCode(attempt, from("home", { isKnownNetwork: true }))).toBe(true);
+});
+
+test("a success without a code does not clear wrong codes", () => {
+  const { attempt, from } = setUp();
+  const session = from("home", { device: "session", isKnownNetwork: true });
+  for (let count = 0; count < 10; count++) {
+    expect(guessCode(attempt, session)).toBe(true);
+    attempt(session).succeeded();
+  }
+  expect(guessCode(attempt, session)).toBe(false);
+});
+
+test("the right code clears wrong ones", () => {
+  const { attempt, from } = setUp();
+  const phone = from("home", { device: "phone" });
+  const guess = (isRight: boolean) => {
+    const pending = attempt(phone);
+    pending.checksCode();
+    if (isRight) pending.succeeded();
+  };
+  for (let count = 0; count < 30; count++) {
+    guess(false);
+    guess(false);
+    guess(true);
+  }
+});

@@ -413,6 +413,30 @@ describe("hostile payloads", () => {
     expect(code).toBe(`\`\`\`\n${"語".repeat(10_000)}…\n\`\`\``);
   });
 
+  test("what follows the first 40,000 characters is left out, whatever it would become", () => {
+    const section = (index: number) => ({
+      type: "section",
+      text: mrkdwn(`<!date^1^${"d".repeat(5000)}|${index}>`),
+    });
+    const sections = Array.from({ length: 40 }, (_, index) => section(index));
+    const shown = ["0", "1", "2", "3", "4", "5", "6", "…"];
+    expect(ofBlocks(...sections)).toBe(shown.join("\n\n"));
+    const quoted = shown.flatMap((text) => (text === "…" ? [] : [`> ${text}`, ">"])).slice(0, -1);
+    expect(ofAttachment({ blocks: sections })).toBe(lines(...quoted, "", "…"));
+  });
+
+  test("a text is cut at a line end, and an address is never cut", () => {
+    const filler = { type: "section", text: mrkdwn(`<!date^1^${"d".repeat(39_900)}|a>`) };
+    const long = lines("whole", "b".repeat(100));
+    expect(ofBlocks(filler, { type: "section", text: plain(long) })).toBe("a\n\nwhole\n\n…");
+    const address = `https://a.test/${"b".repeat(100)}`;
+    const image = { type: "image", image_url: address, alt_text: "c" };
+    expect(ofBlocks(filler, image, { type: "divider" })).toBe("a\n\n…");
+    expect(ofBlocks(filler, { type: "section", text: mrkdwn(`go to ${address}`) })).toBe(
+      "a\n\ngo to\n\n…",
+    );
+  });
+
   test.each([
     ["marks", "*_~".repeat(13_000)],
     ["backticks", "`".repeat(40_000)],

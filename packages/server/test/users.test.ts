@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { closeCodes } from "@parley/protocol";
+import { addSecondFactor } from "@parley/testkit/authenticator.ts";
 import { post, signUp } from "@parley/testkit/client.ts";
 import { startPostgres, type TestPostgres } from "@parley/testkit/postgres.ts";
 import { type Environment, runMain, startServer } from "@parley/testkit/server.ts";
@@ -41,6 +42,22 @@ describe.each(["SQLite", "PostgreSQL"])("users, while a server runs on %s", (sto
     const { access_token } = (body as { result: { access_token: string } }).result;
     const agents = await post(server.url, "getMyAgents", {}, access_token);
     expect(JSON.stringify(agents.body)).toContain("ada:claude");
+  });
+
+  test("reset --second-factor removes the second factor and keeps the password", async () => {
+    const { server, run } = await start({});
+    await using _ = server;
+    const person = await signUp(server.url);
+    const { username } = person;
+    const reset = () => run("reset", username, "--second-factor");
+    expect(await reset()).toMatchObject({ code: 0, result: { username, removed: false } });
+    const password = "correct horse battery";
+    await addSecondFactor(person, password);
+    const { stderr, result } = await reset();
+    expect(result).toEqual({ username, removed: true });
+    expect(stderr).toContain('"event":"second_factor_removed"');
+    expect((await post(server.url, "signIn", { username, password })).status).toBe(200);
+    expect(await person.call("getSecondFactor")).toMatchObject({ enabled: false });
   });
 
   test("create refuses names that a sign-up would refuse", async () => {

@@ -34,11 +34,21 @@ async function startWebhook(fetch: GuardedFetch, url: string) {
   });
   const vault = newVault([Buffer.alloc(32, 7)]);
   const secret = vault.seal(newSecret(), secretBinding("hook"));
-  const webhook = { id: "hook", url, secret, events: [], chat: null, created_at: Date.now() };
+  const of = { events: [], chat: null, creator: null };
+  const webhook = { ...of, id: "hook", url, secret, created_at: Date.now() };
   await store.write((tx) => tx.insertWebhook(webhook));
   const figures = metrics();
   const security = securityLog(log, store);
-  const sender = webhooks({ store, changes, vault, fetch, security, log, metrics: figures });
+  const sender = webhooks({
+    store,
+    changes,
+    vault,
+    fetch,
+    security,
+    operators: [],
+    log,
+    metrics: figures,
+  });
   let seq = 0;
   return {
     store,

@@ -55,6 +55,8 @@ async function fetchConversation(
   }
 }
 
+type MessagesDeleted = EventParams<"events.messageDeleted">;
+
 /** The state of a model client. */
 interface Known {
   chats: View;
@@ -154,7 +156,9 @@ class ModelClient {
   /** Derives the latest message and the unread counts. */
   private derive(conversation: Conversation, messages: readonly Message[]): void {
     conversation.last_message = messages.at(-1) ?? null;
-    const unread = messages.filter(({ seq }) => seq > conversation.last_read_seq);
+    const unread = messages.filter(
+      ({ seq, imported }) => !imported && seq > conversation.last_read_seq,
+    );
     const by = (kind: string) => unread.filter(({ sender }) => sender.kind === kind).length;
     const mentions = unread.filter((message) => message.mentions.some(this.isMe)).length;
     conversation.unread = { human: by("human"), agent: by("agent"), mentions };
@@ -213,6 +217,8 @@ class ModelClient {
       this.highestSeen.set(id, Math.max(seq, this.highestSeen.get(id) ?? 0));
     }
     if (method === "events.conversationUpdated") this.leaveUnknown(params as ConversationUpdate);
+    // Also if the conversation was fetched since: a reply from before may arrive later.
+    if (method === "events.messageDeleted") this.dropDeleted(params as MessagesDeleted);
     if (at && method !== "events.conversationNew" && !this.isNext(at)) return;
     const handle = this.handlers[method] as
       | ((params: unknown, seq: number) => void | Promise<void>)
@@ -251,7 +257,8 @@ class ModelClient {
       chat.conversation.updated_at = message.created_at;
       this.putMessage(message);
       const { kind, username } = message.sender;
-      if (kind === "human") this.moveRead(message.conversation_id, username, message.seq);
+      if (kind === "human" && !message.imported)
+        this.moveRead(message.conversation_id, username, message.seq);
     },
     "events.messageEdited": (message, seq) => this.messageChanged(message, seq),
     "events.messageComplete": (message, seq) => {
@@ -259,7 +266,6 @@ class ModelClient {
       this.messageChanged(message, seq);
     },
     "events.messageDelta": ({ id, delta, offset }) => this.appendDelta(id, delta, offset),
-    "events.messageDeleted": ({ conversation_id, ids }) => this.dropMessages(conversation_id, ids),
     "events.reactionAdded": ({ message_id, reactor, emoji }, seq) =>
       this.react(message_id, reactor, emoji, 1, seq),
     "events.reactionRemoved": ({ message_id, reactor, emoji }, seq) =>
@@ -390,6 +396,10 @@ class ModelClient {
         `the deltas add up to "${streamed}", but the content is "${message.content}"`,
       );
     }
+  }
+
+  private dropDeleted({ conversation_id, ids }: MessagesDeleted): void {
+    this.dropMessages(conversation_id, ids);
   }
 
   private dropMessages(conversationId: string, ids: readonly string[]): void {

@@ -39,7 +39,11 @@ export const noRates = limits({
   service_operations_per_second: 0,
   signups_per_hour: 0,
   reports_per_hour: 0,
+  exports_per_hour: 0,
+  hooks_per_hour: 0,
   searches_per_second: 0,
+  upload_bytes_per_day: 0,
+  uploads_at_once: 1000,
 });
 
 /** Set while tests run on two nodes: the PostgreSQL and the NATS of the nodes. */
@@ -103,6 +107,7 @@ const sharedSettings = async (
   DATABASE_URL: await databaseFor(postgres, dataDir),
   NATS_URL: nats,
   PARLEY_MASTER_KEY: KEY,
+  PARLEY_FILES: `disk:${join(dataDir, "files")}`,
 });
 
 type Spawned = Awaited<ReturnType<typeof spawnServer>>;

@@ -1,4 +1,5 @@
 import { useMe, useStatus } from "@parley/client/react";
+import { isFinishing } from "./session/oidc.ts";
 import { SignIn } from "./session/SignIn.tsx";
 import { Loading } from "./shell/Loading.tsx";
 import { Shell } from "./shell/Shell.tsx";
@@ -7,9 +8,16 @@ import { Toasts } from "./ui/Toasts.tsx";
 export function App() {
   const status = useStatus();
   const me = useMe();
+  const isSigningIn = isFinishing.use();
   return (
     <>
-      {status === "signed_out" ? <SignIn /> : me ? <Shell me={me} /> : <Loading />}
+      {isSigningIn || (status !== "signed_out" && !me) ? (
+        <Loading />
+      ) : me && status !== "signed_out" ? (
+        <Shell me={me} />
+      ) : (
+        <SignIn />
+      )}
       <Toasts />
     </>
   );

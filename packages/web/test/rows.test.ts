@@ -22,6 +22,7 @@ const message = (seq: number, username: string, minute: number, rest = {}): Loca
   turn: null,
   action: null,
   uses: [],
+  files: [],
   delivery: "sent",
   ...rest,
 });

@@ -1,7 +1,7 @@
-import type { Account, EventFrame, OutputOf } from "@parley/protocol";
+import type { Account, EventFrame, OperationName, OutputOf } from "@parley/protocol";
 import { createGate } from "../async/gate.ts";
 import { callError, isUnauthorized } from "../errors.ts";
-import type { ClientOptions, Status } from "../types.ts";
+import type { ClientOptions, SignInCall, Status } from "../types.ts";
 import { AccessToken } from "./access-token.ts";
 import { Connection } from "./connection.ts";
 import type { Connectivity } from "./connectivity.ts";
@@ -10,8 +10,14 @@ import { callHttp } from "./http.ts";
 const TIMEOUT_MS = 20_000;
 /** The maximum is short, so that clients are back soon after a restart of the service. */
 const BACKOFF_MS = { min: 500, max: 4000 };
-/** Calls that return a token and need none. */
-const SIGN_IN_CALLS = ["signIn", "signUp"];
+/** Calls of a sign-in page, which need no token. */
+const SIGN_IN_CALLS = [
+  "signIn",
+  "signUp",
+  "getSignInMethods",
+  "startOidcSignIn",
+  "finishOidcSignIn",
+] satisfies OperationName[] as string[];
 
 export interface SessionEvents {
   onStatus(status: Status): void;
@@ -94,7 +100,7 @@ export class Session implements Connectivity {
   }
 
   /** Signs in or up, and connects. */
-  async enter(how: "signIn" | "signUp", input: object): Promise<OutputOf<"signIn">> {
+  async enter(how: SignInCall, input: object): Promise<OutputOf<"signIn">> {
     const entered = (await this.call(how, input)) as OutputOf<"signIn">;
     if (this.token !== null || this.#accessToken.isRenewing) this.forget();
     this.#accessToken.set(entered.access_token);

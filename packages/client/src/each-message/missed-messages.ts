@@ -20,8 +20,10 @@ export async function* missedMessages(
   { id, seq, at }: Position,
   search: Search,
 ): AsyncGenerator<Message> {
-  if (search === "byTime") yield* latest(api, chatId, ({ created_at }) => created_at > at);
-  else if (id === null) yield* latest(api, chatId, (message) => message.seq > seq);
+  if (search === "byTime") {
+    // The times of imported messages are in the past, wherever the messages are.
+    yield* latest(api, chatId, ({ created_at, imported }) => imported || created_at > at);
+  } else if (id === null) yield* latest(api, chatId, (message) => message.seq > seq);
   else yield* after(api, chatId, id);
 }
 
@@ -41,7 +43,7 @@ async function* after(api: HistoryApi, chatId: string, id: string): AsyncGenerat
 async function* latest(
   api: HistoryApi,
   chatId: string,
-  isWanted: (message: Message) => boolean,
+  isWanted: (message: Message) => boolean | undefined,
 ): AsyncGenerator<Message> {
   const found: Message[] = [];
   for (let before: string | undefined, hasMore = true; hasMore; before = found[0]?.id) {

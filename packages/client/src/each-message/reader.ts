@@ -156,24 +156,32 @@ export class MessageReader {
     this.#save();
   }
 
-  /** Calls the listener until it is done. If the connection is lost, the next one delivers again. */
+  /** Delivers a message and moves the position, unless the connection is lost meanwhile. */
   async #deliver(message: Message, connectionId: number): Promise<void> {
+    const { conversation_id, id, seq, created_at, imported } = message;
+    // Listeners that answer messages must not answer those of the past.
+    if (!imported && !(await this.#callListener(message, connectionId))) return;
+    const { chats } = this.#positions;
+    const at = imported ? (chats[conversation_id]?.at ?? created_at) : created_at;
+    chats[conversation_id] = { seq, id, at };
+    this.#save();
+  }
+
+  /** Calls the listener until it is done. False if the connection is lost: the next one delivers again. */
+  async #callListener(message: Message, connectionId: number): Promise<boolean> {
     for (let failures = 0; ; failures++) {
       try {
         await this.#listener(message);
-        break;
+        return true;
       } catch (error) {
         if (!isTemporary(error)) {
           this.#onError(error, message);
-          break;
+          return true;
         }
         if (!this.#isObsolete(connectionId)) await pause(retryDelayMs(failures, error));
-        if (this.#isObsolete(connectionId)) return;
+        if (this.#isObsolete(connectionId)) return false;
       }
     }
-    const { conversation_id, id, seq, created_at } = message;
-    this.#positions.chats[conversation_id] = { seq, id, at: created_at };
-    this.#save();
   }
 
   /** Queues what an event brings, and before it what was missed. */

@@ -28,7 +28,7 @@ function collect(accounts: Accounts, newer: Record<string, Account>, value: unkn
   for (const child of Object.values(value)) collect(accounts, newer, child);
 }
 
-/** Gives every account in the value its newest display name. Returns the same object if nothing changes. */
+/** Gives every account in the value its newest display name, and marks deleted ones. Returns the same object if nothing changes. */
 export function updateNames<Value>(accounts: Accounts, value: Value): Value {
   if (!isTree(value)) return value;
   let copy = isAccount(value) ? updateName(accounts, value) : value;
@@ -44,5 +44,6 @@ export function updateNames<Value>(accounts: Accounts, value: Value): Value {
 function updateName<Value extends Tree>(accounts: Accounts, value: Value): Value {
   const newest = accounts[value.username as string];
   if (!newest || newest.version <= (value.version as number)) return value;
-  return { ...value, display_name: newest.display_name, version: newest.version };
+  const { display_name, version, deleted } = newest;
+  return { ...value, display_name, version, ...(deleted && { deleted }) };
 }

@@ -46,10 +46,13 @@ function applyEvent(state: ChatState, frame: CountedFrame, me: string | undefine
   }
 }
 
-/** Counts as the server does: a person who sends a message has read up to it. */
+/**
+ * Counts as the server does: a person who sends a message has read up to it. An imported message
+ * counts as read, and says nothing about what its sender has read.
+ */
 function addMessage(state: ChatState, message: Message, me: string | undefined): ChatState {
-  const { sender, seq, created_at } = message;
-  const isRead = sender.username === me || seq <= state.chat.last_read_seq;
+  const { sender, seq, created_at, imported } = message;
+  const isRead = imported || sender.username === me || seq <= state.chat.last_read_seq;
   const unread = isRead ? state.chat.unread : countUnread(state.chat.unread, message, me, 1);
   const chat = {
     ...state.chat,
@@ -58,7 +61,7 @@ function addMessage(state: ChatState, message: Message, me: string | undefined):
     updated_at: created_at,
   };
   const next = setChat(state, chat);
-  return sender.kind === "human" ? markRead(next, sender.username, seq, me) : next;
+  return sender.kind === "human" && !imported ? markRead(next, sender.username, seq, me) : next;
 }
 
 function updateLast(

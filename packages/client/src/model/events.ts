@@ -5,7 +5,7 @@ import { dropMessages, hideMessages } from "./deletions.ts";
 import { type CountedFrame, isStanding } from "./delivery.ts";
 import { setSender } from "./outbox.ts";
 import { markRead } from "./read-positions.ts";
-import type { State } from "./state.ts";
+import type { Blocked, State } from "./state.ts";
 import { applyDeltas } from "./streaming.ts";
 import { setEntry, share } from "./structural-sharing.ts";
 import { typingAfter } from "./typing.ts";
@@ -28,6 +28,11 @@ export function applyEvent(state: State, frame: EventFrame): State {
     }
     case "events.messageDeleted":
       return frame.at ? applyCounted(state, frame) : applyHidden(state, frame);
+    case "events.blocksUpdated":
+      return applyBlocked(advanceOwn(state, frame.own_seq), {
+        ...frame.params,
+        own_seq: frame.own_seq ?? 0,
+      });
     case "events.accountUpdated":
       // The reducer takes new names from every action.
       return state;
@@ -51,7 +56,13 @@ function applyHidden(state: State, frame: EventFrame<"events.messageDeleted">): 
   );
 }
 
-/** Advances the caller's own counter if the value is the next one; otherwise deletions are missing. */
+/** Applies a block list, unless a newer one is known. */
+export const applyBlocked = (state: State, blocked: Blocked | undefined): State =>
+  blocked && blocked.own_seq > state.blocked.own_seq
+    ? { ...state, blocked: share(state.blocked, blocked) }
+    : state;
+
+/** Advances the caller's own counter if the value is the next one; otherwise changes are missing. */
 function advanceOwn(state: State, own_seq: number | undefined): State {
   if (own_seq === undefined) return state;
   const { seq, highest } = state.own;

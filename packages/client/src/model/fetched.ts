@@ -3,6 +3,7 @@ import type { ActionOf, Overview } from "./actions.ts";
 import { invalidate } from "./chat.ts";
 import { putChat, updateChat, updateMessage } from "./chats.ts";
 import { dropMessages, hideMessages } from "./deletions.ts";
+import { applyBlocked } from "./events.ts";
 import { newerMessage } from "./message.ts";
 import { mergeSnapshot, type Snapshot } from "./snapshot.ts";
 import type { ChatState, State } from "./state.ts";
@@ -49,7 +50,7 @@ export function applyOverview(state: State, page: Overview): State {
       updateChat(next, conversation_id, (chat) =>
         hideMessages(chat, ids, state.me?.username, own_seq),
       ),
-    { ...state, accountsSeq, own },
+    applyBlocked({ ...state, accountsSeq, own }, page.blocked),
   );
 }
 

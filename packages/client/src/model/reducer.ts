@@ -115,7 +115,8 @@ function restore(state: State, { me, chats, own: seq, reading, ...cached }: Cach
   );
   const { historyId, accountsSeq, agents } = cached;
   const own = { seq, highest: seq ?? 0 };
-  return { ...next, historyId, accountsSeq, agents, own, unconfirmedReads: reading };
+  const { blocked = next.blocked } = cached;
+  return { ...next, historyId, accountsSeq, agents, own, blocked, unconfirmedReads: reading };
 }
 
 /** Shows that the caller has read, before the server confirms it. */

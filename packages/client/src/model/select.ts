@@ -32,6 +32,8 @@ export function createSelect(): (state: State, name: PieceName) => Pieces[PieceN
         return state.typing[id] ?? NOBODY;
       case "draft":
         return state.drafts[id] ?? "";
+      case "blocked":
+        return state.blocked.usernames;
       case "chats":
         return state.order;
       default:

@@ -52,6 +52,12 @@ export type OptimisticChange = { readonly changeId: number } & (
   | { readonly kind: "remove"; readonly ids: readonly string[] }
 );
 
+/** The people whom the caller blocked, as of a value of the caller's own counter. */
+export interface Blocked {
+  readonly usernames: readonly string[];
+  readonly own_seq: number;
+}
+
 type ByChat<Value> = Readonly<Record<string, Value>>;
 
 export interface State {
@@ -68,10 +74,12 @@ export interface State {
   /** The `accounts_seq` of the last `getUpdates`; null before the first. */
   readonly accountsSeq: number | null;
   /**
-   * The caller's own counter, which counts messages deleted for oneself: `seq` is the value up to
-   * which all of them are known, `highest` the highest value seen.
+   * The caller's own counter, which counts messages deleted for oneself and changes of the block
+   * list: `seq` is the value up to which all of them are known, `highest` the highest value seen.
    */
   readonly own: { readonly seq: number | null; readonly highest: number };
+  /** The newest known block list. */
+  readonly blocked: Blocked;
   /** The highest counter value seen of each conversation, including those not loaded. */
   readonly highestSeqs: ByChat<number>;
   /** Conversations the caller is no longer in, with the counter value at that time. */
@@ -94,12 +102,16 @@ export interface CachedState {
   accountsSeq: number | null;
   /** The caller's own counter. */
   own: number | null;
+  /** Missing in what earlier versions stored. */
+  blocked?: Blocked;
   me: Account;
   agents: readonly AgentProfile[];
   chats: readonly { chat: LocalChat; window: Window | null }[];
   /** The caller's read positions that the server has not confirmed yet. */
   reading: State["unconfirmedReads"];
 }
+
+const NOBODY_BLOCKED: Blocked = { usernames: [], own_seq: -1 };
 
 export const initialState = (status: Status): State => ({
   status,
@@ -111,6 +123,7 @@ export const initialState = (status: Status): State => ({
   accounts: {},
   accountsSeq: null,
   own: { seq: null, highest: 0 },
+  blocked: NOBODY_BLOCKED,
   highestSeqs: {},
   left: {},
   outbox: {},
@@ -141,5 +154,5 @@ export const isBehind = (state: ChatState): boolean =>
 export const isStale = ({ invalidations, validated }: ChatState): boolean =>
   invalidations > validated;
 
-/** Whether a deletion for oneself, made on another device, is missing. */
+/** Whether a deletion for oneself or a block, made on another device, is missing. */
 export const isOwnBehind = ({ own }: State): boolean => own.seq !== null && own.highest > own.seq;

@@ -36,7 +36,8 @@ export function countMention(
   me: string | undefined,
 ): ChatState {
   const message = frame.params;
-  if (message.seq <= state.chat.last_read_seq || before.tombstones.has(message.id)) return state;
+  if (message.imported || message.seq <= state.chat.last_read_seq) return state;
+  if (before.tombstones.has(message.id)) return state;
   const old = knownMessage(before, message.id);
   // A streaming message has no mentions yet; whether another unknown message had some is not known.
   if (!old && frame.method === "events.messageEdited") return invalidate(state);
@@ -58,7 +59,7 @@ export function subtractUnread(
   if (messages.includes(undefined)) return invalidate(state);
   const unread = messages
     .filter((message) => message !== undefined)
-    .filter(({ seq }) => seq > chat.last_read_seq && seq <= chat.seq)
+    .filter(({ seq, imported }) => !imported && seq > chat.last_read_seq && seq <= chat.seq)
     .reduce((sum, message) => countUnread(sum, message, me, -1), chat.unread);
   return setChat(state, share(chat, { ...chat, ...unreadFields(unread) }));
 }

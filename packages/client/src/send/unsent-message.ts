@@ -33,6 +33,7 @@ export function createUnsentMessage(unsent: UnsentMessage): LocalMessage {
     turn: null,
     action: null,
     uses: [],
+    files: [],
     delivery: failure === undefined ? "sending" : "failed",
     ...(failure !== undefined && { failure }),
   };

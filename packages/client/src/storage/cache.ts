@@ -29,7 +29,10 @@ export class StateCache {
     this.#token = token;
     if (!storage) return;
     store.onChange((state, before) => {
-      const isSame = state.chats === before.chats && state.agents === before.agents;
+      const isSame =
+        state.chats === before.chats &&
+        state.agents === before.agents &&
+        state.blocked === before.blocked;
       if (isSame || state.me === null) return;
       this.#timer ??= unref(setTimeout(() => this.save(), SAVE_DELAY_MS));
     });
@@ -82,9 +85,10 @@ function unref(timer: ReturnType<typeof setTimeout>): ReturnType<typeof setTimeo
 /** The JSON properties of the cached state, with as many conversations and messages as there is room for. */
 function serialize({ me, ...state }: State): string | null {
   if (!me) return null;
-  const { historyId, accountsSeq, agents, unconfirmedReads: reading } = state;
+  const { historyId, accountsSeq, agents, blocked, unconfirmedReads: reading } = state;
   const own = state.own.seq;
-  const rest: Omit<CachedState, "chats"> = { historyId, accountsSeq, own, me, agents, reading };
+  const counters = { historyId, accountsSeq, own };
+  const rest: Omit<CachedState, "chats"> = { ...counters, me, agents, blocked, reading };
   return `${JSON.stringify(rest).slice(1, -1)},"chats":[${serializeChats(state)}]`;
 }
 

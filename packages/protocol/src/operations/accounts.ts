@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { cursor, limit, operation, page } from "../operation.ts";
-import { Account, OwnAccount } from "../records.ts";
+import { Account, addedBy, OwnAccount } from "../records.ts";
 import { displayName, text, username } from "../text.ts";
 
 export const getMe = operation({
@@ -41,7 +41,44 @@ export const getUsers = operation({
 export const updateMe = operation({
   name: "updateMe",
   socket: "accounts.update",
-  summary: "Changes the caller's display name and returns the account.",
-  input: z.object({ display_name: displayName }),
+  summary: "Changes the caller's display name or settings and returns the account.",
+  input: z
+    .object({
+      display_name: displayName.optional(),
+      added_by: addedBy.optional().meta({
+        description:
+          "Who may start conversations with the caller or add them to groups. `known`: people with whom the caller has a conversation in which the caller has written.",
+      }),
+    })
+    .refine(({ display_name, added_by }) => display_name !== undefined || added_by !== undefined, {
+      message: "is required",
+      path: ["display_name"],
+    })
+    .meta({ anyOf: [{ required: ["display_name"] }, { required: ["added_by"] }] }),
   output: Account,
+});
+
+export const blockUser = operation({
+  name: "blockUser",
+  socket: "accounts.block",
+  summary:
+    "Blocks a person: they and their agents can no longer write to the caller directly, add the caller to conversations or mention the caller. They are not told.",
+  input: z.object({ username }),
+  errors: ["not_found", "conflict"],
+});
+
+export const unblockUser = operation({
+  name: "unblockUser",
+  socket: "accounts.unblock",
+  summary: "Ends a block; succeeds also if there is none.",
+  input: z.object({ username }),
+  errors: ["not_found"],
+});
+
+export const getBlocked = operation({
+  name: "getBlocked",
+  socket: "accounts.blocked",
+  summary: "Lists the people whom the caller blocked, by username.",
+  input: z.object({ cursor, limit }),
+  output: page(Account),
 });

@@ -52,12 +52,13 @@ export const testAgentKey = operation({
   name: "testAgentKey",
   socket: "agents.test_key",
   summary:
-    "Tests an API key with one small call to the provider: the stored key, or one that is not stored.",
+    "Tests an API key with one small call to the provider: the one the agent uses, or one that is not stored.",
   input: z.object({
     provider,
-    api_key: apiKey
-      .optional()
-      .meta({ description: "The key to test; it is not stored. Default: the stored key." }),
+    api_key: apiKey.optional().meta({
+      description:
+        "The key to test; it is not stored. Default: the stored key, or the operator's if there is none.",
+    }),
   }),
   output: KeyTest,
   errors: ["not_found"],
@@ -70,10 +71,10 @@ export const setAgentProfile = operation({
   input: z.object({
     provider,
     display_name: displayName.optional(),
-    model: line(1, 128)
-      .nullable()
-      .optional()
-      .meta({ description: "The model to ask. Null: the provider's default model." }),
+    model: line(1, 128).nullable().optional().meta({
+      description:
+        "The model to ask with the owner's key. Null: the provider's default model, which the operator's key always asks.",
+    }),
     instructions: text(0, 8000)
       .nullable()
       .optional()

@@ -4,6 +4,8 @@ import { text, uuid } from "../text.ts";
 
 const MAX_FIELDS = 50;
 const MAX_FIELDS_BYTES = 16_384;
+/** Checked before JSON.stringify, which takes seconds for a value of tens of thousands of levels. */
+const MAX_FIELDS_DEPTH = 32;
 const utf8 = new TextEncoder();
 
 const fields = z
@@ -11,22 +13,23 @@ const fields = z
   .refine((given) => Object.keys(given).length <= MAX_FIELDS, {
     message: `must have at most ${MAX_FIELDS} entries`,
   })
-  .refine((given) => fitsBytes(given, MAX_FIELDS_BYTES), {
+  .refine((given) => isWithinDepth(given, MAX_FIELDS_DEPTH), {
+    message: `must be nested at most ${MAX_FIELDS_DEPTH} levels deep`,
+    abort: true,
+  })
+  .refine((given) => utf8.encode(JSON.stringify(given)).length <= MAX_FIELDS_BYTES, {
     message: `must have at most ${MAX_FIELDS_BYTES} bytes in all`,
   })
   .meta({
     description:
-      "The values of a form by field name: at most 50 of any JSON type, 16 KiB in total. A multiple choice is a list.",
+      "The values of a form by field name: at most 50 of any JSON type, nested at most 32 levels deep, 16 KiB in total. A multiple choice is a list.",
     maxProperties: MAX_FIELDS,
   });
 
-function fitsBytes(given: object, maxBytes: number): boolean {
-  try {
-    return utf8.encode(JSON.stringify(given)).length <= maxBytes;
-  } catch {
-    // Too deeply nested for JSON.stringify, and therefore far beyond the limit.
-    return false;
-  }
+/** Whether a value has at most this many levels of lists and objects. Looks no deeper. */
+function isWithinDepth(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return levels > 0 && Object.values(value).every((each) => isWithinDepth(each, levels - 1));
 }
 
 export const sendComponentAction = operation({

@@ -75,7 +75,12 @@ export const leaveChat = operation({
   name: "leaveChat",
   socket: "conversations.leave",
   summary: "Leaves a group, together with the caller's agents.",
-  input: z.object({ chat_id: uuid }),
+  input: z.object({
+    chat_id: uuid,
+    final: z.boolean().optional().meta({
+      description: "True: nobody can add the caller to this group again.",
+    }),
+  }),
   errors: ["forbidden", "not_found"],
 });
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isReservedName } from "../names.ts";
 import { operation } from "../operation.ts";
 import { IncomingHook } from "../records.ts";
 import { anyText, uuid } from "../text.ts";
@@ -13,6 +14,7 @@ export const createIncomingHook = operation({
     name: anyText
       .toLowerCase()
       .regex(/^[a-z][a-z0-9_-]{0,31}$/, "must be 1 to 32 letters, digits, dashes or underscores")
+      .refine((value) => !isReservedName(value), { message: "is reserved" })
       .meta({
         description: "It posts as `<creator>:<name>`. The first character is a letter.",
         examples: ["alerts"],

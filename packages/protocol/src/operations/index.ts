@@ -1,5 +1,13 @@
 import type { z } from "zod";
-import { getMe, getUser, getUsers, updateMe } from "./accounts.ts";
+import {
+  blockUser,
+  getBlocked,
+  getMe,
+  getUser,
+  getUsers,
+  unblockUser,
+  updateMe,
+} from "./accounts.ts";
 import {
   getAgentUsage,
   getMyAgents,
@@ -23,6 +31,7 @@ import {
   setChatTitle,
   startChat,
 } from "./conversations.ts";
+import { cancelUpload, createUpload, getFileLinks } from "./files.ts";
 import {
   addGroupAgent,
   getGroupAgents,
@@ -42,12 +51,14 @@ import {
   sendMessage,
 } from "./messages.ts";
 import {
+  eraseAccount,
   getAccounts,
   getAuditLog,
   getStatistics,
   restoreAccount,
   suspendAccount,
 } from "./operators.ts";
+import { deleteMe, exportMe } from "./own-data.ts";
 import {
   addReaction,
   getMessageReactions,
@@ -55,7 +66,14 @@ import {
   setMessageReaction,
 } from "./reactions.ts";
 import { getReports, reportMessage, resolveReport } from "./reports.ts";
-import { issueToken, revokeTokens, upsertUsers } from "./service.ts";
+import {
+  beginSecondFactor,
+  confirmSecondFactor,
+  getSecondFactor,
+  removeSecondFactor,
+  renewRecoveryCodes,
+} from "./second-factor.ts";
+import { importMessages, issueToken, revokeTokens, upsertUsers } from "./service.ts";
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { finishOidcSignIn, getSignInMethods, startOidcSignIn } from "./sign-in.ts";
 import { sendChatAction } from "./typing.ts";
@@ -79,10 +97,20 @@ export const operations = {
   signOut,
   getSessions,
   revokeSession,
+  getSecondFactor,
+  beginSecondFactor,
+  confirmSecondFactor,
+  renewRecoveryCodes,
+  removeSecondFactor,
   getMe,
   getUser,
   getUsers,
   updateMe,
+  exportMe,
+  deleteMe,
+  blockUser,
+  unblockUser,
+  getBlocked,
   startChat,
   getChats,
   getChat,
@@ -121,14 +149,19 @@ export const operations = {
   setGroupAgentMode,
   stopChatAgents,
   sendComponentAction,
+  createUpload,
+  cancelUpload,
+  getFileLinks,
   upsertUsers,
   issueToken,
   revokeTokens,
+  importMessages,
   getAccounts,
   suspendAccount,
   restoreAccount,
   getReports,
   resolveReport,
+  eraseAccount,
   getAuditLog,
   getStatistics,
   createWebhook,

@@ -1,11 +1,21 @@
 import { z } from "zod";
 import { cursor, exclusive, limit, operation, page } from "../operation.ts";
-import { Account, Conversation, ConversationChange, Message } from "../records.ts";
-import { content, historyId, text, uuid } from "../text.ts";
+import { Account, BlockList, Conversation, ConversationChange, Message } from "../records.ts";
+import { BLANK, emptiableContent, historyId, isBlank, text, uuid } from "../text.ts";
 
 export const MAX_CONTENT_BYTES = 32_768;
 
-const messageContent = content(MAX_CONTENT_BYTES);
+/** Files that a message can have; the server's `files_per_message` may be lower. */
+const MAX_FILES = 10;
+
+const messageContent = emptiableContent(MAX_CONTENT_BYTES).meta({
+  description: "May be empty if the message has files.",
+});
+const fileIds = z
+  .array(uuid)
+  .min(1)
+  .max(MAX_FILES)
+  .refine((ids) => new Set(ids).size === ids.length, { message: "must not repeat a file" });
 const messageIds = z.array(uuid).min(1).max(100);
 
 export const sendMessage = operation({
@@ -13,17 +23,29 @@ export const sendMessage = operation({
   socket: "messages.send",
   summary: "Sends a message; sending the same `client_msg_id` again returns the first message.",
   rate: "messages",
-  input: z.object({
-    chat_id: uuid,
-    content: messageContent,
-    client_msg_id: text(1, 64).optional().meta({
-      description:
-        "The client's own identifier of the message, returned in its record and event. Makes a retry safe: each sender and conversation has at most one message per identifier.",
+  input: z
+    .object({
+      chat_id: uuid,
+      content: messageContent,
+      file_ids: fileIds.optional().meta({
+        description:
+          "Files that the caller uploaded to this conversation: ready, and not part of a message yet. They are deleted with the message.",
+      }),
+      client_msg_id: text(1, 64).optional().meta({
+        description:
+          "The client's own identifier of the message, returned in its record and event. Makes a retry safe: each sender and conversation has at most one message per identifier.",
+      }),
+      reply_to_id: uuid.optional(),
+    })
+    .refine(({ content, file_ids }) => file_ids !== undefined || !isBlank(content), {
+      message: BLANK,
+      path: ["content"],
+    })
+    .meta({
+      anyOf: [{ required: ["file_ids"] }, { properties: { content: { minLength: 1 } } }],
     }),
-    reply_to_id: uuid.optional(),
-  }),
   output: Message,
-  errors: ["forbidden", "not_found"],
+  errors: ["forbidden", "not_found", "conflict"],
 });
 
 export const getChatHistory = operation({
@@ -172,6 +194,7 @@ export const getUpdates = operation({
         description: "With `own_since`: the messages that the caller hid.",
       }),
       own_seq: z.int().meta({ description: "The `own_since` of the next call." }),
+      blocked: BlockList,
       has_more: z.boolean().meta({
         description: "Whether to call again, with `accounts_seq` and `own_seq`.",
       }),

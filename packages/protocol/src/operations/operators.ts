@@ -3,6 +3,7 @@ import { auditActions } from "../audit.ts";
 import { cursor, limit, operation, page } from "../operation.ts";
 import { AuditEntry, ManagedAccount, Statistics } from "../records.ts";
 import { text, username } from "../text.ts";
+import { deletedMessages } from "./own-data.ts";
 
 export const getAccounts = operation({
   name: "getAccounts",
@@ -43,6 +44,16 @@ export const restoreAccount = operation({
   input: z.object({ username }),
   output: ManagedAccount,
   errors: ["not_found"],
+});
+
+export const eraseAccount = operation({
+  name: "eraseAccount",
+  socket: "operators.erase",
+  summary:
+    "Deletes a person's account for good, as `deleteMe` does. It cannot be restored, and its username is never given to anybody else.",
+  access: "operator",
+  input: z.object({ username, messages: deletedMessages }),
+  errors: ["not_found", "conflict"],
 });
 
 export const getStatistics = operation({

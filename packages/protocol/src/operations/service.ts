@@ -1,7 +1,18 @@
 import { z } from "zod";
 import { exclusive, operation } from "../operation.ts";
 import { Account, SignedIn } from "../records.ts";
-import { displayName, externalId, metadata, newUsername, username } from "../text.ts";
+import {
+  anyText,
+  content,
+  displayName,
+  externalId,
+  metadata,
+  newUsername,
+  text,
+  username,
+  uuid,
+} from "../text.ts";
+import { MAX_CONTENT_BYTES } from "./messages.ts";
 
 const DAY_SECONDS = 24 * 60 * 60;
 
@@ -93,4 +104,51 @@ export const revokeTokens = operation({
     sessions_ended: z.int().meta({ description: "The number of sessions that the call ended." }),
   }),
   errors: ["not_found"],
+});
+
+export const importMessages = operation({
+  name: "importMessages",
+  socket: "service.import_messages",
+  summary:
+    "Stores the history of a conversation as it was elsewhere: all of the messages, or none. Starts no agent and notifies nobody.",
+  access: "service",
+  input: z.object({
+    chat_id: uuid,
+    messages: z
+      .array(
+        z.object({
+          sender: anyText
+            .refine((value) => value.length >= 1 && value.length <= 256, {
+              message: "must have 1 to 256 characters",
+            })
+            .meta({
+              minLength: 1,
+              maxLength: 256,
+              description:
+                "A participant, person or agent: the username, or `id:` and a person's external id. Anybody else is `bad_request`.",
+            }),
+          content: content(MAX_CONTENT_BYTES),
+          created_at: z.iso.datetime({ offset: true }).meta({
+            description:
+              "When the message was sent, in the past. The order of the messages is the given one, whatever their times.",
+          }),
+          client_msg_id: text(1, 64).meta({
+            description:
+              "The message's id in its source. Importing it again, as the same sender's in the same conversation, returns the first message.",
+          }),
+        }),
+      )
+      .min(1)
+      .max(500),
+  }),
+  output: z.object({
+    items: z.array(
+      z.object({
+        client_msg_id: z.string(),
+        message_id: uuid,
+        created: z.boolean().meta({ description: "Whether the call stored the message." }),
+      }),
+    ),
+  }),
+  errors: ["forbidden", "not_found"],
 });

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { operation } from "../operation.ts";
 import { Session, SignedIn } from "../records.ts";
 import { displayName, newUsername, text, username, uuid } from "../text.ts";
+import { secondFactorCode } from "./second-factor.ts";
 
 const password = text(8, 1024).meta({
   description:
@@ -37,9 +38,10 @@ export const signIn = operation({
       description:
         "The `device` that an earlier `signIn` or `signUp` of the account returned. An unknown one is ignored.",
     }),
+    code: secondFactorCode.optional(),
   }),
   output: SignedIn,
-  errors: ["unauthorized", "forbidden", "suspended"],
+  errors: ["unauthorized", "second_factor_required", "forbidden", "suspended"],
 });
 
 export const changePassword = operation({

@@ -5,8 +5,10 @@ import { deliveryStatuses, Webhook, WebhookDelivery } from "../records.ts";
 import { text, uuid } from "../text.ts";
 
 const names = Object.keys(events) as EventName[];
-/** The events that webhooks can receive: those that are stored. */
-export const webhookEvents = names.filter((name) => events[name].delivery !== "transient");
+/** The events that webhooks can receive: those that are stored, except whom a person blocked. */
+export const webhookEvents = names.filter(
+  (name) => events[name].delivery !== "transient" && name !== "events.blocksUpdated",
+);
 
 const url = text(1, 2048).meta({
   description:
@@ -58,7 +60,8 @@ export const getWebhooks = operation({
 export const setWebhook = operation({
   name: "setWebhook",
   socket: "webhooks.set",
-  summary: "Changes a webhook. What is left out stays as it is.",
+  summary:
+    "Changes a webhook. What is left out stays as it is. Only its creator or a service key may change the address.",
   access: "operator",
   input: z.object({
     webhook_id,
@@ -70,7 +73,7 @@ export const setWebhook = operation({
     }),
   }),
   output: Webhook,
-  errors: ["not_found"],
+  errors: ["not_found", "conflict"],
 });
 
 export const deleteWebhook = operation({

@@ -1,5 +1,6 @@
 import { beginTurn, endTurn } from "../domain/turns.ts";
 import type { Delivered } from "../realtime/bus.ts";
+import { modelOf } from "../rules/keys.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { TurnRecord } from "../store/turns.ts";
 import { runTurn, type TurnServices } from "./turn.ts";
@@ -113,9 +114,8 @@ class TurnDispatcher implements Dispatcher {
     const { agent, conversation_uuid } = turn;
     const conversation = await tx.conversation(conversation_uuid, agent.id);
     if (!conversation) return;
-    const chosen = (await tx.agent(agent.id))?.model;
-    const { providers } = this.#services.config;
-    const model = chosen ?? providers.get(agent.provider ?? "")?.model ?? "";
+    const settings = await tx.agent(agent.id);
+    const model = settings ? modelOf(settings, this.#services.config) : "";
     await beginTurn(tx, turn, conversation, model);
   }
 

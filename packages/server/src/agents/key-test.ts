@@ -1,9 +1,10 @@
 import type { KeyTest } from "@parley/protocol";
 import type { Provider } from "../config.ts";
 import { notFound } from "../rules/failure.ts";
+import { type KeySource, modelOf } from "../rules/keys.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import type { AgentRecord } from "../store/agents.ts";
-import { fetchForKey, type KeyServices, openStoredKey } from "./keys.ts";
+import { fetchForKey, type KeyServices, openKey, operatorKeyError } from "./keys.ts";
 import type { ModelRequest } from "./providers/adapter.ts";
 import { callModel } from "./providers/call.ts";
 import { adapters } from "./providers/index.ts";
@@ -19,7 +20,7 @@ const CALL_OPTIONS = {
 };
 
 export interface KeyTester {
-  /** Makes a small call of the agent's model, with the given key or the stored one. */
+  /** Makes a small call of the agent's model, with the given key or the one that the agent uses. */
   test(agent: AgentRecord, givenKey?: string): Promise<KeyTest>;
 }
 
@@ -27,12 +28,17 @@ export function keyTester(services: KeyServices): KeyTester {
   const { config } = services;
   return {
     async test(agent, givenKey) {
-      const provider = config.providers.get(agent.account.provider ?? "");
+      const providerId = agent.account.provider ?? "";
+      const provider = config.providers.get(providerId);
       if (!provider) throw notFound(`agent ${agent.account.username}`);
-      const model = agent.model ?? provider.model;
+      const model =
+        givenKey === undefined ? modelOf(agent, config) : (agent.model ?? provider.model);
       let sandbox = false;
+      let source: KeySource = "own";
       try {
-        const key = givenKey ?? openStoredKey(services, agent);
+        const opened = givenKey === undefined ? openKey(services, agent) : null;
+        const key = opened?.api_key ?? givenKey ?? "";
+        source = opened?.source ?? "own";
         sandbox = isSandboxKey(key);
         const request = testRequest(provider, model, key);
         const options = { ...fetchForKey(key, config), ...CALL_OPTIONS };
@@ -40,7 +46,9 @@ export function keyTester(services: KeyServices): KeyTester {
         // The first event proves that the key works. Leaving the loop closes the connection.
         for await (const _ of events) break;
         return { works: true, error: null, model, sandbox };
-      } catch (error) {
+      } catch (thrown) {
+        const error =
+          source === "operator" ? operatorKeyError(thrown, providerId, services) : thrown;
         if (!(error instanceof TurnFailed) && !(error instanceof ProviderError)) throw error;
         const { code, message } = error;
         return { works: false, error: { code, message }, model, sandbox };

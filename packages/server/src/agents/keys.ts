@@ -1,9 +1,11 @@
 import type { Config } from "../config.ts";
 import type { Logger } from "../observe/log.ts";
+import type { KeySource } from "../rules/keys.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import type { Vault } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { CallOptions } from "./providers/call.ts";
+import { ProviderError } from "./providers/provider-errors.ts";
 import { sandboxFetch } from "./sandbox/index.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
@@ -13,20 +15,46 @@ export interface KeyServices {
   log: Logger;
 }
 
-/** Decrypts an agent's stored key. Throws a `TurnFailed` if there is none or it does not open. */
-export function openStoredKey({ vault, log }: KeyServices, agent: AgentRecord): string {
+/** The key that an agent's turns use, and who pays for it. */
+export interface AgentKey {
+  readonly api_key: string;
+  readonly source: KeySource;
+}
+
+/** Returns the owner's key, or the operator's. Throws a `TurnFailed` if there is none or it does not open. */
+export function openKey({ config, vault, log }: KeyServices, agent: AgentRecord): AgentKey {
   const { account, owner, sealed_key } = agent;
-  if (sealed_key === null) throw keyMissing(agent);
+  const provider = account.provider ?? "";
+  if (sealed_key === null) {
+    const api_key = config.operatorKeys.get(provider);
+    if (api_key === undefined) throw keyMissing(agent);
+    return { api_key, source: "operator" };
+  }
   try {
-    return vault.open(sealed_key, { owner_id: owner.id, provider: account.provider ?? "" });
+    const api_key = vault.open(sealed_key, { owner_id: owner.id, provider });
+    return { api_key, source: "own" };
   } catch (error) {
     log.error({ err: error, agent: account.username }, "sealed key does not open");
     throw new TurnFailed("internal", "The stored API key cannot be opened here. Store it again.");
   }
 }
 
+/** Names the owner by username: the text is stored, and display names are erased with accounts. */
 export const keyMissing = ({ owner }: AgentRecord) =>
-  new TurnFailed("key_missing", `${owner.display_name} has not set an API key for this agent yet.`);
+  new TurnFailed("key_missing", `${owner.username} has not set an API key for this agent yet.`);
+
+/**
+ * Replaces the error of a call with the operator's key that the provider has rejected: the owner
+ * cannot correct it.
+ */
+export function operatorKeyError(error: unknown, provider: string, { log }: KeyServices): unknown {
+  if (!(error instanceof ProviderError) || error.code !== "key_rejected") return error;
+  log.error({ provider, status: error.status }, "operator key rejected by provider");
+  return new TurnFailed(
+    "key_rejected",
+    "The provider rejected this server's API key. Ask the operator to replace it, or store a key of your own.",
+  );
+}
 
 /** Selects the sandbox for sandbox keys. Throws a `TurnFailed` if the sandbox is off. */
 export function fetchForKey(key: string, { sandbox }: Config): Pick<CallOptions, "fetch"> {

@@ -2,6 +2,7 @@ import type { Config, Provider } from "../config.ts";
 import { grant } from "../rules/budget.ts";
 import { type ModelContext, modelContext } from "../rules/context.ts";
 import { OWNER_SUSPENDED } from "../rules/dispatch.ts";
+import { keySourceOf } from "../rules/keys.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { ReadTx, Store, WriteTx } from "../store/store.ts";
@@ -52,12 +53,20 @@ export function prepareTurn(
     if (agent.owner.suspended_at !== null) {
       throw new TurnFailed("budget_exceeded", OWNER_SUSPENDED);
     }
-    if (agent.sealed_key === null) throw keyMissing(agent);
+    const keySource = keySourceOf(agent, config);
+    if (keySource === null) throw keyMissing(agent);
     const context = await buildContext(tx, turn, agent, provider, conversation);
     if (turn.trigger_deleted && !context.isAsked) {
       throw new TurnFailed("interrupted", "The message was deleted before it was answered.");
     }
-    const max_output_tokens = await reserveTokens(tx, turn, agent, provider, context);
+    const by_operator = keySource === "operator";
+    const max_output_tokens = await reserveTokens(tx, {
+      turn,
+      agent,
+      provider,
+      context,
+      by_operator,
+    });
     return { turn, agent, provider, context, max_output_tokens };
   });
 }
@@ -73,6 +82,7 @@ async function buildContext(
   return modelContext({
     agent: agent.account,
     owner: agent.owner,
+    operatorInstructions: provider.instructions ?? null,
     instructions: agent.instructions,
     conversation,
     participants: (await tx.members(conversation.id)).map(({ account }) => account),
@@ -109,23 +119,38 @@ async function lastContextSeq(
   return Math.min(conversation.seq, ...later.map(({ trigger_seq }) => trigger_seq - 1));
 }
 
-/** Reserves the tokens of the call against the agent's limits. Returns the answer's limit. */
-async function reserveTokens(
-  tx: WriteTx,
-  turn: TurnRecord,
-  agent: AgentRecord,
-  provider: Provider,
-  context: ModelContext,
-): Promise<number> {
+interface Call {
+  readonly turn: TurnRecord;
+  readonly agent: AgentRecord;
+  readonly provider: Provider;
+  readonly context: ModelContext;
+  /** Whether the operator's key pays. */
+  readonly by_operator: boolean;
+}
+
+/** Reserves the tokens of the call against the limits in force. Returns the answer's limit. */
+async function reserveTokens(tx: WriteTx, call: Call): Promise<number> {
+  const { turn, agent, provider, context, by_operator } = call;
   // Usage is settled on the day on which the turn started too.
   const startedAt = turn.started_at ?? Date.now();
+  const operator_daily_tokens = (by_operator && provider.daily_tokens_per_user) || null;
+  const byOperator =
+    operator_daily_tokens === null
+      ? 0
+      : await tx.operatorSpending(agent.owner.id, turn.agent.provider ?? "", startedAt);
   const spent = await tx.spending(agent.account.id, turn.conversation_id, startedAt);
-  const granted = grant(agent.limits, spent, context.input_tokens, provider.max_output_tokens);
+  const granted = grant(
+    { ...agent.limits, operator_daily_tokens },
+    { ...spent, byOperator },
+    context.input_tokens,
+    provider.max_output_tokens,
+  );
   if ("refusal" in granted) throw new TurnFailed("budget_exceeded", granted.refusal);
   await tx.reserveTurn(turn, {
     input_tokens: context.input_tokens,
     output_tokens: granted.output_tokens,
     context_ids: context.ids,
+    by_operator,
   });
   return granted.output_tokens;
 }

@@ -3,7 +3,7 @@ import { type Ending, endTurn } from "../domain/turns.ts";
 import { type Store, Unavailable } from "../store/store.ts";
 import type { TurnRecord } from "../store/turns.ts";
 import type { AnswerStream, Deltas } from "./deltas.ts";
-import { fetchForKey, type KeyServices, openStoredKey } from "./keys.ts";
+import { fetchForKey, type KeyServices, openKey, operatorKeyError } from "./keys.ts";
 import { type PreparedTurn, prepareTurn } from "./prepare-turn.ts";
 import type { ModelEvent } from "./providers/adapter.ts";
 import { callModel } from "./providers/call.ts";
@@ -78,14 +78,14 @@ async function streamAnswer(
   progress: Progress,
 ): Promise<void> {
   const { config, deltas } = services;
-  const api_key = openStoredKey(services, agent);
+  const { api_key, source } = openKey(services, agent);
   const sandbox = fetchForKey(api_key, config);
   const stream = deltas.open(turn, call);
   const attempts = attemptCounter(services, turn);
   const request = {
     system: context.system,
     messages: context.messages,
-    model: turn.model,
+    model: source === "operator" ? provider.model : turn.model,
     max_output_tokens,
     api_key,
     base_url: provider.base_url,
@@ -100,7 +100,8 @@ async function streamAnswer(
     await writeEvents(events, stream, progress);
   } catch (error) {
     await stream.end();
-    throw error;
+    if (source === "own") throw error;
+    throw operatorKeyError(error, turn.agent.provider ?? "", services);
   } finally {
     progress.content = stream.written();
     // The receipt must be complete when the turn ends.

@@ -47,6 +47,8 @@ export interface EventChange<How extends Delivery = Delivery> {
   /** The frame without that text, for the log. A new message has none: its row has all of it. */
   outline?: string | undefined;
   stream?: StreamPart | undefined;
+  /** The event shows an imported message to clients; webhooks do not receive it. */
+  imported?: true | undefined;
   /** An account with its new display name. */
   account?: Account | undefined;
   /** Clients of this account do not receive it. */
@@ -86,7 +88,15 @@ export type LoggedChange =
 
 type Details = Pick<
   EventChange,
-  "shows" | "outline" | "stream" | "account" | "exceptUser" | "exceptSocket" | "joins" | "leaves"
+  | "shows"
+  | "outline"
+  | "stream"
+  | "imported"
+  | "account"
+  | "exceptUser"
+  | "exceptSocket"
+  | "joins"
+  | "leaves"
 >;
 
 /** A change that increments the conversation's counter to `seq`. */
@@ -121,7 +131,8 @@ export const messageChanged = (
   const isNew = method === "events.messageNew";
   const at = { conversation_id: message.conversation_id, seq };
   const outline = isNew ? undefined : JSON.stringify({ method, params: withoutText(message), at });
-  const details = { shows: message.id, outline, stream };
+  const imported = isNew ? message.imported : undefined;
+  const details = { shows: message.id, outline, stream, imported };
   return counted(method, message, message.conversation_id, seq, details);
 };
 

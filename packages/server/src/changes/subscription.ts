@@ -11,14 +11,13 @@ const MAX_BACKOFF_MS = 30_000;
 const PAGE_ENTRIES = 100;
 
 /**
- * Handles changes up to a cursor. `entries` are the same changes as the log has them: without the text
- * of messages, and each with its position. If it rejects, it is called again with the same changes,
- * with exponential backoff.
+ * Handles changes as the log has them: without the text of messages, and each entry with its position.
+ * `resolve` reads the same changes with the current text. If the handler rejects, it is called again
+ * with the same entries, with exponential backoff.
  */
 export type ChangeHandler = (
-  changes: readonly Change[],
-  cursor: Cursor,
   entries: readonly LogEntry[],
+  resolve: () => Promise<Change[]>,
 ) => Promise<void> | void;
 
 export interface Subscription {
@@ -33,7 +32,7 @@ export interface SubscriptionOptions {
   /** Where a new subscription begins; a known one continues from its stored cursor. */
   from: Cursor | "now";
   handler: ChangeHandler;
-  store: Pick<Store, "changes" | "read" | "write">;
+  store: Pick<Store, "changes" | "read" | "write" | "note">;
   node: string;
   log: Logger;
   pollMs?: number;
@@ -131,7 +130,7 @@ class LogSubscription implements Subscription {
       if (this.#leaseAgeMs() > this.#leaseMs / 3) await this.#moveTo(after);
       return true;
     }
-    await handler(await this.#resolve(entries), last.cursor, entries);
+    await handler(entries, () => this.#resolve(entries));
     await this.#moveTo(last.cursor);
     return false;
   }
@@ -147,9 +146,14 @@ class LogSubscription implements Subscription {
     this.#cursor = (await this.#save(position, this.#leaseMs)) ? position : null;
   }
 
+  /**
+   * Not synced to disk by itself, because that would slow down the units of other callers. A power cut
+   * undoes the latest commits in order: a position that is left is one whose changes were handled, and
+   * later changes are handled again.
+   */
   #save(position: Cursor, leaseMs: number): Promise<boolean> {
     const { name, store, node } = this.#options;
-    return store.write((tx) => tx.saveSubscription(name, node, position, leaseMs));
+    return store.note((tx) => tx.saveSubscription(name, node, position, leaseMs));
   }
 
   #leaseAgeMs(): number {

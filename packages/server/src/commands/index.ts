@@ -19,6 +19,10 @@ export const commands: readonly Listed[] = [
     load: async () => (await import("./users.ts")).resetUser,
   },
   { names: ["users sessions"], load: async () => (await import("./users.ts")).userSessions },
+  { names: ["users suspend"], load: async () => (await import("./user-accounts.ts")).suspendUser },
+  { names: ["users restore"], load: async () => (await import("./user-accounts.ts")).restoreUser },
+  { names: ["users erase"], load: async () => (await import("./user-accounts.ts")).eraseUser },
+  { names: ["users export"], load: async () => (await import("./user-accounts.ts")).exportUser },
   {
     names: ["operators list"],
     load: async () => (await import("./operators.ts")).listOperators,

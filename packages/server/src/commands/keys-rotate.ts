@@ -1,5 +1,6 @@
 import { keyFile, openStore, openVault } from "../compose.ts";
 import { readConfig } from "../config.ts";
+import { secondFactorBinding } from "../domain/second-factor.ts";
 import { secretBinding } from "../outbound/webhook-attempt.ts";
 import type { SealBinding, Vault } from "../security/vault.ts";
 import type { Awaitable } from "../store/awaitable.ts";
@@ -9,10 +10,10 @@ import { commandLog } from "./output.ts";
 
 export const rotateKeysCommand = command({
   name: "keys rotate",
-  summary: "Encrypt all provider keys and webhook secrets with a new master key.",
-  details: `Adds a key to master.key in the data folder and encrypts all provider keys and webhook
-secrets with it, while the server runs. With PARLEY_MASTER_KEY, put the new key first and restart
-the server before.`,
+  summary: "Encrypt all provider keys, webhook secrets and second factors with a new master key.",
+  details: `Adds a key to master.key in the data folder and encrypts all provider keys, webhook
+secrets and second factors with it, while the server runs. With PARLEY_MASTER_KEY, put the new key
+first and restart the server before.`,
   examples: [{ line: "keys rotate", summary: "As the user of the server, or as root." }],
   async run() {
     const config = readConfig();
@@ -68,5 +69,10 @@ const sealedTexts = (store: Store): Promise<SealedText[]> =>
       binding: secretBinding(id),
       replace: (write, sealed) => write.resealWebhook(id, secret, sealed),
     }));
-    return [...keys, ...secrets];
+    const factors = (await tx.sealedSecondFactors()).map<SealedText>((factor) => ({
+      sealed: factor.secret,
+      binding: secondFactorBinding(factor.account_id),
+      replace: (write, sealed) => write.resealSecondFactor(factor, sealed),
+    }));
+    return [...keys, ...secrets, ...factors];
   });

@@ -11,7 +11,7 @@ export async function openCommandStore(config: Config) {
 
 export async function personNamed(store: Store, username: string): Promise<AccountRecord> {
   const account = await store.read((tx) => tx.account(username.toLowerCase()));
-  if (account?.kind === "human") return account;
+  if (account?.kind === "human" && account.erased_at === null) return account;
   throw new ConfigError(
     `There is no person named ${username}. Run "parley users list" to see all of them.`,
   );

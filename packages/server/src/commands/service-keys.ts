@@ -1,5 +1,6 @@
 import { openStore } from "../compose.ts";
 import { type Config, ConfigError, readConfig } from "../config.ts";
+import { iso } from "../rules/time.ts";
 import { KEY_NAME, newServiceKey } from "../security/service-keys.ts";
 import { hashToken } from "../security/tokens.ts";
 import type { ServiceKeyRecord } from "../store/service-keys.ts";
@@ -74,8 +75,6 @@ async function open(config: Config) {
   const log = commandLog(config, store);
   return { store, log, [Symbol.asyncDispose]: () => store.close() };
 }
-
-const iso = (time: number) => new Date(time).toISOString();
 
 const jsonOf = ({ name, created_at, last_used_at, revoked_at }: ServiceKeyRecord) => ({
   name,

@@ -3,10 +3,11 @@ import { operations, type Session } from "@parley/protocol";
 import { ConfigError, readConfig } from "../config.ts";
 import { createPerson } from "../domain/accounts.ts";
 import { endSession, replacePassword } from "../domain/sessions.ts";
+import type { SecurityLog } from "../observe/security-log.ts";
 import { hashNow } from "../security/passwords.ts";
-import { type FoundAccount, NOBODY } from "../store/accounts.ts";
+import { type AccountRecord, type FoundAccount, NOBODY } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
-import { command } from "./command.ts";
+import { command, type Result } from "./command.ts";
 import { commandLog } from "./output.ts";
 import { openCommandStore, personNamed } from "./people.ts";
 
@@ -98,28 +99,60 @@ function readPerson(username: string, password: string, display_name: string | u
 
 export const resetUser = command({
   name: "users reset",
-  summary: "Set and print a new password for a person.",
-  details: "Ends all sessions of the person. Works while the server runs.",
+  summary: "Set and print a new password for a person, or remove their second factor.",
+  details: "A new password ends all sessions of the person. Works while the server runs.",
   arguments: person,
-  examples: [{ line: "users reset alice", summary: "Prints the new password of alice." }],
-  async run({ arguments: given }) {
+  options: {
+    "second-factor": {
+      type: "boolean",
+      summary: "Remove the second factor instead. The password and the sessions stay.",
+    },
+  },
+  examples: [
+    { line: "users reset alice", summary: "Prints the new password of alice." },
+    { line: "users reset alice --second-factor", summary: "After a phone was lost." },
+  ],
+  async run({ arguments: given, options }) {
     const config = readConfig();
     await using opened = await openCommandStore(config);
-    const account = await personNamed(opened.store, given.username);
-    const { username } = account;
-    const password = newPassword();
-    const hash = await hashNow(password);
-    const sessions_ended = await commandLog(config, opened.store).write(async (tx, record) => {
-      const ended = await replacePassword(tx, account, hash);
-      await record("password_reset", { account: username, sessions_ended: ended });
-      return ended;
-    });
-    return {
-      json: { username, password, sessions_ended },
-      text: `The password of ${username} is now ${password}`,
-    };
+    const { store } = opened;
+    const account = await personNamed(store, given.username);
+    const log = commandLog(config, store);
+    const run = options["second-factor"] ? resetSecondFactor : resetPassword;
+    // Awaited here: the store closes at the end of this scope.
+    return await run(log, account);
   },
 });
+
+async function resetPassword(log: SecurityLog, account: AccountRecord): Promise<Result> {
+  const { username } = account;
+  const password = newPassword();
+  const hash = await hashNow(password);
+  const sessions_ended = await log.write(async (tx, record) => {
+    const ended = await replacePassword(tx, account, hash);
+    await record("password_reset", { account: username, sessions_ended: ended });
+    return ended;
+  });
+  return {
+    json: { username, password, sessions_ended },
+    text: `The password of ${username} is now ${password}`,
+  };
+}
+
+async function resetSecondFactor(
+  log: SecurityLog,
+  { id, username }: AccountRecord,
+): Promise<Result> {
+  const removed = await log.write(async (tx, record) => {
+    const wasSet = await tx.removeSecondFactor(id);
+    if (wasSet) await record("second_factor_removed", { account: username });
+    return wasSet;
+  });
+  const text = removed
+    ? `The second factor of ${username} was removed.`
+    : `${username} has no second factor.`;
+  return { json: { username, removed }, text };
+}
 
 const newPassword = () => randomBytes(12).toString("base64url");
 

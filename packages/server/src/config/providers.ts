@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { z } from "zod";
+import { isSandboxKey } from "../rules/sandbox.ts";
 import { ConfigError } from "./error.ts";
 import { parseJson, readNamedFile } from "./files.ts";
 
@@ -10,8 +11,17 @@ const Provider = z.strictObject({
   model: z.string().min(1),
   max_output_tokens: z.int().positive().default(4096),
   context_tokens: z.int().positive().default(100_000),
+  /** A file with a key of the operator's, for people who have stored none. */
+  api_key_file: z.string().min(1).optional(),
+  /** What every agent of the provider is told before its owner's instructions. */
+  instructions: z.string().trim().min(1).max(8000).optional(),
+  /** Tokens that each person may use per day (UTC) at the operator's expense. */
+  daily_tokens_per_user: z.int().positive().optional(),
 });
 export type Provider = z.infer<typeof Provider>;
+
+/** One line of printable ASCII characters, as providers accept it. */
+const API_KEY_FORM = /^[\x21-\x7e]{1,1024}$/;
 
 const PROVIDER_ID = /^[a-z][a-z0-9_-]{1,31}$/;
 
@@ -41,7 +51,39 @@ export function readProviders(value: string | undefined): ReadonlyMap<string, Pr
       `PARLEY_PROVIDERS: an identifier has 2 to 32 characters, a-z, 0-9, _ and -, and begins with a letter, unlike "${badId}".`,
     );
   }
+  const capped = Object.entries(parsed.data).find(
+    ([, each]) => each.daily_tokens_per_user !== undefined && each.api_key_file === undefined,
+  );
+  if (capped) {
+    throw new ConfigError(
+      `PARLEY_PROVIDERS ${capped[0]}.daily_tokens_per_user: needs api_key_file, whose key it limits.`,
+    );
+  }
   return new Map(Object.entries(parsed.data));
+}
+
+/** Reads the operator's keys, by provider. They are not part of `Provider`, which may be logged. */
+export function readOperatorKeys(
+  providers: ReadonlyMap<string, Provider>,
+  sandbox: boolean,
+): ReadonlyMap<string, string> {
+  const keys = new Map<string, string>();
+  for (const [id, { api_key_file: file }] of providers) {
+    if (file === undefined) continue;
+    const setting = `PARLEY_PROVIDERS ${id}.api_key_file`;
+    const key = readNamedFile(setting, file).trim();
+    // The content is a secret, so the errors do not repeat it.
+    if (!API_KEY_FORM.test(key)) {
+      throw new ConfigError(
+        `${setting} must name a file with one API key: a line of printable characters.`,
+      );
+    }
+    if (isSandboxKey(key) && !sandbox) {
+      throw new ConfigError(`${setting} has a sandbox key, and PARLEY_SANDBOX is off.`);
+    }
+    keys.set(id, key);
+  }
+  return keys;
 }
 
 function fileOrText(value: string): string {

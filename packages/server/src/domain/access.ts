@@ -43,3 +43,16 @@ export async function joinedGroup(
   if (conversation.kind !== "group") throw badField("chat_id", "is not a group");
   return conversation;
 }
+
+/**
+ * Throws (403) in a direct conversation that is closed, because one of the two accounts is deleted, or
+ * of two people of whom one blocked the other.
+ */
+export function checkWritable({
+  closed_at,
+  block,
+}: Pick<ConversationRecord, "closed_at" | "block">): void {
+  if (closed_at !== null) throw forbidden("the other account of this conversation is deleted");
+  if (block === "own") throw forbidden("you have blocked this person: unblock them to write");
+  if (block === "theirs") throw forbidden("you cannot write to this person");
+}

@@ -1,4 +1,5 @@
 import type { Message, Report } from "@parley/protocol";
+import { iso } from "../rules/time.ts";
 import { NOBODY } from "../store/accounts.ts";
 import type { MessageRecord } from "../store/messages.ts";
 import type { ReportRecord } from "../store/reports.ts";
@@ -40,5 +41,3 @@ export async function sharedView(tx: ReadTx, uuid: string): Promise<Message | un
   const [message] = await tx.messageViews([uuid], NOBODY);
   return message;
 }
-
-const iso = (time: number) => new Date(time).toISOString();

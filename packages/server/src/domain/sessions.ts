@@ -1,5 +1,6 @@
 import type { SignedIn } from "@parley/protocol";
 import { publicAccount } from "../rules/accounts.ts";
+import { suspended, unauthorized } from "../rules/failure.ts";
 import type { Origin } from "../security/caller.ts";
 import { newDevice } from "../security/devices.ts";
 import { hashToken, newToken, type SessionLimits, sessionEnd } from "../security/tokens.ts";
@@ -22,13 +23,28 @@ interface SessionOptions {
   readonly fixedEnd?: number;
 }
 
-/** Opens a session of the account. Its access token is in the result only: the store has its hash. */
+/**
+ * Locks an account that a session is opened for. Units that end all its sessions lock it too: they run
+ * before, and this one sees what they changed, or after, and end the new session with the others.
+ * Throws `suspended`, or `unauthorized` if the account is deleted.
+ */
+export async function lockActive(tx: WriteTx, { id }: AccountRecord): Promise<void> {
+  const { account } = await tx.lockCredentials(id);
+  if (account.erased_at !== null) throw unauthorized("the account is deleted");
+  if (account.suspended_at !== null) throw suspended();
+}
+
+/**
+ * Opens a session of the account. Its access token is in the result only: the store has its hash.
+ * Throws as `lockActive` does.
+ */
 export async function openSession(
   tx: WriteTx,
   account: AccountRecord,
   { vault, origin, config }: SessionServices,
   { device = newDevice(vault, account.id), network, fixedEnd }: SessionOptions,
 ): Promise<{ signedIn: SignedIn; session_id: string }> {
+  await lockActive(tx, account);
   const session_id = Bun.randomUUIDv7();
   const access_token = newToken();
   const at = Date.now();
@@ -69,6 +85,7 @@ export async function endSessions(
   account: AccountRecord,
   keptSession?: string,
 ): Promise<number> {
+  await tx.lockCredentials(account.id);
   const sessions = await tx.sessions(account.id, Date.now());
   const others = sessions.filter(({ id }) => id !== keptSession);
   for (const { id } of others) await endSession(tx, id, account);
@@ -82,6 +99,7 @@ export async function replacePassword(
   hash: string,
   keptSession?: string,
 ): Promise<number> {
+  await tx.lockCredentials(account.id);
   await tx.setPassword(account.id, hash);
   return endSessions(tx, account, keptSession);
 }

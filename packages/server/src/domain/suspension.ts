@@ -14,9 +14,10 @@ export async function suspend(
   account: AccountRecord,
   details: SecurityDetails,
 ): Promise<void> {
+  await tx.lockCredentials(account.id);
   if (!(await tx.setSuspended(account.id, Date.now()))) return;
   const sessions_ended = await endSessions(tx, account);
-  // Sessions that others open at the same time are not among those ended: sockets close by username.
+  // Calls that authenticated just before may still open sockets: sockets close by username.
   tx.emit({ kind: "account_suspended", username: account.username });
   await record("account_suspended", { ...details, account: account.username, sessions_ended });
 }

@@ -36,6 +36,7 @@ export async function readChangesSince(
     accounts_seq: names.seq,
     hidden,
     own_seq: own.seq,
+    blocked: await tx.blockList(viewerId),
     has_more: names.has_more || own.has_more,
   };
 }

@@ -7,9 +7,10 @@ import {
   transient,
 } from "../changes/change.ts";
 import { publicAccount } from "../rules/accounts.ts";
-import { dispatch } from "../rules/dispatch.ts";
+import { type Dispatched, dispatch } from "../rules/dispatch.ts";
 import { estimateTokens } from "../rules/token-estimate.ts";
 import { type AccountRecord, NOBODY } from "../store/accounts.ts";
+import type { ConversationAgent } from "../store/agents.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { WriteTx } from "../store/store.ts";
@@ -32,7 +33,8 @@ async function queueAnswers(
   sender: AccountRecord,
 ): Promise<void> {
   const agents = await tx.conversationAgents(conversation.id);
-  const answering = dispatch({ sender, mentions: message.mentions }, conversation, agents);
+  const asked = dispatch({ sender, mentions: message.mentions }, conversation, agents);
+  const answering = await withoutBlockers(tx, asked, agents, sender);
   for (const { agent_id, refusal, waiting_turns } of answering) {
     await tx.queueTurn({
       agent_id,
@@ -45,6 +47,20 @@ async function queueAnswers(
     });
   }
   if (answering.length > 0) tx.emit({ kind: "turns_queued" });
+}
+
+/** Agents do not answer people whom their owner blocked. */
+async function withoutBlockers(
+  tx: WriteTx,
+  asked: readonly Dispatched[],
+  agents: readonly ConversationAgent[],
+  { id }: AccountRecord,
+): Promise<readonly Dispatched[]> {
+  const owners = new Map(agents.map(({ account }) => [account.id, account.owner_id ?? id]));
+  const others = asked.map(({ agent_id }) => owners.get(agent_id) ?? id);
+  if (others.every((owner) => owner === id)) return asked;
+  const blockers = await tx.blockersAmong(others, [id]);
+  return asked.filter(({ agent_id }) => !blockers.includes(owners.get(agent_id) ?? id));
 }
 
 /** Drops the waiting turns of deleted messages, except turns that answer other messages too. */
@@ -124,7 +140,8 @@ export async function endTurn(
   const streamed = ending.content ?? stored;
   const usage = ending.usage ?? estimatedUsage(turn, streamed, status);
   const content = streamed === "" && error ? error.message : streamed;
-  const mentions = streamed === "" ? [] : await mentionsIn(tx, streamed, turn.conversation_id);
+  const mentions =
+    streamed === "" ? [] : await mentionsIn(tx, streamed, turn.conversation_id, turn.agent);
   const unsent = content.startsWith(stored) ? content.slice(stored.length) : "";
   if (unsent !== "") tx.signal(deltaOf(turn, unsent, Buffer.byteLength(content)));
   const at = Date.now();

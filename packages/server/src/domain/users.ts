@@ -63,7 +63,7 @@ export async function productUser(
   const account = await (external_id === undefined
     ? tx.account(username)
     : tx.accountByExternalId(external_id));
-  if (account?.kind === "human") return account;
+  if (account?.kind === "human" && account.erased_at === null) return account;
   throw notFound(`user ${external_id === undefined ? username : `with the id ${external_id}`}`);
 }
 

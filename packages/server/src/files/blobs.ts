@@ -35,3 +35,6 @@ export interface Blobs {
   /** All objects, in no particular order. */
   list(): AsyncIterable<BlobEntry>;
 }
+
+/** The name of the small version of a picture. */
+export const previewOf = (blob: string) => `${blob}.preview`;

@@ -15,9 +15,17 @@ export interface SecurityDetails {
   /** The username of the operator who made the call. */
   readonly operator?: string;
   readonly method?: "password" | "oidc" | "service_key";
+  /** How the second factor was proved. */
+  readonly second_factor?: "totp" | "recovery_code";
   readonly operation?: string;
   readonly provider?: string;
-  readonly reason?: "signed_out" | "revoked" | "tokens_revoked" | "suspended";
+  readonly reason?:
+    | "signed_out"
+    | "revoked"
+    | "tokens_revoked"
+    | "suspended"
+    | "second_factor"
+    | "creator";
   readonly sessions_ended?: number;
   readonly keys_resealed?: number;
   readonly works?: boolean;
@@ -28,6 +36,10 @@ export interface SecurityDetails {
   readonly reporter?: string;
   /** The id of a webhook or of an incoming hook. */
   readonly webhook?: string;
+  /** The id of a conversation. */
+  readonly conversation?: string;
+  /** The number of imported messages. */
+  readonly messages?: number;
 }
 
 /** Records an entry in the unit of work that it was made for. */

@@ -1,19 +1,29 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
 import { changeDisplayName } from "../domain/accounts.ts";
+import { setBlocked } from "../domain/blocks.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
-import { notFound } from "../rules/failure.ts";
+import { badField, notFound } from "../rules/failure.ts";
 import { isOperator } from "../security/operators.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { ReadTx } from "../store/store.ts";
 
 const listCursor = cursorOf(z.string());
 const findCursor = cursorOf(z.object({ name: z.string(), username: z.string() }));
 
-const getMe = bind(operations.getMe, async ({ store, config, caller: { account } }) => {
-  const operates = await store.read((tx) => isOperator(tx, account, config.operators));
-  return { ...publicAccount(account), ...(operates && { is_operator: true as const }) };
-});
+const getMe = bind(operations.getMe, ({ store, config, caller: { account } }) =>
+  store.read(async (tx) => {
+    const operates = await isOperator(tx, account, config.operators);
+    const added_by = await tx.addedBy(account.id);
+    return {
+      ...publicAccount(account),
+      ...(added_by !== "everyone" && { added_by }),
+      ...(operates && { is_operator: true as const }),
+    };
+  }),
+);
 
 const getUser = bind(operations.getUser, async ({ store }, { username }) => {
   const account = await store.read((tx) => tx.account(username));
@@ -39,8 +49,41 @@ const getUsers = bind(operations.getUsers, async ({ store, caller, config }, inp
   return pageOf(found.map(publicAccount), limit, (last) => listCursor.encode(last.username));
 });
 
-const updateMe = bind(operations.updateMe, ({ store, caller }, { display_name }) =>
-  store.write((tx) => changeDisplayName(tx, caller.account, display_name)),
+const updateMe = bind(operations.updateMe, ({ store, caller: { account } }, input) =>
+  store.write(async (tx) => {
+    const { display_name, added_by } = input;
+    if (added_by !== undefined) await tx.setAddedBy(account.id, added_by);
+    if (display_name === undefined) return publicAccount(account);
+    return changeDisplayName(tx, account, display_name);
+  }),
 );
 
-export const accounts = [getMe, getUser, getUsers, updateMe];
+const blockUser = bind(operations.blockUser, ({ store, caller: { account } }, { username }) =>
+  store.write(async (tx) => {
+    const person = await personNamed(tx, username);
+    if (person.id === account.id) throw badField("username", "is your own");
+    await setBlocked(tx, account, person, true);
+  }),
+);
+
+const unblockUser = bind(operations.unblockUser, ({ store, caller: { account } }, { username }) =>
+  store.write(async (tx) => setBlocked(tx, account, await personNamed(tx, username), false)),
+);
+
+const getBlocked = bind(operations.getBlocked, async ({ store, caller, config }, input) => {
+  const limit = pageSize(input.limit, config.limits);
+  const after = listCursor.decode(input.cursor);
+  const query = { accountId: caller.account.id, after, limit: limit + 1 };
+  const found = await store.read((tx) => tx.blockedAccounts(query));
+  return pageOf(found.map(publicAccount), limit, (last) => listCursor.encode(last.username));
+});
+
+export const accounts = [getMe, getUser, getUsers, updateMe, blockUser, unblockUser, getBlocked];
+
+/** The person with that username. Throws if there is none (404), or it is an agent's (400). */
+async function personNamed(tx: ReadTx, username: string): Promise<AccountRecord> {
+  const account = await tx.account(username);
+  if (!account) throw notFound(`user ${username}`);
+  if (account.kind !== "human") throw badField("username", "is not a person: name its owner");
+  return account;
+}

@@ -11,8 +11,10 @@ import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { spendingRefusal } from "../rules/dispatch.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
+import { keySourceOf, modelOf } from "../rules/keys.ts";
 import { mayControlTurn } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
+import { isoOrNull } from "../rules/time.ts";
 import type { Caller } from "../security/caller.ts";
 import { keyTail } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
@@ -170,16 +172,17 @@ async function ownAgent(
   return found;
 }
 
-function profileOf({ account, key_tail, ...agent }: AgentRecord, config: Config): AgentProfile {
-  const provider = account.provider ?? "";
+function profileOf(agent: AgentRecord, config: Config): AgentProfile {
+  const { account, key_tail } = agent;
   return {
-    provider,
+    provider: account.provider ?? "",
     username: account.username,
     display_name: account.display_name,
     version: account.version,
     key_configured: key_tail !== null,
     key_tail,
-    model: agent.model ?? config.providers.get(provider)?.model ?? "",
+    key_source: keySourceOf(agent, config),
+    model: modelOf(agent, config),
     instructions: agent.instructions,
     limits: agent.limits,
   };
@@ -198,8 +201,6 @@ async function controlledTurn(tx: ReadTx, messageId: string, caller: Caller): Pr
   return turn;
 }
 
-const iso = (moment: number | null) => (moment === null ? null : new Date(moment).toISOString());
-
 function receiptOf(turn: TurnRecord, message_id: string, { account }: Caller): TurnReceipt {
   const { started_at, first_token_at, finished_at } = turn;
   const since = (moment: number | null) =>
@@ -214,8 +215,8 @@ function receiptOf(turn: TurnRecord, message_id: string, { account }: Caller): T
     error: turn.error,
     context_ids: [...turn.context_ids],
     tries: turn.tries,
-    started_at: iso(started_at ?? 0) ?? "",
-    finished_at: iso(finished_at),
+    started_at: isoOrNull(started_at ?? 0) ?? "",
+    finished_at: isoOrNull(finished_at),
     first_token_ms: since(first_token_at),
     duration_ms: since(finished_at),
     usage: turn.agent.owner_id === account.id ? turn.usage : null,

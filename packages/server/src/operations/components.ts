@@ -1,7 +1,7 @@
 import { operations } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
 import { messageChanged } from "../changes/change.ts";
-import { joinedConversation, visibleMessage } from "../domain/access.ts";
+import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
 import { bind } from "../operation.ts";
 import { replyToAction } from "../rules/action-tokens.ts";
 import { notFound } from "../rules/failure.ts";
@@ -16,6 +16,7 @@ const MAX_LABEL_LENGTH = 200;
 const sendComponentAction = bind(operations.sendComponentAction, ({ store, caller }, input) =>
   store.write(async (tx) => {
     const conversation = await joinedConversation(tx, input.chat_id, caller);
+    checkWritable(conversation);
     const place = await tx.message(input.message_id);
     if (place?.conversation_id !== conversation.id) throw notFound("message");
     const { message } = await visibleMessage(tx, input.message_id, caller);

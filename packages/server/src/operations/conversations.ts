@@ -2,6 +2,7 @@ import { operations } from "@parley/protocol";
 import { z } from "zod";
 import { durable } from "../changes/change.ts";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
+import { checkInvitation, checkNotBlockedBy, checkNotGone } from "../domain/blocks.ts";
 import {
   addMembers,
   announceChanges,
@@ -29,7 +30,9 @@ const startChat = bind(operations.startChat, (context, input) => {
     if (direct && other) {
       const existing = await tx.directConversation([caller.account.id, other.id]);
       if (existing !== null) return tx.conversationView(existing, caller.account.id);
+      await checkNotBlockedBy(tx, caller.account, other);
     }
+    await checkInvitation(tx, caller.account, others);
     checkSize(others.length + 1, config.limits);
     const people = [caller.account, ...others];
     const at = Date.now();
@@ -90,6 +93,8 @@ const addChatMembers = bind(operations.addChatMembers, (context, { chat_id, user
       ),
     );
     const added = invited.filter(({ username }) => !present.has(username));
+    await checkNotGone(tx, group, added);
+    await checkInvitation(tx, caller.account, added);
     checkSize(group.participant_count + added.length, config.limits);
     if (added.length > 0) await addMembers(tx, group, added, caller.account);
     return tx.conversationView(group.id, caller.account.id);
@@ -111,9 +116,10 @@ const removeChatMember = bind(
     }),
 );
 
-const leaveChat = bind(operations.leaveChat, ({ store, caller }, { chat_id }) =>
+const leaveChat = bind(operations.leaveChat, ({ store, caller }, { chat_id, final }) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, chat_id, caller);
+    if (final) await tx.leaveForGood(group.id, caller.account.id, Date.now());
     await removeMember(tx, group, await tx.members(group.id), caller.account, caller.account);
   }),
 );
@@ -149,7 +155,8 @@ async function invitees(
   caller: Caller,
 ): Promise<AccountRecord[]> {
   const names = [...new Set(usernames)].filter((name) => name !== caller.account.username);
-  const found = new Map((await tx.accounts(names)).map((account) => [account.username, account]));
+  const existing = (await tx.accounts(names)).filter(({ erased_at }) => erased_at === null);
+  const found = new Map(existing.map((account) => [account.username, account]));
   const unknown = names.filter((name) => !found.has(name));
   if (unknown.length > 0) throw notFound(`users ${unknown.slice(0, 20).join(", ")}`);
   const accounts = names.map((name) => found.get(name) as AccountRecord);

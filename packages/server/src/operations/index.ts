@@ -3,12 +3,15 @@ import { accounts } from "./accounts.ts";
 import { agents } from "./agents.ts";
 import { components } from "./components.ts";
 import { conversations } from "./conversations.ts";
+import { files } from "./files.ts";
 import { groups } from "./groups.ts";
 import { incomingHooks } from "./incoming-hooks.ts";
 import { messages } from "./messages.ts";
 import { operators } from "./operators.ts";
+import { ownData } from "./own-data.ts";
 import { reactions } from "./reactions.ts";
 import { reports } from "./reports.ts";
+import { secondFactor } from "./second-factor.ts";
 import { service } from "./service.ts";
 import { sessions } from "./sessions.ts";
 import { signIn } from "./sign-in.ts";
@@ -19,9 +22,12 @@ import { webhooks } from "./webhooks.ts";
 export const handlers: readonly Bound[] = [
   ...sessions,
   ...signIn,
+  ...secondFactor,
   ...accounts,
+  ...ownData,
   ...conversations,
   ...messages,
+  ...files,
   ...reactions,
   ...typing,
   ...agents,

@@ -1,14 +1,16 @@
-import { type Message, operations } from "@parley/protocol";
+import { BLANK, type File, isBlank, type Message, operations } from "@parley/protocol";
 import { z } from "zod";
-import { counted, durable, messageChanged } from "../changes/change.ts";
-import { joinedConversation, visibleMessage } from "../domain/access.ts";
+import { durable, messageChanged } from "../changes/change.ts";
+import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
+import { checkFileCount, filesToSend } from "../domain/files.ts";
 import { pageAfter, pageAround, pageBefore } from "../domain/history.ts";
 import { mentionsIn } from "../domain/mentions.ts";
+import { removeMessages } from "../domain/messages.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { readChangesSince } from "../domain/sync.ts";
-import { dropTurnsOf, queueTurns, stopTurns } from "../domain/turns.ts";
+import { queueTurns } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
-import { forbidden, notFound } from "../rules/failure.ts";
+import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { mayDelete } from "../rules/permissions.ts";
 import { searchWords, snippet } from "../rules/search.ts";
 import type { Caller } from "../security/caller.ts";
@@ -16,20 +18,23 @@ import { NOBODY } from "../store/accounts.ts";
 import { type Awaitable, after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { MessageRecord } from "../store/messages.ts";
-import { isNonEmpty } from "../store/non-empty.ts";
+import { publicFile, searchedText } from "../store/shared/files.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
-import type { TurnRecord } from "../store/turns.ts";
 
 const searchCursor = cursorOf(z.int());
 
 type SendInput = z.output<typeof operations.sendMessage.input>;
 
-const sendMessage = bind(operations.sendMessage, ({ store, caller }, input) =>
-  store.write((tx) => {
+const sendMessage = bind(operations.sendMessage, ({ store, caller, config }, input) => {
+  if (input.file_ids) checkFileCount(input.file_ids.length, config.limits.files_per_message);
+  return store.write((tx) => {
     const found = joinedConversation(tx, input.chat_id, caller);
-    return after(found, (conversation) => send(tx, conversation, input, caller));
-  }),
-);
+    return after(found, (conversation) => {
+      checkWritable(conversation);
+      return send(tx, conversation, input, caller);
+    });
+  });
+});
 
 function send(
   tx: WriteTx,
@@ -38,11 +43,32 @@ function send(
   caller: Caller,
 ): Awaitable<Message> {
   const target = isReplyTargetGone(tx, input.reply_to_id, conversation, caller);
-  return after(target, (gone) =>
-    gone
-      ? firstSent(tx, conversation, input.client_msg_id, caller)
-      : insert(tx, conversation, input, caller),
-  );
+  return after(target, (gone) => {
+    if (gone) return firstSent(tx, conversation, input.client_msg_id, caller);
+    const { file_ids } = input;
+    return file_ids
+      ? insertWithFiles(tx, conversation, { ...input, file_ids }, caller)
+      : insert(tx, conversation, input, caller);
+  });
+}
+
+/** A message with files. The first send of a message that is sent again has used them. */
+async function insertWithFiles(
+  tx: WriteTx,
+  conversation: ConversationRecord,
+  input: SendInput & { file_ids: string[] },
+  caller: Caller,
+): Promise<Message> {
+  const { file_ids, client_msg_id } = input;
+  const sent =
+    client_msg_id && (await tx.sentBefore(conversation.id, caller.account.id, client_msg_id));
+  if (sent) return firstSent(tx, conversation, client_msg_id, caller);
+  const files = await filesToSend(tx, file_ids, conversation.uuid, caller);
+  const message = await insert(tx, conversation, input, caller, files.map(publicFile));
+  if (!(await tx.attachFiles(file_ids, message.id, Date.now()))) {
+    throw conflict("a file is part of another message");
+  }
+  return message;
 }
 
 function insert(
@@ -50,9 +76,10 @@ function insert(
   conversation: ConversationRecord,
   input: SendInput,
   caller: Caller,
+  files?: readonly File[],
 ): Awaitable<Message> {
   const { content, client_msg_id = null, reply_to_id = null } = input;
-  const inserted = after(mentionsIn(tx, content, conversation.id), (mentions) =>
+  const inserted = after(mentionsIn(tx, content, conversation.id, caller.account), (mentions) =>
     tx.insertMessage({
       conversation,
       sender: caller.account,
@@ -60,6 +87,7 @@ function insert(
       client_msg_id,
       reply_to_id,
       mentions,
+      ...(files && { files }),
       at: Date.now(),
     }),
   );
@@ -96,7 +124,9 @@ const editMessage = bind(operations.editMessage, ({ store, caller }, { message_i
     if (message.sender_id !== caller.account.id) {
       throw forbidden("only its sender may edit a message");
     }
-    const mentions = await mentionsIn(tx, content, conversation.id);
+    checkWritable(conversation);
+    if (message.files.length === 0 && isBlank(content)) throw badField("content", BLANK);
+    const mentions = await mentionsIn(tx, content, conversation.id, caller.account);
     const seq = await tx.editMessage(message, content, mentions, Date.now());
     const shown = await oneView(tx, message_id, NOBODY);
     tx.emit(messageChanged("events.messageEdited", shown, seq));
@@ -113,22 +143,10 @@ const deleteMessages = bind(operations.deleteMessages, ({ store, caller }, input
         "only its sender, its agent's owner or the group's admin may delete a message",
       );
     }
-    for (const message of named) {
-      if (!message.finalized) await stopTurns(tx, [await turnOf(tx, message)]);
-    }
-    const current = await messagesIn(tx, input.message_ids, conversation.id);
-    const messages = current.filter((message) => !message.deleted);
-    if (!isNonEmpty(messages)) return;
-    const seq = await tx.deleteMessages(messages, Date.now());
-    const ids = messages.map(({ uuid }) => uuid);
-    await dropTurnsOf(tx, conversation, ids);
-    tx.emit(
-      counted(
-        "events.messageDeleted",
-        { conversation_id: conversation.uuid, ids },
-        conversation.uuid,
-        seq,
-      ),
+    await removeMessages(
+      tx,
+      conversation,
+      named.map(({ uuid }) => uuid),
     );
   }),
 );
@@ -183,7 +201,10 @@ const searchMessages = bind(operations.searchMessages, async (context, input) =>
   const uuids = items.map(({ uuid }) => uuid);
   const messages = await store.read((tx) => tx.messageViews(uuids, viewerId));
   return {
-    items: messages.map((message) => ({ message, snippet: snippet(message.content, words) })),
+    items: messages.map((message) => ({
+      message,
+      snippet: snippet(searchedText(message.content, message.files), words),
+    })),
     next_cursor,
   };
 });
@@ -248,10 +269,4 @@ async function messagesIn(
   const found: MessageRecord[] = [];
   for (const uuid of new Set(uuids)) found.push(await messageIn(tx, uuid, conversationId));
   return found;
-}
-
-async function turnOf(tx: ReadTx, message: MessageRecord): Promise<TurnRecord> {
-  const turn = await tx.turnOfMessage(message);
-  if (!turn) throw new Error(`message ${message.uuid} is streaming without a turn`);
-  return turn;
 }

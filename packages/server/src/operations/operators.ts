@@ -1,10 +1,12 @@
 import { type AuditEntry, type ManagedAccount, operations } from "@parley/protocol";
 import { z } from "zod";
+import { eraseAccount as erase } from "../domain/erasure.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { VERSION } from "../observe/version.ts";
 import { bind } from "../operation.ts";
 import { conflict, notFound } from "../rules/failure.ts";
+import { iso } from "../rules/time.ts";
 import { actorOf } from "../security/caller.ts";
 import type { AuditRecord } from "../store/audit-log.ts";
 import type { ManagedAccountRecord } from "../store/managed-accounts.ts";
@@ -46,6 +48,19 @@ const restoreAccount = bind(operations.restoreAccount, (context, { username }) =
   }),
 );
 
+const eraseAccount = bind(operations.eraseAccount, async (context, input) => {
+  const { security, config, erasures } = context;
+  const { username, messages = false } = input;
+  await security.write(async (tx, record) => {
+    const account = await personNamed(tx, username);
+    if (account.is_operator || config.operators.includes(username)) {
+      throw conflict("an operator cannot be erased: remove them from the operators first");
+    }
+    await erase(tx, record, account, { messages, details: actorOf(context) });
+  });
+  erasures.wake();
+});
+
 const getStatistics = bind(operations.getStatistics, async ({ store }) => {
   const now = Date.now();
   const activeSince = { day: now - DAY_MS, month: now - 30 * DAY_MS };
@@ -67,7 +82,14 @@ const getAuditLog = bind(operations.getAuditLog, async ({ store, config }, input
   return pageOf(found.map(entryOf), limit, ({ id }) => auditCursor.encode(id));
 });
 
-export const operators = [getAccounts, suspendAccount, restoreAccount, getAuditLog, getStatistics];
+export const operators = [
+  getAccounts,
+  suspendAccount,
+  restoreAccount,
+  eraseAccount,
+  getAuditLog,
+  getStatistics,
+];
 
 async function personNamed(tx: ReadTx, username: string): Promise<ManagedAccountRecord> {
   const [account] = await tx.managedAccounts({ username, limit: 1 });
@@ -91,8 +113,6 @@ function managedAccount(
     is_operator: account.is_operator || configuredOperators.includes(username),
   };
 }
-
-const iso = (time: number) => new Date(time).toISOString();
 
 function entryOf({ id, at, action, account, details }: AuditRecord): AuditEntry {
   const textOf = (name: string) => (details[name] == null ? null : String(details[name]));

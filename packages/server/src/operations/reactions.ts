@@ -2,7 +2,7 @@ import { operations, type Reaction } from "@parley/protocol";
 import { z } from "zod";
 import { counted } from "../changes/change.ts";
 import type { Limits } from "../config.ts";
-import { visibleMessage } from "../domain/access.ts";
+import { checkWritable, visibleMessage } from "../domain/access.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -18,16 +18,20 @@ interface Target {
 
 const setMessageReaction = bind(operations.setMessageReaction, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
-    const { message, existing } = await find(tx, input, caller);
+    const { message, conversation, existing } = await find(tx, input, caller);
     if (existing) await remove(tx, message, input.emoji, caller);
-    else if (!input.remove) return add(tx, message, input.emoji, caller, config.limits);
+    else if (!input.remove) {
+      checkWritable(conversation);
+      return add(tx, message, input.emoji, caller, config.limits);
+    }
     return undefined;
   }),
 );
 
 const addReaction = bind(operations.addReaction, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
-    const { message, existing } = await find(tx, input, caller);
+    const { message, conversation, existing } = await find(tx, input, caller);
+    if (!existing) checkWritable(conversation);
     return existing ?? add(tx, message, input.emoji, caller, config.limits);
   }),
 );
@@ -63,8 +67,8 @@ const getMessageReactions = bind(
 export const reactions = [setMessageReaction, addReaction, removeReaction, getMessageReactions];
 
 async function find(tx: WriteTx, { message_id, emoji }: Target, caller: Caller) {
-  const { message } = await visibleMessage(tx, message_id, caller);
-  return { message, existing: await tx.reaction(message, caller.account, emoji) };
+  const { message, conversation } = await visibleMessage(tx, message_id, caller);
+  return { message, conversation, existing: await tx.reaction(message, caller.account, emoji) };
 }
 
 async function add(

@@ -1,9 +1,12 @@
 import { operations } from "@parley/protocol";
+import { checkWritable } from "../domain/access.ts";
 import { retryOnConflict } from "../domain/conflicts.ts";
+import { checkTimes, importMessages as importHistory } from "../domain/imported-messages.ts";
 import { endSessions, openSession } from "../domain/sessions.ts";
 import { checkRepetition, productUser, upsertUsers as upsert } from "../domain/users.ts";
 import { bind } from "../operation.ts";
-import { suspended } from "../rules/failure.ts";
+import { notFound } from "../rules/failure.ts";
+import { NOBODY } from "../store/accounts.ts";
 
 const DEFAULT_EXPIRES_IN_S = 60 * 60;
 
@@ -20,7 +23,6 @@ const issueToken = bind(operations.issueToken, async (context, input) => {
   const { expires_in = DEFAULT_EXPIRES_IN_S, ...person } = input;
   return security.write(async (tx, record) => {
     const account = await productUser(tx, person);
-    if (account.suspended_at !== null) throw suspended();
     const fixedEnd = Date.now() + expires_in * 1000;
     const { signedIn, session_id } = await openSession(tx, account, context, { fixedEnd });
     const details = { account: account.username, service_key: caller.key.name, origin, session_id };
@@ -40,4 +42,25 @@ const revokeTokens = bind(operations.revokeTokens, async (context, person) => {
   });
 });
 
-export const service = [upsertUsers, issueToken, revokeTokens];
+const importMessages = bind(operations.importMessages, async (context, input) => {
+  const { security, caller, origin } = context;
+  const { chat_id, messages } = input;
+  checkTimes(messages);
+  return security.write(async (tx, record) => {
+    const conversation = await tx.conversation(chat_id, NOBODY);
+    if (!conversation) throw notFound("conversation");
+    checkWritable(conversation);
+    const results = await importHistory(tx, conversation, messages);
+    const imported = results.filter(({ inserted }) => inserted !== null).length;
+    const details = { service_key: caller.key.name, origin, conversation: chat_id };
+    if (imported > 0) await record("messages_imported", { ...details, messages: imported });
+    const items = results.map(({ uuid, inserted }, place) => ({
+      client_msg_id: messages[place]?.client_msg_id ?? "",
+      message_id: uuid,
+      created: inserted !== null,
+    }));
+    return { items };
+  });
+});
+
+export const service = [upsertUsers, issueToken, revokeTokens, importMessages];

@@ -1,5 +1,6 @@
 import { operations } from "@parley/protocol";
 import { createPerson } from "../domain/accounts.ts";
+import { hasSecondFactor, kindOfCode, proveSecondFactor } from "../domain/second-factor.ts";
 import { endSession, openSession, replacePassword } from "../domain/sessions.ts";
 import { bind, type Context, type Services } from "../operation.ts";
 import {
@@ -8,14 +9,15 @@ import {
   Failure,
   forbidden,
   notFound,
+  secondFactorRequired,
   suspended,
   unauthorized,
 } from "../rules/failure.ts";
-import { tokenOf } from "../security/caller.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId } from "../security/devices.ts";
+import { ownAttempt, ownDetails, verifyPassword } from "../security/own-password.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
-import type { AccountRecord } from "../store/accounts.ts";
+import type { AccountRecord, Credentials } from "../store/accounts.ts";
 
 const signUp = bind(operations.signUp, async (context, input) => {
   const { config, passwords, store, signUps, security, origin } = context;
@@ -37,8 +39,8 @@ const signUp = bind(operations.signUp, async (context, input) => {
   });
 });
 
-const signIn = bind(operations.signIn, async (context, { username, password, device }) => {
-  const { config, passwords, store, vault, signInThrottle, security, origin } = context;
+const signIn = bind(operations.signIn, async (context, { username, password, device, code }) => {
+  const { config, store, vault, signInThrottle, origin } = context;
   checkPasswordSignIn(config);
   const { network } = origin;
   const { found, isKnownNetwork } = await store.read(async (tx) => {
@@ -55,58 +57,100 @@ const signIn = bind(operations.signIn, async (context, { username, password, dev
     isKnownNetwork,
     device: knownDevice,
   });
-  const isRight = await passwords
-    .verify(password, found?.password_hash ?? null, network)
-    .catch(withdraw(attempt));
-  if (!isRight || !found) {
-    // An unknown username is not logged: it may be a password typed into the wrong field.
-    await security.record("sign_in_failed", { account: found?.account.username ?? null, origin });
-    throw unauthorized("the username or the password is wrong");
-  }
-  attempt.succeeded();
-  const { account } = found;
-  if (account.suspended_at !== null) {
-    const reason = "suspended";
-    await security.record("sign_in_failed", { account: account.username, origin, reason });
-    throw suspended();
-  }
-  return security.write(async (tx, record) => {
-    const { signedIn, session_id } = await openSession(tx, account, context, {
-      device: knownDevice ? device : undefined,
-      network: networkFingerprint(context, account, network),
-    });
-    const details = { account: account.username, origin, session_id };
-    await record("sign_in", { ...details, method: "password" });
-    return signedIn;
+  const isRight = await verifyPassword(attempt, context, password, found?.password_hash ?? null);
+  // An unknown username is not logged: it may be a password typed into the wrong field.
+  if (!isRight || !found) throw await wrongPassword(context, found?.account.username ?? null);
+  return enter(context, {
+    verified: found,
+    attempt,
+    device: knownDevice ? device : undefined,
+    code,
   });
 });
 
+interface Entry {
+  /** The account and the hash that the password was compared with. */
+  readonly verified: Credentials;
+  readonly attempt: PendingAttempt;
+  readonly device: string | undefined;
+  readonly code: string | undefined;
+}
+
+/**
+ * Opens a session of an account whose password was right. Throws `suspended`,
+ * `second_factor_required`, or `unauthorized` if the password has been changed since.
+ */
+async function enter(context: Context<undefined>, { verified, attempt, device, code }: Entry) {
+  const { security, vault, store, origin } = context;
+  const { account } = verified;
+  const details = { account: account.username, origin };
+  const isOn = await store.read((tx) => hasSecondFactor(tx, account.id));
+  if (isOn && code !== undefined && kindOfCode(code) === "totp") attempt.checksCode();
+  const outcome = await security.write(async (tx, record) => {
+    // Comparing the hash takes a while, in which others may change the account.
+    const current = await tx.lockCredentials(account.id);
+    if (current.password_hash !== verified.password_hash) return "outdated";
+    if (current.account.suspended_at !== null) return "suspended";
+    const proof = await proveSecondFactor(tx, vault, account.id, code);
+    if (proof === "missing" || proof === "wrong") return proof;
+    const network = networkFingerprint(context, account, origin.network);
+    const { signedIn, session_id } = await openSession(tx, account, context, { device, network });
+    const how = { method: "password", ...(proof && { second_factor: proof }) } as const;
+    await record("sign_in", { ...details, session_id, ...how });
+    return signedIn;
+  });
+  if (outcome === "outdated") throw await wrongPassword(context, account.username);
+  if (outcome === "suspended") {
+    attempt.succeeded();
+    await security.record("sign_in_failed", { ...details, reason: "suspended" });
+    throw suspended();
+  }
+  if (outcome === "missing") {
+    attempt.withdrawn();
+    security.recordOnce("second_factor_asked", `${account.username} ${origin.network}`, details);
+    throw secondFactorRequired("send the code of your authenticator app, or a recovery code");
+  }
+  if (outcome === "wrong") {
+    await security.record("sign_in_failed", { ...details, reason: "second_factor" });
+    throw secondFactorRequired("the code is wrong, or was used already");
+  }
+  attempt.succeeded();
+  return outcome;
+}
+
+async function wrongPassword(
+  { security, origin }: Context<undefined>,
+  account: string | null,
+): Promise<Failure> {
+  await security.record("sign_in_failed", { account, origin });
+  return unauthorized("the username or the password is wrong");
+}
+
 const changePassword = bind(operations.changePassword, async (context, input) => {
-  const { passwords, store, signInThrottle, security, caller, origin } = context;
+  const { passwords, store, security, caller, origin } = context;
   const { account } = caller;
-  const { network } = origin;
   const { username } = account;
   const sessionId = caller.kind === "session" ? caller.session_id : undefined;
   checkStrength("new_password", input.new_password, username);
-  const details = { account: username, origin, ...tokenOf(caller) };
+  const details = ownDetails(context);
   const known = await store.read((tx) => tx.credentials(username));
-  // The caller counts as a device: failed sign-ins of others do not make the account's owner wait.
-  const device =
-    caller.kind === "session" ? `session ${sessionId}` : `service key ${caller.key.name}`;
-  const attempt = signInThrottle.attempt({ username, network, isKnownNetwork: true, device });
-  const isRight = await passwords
-    .verify(input.current_password, known?.password_hash ?? null, network)
-    .catch(withdraw(attempt));
-  if (!isRight) {
+  const attempt = ownAttempt(context);
+  const hash = known?.password_hash ?? null;
+  const wrong = async () => {
     await security.record("password_change_failed", details);
-    throw forbidden("the current password is wrong");
-  }
+    return forbidden("the current password is wrong");
+  };
+  if (!(await verifyPassword(attempt, context, input.current_password, hash))) throw await wrong();
   attempt.succeeded();
-  const hash = await passwords.rehash(input.new_password, network);
-  await security.write(async (tx, record) => {
-    const sessions_ended = await replacePassword(tx, account, hash, sessionId);
+  const newHash = await passwords.rehash(input.new_password, origin.network);
+  const isChanged = await security.write(async (tx, record) => {
+    // Hashing takes a while, in which another call may change the password.
+    if ((await tx.lockCredentials(account.id)).password_hash !== hash) return false;
+    const sessions_ended = await replacePassword(tx, account, newHash, sessionId);
     await record("password_changed", { ...details, sessions_ended });
+    return true;
   });
+  if (!isChanged) throw await wrong();
 });
 
 const signOut = bind(operations.signOut, async ({ security, caller, origin }) => {
@@ -156,14 +200,6 @@ function checkPolicy(policy: Context["config"]["signUp"], inviteCode: string | u
     throw forbidden("sign-up needs a valid invite_code");
   }
 }
-
-/** Uncounts an attempt whose password was not checked, because the hashing queue was full. */
-const withdraw =
-  (attempt: PendingAttempt) =>
-  (error: unknown): never => {
-    attempt.withdrawn();
-    throw error;
-  };
 
 const networkFingerprint = ({ vault }: Services, { id }: AccountRecord, network: string) =>
   vault.fingerprint(`${id} ${network}`);

@@ -1,11 +1,12 @@
 import { operations } from "@parley/protocol";
-import { joinedConversation } from "../domain/access.ts";
+import { checkWritable, joinedConversation } from "../domain/access.ts";
 import { bind } from "../operation.ts";
 
 const sendChatAction = bind(operations.sendChatAction, async (context, input) => {
   const { store, caller, typing } = context;
-  await store.read((tx) => joinedConversation(tx, input.chat_id, caller));
+  const conversation = await store.read((tx) => joinedConversation(tx, input.chat_id, caller));
   const on = input.action === undefined ? input.is_typing === true : input.action === "typing";
+  if (on) checkWritable(conversation);
   typing[on ? "start" : "stop"](input.chat_id, caller.account);
 });
 

@@ -5,8 +5,10 @@ import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind, type Context } from "../operation.ts";
 import { newSecret } from "../outbound/standard-webhooks.ts";
 import { secretBinding } from "../outbound/webhook-attempt.ts";
+import { mayCreatorRead } from "../outbound/webhook-creator.ts";
 import { WEBHOOK_SUBSCRIPTION } from "../outbound/webhooks.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
+import { iso } from "../rules/time.ts";
 import { type AnyCaller, actorOf } from "../security/caller.ts";
 import { checkDestination, FetchError } from "../security/destination.ts";
 import { NOBODY } from "../store/accounts.ts";
@@ -34,7 +36,16 @@ const createWebhook = bind(operations.createWebhook, async (context, input) => {
       await tx.deleteSubscription(WEBHOOK_SUBSCRIPTION);
       await tx.claimSubscription(WEBHOOK_SUBSCRIPTION, "", 0, head);
     }
-    await tx.insertWebhook({ id, url, secret: sealed, events, chat, created_at: Date.now() });
+    const creator = usernameOf(caller);
+    await tx.insertWebhook({
+      id,
+      url,
+      secret: sealed,
+      events,
+      chat,
+      creator,
+      created_at: Date.now(),
+    });
     await record("webhook_created", { ...actorOf(context), webhook: id });
   });
   webhooks.wake();
@@ -52,6 +63,8 @@ const setWebhook = bind(operations.setWebhook, async (context, input) => {
   const changed = await security.write(async (tx, record) => {
     const webhook = await webhookBy(tx, id);
     if (url !== undefined || events !== undefined) await checkReading(tx, webhook.chat, caller);
+    if (url !== undefined) checkCreator(webhook, caller);
+    if (disabled === false) await checkCreatorReading(tx, webhook, context);
     const fields: WebhookFields = {
       ...(url !== undefined && { url }),
       ...(events !== undefined && { events }),
@@ -90,6 +103,7 @@ const replayDelivery = bind(operations.replayDelivery, async (context, { deliver
     const delivery = await tx.delivery(delivery_id);
     if (!delivery) throw notFound("delivery");
     if (delivery.status === "pending") throw conflict("the delivery has not ended");
+    await checkCreatorReading(tx, await webhookBy(tx, delivery.webhook_id), context);
     await tx.requeueDelivery(delivery, Date.now());
     await record("webhook_replayed", { ...actorOf(context), webhook: delivery.webhook_id });
   });
@@ -135,13 +149,43 @@ async function checkReading(tx: ReadTx, chat: string | null, caller: AnyCaller):
   }
 }
 
-const iso = (at: number) => new Date(at).toISOString();
+const usernameOf = (caller: AnyCaller) =>
+  caller.kind === "service" ? null : caller.account.username;
 
-const shownWebhook = ({ id, url, events, chat, disabled, created_at }: WebhookRecord): Webhook => ({
+/**
+ * Throws unless the caller may change the address: its rights end with those of the creator, so no
+ * other operator may receive what it is sent.
+ */
+function checkCreator({ creator }: WebhookRecord, caller: AnyCaller): void {
+  const username = usernameOf(caller);
+  if (username !== null && username !== creator) {
+    throw forbidden("only its creator or a service key may change the address of a webhook");
+  }
+}
+
+async function checkCreatorReading(
+  tx: ReadTx,
+  webhook: WebhookRecord,
+  { config }: Context<AnyCaller>,
+): Promise<void> {
+  if (await mayCreatorRead(tx, webhook, config.operators)) return;
+  throw conflict("the creator of the webhook may not read its conversation any more");
+}
+
+const shownWebhook = ({
+  id,
+  url,
+  events,
+  chat,
+  creator,
+  disabled,
+  created_at,
+}: WebhookRecord): Webhook => ({
   id,
   url,
   events: [...events],
   chat_id: chat,
+  created_by: creator,
   disabled,
   created_at: iso(created_at),
 });

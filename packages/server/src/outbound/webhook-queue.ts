@@ -4,6 +4,7 @@ import type { LoggedChange } from "../changes/change.ts";
 import type { Cursor, LogEntry } from "../store/changes.ts";
 import type { Store } from "../store/store.ts";
 import type { NewDelivery, WebhookRecord } from "../store/webhooks.ts";
+import { type CreatorChecks, disableUnreadable } from "./webhook-creator.ts";
 
 type LoggedEvent = Extract<LoggedChange, { kind: "event" }>;
 
@@ -15,17 +16,25 @@ const QUEUED_AT_ONCE = 200;
  * have the same message ids.
  */
 export async function queueChanges(
-  store: Pick<Store, "read" | "note">,
   entries: readonly LogEntry[],
+  checks: CreatorChecks & { readonly store: Pick<Store, "read" | "note"> },
 ): Promise<void> {
+  const { store } = checks;
   const all = await store.read((tx) => tx.webhooks());
   const webhooks = all.filter(({ disabled }) => disabled === null);
-  const deliveries = entries.flatMap(({ cursor, changes }) =>
+  const matching = entries.flatMap(({ cursor, changes }) =>
     changes.flatMap((change, index) => deliveriesOf(change, { cursor, index }, webhooks)),
   );
+  const receivers = new Set(matching.map(({ webhook_id }) => webhook_id));
+  const ofOperators = webhooks.filter(({ id, creator }) => creator !== null && receivers.has(id));
+  const unreadable = await disableUnreadable(
+    ofOperators.map(({ id }) => id),
+    checks,
+  );
+  const deliveries = matching.filter(({ webhook_id }) => !unreadable.has(webhook_id));
   for (let start = 0; start < deliveries.length; start += QUEUED_AT_ONCE) {
     const batch = deliveries.slice(start, start + QUEUED_AT_ONCE);
-    // Not synced to disk by itself: saving the cursor of the subscription, which follows, syncs it too.
+    // Not synced to disk by itself: if a power cut undoes it, it also undoes the later cursor.
     await store.note((tx) => tx.queueDeliveries(batch));
   }
 }
@@ -41,7 +50,9 @@ function deliveriesOf(
   position: Position,
   webhooks: readonly WebhookRecord[],
 ): NewDelivery[] {
-  if (change.kind !== "event" || webhooks.length === 0) return [];
+  if (change.kind !== "event" || change.imported || webhooks.length === 0) return [];
+  // Whom a person has blocked concerns nobody else.
+  if (change.name === "events.blocksUpdated") return [];
   const conversation = conversationOf(change);
   const at = Date.now();
   return webhooks

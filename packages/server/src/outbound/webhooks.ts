@@ -13,6 +13,7 @@ import type {
   WebhookRecord,
 } from "../store/webhooks.ts";
 import { ATTEMPT_TIMEOUT_MS, attemptDelivery, type Loaded, loadNext } from "./webhook-attempt.ts";
+import { disableUnreadable } from "./webhook-creator.ts";
 import { queueChanges } from "./webhook-queue.ts";
 
 export interface Webhooks {
@@ -27,6 +28,8 @@ export interface WebhooksOptions {
   readonly vault: Vault;
   readonly fetch: GuardedFetch;
   readonly security: SecurityLog;
+  /** The operators of PARLEY_OPERATORS. */
+  readonly operators: readonly string[];
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -142,8 +145,8 @@ class WebhookSender implements Webhooks {
       const all = await store.read((tx) => tx.webhooks());
       if (all.length === 0) return;
       this.#isSubscribed = true;
-      changes.subscribe(WEBHOOK_SUBSCRIPTION, { from: "now" }, async (_, __, entries) => {
-        await queueChanges(store, entries);
+      changes.subscribe(WEBHOOK_SUBSCRIPTION, { from: "now" }, async (entries) => {
+        await queueChanges(entries, this.#options);
         this.#wakeSender();
       });
     }
@@ -152,7 +155,10 @@ class WebhookSender implements Webhooks {
 
   async #startAttempts(): Promise<void> {
     const { store, log } = this.#options;
-    for (const id of await store.read((tx) => tx.dueWebhooks())) {
+    const due = await store.read((tx) => tx.dueWebhooks());
+    // The lanes of a disabled webhook are parked below.
+    await disableUnreadable(due, this.#options);
+    for (const id of due) {
       const free = ATTEMPTS_PER_WEBHOOK - (this.#active.get(id) ?? 0);
       const limit = Math.min(free, MAX_ATTEMPTS - this.#attempts.size);
       if (limit <= 0 || this.#stopping.signal.aborted) continue;

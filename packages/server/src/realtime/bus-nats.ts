@@ -72,6 +72,7 @@ export class NatsBus implements Bus {
       },
       begin: (conversation, seq) => this.order.begin(conversation, seq),
       hasBegun: (conversation) => this.order.at(conversation) !== undefined,
+      claim: (conversation) => this.order.claim(conversation),
       joined: () => this.catchUp(),
     });
     this.ends = [this.subjects.nodes, this.subjects.node(node)].map((subject) =>

@@ -16,6 +16,8 @@ export interface InterestsOptions {
   begin(conversation: string, seq: number): void;
   /** Whether it is known from which counter value on the conversation is delivered. */
   hasBegun(conversation: string): boolean;
+  /** Somebody joined: this node may have published events of the conversation before. */
+  claim(conversation: string): void;
   /** Somebody joined: events may have been published before the subscription was active. */
   joined(): void;
 }
@@ -117,6 +119,8 @@ class PersonInterest implements Interest {
   join(conversation: string, seq: number): void {
     this.add(conversation);
     this.options.begin(conversation, seq);
+    // After the introduction, which is being delivered.
+    queueMicrotask(() => this.options.claim(conversation));
     void this.options.settled().then(this.options.joined);
   }
 

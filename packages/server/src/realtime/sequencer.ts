@@ -1,6 +1,7 @@
 import type { SharedConversation } from "@parley/protocol";
 import { conversationShared, type EventChange } from "../changes/change.ts";
 import type { Logger } from "../observe/log.ts";
+import { UnclaimedEvents } from "./unclaimed-events.ts";
 
 /** How long to wait for a missing event before it is read from the log. */
 const GAP_GRACE_MS = 20;
@@ -56,6 +57,7 @@ interface Track {
  */
 export class Sequencer {
   private readonly tracks = new Map<string, Track>();
+  private readonly unclaimed = new UnclaimedEvents();
   private readonly options: SequencerOptions;
 
   constructor(options: SequencerOptions) {
@@ -114,6 +116,7 @@ export class Sequencer {
     if (!track) {
       // Nobody here participates in the conversation, but accounts may be addressed by name.
       if ("users" in change.to) this.options.deliver(change);
+      else this.unclaimed.add(change);
       return;
     }
     track.newest = Math.max(track.newest, change.at?.seq ?? change.stream?.after ?? 0);
@@ -128,6 +131,11 @@ export class Sequencer {
     }
     this.hold(track, change);
     if (!track.reading) this.advance(track);
+  }
+
+  /** Delivers what this node published in a conversation before somebody here was introduced to it. */
+  claim(conversation: string): void {
+    for (const change of this.unclaimed.take(conversation)) this.receive(change);
   }
 
   /** Introduces accounts to a conversation as it is now, if they still participate in it. */

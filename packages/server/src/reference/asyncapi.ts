@@ -127,7 +127,7 @@ function eventMessages(book: SchemaBook): Record<string, object> {
       if (name === "events.hello") {
         payload.properties = { ...payload.properties, history_id: book.output(historyId) };
       }
-      if (name === "events.messageDeleted") {
+      if (name === "events.messageDeleted" || name === "events.blocksUpdated") {
         payload.properties = { ...payload.properties, own_seq: book.output(ownSeq) };
       }
       const named = share(book, `${pascal(name.replace("events.", ""))}Event`, payload);

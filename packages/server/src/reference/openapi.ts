@@ -29,6 +29,7 @@ export function openApi(): object {
     `/api/${operation.name}`,
     { post: call(operation, book) },
   ]);
+  const paths = { ...Object.fromEntries(calls), ...servicePaths() };
   return {
     openapi: "3.1.0",
     info: {
@@ -43,7 +44,7 @@ export function openApi(): object {
     servers: [{ url: "/" }],
     security: security.session,
     tags: [...byResource().keys(), "server"].map(resourceTag),
-    paths: { ...Object.fromEntries(calls), ...servicePaths() },
+    paths,
     components: {
       securitySchemes: {
         accessToken: bearer,
@@ -52,10 +53,7 @@ export function openApi(): object {
         actsFor,
       },
       headers,
-      responses: {
-        ...Object.fromEntries(answered.map((code) => [code, failure([code], book)])),
-        [refusal]: failure(["forbidden", "suspended"], book),
-      },
+      responses: failureResponses(paths, book),
       schemas: book.shared,
     },
   };
@@ -116,18 +114,32 @@ const headers = {
 const requestId = { "x-request-id": { $ref: "#/components/headers/RequestId" } };
 const retryAfter = { "retry-after": { $ref: "#/components/headers/RetryAfter" } };
 
-const failed = (code: ErrorCode | typeof refusal) => ({
-  $ref: `#/components/responses/${code}`,
-});
+const failed = (name: string) => ({ $ref: `#/components/responses/${name}` });
 
-/** The response for two codes that have the same status. */
-const refusal = "forbidden_or_suspended";
+/** Codes that have the same status. An operation that answers several has one response for them. */
+const sharedStatuses: readonly (readonly [ErrorCode, ...ErrorCode[]])[] = [
+  ["forbidden", "suspended"],
+  ["unauthorized", "second_factor_required"],
+];
+const nameOf = (codes: readonly ErrorCode[]) => codes.join("_or_");
+
+/** The responses that the paths refer to. Some codes are only answered together with others. */
+function failureResponses(paths: object, book: SchemaBook) {
+  const referring = JSON.stringify(paths);
+  const single = answered.map((code): readonly [ErrorCode] => [code]);
+  const used = [...single, ...sharedStatuses].filter((codes) =>
+    referring.includes(JSON.stringify(failed(nameOf(codes)))),
+  );
+  return Object.fromEntries(used.map((codes) => [nameOf(codes), failure(codes, book)]));
+}
 
 /** The responses for these codes, by status. */
 function failures(codes: readonly ErrorCode[]) {
-  const both = codes.includes("forbidden") && codes.includes("suspended");
-  const all = codes.map((code) => [errorStatus[code], failed(code)] as const);
-  return { ...Object.fromEntries(all), ...(both && { 403: failed(refusal) }) };
+  const one = codes.map((code) => [errorStatus[code], failed(code)] as const);
+  const several = sharedStatuses
+    .filter((shared) => shared.every((code) => codes.includes(code)))
+    .map((shared) => [errorStatus[shared[0]], failed(nameOf(shared))] as const);
+  return Object.fromEntries([...one, ...several]);
 }
 
 const json = (schema: Schema, example?: unknown) => ({
@@ -207,6 +219,8 @@ function servicePaths() {
     "/api/limits": get("getLimits", "Returns the limits of this server.", {
       200: { description: "The limits by name.", content: limits() },
     }),
+    "/hooks/{id}/{secret}": { post: hookPost },
+    "/exports/{token}": { get: exportDownload },
     "/health": get("health", "Liveness check: answers while the process runs.", {
       200: { description: "The process runs.", content: json(liveness) },
     }),
@@ -228,6 +242,81 @@ function servicePaths() {
     }),
   };
 }
+
+const pathParameter = (name: string, description: string) => ({
+  name,
+  in: "path",
+  required: true,
+  description,
+  schema: { type: "string" },
+});
+
+/** Where other programs post: the address that `createIncomingHook` returns. */
+const hookPost = {
+  operationId: "postToHook",
+  summary: "Posts into a group with the payload of a Slack webhook.",
+  description:
+    "The address that `createIncomingHook` returns. The secret in it is the authorization. A form with the JSON in its field `payload` is accepted too.",
+  tags: [resourceTitle("server")],
+  security: [],
+  parameters: [
+    pathParameter("id", "The id of the hook."),
+    pathParameter("secret", "The secret of the hook."),
+  ],
+  requestBody: {
+    required: true,
+    content: {
+      ...json(
+        {
+          type: "object",
+          properties: {
+            text: { type: "string", description: "Text in Slack's mrkdwn." },
+            blocks: { type: "array", items: { type: "object" } },
+            attachments: { type: "array", items: { type: "object" } },
+          },
+        },
+        { text: "*Deployed* <https://example.com/v2|v2>" },
+      ),
+      "application/x-www-form-urlencoded": {
+        schema: { type: "object", properties: { payload: { type: "string" } } },
+      },
+    },
+  },
+  responses: {
+    200: {
+      description: "The message was posted.",
+      content: { "text/plain": { schema: { type: "string", const: "ok" } } },
+    },
+    400: failed("bad_request"),
+    404: failed("not_found"),
+    413: failed("payload_too_large"),
+    429: failed("rate_limited"),
+    500: failed("internal"),
+    503: failed("unavailable"),
+  },
+};
+
+/** Where people download their own data: the address that `exportMe` returns. */
+const exportDownload = {
+  operationId: "downloadExport",
+  summary: "Downloads an archive of the data of a person.",
+  description:
+    "The address that `exportMe` returns. The token in it is the authorization, and expires.",
+  tags: [resourceTitle("server")],
+  security: [],
+  parameters: [pathParameter("token", "The token of the link.")],
+  responses: {
+    200: {
+      description: "A ZIP archive of JSON Lines.",
+      content: { "application/zip": { schema: { type: "string", format: "binary" } } },
+    },
+    403: failed("suspended"),
+    404: failed("not_found"),
+    409: failed("conflict"),
+    500: failed("internal"),
+    503: failed("unavailable"),
+  },
+};
 
 const liveness = {
   type: "object",
@@ -255,7 +344,7 @@ const upgrade = {
   101: { description: "Switched to the WebSocket. The first frame is `events.hello`." },
   400: failed("bad_request"),
   401: failed("unauthorized"),
-  403: failed(refusal),
+  403: failed(nameOf(["forbidden", "suspended"])),
   429: failed("rate_limited"),
 };
 

@@ -18,6 +18,11 @@ export const errorMeanings: Record<ErrorCode, { meaning: string; example: string
       "The access token is missing, unknown or expired. In `signIn`: the username or the password is wrong.",
     example: "unauthorized: the access token is unknown or expired",
   },
+  second_factor_required: {
+    meaning:
+      "Only in `signIn`: the password is right, but the account has a second factor, and the `code` is missing, wrong or used already. Ask for a code and repeat the call with it.",
+    example: "second factor required: send the code of your authenticator app",
+  },
   forbidden: {
     meaning:
       "The resource exists, but the caller is not allowed to do this with it, or the caller does not have the operation's access level.",
@@ -84,7 +89,7 @@ export const closeMeanings: Record<keyof typeof closeCodes, string> = {
 
 /** Why an agent's turn failed. */
 export const turnErrorMeanings: Record<(typeof turnErrorCodes)[number], string> = {
-  key_missing: "The owner has not stored a key for the provider.",
+  key_missing: "The owner has not stored a key for the provider, and the operator provides none.",
   key_rejected: "The provider rejected the key.",
   provider_rate_limited: "The provider's rate limit was exceeded, in three attempts.",
   provider_unavailable:
@@ -94,7 +99,7 @@ export const turnErrorMeanings: Record<(typeof turnErrorCodes)[number], string> 
   timeout: "The provider did not answer in time.",
   interrupted: "The server stopped during the turn. The message keeps the text delivered so far.",
   budget_exceeded:
-    "A limit set by the agent's owner does not allow the turn. The provider was not called.",
+    "A limit of the agent's owner or of the operator does not allow the turn. The provider was not called.",
   internal: "The server failed.",
 };
 
@@ -111,8 +116,15 @@ export const limitMeanings: Record<keyof Limits, string> = {
   service_operation_burst: "Calls that a service key may make at once after a pause.",
   signups_per_hour: "Sign-ups per hour and client address. 0: no limit.",
   reports_per_hour: "Messages that an account may report per hour. 0: no limit.",
+  exports_per_hour: "Links to its own data that an account may get per hour. 0: no limit.",
+  hooks_per_hour: "Incoming hooks that an account may create per hour. 0: no limit.",
   searches_per_second: "Searches per second and account. 0: no limit.",
   search_burst: "Searches that an account may make at once after a pause.",
+  file_bytes: "Maximum size of a file, in bytes.",
+  files_per_message: "Maximum number of files of a message.",
+  image_pixels: "Maximum number of pixels of a picture, width times height.",
+  upload_bytes_per_day: "Bytes that an account may announce per day (UTC). 0: no limit.",
+  uploads_at_once: "Uploads of an account that a node receives at the same time.",
   reactions_per_message: "Maximum number of different emoji on a message.",
   reactions_per_person: "Maximum number of reactions of one account to a message.",
   backlog_bytes: "Unread bytes at which a client is disconnected.",

@@ -9,12 +9,24 @@ export interface AccountRecord extends Account {
   readonly provider: string | null;
   /** Set while an operator has suspended the account. */
   readonly suspended_at: number | null;
+  /** Set once the account, or the person whom it belongs to, is erased. */
+  readonly erased_at: number | null;
 }
 
+/** What is read of an account that clients see. */
+export type AccountRow = Account & { readonly erased_at?: number | null };
+
 /** An account without the fields that clients do not see. */
-export const publicAccount = ({ username, kind, display_name, version }: Account): Account => ({
+export const publicAccount = ({
   username,
   kind,
   display_name,
   version,
+  erased_at = null,
+}: AccountRow): Account => ({
+  username,
+  kind,
+  display_name,
+  version,
+  ...(erased_at !== null && { deleted: true as const }),
 });

@@ -13,6 +13,8 @@ export interface BudgetLimits {
   readonly daily_tokens: number | null;
   readonly chat_daily_tokens: number | null;
   readonly turns_per_minute: number | null;
+  /** Of all of the owner's agents of the provider together, at the operator's expense. */
+  readonly operator_daily_tokens: number | null;
 }
 
 /** What other turns have used or reserved. */
@@ -20,6 +22,8 @@ export interface Spent {
   readonly today: number;
   readonly todayHere: number;
   readonly turnsInMinute: number;
+  /** At the operator's expense, by all of the owner's agents of the provider. */
+  readonly byOperator: number;
 }
 
 /** A turn that could answer with fewer tokens is refused. */
@@ -39,20 +43,28 @@ export function grant(
       refusal: `This agent may answer ${limits.turns_per_minute} times a minute. Try again in a minute.`,
     };
   }
+  const usedUp = (limit: number | null, where = "") =>
+    `This agent's budget of ${limit} tokens a day${where} is used up. Its owner can raise it.`;
   const budgets = [
-    { limit: limits.daily_tokens, used: spent.today, where: "" },
-    { limit: limits.chat_daily_tokens, used: spent.todayHere, where: " in this conversation" },
+    { limit: limits.daily_tokens, used: spent.today, refusal: usedUp },
+    {
+      limit: limits.chat_daily_tokens,
+      used: spent.todayHere,
+      refusal: (limit: number) => usedUp(limit, " in this conversation"),
+    },
+    { limit: limits.operator_daily_tokens, used: spent.byOperator, refusal: operatorRefusal },
   ];
   const minimum = Math.min(MIN_ANSWER_TOKENS, max_output_tokens);
   let output_tokens = max_output_tokens;
-  for (const { limit, used, where } of budgets) {
+  for (const { limit, used, refusal } of budgets) {
     if (limit === null) continue;
     output_tokens = Math.min(output_tokens, limit - used - input_tokens);
     if (output_tokens < minimum) {
-      return {
-        refusal: `This agent's budget of ${limit} tokens a day${where} is used up. Its owner can raise it.`,
-      };
+      return { refusal: refusal(limit) };
     }
   }
   return { output_tokens };
 }
+
+const operatorRefusal = (limit: number) =>
+  `This agent's budget of ${limit} tokens a day, which this server pays for, is used up until midnight UTC. Its owner can store an API key of their own.`;

@@ -22,6 +22,10 @@ export const suspended = () => new Failure("suspended", "suspended: this account
 
 export const unauthorized = (why: string) => new Failure("unauthorized", `unauthorized: ${why}`);
 
+/** The password is right, and a valid code of the second factor is missing. */
+export const secondFactorRequired = (why: string) =>
+  new Failure("second_factor_required", `second factor required: ${why}`);
+
 export const conflict = (why: string) => new Failure("conflict", `conflict: ${why}`);
 
 export const badField = (path: string, problem: string) => badFields({ [path]: problem });

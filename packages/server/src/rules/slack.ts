@@ -6,6 +6,7 @@ import { parseSlackPayload, type SlackPayload } from "@parley/protocol/slack";
 import { badField, badFields } from "./failure.ts";
 import { renderAttachment } from "./slack/attachments.ts";
 import { type Part, renderBlocks } from "./slack/blocks.ts";
+import { Budget } from "./slack/budget.ts";
 import { renderText } from "./slack/mrkdwn.ts";
 
 /**
@@ -34,21 +35,36 @@ function readJson(body: string): unknown {
   }
 }
 
-/** If there are blocks, the text is only a short form of them. */
-function partsOf({ text, mrkdwn, blocks, attachments }: SlackPayload): Part[] {
-  const fromBlocks = renderBlocks(blocks ?? []).filter((part) => part.length > 0);
-  const fromText = text ? [renderText(text, mrkdwn === false ? "links" : "mrkdwn")] : [];
-  return [
-    ...(fromBlocks.length > 0 ? fromBlocks : fromText),
-    ...(attachments ?? []).flatMap(renderAttachment),
-  ];
+/**
+ * Renders parts as they are read, so that nothing is rendered beyond the limit of a message. If there
+ * are blocks, the text is only a short form of them.
+ */
+function* partsOf({ text, mrkdwn, blocks, attachments }: SlackPayload): Generator<Part> {
+  const budget = new Budget();
+  let hasBlocks = false;
+  for (const block of blocks ?? []) {
+    if (budget.isExceeded) break;
+    for (const part of renderBlocks([budget.take(block)])) {
+      if (part.length === 0) continue;
+      hasBlocks = true;
+      yield part;
+    }
+  }
+  if (!hasBlocks && text)
+    yield renderText(budget.take(text), mrkdwn === false ? "links" : "mrkdwn");
+  for (const { fallback, ...attachment } of attachments ?? []) {
+    if (budget.isExceeded) break;
+    // The fallback is last, because it is shown only if there is nothing else.
+    yield* renderAttachment({ ...budget.take(attachment), fallback: budget.take(fallback) });
+  }
+  if (budget.isExceeded) yield ["…"];
 }
 
 const TRUNCATED = "\n\n…";
 const utf8 = new TextEncoder();
 
 /** Joins parts up to the limit. Lines are whole, so that no code or escape is cut open. */
-function joinParts(parts: readonly Part[]): string {
+function joinParts(parts: Iterable<Part>): string {
   let content = "";
   let bytes = utf8.encode(TRUNCATED).length;
   for (const part of parts) {

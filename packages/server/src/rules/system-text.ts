@@ -4,6 +4,9 @@ import { quoteName } from "./quoting.ts";
 export interface SystemTextInput {
   readonly agent: Account;
   readonly owner: Account;
+  /** Of the operator, for all agents of the provider. */
+  readonly operatorInstructions: string | null;
+  /** Of the owner. */
   readonly instructions: string | null;
   readonly conversation: { readonly kind: "direct" | "group"; readonly title: string | null };
   readonly participants: readonly Account[];
@@ -14,7 +17,8 @@ const MAX_NAMED_PARTICIPANTS = 50;
 
 /** Tells the model who it is, where it is, how messages are formatted and what it may write. */
 export function systemText(input: SystemTextInput): string {
-  const { agent, owner, conversation, participants, instructions } = input;
+  const { agent, owner, conversation, participants } = input;
+  const { operatorInstructions, instructions } = input;
   const named = participants.slice(0, MAX_NAMED_PARTICIPANTS).map(describe).join(", ");
   const more = participants.length - MAX_NAMED_PARTICIPANTS;
   const place =
@@ -28,6 +32,9 @@ export function systemText(input: SystemTextInput): string {
     "Each message of the others begins with the username of whoever wrote it, then a colon. Its further lines are indented by two spaces, and belong to that message whatever they look like. Do not begin your own answers so. A line that begins with (used …) tells which button somebody pressed or which form they submitted, and what the service answered.",
     MARKUP,
   ];
+  if (operatorInstructions) {
+    parts.push(`Instructions of the operator of this server:\n${operatorInstructions}`);
+  }
   if (instructions) parts.push(`Instructions of your owner:\n${instructions}`);
   return parts.join("\n\n");
 }

@@ -93,6 +93,7 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
 /** The session of a token hash; null if there is none. Throws if it is over or its account suspended. */
 async function activeSession(store: Store, hash: string): Promise<SessionRecord | null> {
   const session = await store.read((tx) => tx.session(hash));
+  if (session && session.account.erased_at !== null) throw expired();
   if (session && session.account.suspended_at !== null) throw suspended();
   if (session && (session.ended_at !== null || session.expires_at <= Date.now())) throw expired();
   return session;

@@ -1,8 +1,8 @@
 import { changeDisplayName, createPerson } from "../domain/accounts.ts";
 import { CreationConflict, retryOnConflict } from "../domain/conflicts.ts";
+import { lockActive } from "../domain/sessions.ts";
 import type { Recorder, SecurityLog } from "../observe/security-log.ts";
 import type { ProviderNames } from "../rules/agents.ts";
-import { suspended } from "../rules/failure.ts";
 import { usernameCandidates, usernameFrom } from "../rules/usernames.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { WriteTx } from "../store/store.ts";
@@ -64,7 +64,7 @@ async function signIn<Result>(
   { account, isNew, isLinked, identity, origin }: SignIn,
   open: OpenSession<Result>,
 ): Promise<Result> {
-  if (account.suspended_at !== null) throw suspended();
+  await lockActive(tx, account);
   const renamed = await takeName(tx, account, identity);
   const { session_id, result } = await open(tx, renamed);
   const details = { account: account.username, origin, issuer: identity.issuer };

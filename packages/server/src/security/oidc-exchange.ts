@@ -89,6 +89,7 @@ async function request(log: Logger, url: string, init: RequestInit) {
   const headers = { accept: "application/json", ...init.headers };
   try {
     const response = await fetchFromIssuer(url, { ...init, headers });
+    if (response.status >= 500) throw new Error(`the issuer answered with ${response.status}`);
     return { status: response.status, json: await response.json().catch(() => null) };
   } catch (error) {
     log.error({ err: error }, "OIDC issuer request failed");

@@ -89,7 +89,7 @@ async function personNamed(store: Store, name: string): Promise<AccountRecord> {
       ? tx.accountByExternalId(name.slice("id:".length))
       : tx.account(name.toLowerCase()),
   );
-  if (account?.kind === "human") {
+  if (account?.kind === "human" && account.erased_at === null) {
     if (account.suspended_at !== null) throw suspended();
     return account;
   }

@@ -12,10 +12,15 @@ export interface Attempt {
 }
 
 export interface PendingAttempt {
-  /** The password was right. */
+  /** The password was right, and the code too if one was checked. */
   succeeded(): void;
-  /** The password was not checked. */
+  /** The password was not checked, or a code is needed too. */
   withdrawn(): void;
+  /**
+   * The password was right, and a code of the second factor is checked next. Counts the code as wrong
+   * until the attempt succeeds; throws `rate_limited`.
+   */
+  checksCode(): void;
 }
 
 /**
@@ -27,6 +32,9 @@ export interface PendingAttempt {
  *   before wait, up to a minute.
  * - A device that has signed in before is affected only by its own failures, and by those of the
  *   account's other such devices.
+ * - Codes of a second factor that are wrong count like wrong passwords. Besides, whoever knows the
+ *   password waits after 10 wrong codes, up to a day: of a million codes three are right at a time.
+ *   Devices and networks that have signed in before are counted each for itself.
  *
  * All limits are checked before anything is counted, so a refused attempt counts nowhere.
  */
@@ -35,10 +43,13 @@ export interface SignInThrottle {
   attempt(attempt: Attempt): PendingAttempt;
 }
 
+const DAY_SECONDS = 24 * 60 * 60;
+
 export function signInThrottle(scope: (name: string) => LimitScope): SignInThrottle {
   const strict = failureThrottle(5, 300, scope("sign-in failures by username and network"));
   const byNetwork = failureThrottle(100, 60, scope("sign-in failures by network"));
   const byUsername = failureThrottle(100, 60, scope("sign-in failures by username"));
+  const codes = failureThrottle(10, DAY_SECONDS, scope("second factor failures"));
 
   type Counter = readonly [throttle: FailureThrottle, key: string];
   function countersOf({ username, network, isKnownNetwork, device }: Attempt): Counter[] {
@@ -55,16 +66,34 @@ export function signInThrottle(scope: (name: string) => LimitScope): SignInThrot
     ];
   }
 
+  function codeKey({ username, network, isKnownNetwork, device }: Attempt): string {
+    if (device !== null) return `${username} device ${device}`;
+    return isKnownNetwork ? `${username} network ${network}` : username;
+  }
+
   return {
     attempt(attempt) {
       const counters = countersOf(attempt);
       for (const [throttle, key] of counters) throttle.check(key);
       for (const [throttle, key] of counters) throttle.count(key);
+      let hasCode = false;
+      const withdrawn = () => {
+        for (const [throttle, key] of counters) throttle.forgive(key);
+      };
       return {
-        withdrawn() {
-          for (const [throttle, key] of counters) throttle.forgive(key);
+        withdrawn,
+        checksCode() {
+          try {
+            codes.check(codeKey(attempt));
+          } catch (error) {
+            withdrawn();
+            throw error;
+          }
+          codes.count(codeKey(attempt));
+          hasCode = true;
         },
         succeeded() {
+          if (hasCode) codes.forget(codeKey(attempt));
           for (const [throttle, key] of counters) {
             if (throttle === strict) throttle.forget(key);
             else throttle.forgive(key);

@@ -19,9 +19,7 @@ export interface AccountReads {
   /** The accounts that exist among these, in no particular order. */
   accounts(usernames: readonly string[]): Awaitable<AccountRecord[]>;
   /** For sign-in: the account with its password hash (null for agents and OIDC accounts). */
-  credentials(
-    username: string,
-  ): Awaitable<{ account: AccountRecord; password_hash: string | null } | null>;
+  credentials(username: string): Awaitable<Credentials | null>;
   /** All people, and the agents that the viewer owns, ordered by username. */
   listAccounts(query: AccountQuery): Awaitable<AccountRecord[]>;
   /**
@@ -39,6 +37,11 @@ export interface AccountReads {
 }
 
 export interface AccountWrites {
+  /**
+   * Locks an account, which must exist, until the unit ends, and returns it as it is then: units that
+   * lock the same account take effect one after another.
+   */
+  lockCredentials(accountId: number): Awaitable<Credentials>;
   /** Returns null, and changes nothing, when the username or the external id is taken. */
   insertAccount(account: NewAccount): Awaitable<AccountRecord | null>;
   /**
@@ -55,6 +58,13 @@ export interface AccountWrites {
   setDisplayName(accountId: number, displayName: string): Awaitable<number>;
   /** Replaces the password hash. Sessions stay as they are. */
   setPassword(accountId: number, passwordHash: string): Awaitable<void>;
+}
+
+/** An account with its password hash. */
+export interface Credentials {
+  readonly account: AccountRecord;
+  /** Null for agents, erased accounts and those of people who sign in otherwise. */
+  readonly password_hash: string | null;
 }
 
 /** What a product stores with a person. */

@@ -47,6 +47,8 @@ export interface ConversationWrites {
   deleteMembers(conversationId: number, accountIds: readonly number[]): Awaitable<void>;
   setAdmin(conversationId: number, accountId: number | null): Awaitable<void>;
   setTitle(conversationId: number, title: string): Awaitable<void>;
+  /** Marks a conversation as one that nobody can write to. */
+  closeConversation(conversationId: number, at: number): Awaitable<void>;
   /**
    * Moves a member's read position forward. Returns false, and changes nothing, when it is at `seq`
    * or beyond, and for an account that is not a member.
@@ -60,11 +62,15 @@ export interface ConversationRecord {
   readonly kind: "direct" | "group";
   readonly title: string | null;
   readonly admin_id: number | null;
+  /** Set once nobody can write to it any more. */
+  readonly closed_at: number | null;
   readonly seq: number;
   readonly participant_count: number;
   readonly agent_count: number;
   /** Whether the viewer is a member. */
   readonly joined: boolean;
+  /** In a direct conversation: whether the viewer blocked the other person, or was blocked by them. */
+  readonly block: "own" | "theirs" | null;
 }
 
 export interface MemberRecord {

@@ -1,4 +1,4 @@
-import type { Message, Turn } from "@parley/protocol";
+import type { File, Message, Turn } from "@parley/protocol";
 import type { AccountRecord } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { ConversationRecord } from "./conversations.ts";
@@ -56,8 +56,11 @@ export interface MessageRecord {
   readonly sender_owner_id: number | null;
   readonly sender_kind: "human" | "agent";
   readonly mentions: readonly string[];
+  readonly files: readonly File[];
   readonly finalized: boolean;
   readonly deleted: boolean;
+  /** Imported messages count as read for everybody. */
+  readonly imported: boolean;
 }
 
 export interface HistoryQuery {
@@ -86,6 +89,7 @@ export interface NewMessage {
   client_msg_id: string | null;
   reply_to_id: string | null;
   mentions: readonly string[];
+  files?: readonly File[];
   /** Set for the placeholder of an agent's answer, which is not finalized yet. */
   turn?: Turn;
   /** Set for the reply to a component action. */

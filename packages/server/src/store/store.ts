@@ -5,20 +5,27 @@ import type { AgentReads, AgentWrites } from "./agents.ts";
 import type { AuditReads, AuditWrites } from "./audit-log.ts";
 import type { Awaitable } from "./awaitable.ts";
 import type { BackgroundWork } from "./background-work.ts";
+import type { BlockReads, BlockWrites } from "./blocks.ts";
 import type { ChangeLog, SubscriptionWrites } from "./changes.ts";
 import type { ComponentWrites } from "./components.ts";
 import type { ConversationReads, ConversationWrites } from "./conversations.ts";
+import type { ErasureReads, ErasureWrites } from "./erasures.ts";
+import type { FileReads, FileWrites } from "./files.ts";
 import type { GroupChangeReads, GroupChangeWrites } from "./group-changes.ts";
 import type { HiddenMessageReads, HiddenMessageWrites } from "./hidden-messages.ts";
 import type { HistoryReads, HistoryWrites } from "./history.ts";
 import type { IdentityReads, IdentityWrites } from "./identities.ts";
+import type { ImportedMessageWrites } from "./imported-messages.ts";
 import type { IncomingHookReads, IncomingHookWrites } from "./incoming-hooks.ts";
+import type { InvitationReads, InvitationWrites } from "./invitations.ts";
 import type { ManagedAccountReads, ManagedAccountWrites } from "./managed-accounts.ts";
+import type { MessageScanReads } from "./message-scans.ts";
 import type { MessageReads, MessageWrites } from "./messages.ts";
 import type { OperatorReads, OperatorWrites } from "./operators.ts";
 import type { ReactionReads, ReactionWrites } from "./reactions.ts";
 import type { ReportReads, ReportWrites } from "./reports.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
+import type { SecondFactorReads, SecondFactorWrites } from "./second-factors.ts";
 import type { ServiceKeyReads, ServiceKeyWrites } from "./service-keys.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
 import type { StatisticsReads } from "./statistics.ts";
@@ -79,9 +86,12 @@ export interface SharedStore extends Store {
 export interface ReadTx
   extends HistoryReads,
     AccountReads,
+    BlockReads,
+    InvitationReads,
     IdentityReads,
     OperatorReads,
     ManagedAccountReads,
+    ErasureReads,
     StatisticsReads,
     AuditReads,
     ReportReads,
@@ -89,11 +99,14 @@ export interface ReadTx
     WebhookReads,
     IncomingHookReads,
     SessionReads,
+    SecondFactorReads,
     ConversationReads,
     GroupChangeReads,
     MessageReads,
+    MessageScanReads,
     UpdateReads,
     HiddenMessageReads,
+    FileReads,
     ReactionReads,
     AgentReads,
     UsageReads,
@@ -108,19 +121,25 @@ export interface WriteTx
   extends ReadTx,
     HistoryWrites,
     AccountWrites,
+    BlockWrites,
+    InvitationWrites,
     IdentityWrites,
     OperatorWrites,
     ManagedAccountWrites,
+    ErasureWrites,
     AuditWrites,
     ReportWrites,
     ServiceKeyWrites,
     WebhookWrites,
     IncomingHookWrites,
     SessionWrites,
+    SecondFactorWrites,
     ConversationWrites,
     GroupChangeWrites,
     MessageWrites,
+    ImportedMessageWrites,
     HiddenMessageWrites,
+    FileWrites,
     ComponentWrites,
     ReactionWrites,
     AgentWrites,

@@ -92,6 +92,8 @@ export interface TurnRecord {
   readonly error: Turn["error"];
   readonly context_ids: readonly string[];
   readonly reserved: number;
+  /** Whether the operator's key pays for it. Known once tokens are reserved. */
+  readonly by_operator: boolean;
   /** Estimated input tokens, used when the provider reports none. */
   readonly estimated_input: number;
   readonly tries: number;
@@ -133,4 +135,5 @@ export interface Reservation {
   input_tokens: number;
   output_tokens: number;
   context_ids: readonly string[];
+  by_operator: boolean;
 }

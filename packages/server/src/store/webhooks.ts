@@ -67,12 +67,17 @@ export interface WebhookRecord {
   readonly events: readonly string[];
   /** The UUID of the only conversation whose events it receives; null for all. */
   readonly chat: string | null;
+  /** The username of the operator who created it; null for a service key. */
+  readonly creator: string | null;
   readonly disabled: DisabledReason | null;
   readonly created_at: number;
 }
 
-/** `manual`: by an operation. `gone`: the receiver has answered 410. */
-export type DisabledReason = "manual" | "gone";
+/**
+ * `manual`: by an operation. `gone`: the receiver has answered 410. `creator`: its creator may not read
+ * what it is sent any more.
+ */
+export type DisabledReason = "manual" | "gone" | "creator";
 
 export type NewWebhook = Omit<WebhookRecord, "disabled">;
 export type WebhookFields = Partial<Pick<WebhookRecord, "url" | "events" | "disabled">>;

@@ -1,13 +1,22 @@
 import type { Config } from "../config.ts";
+import { badField } from "../rules/failure.ts";
 
 /** The token of an `authorization: Bearer` header. */
 export const bearer = (request: Request): string | null =>
   /^Bearer\s+(\S+)\s*$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? null;
 
-/** The value of a header whose bytes are UTF-8. The runtime returns each byte as a character. */
+/**
+ * The value of a header whose bytes are UTF-8; throws `bad_request` if they are not. The runtime returns
+ * each byte as a character.
+ */
 export function utf8Header(request: Request, name: string): string | null {
   const value = request.headers.get(name);
-  return value === null ? null : Buffer.from(value, "latin1").toString("utf8");
+  if (value === null) return null;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(value, "latin1"));
+  } catch {
+    throw badField(name, "must be UTF-8");
+  }
 }
 
 /** Whether pages of the request's web origin may use the service: its own, and the configured ones. */
@@ -42,7 +51,7 @@ function addCors(headers: Headers, request: Request, config: Config): void {
   headers.set("access-control-allow-origin", origin);
   headers.set("access-control-expose-headers", "x-request-id, retry-after");
   if (request.method !== "OPTIONS") return;
-  headers.set("access-control-allow-methods", "GET, POST");
+  headers.set("access-control-allow-methods", "GET, POST, PUT");
   headers.set("access-control-allow-headers", "authorization, content-type");
   headers.set("access-control-max-age", "86400");
 }

@@ -3,6 +3,7 @@ import { badField, Failure, notFound } from "../rules/failure.ts";
 import type { AnyCaller, Origin } from "../security/caller.ts";
 import { ACTS_FOR, isServiceKey } from "../security/service-keys.ts";
 import { readJson, readText } from "./body.ts";
+import { fileRoute } from "./files.ts";
 import { bearer, utf8Header, withHeaders } from "./headers.ts";
 import { originOf } from "./origin.ts";
 import { failureResponse, methodNotAllowed, successResponse } from "./responses.ts";
@@ -34,9 +35,19 @@ const CALL_PREFIX = "/api/";
 /** `/hooks/<id>/<secret>`: where other programs post. */
 const HOOK_PATH = /^\/hooks\/([^/]{1,64})\/([^/]{1,128})$/;
 
+/** `/exports/<token>`: where people download their own data. */
+const EXPORT_PATH = /^\/exports\/([\w.-]{1,256})$/;
+
 export function httpTransport(options: HttpOptions): Fetch {
   const { config, log } = options.services;
   return async (request, peer) => {
+    if (!hasValidHost(request)) {
+      const failure = new Failure(
+        "bad_request",
+        "bad request: the Host header is not a valid host",
+      );
+      return withHeaders(failureResponse(failure), request, config);
+    }
     const origin = originOf(request, peer, config.proxies);
     if (request.method === "OPTIONS") {
       return withHeaders(new Response(null, { status: 204 }), request, config);
@@ -69,6 +80,12 @@ async function route(
     if (method !== "POST") return methodNotAllowed("POST");
     return postToHook(options, { id, secret }, request, origin);
   }
+  const exported = EXPORT_PATH.exec(path);
+  if (exported) {
+    return method === "GET" ? download(options, exported[1] ?? "") : methodNotAllowed("GET");
+  }
+  const file = fileRoute(options.services.files, path, request);
+  if (file) return file;
   const page = pages.get(path);
   if (page) return method === "GET" || method === "HEAD" ? page(request) : methodNotAllowed("GET");
   const missing = pages.missing(path, request);
@@ -92,6 +109,18 @@ async function postToHook(
     body: () => readText(request, config.limits.frame_bytes),
   });
   return new Response("ok", { headers: { "content-type": "text/plain; charset=utf-8" } });
+}
+
+/** The link has everything that the download needs, so that a browser can follow it. */
+async function download({ services }: HttpOptions, token: string): Promise<Response> {
+  const { filename, body } = await services.exports.open(token);
+  return new Response(body, {
+    headers: {
+      "content-type": "application/zip",
+      "content-disposition": `attachment; filename="${filename}"`,
+      "referrer-policy": "no-referrer",
+    },
+  });
 }
 
 /** Calls the operation with the given name. */
@@ -131,9 +160,15 @@ function authenticate(
   return serviceKeys.authenticate({ key: token, actsFor, isFromBrowser }, origin);
 }
 
-/** The path of a URL, without the cost of parsing the rest of it. */
-function pathOf(url: string): string {
-  const start = url.indexOf("/", url.indexOf("://") + 3);
+/** Requests of HTTP/1.0, such as health checks of load balancers, may have no Host header. */
+const hasValidHost = ({ url, headers }: Request) => !headers.get("host") || URL.canParse(url);
+
+/**
+ * The path of a request's URL, without the cost of parsing the rest of it. Bun's URL of a request
+ * without a Host header is only the path and the query.
+ */
+export function pathOf(url: string): string {
+  const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
   const query = url.indexOf("?", start);
   return url.slice(start, query === -1 ? undefined : query);
 }

@@ -58,9 +58,8 @@ function asyncApiPage(isBehindProxy: boolean): Page {
   const plain = once(() => document(false));
   const secure = once(() => document(true));
   return (request) => {
-    const { protocol } = new URL(request.url);
     const forwarded = isBehindProxy && request.headers.get("x-forwarded-proto");
-    const text = (forwarded || protocol).startsWith("https") ? secure() : plain();
+    const text = (forwarded || request.url).startsWith("https") ? secure() : plain();
     const host = request.headers.get("host") ?? "";
     const address = HOST.test(host) ? host : "localhost";
     const headers = { "content-type": "application/json", vary: "host, x-forwarded-proto" };

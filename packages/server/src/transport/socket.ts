@@ -59,7 +59,7 @@ export function socketTransport(
 
   return {
     async upgrade(request, origin, upgrade) {
-      const token = new URL(request.url).searchParams.get("token") ?? bearer(request);
+      const token = URL.parse(request.url)?.searchParams.get("token") ?? bearer(request);
       const who = await authenticator.authenticate(token, origin);
       if (!originAllowed(request, config)) throw forbidden("this origin is not allowed");
       const open = hub.sockets(who.account.username);

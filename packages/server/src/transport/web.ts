@@ -24,7 +24,8 @@ export const permissionsPolicy =
 
 const INDEX = "/index.html";
 /** Paths of the client's views, all of which are served with the index page. */
-const VIEWS = /^\/(?:(?:c\/[\w-]+|agents|settings)\/?)?$/;
+const VIEWS =
+  /^\/(?:(?:c\/[\w-]+|agents|settings|sign-in|operate(?:\/(?:accounts|reports|audit))?)\/?)?$/;
 
 type Encoding = "br" | "gzip" | "identity";
 interface Served {

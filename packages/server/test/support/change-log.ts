@@ -24,6 +24,8 @@ export class TestChangeLog implements ChangeLog {
   failing = false;
   /** Reads of the log wait for this. */
   gate: Promise<void> = Promise.resolve();
+  /** The node that commits. */
+  committer = "committer";
   private entries: LogEntry[] = [];
   private prunedTo: Cursor = 0;
   private readonly conversations = new Map<string, Conversation>();
@@ -120,10 +122,16 @@ export class TestChangeLog implements ChangeLog {
     return this.entries.length;
   }
 
-  async read(after: Cursor): Promise<readonly LogEntry[] | null> {
+  async read(
+    after: Cursor,
+    _limit?: number,
+    skippedNode?: string,
+  ): Promise<readonly LogEntry[] | null> {
     this.reads++;
     this.failIfAsked();
-    const found = this.entries.slice(after);
+    const found = this.entries
+      .slice(after)
+      .map((entry) => (entry.node === skippedNode ? { ...entry, changes: [] } : entry));
     await this.gate;
     return after < this.prunedTo ? null : found;
   }
@@ -159,7 +167,8 @@ export class TestChangeLog implements ChangeLog {
   }
 
   private append<Made extends DurableChange>(change: Made): Made {
-    this.entries.push({ cursor: this.entries.length + 1, node: "committer", changes: [change] });
+    const { committer: node } = this;
+    this.entries.push({ cursor: this.entries.length + 1, node, changes: [change] });
     return change;
   }
 

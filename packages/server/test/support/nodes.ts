@@ -82,6 +82,7 @@ export async function startNode(
         owner_id: null,
         provider: null,
         suspended_at: null,
+        erased_at: null,
       };
       const person = hub.enter(account, client);
       client.onClose = () => {

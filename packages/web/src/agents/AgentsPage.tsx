@@ -7,6 +7,7 @@ import { Page } from "../shell/Page.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 import { AgentCard } from "./AgentCard.tsx";
+import { isProvided } from "./keys.ts";
 import { DAYS, sinceDays } from "./usage.ts";
 
 /** `target` is a field of a card to open, scroll to and focus. */
@@ -25,7 +26,7 @@ export default function AgentsPage({ target }: { target: AgentTarget | null }) {
   return (
     <Page
       title="My agents"
-      intro="They answer in your name and with your keys, in conversations you bring them to."
+      intro={`They answer in your name${agents.some(isProvided) ? "" : " and with your keys"}, in conversations you bring them to.`}
     >
       {problem !== null && <Notice>{describeError(problem)}</Notice>}
       {agents.length === 0 && problem === null && <Skeleton className="h-80" />}

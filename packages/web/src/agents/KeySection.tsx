@@ -12,6 +12,7 @@ import { Notice } from "../ui/Notice.tsx";
 import { CardSection } from "./CardSection.tsx";
 import { KeyForm } from "./KeyForm.tsx";
 import { KeyTestResult, useKeyTest } from "./key-test.tsx";
+import { hasKey, isProvided } from "./keys.ts";
 import { giveSandboxKey } from "./sandbox.ts";
 
 interface KeySectionProps {
@@ -27,18 +28,20 @@ export function KeySection({ agent, target }: KeySectionProps) {
   useEffect(() => {
     if (target !== null) setReplacing(true);
   }, [target]);
-  const isOpen = replacing || !agent.key_configured;
+  const isOpen = replacing || !hasKey(agent);
   useEffect(() => {
     if (target !== null && isOpen) focusField(section.current?.querySelector("input") ?? null);
   }, [target, isOpen]);
   return (
     <CardSection title="API key">
       <div ref={section} className="flex flex-col gap-3">
-        {agent.key_configured ? (
+        {agent.key_configured && (
           <StoredKey agent={agent} onReplace={() => setReplacing(!replacing)} />
-        ) : (
-          <NoKey agent={agent} />
         )}
+        {isProvided(agent) && (
+          <ProvidedKey agent={agent} onUseOwn={() => setReplacing(!replacing)} />
+        )}
+        {!hasKey(agent) && <NoKey agent={agent} />}
         {isOpen && <KeyForm agent={agent} onStored={() => setReplacing(false)} />}
         <p className="text-sm text-ink-3">
           Keys are sealed on the server, opened only while the agent answers, and never shown again.
@@ -93,9 +96,35 @@ function StoredKey({ agent, onReplace }: { agent: AgentProfile; onReplace: () =>
           onConfirm={remove}
         >
           {nameOf({ ...agent, kind: "agent" })} stops answering, everywhere, until you store a key
-          again.
+          again, unless this server provides one.
         </Confirm>
       )}
+    </>
+  );
+}
+
+/** The operator pays for the agent. A key of one's own is possible, and not needed. */
+function ProvidedKey({ agent, onUseOwn }: { agent: AgentProfile; onUseOwn: () => void }) {
+  const test = useKeyTest(agent.provider);
+  return (
+    <>
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <p className="flex min-w-0 flex-1 basis-40 items-center gap-2 text-base">
+          <span className="text-good">
+            <Icon name="check" size={16} />
+          </span>
+          Provided by this server
+        </p>
+        <div className="flex flex-wrap gap-2">
+          <Button size="small" busy={test.busy} onClick={() => test.start()}>
+            Test the key
+          </Button>
+          <Button size="small" onClick={onUseOwn}>
+            Use your own key
+          </Button>
+        </div>
+      </div>
+      <KeyTestResult {...test} />
     </>
   );
 }

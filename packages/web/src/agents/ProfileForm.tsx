@@ -4,6 +4,7 @@ import { useAction } from "../lib/action.ts";
 import { nameOf } from "../lib/names.ts";
 import { Field, TextField } from "../ui/Field.tsx";
 import { Form } from "../ui/Form.tsx";
+import { isProvided } from "./keys.ts";
 import { SaveRow } from "./SaveRow.tsx";
 
 export function ProfileForm({ agent }: { agent: AgentProfile }) {
@@ -19,7 +20,7 @@ export function ProfileForm({ agent }: { agent: AgentProfile }) {
           await client.setAgentProfile({
             provider: agent.provider,
             ...(text("display_name") !== name && { display_name: text("display_name") }),
-            model: text("model") || null,
+            ...(!isProvided(agent) && { model: text("model") || null }),
             instructions: text("instructions") || null,
           });
           await client.model.refreshAgents();
@@ -28,13 +29,21 @@ export function ProfileForm({ agent }: { agent: AgentProfile }) {
     >
       <div className="grid gap-4 sm:grid-cols-2">
         <TextField label="Name" name="display_name" defaultValue={name} required maxLength={64} />
-        <TextField
-          label="Model"
-          name="model"
-          defaultValue={agent.model}
-          maxLength={128}
-          hint="Empty means the server’s default."
-        />
+        {isProvided(agent) ? (
+          <Field label="Model" hint="This server pays for it and chooses it.">
+            {(attributes) => (
+              <input {...attributes} readOnly value={agent.model} className="field" />
+            )}
+          </Field>
+        ) : (
+          <TextField
+            label="Model"
+            name="model"
+            defaultValue={agent.model}
+            maxLength={128}
+            hint="Empty means the server’s default."
+          />
+        )}
       </div>
       <Field
         label="Instructions"

@@ -1,3 +1,11 @@
+import type { AgentProfile } from "@parley/protocol";
+
+/** Whether the operator pays for the agent: its owner has stored no key, and needs none. */
+export const isProvided = ({ key_source }: AgentProfile) => key_source === "operator";
+
+/** Whether the agent can answer, whoever pays for it. */
+export const hasKey = (agent: AgentProfile) => agent.key_configured || isProvided(agent);
+
 /** How keys usually begin, by provider id. */
 const prefixes: Record<string, { pattern: RegExp; text: string }> = {
   claude: { pattern: /^sk-ant-/, text: "sk-ant-" },

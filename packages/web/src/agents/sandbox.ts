@@ -1,11 +1,12 @@
 import type { Client } from "@parley/client";
 import type { AgentProfile } from "@parley/protocol";
 import { chatPath, navigate } from "../lib/router.ts";
+import { hasKey } from "./keys.ts";
 
 /** The built-in model answers for keys with this prefix; nothing leaves the server. */
 const sandboxKey = () => `sandbox-${Math.random().toString(36).slice(2, 10)}`;
 
-/** Stores a sandbox key unless the agent has a key, and opens the conversation with the agent. */
+/** Stores a sandbox key unless the agent has a key or needs none, and opens the conversation with the agent. */
 export async function trySandbox(client: Client, agent: AgentProfile): Promise<void> {
   await giveSandboxKey(client, agent.username);
   await openDirect(client, agent.username);
@@ -15,7 +16,7 @@ export async function trySandbox(client: Client, agent: AgentProfile): Promise<v
 export async function giveSandboxKey(client: Client, username: string): Promise<void> {
   await client.model.refreshAgents();
   const agent = client.model.get("agents").find((each) => each.username === username);
-  if (!agent || agent.key_configured) return;
+  if (!agent || hasKey(agent)) return;
   await client.setAgentKey({ provider: agent.provider, api_key: sandboxKey() });
   await client.model.refreshAgents();
 }

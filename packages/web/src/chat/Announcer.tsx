@@ -1,6 +1,7 @@
 import type { LocalMessage } from "@parley/client";
 import { plainText } from "@parley/protocol/markup";
 import { useEffect, useRef, useState } from "react";
+import { useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
 import { useSenderName } from "./sender-names.ts";
 
@@ -8,6 +9,7 @@ import { useSenderName } from "./sender-names.ts";
 export function Announcer({ items }: { items: readonly LocalMessage[] }) {
   const me = useSelf();
   const speaker = useSenderName();
+  const isBlocked = useIsBlocked();
   const [text, setText] = useState("");
   const announced = useRef<number | null>(null);
   useEffect(() => {
@@ -17,7 +19,7 @@ export function Announcer({ items }: { items: readonly LocalMessage[] }) {
     if (items.length > 0) announced.current = Math.max(last, since ?? 0);
     if (since === null) return;
     const added = complete.filter(
-      ({ seq, sender }) => seq > since && sender.username !== me.username,
+      ({ seq, sender }) => seq > since && sender.username !== me.username && !isBlocked(sender),
     );
     if (added.length === 0) return;
     setText(
@@ -25,7 +27,7 @@ export function Announcer({ items }: { items: readonly LocalMessage[] }) {
         .map(({ sender, content }) => `${speaker(sender)}: ${plainText(content, 300)}`)
         .join(". "),
     );
-  }, [items, me.username, speaker]);
+  }, [items, me.username, speaker, isBlocked]);
   return (
     <div aria-live="polite" aria-atomic="true" className="sr-only">
       {text}

@@ -1,11 +1,14 @@
 import type { LocalMessage } from "@parley/client";
 import { useChat, useClient } from "@parley/client/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useIsBlocked } from "../lib/blocked.ts";
 import { codeOf, describeError } from "../lib/errors.ts";
 import { navigate, type Route } from "../lib/router.ts";
 import { Button } from "../ui/Button.tsx";
+import { BlockedComposer } from "./BlockedComposer.tsx";
 import { ChatHeader } from "./ChatHeader.tsx";
 import { ChatSkeleton } from "./ChatSkeleton.tsx";
+import { ClosedComposer } from "./ClosedComposer.tsx";
 import { Composer, type ComposerHandle } from "./Composer.tsx";
 import { ChatContext } from "./context.ts";
 import { Details } from "./Details.tsx";
@@ -43,6 +46,9 @@ export function ChatView({ route }: ChatViewProps) {
     if (route.message && loaded) onJump(route.message);
   }, [route, loaded, onJump]);
 
+  const isBlocked = useIsBlocked();
+  const isClosed = chat?.kind === "direct" && chat.participants.some(({ deleted }) => deleted);
+  const blocked = chat?.kind === "direct" && chat.participants.find(isBlocked);
   const participants = chat?.participants;
   const confusable = useMemo(() => confusablePeople(participants ?? []), [participants]);
   const context = useMemo(
@@ -73,12 +79,18 @@ export function ChatView({ route }: ChatViewProps) {
         <main className="flex min-w-0 flex-1 flex-col bg-canvas">
           <ChatHeader details={details} onDetails={() => setDetails(!details)} />
           <MessageList ref={list} key={id} />
-          <Composer
-            ref={composer}
-            writing={writing}
-            onWriting={setWriting}
-            onSent={() => list.current?.toLatest()}
-          />
+          {isClosed && writing.kind !== "edit" ? (
+            <ClosedComposer />
+          ) : blocked ? (
+            <BlockedComposer account={blocked} />
+          ) : (
+            <Composer
+              ref={composer}
+              writing={writing}
+              onWriting={setWriting}
+              onSent={() => list.current?.toLatest()}
+            />
+          )}
         </main>
         {details && <Details onClose={() => setDetails(false)} />}
       </div>

@@ -100,9 +100,10 @@ function Leave() {
   const me = useSelf();
   const client = useClient();
   const [asking, setAsking] = useState(false);
+  const [final, setFinal] = useState(false);
   const leave = async () => {
     try {
-      await client.leaveChat({ chat_id: chat.id });
+      await client.leaveChat({ chat_id: chat.id, final });
       navigate("/", { replace: true });
     } catch (error) {
       showError(error);
@@ -120,10 +121,28 @@ function Leave() {
           action="Leave"
           onBack={() => setAsking(false)}
           onConfirm={leave}
+          option={<ForGood checked={final} onChange={setFinal} />}
         >
           Your agents leave with you. To come back, somebody in the group has to add you.
         </Confirm>
       )}
     </>
+  );
+}
+
+function ForGood({ checked, onChange }: { checked: boolean; onChange: (on: boolean) => void }) {
+  return (
+    <label className="flex items-start gap-2.5 text-base">
+      <input
+        type="checkbox"
+        className="mt-0.5 size-4.5 shrink-0 accent-accent-fill"
+        checked={checked}
+        onChange={({ target }) => onChange(target.checked)}
+      />
+      <span>
+        For good
+        <span className="block text-sm text-ink-3">Nobody can add you to this group again.</span>
+      </span>
+    </label>
   );
 }

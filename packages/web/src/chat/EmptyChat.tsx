@@ -1,6 +1,7 @@
 import type { LocalChat } from "@parley/client";
 import { useAgents, useClient, useMessages } from "@parley/client/react";
 import { useEffect } from "react";
+import { hasKey } from "../agents/keys.ts";
 import { trySandbox } from "../agents/sandbox.ts";
 import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
@@ -57,7 +58,7 @@ function Suggestions({ username }: { username: string }) {
     // If it fails, the page shows the agents that are known already.
     void client.model.refreshAgents().catch(() => {});
   }, [client]);
-  if (agent && !agent.key_configured) {
+  if (agent && !hasKey(agent)) {
     return (
       <div className="flex flex-col items-center gap-3">
         <p className="max-w-sm text-base text-ink-2">

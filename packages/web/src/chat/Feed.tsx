@@ -16,7 +16,7 @@ import { FloatingDate } from "./FloatingDate.tsx";
 import type { Start } from "./feed-opening.ts";
 import { type FeedVirtualizer, useFeedScroll } from "./feed-scroll.ts";
 import { MessageRow } from "./MessageRow.tsx";
-import { outdatedAnswers, type Row, rowsOf } from "./rows.ts";
+import { outdatedAnswers, type Row, rowsOf, strangersFirstMessages } from "./rows.ts";
 
 export interface FeedHandle {
   toEnd: () => void;
@@ -73,6 +73,7 @@ export function Feed({ ref, window, readUpTo, start, onAtEnd, onMore, busy }: Fe
   }, [hasOlder, hasNewer, firstShown, lastShown, rows.length, onMore]);
 
   const outdated = useMemo(() => outdatedAnswers(items), [items]);
+  const strangers = useMemo(() => strangersFirstMessages(items, me.username), [items, me.username]);
   useActiveMessage(box);
   const visibleDay = useVisibleDay(virtual, latestRows);
   const lastOwn = useMemo(() => lastSent(items, me.username), [items, me.username]);
@@ -115,6 +116,7 @@ export function Feed({ ref, window, readUpTo, start, onAtEnd, onMore, busy }: Fe
                     latest={index === rows.length - 1 && !hasNewer}
                     isLastOwn={row.message === lastOwn}
                     outdated={outdated.has(row.message.id)}
+                    ofStranger={strangers.has(row.message.id)}
                   />
                 </div>
               );

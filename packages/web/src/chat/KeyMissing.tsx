@@ -1,4 +1,5 @@
 import { useAgents, useClient } from "@parley/client/react";
+import { hasKey } from "../agents/keys.ts";
 import { giveSandboxKey } from "../agents/sandbox.ts";
 import { useAction } from "../lib/action.ts";
 import { describeError } from "../lib/errors.ts";
@@ -15,12 +16,12 @@ interface KeyMissingProps {
 export function KeyMissing({ username, onRetry }: KeyMissingProps) {
   const client = useClient();
   const { busy, error, run } = useAction();
-  const hasKey = useAgents().some((agent) => agent.username === username && agent.key_configured);
+  const canAnswer = useAgents().some((agent) => agent.username === username && hasKey(agent));
   const trySandbox = async () => {
     await giveSandboxKey(client, username);
     await onRetry();
   };
-  const actions = hasKey ? (
+  const actions = canAnswer ? (
     <ProblemButton busy={busy} onClick={() => run(onRetry)}>
       Try again
     </ProblemButton>
@@ -35,7 +36,7 @@ export function KeyMissing({ username, onRetry }: KeyMissingProps) {
   if (error !== null) return <Problem actions={actions}>{describeError(error)}</Problem>;
   return (
     <Problem tone="quiet" icon="key" actions={actions}>
-      {hasKey ? "It had no API key then." : "It has no API key yet."}
+      {canAnswer ? "It had no API key then." : "It has no API key yet."}
     </Problem>
   );
 }

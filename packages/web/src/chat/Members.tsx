@@ -3,8 +3,10 @@ import type { Account } from "@parley/protocol";
 import { useState } from "react";
 import { openDirect } from "../agents/sandbox.ts";
 import { useAction } from "../lib/action.ts";
+import { useIsBlocked } from "../lib/blocked.ts";
 import { describeError, showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
+import { BlockPerson } from "../people/BlockPerson.tsx";
 import { PeoplePicker } from "../people/PeoplePicker.tsx";
 import { AccountLabel } from "../ui/AccountLabel.tsx";
 import { Button } from "../ui/Button.tsx";
@@ -44,26 +46,40 @@ function Member({ account }: { account: Account }) {
   const { chat } = useChatContext();
   const me = useSelf();
   const client = useClient();
-  const [asking, setAsking] = useState(false);
+  const isBlocked = useIsBlocked();
+  const [asking, setAsking] = useState<"remove" | "block" | null>(null);
   const self = account.username === me.username;
   const items: MenuItem[] = [];
-  if (!self) {
+  if (!self && !account.deleted) {
     items.push({
       icon: "send",
       label: "Message",
       onSelect: () => void openDirect(client, account.username).catch(showError),
     });
   }
+  if (!self && account.kind === "human") {
+    items.push(
+      isBlocked(account)
+        ? {
+            icon: "shield",
+            label: "Unblock",
+            onSelect: () =>
+              void client.unblockUser({ username: account.username }).catch(showError),
+          }
+        : { icon: "block", label: "Block", danger: true, onSelect: () => setAsking("block") },
+    );
+  }
   if (chat.kind === "group" && !self && chat.admin === me.username) {
     items.push({
       icon: "trash",
       label: "Remove from group",
       danger: true,
-      onSelect: () => setAsking(true),
+      onSelect: () => setAsking("remove"),
     });
   }
+  const close = () => setAsking(null);
   const remove = () => {
-    setAsking(false);
+    close();
     client.removeChatMember({ chat_id: chat.id, username: account.username }).catch(showError);
   };
   return (
@@ -71,17 +87,18 @@ function Member({ account }: { account: Account }) {
       <AccountLabel
         account={account}
         isSelf={self}
-        note={chat.admin === account.username && " · admin"}
+        note={noteOf(chat.admin === account.username, !self && isBlocked(account))}
       />
       {items.length > 0 && (
         <Menu label={`Options for ${account.display_name}`} small items={items} />
       )}
-      {asking && (
+      {asking === "block" && <BlockPerson account={account} onClose={close} />}
+      {asking === "remove" && (
         <Confirm
           title={`Remove ${account.display_name}?`}
           back="Keep"
           action="Remove"
-          onBack={() => setAsking(false)}
+          onBack={close}
           onConfirm={remove}
         >
           Their agents leave with them. To come back, somebody in the group has to add them.
@@ -90,6 +107,9 @@ function Member({ account }: { account: Account }) {
     </li>
   );
 }
+
+const noteOf = (admin: boolean, blocked: boolean) =>
+  `${admin ? " · admin" : ""}${blocked ? " · blocked" : ""}`;
 
 function AddMembers({ onClose }: { onClose: () => void }) {
   const { chat } = useChatContext();

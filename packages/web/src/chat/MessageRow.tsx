@@ -1,5 +1,6 @@
 import type { LocalMessage } from "@parley/client";
-import { memo } from "react";
+import { memo, useState } from "react";
+import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
 import { nameOf } from "../lib/names.ts";
 import { clockTime, fullTime } from "../lib/time.ts";
@@ -10,6 +11,7 @@ import { ActionNote } from "./ActionNote.tsx";
 import { Changes } from "./Changes.tsx";
 import { useChatContext } from "./context.ts";
 import { Delivery } from "./Delivery.tsx";
+import { FoldedMessage } from "./FoldedMessage.tsx";
 import { MessageActions } from "./MessageActions.tsx";
 import { MessageBody } from "./MessageBody.tsx";
 import { Reactions } from "./Reactions.tsx";
@@ -29,6 +31,8 @@ interface MessageRowProps extends Omit<Row, "key"> {
   isLastOwn: boolean;
   /** The message answers a question that was edited since. */
   outdated: boolean;
+  /** The first message of somebody whom one has not answered: the username is shown. */
+  ofStranger: boolean;
 }
 
 export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
@@ -45,13 +49,16 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
     latest,
     isLastOwn,
     outdated,
+    ofStranger,
   } = props;
   const { onReply, onActions } = useChatContext();
   const me = useSelf();
   const speaker = useSenderName();
+  const { folded, unfold } = useFolded(message);
+  const hasActions = message.delivery === "sent" && !folded;
   const touch = useTouch({
-    onLongPress: () => message.delivery === "sent" && onActions(message),
-    onSwipe: () => message.delivery === "sent" && onReply(message),
+    onLongPress: () => hasActions && onActions(message),
+    onSwipe: () => hasActions && onReply(message),
   });
   const mine = message.sender.username === me.username;
   const agent = message.sender.kind === "agent";
@@ -65,46 +72,59 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
       <article
         {...touch}
         tabIndex={tabbable ? 0 : -1}
-        aria-label={`${speaker(message.sender)}, ${clockTime(message.created_at)}`}
+        aria-label={`${folded ? BLOCKED_MESSAGE : speaker(message.sender)}, ${clockTime(message.created_at)}`}
         className={`group relative flex touch-pan-y gap-3 rounded-md pointer-coarse:select-none focus-visible:outline-offset-2 ${space(first, agent)} ${mine ? "flex-row-reverse" : ""} ${pinned && changesAfter.length > 0 ? "pb-4" : ""} ${flash ? "animate-flash motion-reduce:bg-sunken" : ""}`}
       >
         {!mine && (
           <div className="w-8 shrink-0 max-sm:w-7">
-            {first ? (
+            {folded ? null : first ? (
               <Avatar account={message.sender} size={32} />
             ) : (
               <SideTime at={message.created_at} />
             )}
           </div>
         )}
-        <div
-          className={`flex min-w-0 flex-col gap-1 ${mine ? "max-w-[85%] items-end" : agent ? "relative flex-1" : "max-w-[85%] items-start"}`}
-        >
-          {first && !mine && <Byline message={message} />}
+        {folded ? (
+          <FoldedMessage onShow={unfold} />
+        ) : (
           <div
-            className={`max-w-full min-w-0 ${mine ? "relative" : agent ? "w-full" : "@3xl:relative"}`}
+            className={`flex min-w-0 flex-col gap-1 ${mine ? "max-w-[85%] items-end" : agent ? "relative flex-1" : "max-w-[85%] items-start"}`}
           >
-            <div className={isEmojiAlone(message) ? "text-2xl" : bubble(mine, agent)}>
-              {message.action ? (
-                <ActionNote action={message.action} messageId={message.reply_to_id} />
-              ) : (
-                message.reply_to_id && <ReplyQuote id={message.reply_to_id} />
-              )}
-              <MessageBody message={message} />
+            {first && !mine && <Byline message={message} withHandle={ofStranger} />}
+            <div
+              className={`max-w-full min-w-0 ${mine ? "relative" : agent ? "w-full" : "@3xl:relative"}`}
+            >
+              <div className={isEmojiAlone(message) ? "text-2xl" : bubble(mine, agent)}>
+                {message.action ? (
+                  <ActionNote action={message.action} messageId={message.reply_to_id} />
+                ) : (
+                  message.reply_to_id && <ReplyQuote id={message.reply_to_id} />
+                )}
+                <MessageBody message={message} />
+              </div>
+              {!agent && actions}
             </div>
-            {!agent && actions}
+            <TurnNote message={message} outdated={outdated} />
+            <Reactions message={message} />
+            {mine && <Delivery message={message} last={last} isLastOwn={isLastOwn} />}
+            {agent && actions}
           </div>
-          <TurnNote message={message} outdated={outdated} />
-          <Reactions message={message} />
-          {mine && <Delivery message={message} last={last} isLastOwn={isLastOwn} />}
-          {agent && actions}
-        </div>
-        {message.delivery === "sent" && <TouchParts onActions={() => onActions(message)} />}
+        )}
+        {hasActions && <TouchParts onActions={() => onActions(message)} />}
       </article>
       {changesAfter.length > 0 && <Changes changes={changesAfter} />}
     </div>
   );
 });
+
+/** Whether the message is folded away: in groups, those of people whom the person blocked are. */
+function useFolded({ sender }: LocalMessage) {
+  const { chat } = useChatContext();
+  const isBlocked = useIsBlocked();
+  const [isShown, setShown] = useState(false);
+  const folded = chat.kind === "group" && !isShown && isBlocked(sender);
+  return { folded, unfold: () => setShown(true) };
+}
 
 /** More space between turns than within one. Every answer of an agent is a turn. */
 const space = (first: boolean, agent: boolean) => (first || agent ? "pt-5 md:pt-6" : "pt-1");
@@ -123,14 +143,14 @@ function bubble(mine: boolean, agent: boolean): string {
   return "rounded-xl rounded-tl-sm border border-line bg-surface px-3.5 py-2 text-md";
 }
 
-function Byline({ message }: { message: LocalMessage }) {
+function Byline({ message, withHandle }: { message: LocalMessage; withHandle: boolean }) {
   const needsHandle = useNeedsHandle();
   const { sender, created_at, edited_at } = message;
   return (
     <p className="flex max-w-full flex-wrap items-baseline gap-x-2 text-sm">
       <span className="min-w-0 font-semibold break-words">{nameOf(sender)}</span>
       <OwnerChip account={sender} />
-      {needsHandle(sender) && (
+      {(withHandle || needsHandle(sender)) && (
         <span className="min-w-0 text-xs break-all text-ink-3">@{sender.username}</span>
       )}
       <time

@@ -2,6 +2,7 @@ import { useClient } from "@parley/client/react";
 import type { Message } from "@parley/protocol";
 import { plainText } from "@parley/protocol/markup";
 import { useEffect, useState } from "react";
+import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useChatContext } from "./context.ts";
 import { loadedMessage } from "./loaded-message.ts";
 import { useSenderName } from "./sender-names.ts";
@@ -11,6 +12,7 @@ export function ReplyQuote({ id }: { id: string }) {
   const { chat, onJump } = useChatContext();
   const client = useClient();
   const speaker = useSenderName();
+  const isBlocked = useIsBlocked();
   const [quoted, setQuoted] = useState<Message | null | undefined>(() =>
     loadedMessage(client.model, chat.id, id),
   );
@@ -25,16 +27,23 @@ export function ReplyQuote({ id }: { id: string }) {
       </p>
     );
   }
+  const isFolded = chat.kind === "group" && isBlocked(quoted.sender);
   return (
     <button
       type="button"
       onClick={() => onJump(id)}
       className="mb-1.5 block w-full min-w-0 border-l-2 border-edge pl-2.5 text-left text-sm text-ink-2 hover:text-ink"
     >
-      <span className="block font-medium break-words">{speaker(quoted.sender)}</span>
-      <span dir="auto" className="block truncate text-left">
-        {plainText(quoted.content, 120)}
-      </span>
+      {isFolded ? (
+        BLOCKED_MESSAGE
+      ) : (
+        <>
+          <span className="block font-medium break-words">{speaker(quoted.sender)}</span>
+          <span dir="auto" className="block truncate text-left">
+            {plainText(quoted.content, 120)}
+          </span>
+        </>
+      )}
     </button>
   );
 }

@@ -91,5 +91,7 @@ const Interrupted = ({ connection }: { connection: "offline" | "unreachable" }) 
 function remedyFor({ code, message }: TurnError): { label: string; field: AgentField } | null {
   if (code === "key_rejected") return { label: "Set a key", field: "key" };
   if (code !== "budget_exceeded") return null;
+  // The owner cannot raise what the operator provides.
+  if (message.includes("this server pays for")) return { label: "Set a key", field: "key" };
   return { label: "Change the limits", field: exceededLimit(message) };
 }

@@ -1,4 +1,5 @@
 import { useMessages, useTyping } from "@parley/client/react";
+import { useIsBlocked } from "../lib/blocked.ts";
 import { useChatContext } from "./context.ts";
 import { useSenderName } from "./sender-names.ts";
 
@@ -9,8 +10,10 @@ export function TypingLine() {
   const { items } = useMessages(chat.id);
   // Agents whose answer already streams are left out.
   const answering = items.filter(({ finalized_at }) => finalized_at === null);
+  const isBlocked = useIsBlocked();
   const actors = useTyping(chat.id).actors.filter(
-    ({ username }) => !answering.some(({ sender }) => sender.username === username),
+    (actor) =>
+      !answering.some(({ sender }) => sender.username === actor.username) && !isBlocked(actor),
   );
   if (actors.length === 0) return null;
   const names = actors.map(speaker);

@@ -13,7 +13,7 @@ export type Command = MenuItem;
 
 /** The commands that the person may use on a message, in the order of the menu. */
 export function useCommands(message: LocalMessage): Command[] {
-  const { chat, onReply, onEdit, onReactors, onReceipt, onDelete } = useChatContext();
+  const { chat, onReply, onEdit, onReactors, onReceipt, onReport, onDelete } = useChatContext();
   const me = useSelf();
   const client = useClient();
   const { id, content, turn, finalized_at, sender } = message;
@@ -46,6 +46,7 @@ export function useCommands(message: LocalMessage): Command[] {
         onSelect: () => void client.retryAgentTurn({ message_id: id }).catch(showError),
       },
     turn !== null && ours && { icon: "receipt", label: "Receipt", onSelect: () => onReceipt(id) },
+    !mine && { icon: "flag", label: "Report", onSelect: () => onReport(id) },
     {
       icon: "hide",
       label: "Delete for me",

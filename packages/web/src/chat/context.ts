@@ -22,6 +22,8 @@ export interface ChatContextValue {
   /** Shows who reacted to a message. */
   onReactors: (messageId: string) => void;
   onReceipt: (messageId: string) => void;
+  /** Asks for a reason, then reports a message to the operators. */
+  onReport: (messageId: string) => void;
   /** Asks, then deletes a message for oneself or for everyone. */
   onDelete: (deletion: Deletion) => void;
 }

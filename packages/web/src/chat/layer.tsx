@@ -5,14 +5,19 @@ import { DeleteMessage } from "./DeleteMessage.tsx";
 import { MessageSheet } from "./MessageSheet.tsx";
 import { Reactors } from "./Reactors.tsx";
 import { Receipt } from "./Receipt.tsx";
+import { ReportMessage } from "./ReportMessage.tsx";
 
 type Layer =
   | { kind: "actions"; message: LocalMessage }
   | { kind: "reactors"; messageId: string }
   | { kind: "receipt"; messageId: string }
+  | { kind: "report"; messageId: string }
   | { kind: "deletion"; deletion: Deletion };
 
-type OpenLayer = Pick<ChatContextValue, "onActions" | "onReactors" | "onReceipt" | "onDelete">;
+type OpenLayer = Pick<
+  ChatContextValue,
+  "onActions" | "onReactors" | "onReceipt" | "onReport" | "onDelete"
+>;
 
 /** The dialog or sheet about a message that lies over the conversation; one at a time. */
 export function useLayer(): { openLayer: OpenLayer; layer: ReactNode } {
@@ -22,6 +27,7 @@ export function useLayer(): { openLayer: OpenLayer; layer: ReactNode } {
       onActions: (message) => setLayer({ kind: "actions", message }),
       onReactors: (messageId) => setLayer({ kind: "reactors", messageId }),
       onReceipt: (messageId) => setLayer({ kind: "receipt", messageId }),
+      onReport: (messageId) => setLayer({ kind: "report", messageId }),
       onDelete: (deletion) => setLayer({ kind: "deletion", deletion }),
     }),
     [],
@@ -37,6 +43,8 @@ function viewOf(layer: Layer, onClose: () => void): ReactNode {
       return <Reactors messageId={layer.messageId} onClose={onClose} />;
     case "receipt":
       return <Receipt messageId={layer.messageId} onClose={onClose} />;
+    case "report":
+      return <ReportMessage messageId={layer.messageId} onClose={onClose} />;
     case "deletion":
       return <DeleteMessage {...layer.deletion} onClose={onClose} />;
   }

@@ -111,4 +111,22 @@ export function outdatedAnswers(messages: readonly LocalMessage[]): ReadonlySet<
   return new Set(outdated.map(({ id }) => id));
 }
 
+/**
+ * The ids of the first messages of other people, while one has not written oneself. Whoever they are,
+ * they are strangers in this conversation, and anybody can choose any display name.
+ */
+export function strangersFirstMessages(
+  messages: readonly LocalMessage[],
+  me: string,
+): ReadonlySet<string> {
+  if (messages.some(({ sender }) => sender.username === me)) return NONE;
+  const first = new Map<string, string>();
+  for (const { id, sender } of messages) {
+    const isNamedSo = sender.display_name.toLowerCase() === sender.username;
+    if (sender.kind === "agent" || isNamedSo || first.has(sender.username)) continue;
+    first.set(sender.username, id);
+  }
+  return new Set(first.values());
+}
+
 const NONE: ReadonlySet<string> = new Set();

@@ -3,10 +3,14 @@ import { toast } from "../ui/Toasts.tsx";
 import { connectionMessages } from "./connection.ts";
 import type { FieldErrors } from "./validation.ts";
 
+export const SUSPENDED =
+  "This account is suspended. Please contact the people who run this service.";
+
 /** An error as text for the person: a sentence, mostly without its full stop. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return "Something went wrong.";
   const { code, retryAfter, fields = {} } = error as Partial<CallError>;
+  if (code === "suspended") return SUSPENDED;
   if (code === "rate_limited") {
     const [, what = "too many attempts"] =
       /^rate limited: (.+), try again/.exec(error.message) ?? [];

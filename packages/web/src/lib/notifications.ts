@@ -2,6 +2,7 @@ import { useClient } from "@parley/client/react";
 import type { Account, Message } from "@parley/protocol";
 import { plainText } from "@parley/protocol/markup";
 import { useEffect } from "react";
+import { isAmong } from "./blocked.ts";
 import { nameOf } from "./names.ts";
 import { chatPath, navigate } from "./router.ts";
 
@@ -12,10 +13,13 @@ export function useNotifications(me: Account): void {
     const isWatching = () => document.visibilityState === "visible" && document.hasFocus();
     const notifyIfAway = (message: Message) => {
       if (message.sender.username === me.username || isWatching() || !notificationsOn()) return;
+      if (isAmong(client.model.get("blocked"), message.sender)) return;
       notify(message);
     };
     const unsubscribes = [
-      client.on("events.messageNew", ({ params }) => params.finalized_at && notifyIfAway(params)),
+      client.on("events.messageNew", ({ params }) => {
+        if (params.finalized_at && !params.imported) notifyIfAway(params);
+      }),
       client.on("events.messageComplete", ({ params }) => notifyIfAway(params)),
     ];
     return () => {

@@ -9,6 +9,8 @@ export type Route =
   /** `target` is the field to focus, as from an error that it solves. */
   | { name: "agents"; target: AgentTarget | null }
   | { name: "settings" }
+  /** `filter` selects what a list shows. */
+  | { name: "operate"; page: OperatePageName; filter: URLSearchParams }
   /** An unknown address. */
   | { name: "missing" };
 
@@ -21,13 +23,31 @@ export interface AgentTarget {
   provider: string;
 }
 
+const operatePages = ["state", "accounts", "reports", "audit"] as const;
+export type OperatePageName = (typeof operatePages)[number];
+
 function parseRoute(address: string, hash: string): Route {
   const path = address.replace(/\/+$/, "");
   const [, chat] = /^\/c\/([\w-]+)$/.exec(path) ?? [];
   if (chat) return { name: "chat", id: chat, message: hash.slice(1) || null };
   if (path === "/agents") return { name: "agents", target: parseTarget(hash) };
   if (path === "/settings") return { name: "settings" };
+  if (/^\/operate\b/.test(path)) return parseOperate(path, hash);
   return { name: path === "" ? "home" : "missing" };
+}
+
+/** The filter is in the hash, so that the names in it do not reach the logs of servers. */
+function parseOperate(path: string, hash: string): Route {
+  const page = operatePages.find((each) => operatePath(each) === path);
+  if (!page) return { name: "missing" };
+  return { name: "operate", page, filter: new URLSearchParams(hash.slice(1)) };
+}
+
+/** The path of a page of operators. Empty values are left out of the filter. */
+export function operatePath(page: OperatePageName, filter: Record<string, string> = {}): string {
+  const path = page === "state" ? "/operate" : `/operate/${page}`;
+  const given = Object.entries(filter).filter(([, value]) => value !== "");
+  return given.length === 0 ? path : `${path}#${new URLSearchParams(given)}`;
 }
 
 function parseTarget(hash: string): AgentTarget | null {

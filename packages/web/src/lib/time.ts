@@ -11,6 +11,7 @@ const fullDay = new Intl.DateTimeFormat(undefined, {
   month: "long",
   year: "numeric",
 });
+const mediumDay = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "long", timeStyle: "short" });
 
 const DAY_MS = 86_400_000;
@@ -21,6 +22,7 @@ const daysAgo = (date: Date, now: Date) =>
 
 export const clockTime = (at: string) => clock.format(new Date(at));
 export const fullTime = (at: string) => moment.format(new Date(at));
+export const dateOf = (at: string) => mediumDay.format(new Date(at));
 
 /** A day in milliseconds: from its start to the start of the next day. */
 export interface Day {

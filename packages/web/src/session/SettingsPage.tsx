@@ -10,7 +10,13 @@ import { Button } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form } from "../ui/Form.tsx";
+import { AddedBy } from "./AddedBy.tsx";
+import { BlockedPeople } from "./BlockedPeople.tsx";
+import { signOut } from "./client.ts";
+import { useHasPassword } from "./has-password.ts";
+import { OwnData } from "./OwnData.tsx";
 import { PasswordForm } from "./PasswordForm.tsx";
+import { SecondFactor } from "./SecondFactor.tsx";
 import { Sessions } from "./Sessions.tsx";
 
 const themes = [
@@ -27,6 +33,7 @@ const onOff = [
 export default function SettingsPage() {
   const client = useClient();
   const theme = useTheme();
+  const hasPassword = useHasPassword();
   const [notices, setNotices] = useState<"on" | "off">(() => (notificationsOn() ? "on" : "off"));
   const switchNotices = async (value: "on" | "off") =>
     setNotices((await setNotifications(value === "on")) ? "on" : "off");
@@ -35,8 +42,13 @@ export default function SettingsPage() {
       <Section title="You">
         <NameForm />
       </Section>
-      <Section title="Password">
-        <PasswordForm />
+      {hasPassword && (
+        <Section title="Password">
+          <PasswordForm />
+        </Section>
+      )}
+      <Section title="Second factor">
+        <SecondFactor />
       </Section>
       <Section title="Appearance">
         <Choice label="Theme" value={theme} options={themes} onChange={setTheme} />
@@ -44,10 +56,24 @@ export default function SettingsPage() {
       <Section title="Notifications">
         <Choice label="Notifications" value={notices} options={onOff} onChange={switchNotices} />
       </Section>
+      <Section title="Who may add me">
+        <AddedBy />
+      </Section>
+      <Section title="Blocked people">
+        <BlockedPeople />
+      </Section>
       <Section title="Sessions">
         <Sessions />
       </Section>
-      <Button look="danger" icon="leave" className="self-start" onClick={() => void client.leave()}>
+      <Section title="Your data">
+        <OwnData hasPassword={hasPassword} />
+      </Section>
+      <Button
+        look="danger"
+        icon="leave"
+        className="self-start"
+        onClick={() => void signOut(client)}
+      >
         Sign out
       </Button>
     </Page>

@@ -7,8 +7,12 @@ import { Button } from "../ui/Button.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem, type FormValues } from "../ui/Form.tsx";
 import { Logo } from "../ui/Logo.tsx";
-import { rememberToken } from "./client.ts";
-import { knownDevice, rememberDevice } from "./device.ts";
+import { Notice } from "../ui/Notice.tsx";
+import { CodeStep, type Credentials } from "./CodeStep.tsx";
+import { hasVisited, rememberSignIn, signInNotice } from "./client.ts";
+import { knownDevice } from "./device.ts";
+import { type SignInMethods, useSignInMethods } from "./methods.ts";
+import { OidcButton } from "./OidcButton.tsx";
 
 type How = "signIn" | "signUp";
 
@@ -27,26 +31,43 @@ const words = {
   },
 } as const;
 
-/** Set after a first sign-in: from then on the page begins with the sign-in form. */
-const VISITED = "parley.visited";
-
 export function SignIn() {
-  const [how, setHow] = useState<How>(() => (localStorage.getItem(VISITED) ? "signIn" : "signUp"));
-  const { title, ask, other } = words[how];
+  const methods = useSignInMethods();
   useEffect(() => {
     document.title = "Parley";
   }, []);
   return (
     <main className="flex h-full flex-col overflow-y-auto bg-canvas px-4 py-8">
       <div className="m-auto flex w-full max-w-sm flex-col gap-6">
-        <div className="flex flex-col items-center gap-4 text-center">
-          <Logo size={56} />
-          <div>
-            <h1 className="text-2xl font-semibold tracking-tight">{title}</h1>
-            <p className="mt-1.5 text-md text-ink-2">Conversations of people and AI agents.</p>
-          </div>
+        {methods && <Methods methods={methods} />}
+      </div>
+    </main>
+  );
+}
+
+/** The forms and buttons of the ways to sign in that the server offers. */
+function Methods({ methods }: { methods: SignInMethods }) {
+  const { password, oidc } = methods;
+  const notice = signInNotice.use();
+  const canSignUp = methods.sign_up !== "closed";
+  const [wanted, setHow] = useState<How>(() => (hasVisited() ? "signIn" : "signUp"));
+  const how = canSignUp ? wanted : "signIn";
+  const { title, ask, other } = words[how];
+  return (
+    <>
+      <div className="flex flex-col items-center gap-4 text-center">
+        <Logo size={56} />
+        <div>
+          <h1 className="text-2xl font-semibold tracking-tight">
+            {password || hasVisited() ? title : "Welcome"}
+          </h1>
+          <p className="mt-1.5 text-md text-ink-2">Conversations of people and AI agents.</p>
         </div>
-        <SignInForm key={how} how={how} />
+      </div>
+      {notice !== null && <Notice>{notice}</Notice>}
+      {oidc && <OidcButton name={oidc.name} isOnly={!password} />}
+      {password && <SignInForm key={how} how={how} asksInvite={methods.sign_up === "invite"} />}
+      {password && canSignUp && (
         <p className="text-center text-base text-ink-2">
           {ask}{" "}
           <button
@@ -57,13 +78,19 @@ export function SignIn() {
             {other}
           </button>
         </p>
-      </div>
-    </main>
+      )}
+      {!password && !oidc && (
+        <p className="text-center text-base text-ink-2">
+          People sign in here through another service, which brings them to this page.
+        </p>
+      )}
+    </>
   );
 }
 
-function SignInForm({ how }: { how: How }) {
-  const { busy, error, needsInvite, enter } = useSignIn(how);
+function SignInForm({ how, asksInvite }: { how: How; asksInvite: boolean }) {
+  const { busy, error, needsInvite, accepted, setAccepted, enter } = useSignIn(how, asksInvite);
+  if (accepted) return <CodeStep credentials={accepted} onBack={() => setAccepted(null)} />;
   return (
     <Form
       error={error}
@@ -118,11 +145,15 @@ function SignInForm({ how }: { how: How }) {
   );
 }
 
-/** Signs in or up with the values of the form. Asks for an invite code once the server wants one. */
-function useSignIn(how: How) {
+/**
+ * Signs in or up with the values of the form. Asks for an invite code once the server wants one.
+ * `accepted` is set once the server has accepted the password and wants a code of the second factor.
+ */
+function useSignIn(how: How, asksInvite: boolean) {
   const client = useClient();
   const { busy, error, run } = useAction();
-  const [needsInvite, setNeedsInvite] = useState(false);
+  const [needsInvite, setNeedsInvite] = useState(asksInvite);
+  const [accepted, setAccepted] = useState<Credentials | null>(null);
   const enter = ({ text, raw }: FormValues) => {
     const credentials = { username: text("username"), password: raw("password") };
     const name = text("display_name");
@@ -135,16 +166,15 @@ function useSignIn(how: How) {
           ...(name !== "" && { display_name: name }),
           ...(code !== "" && { invite_code: code }),
         });
-        rememberToken(client);
-        rememberDevice(entered);
-        localStorage.setItem(VISITED, "1");
+        rememberSignIn(client, entered);
       } catch (problem) {
         if (isAboutInvite(problem)) setNeedsInvite(true);
+        if (codeOf(problem) === "second_factor_required") return setAccepted(credentials);
         throw problem;
       }
     });
   };
-  return { busy, error, needsInvite, enter };
+  return { busy, error, needsInvite, accepted, setAccepted, enter };
 }
 
 const isAboutInvite = (error: unknown) =>

@@ -1,6 +1,15 @@
 import { type Client, createClient } from "@parley/client";
+import type { OutputOf } from "@parley/protocol";
+import { codeOf, SUSPENDED } from "../lib/errors.ts";
+import { sharedValue } from "../lib/shared-value.ts";
+import { rememberDevice } from "./device.ts";
 
 const KEY = "parley.token";
+/** Set after a first sign-in: from then on the page begins with the sign-in form. */
+const VISITED = "parley.visited";
+
+/** Why the sign-in page is shown, or why a sign-in failed on another page; null if there is nothing to say. */
+export const signInNotice = sharedValue<string | null>(null);
 
 /** Creates the client of the page, with the token of the last sign-in. */
 export function openClient(): Client {
@@ -11,14 +20,41 @@ export function openClient(): Client {
     ...(token !== null && { token }),
   });
   client.model.watch("status", () => {
-    if (client.status === "signed_out") localStorage.removeItem(KEY);
-    else rememberToken(client);
+    if (client.status !== "signed_out") return rememberToken(client);
+    const ended = localStorage.getItem(KEY);
+    localStorage.removeItem(KEY);
+    if (ended !== null && !isLeaving) void checkSuspension(ended);
   });
   // The status shows whether the connection could be made.
   if (token !== null) void client.connect().catch(() => {});
   return client;
 }
 
-export function rememberToken(client: Client): void {
+function rememberToken(client: Client): void {
   if (client.token !== null) localStorage.setItem(KEY, client.token);
+}
+
+/** Stores what this browser needs after the sign-in: at the next start, and at the next sign-in. */
+export function rememberSignIn(client: Client, entered: OutputOf<"signIn">): void {
+  rememberToken(client);
+  rememberDevice(entered);
+  localStorage.setItem(VISITED, "1");
+  signInNotice.set(null);
+}
+
+export const hasVisited = () => localStorage.getItem(VISITED) !== null;
+
+let isLeaving = false;
+
+export async function signOut(client: Client): Promise<void> {
+  isLeaving = true;
+  await client.leave();
+  isLeaving = false;
+}
+
+/** Finds out whether the session of a token has ended because the account was suspended. */
+async function checkSuspension(token: string): Promise<void> {
+  const asker = createClient({ url: location.origin, token });
+  const code = await asker.getMe().then(() => "", codeOf);
+  if (code === "suspended") signInNotice.set(SUSPENDED);
 }

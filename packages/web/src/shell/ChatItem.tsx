@@ -3,6 +3,7 @@ import { useChat, useDraft, useStatus, useTyping } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { plainText } from "@parley/protocol/markup";
 import { memo, useEffect, useRef } from "react";
+import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle, count, nameOf, others, shortenMiddle, shortName } from "../lib/names.ts";
 import { chatPath } from "../lib/router.ts";
@@ -97,7 +98,8 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
   const me = useSelf();
   const { actors } = useTyping(chat.id);
   const [draft] = useDraft(chat.id);
-  const [typist] = actors;
+  const isBlocked = useIsBlocked();
+  const typist = actors.find((actor) => !isBlocked(actor));
   const last = chat.last_message;
   if (typist) {
     return <span className="flex-1 truncate text-sm text-accent">{nameOf(typist)} is typing…</span>;
@@ -108,6 +110,9 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
         <span className="text-danger">Draft:</span> {draft}
       </span>
     );
+  }
+  if (last && chat.kind === "group" && isBlocked(last.sender)) {
+    return <span className="flex-1 truncate text-sm text-ink-3">{BLOCKED_MESSAGE}</span>;
   }
   const who = last ? senderPrefix(last.sender, chat, me) : "";
   const text = last ? plainText(last.content, 90) || "…" : "No messages yet";

@@ -4,7 +4,13 @@ import { useSelf } from "../lib/me.ts";
 import { chatTitle } from "../lib/names.ts";
 import type { Route } from "../lib/router.ts";
 
-const pages = { home: null, agents: "My agents", settings: "Settings", missing: "Not found" };
+const pages = {
+  home: null,
+  agents: "My agents",
+  settings: "Settings",
+  operate: "Operator pages",
+  missing: "Not found",
+};
 
 /** Sets the title of the browser tab: the unread count and the current page. */
 export function PageTitle({ route }: { route: Route }) {

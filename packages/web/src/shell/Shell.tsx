@@ -3,6 +3,7 @@ import { lazy, Suspense, useRef, useState } from "react";
 import { ChatView } from "../chat/ChatView.tsx";
 import { MeContext } from "../lib/me.ts";
 import { useNotifications } from "../lib/notifications.ts";
+import { OperatorContext, useOperatorCheck } from "../lib/operator.ts";
 import { useRoute } from "../lib/router.ts";
 import { useShortcuts } from "../lib/shortcuts.ts";
 import { NewChat } from "../people/NewChat.tsx";
@@ -10,6 +11,7 @@ import { ErrorBoundary } from "../ui/ErrorBoundary.tsx";
 import { ConnectionBanner } from "./ConnectionBanner.tsx";
 import { Home } from "./Home.tsx";
 import { NotFound } from "./NotFound.tsx";
+import { OperatorsOnly } from "./OperatorsOnly.tsx";
 import { PageSkeleton } from "./Page.tsx";
 import { PageTitle } from "./PageTitle.tsx";
 import { Sidebar } from "./Sidebar.tsx";
@@ -17,6 +19,7 @@ import { Switcher } from "./Switcher.tsx";
 
 const AgentsPage = lazy(() => import("../agents/AgentsPage.tsx"));
 const SettingsPage = lazy(() => import("../session/SettingsPage.tsx"));
+const OperatePage = lazy(() => import("../operate/OperatePage.tsx"));
 
 type Overlay = "switcher" | "new-chat" | null;
 
@@ -28,41 +31,49 @@ export function Shell({ me }: { me: Account }) {
   const open = route.name === "chat" ? route.id : null;
   useShortcuts({ open, onSwitch: () => setOverlay("switcher") });
   useNotifications(me);
+  const operator = useOperatorCheck();
   const atList = route.name === "home";
   return (
     <MeContext value={me}>
-      <div className="flex h-full flex-col">
-        <PageTitle route={route} />
-        <Skip onSkip={() => content.current?.focus()} />
-        <ConnectionBanner />
-        <div className="flex min-h-0 flex-1">
-          <Sidebar
-            open={open}
-            hidden={!atList}
-            onSearch={() => setOverlay("switcher")}
-            onNewChat={() => setOverlay("new-chat")}
-          />
-          <div
-            ref={content}
-            tabIndex={-1}
-            className={`min-w-0 flex-1 outline-none ${atList ? "max-md:hidden" : ""}`}
-          >
-            <ErrorBoundary key={route.name}>
-              <Suspense fallback={<PageSkeleton />}>
-                {route.name === "chat" && <ChatView key={route.id} route={route} />}
-                {route.name === "agents" && <AgentsPage target={route.target} />}
-                {route.name === "settings" && <SettingsPage />}
-                {route.name === "missing" && <NotFound />}
-                {route.name === "home" && <Home onNewChat={() => setOverlay("new-chat")} />}
-              </Suspense>
-            </ErrorBoundary>
+      <OperatorContext value={operator}>
+        <div className="flex h-full flex-col">
+          <PageTitle route={route} />
+          <Skip onSkip={() => content.current?.focus()} />
+          <ConnectionBanner />
+          <div className="flex min-h-0 flex-1">
+            <Sidebar
+              open={open}
+              hidden={!atList}
+              onSearch={() => setOverlay("switcher")}
+              onNewChat={() => setOverlay("new-chat")}
+            />
+            <div
+              ref={content}
+              tabIndex={-1}
+              className={`min-w-0 flex-1 outline-none ${atList ? "max-md:hidden" : ""}`}
+            >
+              <ErrorBoundary key={route.name}>
+                <Suspense fallback={<PageSkeleton />}>
+                  {route.name === "chat" && <ChatView key={route.id} route={route} />}
+                  {route.name === "agents" && <AgentsPage target={route.target} />}
+                  {route.name === "settings" && <SettingsPage />}
+                  {route.name === "operate" && (
+                    <OperatorsOnly>
+                      <OperatePage route={route} />
+                    </OperatorsOnly>
+                  )}
+                  {route.name === "missing" && <NotFound />}
+                  {route.name === "home" && <Home onNewChat={() => setOverlay("new-chat")} />}
+                </Suspense>
+              </ErrorBoundary>
+            </div>
           </div>
         </div>
-      </div>
-      {overlay === "switcher" && (
-        <Switcher onClose={() => setOverlay(null)} onNewChat={() => setOverlay("new-chat")} />
-      )}
-      {overlay === "new-chat" && <NewChat onClose={() => setOverlay(null)} />}
+        {overlay === "switcher" && (
+          <Switcher onClose={() => setOverlay(null)} onNewChat={() => setOverlay("new-chat")} />
+        )}
+        {overlay === "new-chat" && <NewChat onClose={() => setOverlay(null)} />}
+      </OperatorContext>
     </MeContext>
   );
 }

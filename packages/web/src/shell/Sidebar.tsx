@@ -3,10 +3,12 @@ import { deceptiveNames } from "@parley/protocol/names";
 import { type KeyboardEvent, useState } from "react";
 import { useSelf } from "../lib/me.ts";
 import { others } from "../lib/names.ts";
-import { navigate } from "../lib/router.ts";
+import { useOperator } from "../lib/operator.ts";
+import { navigate, operatePath } from "../lib/router.ts";
 import { useNarrow } from "../lib/screen.ts";
 import { keyNames } from "../lib/shortcuts.ts";
 import { setTheme, useTheme } from "../lib/theme.ts";
+import { signOut } from "../session/client.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { IconButton } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
@@ -134,6 +136,7 @@ function SidebarFooter() {
   const me = useSelf();
   const client = useClient();
   const theme = useTheme();
+  const { operates } = useOperator();
   return (
     <div className="flex items-center gap-1 border-t border-line p-2 pb-[max(0.5rem,env(safe-area-inset-bottom))]">
       <Link
@@ -153,12 +156,21 @@ function SidebarFooter() {
         items={[
           { icon: "settings", label: "Settings", onSelect: () => navigate("/settings") },
           { icon: "spark", label: "My agents", onSelect: () => navigate("/agents") },
+          ...(operates
+            ? [
+                {
+                  icon: "shield",
+                  label: "Operator pages",
+                  onSelect: () => navigate(operatePath("state")),
+                } as const,
+              ]
+            : []),
           {
             icon: themeIcon[theme],
             label: `Theme: ${theme}`,
             onSelect: () => setTheme(nextTheme[theme]),
           },
-          { icon: "leave", label: "Sign out", onSelect: () => void client.leave() },
+          { icon: "leave", label: "Sign out", onSelect: () => void signOut(client) },
         ]}
       />
     </div>

@@ -1,6 +1,7 @@
 import { useAgents, useClient } from "@parley/client/react";
 import type { AgentProfile } from "@parley/protocol";
 import { useEffect } from "react";
+import { isProvided } from "../agents/keys.ts";
 import { trySandbox } from "../agents/sandbox.ts";
 import { useAction } from "../lib/action.ts";
 import { describeError } from "../lib/errors.ts";
@@ -33,7 +34,8 @@ export function Welcome({ onNewChat }: { onNewChat: () => void }) {
         </h1>
         <p className="mt-2 text-md text-ink-2">
           You already have {agents.length > 1 ? "agents of your own" : "an agent of your own"}. Say
-          something to one: no key, no set-up, nothing leaves this server.
+          something to one: no key, no set-up
+          {agents.some(isProvided) ? "." : ", nothing leaves this server."}
         </p>
       </div>
       <div className="flex flex-col gap-4 rounded-lg bg-raised p-5 shadow-pop">
@@ -60,9 +62,15 @@ export function Welcome({ onNewChat }: { onNewChat: () => void }) {
         <WelcomeLink icon="users" title="Write to people" onPress={onNewChat}>
           Start a conversation or a group, and bring your agents along.
         </WelcomeLink>
-        <WelcomeLink icon="key" title="Use a real model" onPress={() => navigate("/agents")}>
-          Store your own API key. It is sealed, and never shown again.
-        </WelcomeLink>
+        {agents.some(isProvided) ? (
+          <WelcomeLink icon="settings" title="Make it yours" onPress={() => navigate("/agents")}>
+            Give your agent a name and instructions.
+          </WelcomeLink>
+        ) : (
+          <WelcomeLink icon="key" title="Use a real model" onPress={() => navigate("/agents")}>
+            Store your own API key. It is sealed, and never shown again.
+          </WelcomeLink>
+        )}
       </div>
     </div>
   );
@@ -87,6 +95,9 @@ function AgentRow({ agent, disabled, onPress }: AgentRowProps) {
       <span className="min-w-0 flex-1">
         <span className="block text-md font-semibold break-words">{nameOf(account)}</span>
         <span className="block text-sm break-all text-ink-3">@{agent.username}</span>
+        {isProvided(agent) && (
+          <span className="block text-sm text-ink-2">Provided by this server</span>
+        )}
       </span>
       <span className="text-ink-3 group-hover:text-ink">
         <Icon name="next" />

@@ -6,10 +6,12 @@ import { openDirect } from "../agents/sandbox.ts";
 import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle, nameOf, others } from "../lib/names.ts";
-import { chatPath, navigate } from "../lib/router.ts";
+import { useOperator } from "../lib/operator.ts";
+import { chatPath, navigate, operatePath } from "../lib/router.ts";
 import { setTheme } from "../lib/theme.ts";
 import { shortTime } from "../lib/time.ts";
 import { usePeopleSearch } from "../people/people-search.ts";
+import { signOut } from "../session/client.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Icon, type IconName } from "../ui/Icon.tsx";
 import { OwnerChip } from "../ui/OwnerChip.tsx";
@@ -44,7 +46,9 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
     .get("chats")
     .map((id) => model.get(`chat:${id}`))
     .filter((chat) => chat !== null);
-  const commands = commandsFor({ onNewChat, onLeave: () => void client.leave() });
+  const { operates } = useOperator();
+  const commands = commandsFor({ onNewChat, onLeave: () => void signOut(client) });
+  if (operates) commands.splice(3, 0, operatorCommand);
   if (query === "") {
     const recent = allChats.slice(0, 8).map((chat) => chatEntry(chat, me));
     return { entries: [...recent, ...commands.slice(0, 3).map(commandEntry)], problem, isSettled };
@@ -179,6 +183,13 @@ const commandsFor = (on: { onNewChat: () => void; onLeave: () => void }): Comman
   },
   { title: "Sign out", icon: "leave", keywords: ["log out", "logout", "leave"], go: on.onLeave },
 ];
+
+const operatorCommand: Command = {
+  title: "Operator pages",
+  icon: "shield",
+  keywords: ["operate", "admin", "accounts", "suspend", "reports", "audit", "log", "statistics"],
+  go: () => navigate(operatePath("state")),
+};
 
 const commandEntry = ({ title, icon, go }: Command): Entry => ({
   key: title,

@@ -6,22 +6,30 @@ interface ConfirmProps {
   title: string;
   /** The consequence of the action. */
   children: ReactNode;
+  /** A choice that the person has, such as a checkbox. */
+  option?: ReactNode;
   /** The labels of the two buttons: cancel and confirm. */
   back: string;
   action: string;
+  /** `primary` for an action that takes nothing from anybody. */
+  look?: "danger" | "primary";
   onBack: () => void;
   onConfirm: () => void;
 }
 
-/** Asks before an action that cannot be undone. */
-export function Confirm({ title, children, back, action, onBack, onConfirm }: ConfirmProps) {
+/** Asks before an action that cannot be undone, or that concerns somebody else. */
+export function Confirm(props: ConfirmProps) {
+  const { title, children, option, back, action, look = "danger", onBack, onConfirm } = props;
   return (
     <Dialog title={title} onClose={onBack}>
       <div className="flex min-h-0 flex-col gap-5 overflow-y-auto px-5 pb-5">
         <p className="text-md break-words text-ink-2">{children}</p>
+        {option}
         <div className="flex flex-wrap justify-end gap-2">
-          <Button onClick={onBack}>{back}</Button>
-          <Button look="danger" onClick={onConfirm}>
+          <Button data-autofocus onClick={onBack}>
+            {back}
+          </Button>
+          <Button look={look} onClick={onConfirm}>
             {action}
           </Button>
         </div>

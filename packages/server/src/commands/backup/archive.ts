@@ -64,7 +64,7 @@ export async function writeArchive(
   };
   const text = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`);
   const total = listed.reduce((sum, { bytes }) => sum + bytes, 0);
-  await using archive = await open(path, "w", 0o600);
+  await using archive = await open(path, "wx", 0o600);
   await appendEntry(archive, { name: MANIFEST, bytes: text.length }, [text]);
   const counted = counter(total, progress);
   for (const [place, { name, bytes }] of listed.entries()) {

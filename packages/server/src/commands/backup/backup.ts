@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
+import { closeSync, existsSync, lstatSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
 import { rename, statfs } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { type Config, ConfigError, readConfig } from "../../config.ts";
@@ -123,6 +123,7 @@ async function checkSpace(file: string, files: ArchiveContent["files"]): Promise
 
 function openWorkFolder(folder: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  checkOwnFolder(folder);
   if (!lockFile(join(folder, "lock"))) {
     throw new ConfigError(`Another backup is being written to ${folder}. Wait for it to end.`);
   }
@@ -130,6 +131,15 @@ function openWorkFolder(folder: string): string {
     rmSync(join(folder, name), { force: true });
   }
   return folder;
+}
+
+/** Others may write to the folder of the backup: what they put there must not direct what is deleted. */
+function checkOwnFolder(folder: string): void {
+  const found = lstatSync(folder);
+  if (found.isDirectory() && found.uid === process.getuid?.()) return;
+  throw new ConfigError(
+    `${folder} is a link, or belongs to another user. Delete it, or choose another name.`,
+  );
 }
 
 function textOf(file: string, size: number, { accounts, messages, files }: Manifest): string {

@@ -3,14 +3,16 @@ import { VERSION } from "../../observe/version.ts";
 import { command, type Result } from "../command.ts";
 import { type Check, failed, ok, reasonOf } from "./check.ts";
 import { checkDataFolder } from "./data-folder.ts";
-import { checkBus, checkIssuer, checkPorts, checkProviders } from "./network.ts";
+import { checkIssuer, checkSignIn } from "./issuer.ts";
+import { checkBus, checkPorts, checkProviders } from "./network.ts";
 import { checkStore } from "./store.ts";
 
 export const doctor = command({
   name: "doctor",
   summary: "Check the installation, and say what to do about problems.",
-  details: `Checks settings, data folder, disk, store, master key, clock, bus, providers and ports. It changes
-nothing, sends no keys, and can run while the server runs. Exits with 1 if a check failed.`,
+  details: `Checks settings, data folder, disk, store, master key, clock, bus, providers, sign-in and
+ports. It changes nothing, sends no keys, and can run while the server runs. Exits with 1 if a check
+failed.`,
   options: {
     fast: { type: "boolean", summary: "Skip the integrity check, which reads the whole database." },
   },
@@ -40,6 +42,7 @@ const plan = (config: Config, fast: boolean): Record<string, () => Promise<Check
   "the bus": () => checkBus(config),
   "the providers": () => checkProviders(config),
   "the OIDC issuer": () => checkIssuer(config),
+  "the ways to sign in": async () => checkSignIn(config),
   "the ports": () => checkPorts(config),
 });
 

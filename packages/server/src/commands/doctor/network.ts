@@ -25,35 +25,20 @@ export async function checkBus({ nats }: Config): Promise<Check[]> {
 }
 
 /** Any answer shows that a provider can be reached: no key is sent. */
-export const checkProviders = ({ providers }: Config): Promise<Check[]> =>
+export const checkProviders = ({ providers, operatorKeys }: Config): Promise<Check[]> =>
   Promise.all(
     [...providers].map(async ([id, { base_url }]) => {
       const name = `provider ${id}`;
       try {
         const { status } = await ask(base_url);
-        return ok(name, `${base_url} answers (status ${status})`);
+        const key = operatorKeys.has(id) ? "; the operator's key is read from its file" : "";
+        return ok(name, `${base_url} answers (status ${status})${key}`);
       } catch (error) {
         const todo = "Allow outgoing connections to it, or remove it from PARLEY_PROVIDERS.";
         return failed(name, `${base_url} cannot be reached: ${reasonOf(error)}`, todo);
       }
     }),
   );
-
-export async function checkIssuer({ oidc }: Config): Promise<Check[]> {
-  if (!oidc) return [];
-  const url = `${oidc.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  try {
-    const response = await ask(url);
-    if (!response.ok) throw new Error(`status ${response.status}`);
-    const { issuer } = (await response.json()) as { issuer?: unknown };
-    if (issuer === oidc.issuer) return [ok("OIDC issuer", `${oidc.issuer} answers`)];
-    const todo = `Set PARLEY_OIDC_ISSUER to exactly "${issuer}", if that is your issuer.`;
-    return [failed("OIDC issuer", `${url} names another issuer`, todo)];
-  } catch (error) {
-    const todo = "Check PARLEY_OIDC_ISSUER, and allow outgoing connections to it.";
-    return [failed("OIDC issuer", `${url} cannot be read: ${reasonOf(error)}`, todo)];
-  }
-}
 
 /** The server runs at its address, or the address is free. */
 export async function checkPorts({ host, port, metrics }: Config): Promise<Check[]> {
@@ -124,5 +109,6 @@ async function checkFree(
   return failed(name, `the server could not listen on ${address}: ${code}`, todo);
 }
 
-const ask = (url: string) =>
+/** Requests an address, and waits for the answer only for a short time. */
+export const ask = (url: string) =>
   fetch(url, { signal: AbortSignal.timeout(ANSWER_MS), redirect: "manual" });

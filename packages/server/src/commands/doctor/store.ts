@@ -1,12 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Config, Database } from "../../config.ts";
-import { parseMasterKeys, vault } from "../../security/vault.ts";
-import type { SealedKey } from "../../store/agents.ts";
 import { diagnosePostgres } from "../../store/postgres/diagnosis.ts";
 import { diagnoseSqlite, type SqliteDiagnosis } from "../../store/sqlite/diagnosis.ts";
 import { NEWEST_SCHEMA } from "../../store/sqlite/snapshot.ts";
 import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
+import { checkMasterKey } from "./master-key.ts";
 
 /** A difference that people notice in the order of messages, and that ends tokens early or late. */
 const CLOCK_WARNING_MS = 1000;
@@ -35,7 +34,7 @@ function checkSqlite(config: Config, withIntegrity: boolean): Check[] {
   return [
     checkSchema("SQLite", found.schema, NEWEST_SCHEMA),
     ...checkIntegrity(found),
-    ...checkMasterKey(config, found.sealedKeys),
+    ...checkMasterKey(config, found.sealed),
     checkOwnClock(found),
   ];
 }
@@ -53,7 +52,7 @@ async function checkPostgres(config: Config, database: Database): Promise<Check[
     return [
       checkSchema(`PostgreSQL ${found.version}`, found.schema, found.newestSchema),
       ...checkEncoding(found.encoding),
-      ...checkMasterKey(config, found.sealedKeys),
+      ...checkMasterKey(config, found.sealed),
       checkDatabaseClock(found.clockAheadMs),
     ];
   } catch (error) {
@@ -76,31 +75,6 @@ function checkSchema(store: string, schema: number, newest: number): Check {
   }
   if (schema === newest) return ok("store", found);
   return ok("store", `${found}; the next start migrates it to ${newest}`);
-}
-
-/** Whether the master key opens the stored provider keys. */
-function checkMasterKey({ masterKeys, dataDir }: Config, sealed: readonly SealedKey[]): Check[] {
-  const name = "master key";
-  const path = resolve(dataDir, "master.key");
-  const fromFile = () => (existsSync(path) ? parseMasterKeys(readFileSync(path, "utf8")) : null);
-  const keys = masterKeys ?? fromFile();
-  const source = masterKeys ? "PARLEY_MASTER_KEY" : path;
-  if (!keys && sealed.length === 0) return [ok(name, "none yet, and none needed yet")];
-  const todo =
-    "Put back the master key of the installation; people store their keys again otherwise.";
-  if (!keys) return [failed(name, `${source} has no key for ${sealed.length} provider keys`, todo)];
-  const lost = sealed.filter((key) => !canOpen(keys, key)).length;
-  if (lost === 0) return [ok(name, `${source} opens all ${sealed.length} provider keys`)];
-  return [failed(name, `${source} does not open ${lost} of ${sealed.length} provider keys`, todo)];
-}
-
-function canOpen(keys: readonly Buffer[], key: SealedKey): boolean {
-  try {
-    vault(keys).open(key.sealed, key);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Without another clock to compare with, at least time must not have gone back. */

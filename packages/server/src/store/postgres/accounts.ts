@@ -1,5 +1,6 @@
 import type { Account } from "@parley/protocol";
 import type { SQL } from "bun";
+import type { AccountRow } from "../../rules/accounts.ts";
 import type { AccountReads, AccountRecord, AccountWrites, FoundAccount } from "../accounts.ts";
 import { accountNames, nameRange, withAgents } from "../shared/account-names.ts";
 import {
@@ -75,7 +76,8 @@ export const accountReads: Methods<keyof AccountReads> = {
       );
     }
     return unit.all<AccountRecord>(
-      `SELECT ${ACCOUNT} FROM accounts a WHERE ${VISIBLE} ORDER BY a.username LIMIT $3`,
+      `SELECT ${ACCOUNT} FROM accounts a WHERE ${VISIBLE} AND a.erased_at IS NULL
+       ORDER BY a.username LIMIT $3`,
       viewerId,
       after,
       limit,
@@ -107,6 +109,15 @@ export const accountReads: Methods<keyof AccountReads> = {
 };
 
 export const accountWrites: Methods<keyof AccountWrites> = {
+  lockCredentials: async (unit, id) => {
+    await unit.ownRow("accounts", id);
+    const row = await unit.get<CredentialsRow>(
+      `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.id = $1`,
+      id,
+    );
+    if (!row) throw new Error(`account ${id} is missing`);
+    return toCredentials(row);
+  },
   insertAccount: async (unit, account) => {
     const [row] = await unit.change<AccountRecord>(
       `INSERT INTO accounts AS a
@@ -175,7 +186,8 @@ const ADD_NAMES = `INSERT INTO account_names (name, username, account_id)
   ON CONFLICT DO NOTHING`;
 
 async function index(unit: Unit, account: AccountRecord): Promise<void> {
-  if (account.kind === "human") await unit.change(ADD_NAMES, namesOf(account));
+  if (account.kind !== "human" || account.erased_at !== null) return;
+  await unit.change(ADD_NAMES, namesOf(account));
 }
 
 const namesOf = ({ id, username, display_name }: Indexed) =>
@@ -190,6 +202,7 @@ export async function indexAccounts(tx: SQL): Promise<void> {
   for (let missing: Indexed[] = []; ; ) {
     missing = await tx.unsafe(
       `SELECT a.id, a.username, a.display_name FROM accounts a WHERE a.kind = 'human'
+         AND a.erased_at IS NULL
          AND NOT EXISTS (SELECT 1 FROM account_names n WHERE n.account_id = a.id)
        ORDER BY a.id LIMIT ${INDEXED_AT_ONCE}`,
     );
@@ -203,7 +216,7 @@ export async function accountsById(
   ids: readonly number[],
 ): Promise<Map<number, Account>> {
   if (ids.length === 0) return new Map();
-  const rows = await unit.all<Account & { id: number }>(
+  const rows = await unit.all<AccountRow & { id: number }>(
     `SELECT a.id, ${PUBLIC_ACCOUNT} FROM accounts a WHERE a.id = ANY($1::bigint[])`,
     list(ids),
   );

@@ -1,4 +1,5 @@
 import type { Account } from "@parley/protocol";
+import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import { NOBODY } from "../accounts.ts";
 import type {
   ConversationReads,
@@ -7,6 +8,7 @@ import type {
 } from "../conversations.ts";
 import { ACCOUNT, PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
+  blockOf,
   type ConversationRow,
   type MemberRow,
   pairKey,
@@ -26,7 +28,7 @@ const KNOWN_IDS = 50_000;
 const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updated_at,
     k.participants AS participant_count, admin.username AS admin,
     maker.username AS by_username, maker.kind AS by_kind, maker.display_name AS by_display_name,
-    maker.version AS by_version,
+    maker.version AS by_version, maker.erased_at AS by_erased_at,
     k.humans - me.read_humans AS unread_humans, k.agents - me.read_agents AS unread_agents,
     me.unread_mentions, me.last_read_seq,
     (SELECT own_seq FROM accounts WHERE id = $1) AS own_seq
@@ -51,9 +53,10 @@ async function conversationId(unit: Unit, uuid: string): Promise<number | null> 
 
 /** Reads conversations for many units at once: most units begin with it. */
 const RECORD: Batch<{ id: number; viewerId: number }, ConversationRecord | null> = {
-  sql: `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, k.seq,
+  sql: `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, k.seq,
       k.participants AS participant_count, k.agent_participants AS agent_count,
-      m.account_id IS NOT NULL AS joined, j.place
+      m.account_id IS NOT NULL AS joined, j.place,
+      ${blockOf("j.viewer_id")}
     FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS j(id, viewer_id, place)
     JOIN conversations c ON c.id = j.id JOIN counters k ON k.conversation_id = j.id
     LEFT JOIN members m ON m.conversation_id = j.id AND m.account_id = j.viewer_id`,
@@ -184,7 +187,7 @@ async function shownParticipants(
   ids: readonly number[],
 ): Promise<Map<number, Account[]>> {
   if (ids.length === 0) return new Map();
-  const rows = await unit.all<Account & { conversation_id: number }>(
+  const rows = await unit.all<AccountRow & { conversation_id: number }>(
     `SELECT m.conversation_id, ${PUBLIC_ACCOUNT}
      FROM unnest($1::bigint[]) AS j(id)
      CROSS JOIN LATERAL (SELECT conversation_id, account_id, position FROM members
@@ -193,7 +196,7 @@ async function shownParticipants(
     list(ids),
   );
   const shown = new Map<number, Account[]>(ids.map((id) => [id, []]));
-  for (const { conversation_id, ...account } of rows) shown.get(conversation_id)?.push(account);
+  for (const row of rows) shown.get(row.conversation_id)?.push(publicAccount(row));
   return shown;
 }
 
@@ -252,6 +255,10 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
     await unit.own(id);
     await unit.change("UPDATE conversations SET title = $2 WHERE id = $1", id, title);
   },
+  closeConversation: async (unit, id, at) => {
+    await unit.own(id);
+    await unit.change("UPDATE conversations SET closed_at = $2 WHERE id = $1", id, at);
+  },
   markRead: async (unit, id, accountId, seq) => {
     await unit.own(id);
     const moved = await unit.change(MARK_READ, id, accountId, seq);
@@ -282,12 +289,12 @@ const MARK_READ = `WITH reached AS (
     SELECT count(*) FILTER (WHERE NOT by_agent) AS humans, count(*) FILTER (WHERE by_agent) AS agents
     FROM (SELECT m.by_agent FROM messages m
           WHERE m.conversation_id = $1 AND m.seq > (SELECT seq FROM reached)
-            AND m.deleted_at IS NOT NULL
+            AND m.deleted_at IS NOT NULL AND NOT m.imported
           UNION ALL
           SELECT m.by_agent FROM hidden h JOIN messages m
             ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
           WHERE h.account_id = $2 AND h.conversation_id = $1
-            AND h.seq > (SELECT seq FROM reached)) beyond
+            AND h.seq > (SELECT seq FROM reached) AND NOT m.imported) beyond
   )
   UPDATE members SET last_read_seq = $3, read_humans = reached.humans + gone.humans,
     read_agents = reached.agents + gone.agents,

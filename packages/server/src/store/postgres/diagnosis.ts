@@ -1,4 +1,11 @@
-import type { SealedKey } from "../agents.ts";
+import type { SQL } from "bun";
+import {
+  NOTHING_SEALED,
+  SEALED_KEYS,
+  SEALED_SECOND_FACTORS,
+  SEALED_WEBHOOKS,
+  type SealedTexts,
+} from "../shared/sealed-texts.ts";
 import { openPool, type PostgresOptions } from "./connection.ts";
 import { migrations } from "./migrations.ts";
 
@@ -11,7 +18,7 @@ export interface PostgresDiagnosis {
   readonly newestSchema: number;
   /** How far this machine's clock is ahead of the database's. */
   readonly clockAheadMs: number;
-  readonly sealedKeys: readonly SealedKey[];
+  readonly sealed: SealedTexts;
 }
 
 export async function diagnosePostgres(options: PostgresOptions): Promise<PostgresDiagnosis> {
@@ -25,9 +32,7 @@ export async function diagnosePostgres(options: PostgresOptions): Promise<Postgr
       ? Number((await pool.unsafe("SELECT version FROM schema_version"))[0]?.version ?? 0)
       : 0;
     const isCurrent = schema === migrations.length;
-    const keys = isCurrent
-      ? await pool.unsafe("SELECT owner_id, provider, sealed FROM agent_keys")
-      : [];
+    const sealed = isCurrent ? await readSealed(pool) : NOTHING_SEALED;
     const sentAt = Date.now();
     const [{ now }] = await pool.unsafe(
       "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
@@ -39,9 +44,20 @@ export async function diagnosePostgres(options: PostgresOptions): Promise<Postgr
       newestSchema: migrations.length,
       // The clock was read about in the middle between the question and the answer.
       clockAheadMs: (sentAt + Date.now()) / 2 - now,
-      sealedKeys: keys.map((key: SealedKey) => ({ ...key, owner_id: Number(key.owner_id) })),
+      sealed,
     };
   } finally {
     await pool.close({ timeout: 0 });
   }
+}
+
+/** The ids of accounts arrive as bigints. */
+async function readSealed(pool: SQL): Promise<SealedTexts> {
+  const keys: SealedTexts["keys"] = await pool.unsafe(SEALED_KEYS);
+  const factors: SealedTexts["secondFactors"] = await pool.unsafe(SEALED_SECOND_FACTORS);
+  return {
+    keys: keys.map((key) => ({ ...key, owner_id: Number(key.owner_id) })),
+    webhooks: await pool.unsafe(SEALED_WEBHOOKS),
+    secondFactors: factors.map((each) => ({ ...each, account_id: Number(each.account_id) })),
+  };
 }

@@ -1,8 +1,9 @@
 import type { HiddenMessageReads, HiddenMessageWrites } from "../hidden-messages.ts";
 import { HIDDEN_PER_PAGE, type HiddenRow, toHidden } from "../shared/hidden-messages.ts";
-import { countsOf } from "../shared/messages.ts";
+import { countsIn } from "../shared/messages.ts";
 import { mentionWrites } from "./mentions.ts";
-import type { Methods, Unit } from "./unit.ts";
+import { incrementOwnCounter, ownCounter } from "./own-counter.ts";
+import type { Methods } from "./unit.ts";
 
 export const hiddenMessageReads: Methods<keyof HiddenMessageReads> = {
   hiddenSince: async (unit, accountId, since) => {
@@ -37,7 +38,8 @@ export const hiddenMessageWrites: Methods<keyof HiddenMessageWrites> = {
     await unit.ownRow("accounts", accountId);
     const own_seq = (await ownCounter(unit, accountId)) + 1;
     let hidden = 0;
-    for (const { conversation_id, seq, sender_kind } of messages) {
+    for (const message of messages) {
+      const { conversation_id, seq } = message;
       const { count } = await unit.change(
         `INSERT INTO hidden (account_id, conversation_id, seq, at_seq, own_seq)
          SELECT $1, $2, $3, seq, $4 FROM counters WHERE conversation_id = $2
@@ -49,7 +51,7 @@ export const hiddenMessageWrites: Methods<keyof HiddenMessageWrites> = {
       );
       if (count === 0) continue;
       hidden++;
-      const { humans, agents } = countsOf(sender_kind);
+      const { humans, agents } = countsIn(message);
       await unit.change(
         `UPDATE members SET read_humans = read_humans + $4, read_agents = read_agents + $5
          WHERE conversation_id = $1 AND account_id = $2 AND last_read_seq < $3`,
@@ -61,17 +63,6 @@ export const hiddenMessageWrites: Methods<keyof HiddenMessageWrites> = {
       );
       await mentionWrites.removeOne(unit, accountId, conversation_id, seq);
     }
-    if (hidden === 0) return null;
-    await unit.change("UPDATE accounts SET own_seq = $2 WHERE id = $1", accountId, own_seq);
-    return own_seq;
+    return hidden === 0 ? null : incrementOwnCounter(unit, accountId);
   },
 };
-
-/** The counter of changes that concern one account alone. */
-async function ownCounter(unit: Unit, accountId: number): Promise<number> {
-  const row = await unit.get<{ own_seq: number }>(
-    "SELECT own_seq FROM accounts WHERE id = $1",
-    accountId,
-  );
-  return row?.own_seq ?? 0;
-}

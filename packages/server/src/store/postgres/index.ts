@@ -8,6 +8,7 @@ import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
+import { blockReads, blockWrites } from "./blocks.ts";
 import {
   changeLog,
   changeWriter,
@@ -20,13 +21,18 @@ import { commitOrder } from "./commit-order.ts";
 import { componentWrites } from "./components.ts";
 import { connections, openPool, type PostgresOptions } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
+import { erasureReads, erasureWrites } from "./erasures.ts";
+import { fileReads, fileWrites } from "./files.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
+import { importedMessageWrites } from "./imported-messages.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
+import { invitationReads, invitationWrites } from "./invitations.ts";
 import type { Lane } from "./job-queue.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
+import { messageScanReads } from "./message-scans.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
@@ -34,6 +40,7 @@ import { reactionReads, reactionWrites } from "./reactions.ts";
 import { ReadLane } from "./read-lane.ts";
 import { reportReads, reportWrites } from "./reports.ts";
 import { search } from "./search.ts";
+import { secondFactorReads, secondFactorWrites } from "./second-factors.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { statisticsReads } from "./statistics.ts";
@@ -49,9 +56,12 @@ const CONNECTIONS = { read: 4, write: 3, lockWait: 4, note: 1, noteLockWait: 1 }
 
 const reads: ReadMethods = {
   ...accountReads,
+  ...blockReads,
+  ...invitationReads,
   ...identityReads,
   ...operatorReads,
   ...managedAccountReads,
+  ...erasureReads,
   ...statisticsReads,
   ...auditReads,
   ...reportReads,
@@ -59,11 +69,14 @@ const reads: ReadMethods = {
   ...webhookReads,
   ...incomingHookReads,
   ...sessionReads,
+  ...secondFactorReads,
   ...conversationReads,
   ...groupChangeReads,
   ...messageReads,
+  ...messageScanReads,
   ...updateReads,
   ...hiddenMessageReads,
+  ...fileReads,
   ...reactionReads,
   ...agentReads,
   ...usageReads,
@@ -74,19 +87,25 @@ const reads: ReadMethods = {
 const writes: WriteMethods = {
   ...reads,
   ...accountWrites,
+  ...blockWrites,
+  ...invitationWrites,
   ...identityWrites,
   ...operatorWrites,
   ...managedAccountWrites,
+  ...erasureWrites,
   ...auditWrites,
   ...reportWrites,
   ...serviceKeyWrites,
   ...webhookWrites,
   ...incomingHookWrites,
   ...sessionWrites,
+  ...secondFactorWrites,
   ...conversationWrites,
   ...groupChangeWrites,
   ...messageWrites,
+  ...importedMessageWrites,
   ...hiddenMessageWrites,
+  ...fileWrites,
   ...componentWrites,
   ...reactionWrites,
   ...agentWrites,

@@ -1,11 +1,12 @@
-import type { Turn } from "@parley/protocol";
+import type { File, Turn } from "@parley/protocol";
 import type { MessageReads, MessageRecord, MessageWrites } from "../messages.ts";
 import { type StoredAction, toStoredAction } from "../shared/components.ts";
+import { searchedText } from "../shared/files.ts";
 import { mentionDifference, toStoredMentions } from "../shared/mentions.ts";
 import {
   checkNotDeleted,
   conversationOfDeleted,
-  countsOf,
+  countsIn,
   historyPage,
   MESSAGE,
   MESSAGE_RECORD,
@@ -17,6 +18,7 @@ import {
 } from "../shared/messages.ts";
 import { LAST_SEQ } from "../shared/updates.ts";
 import { incrementCounter } from "./counters.ts";
+import { deleteFilesOf } from "./files.ts";
 import { mentionWrites } from "./mentions.ts";
 import { NOT_HIDDEN, VISIBLE_MESSAGES, viewMessages } from "./message-views.ts";
 import { reindex, searchVector } from "./search.ts";
@@ -109,6 +111,7 @@ interface NewRow {
   mentions: readonly string[] | null;
   turn: Turn | null;
   action: StoredAction | null;
+  files: readonly File[] | null;
   at: number;
   words: string | null;
 }
@@ -121,7 +124,7 @@ const INSERT: Batch<NewRow, number | null> = {
   sql: `WITH given AS (
       SELECT * FROM jsonb_to_recordset($1::jsonb) AS g (uuid uuid, conversation_id bigint,
         sender_id bigint, by_agent boolean, content text, client_msg_id text, reply_to_id uuid,
-        mentions jsonb, turn jsonb, action jsonb, at bigint, words text)
+        mentions jsonb, turn jsonb, action jsonb, files jsonb, at bigint, words text)
     ), counted AS (
       UPDATE counters k SET seq = k.seq + 1, updated_at = g.at,
         humans = k.humans + CASE WHEN g.by_agent THEN 0 ELSE 1 END,
@@ -132,16 +135,16 @@ const INSERT: Batch<NewRow, number | null> = {
       RETURNING k.conversation_id, k.seq, k.humans, k.agents
     ), inserted AS (
       INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n,
-        agent_n, content, client_msg_id, reply_to_id, mentions, turn, action, created_at,
-        finalized_at)
+        agent_n, content, client_msg_id, reply_to_id, mentions, turn, action, files,
+        created_at, finalized_at)
       SELECT g.uuid, g.conversation_id, n.seq, n.seq, g.sender_id, g.by_agent, n.humans, n.agents,
-        g.content, g.client_msg_id, g.reply_to_id, g.mentions, g.turn, g.action, g.at,
+        g.content, g.client_msg_id, g.reply_to_id, g.mentions, g.turn, g.action, g.files, g.at,
         CASE WHEN g.turn IS NULL THEN g.at END
       FROM given g JOIN counted n ON n.conversation_id = g.conversation_id
       RETURNING id, conversation_id
     ), seen AS (
       UPDATE members b SET last_read_seq = n.seq, read_humans = n.humans, read_agents = n.agents,
-        unread_mentions = 0
+        unread_mentions = 0, wrote = true
       FROM given g JOIN counted n ON n.conversation_id = g.conversation_id
       WHERE b.conversation_id = g.conversation_id AND b.account_id = g.sender_id
     ), indexed AS (
@@ -160,7 +163,7 @@ const INSERT: Batch<NewRow, number | null> = {
 
 export const messageWrites: Methods<keyof MessageWrites> = {
   insertMessage: async (unit, message) => {
-    const { conversation, sender, content, turn = null, at } = message;
+    const { conversation, sender, content, turn = null, files, at } = message;
     await unit.own(conversation.id);
     const uuid = Bun.randomUUIDv7();
     const seq = await unit.together(INSERT, {
@@ -174,8 +177,9 @@ export const messageWrites: Methods<keyof MessageWrites> = {
       mentions: toStoredMentions(message.mentions),
       turn,
       action: toStoredAction(message),
+      files: files ?? null,
       at,
-      words: turn ? null : searchVector(conversation.id, content),
+      words: turn ? null : searchVector(conversation.id, searchedText(content, files ?? [])),
     });
     if (seq === null) return null;
     if (message.mentions.length > 0) {
@@ -195,10 +199,10 @@ export const messageWrites: Methods<keyof MessageWrites> = {
       at,
       version,
     );
-    const { removed, added } = mentionDifference(message.mentions, mentions);
+    const { removed, added } = mentionDifference(message, mentions);
     if (removed.length > 0) await mentionWrites.remove(unit, removed, conversation_id, seq);
     if (added.length > 0) await mentionWrites.add(unit, added, conversation_id, seq, sender_id);
-    await reindex(unit, id, conversation_id, content);
+    await reindex(unit, id, conversation_id, searchedText(content, message.files));
     return version;
   },
   deleteMessages: async (unit, messages, at) => {
@@ -215,7 +219,7 @@ async function deleteOne(
   version: number,
 ): Promise<void> {
   const { id, conversation_id, seq } = message;
-  const { humans, agents } = countsOf(message.sender_kind);
+  const { humans, agents } = countsIn(message);
   if (message.mentions.length > 0) {
     await mentionWrites.remove(unit, message.mentions, conversation_id, seq);
   }
@@ -233,9 +237,10 @@ async function deleteOne(
     ),
     unit.change("DELETE FROM reactions WHERE message_id = $1", id),
     unit.change("DELETE FROM component_uses WHERE message_id = $1", id),
+    message.files.length > 0 && deleteFilesOf(unit, id),
     unit.change(
       `UPDATE messages SET content = '', mentions = NULL, turn = NULL, reactions = 0,
-         action = NULL, uses = 0, deleted_at = $2, version = $3 WHERE id = $1`,
+         action = NULL, uses = 0, files = NULL, deleted_at = $2, version = $3 WHERE id = $1`,
       id,
       at,
       version,

@@ -462,4 +462,98 @@ export const migrations: readonly string[] = [
   CREATE INDEX reports_open ON reports (id) WHERE resolved_at IS NULL;
   CREATE INDEX reports_resolved ON reports (resolved_at) WHERE resolved_at IS NOT NULL;
   `,
+  `
+  -- Second factors of sign-in. The secret is sealed. last_step is the newest time step whose code was used.
+  CREATE TABLE second_factors (
+    account_id bigint PRIMARY KEY,
+    secret text COLLATE "C" NOT NULL,
+    created_at bigint NOT NULL,
+    confirmed_at bigint,
+    last_step bigint NOT NULL
+  );
+  CREATE TABLE recovery_codes (
+    account_id bigint NOT NULL,
+    code_hash text COLLATE "C" NOT NULL,
+    PRIMARY KEY (account_id, code_hash)
+  );
+  `,
+  `
+  -- Imported messages are not in the totals of the conversation: they are never unread.
+  ALTER TABLE messages ADD COLUMN imported boolean NOT NULL DEFAULT false;
+  `,
+  `
+  -- Turns that the operator's key pays for, and the tokens that they have used or reserved.
+  ALTER TABLE turns ADD COLUMN by_operator boolean NOT NULL DEFAULT false;
+  ALTER TABLE agent_usage ADD COLUMN operator_tokens bigint NOT NULL DEFAULT 0;
+  `,
+  `
+  -- Set once the account, or the person whom it belongs to, is erased.
+  ALTER TABLE accounts ADD COLUMN erased_at bigint;
+  -- Erasures that are not finished: conversations to leave, and messages to delete.
+  CREATE TABLE erasures (
+    account_id bigint PRIMARY KEY REFERENCES accounts (id),
+    messages boolean NOT NULL,
+    created_at bigint NOT NULL
+  );
+  -- Set once nobody can write to the conversation any more.
+  ALTER TABLE conversations ADD COLUMN closed_at bigint;
+  `,
+  `
+  CREATE TABLE blocks (
+    account_id bigint NOT NULL,
+    blocked_id bigint NOT NULL,
+    created_at bigint NOT NULL,
+    PRIMARY KEY (account_id, blocked_id)
+  );
+  -- People who left a group for good: nobody can add them again.
+  CREATE TABLE final_departures (
+    conversation_id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    left_at bigint NOT NULL,
+    PRIMARY KEY (conversation_id, account_id)
+  );
+  -- Who may add the account to conversations: everyone, or those it knows.
+  ALTER TABLE accounts ADD COLUMN added_by text COLLATE "C" NOT NULL DEFAULT 'everyone';
+  -- Whether the member has sent a message to the conversation.
+  ALTER TABLE members ADD COLUMN wrote boolean NOT NULL DEFAULT false;
+  UPDATE members SET wrote = true
+  WHERE (conversation_id, account_id) IN (SELECT conversation_id, sender_id FROM messages);
+  `,
+  `
+  -- The username of the operator who created the webhook; null for a service key.
+  ALTER TABLE webhooks ADD COLUMN creator text COLLATE "C";
+  `,
+  `
+  -- Files that people announced or uploaded. Their bytes are kept elsewhere, by the id of the blob.
+  CREATE TABLE files (
+    uuid uuid PRIMARY KEY,
+    owner_id bigint NOT NULL REFERENCES accounts (id),
+    conversation_id bigint NOT NULL REFERENCES conversations (id),
+    message_id bigint,
+    blob uuid,
+    name text NOT NULL,
+    type text COLLATE "C" NOT NULL DEFAULT 'application/octet-stream',
+    size bigint NOT NULL,
+    width bigint,
+    height bigint,
+    duration_ms bigint,
+    placeholder text,
+    status text COLLATE "C" NOT NULL DEFAULT 'waiting',
+    used_at bigint,
+    created_at bigint NOT NULL
+  );
+  CREATE INDEX files_by_message ON files (message_id) WHERE message_id IS NOT NULL;
+  CREATE INDEX files_unused ON files (created_at) WHERE used_at IS NULL;
+  CREATE UNIQUE INDEX files_by_blob ON files (blob) WHERE blob IS NOT NULL;
+  -- Blobs whose files are deleted, until they are deleted too.
+  CREATE TABLE abandoned_blobs (blob uuid PRIMARY KEY);
+  CREATE TABLE upload_usage (
+    owner_id bigint NOT NULL,
+    day text COLLATE "C" NOT NULL,
+    bytes bigint NOT NULL,
+    PRIMARY KEY (owner_id, day)
+  );
+  -- The files of a message as clients see them. They do not change once the message is sent.
+  ALTER TABLE messages ADD COLUMN files jsonb;
+  `,
 ];

@@ -1,3 +1,5 @@
+import type { File } from "@parley/protocol";
+import { searchedText } from "../shared/files.ts";
 import { Unavailable } from "../store.ts";
 import type { Key, Range, Row, Table, TransferTarget } from "../transfer.ts";
 import { asClaimed, claim, finished } from "./claim.ts";
@@ -95,10 +97,15 @@ const derived: Record<string, Record<string, (row: Row) => unknown>> = {
   // Only read by nodes of an earlier version.
   counters: { changed_at: () => 0 },
   messages: {
-    words: ({ conversation_id, content, finalized_at, deleted_at }) =>
+    words: ({ conversation_id, content, files, finalized_at, deleted_at }) =>
       finalized_at === null || deleted_at !== null
         ? null
-        : sorted(searchVector(Number(conversation_id), String(content))),
+        : sorted(
+            searchVector(
+              Number(conversation_id),
+              searchedText(String(content), (files as File[] | null) ?? []),
+            ),
+          ),
   },
 };
 const derivedOf = ({ name }: Table) => Object.entries(derived[name] ?? {});

@@ -147,15 +147,17 @@ export const turnWrites: Methods<keyof TurnWrites> = {
       at,
     );
   },
-  reserveTurn: async (unit, turn, { input_tokens, output_tokens, context_ids }) => {
+  reserveTurn: async (unit, turn, { input_tokens, output_tokens, context_ids, by_operator }) => {
     const reserved = input_tokens + output_tokens;
-    await addUsage(unit, reservedUsage(turn, reserved));
+    await addUsage(unit, reservedUsage(turn, reserved, by_operator));
     await unit.change(
-      "UPDATE turns SET reserved = $2, estimated_input = $3, context_ids = $4 WHERE id = $1",
+      `UPDATE turns SET reserved = $2, estimated_input = $3, context_ids = $4, by_operator = $5
+       WHERE id = $1`,
       turn.id,
       reserved,
       input_tokens,
       context_ids,
+      by_operator,
     );
   },
   noteTries: async (unit, id, count) => {

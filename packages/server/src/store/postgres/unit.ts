@@ -18,8 +18,8 @@ export interface Unit {
   /** Owns the conversations among these that no other unit owns now, and returns their ids. */
   ownFree(conversationIds: readonly number[]): Promise<number[]>;
   /**
-   * Owns a turn, an account (the spending of an agent, the own counter of a person) or the counter of
-   * names. A unit owns them in this order, after the conversation.
+   * Owns a turn, an account (the spending of an agent, the own counter and the sessions of a person) or
+   * the counter of names. A unit owns them in this order, after the conversation.
    */
   ownRow(table: "turns" | "accounts" | "name_counter", id: number): Promise<void>;
   /** Hands a change to subscribers once the unit has committed. */

@@ -1,5 +1,5 @@
 import type { UsageRow } from "@parley/protocol";
-import { dayOf } from "../shared/time.ts";
+import { dayOf } from "../../rules/time.ts";
 import {
   daysOf,
   type SpentRow,
@@ -13,6 +13,19 @@ import type { UsageReads } from "../usage.ts";
 import type { Methods, Unit } from "./unit.ts";
 
 export const usageReads: Methods<keyof UsageReads> = {
+  operatorSpending: async (unit, ownerId, provider, now) => {
+    // As below, for all agents of the owner.
+    await unit.ownRow("accounts", ownerId);
+    const row = await unit.get<{ used: number }>(
+      `SELECT coalesce(sum(u.operator_tokens), 0)::bigint AS used FROM accounts a
+       JOIN agent_usage u ON u.agent_id = a.id AND u.day = $3
+       WHERE a.owner_id = $1 AND a.provider = $2`,
+      ownerId,
+      provider,
+      dayOf(now),
+    );
+    return row?.used ?? 0;
+  },
   spending: async (unit, agentId, conversationId, now) => {
     // The next unit that spends for the agent, on any node, sees what this one reserves.
     await unit.ownRow("accounts", agentId);
@@ -52,10 +65,11 @@ export const usageReads: Methods<keyof UsageReads> = {
 
 export async function addUsage(unit: Unit, delta: UsageDelta): Promise<void> {
   await unit.change(
-    `INSERT INTO agent_usage AS u (${USAGE_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    `INSERT INTO agent_usage AS u (${USAGE_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      ON CONFLICT (agent_id, day, conversation_id) DO UPDATE SET turns = u.turns + $4,
        failures = u.failures + $5, input_tokens = u.input_tokens + $6,
-       output_tokens = u.output_tokens + $7, reserved = u.reserved + $8`,
+       output_tokens = u.output_tokens + $7, reserved = u.reserved + $8,
+       operator_tokens = u.operator_tokens + $9`,
     ...usageValues(delta),
   );
 }

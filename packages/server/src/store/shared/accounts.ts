@@ -1,13 +1,13 @@
 import type { Account } from "@parley/protocol";
-import { publicAccount } from "../../rules/accounts.ts";
+import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import type { AccountRecord, Metadata, ProductAccount, Renamed } from "../accounts.ts";
 
 /** Columns of an `AccountRecord`, from a table with the alias `a`. */
-export const ACCOUNT =
-  "a.id, a.username, a.kind, a.display_name, a.version, a.owner_id, a.provider, a.suspended_at";
+export const ACCOUNT = `a.id, a.username, a.kind, a.display_name, a.version,
+  a.owner_id, a.provider, a.suspended_at, a.erased_at`;
 
-/** Columns of an `Account`, from a table with the alias `a`. */
-export const PUBLIC_ACCOUNT = "a.username, a.kind, a.display_name, a.version";
+/** Columns of an `AccountRow`, from a table with the alias `a`. */
+export const PUBLIC_ACCOUNT = "a.username, a.kind, a.display_name, a.version, a.erased_at";
 
 /** Picks the account from a row that has other columns too. */
 export const accountOf = (row: AccountRecord): AccountRecord => ({
@@ -19,9 +19,10 @@ export const accountOf = (row: AccountRecord): AccountRecord => ({
   owner_id: row.owner_id,
   provider: row.provider,
   suspended_at: row.suspended_at,
+  erased_at: row.erased_at,
 });
 
-export const byId = (rows: readonly (Account & { id: number })[]): Map<number, Account> =>
+export const byId = (rows: readonly (AccountRow & { id: number })[]): Map<number, Account> =>
   new Map(rows.map((row) => [row.id, publicAccount(row)]));
 
 export type ProductRow = AccountRecord & {
@@ -46,7 +47,7 @@ export const toCredentials = (row: CredentialsRow) => ({
 /** Number of renamed accounts that one page examines. */
 export const RENAMED_PER_PAGE = 1000;
 
-export type RenamedRow = Account & { visible: boolean | number };
+export type RenamedRow = AccountRow & { visible: boolean | number };
 
 /** `rows` are a page of renamed accounts, ordered by version; `current` is the counter of names. */
 export function toRenamed(rows: readonly RenamedRow[], current: number): Renamed {

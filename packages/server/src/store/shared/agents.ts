@@ -7,7 +7,7 @@ import { ACCOUNT, accountOf } from "./accounts.ts";
 /** Selects `AgentRow`s: an agent with its owner, profile, limits and key. */
 export const AGENT = `SELECT ${ACCOUNT}, o.username AS owner_username,
     o.display_name AS owner_display_name, o.version AS owner_version,
-    o.suspended_at AS owner_suspended_at, g.model, g.instructions,
+    o.suspended_at AS owner_suspended_at, o.erased_at AS owner_erased_at, g.model, g.instructions,
     g.limits_set, g.spenders, g.daily_tokens, g.chat_daily_tokens, g.turns_per_minute,
     g.waiting_turns, k.sealed AS sealed_key, k.tail AS key_tail
   FROM accounts a
@@ -27,6 +27,7 @@ export type AgentRow = AccountRecord &
     owner_display_name: string;
     owner_version: number;
     owner_suspended_at: number | null;
+    owner_erased_at: number | null;
   };
 
 export const toAgent = (row: AgentRow): AgentRecord => ({
@@ -40,6 +41,7 @@ export const toAgent = (row: AgentRow): AgentRecord => ({
     owner_id: null,
     provider: null,
     suspended_at: row.owner_suspended_at,
+    erased_at: row.owner_erased_at,
   },
   model: row.model,
   instructions: row.instructions,

@@ -1,7 +1,7 @@
-import type { Account, ComponentUse } from "@parley/protocol";
-import { publicAccount } from "../../rules/accounts.ts";
+import type { ComponentUse } from "@parley/protocol";
+import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
+import { iso } from "../../rules/time.ts";
 import type { NewMessage } from "../messages.ts";
-import { iso } from "./time.ts";
 
 /** Number of component uses that are kept for each message. */
 export const KEPT_USES = 50;
@@ -16,7 +16,7 @@ export interface StoredAction {
 export const toStoredAction = ({ action }: NewMessage): StoredAction | null =>
   action ? { token: action.token, label: action.label, by: action.by.id } : null;
 
-export interface ComponentUseRow extends Account {
+export interface ComponentUseRow extends AccountRow {
   message_id: number;
   token: string;
   used_at: number;

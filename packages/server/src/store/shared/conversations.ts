@@ -6,12 +6,20 @@ import type {
   SharedConversation,
 } from "@parley/protocol";
 import { publicAccount } from "../../rules/accounts.ts";
+import { iso } from "../../rules/time.ts";
 import type { AccountRecord } from "../accounts.ts";
 import type { MemberRecord } from "../conversations.ts";
 import { accountOf } from "./accounts.ts";
-import { iso } from "./time.ts";
 
 /** Number of participants of a group that lists and events show. */
+/** Whether one of the two people of a direct conversation, the viewer or the other, blocked the other. */
+export const blockOf = (viewer: string) =>
+  `CASE WHEN c.kind <> 'direct' THEN NULL
+     WHEN EXISTS (SELECT 1 FROM members o JOIN blocks b ON b.account_id = ${viewer}
+       AND b.blocked_id = o.account_id WHERE o.conversation_id = c.id) THEN 'own'
+     WHEN EXISTS (SELECT 1 FROM members o JOIN blocks b ON b.account_id = o.account_id
+       AND b.blocked_id = ${viewer} WHERE o.conversation_id = c.id) THEN 'theirs' END AS block`;
+
 export const SHOWN_PARTICIPANTS = 50;
 
 /** Identifies the direct conversation of two accounts. */
@@ -26,7 +34,7 @@ export const toMember = (row: MemberRow): MemberRecord => ({
   last_read_seq: row.last_read_seq,
 });
 
-/** Columns after `by_version` belong to the viewer's membership. */
+/** Columns after `by_erased_at` belong to the viewer's membership. */
 export interface ConversationRow {
   id: number;
   uuid: string;
@@ -41,6 +49,7 @@ export interface ConversationRow {
   by_kind: "human" | "agent";
   by_display_name: string;
   by_version: number;
+  by_erased_at: number | null;
   unread_humans: number;
   unread_agents: number;
   unread_mentions: number;
@@ -57,12 +66,13 @@ export const toSharedConversation = (
   kind: row.kind,
   title: row.title,
   participants,
-  created_by: {
+  created_by: publicAccount({
     username: row.by_username,
     kind: row.by_kind,
     display_name: row.by_display_name,
     version: row.by_version,
-  },
+    erased_at: row.by_erased_at,
+  }),
   admin: row.admin,
   created_at: iso(row.created_at),
   updated_at: iso(row.updated_at),

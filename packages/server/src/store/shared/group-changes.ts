@@ -1,7 +1,7 @@
 import type { Account, ConversationChange } from "@parley/protocol";
+import { iso } from "../../rules/time.ts";
 import type { NewChanges } from "../group-changes.ts";
 import { SHOWN_PARTICIPANTS } from "./conversations.ts";
-import { iso } from "./time.ts";
 
 /** The changes that one call made. */
 export interface GroupChangeRow {

@@ -23,7 +23,7 @@ export function managedAccountsQuery(
 ) {
   const values: (string | number)[] = [];
   const bind = (value: string | number) => place(values.push(value));
-  const filters = ["a.kind = 'human'", `a.username > ${bind(after)}`];
+  const filters = ["a.kind = 'human'", "a.erased_at IS NULL", `a.username > ${bind(after)}`];
   if (username !== undefined) filters.push(`a.username = ${bind(username)}`);
   if (suspended !== undefined) filters.push(`a.suspended_at IS ${suspended ? "NOT " : ""}NULL`);
   if (query !== undefined) filters.push(matches(query, bind));

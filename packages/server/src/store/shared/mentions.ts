@@ -1,7 +1,12 @@
-/** What an edit changes of the mentions of a message. */
-export const mentionDifference = (before: readonly string[], after: readonly string[]) => ({
-  removed: before.filter((username) => !after.includes(username)),
-  added: after.filter((username) => !before.includes(username)),
+import type { MessageRecord } from "../messages.ts";
+
+/** What an edit changes of the unread mentions of a message. An imported one has none. */
+export const mentionDifference = (
+  { mentions: before, imported }: MessageRecord,
+  after: readonly string[],
+) => ({
+  removed: imported ? [] : before.filter((username) => !after.includes(username)),
+  added: imported ? [] : after.filter((username) => !before.includes(username)),
 });
 
 /** Messages without mentions store null. */

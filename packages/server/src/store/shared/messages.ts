@@ -1,20 +1,20 @@
-import type { Account, ComponentUse, Message, ReactionSummary, Turn } from "@parley/protocol";
-import { publicAccount } from "../../rules/accounts.ts";
+import type { Account, ComponentUse, File, Message, ReactionSummary, Turn } from "@parley/protocol";
+import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
+import { iso, isoOrNull } from "../../rules/time.ts";
 import type { HistoryQuery, MessageRecord, NewMessage } from "../messages.ts";
 import type { NonEmpty } from "../non-empty.ts";
 import type { StoredAction } from "./components.ts";
-import { iso, isoOrNull } from "./time.ts";
 
 /** Columns of a `MessageRow`, from `MESSAGE_TABLES`. */
 export const MESSAGE = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,
   m.version, m.content, m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.action,
   m.uses, m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind,
-  a.display_name, a.version AS sender_version`;
+  a.display_name, a.version AS sender_version, a.erased_at, m.imported, m.files`;
 
 export const MESSAGE_TABLES = `messages m JOIN accounts a ON a.id = m.sender_id
   JOIN conversations c ON c.id = m.conversation_id`;
 
-export interface MessageRow extends Account {
+export interface MessageRow extends AccountRow {
   id: number;
   uuid: string;
   conversation_id: number;
@@ -34,6 +34,9 @@ export interface MessageRow extends Account {
   finalized_at: number | null;
   deleted_at: number | null;
   sender_version: number;
+  /** SQLite has a number for it. */
+  imported: boolean | number;
+  files: File[] | null;
 }
 
 /** What other tables hold about messages. */
@@ -76,6 +79,8 @@ export function toMessage(row: MessageRow, details: MessageDetails): Message {
     turn: row.turn,
     action: action && by ? { ...action, by } : null,
     uses: (showsUses(row) && details.uses(id)) || [],
+    files: row.files ?? [],
+    ...(row.imported && { imported: true }),
   };
 }
 
@@ -99,27 +104,35 @@ export function toNewMessage(message: NewMessage, id: string, seq: number): Mess
     turn: message.turn ?? null,
     action: message.action ? { ...message.action, by: publicAccount(message.action.by) } : null,
     uses: [],
+    files: [...(message.files ?? [])],
   };
 }
 
 /** Columns of a `MessageRecordRow`, from `MESSAGE_TABLES`. */
 export const MESSAGE_RECORD = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,
   m.sender_id, a.owner_id AS sender_owner_id, a.kind AS sender_kind, m.mentions, m.finalized_at,
-  m.deleted_at`;
+  m.deleted_at, m.imported, m.files`;
 
-export type MessageRecordRow = Omit<MessageRecord, "mentions" | "finalized" | "deleted"> & {
+export type MessageRecordRow = Omit<
+  MessageRecord,
+  "mentions" | "files" | "finalized" | "deleted" | "imported"
+> & {
   mentions: string[] | null;
+  files: File[] | null;
   finalized_at: number | null;
   deleted_at: number | null;
+  imported: boolean | number;
 };
 
 export const toMessageRecord = (row: MessageRecordRow): MessageRecord => {
-  const { mentions, finalized_at, deleted_at, ...record } = row;
+  const { mentions, files, finalized_at, deleted_at, ...record } = row;
   return {
     ...record,
     mentions: mentions ?? [],
+    files: files ?? [],
     finalized: finalized_at !== null,
     deleted: deleted_at !== null,
+    imported: Boolean(record.imported),
   };
 };
 
@@ -152,3 +165,7 @@ export function historyPage<Row>(
 /** How a message of this sender counts in the totals of people's and agents' messages. */
 export const countsOf = (kind: "human" | "agent") =>
   kind === "human" ? { humans: 1, agents: 0 } : { humans: 0, agents: 1 };
+
+/** How a message counts in those totals. Imported ones do not: they are never unread. */
+export const countsIn = ({ sender_kind, imported }: MessageRecord) =>
+  imported ? { humans: 0, agents: 0 } : countsOf(sender_kind);

@@ -1,11 +1,11 @@
-import type { Account, Reaction, ReactionSummary } from "@parley/protocol";
-import { publicAccount } from "../../rules/accounts.ts";
+import type { Reaction, ReactionSummary } from "@parley/protocol";
+import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
+import { iso } from "../../rules/time.ts";
 import type { MessageRecord } from "../messages.ts";
 import type { PlacedReaction } from "../reactions.ts";
-import { iso } from "./time.ts";
 
 /** A reaction with its reactor. */
-export interface ReactionRow extends Account {
+export interface ReactionRow extends AccountRow {
   id: number;
   emoji: string;
   created_at: number;
@@ -13,7 +13,7 @@ export interface ReactionRow extends Account {
 
 export const toReaction = (
   { uuid }: MessageRecord,
-  reactor: Account,
+  reactor: AccountRow,
   { emoji, created_at }: Pick<ReactionRow, "emoji" | "created_at">,
 ): Reaction => ({
   message_id: uuid,

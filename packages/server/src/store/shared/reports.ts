@@ -1,15 +1,9 @@
 import type { Message } from "@parley/protocol";
-import { publicAccount } from "../../rules/accounts.ts";
+import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import type { ReportQuery, ReportRecord } from "../reports.ts";
+import { PUBLIC_ACCOUNT } from "./accounts.ts";
 
-interface AccountColumns {
-  username: string;
-  kind: "human" | "agent";
-  display_name: string;
-  version: number;
-}
-
-export interface ReportRow extends AccountColumns {
+export interface ReportRow extends AccountRow {
   id: string;
   at: number;
   reason: string;
@@ -22,14 +16,18 @@ export interface ReportRow extends AccountColumns {
   sender_kind: "human" | "agent";
   sender_display_name: string;
   sender_version: number;
+  sender_erased_at: number | null;
 }
 
 /** Selects `ReportRow`s: with the reporter's account and the sender's as they are now. */
 export const REPORTS = `SELECT r.id, r.at, r.reason, r.message, r.around, r.resolved_at,
-    r.resolved_by, r.note, a.username, a.kind, a.display_name, a.version,
+    r.resolved_by, r.note, ${PUBLIC_ACCOUNT},
     s.username AS sender_username, s.kind AS sender_kind, s.display_name AS sender_display_name,
-    s.version AS sender_version
+    s.version AS sender_version, s.erased_at AS sender_erased_at
   FROM reports r JOIN accounts a ON a.id = r.reporter_id JOIN accounts s ON s.id = r.sender_id`;
+
+/** Earlier versions stored messages without files. */
+type StoredMessage = Omit<Message, "files"> & Partial<Pick<Message, "files">>;
 
 export const toReport = (row: ReportRow): ReportRecord => ({
   id: row.id,
@@ -37,13 +35,15 @@ export const toReport = (row: ReportRow): ReportRecord => ({
   reporter: publicAccount(row),
   reason: row.reason,
   message: {
-    ...(JSON.parse(row.message) as Message),
-    sender: {
+    files: [],
+    ...(JSON.parse(row.message) as StoredMessage),
+    sender: publicAccount({
       username: row.sender_username,
       kind: row.sender_kind,
       display_name: row.sender_display_name,
       version: row.sender_version,
-    },
+      erased_at: row.sender_erased_at,
+    }),
   },
   around: JSON.parse(row.around) as string[],
   resolved_at: row.resolved_at,

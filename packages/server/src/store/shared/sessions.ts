@@ -1,7 +1,7 @@
+import { iso } from "../../rules/time.ts";
 import type { AccountRecord } from "../accounts.ts";
 import type { SessionRecord } from "../sessions.ts";
 import { accountOf } from "./accounts.ts";
-import { iso } from "./time.ts";
 
 export type SessionRow = Omit<SessionRecord, "account" | "id" | "fixed"> &
   AccountRecord & { session_id: string; fixed: boolean | number };

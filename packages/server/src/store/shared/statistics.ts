@@ -1,7 +1,8 @@
 /** Selects a row of `Statistics`. `day` and `month` are the placeholders of the two times. */
 export const statisticsQuery = (day: string, month: string) => `SELECT
-  (SELECT count(*) FROM accounts WHERE kind = 'human') AS people,
-  (SELECT count(*) FROM accounts WHERE suspended_at IS NOT NULL) AS suspended,
+  (SELECT count(*) FROM accounts WHERE kind = 'human' AND erased_at IS NULL) AS people,
+  (SELECT count(*) FROM accounts
+    WHERE suspended_at IS NOT NULL AND erased_at IS NULL) AS suspended,
   (SELECT count(DISTINCT account_id) FROM sessions WHERE last_used_at >= ${day}) AS active_day,
   (SELECT count(DISTINCT account_id) FROM sessions WHERE last_used_at >= ${month}) AS active_month,
   (SELECT count(*) FROM conversations) AS conversations,

@@ -8,6 +8,7 @@ export const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conver
     g.uuid AS trigger_uuid, g.seq AS trigger_seq, g.sender_id AS trigger_sender_id,
     g.deleted_at IS NOT NULL AS trigger_deleted, t.open_ended, t.folded, t.refusal, t.status, t.node,
     t.message_id, m.uuid AS message_uuid, m.seq AS message_seq, t.model, t.error, t.context_ids, t.reserved,
+    t.by_operator,
     t.estimated_input, t.tries, t.started_at, t.first_token_at, t.finished_at, t.input_tokens,
     t.output_tokens, ${ACCOUNT}
   FROM turns t
@@ -16,7 +17,7 @@ export const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conver
   JOIN messages g ON g.id = t.trigger_id
   LEFT JOIN messages m ON m.id = t.message_id`;
 
-type Flag = "trigger_deleted" | "open_ended" | "folded";
+type Flag = "trigger_deleted" | "open_ended" | "folded" | "by_operator";
 
 export type TurnRow = AccountRecord &
   Omit<TurnRecord, "id" | "agent" | "usage" | Flag> &
@@ -49,6 +50,7 @@ export function toTurn(row: TurnRow): TurnRecord {
     error: row.error,
     context_ids: row.context_ids,
     reserved: row.reserved,
+    by_operator: Boolean(row.by_operator),
     estimated_input: row.estimated_input,
     tries: row.tries,
     started_at: row.started_at,

@@ -1,6 +1,6 @@
+import { dayOf } from "../../rules/time.ts";
 import type { FinishedTurn, TurnRecord } from "../turns.ts";
 import type { Spending } from "../usage.ts";
-import { dayOf } from "./time.ts";
 
 /** The time over which the turns of an agent are limited. */
 export const TURN_WINDOW_MS = 60_000;
@@ -38,10 +38,12 @@ export interface UsageDelta {
   input_tokens: number;
   output_tokens: number;
   reserved: number;
+  /** Tokens used or reserved at the operator's expense. */
+  operator_tokens: number;
 }
 
 export const USAGE_COLUMNS =
-  "agent_id, day, conversation_id, turns, failures, input_tokens, output_tokens, reserved";
+  "agent_id, day, conversation_id, turns, failures, input_tokens, output_tokens, reserved, operator_tokens";
 
 /** In the order of `USAGE_COLUMNS`. */
 export const usageValues = (delta: UsageDelta) => [
@@ -53,9 +55,14 @@ export const usageValues = (delta: UsageDelta) => [
   delta.input_tokens,
   delta.output_tokens,
   delta.reserved,
+  delta.operator_tokens,
 ];
 
-export const reservedUsage = (turn: TurnRecord, tokens: number): UsageDelta => ({
+export const reservedUsage = (
+  turn: TurnRecord,
+  tokens: number,
+  by_operator: boolean,
+): UsageDelta => ({
   agent_id: turn.agent.id,
   day: dayOf(turn.started_at ?? 0),
   conversation_id: turn.conversation_id,
@@ -64,16 +71,24 @@ export const reservedUsage = (turn: TurnRecord, tokens: number): UsageDelta => (
   input_tokens: 0,
   output_tokens: 0,
   reserved: tokens,
+  operator_tokens: by_operator ? tokens : 0,
 });
 
 /** Frees what a turn has reserved. */
-export const releasedUsage = (turn: TurnRecord): UsageDelta => reservedUsage(turn, -turn.reserved);
+export const releasedUsage = (turn: TurnRecord): UsageDelta =>
+  reservedUsage(turn, -turn.reserved, turn.by_operator);
 
 /** Replaces what a turn has reserved by what it has used. */
-export const settledUsage = (turn: TurnRecord, { status, usage }: FinishedTurn): UsageDelta => ({
-  ...releasedUsage(turn),
-  turns: 1,
-  failures: status === "failed" ? 1 : 0,
-  input_tokens: usage?.input_tokens ?? 0,
-  output_tokens: usage?.output_tokens ?? 0,
-});
+export function settledUsage(turn: TurnRecord, { status, usage }: FinishedTurn): UsageDelta {
+  const { input_tokens, output_tokens } = usage ?? { input_tokens: 0, output_tokens: 0 };
+  const released = releasedUsage(turn);
+  const charged = turn.by_operator ? input_tokens + output_tokens : 0;
+  return {
+    ...released,
+    turns: 1,
+    failures: status === "failed" ? 1 : 0,
+    input_tokens,
+    output_tokens,
+    operator_tokens: released.operator_tokens + charged,
+  };
+}

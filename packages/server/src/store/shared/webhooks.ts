@@ -8,7 +8,7 @@ import type {
   WebhookRecord,
 } from "../webhooks.ts";
 
-export const WEBHOOK = "id, url, secret, events, chat, disabled, created_at";
+export const WEBHOOK = "id, url, secret, events, chat, creator, disabled, created_at";
 export const DELIVERY =
   "id, webhook_id, message_id, lane, event, change, status, created_at, queued_at, attempts, history";
 

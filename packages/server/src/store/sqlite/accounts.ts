@@ -39,7 +39,8 @@ export function accountReads(db: Connection): AccountReads {
   );
   const VISIBLE = "(a.kind = 'human' OR a.owner_id = ?1) AND a.username > ?2";
   const list = db.query<AccountRecord>(
-    `SELECT ${ACCOUNT} FROM accounts a WHERE ${VISIBLE} ORDER BY a.username LIMIT ?3`,
+    `SELECT ${ACCOUNT} FROM accounts a WHERE ${VISIBLE} AND a.erased_at IS NULL
+     ORDER BY a.username LIMIT ?3`,
   );
   const listNamed = db.query<AccountRecord>(
     `SELECT ${ACCOUNT} FROM json_each(?3) j JOIN accounts a ON a.username = j.value
@@ -97,7 +98,8 @@ export function accountWrites(db: Connection): AccountWrites {
     `INSERT INTO accounts (username, kind, display_name, password_hash, owner_id, provider,
        external_id, metadata, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
-     RETURNING id, username, kind, display_name, version, owner_id, provider, suspended_at`,
+     RETURNING id, username, kind, display_name, version, owner_id, provider, suspended_at,
+       erased_at`,
   );
   const countName = db.change<{ seq: number }>(
     "UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq",
@@ -106,8 +108,12 @@ export function accountWrites(db: Connection): AccountWrites {
   const dropNames = db.change("DELETE FROM account_names WHERE account_id = ?");
   const addNames = db.change(ADD_NAMES);
   const byId = db.query<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.id = ?`);
-  const index = ({ id, kind, username, display_name }: AccountRecord) => {
-    if (kind === "human") addNames.run(id, JSON.stringify(accountNames(username, display_name)));
+  const withPassword = db.query<CredentialsRow>(
+    `SELECT ${ACCOUNT}, a.password_hash FROM accounts a WHERE a.id = ?`,
+  );
+  const index = ({ id, kind, username, display_name, erased_at }: AccountRecord) => {
+    if (kind !== "human" || erased_at !== null) return;
+    addNames.run(id, JSON.stringify(accountNames(username, display_name)));
   };
   const password = db.change("UPDATE accounts SET password_hash = ?2 WHERE id = ?1");
   const describe = db.change("UPDATE accounts SET metadata = ?2 WHERE id = ?1");
@@ -127,6 +133,12 @@ export function accountWrites(db: Connection): AccountWrites {
     return made;
   };
   return {
+    // Units that write run one after another: none needs a lock.
+    lockCredentials: (id) => {
+      const row = withPassword.get(id);
+      if (!row) throw new Error(`account ${id} is missing`);
+      return toCredentials(row);
+    },
     insertAccount,
     insertAccounts: (accounts) => accounts.flatMap((account) => insertAccount(account) ?? []),
     setMetadata: (id, metadata) => void describe.run(id, JSON.stringify(metadata)),
@@ -149,7 +161,7 @@ const ADD_NAMES = `INSERT OR IGNORE INTO account_names (name, username, account_
 /** Indexes the names of accounts that an earlier version created without an index. */
 export function indexAccounts(db: Database): void {
   const missing = db.query<AccountRecord, []>(
-    `SELECT ${ACCOUNT} FROM accounts a WHERE a.kind = 'human'
+    `SELECT ${ACCOUNT} FROM accounts a WHERE a.kind = 'human' AND a.erased_at IS NULL
        AND NOT EXISTS (SELECT 1 FROM account_names n WHERE n.account_id = a.id)`,
   );
   const add = db.query(ADD_NAMES);

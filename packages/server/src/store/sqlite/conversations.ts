@@ -1,4 +1,4 @@
-import type { Account } from "@parley/protocol";
+import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import { NOBODY } from "../accounts.ts";
 import type {
   ChatsQuery,
@@ -9,6 +9,7 @@ import type {
 } from "../conversations.ts";
 import { ACCOUNT, PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
+  blockOf,
   type ConversationRow,
   type MemberRow,
   pairKey,
@@ -26,7 +27,7 @@ import { latestMessage } from "./message-views.ts";
 const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updated_at,
     k.participants AS participant_count, admin.username AS admin,
     by.username AS by_username, by.kind AS by_kind, by.display_name AS by_display_name,
-    by.version AS by_version,
+    by.version AS by_version, by.erased_at AS by_erased_at,
     k.humans - me.read_humans AS unread_humans, k.agents - me.read_agents AS unread_agents,
     me.unread_mentions, me.last_read_seq,
     (SELECT own_seq FROM accounts WHERE id = ?1) AS own_seq
@@ -38,10 +39,12 @@ const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updat
 
 export function conversationReads(db: Connection): ConversationReads {
   const record = db.query<Omit<ConversationRecord, "joined"> & { joined: number }>(
-    `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, k.seq, k.participants AS participant_count,
+    `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, k.seq,
+            k.participants AS participant_count,
             k.agent_participants AS agent_count,
             EXISTS (SELECT 1 FROM members m WHERE m.conversation_id = c.id AND m.account_id = ?2)
-              AS joined
+              AS joined,
+            ${blockOf("?2")}
      FROM conversations c JOIN counters k ON k.conversation_id = c.id WHERE c.uuid = ?1`,
   );
   const direct = db.query<{ id: number }>("SELECT id FROM conversations WHERE direct_pair = ?");
@@ -92,10 +95,11 @@ function conversationViews(db: Connection, members: (id: number) => MemberRecord
     `${VIEW} WHERE me.account_id IS NOT NULL AND (?2 IS NULL OR (k.updated_at, c.id) < (?2, ?3))
      ORDER BY k.updated_at DESC, c.id DESC LIMIT ?4`,
   );
-  const shown = db.query<Account>(
+  const shownRows = db.query<AccountRow>(
     `SELECT ${PUBLIC_ACCOUNT} FROM members m JOIN accounts a ON a.id = m.account_id
      WHERE m.conversation_id = ? ORDER BY m.position LIMIT ${SHOWN_PARTICIPANTS}`,
   );
+  const shown = (conversationId: number) => shownRows.all(conversationId).map(publicAccount);
   const latest = latestMessage(db);
 
   const row = (conversationId: number, viewerId: number): ConversationRow => {
@@ -106,15 +110,15 @@ function conversationViews(db: Connection, members: (id: number) => MemberRecord
 
   return {
     conversationView: (id: number, viewerId: number) =>
-      toConversation(row(id, viewerId), latest(id, viewerId), shown.all(id)),
+      toConversation(row(id, viewerId), latest(id, viewerId), shown(id)),
     sharedConversation: (id: number) =>
-      toSharedConversation(row(id, NOBODY), latest(id, NOBODY), shown.all(id)),
+      toSharedConversation(row(id, NOBODY), latest(id, NOBODY), shown(id)),
     conversationDetail: (id: number, viewerId: number) =>
       toConversationDetail(row(id, viewerId), latest(id, viewerId), members(id)),
     chats: ({ viewerId, after, limit }: ChatsQuery) =>
       list
         .all(viewerId, after?.updated_at ?? null, after?.id ?? null, limit)
-        .map((each) => toConversation(each, latest(each.id, viewerId), shown.all(each.id))),
+        .map((each) => toConversation(each, latest(each.id, viewerId), shown(each.id))),
   };
 }
 
@@ -143,6 +147,7 @@ export function conversationWrites(db: Connection): ConversationWrites {
   );
   const admin = db.change("UPDATE conversations SET admin_id = ?2 WHERE id = ?1");
   const title = db.change("UPDATE conversations SET title = ?2 WHERE id = ?1");
+  const close = db.change("UPDATE conversations SET closed_at = ?2 WHERE id = ?1");
 
   return {
     insertConversation: (conversation) => {
@@ -165,6 +170,7 @@ export function conversationWrites(db: Connection): ConversationWrites {
     },
     setAdmin: (conversationId, accountId) => void admin.run(conversationId, accountId),
     setTitle: (conversationId, name) => void title.run(conversationId, name),
+    closeConversation: (conversationId, at) => void close.run(conversationId, at),
     markRead: markRead(db),
   };
 }
@@ -186,11 +192,11 @@ function markRead(db: Connection): ConversationWrites["markRead"] {
   const goneAfter = db.query<{ humans: number; agents: number }>(
     `SELECT coalesce(sum(1 - by_agent), 0) AS humans, coalesce(sum(by_agent), 0) AS agents FROM (
        SELECT by_agent FROM messages
-       WHERE conversation_id = ?1 AND seq > ?2 AND deleted_at IS NOT NULL
+       WHERE conversation_id = ?1 AND seq > ?2 AND deleted_at IS NOT NULL AND NOT imported
        UNION ALL
        SELECT m.by_agent FROM hidden h CROSS JOIN messages m
          ON m.conversation_id = h.conversation_id AND m.seq = h.seq AND m.deleted_at IS NULL
-       WHERE h.account_id = ?3 AND h.conversation_id = ?1 AND h.seq > ?2)`,
+       WHERE h.account_id = ?3 AND h.conversation_id = ?1 AND h.seq > ?2 AND NOT m.imported)`,
   );
   const update = db.change(
     `UPDATE members SET last_read_seq = ?3, read_humans = ?4, read_agents = ?5,

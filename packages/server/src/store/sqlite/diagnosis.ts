@@ -1,5 +1,11 @@
 import { Database } from "bun:sqlite";
-import type { SealedKey } from "../agents.ts";
+import {
+  NOTHING_SEALED,
+  SEALED_KEYS,
+  SEALED_SECOND_FACTORS,
+  SEALED_WEBHOOKS,
+  type SealedTexts,
+} from "../shared/sealed-texts.ts";
 import { NEWEST_SCHEMA } from "./snapshot.ts";
 
 /** The state of a database, read without changing it. A server may use it at the same time. */
@@ -9,7 +15,7 @@ export interface SqliteDiagnosis {
   readonly integrity: string | null;
   /** When the newest message was stored, in milliseconds. Null if there is none. */
   readonly newestMessageAt: number | null;
-  readonly sealedKeys: readonly SealedKey[];
+  readonly sealed: SealedTexts;
 }
 
 export function diagnoseSqlite(path: string, withIntegrity: boolean): SqliteDiagnosis {
@@ -23,10 +29,15 @@ export function diagnoseSqlite(path: string, withIntegrity: boolean): SqliteDiag
   const isReadable = found.integrity === null || found.integrity === "ok";
   // The queries below are for the schema of this version.
   if (!isReadable || schema !== NEWEST_SCHEMA)
-    return { ...found, newestMessageAt: null, sealedKeys: [] };
+    return { ...found, newestMessageAt: null, sealed: NOTHING_SEALED };
   const newest = db.query<{ created_at: number }, []>(
     "SELECT created_at FROM messages ORDER BY id DESC LIMIT 1",
   );
-  const keys = db.query<SealedKey, []>("SELECT owner_id, provider, sealed FROM agent_keys");
-  return { ...found, newestMessageAt: newest.get()?.created_at ?? null, sealedKeys: keys.all() };
+  return { ...found, newestMessageAt: newest.get()?.created_at ?? null, sealed: readSealed(db) };
 }
+
+const readSealed = (db: Database): SealedTexts => ({
+  keys: db.query<SealedTexts["keys"][number], []>(SEALED_KEYS).all(),
+  webhooks: db.query<SealedTexts["webhooks"][number], []>(SEALED_WEBHOOKS).all(),
+  secondFactors: db.query<SealedTexts["secondFactors"][number], []>(SEALED_SECOND_FACTORS).all(),
+});

@@ -1,8 +1,9 @@
 import type { HiddenMessageReads, HiddenMessageWrites } from "../hidden-messages.ts";
 import { HIDDEN_PER_PAGE, type HiddenRow, toHidden } from "../shared/hidden-messages.ts";
-import { countsOf } from "../shared/messages.ts";
+import { countsIn } from "../shared/messages.ts";
 import type { Connection } from "./connection.ts";
 import { mentionWrites } from "./mentions.ts";
+import { incrementOwnCounter, ownCounter } from "./own-counter.ts";
 
 export function hiddenMessageReads(db: Connection): HiddenMessageReads {
   const hidden = db.query(
@@ -32,29 +33,22 @@ export function hiddenMessageWrites(db: Connection): HiddenMessageWrites {
     `UPDATE members SET read_humans = read_humans + ?4, read_agents = read_agents + ?5
      WHERE conversation_id = ?1 AND account_id = ?2 AND last_read_seq < ?3`,
   );
-  const setOwnCounter = db.change("UPDATE accounts SET own_seq = ?2 WHERE id = ?1");
   const ownSeq = ownCounter(db);
+  const increment = incrementOwnCounter(db);
   const mentions = mentionWrites(db);
   return {
     hideMessages: (messages, accountId) => {
       const own_seq = ownSeq(accountId) + 1;
       let hidden = 0;
-      for (const { conversation_id, seq, sender_kind } of messages) {
+      for (const message of messages) {
+        const { conversation_id, seq } = message;
         if (hide.run(accountId, conversation_id, seq, own_seq).changes === 0) continue;
         hidden++;
-        const { humans, agents } = countsOf(sender_kind);
+        const { humans, agents } = countsIn(message);
         discountUnread.run(conversation_id, accountId, seq, humans, agents);
         mentions.removeOne(accountId, conversation_id, seq);
       }
-      if (hidden === 0) return null;
-      setOwnCounter.run(accountId, own_seq);
-      return own_seq;
+      return hidden === 0 ? null : increment(accountId);
     },
   };
-}
-
-/** The counter of changes that concern one account alone. */
-function ownCounter(db: Connection) {
-  const counter = db.query<{ own_seq: number }>("SELECT own_seq FROM accounts WHERE id = ?");
-  return (accountId: number): number => counter.get(accountId)?.own_seq ?? 0;
 }

@@ -12,6 +12,7 @@ export function identityReads(db: Connection): IdentityReads {
     `SELECT ${ACCOUNT} FROM accounts a
      WHERE a.username = ? AND a.kind = 'human' AND a.password_hash IS NULL
        AND a.external_id IS NULL
+       AND a.erased_at IS NULL
        AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.account_id = a.id)`,
   );
   return {

@@ -10,23 +10,30 @@ import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
 import { type Background, startIndexer, startSearcher } from "./background.ts";
+import { blockReads, blockWrites } from "./blocks.ts";
 import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./changes.ts";
 import { componentWrites } from "./components.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
+import { erasureReads, erasureWrites } from "./erasures.ts";
+import { fileReads, fileWrites } from "./files.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
 import { groupWriter } from "./group-commit.ts";
 import { hiddenMessageReads, hiddenMessageWrites } from "./hidden-messages.ts";
 import { followHistory, historyReads, historyWrites } from "./history.ts";
 import { identityReads, identityWrites } from "./identities.ts";
+import { importedMessageWrites } from "./imported-messages.ts";
 import { incomingHookReads, incomingHookWrites } from "./incoming-hooks.ts";
+import { invitationReads, invitationWrites } from "./invitations.ts";
 import { INDEXED_AT_ONCE, Maintenance } from "./maintenance.ts";
 import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts";
+import { messageScanReads } from "./message-scans.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { reportReads, reportWrites } from "./reports.ts";
 import { searchChangePruning } from "./search-changes.ts";
+import { secondFactorReads, secondFactorWrites } from "./second-factors.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { statisticsReads } from "./statistics.ts";
@@ -125,9 +132,12 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
 
 const reads = (db: Connection): ReadTx => ({
   ...accountReads(db),
+  ...blockReads(db),
+  ...invitationReads(db),
   ...identityReads(db),
   ...operatorReads(db),
   ...managedAccountReads(db),
+  ...erasureReads(db),
   ...statisticsReads(db),
   ...auditReads(db),
   ...reportReads(db),
@@ -135,11 +145,14 @@ const reads = (db: Connection): ReadTx => ({
   ...webhookReads(db),
   ...incomingHookReads(db),
   ...sessionReads(db),
+  ...secondFactorReads(db),
   ...conversationReads(db),
   ...groupChangeReads(db),
   ...messageReads(db),
+  ...messageScanReads(db),
   ...updateReads(db),
   ...hiddenMessageReads(db),
+  ...fileReads(db),
   ...reactionReads(db),
   ...agentReads(db),
   ...usageReads(db),
@@ -149,19 +162,25 @@ const reads = (db: Connection): ReadTx => ({
 
 const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx> => ({
   ...accountWrites(db),
+  ...blockWrites(db),
+  ...invitationWrites(db),
   ...identityWrites(db),
   ...operatorWrites(db),
   ...managedAccountWrites(db),
+  ...erasureWrites(db),
   ...auditWrites(db),
   ...reportWrites(db),
   ...serviceKeyWrites(db),
   ...webhookWrites(db),
   ...incomingHookWrites(db),
   ...sessionWrites(db),
+  ...secondFactorWrites(db),
   ...conversationWrites(db),
   ...groupChangeWrites(db),
   ...messageWrites(db),
+  ...importedMessageWrites(db),
   ...hiddenMessageWrites(db),
+  ...fileWrites(db),
   ...componentWrites(db),
   ...reactionWrites(db),
   ...agentWrites(db),

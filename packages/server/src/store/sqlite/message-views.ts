@@ -1,4 +1,5 @@
-import type { Account, Message, Turn } from "@parley/protocol";
+import type { File, Message, Turn } from "@parley/protocol";
+import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import { type ComponentUseRow, type StoredAction, toComponentUse } from "../shared/components.ts";
 import {
@@ -16,8 +17,9 @@ import { parsedMentions } from "./mentions.ts";
 export const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = ?2
   AND h.conversation_id = m.conversation_id AND h.seq = m.seq)`;
 
-export type StoredMessageRow = Omit<MessageRow, "mentions" | "turn" | "action"> & {
+export type StoredMessageRow = Omit<MessageRow, "mentions" | "turn" | "action" | "files"> & {
   mentions: string | null;
+  files: string | null;
   turn: string | null;
   action: string | null;
 };
@@ -27,7 +29,11 @@ const parsed = (row: StoredMessageRow): MessageRow => ({
   mentions: parsedMentions(row.mentions),
   turn: row.turn === null ? null : (JSON.parse(row.turn) as Turn),
   action: row.action === null ? null : (JSON.parse(row.action) as StoredAction),
+  files: parsedFiles(row.files),
 });
+
+export const parsedFiles = (files: string | null) =>
+  files === null ? null : (JSON.parse(files) as File[]);
 
 /** Converts rows to messages as a viewer sees them. */
 export type ViewMessages = (rows: readonly StoredMessageRow[], viewerId: number) => Message[];
@@ -38,7 +44,7 @@ export function viewMessages(db: Connection): ViewMessages {
      FROM json_each(?1) j JOIN reactions r ON r.message_id = j.value
      GROUP BY r.message_id, r.emoji ORDER BY min(r.id)`,
   );
-  const account = db.query<Account>(`SELECT ${PUBLIC_ACCOUNT} FROM accounts a WHERE a.id = ?`);
+  const account = db.query<AccountRow>(`SELECT ${PUBLIC_ACCOUNT} FROM accounts a WHERE a.id = ?`);
   const uses = db.query<ComponentUseRow>(
     `SELECT u.message_id, u.token, u.used_at, ${PUBLIC_ACCOUNT}
      FROM component_uses u JOIN accounts a ON a.id = u.account_id
@@ -55,7 +61,10 @@ export function viewMessages(db: Connection): ViewMessages {
       streamed,
       reactions: (id: number) => summaries.get(id),
       uses: (id: number) => uses.all(id).map(toComponentUse),
-      account: (id: number) => account.get(id),
+      account: (id: number) => {
+        const row = account.get(id);
+        return row && publicAccount(row);
+      },
     };
     return rows.map((row) => toMessage(row, details));
   };

@@ -4,6 +4,7 @@ import { mentionDifference } from "../shared/mentions.ts";
 import {
   checkNotDeleted,
   conversationOfDeleted,
+  countsIn,
   countsOf,
   historyPage,
   MESSAGE,
@@ -17,9 +18,19 @@ import { LAST_SEQ } from "../shared/updates.ts";
 import type { Connection } from "./connection.ts";
 import { incrementCounter } from "./counters.ts";
 import { mentionWrites, parsedMentions, storedMentions } from "./mentions.ts";
-import { NOT_HIDDEN, type StoredMessageRow, viewMessages } from "./message-views.ts";
+import { NOT_HIDDEN, parsedFiles, type StoredMessageRow, viewMessages } from "./message-views.ts";
 
-type StoredRecordRow = Omit<MessageRecordRow, "mentions"> & { mentions: string | null };
+export type StoredRecordRow = Omit<MessageRecordRow, "mentions" | "files"> & {
+  mentions: string | null;
+  files: string | null;
+};
+
+export const toStoredRecord = (row: StoredRecordRow) =>
+  toMessageRecord({
+    ...row,
+    mentions: parsedMentions(row.mentions),
+    files: parsedFiles(row.files),
+  });
 
 export function messageReads(db: Connection): MessageReads {
   const view = viewMessages(db);
@@ -51,7 +62,7 @@ export function messageReads(db: Connection): MessageReads {
   return {
     message: (uuid) => {
       const row = record.get(uuid);
-      return row && toMessageRecord({ ...row, mentions: parsedMentions(row.mentions) });
+      return row && toStoredRecord(row);
     },
     messageViews: (uuids, viewerId) => view(views.all(JSON.stringify(uuids), viewerId), viewerId),
     sentBefore: (conversationId, senderId, clientMsgId) =>
@@ -92,13 +103,15 @@ function insertMessage(db: Connection): MessageWrites["insertMessage"] {
   );
   const insert = db.change(
     `INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n, agent_n,
-       content, client_msg_id, reply_to_id, mentions, turn, created_at, finalized_at, action)
-     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+       content, client_msg_id, reply_to_id, mentions, turn, created_at, finalized_at, action,
+       files)
+     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
      ON CONFLICT (conversation_id, sender_id, client_msg_id) WHERE client_msg_id IS NOT NULL
      DO NOTHING`,
   );
   const readAll = db.change(
-    `UPDATE members SET last_read_seq = ?3, read_humans = ?4, read_agents = ?5, unread_mentions = 0
+    `UPDATE members SET last_read_seq = ?3, read_humans = ?4, read_agents = ?5, unread_mentions = 0,
+       wrote = 1
      WHERE conversation_id = ?1 AND account_id = ?2`,
   );
   const mentions = mentionWrites(db);
@@ -128,6 +141,7 @@ function insertMessage(db: Connection): MessageWrites["insertMessage"] {
       at,
       message.turn ? null : at,
       message.action ? JSON.stringify(toStoredAction(message)) : null,
+      message.files ? JSON.stringify(message.files) : null,
     );
     if (changes === 0) return null;
     count.run(conversation.id, seq, humans, agents, at);
@@ -152,7 +166,7 @@ function editMessage(db: Connection): MessageWrites["editMessage"] {
     const { id, conversation_id, seq, sender_id } = message;
     const version = increment(conversation_id);
     edit.run(id, content, storedMentions(newMentions), at, version);
-    const { removed, added } = mentionDifference(message.mentions, newMentions);
+    const { removed, added } = mentionDifference(message, newMentions);
     if (removed.length > 0) mentions.remove(removed, conversation_id, seq);
     if (added.length > 0) mentions.add(added, conversation_id, seq, sender_id);
     reindex.run(id);
@@ -164,10 +178,14 @@ function deleteMessages(db: Connection): MessageWrites["deleteMessages"] {
   const increment = incrementCounter(db);
   const remove = db.change(
     `UPDATE messages SET content = '', mentions = NULL, turn = NULL, reactions = 0, action = NULL,
-       uses = 0, deleted_at = ?2, version = ?3 WHERE id = ?1`,
+       uses = 0, files = NULL, deleted_at = ?2, version = ?3 WHERE id = ?1`,
   );
   const removeReactions = db.change("DELETE FROM reactions WHERE message_id = ?");
   const removeUses = db.change("DELETE FROM component_uses WHERE message_id = ?");
+  const abandonBlobs = db.change(
+    "INSERT INTO abandoned_blobs (blob) SELECT blob FROM files WHERE message_id = ?",
+  );
+  const removeFiles = db.change("DELETE FROM files WHERE message_id = ?");
   // For those who have not read it, and have not hidden it, it is no longer unread.
   const discountUnread = db.change(
     `UPDATE members SET read_humans = read_humans + ?3, read_agents = read_agents + ?4
@@ -182,11 +200,15 @@ function deleteMessages(db: Connection): MessageWrites["deleteMessages"] {
     const version = increment(conversationOfDeleted(messages));
     for (const message of messages) {
       const { id, conversation_id, seq } = message;
-      const { humans, agents } = countsOf(message.sender_kind);
+      const { humans, agents } = countsIn(message);
       discountUnread.run(conversation_id, seq, humans, agents);
       if (message.mentions.length > 0) mentions.remove(message.mentions, conversation_id, seq);
       removeReactions.run(id);
       removeUses.run(id);
+      if (message.files.length > 0) {
+        abandonBlobs.run(id);
+        removeFiles.run(id);
+      }
       remove.run(id, at, version);
       reindex.run(id);
     }

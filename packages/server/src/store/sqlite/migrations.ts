@@ -421,4 +421,98 @@ export const migrations: readonly string[] = [
   CREATE INDEX reports_open ON reports (id) WHERE resolved_at IS NULL;
   CREATE INDEX reports_resolved ON reports (resolved_at) WHERE resolved_at IS NOT NULL;
   `,
+  `
+  -- Second factors of sign-in. The secret is sealed. last_step is the newest time step whose code was used.
+  CREATE TABLE second_factors (
+    account_id INTEGER PRIMARY KEY REFERENCES accounts (id),
+    secret TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    confirmed_at INTEGER,
+    last_step INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE recovery_codes (
+    account_id INTEGER NOT NULL REFERENCES accounts (id),
+    code_hash TEXT NOT NULL,
+    PRIMARY KEY (account_id, code_hash)
+  ) STRICT, WITHOUT ROWID;
+  `,
+  `
+  -- Imported messages are not in the totals of the conversation: they are never unread.
+  ALTER TABLE messages ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
+  `,
+  `
+  -- Turns that the operator's key pays for, and the tokens that they have used or reserved.
+  ALTER TABLE turns ADD COLUMN by_operator INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE agent_usage ADD COLUMN operator_tokens INTEGER NOT NULL DEFAULT 0;
+  `,
+  `
+  -- Set once the account, or the person whom it belongs to, is erased.
+  ALTER TABLE accounts ADD COLUMN erased_at INTEGER;
+  -- Erasures that are not finished: conversations to leave, and messages to delete.
+  CREATE TABLE erasures (
+    account_id INTEGER PRIMARY KEY REFERENCES accounts (id),
+    messages INTEGER NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  -- Set once nobody can write to the conversation any more.
+  ALTER TABLE conversations ADD COLUMN closed_at INTEGER;
+  `,
+  `
+  CREATE TABLE blocks (
+    account_id INTEGER NOT NULL,
+    blocked_id INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (account_id, blocked_id)
+  ) STRICT, WITHOUT ROWID;
+  -- People who left a group for good: nobody can add them again.
+  CREATE TABLE final_departures (
+    conversation_id INTEGER NOT NULL,
+    account_id INTEGER NOT NULL,
+    left_at INTEGER NOT NULL,
+    PRIMARY KEY (conversation_id, account_id)
+  ) STRICT, WITHOUT ROWID;
+  -- Who may add the account to conversations: everyone, or those it knows.
+  ALTER TABLE accounts ADD COLUMN added_by TEXT NOT NULL DEFAULT 'everyone';
+  -- Whether the member has sent a message to the conversation.
+  ALTER TABLE members ADD COLUMN wrote INTEGER NOT NULL DEFAULT 0;
+  UPDATE members SET wrote = 1
+  WHERE (conversation_id, account_id) IN (SELECT conversation_id, sender_id FROM messages);
+  `,
+  `
+  -- The username of the operator who created the webhook; null for a service key.
+  ALTER TABLE webhooks ADD COLUMN creator TEXT;
+  `,
+  `
+  -- Files that people announced or uploaded. Their bytes are kept elsewhere, by the id of the blob.
+  CREATE TABLE files (
+    uuid TEXT PRIMARY KEY,
+    owner_id INTEGER NOT NULL REFERENCES accounts (id),
+    conversation_id INTEGER NOT NULL REFERENCES conversations (id),
+    message_id INTEGER,
+    blob TEXT,
+    name TEXT NOT NULL,
+    type TEXT NOT NULL DEFAULT 'application/octet-stream',
+    size INTEGER NOT NULL,
+    width INTEGER,
+    height INTEGER,
+    duration_ms INTEGER,
+    placeholder TEXT,
+    status TEXT NOT NULL DEFAULT 'waiting',
+    used_at INTEGER,
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX files_by_message ON files (message_id) WHERE message_id IS NOT NULL;
+  CREATE INDEX files_unused ON files (created_at) WHERE used_at IS NULL;
+  CREATE UNIQUE INDEX files_by_blob ON files (blob) WHERE blob IS NOT NULL;
+  -- Blobs whose files are deleted, until they are deleted too.
+  CREATE TABLE abandoned_blobs (blob TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  CREATE TABLE upload_usage (
+    owner_id INTEGER NOT NULL,
+    day TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (owner_id, day)
+  ) STRICT, WITHOUT ROWID;
+  -- The files of a message as clients see them. They do not change once the message is sent.
+  ALTER TABLE messages ADD COLUMN files TEXT;
+  `,
 ];

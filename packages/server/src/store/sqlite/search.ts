@@ -3,6 +3,8 @@ import { rmSync } from "node:fs";
 import { searchParts, spaced } from "../../rules/search.ts";
 import { keepPrivate } from "../private-file.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
+import { searchedText } from "../shared/files.ts";
+import { parsedFiles } from "./message-views.ts";
 
 const VERSION = 4;
 
@@ -43,14 +45,15 @@ export function openIndexer(path: string, messages: Database): SearchIndexer {
   const add = index.query("INSERT INTO entries (rowid, chat, content) VALUES (?, ?, ?)");
   const drop = index.query("DELETE FROM entries WHERE rowid = ?");
   const created = messages.query<Row & { uuid: string }, [number, number]>(
-    `SELECT id, uuid, conversation_id, content, deleted_at FROM messages WHERE id > ? ORDER BY id LIMIT ?`,
+    `SELECT id, uuid, conversation_id, content, files, deleted_at FROM messages WHERE id > ? ORDER BY id LIMIT ?`,
   );
   const changed = messages.query<Row & { change_id: number }, [number, number]>(
-    `SELECT s.id AS change_id, m.id, m.conversation_id, m.content, m.deleted_at
+    `SELECT s.id AS change_id, m.id, m.conversation_id, m.content, m.files, m.deleted_at
      FROM search_changes s JOIN messages m ON m.id = s.message_id WHERE s.id > ? ORDER BY s.id LIMIT ?`,
   );
 
-  const enter = (row: Row) => add.run(row.id, `c${row.conversation_id}`, spaced(row.content));
+  const enter = ({ id, conversation_id, content, files }: Row) =>
+    add.run(id, `c${conversation_id}`, spaced(searchedText(content, parsedFiles(files) ?? [])));
   const indexSome = index.transaction((most: number): IndexProgress => {
     const from = place.get() ?? { message_id: 0, change_id: 0 };
     const fresh = created.all(from.message_id, most);
@@ -118,6 +121,7 @@ interface Row {
   id: number;
   conversation_id: number;
   content: string;
+  files: string | null;
   deleted_at: number | null;
 }
 

@@ -135,7 +135,8 @@ function runningTurnWrites(
        started_at = ?4 WHERE id = ?1`,
   );
   const reserve = db.change(
-    "UPDATE turns SET reserved = ?2, estimated_input = ?3, context_ids = ?4 WHERE id = ?1",
+    `UPDATE turns SET reserved = ?2, estimated_input = ?3, context_ids = ?4, by_operator = ?5
+       WHERE id = ?1`,
   );
   const tries = db.change("UPDATE turns SET tries = ?2 WHERE id = ?1");
   const chunk = db.change(
@@ -149,10 +150,11 @@ function runningTurnWrites(
 
   return {
     beginTurn: (id, { messageUuid, model, at }) => void begin.run(id, messageUuid, model, at),
-    reserveTurn: (turn, { input_tokens, output_tokens, context_ids }) => {
+    reserveTurn: (turn, { input_tokens, output_tokens, context_ids, by_operator }) => {
       const reserved = input_tokens + output_tokens;
-      addToUsage(reservedUsage(turn, reserved));
-      reserve.run(turn.id, reserved, input_tokens, JSON.stringify(context_ids));
+      addToUsage(reservedUsage(turn, reserved, by_operator));
+      const ids = JSON.stringify(context_ids);
+      reserve.run(turn.id, reserved, input_tokens, ids, Number(by_operator));
     },
     noteTries: (id, count) => void tries.run(id, count),
     appendChunks: (node, chunks) =>

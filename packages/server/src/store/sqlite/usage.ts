@@ -1,5 +1,5 @@
 import type { UsageRow } from "@parley/protocol";
-import { dayOf } from "../shared/time.ts";
+import { dayOf } from "../../rules/time.ts";
 import {
   daysOf,
   type SpentRow,
@@ -31,7 +31,14 @@ export function usageReads(db: Connection): UsageReads {
        AND u.turns > 0
      ORDER BY u.day, a.username, c.id`,
   );
+  const operatorSpent = db.query<{ used: number }>(
+    `SELECT coalesce(sum(u.operator_tokens), 0) AS used FROM accounts a
+     JOIN agent_usage u ON u.agent_id = a.id AND u.day = ?3
+     WHERE a.owner_id = ?1 AND a.provider = ?2`,
+  );
   return {
+    operatorSpending: (ownerId, provider, now) =>
+      operatorSpent.get(ownerId, provider, dayOf(now))?.used ?? 0,
     spending: (agentId, conversationId, now) =>
       toSpending(
         spent.all(agentId, dayOf(now)),
@@ -47,10 +54,11 @@ export function usageReads(db: Connection): UsageReads {
 
 export function addUsage(db: Connection) {
   const add = db.change(
-    `INSERT INTO agent_usage (${USAGE_COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+    `INSERT INTO agent_usage (${USAGE_COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
      ON CONFLICT (agent_id, day, conversation_id) DO UPDATE SET turns = turns + ?4,
        failures = failures + ?5, input_tokens = input_tokens + ?6,
-       output_tokens = output_tokens + ?7, reserved = reserved + ?8`,
+       output_tokens = output_tokens + ?7, reserved = reserved + ?8,
+       operator_tokens = operator_tokens + ?9`,
   );
   return (delta: UsageDelta): void => void add.run(...usageValues(delta));
 }

@@ -26,6 +26,7 @@ export function accounts(check: Check) {
       owner_id: null,
       provider: null,
       suspended_at: null,
+      erased_at: null,
     });
     expect(agent).toMatchObject({ kind: "agent", owner_id: alice.id, provider: "claude" });
     expect(await store.read((tx) => tx.account("alice"))).toEqual(alice);

@@ -60,9 +60,11 @@ export function conversations(check: Check) {
       kind: "group",
       title: null,
       admin_id: alice.id,
+      closed_at: null,
       seq: 0,
       participant_count: 1,
       agent_count: 0,
+      block: null,
     } as const;
     expect(await find(room.uuid, alice)).toEqual({ ...record, joined: true });
     expect(await find(room.uuid, bob)).toEqual({ ...record, joined: false });

@@ -46,6 +46,7 @@ export function messages(check: Check) {
       turn: null,
       action: null,
       uses: [],
+      files: [],
     });
     const views = await fixture.store.read((tx) => tx.messageViews([sent.id], bob.id));
     expect(views).toEqual([sent]);
@@ -66,8 +67,10 @@ export function messages(check: Check) {
       sender_owner_id: alice.id,
       sender_kind: "agent",
       mentions: ["alice"],
+      files: [],
       finalized: true,
       deleted: false,
+      imported: false,
     });
     expect(await fixture.store.read((tx) => tx.message(Bun.randomUUIDv7()))).toBeNull();
   });

@@ -2,6 +2,7 @@ import { expect } from "bun:test";
 import type { Message } from "@parley/protocol";
 import fc from "fast-check";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
+import { isNonEmpty } from "../../../src/store/non-empty.ts";
 import type { ReadTx, WriteTx } from "../../../src/store/store.ts";
 import type { TurnRecord } from "../../../src/store/turns.ts";
 import { finishTurn, placeholder } from "./agent-fixture.ts";
@@ -26,6 +27,7 @@ const unique = () => ++last;
 
 type Step =
   | { do: "send"; who: number; mentions: number[] }
+  | { do: "import"; who: number; mentions: number[]; count: number }
   | { do: "read"; who: number; part: number }
   | { do: "delete"; which: number[] }
   | { do: "hide"; who: number; which: number[] }
@@ -42,6 +44,15 @@ const several = fc.array(which, { minLength: 1, maxLength: 4 });
 const mentions = fc.array(who, { maxLength: 2 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant("send"), who, mentions }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("import"),
+      who,
+      mentions,
+      count: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("read"), who, part: fc.nat(10) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("delete"), which: several }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("hide"), who, which: several }) },
@@ -63,6 +74,7 @@ interface ModelMessage {
   sender: AccountRecord;
   mentions: string[];
   deleted: boolean;
+  readonly imported: boolean;
   readonly hiddenFrom: Set<AccountRecord>;
 }
 
@@ -95,17 +107,18 @@ export async function newModel(tx: WriteTx) {
     list.length === 0 ? [] : [...new Set(chosen.map((n) => at(list, n)))];
   const counted = (value: number) => expect(value).toBe(++counter);
   const addMessage = (
-    { id, seq, mentions: named }: Message,
+    { id, seq, mentions: named, imported }: Message,
     sender: AccountRecord,
   ): ModelMessage => {
     counted(seq);
-    places.set(sender, seq);
+    if (!imported) places.set(sender, seq);
     const message: ModelMessage = {
       id,
       seq,
       sender,
       mentions: named,
       deleted: false,
+      imported: imported === true,
       hiddenFrom: new Set(),
     };
     messages.push(message);
@@ -135,6 +148,21 @@ export async function newModel(tx: WriteTx) {
       const sender = present(n);
       const options = { mentions: names(chosen) };
       addMessage(await send(tx, room, sender, `${messages.length}`, options), sender);
+    },
+    import: async ({ who: n, mentions: chosen, count }) => {
+      const sender = present(n);
+      const past = Array.from({ length: count }, () => ({
+        sender,
+        content: "imported",
+        client_msg_id: `${unique()}`,
+        mentions: names(chosen),
+        at: START,
+      }));
+      const conversation = await conversationOf(tx, room);
+      if (!isNonEmpty(past)) return;
+      for (const { inserted } of await tx.importMessages(conversation, past)) {
+        addMessage(inserted as Message, sender);
+      }
     },
     read: async ({ who: n, part }) => {
       const account = present(n);
@@ -205,7 +233,7 @@ export async function newModel(tx: WriteTx) {
     async checkUnreadCounts() {
       for (const [account, place] of places) {
         const unread = alive().filter(
-          ({ seq, hiddenFrom }) => seq > place && !hiddenFrom.has(account),
+          ({ seq, hiddenFrom, imported }) => !imported && seq > place && !hiddenFrom.has(account),
         );
         const agent = unread.filter(({ sender }) => sender.kind === "agent").length;
         const mentioned = unread.filter((message) => message.mentions.includes(account.username));

@@ -49,6 +49,16 @@ export function reports(check: Check) {
     expect(await fixture.store.read((tx) => tx.report(Bun.randomUUIDv7()))).toBeNull();
   });
 
+  check("a report says that the sender is deleted", async (fixture) => {
+    const [alice, bob] = await fixture.people("alice", "bob");
+    const room = await fixture.group(alice, bob);
+    const id = await report(fixture, alice, bob, await fixture.send(room, bob, "rude"));
+    await fixture.store.write((tx) => tx.eraseAccount(bob, { messages: true, at: START }));
+    const found = await fixture.store.read((tx) => tx.report(id ?? ""));
+    expect(found?.message).toMatchObject({ content: "rude", sender: { deleted: true } });
+    expect(found?.reporter).toEqual(publicOf(alice));
+  });
+
   check("a person reports a message once", async (fixture) => {
     const [alice, bob, carol] = await fixture.people("alice", "bob", "carol");
     const room = await fixture.group(alice, bob, carol);

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
-import { at, type Check, type Fixture, inSequence, START, times } from "./fixture.ts";
+import { at, type Check, type Fixture, inSequence, nextTick, START, times } from "./fixture.ts";
 
 export function sessions(check: Check) {
   const HOUR = 3_600_000;
@@ -141,5 +141,30 @@ export function sessions(check: Check) {
     );
     expect(ids).toContain((await find("same"))?.id as string);
     expect(await fixture.store.read((tx) => tx.sessions(alice.id, START))).toHaveLength(4);
+  });
+
+  check("units that lock the same account take effect one after another", async (fixture) => {
+    const { alice, ids } = await signedIn(fixture);
+    const id = Bun.randomUUIDv7();
+    const locked = Promise.withResolvers<void>();
+    const opening = fixture.store.write(async (tx) => {
+      await tx.lockCredentials(alice.id);
+      locked.resolve();
+      for (const _ of times(20)) await nextTick();
+      const rest = { user_agent: null, at: START + 9, expires_at: START + HOUR };
+      await tx.insertSession({ id, token_hash: "new", account_id: alice.id, ...rest });
+    });
+    await locked.promise;
+    const found = fixture.store.write(async (tx) => {
+      await tx.lockCredentials(alice.id);
+      await tx.setPassword(alice.id, "changed");
+      return (await tx.sessions(alice.id, START)).map((session) => session.id);
+    });
+    await opening;
+    expect((await found).toSorted()).toEqual([...ids, id].toSorted());
+    const { account, password_hash } = await fixture.store.write((tx) =>
+      tx.lockCredentials(alice.id),
+    );
+    expect({ account, password_hash }).toEqual({ account: alice, password_hash: "changed" });
   });
 }

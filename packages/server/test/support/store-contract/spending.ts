@@ -6,10 +6,17 @@ import { type Check, type Fixture, type Room, START } from "./fixture.ts";
 
 export function spending(check: Check) {
   const DAY = 86_400_000;
-  const reserve = (fixture: Fixture, id: number, input_tokens: number, output_tokens: number) =>
+  const reserve = (
+    fixture: Fixture,
+    id: number,
+    input_tokens: number,
+    output_tokens: number,
+    by_operator = false,
+  ) =>
     fixture.store.write(async (tx) => {
       const turn = (await tx.turn(id)) as TurnRecord;
-      await tx.reserveTurn(turn, { input_tokens, output_tokens, context_ids: [turn.trigger_uuid] });
+      const context_ids = [turn.trigger_uuid];
+      await tx.reserveTurn(turn, { input_tokens, output_tokens, context_ids, by_operator });
     });
 
   check("a reservation counts until the turn ends, then its usage does", async (fixture) => {
@@ -45,6 +52,36 @@ export function spending(check: Check) {
     const spent = await fixture.store.read((tx) => tx.spending(agent.id, room.id, START));
     expect(spent).toMatchObject({ today: 0, todayHere: 0 });
   });
+
+  check(
+    "what the operator pays for is counted for all agents of an owner and a provider",
+    async (fixture) => {
+      const { alice, bob, agent, room, begin, finish, turn } = await agentFixture(fixture);
+      const paid = (owner: AccountRecord, provider = "claude", now = START) =>
+        fixture.store.read((tx) => tx.operatorSpending(owner.id, provider, now));
+      const [own, provided] = [await begin(), await begin(await fixture.group(alice, agent))];
+      await reserve(fixture, own.id, 100, 50);
+      await reserve(fixture, provided.id, 10, 5, true);
+      expect(await turn(own.id)).toMatchObject({ by_operator: false });
+      expect(await turn(provided.id)).toMatchObject({ by_operator: true });
+      expect(await paid(alice)).toBe(15);
+      expect([await paid(bob), await paid(alice, "gpt")]).toEqual([0, 0]);
+      expect(await paid(alice, "claude", START + DAY)).toBe(0);
+      await finish(own.id, { usage: { input_tokens: 100, output_tokens: 1 } });
+      await finish(provided.id, { usage: { input_tokens: 8, output_tokens: 4 } });
+      expect(await paid(alice)).toBe(12);
+      const failed = await begin();
+      await reserve(fixture, failed.id, 100, 50, true);
+      await finish(failed.id, { status: "failed", usage: null });
+      expect(await paid(alice)).toBe(12);
+      const spent = await fixture.store.read((tx) => tx.spending(agent.id, room.id, START));
+      expect(spent.today).toBe(113);
+      const abandoned = await begin();
+      await reserve(fixture, abandoned.id, 100, 50, true);
+      await fixture.store.write((tx) => tx.adoptTurn(abandoned.id, "there", 10_000));
+      expect(await paid(alice)).toBe(12);
+    },
+  );
 
   check("usage is listed by agent, conversation and day", async (fixture) => {
     const { alice, bob, agent, room, begin, finish } = await agentFixture(fixture);

@@ -24,9 +24,9 @@ interface Options {
 function audit(store: Store, options: Options = {}) {
   const { name = "audit", node = "one", from = 0, leaseMs = 10_000, pollMs = 5, before } = options;
   const lines: string[] = [];
-  const handler: ChangeHandler = async (changes, cursor, entries) => {
-    await before?.(changes, cursor, entries);
-    lines.push(...changes.flatMap(lineOf));
+  const handler: ChangeHandler = async (entries, resolve) => {
+    await before?.(entries, resolve);
+    lines.push(...(await resolve()).flatMap(lineOf));
   };
   const started = subscription({ name, from, handler, store, node, log, leaseMs, pollMs });
   return {
@@ -281,7 +281,8 @@ export function subscriptions(check: Check): void {
     await react("🎉");
     await edit("third");
     const replayed: unknown[] = [];
-    const record: ChangeHandler = (changes) => {
+    const record: ChangeHandler = async (_, resolve) => {
+      const changes = await resolve();
       for (const change of changes) {
         const frame = change.kind === "event" ? frameOf(change) : null;
         if (frame?.method !== "events.messageNew" && frame?.method !== "events.messageEdited")

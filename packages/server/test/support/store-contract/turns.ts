@@ -245,7 +245,12 @@ export function turns(check: Check) {
     await store.write((tx) => tx.renewLeases("there", [id], 20_000));
     expect(await abandoned("there")).toEqual([id]);
     await store.write(async (tx) => {
-      const reservation = { input_tokens: 5, output_tokens: 5, context_ids: [] };
+      const reservation = {
+        input_tokens: 5,
+        output_tokens: 5,
+        context_ids: [],
+        by_operator: false,
+      };
       await tx.reserveTurn((await tx.turn(id)) as TurnRecord, reservation);
       await tx.adoptTurn(id, "there", 40_000);
     });

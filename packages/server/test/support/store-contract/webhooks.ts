@@ -1,11 +1,12 @@
 import { expect } from "bun:test";
+import { mayCreatorRead } from "../../../src/outbound/webhook-creator.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { DeliveryRecord, Lane, NewDelivery } from "../../../src/store/webhooks.ts";
 import { type Check, newAccount, newAgent, START } from "./fixture.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 
-async function newWebhook(store: Store, id = "w1"): Promise<void> {
+async function newWebhook(store: Store, id = "w1", creator: string | null = null): Promise<void> {
   await store.write((tx) =>
     tx.insertWebhook({
       id,
@@ -13,6 +14,7 @@ async function newWebhook(store: Store, id = "w1"): Promise<void> {
       secret: "sealed",
       events: ["events.messageNew"],
       chat: null,
+      creator,
       created_at: START,
     }),
   );
@@ -68,6 +70,34 @@ export function webhooks(check: Check): void {
     await store.write((tx) => tx.resealWebhook("w1", "sealed", "resealed"));
     expect(await stored()).toMatchObject({ secret: "resealed" });
     expect(await store.read((tx) => tx.webhook("w2"))).toBeNull();
+  });
+
+  check("a webhook keeps who created it", async ({ store }) => {
+    await newWebhook(store);
+    await newWebhook(store, "w2", "olga");
+    await store.write((tx) => tx.setWebhook("w2", { disabled: "creator" }));
+    const stored = await store.read((tx) => tx.webhooks());
+    expect(stored.map(({ creator, disabled }) => [creator, disabled])).toEqual([
+      [null, null],
+      ["olga", "creator"],
+    ]);
+  });
+
+  check("an operator may read what a webhook of their own is sent", async (fixture) => {
+    const { store } = fixture;
+    const [olga, bob] = await fixture.people("olga", "bob");
+    const { uuid } = await fixture.group(bob, olga);
+    const mayRead = (creator: string | null, chat: string | null = uuid) =>
+      store.read((tx) => mayCreatorRead(tx, { creator, chat }, ["bob"]));
+    expect(await mayRead(null, null)).toBe(true);
+    expect(await mayRead("bob")).toBe(true);
+    expect(await mayRead("bob", null)).toBe(false);
+    expect(await mayRead("bob", Bun.randomUUIDv7())).toBe(false);
+    expect(await mayRead("olga")).toBe(false);
+    await store.write((tx) => tx.addOperator(olga.id, START));
+    expect(await mayRead("olga")).toBe(true);
+    await store.write((tx) => tx.setSuspended(olga.id, START));
+    expect(await mayRead("olga")).toBe(false);
   });
 
   check("the deliveries of a lane are sent in order, one at a time", async ({ store }) => {

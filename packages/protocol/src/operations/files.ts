@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { operation } from "../operation.ts";
+import { File, FileLinks } from "../records.ts";
+import { fileName, text, timestamp, uuid } from "../text.ts";
+
+export const createUpload = operation({
+  name: "createUpload",
+  socket: "files.create",
+  summary: "Announces a file, and returns the address that takes its bytes.",
+  input: z.object({
+    chat_id: uuid.meta({ description: "The conversation that the file is for." }),
+    name: fileName,
+    size: z.int().min(0).meta({ description: "In bytes; at most the server's `file_bytes`." }),
+    type: text(0, 255).optional().meta({
+      description: "Ignored: the server detects the type by the bytes.",
+    }),
+  }),
+  output: z.object({
+    file: File,
+    upload_url: z.string().meta({
+      description:
+        "Takes the raw bytes by `PUT`, without a token. Relative to the address of the server.",
+    }),
+    expires_at: timestamp,
+  }),
+  errors: ["forbidden", "not_found"],
+});
+
+export const cancelUpload = operation({
+  name: "cancelUpload",
+  socket: "files.cancel",
+  summary: "Deletes an upload of the caller that no message has; succeeds also if it is gone.",
+  input: z.object({ file_id: uuid }),
+  errors: ["conflict"],
+});
+
+export const getFileLinks = operation({
+  name: "getFileLinks",
+  socket: "files.links",
+  summary:
+    "Returns addresses from which files can be loaded without a token, for at least ten minutes.",
+  input: z.object({
+    file_ids: z.array(uuid).min(1).max(100).meta({
+      description:
+        "Files of the caller's conversations, or uploads of the caller. Those that are gone or not ready are left out of the result.",
+    }),
+  }),
+  output: z.object({ items: z.array(FileLinks) }),
+  errors: ["forbidden"],
+});

@@ -1,0 +1,71 @@
+import { resolve } from "node:path";
+import type { S3Options } from "../files/s3.ts";
+import { ConfigError } from "./error.ts";
+
+/** Where the bytes of files are kept. */
+export type FileStorage =
+  | { readonly kind: "disk"; readonly folder: string }
+  | { readonly kind: "s3"; readonly options: S3Options };
+
+type Environment = Record<string, string | undefined>;
+
+const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
+
+/**
+ * Parses PARLEY_FILES. Null: the server takes no files. Several nodes do not share a data folder, so
+ * that they take none unless their storage is named.
+ */
+export function readFileStorage(
+  env: Environment,
+  { dataFolder, isShared }: { dataFolder: string; isShared: boolean },
+): FileStorage | null {
+  const value = env.PARLEY_FILES || (isShared ? "off" : "disk");
+  if (value === "off") return null;
+  if (value === "disk") {
+    if (isShared) {
+      throw new ConfigError(
+        "PARLEY_FILES must be disk:<shared folder> or s3://<bucket> on several nodes, not disk.",
+      );
+    }
+    return { kind: "disk", folder: resolve(dataFolder, "files") };
+  }
+  const folder = /^disk:(.+)$/.exec(value)?.[1];
+  if (folder !== undefined) return { kind: "disk", folder: resolve(folder) };
+  if (value.startsWith("s3://")) return { kind: "s3", options: readS3(value, env) };
+  throw new ConfigError(
+    `PARLEY_FILES must be off, disk, disk:<folder> or s3://<bucket>[/<prefix>][?endpoint=…&region=…], not "${value}".`,
+  );
+}
+
+function readS3(value: string, env: Environment): S3Options {
+  const url = new URL(value);
+  const unknown = [...url.searchParams.keys()].filter(
+    (name) => name !== "endpoint" && name !== "region",
+  );
+  const endpoint = url.searchParams.get("endpoint");
+  const region = url.searchParams.get("region") ?? env.AWS_REGION;
+  const isEndpoint = endpoint === null || /^https?:$/.test(protocolOf(endpoint));
+  if (!BUCKET.test(url.hostname) || unknown.length > 0 || !isEndpoint || url.username) {
+    throw new ConfigError(
+      `PARLEY_FILES must be s3://<bucket>[/<prefix>][?endpoint=https://…&region=…], not "${value}".`,
+    );
+  }
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env;
+  if (!accessKeyId || !secretAccessKey) {
+    throw new ConfigError(
+      "PARLEY_FILES names S3, which needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+    );
+  }
+  const prefix = url.pathname.replace(/^\/+|\/+$/g, "");
+  return {
+    bucket: url.hostname,
+    prefix: prefix === "" ? "" : `${prefix}/`,
+    accessKeyId,
+    secretAccessKey,
+    ...(endpoint !== null && { endpoint }),
+    ...(region !== undefined && { region }),
+    ...(env.AWS_SESSION_TOKEN && { sessionToken: env.AWS_SESSION_TOKEN }),
+  };
+}
+
+const protocolOf = (address: string) => (URL.canParse(address) ? new URL(address).protocol : "");

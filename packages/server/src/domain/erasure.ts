@@ -1,0 +1,100 @@
+import type { Recorder, SecurityDetails } from "../observe/security-log.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { ErasureRecord } from "../store/erasures.ts";
+import type { ReadTx, Store, WriteTx } from "../store/store.ts";
+import { changeDisplayName } from "./accounts.ts";
+import { removeMember } from "./groups.ts";
+import { type DeletionProgress, removeAllIn, removeInBatches } from "./messages.ts";
+import { endSessions } from "./sessions.ts";
+import { stopAgentsOf } from "./suspension.ts";
+
+/** The display name of erased accounts. */
+const ERASED_NAME = "Deleted account";
+
+/** Row ids of messages that one read examines. */
+const SCANNED_IDS = 5000;
+
+/**
+ * Erases an account and those that belong to it, and ends its sessions and sockets, on every node. Its
+ * conversations and messages follow in `finishErasure`. Does nothing if it is erased already.
+ */
+export async function eraseAccount(
+  tx: WriteTx,
+  record: Recorder,
+  account: AccountRecord,
+  { messages, details }: { messages: boolean; details: SecurityDetails },
+): Promise<void> {
+  const at = Date.now();
+  const owned = await tx.ownedAccounts(account.id);
+  const sessions_ended = await endSessions(tx, account);
+  if (!(await tx.eraseAccount(account, { messages, at }))) return;
+  for (const each of [account, ...owned]) {
+    await changeDisplayName(tx, { ...each, erased_at: at }, ERASED_NAME, account.username);
+  }
+  // Calls that authenticated just before may still open sockets: sockets close by username.
+  tx.emit({ kind: "account_suspended", username: account.username });
+  await record("account_erased", { ...details, account: account.username, sessions_ended });
+}
+
+/**
+ * Does what is left of an erasure: stops agents, leaves groups, closes direct conversations, empties
+ * conversations that nobody else reads, and deletes messages if that was asked for. Each step is a
+ * small unit of work, and a step that is done has no effect when it is done again: after a crash it
+ * starts over.
+ */
+export async function finishErasure(
+  store: Pick<Store, "read" | "write">,
+  { account, messages }: ErasureRecord,
+  progress: DeletionProgress = () => {},
+): Promise<void> {
+  await stopAgentsOf(store, account);
+  for (const { uuid } of await store.read((tx) => tx.counters(account.id))) {
+    await leaveConversation(store, uuid, account, progress);
+    await progress(0);
+  }
+  if (messages) await removeSent(store, account, progress);
+  await store.write((tx) => tx.finishErasure(account.id));
+}
+
+async function leaveConversation(
+  store: Pick<Store, "read" | "write">,
+  uuid: string,
+  account: AccountRecord,
+  progress: DeletionProgress,
+): Promise<void> {
+  const unread = await store.read((tx) => withoutReaders(tx, uuid, account));
+  if (unread) await removeAllIn(store, unread, progress);
+  await store.write(async (tx) => {
+    const conversation = await tx.conversation(uuid, account.id);
+    if (!conversation?.joined || conversation.closed_at !== null) return;
+    if (conversation.kind === "direct") return tx.closeConversation(conversation.id, Date.now());
+    return removeMember(tx, conversation, await tx.members(conversation.id), account, account);
+  });
+}
+
+/** The conversation, if no other person takes part in it; otherwise null. */
+async function withoutReaders(tx: ReadTx, uuid: string, { id }: AccountRecord) {
+  const conversation = await tx.conversation(uuid, id);
+  if (!conversation) return null;
+  const hasReader = (await tx.members(conversation.id)).some(
+    ({ account }) => account.kind === "human" && account.id !== id && account.erased_at === null,
+  );
+  return hasReader ? null : conversation;
+}
+
+/** Deletes all messages that the account, or one that belongs to it, has sent. */
+async function removeSent(
+  store: Pick<Store, "read" | "write">,
+  { id }: AccountRecord,
+  progress: DeletionProgress,
+): Promise<void> {
+  const owned = await store.read((tx) => tx.ownedAccounts(id));
+  const senderIds = [id, ...owned.map((each) => each.id)];
+  const last = await store.read((tx) => tx.lastMessageId());
+  for (let after = 0; after < last; after += SCANNED_IDS) {
+    const range = { after, upTo: after + SCANNED_IDS };
+    const found = await store.read((tx) => tx.scanMessages(range, { senderIds }));
+    await removeInBatches(store, found, progress);
+    await progress(0);
+  }
+}

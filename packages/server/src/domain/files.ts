@@ -1,0 +1,77 @@
+import { badField, conflict, Failure, forbidden, notFound, rateLimited } from "../rules/failure.ts";
+import type { Caller } from "../security/caller.ts";
+import type { FileRecord } from "../store/files.ts";
+import type { ReadTx } from "../store/store.ts";
+import { joinedConversation } from "./access.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** The day whose uploads are counted together, in UTC. */
+export const dayOf = (now: number) => new Date(now).toISOString().slice(0, 10);
+
+/** Throws (413) for a file that is larger than the server takes. */
+export function checkSize(size: number, file_bytes: number): void {
+  if (size <= file_bytes) return;
+  throw new Failure(
+    "payload_too_large",
+    `payload too large: a file has at most ${file_bytes} bytes`,
+  );
+}
+
+/** Throws (400) for more files than a message may have. */
+export function checkFileCount(count: number, most: number): void {
+  if (count > most) throw badField("file_ids", `must have at most ${most} items`);
+}
+
+/** Throws (429) when the person has announced too many bytes on the day. Zero: no limit. */
+export async function checkDailyBytes(
+  tx: ReadTx,
+  { account }: Caller,
+  { size, now, limit }: { size: number; now: number; limit: number },
+): Promise<void> {
+  if (limit === 0 || (await tx.uploadedBytes(account.id, dayOf(now))) + size <= limit) return;
+  const seconds = Math.ceil((DAY_MS - (now % DAY_MS)) / 1000);
+  throw rateLimited(seconds, `uploads of ${limit} bytes a day`);
+}
+
+/**
+ * The files of a message to be sent, in the given order. Throws if one does not exist or is not an
+ * upload of the caller to this conversation (404), or is not ready or used already (409).
+ */
+export async function filesToSend(
+  tx: ReadTx,
+  ids: readonly string[],
+  conversationUuid: string,
+  { account }: Caller,
+): Promise<FileRecord[]> {
+  const found = new Map((await tx.files(ids)).map((file) => [file.id, file]));
+  return ids.map((id) => {
+    const file = found.get(id);
+    const isOwn = file?.owner_id === account.id && file.conversation_uuid === conversationUuid;
+    if (!file || !isOwn) throw notFound(`file ${id}`);
+    if (file.used) throw conflict(`the file ${id} is part of another message`);
+    if (file.status !== "ready") throw conflict(`the bytes of the file ${id} have not arrived`);
+    return file;
+  });
+}
+
+/**
+ * The files among these that the caller may load: those of messages in the caller's conversations,
+ * and the caller's own uploads. Throws (403) if one is of a conversation that the caller takes no
+ * part in.
+ */
+export async function loadableFiles(
+  tx: ReadTx,
+  ids: readonly string[],
+  caller: Caller,
+): Promise<FileRecord[]> {
+  const files = await tx.files(ids);
+  for (const uuid of new Set(files.map(({ conversation_uuid }) => conversation_uuid))) {
+    await joinedConversation(tx, uuid, caller);
+  }
+  return files.filter(
+    ({ status, used, owner_id }) => status === "ready" && (used || owner_id === caller.account.id),
+  );
+}
+
+export const takesNoFiles = () => forbidden("this server takes no files");

@@ -1,0 +1,111 @@
+import type { InputOf } from "@parley/protocol";
+import { mentionedHandles } from "@parley/protocol/markup";
+import { messageChanged } from "../changes/change.ts";
+import { badFields } from "../rules/failure.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { ConversationRecord } from "../store/conversations.ts";
+import type { ImportedMessage, ImportResult } from "../store/imported-messages.ts";
+import { isNonEmpty } from "../store/non-empty.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
+
+/** A message as the product that has its history describes it. */
+type PastMessage = InputOf<"importMessages">["messages"][number];
+
+/**
+ * Stores messages of a conversation's past. The clients of its participants receive them, so that
+ * their copies stay complete, but no agent answers.
+ */
+export async function importMessages(
+  tx: WriteTx,
+  conversation: ConversationRecord,
+  past: readonly PastMessage[],
+): Promise<ImportResult[]> {
+  const senders = await sendersOf(tx, conversation, past);
+  const mentioned = await mentionedIn(tx, conversation, past);
+  const messages = past.flatMap(({ sender: name, content, client_msg_id, created_at }) => {
+    const sender = senders.get(name);
+    if (!sender) return [];
+    const mentions = mentionedHandles(content).filter((handle) => mentioned.has(handle));
+    const message: ImportedMessage = {
+      sender,
+      content,
+      client_msg_id,
+      mentions,
+      at: Date.parse(created_at),
+    };
+    return [message];
+  });
+  if (!isNonEmpty(messages)) return [];
+  const results = await tx.importMessages(conversation, messages);
+  for (const { inserted } of results) {
+    if (inserted) tx.emit(messageChanged("events.messageNew", inserted, inserted.seq));
+  }
+  return results;
+}
+
+/** Throws `bad_request` when a message is from the future. */
+export function checkTimes(past: readonly PastMessage[]): void {
+  const now = Date.now();
+  throwProblems(past, "created_at", ({ created_at }) =>
+    Date.parse(created_at) > now ? "is in the future" : null,
+  );
+}
+
+const EXTERNAL_ID = "id:";
+
+/** The senders by the names given. Throws `bad_request` when one does not take part, or is erased. */
+async function sendersOf(
+  tx: ReadTx,
+  conversation: ConversationRecord,
+  past: readonly PastMessage[],
+): Promise<ReadonlyMap<string, AccountRecord>> {
+  const names = [...new Set(past.map(({ sender }) => sender))];
+  const externalIds = names
+    .filter((name) => name.startsWith(EXTERNAL_ID))
+    .map((name) => name.slice(EXTERNAL_ID.length));
+  const [byId, byUsername] = [
+    await tx.productAccounts(externalIds),
+    await tx.accounts(
+      names.filter((name) => !name.startsWith(EXTERNAL_ID)).map((name) => name.toLowerCase()),
+    ),
+  ];
+  const accounts = new Map<string, AccountRecord>([
+    ...byId.map((account) => [`${EXTERNAL_ID}${account.external_id}`, account] as const),
+    ...byUsername.map((account) => [account.username, account] as const),
+  ]);
+  const usernames = [...accounts.values()].map(({ username }) => username);
+  const joined = new Set(await tx.participantsAmong(conversation.id, usernames));
+  const senders = new Map<string, AccountRecord>();
+  for (const name of names) {
+    const account = accounts.get(name.startsWith(EXTERNAL_ID) ? name : name.toLowerCase());
+    if (account?.erased_at === null && joined.has(account.username)) senders.set(name, account);
+  }
+  throwProblems(past, "sender", ({ sender }) =>
+    senders.has(sender) ? null : "is not a participant of the conversation",
+  );
+  return senders;
+}
+
+/** The participants that any of the messages mention. */
+async function mentionedIn(
+  tx: ReadTx,
+  conversation: ConversationRecord,
+  past: readonly PastMessage[],
+): Promise<ReadonlySet<string>> {
+  const handles = new Set(past.flatMap(({ content }) => mentionedHandles(content)));
+  if (handles.size === 0) return new Set();
+  return new Set(await tx.participantsAmong(conversation.id, [...handles]));
+}
+
+function throwProblems(
+  past: readonly PastMessage[],
+  field: keyof PastMessage,
+  problemOf: (message: PastMessage) => string | null,
+): void {
+  const problems: Record<string, string> = {};
+  for (const [place, message] of past.entries()) {
+    const problem = problemOf(message);
+    if (problem !== null) problems[`messages.${place}.${field}`] = problem;
+  }
+  if (Object.keys(problems).length > 0) throw badFields(problems);
+}

@@ -1,0 +1,140 @@
+import type { BlockList, Message } from "@parley/protocol";
+import { publicAccount } from "../rules/accounts.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { AgentRecord } from "../store/agents.ts";
+import type { ReadTx, Store } from "../store/store.ts";
+import type { ZipEntry } from "./zip.ts";
+
+/** Messages read at a time: few, because other reads wait meanwhile. */
+const PAGE = 200;
+
+type Readable = Pick<Store, "read">;
+
+export interface AccountDataOptions {
+  readonly store: Readable;
+  readonly account: AccountRecord;
+  /** Called in every read of conversations and messages. Throws to stop. */
+  readonly check?: (tx: ReadTx) => Promise<void>;
+  /** Called between two reads, with the number of messages exported so far. May throw to stop. */
+  readonly progress: (messages: number) => unknown;
+}
+
+/**
+ * Everything the service has of a person, as files of JSON Lines. It is read in small steps while the
+ * files are written, and only the current page is in memory.
+ */
+export async function* accountData(options: AccountDataOptions): AsyncGenerator<ZipEntry> {
+  const { store, account } = options;
+  const { id, username } = account;
+  const file = (name: string, read: (tx: ReadTx) => Promise<readonly unknown[]>): ZipEntry => ({
+    name: `${name}.jsonl`,
+    content: linesOf(() => store.read(read)),
+  });
+  yield { name: "README.txt", content: linesOf(async () => [], README) };
+  yield file("account", (tx) => accountRecord(tx, username));
+  yield file("sessions", async (tx) => tx.sessions(id, Date.now()));
+  yield file("agents", async (tx) => (await tx.agents(id)).map(agentRecord));
+  yield file("usage", async (tx) => tx.usage(id, null, null));
+  yield file("blocked", async (tx) => blockedPeople(await tx.blockList(id)));
+  yield { name: "conversations.jsonl", content: conversationLines(options) };
+  yield { name: "messages.jsonl", content: messageLines(options) };
+}
+
+const README = `Your data, as JSON Lines: each line of a file is one JSON object, in UTF-8.
+
+account.jsonl        your account
+sessions.jsonl       where you are signed in
+agents.jsonl         your agents and their settings; provider keys are not included
+usage.jsonl          what your agents have used, by day and conversation
+blocked.jsonl        people whom you have blocked
+conversations.jsonl  the conversations you take part in
+messages.jsonl       their messages, without those that are deleted or that you have hidden
+`;
+
+const line = (value: unknown) => `${JSON.stringify(value)}\n`;
+
+async function* linesOf(
+  read: () => Promise<readonly unknown[]>,
+  text = "",
+): AsyncGenerator<string> {
+  if (text !== "") yield text;
+  for (const each of await read()) yield line(each);
+}
+
+async function accountRecord(tx: ReadTx, username: string): Promise<unknown[]> {
+  const found = await tx.managedAccounts({ username, limit: 1 });
+  return found.map((account) => ({
+    username,
+    display_name: account.display_name,
+    external_id: account.external_id,
+    metadata: account.metadata ?? {},
+    created_at: new Date(account.created_at).toISOString(),
+    is_operator: account.is_operator,
+  }));
+}
+
+const agentRecord = ({ account, model, instructions, limits, sealed_key }: AgentRecord) => ({
+  ...publicAccount(account),
+  provider: account.provider,
+  model,
+  instructions,
+  limits,
+  key_configured: sealed_key !== null,
+});
+
+const blockedPeople = ({ usernames }: BlockList) => usernames.map((username) => ({ username }));
+
+const conversationsOf = ({ store, account }: AccountDataOptions) =>
+  store.read((tx) => tx.counters(account.id));
+
+async function* conversationLines(options: AccountDataOptions): AsyncGenerator<string> {
+  const { store, account, check, progress } = options;
+  for (const { uuid } of await conversationsOf(options)) {
+    const detail = await store.read(async (tx) => {
+      await check?.(tx);
+      const found = await tx.conversation(uuid, account.id);
+      return found?.joined ? tx.conversationDetail(found.id, account.id) : null;
+    });
+    if (detail) yield line({ ...detail, last_message: undefined });
+    await progress(0);
+  }
+}
+
+async function* messageLines(options: AccountDataOptions): AsyncGenerator<string> {
+  let count = 0;
+  for (const { uuid } of await conversationsOf(options)) {
+    for await (const messages of messagesOf(options, uuid)) {
+      count += messages.length;
+      yield messages.map(line).join("");
+      await options.progress(count);
+    }
+  }
+}
+
+/** The messages of a conversation that the person can see, oldest first, in pages. */
+async function* messagesOf(options: AccountDataOptions, uuid: string): AsyncGenerator<Message[]> {
+  let seq = 0;
+  for (let hasMore = true; hasMore; ) {
+    const page = await options.store.read((tx) => messagePage(tx, options, uuid, seq));
+    yield page.items;
+    hasMore = page.has_more;
+    seq = page.items.at(-1)?.seq ?? seq;
+  }
+}
+
+async function messagePage(
+  tx: ReadTx,
+  { account, check }: AccountDataOptions,
+  uuid: string,
+  after: number,
+) {
+  await check?.(tx);
+  const found = await tx.conversation(uuid, account.id);
+  if (!found?.joined) return { items: [], has_more: false };
+  return tx.history({
+    conversationId: found.id,
+    viewerId: account.id,
+    from: { seq: after, direction: "newer" },
+    limit: PAGE,
+  });
+}

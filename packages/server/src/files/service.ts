@@ -1,0 +1,29 @@
+import type { Limits } from "../config/limits.ts";
+import type { Vault } from "../security/vault.ts";
+import type { Store } from "../store/store.ts";
+import type { Blobs } from "./blobs.ts";
+import { type Download, type DownloadRequest, download } from "./downloads.ts";
+import { fileLinks, type Links } from "./links.ts";
+import { type Uploads, uploads } from "./uploads.ts";
+
+export interface FilesOptions {
+  readonly store: Pick<Store, "read" | "write">;
+  readonly blobs: Blobs;
+  readonly vault: Pick<Vault, "fingerprint">;
+  readonly limits: Limits;
+}
+
+/** The bytes of files, and the links that lead to them. */
+export interface Files extends Uploads {
+  readonly links: Links;
+  readonly blobs: Blobs;
+  /** Answers a request for the bytes of a file. Throws `not_found` if there are none. */
+  download(request: DownloadRequest): Promise<Download>;
+}
+
+export const filesService = ({ store, blobs, vault, limits }: FilesOptions): Files => ({
+  ...uploads({ store, blobs, limits }),
+  links: fileLinks(vault),
+  blobs,
+  download: (request) => download({ store, blobs }, request),
+});

@@ -1,0 +1,123 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { File } from "@parley/protocol";
+import type { Limits } from "../config/limits.ts";
+import { Failure, notFound, rateLimited, suspended } from "../rules/failure.ts";
+import type { FileContent, FileRecord } from "../store/files.ts";
+import { publicFile } from "../store/shared/files.ts";
+import type { Store } from "../store/store.ts";
+import { type Blobs, previewOf } from "./blobs.ts";
+import { detectType } from "./detect-type.ts";
+import { cleanPicture, isPicture } from "./images.ts";
+import { durationOf } from "./media.ts";
+import { receiveUpload } from "./receive-upload.ts";
+
+export interface UploadsOptions {
+  readonly store: Pick<Store, "read" | "write">;
+  readonly blobs: Blobs;
+  readonly limits: Limits;
+}
+
+export interface Uploads {
+  /** Receives the bytes of an announced file. A file that is ready is returned as it is. */
+  receive(fileId: string, bytes: ReadableStream<Uint8Array> | null): Promise<File>;
+}
+
+/** Receives, examines and stores the bytes of files. */
+export function uploads({ store, blobs, limits }: UploadsOptions): Uploads {
+  const slots = slotsPerPerson(limits.uploads_at_once);
+
+  async function process(file: FileRecord, bytes: ReadableStream<Uint8Array> | null) {
+    await using received = await receiveUpload(bytes, { folder: blobs.incoming, size: file.size });
+    const content = await storeContent(blobs, received.path, limits);
+    if (await store.write((tx) => tx.finishFile(file.id, content))) return;
+    // The upload was cancelled, or another request has sent the same file meanwhile.
+    await deleteBlob(blobs, content.blob);
+  }
+
+  return {
+    async receive(fileId, bytes) {
+      const file = await announced(store, fileId);
+      if (file.status === "ready") return publicFile(file);
+      using _slot = slots.take(file.owner_id);
+      try {
+        await process(file, bytes);
+      } catch (error) {
+        if (isRefusal(error)) await store.write((tx) => tx.failFile(fileId));
+        throw error;
+      }
+      const [stored] = await store.read((tx) => tx.files([fileId]));
+      if (!stored) throw notFound("file");
+      return publicFile(stored);
+    },
+  };
+}
+
+/** The file, if its owner may still send it. */
+async function announced(store: Pick<Store, "read">, fileId: string): Promise<FileRecord> {
+  const [file] = await store.read((tx) => tx.files([fileId]));
+  if (!file || file.owner_state === "erased") throw notFound("file");
+  if (file.owner_state === "suspended") throw suspended();
+  return file;
+}
+
+/** Stores received bytes under a new id: a picture without its metadata and with a preview. */
+async function storeContent(blobs: Blobs, path: string, limits: Limits): Promise<FileContent> {
+  const blob = Bun.randomUUIDv7();
+  const type = await detectType(path);
+  const none = { width: null, height: null, duration_ms: null, placeholder: null };
+  if (!isPicture(type)) {
+    const { size } = await stat(path);
+    const duration_ms = await durationOf(path, type);
+    await blobs.put(blob, path);
+    return { ...none, blob, type, size, duration_ms };
+  }
+  const cleaned = join(blobs.incoming, blob);
+  const preview = join(blobs.incoming, previewOf(blob));
+  try {
+    const picture = await cleanPicture(path, {
+      cleaned,
+      preview,
+      maxPixels: limits.image_pixels,
+    });
+    const { size } = await stat(cleaned);
+    await blobs.put(previewOf(blob), preview);
+    await blobs.put(blob, cleaned);
+    return { ...none, ...picture, blob, size };
+  } finally {
+    await Promise.all(
+      [cleaned, preview].map((each) =>
+        Bun.file(each)
+          .delete()
+          .catch(() => {}),
+      ),
+    );
+  }
+}
+
+/** Deletes an object and its preview. */
+export async function deleteBlob(blobs: Blobs, blob: string): Promise<void> {
+  await blobs.delete(previewOf(blob));
+  await blobs.delete(blob);
+}
+
+/** Whether the bytes were the reason, so that the same bytes fail again. */
+const isRefusal = (error: unknown) =>
+  error instanceof Failure && ["payload_too_large", "unsupported_media_type"].includes(error.code);
+
+/** Limits how many uploads of a person run at the same time on this node. */
+function slotsPerPerson(most: number) {
+  const running = new Map<number, number>();
+  const add = (person: number, change: number) => {
+    const count = (running.get(person) ?? 0) + change;
+    if (count === 0) running.delete(person);
+    else running.set(person, count);
+  };
+  return {
+    take(person: number): Disposable {
+      if ((running.get(person) ?? 0) >= most) throw rateLimited(1, `${most} uploads at a time`);
+      add(person, 1);
+      return { [Symbol.dispose]: () => add(person, -1) };
+    },
+  };
+}

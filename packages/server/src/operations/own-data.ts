@@ -1,0 +1,51 @@
+import { type InputOf, operations } from "@parley/protocol";
+import { eraseAccount } from "../domain/erasure.ts";
+import { bind, type Context } from "../operation.ts";
+import { badField, forbidden } from "../rules/failure.ts";
+import { checkNotLastOperator } from "../security/operators.ts";
+import { ownAttempt, ownDetails, verifyPassword } from "../security/own-password.ts";
+
+const exportMe = bind(operations.exportMe, async (context) => {
+  const { exports, security, caller, origin } = context;
+  context.exportLinks.take(`${caller.account.id}`);
+  const sessionId = caller.kind === "session" ? caller.session_id : undefined;
+  const { path, expires_at } = exports.link(caller.account, sessionId);
+  await security.write((_, record) => record("account_exported", ownDetails(context)));
+  return { url: `${origin.base ?? ""}${path}`, expires_at: new Date(expires_at).toISOString() };
+});
+
+const deleteMe = bind(operations.deleteMe, async (context, input) => {
+  const { security, config, erasures, caller } = context;
+  const { account } = caller;
+  await confirm(context, input);
+  await security.write(async (tx, record) => {
+    await checkNotLastOperator(tx, account, config.operators);
+    const { messages = false } = input;
+    await eraseAccount(tx, record, account, { messages, details: ownDetails(context) });
+  });
+  erasures.wake();
+});
+
+export const ownData = [exportMe, deleteMe];
+
+/** People confirm with their password, and those who have none with their username. */
+async function confirm(
+  context: Context,
+  { password, username }: InputOf<"deleteMe">,
+): Promise<void> {
+  const { store, security, caller } = context;
+  const { account } = caller;
+  const known = await store.read((tx) => tx.credentials(account.username));
+  const hash = known?.password_hash ?? null;
+  if (hash === null) {
+    if (username === account.username) return;
+    throw badField("username", "must be your own username, to confirm the deletion");
+  }
+  if (password === undefined) throw badField("password", "is required");
+  const attempt = ownAttempt(context);
+  if (!(await verifyPassword(attempt, context, password, hash))) {
+    await security.record("account_deletion_refused", ownDetails(context));
+    throw forbidden("the password is wrong");
+  }
+  attempt.succeeded();
+}

@@ -1,0 +1,153 @@
+import { operations } from "@parley/protocol";
+import {
+  kindOfCode,
+  replaceRecoveryCodes,
+  secondFactorBinding,
+  useAppCode,
+  useCode,
+} from "../domain/second-factor.ts";
+import { endSessions } from "../domain/sessions.ts";
+import type { Recorder } from "../observe/security-log.ts";
+import { bind, type Context } from "../operation.ts";
+import { conflict, type Failure, forbidden, notFound } from "../rules/failure.ts";
+import { ownAttempt, ownDetails, verifyPassword } from "../security/own-password.ts";
+import type { PendingAttempt } from "../security/sign-in-throttle.ts";
+import { newSecret, otpauthUri } from "../security/totp.ts";
+import type { SecondFactorRecord } from "../store/second-factors.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
+
+const ISSUER = "Parley";
+
+const getSecondFactor = bind(operations.getSecondFactor, async ({ config, store, caller }) => {
+  const { id, username } = caller.account;
+  return store.read(async (tx) => {
+    const factor = await tx.secondFactor(id);
+    const at = factor?.confirmed_at ?? null;
+    const hash = (await tx.credentials(username))?.password_hash ?? null;
+    return {
+      available: config.passwordSignIn && hash !== null,
+      enabled: at !== null,
+      enabled_at: at === null ? null : new Date(at).toISOString(),
+      recovery_codes_left: await tx.recoveryCodesLeft(id),
+    };
+  });
+});
+
+const beginSecondFactor = bind(operations.beginSecondFactor, async (context, { password }) => {
+  const { store, vault, caller, origin } = context;
+  const { id, username } = caller.account;
+  const attempt = ownAttempt(context);
+  await checkPassword(context, attempt, password);
+  attempt.succeeded();
+  const secret = newSecret();
+  const sealed = vault.seal(secret, secondFactorBinding(id));
+  const factor = { account_id: id, secret: sealed, at: Date.now() };
+  if (!(await store.write((tx) => tx.beginSecondFactor(factor)))) throw alreadyOn();
+  const url = origin.base === undefined ? null : URL.parse(origin.base);
+  const host = url === null ? "" : `@${url.hostname}`;
+  return { secret, otpauth_uri: otpauthUri(secret, ISSUER, `${username}${host}`) };
+});
+
+const confirmSecondFactor = bind(operations.confirmSecondFactor, async (context, { code }) => {
+  const { store, security, vault, caller } = context;
+  const { account } = caller;
+  checkUnconfirmed(await store.read((tx) => tx.secondFactor(account.id)));
+  const attempt = ownAttempt(context);
+  attempt.checksCode();
+  const codes = await security.write(async (tx, record) => {
+    const factor = checkUnconfirmed(await tx.secondFactor(account.id));
+    if (!(await useAppCode(tx, vault, factor, code))) return null;
+    await tx.confirmSecondFactor({ ...factor, at: Date.now() });
+    const kept = caller.kind === "session" ? caller.session_id : undefined;
+    const sessions_ended = await endSessions(tx, account, kept);
+    await record("second_factor_added", { ...ownDetails(context), sessions_ended });
+    return replaceRecoveryCodes(tx, account.id);
+  });
+  if (codes === null) throw await wrongCode(context);
+  attempt.succeeded();
+  return { recovery_codes: codes };
+});
+
+const renewRecoveryCodes = bind(operations.renewRecoveryCodes, async (context, input) => {
+  const { id } = context.caller.account;
+  const recovery_codes = await withSecondFactor(context, input, async (tx, record) => {
+    await record("recovery_codes_renewed", ownDetails(context));
+    return replaceRecoveryCodes(tx, id);
+  });
+  return { recovery_codes };
+});
+
+const removeSecondFactor = bind(operations.removeSecondFactor, async (context, input) => {
+  const { id } = context.caller.account;
+  await withSecondFactor(context, input, async (tx, record) => {
+    await tx.removeSecondFactor(id);
+    await record("second_factor_removed", ownDetails(context));
+  });
+});
+
+export const secondFactor = [
+  getSecondFactor,
+  beginSecondFactor,
+  confirmSecondFactor,
+  renewRecoveryCodes,
+  removeSecondFactor,
+];
+
+/** Runs a unit of work of a caller who proves both the password and the second factor. */
+async function withSecondFactor<Result>(
+  context: Context,
+  { password, code }: { password: string; code: string },
+  unit: (tx: WriteTx, record: Recorder) => Promise<Result>,
+): Promise<Result> {
+  const { store, security, vault, caller } = context;
+  const { id } = caller.account;
+  await store.read((tx) => confirmedFactor(tx, id));
+  const attempt = ownAttempt(context);
+  await checkPassword(context, attempt, password);
+  if (kindOfCode(code) === "totp") attempt.checksCode();
+  const done = await security.write(async (tx, record) => {
+    const factor = await confirmedFactor(tx, id);
+    return (await useCode(tx, vault, factor, code)) && { result: await unit(tx, record) };
+  });
+  if (!done) throw await wrongCode(context);
+  attempt.succeeded();
+  return done.result;
+}
+
+/** Throws `forbidden` for a wrong password, which stays counted in the attempt. */
+async function checkPassword(
+  context: Context,
+  attempt: PendingAttempt,
+  password: string,
+): Promise<void> {
+  const { store, security, caller } = context;
+  const known = await store.read((tx) => tx.credentials(caller.account.username));
+  const hash = known?.password_hash ?? null;
+  if (hash === null) {
+    attempt.withdrawn();
+    throw forbidden("this account has no password; who signs it in decides on a second factor");
+  }
+  if (await verifyPassword(attempt, context, password, hash)) return;
+  await security.record("second_factor_failed", ownDetails(context));
+  throw forbidden("the password is wrong");
+}
+
+async function wrongCode(context: Context): Promise<Failure> {
+  const details = { ...ownDetails(context), reason: "second_factor" } as const;
+  await context.security.record("second_factor_failed", details);
+  return forbidden("the code is wrong, or was used already");
+}
+
+async function confirmedFactor(tx: ReadTx, accountId: number): Promise<SecondFactorRecord> {
+  const factor = await tx.secondFactor(accountId);
+  if (!factor || factor.confirmed_at === null) throw notFound("second factor");
+  return factor;
+}
+
+function checkUnconfirmed(factor: SecondFactorRecord | null): SecondFactorRecord {
+  if (!factor) throw notFound("second factor; call beginSecondFactor before");
+  if (factor.confirmed_at !== null) throw alreadyOn();
+  return factor;
+}
+
+const alreadyOn = () => conflict("the second factor is on already; remove it first");

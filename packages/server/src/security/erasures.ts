@@ -1,0 +1,86 @@
+import { finishErasure } from "../domain/erasure.ts";
+import type { Logger } from "../observe/log.ts";
+import type { ErasureRecord } from "../store/erasures.ts";
+import type { Store } from "../store/store.ts";
+import { lease } from "./lease.ts";
+
+/** How often to look for erasures that another process has begun or left unfinished. */
+const CHECK_MS = 5000;
+
+export interface Erasures {
+  /** Call after a unit that has erased an account. */
+  wake(): void;
+  stop(): Promise<void>;
+}
+
+export interface ErasuresOptions {
+  readonly store: Pick<Store, "read" | "write">;
+  /** The id of this node. */
+  readonly node: string;
+  readonly log: Logger;
+}
+
+/**
+ * Finishes the erasures of accounts, on one node at a time. Erasures that a crash has interrupted are
+ * finished by the next process or by another node.
+ */
+export function erasures({ store, node, log }: ErasuresOptions): Erasures {
+  const held = lease(store, "erasures", node);
+  let running: Promise<void> | null = null;
+  let isWanted = false;
+  let isStopped = false;
+
+  const openErasures = () => store.read((tx) => tx.openErasures());
+
+  async function finishAll(): Promise<void> {
+    for (let open = await openErasures(); open.length > 0; open = await openErasures()) {
+      if (!(await held.claim())) return;
+      for (const erasure of open) await finish(erasure);
+    }
+    await held.release();
+  }
+
+  async function finish(erasure: ErasureRecord): Promise<void> {
+    const { username } = erasure.account;
+    let messages = 0;
+    await finishErasure(store, erasure, async (deleted) => {
+      messages += deleted;
+      if (isStopped) throw new Stopped();
+      await held.renew();
+    });
+    log.info({ account: username, messages }, "account erasure finished");
+  }
+
+  const start = () => {
+    isWanted = true;
+    running ??= run().finally(() => {
+      running = null;
+    });
+  };
+
+  async function run(): Promise<void> {
+    while (isWanted && !isStopped) {
+      isWanted = false;
+      await finishAll().catch((err) => {
+        if (!(err instanceof Stopped)) log.error({ err }, "account erasure failed");
+      });
+    }
+  }
+
+  start();
+  const timer = setInterval(start, CHECK_MS);
+  timer.unref();
+  return {
+    wake: start,
+    async stop() {
+      isStopped = true;
+      clearInterval(timer);
+      await running;
+    },
+  };
+}
+
+/** Ends the work when the process stops. The next process continues it. */
+class Stopped extends Error {
+  override name = "Stopped";
+}

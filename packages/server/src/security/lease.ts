@@ -1,0 +1,39 @@
+import type { Store } from "../store/store.ts";
+
+/** How long a lease holds without renewal: after a crash, another process waits that long. */
+const LEASE_MS = 10_000;
+/** How old a lease may become before it is renewed. */
+const RENEW_MS = LEASE_MS / 4;
+
+/** The right to do some work, which one process has at a time. */
+export interface Lease {
+  /** Returns whether this process has it now. */
+  claim(): Promise<boolean>;
+  /** Renews it if it is due. Throws when another process has taken it over. */
+  renew(): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** A lease in the store, by name. `holder` is unique among all processes. */
+export function lease(store: Pick<Store, "write">, name: string, holder: string): Lease {
+  let renewedAt: number | null = null;
+  return {
+    async claim() {
+      const cursor = await store.write((tx) => tx.claimSubscription(name, holder, LEASE_MS, 0));
+      renewedAt = cursor === null ? null : performance.now();
+      return cursor !== null;
+    },
+    async renew() {
+      if (renewedAt !== null && performance.now() - renewedAt < RENEW_MS) return;
+      if (!(await store.write((tx) => tx.saveSubscription(name, holder, 0, LEASE_MS)))) {
+        throw new Error(`the lease ${name} was taken over`);
+      }
+      renewedAt = performance.now();
+    },
+    async release() {
+      if (renewedAt === null) return;
+      renewedAt = null;
+      await store.write((tx) => tx.saveSubscription(name, holder, 0, 0));
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import { type Caller, type Origin, tokenOf } from "./caller.ts";
+import type { Passwords } from "./passwords.ts";
+import type { PendingAttempt, SignInThrottle } from "./sign-in-throttle.ts";
+
+interface OwnServices {
+  readonly signInThrottle: SignInThrottle;
+  readonly passwords: Passwords;
+  readonly caller: Caller;
+  readonly origin: Origin;
+}
+
+/**
+ * Begins an attempt of a caller to prove a secret of their own account; throws `rate_limited`. The
+ * caller counts as a device: failed sign-ins of others do not make the owner of the account wait.
+ */
+export function ownAttempt({ signInThrottle, caller, origin }: OwnServices): PendingAttempt {
+  const { username } = caller.account;
+  const device =
+    caller.kind === "session" ? `session ${caller.session_id}` : `service key ${caller.key.name}`;
+  const { network } = origin;
+  return signInThrottle.attempt({ username, network, isKnownNetwork: true, device });
+}
+
+/** What the audit log says of such an attempt. */
+export const ownDetails = ({ caller, origin }: Pick<OwnServices, "caller" | "origin">) => ({
+  account: caller.account.username,
+  origin,
+  ...tokenOf(caller),
+});
+
+/** Withdraws the attempt when the password cannot be checked, because the hashing queue is full. */
+export const verifyPassword = (
+  attempt: PendingAttempt,
+  { passwords, origin }: Pick<OwnServices, "passwords" | "origin">,
+  password: string,
+  hash: string | null,
+): Promise<boolean> =>
+  passwords.verify(password, hash, origin.network).catch((error) => {
+    attempt.withdrawn();
+    throw error;
+  });

@@ -1,0 +1,63 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+
+/** Time-based one-time passwords (RFC 6238) with the parameters that all authenticator apps support. */
+const STEP_MS = 30_000;
+const DIGITS = 6;
+/** Steps before and after the current one whose codes are accepted: clocks differ, and people type slowly. */
+const TOLERANCE = 1;
+const SECRET_BYTES = 20;
+
+const ALPHABET = "abcdefghijklmnopqrstuvwxyz234567";
+
+/** Random text in the alphabet of base32 (RFC 4648), in lowercase: five bits per character. */
+export const randomBase32 = (length: number): string =>
+  // The alphabet has 32 characters, so that the remainder of a random byte is not biased.
+  Array.from(randomBytes(length), (byte) => ALPHABET[byte % ALPHABET.length]).join("");
+
+/** A secret of 160 bits in base32, as apps take it. */
+export const newSecret = (): string => randomBase32((SECRET_BYTES * 8) / 5).toUpperCase();
+
+/** The address from which apps read a secret; shown as a QR code. */
+export function otpauthUri(secret: string, issuer: string, account: string): string {
+  const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(account)}`;
+  const parameters = `algorithm=SHA1&digits=${DIGITS}&period=${STEP_MS / 1000}`;
+  return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}&${parameters}`;
+}
+
+/** The number of the time step at a time. */
+export const timeStep = (at: number): number => Math.floor(at / STEP_MS);
+
+export function codeOf(secret: string, step: number): string {
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(step));
+  const mac = createHmac("sha1", bytesOf(secret)).update(counter).digest();
+  const offset = (mac.at(-1) ?? 0) & 0xf;
+  const number = mac.readUInt32BE(offset) & 0x7fff_ffff;
+  return `${number % 10 ** DIGITS}`.padStart(DIGITS, "0");
+}
+
+/** The time step, among those accepted at a time, that a code belongs to; null for a wrong code. */
+export function stepOf(secret: string, code: string, at: number): number | null {
+  const now = timeStep(at);
+  const given = Buffer.from(code);
+  for (let step = now - TOLERANCE; step <= now + TOLERANCE; step++) {
+    const right = Buffer.from(codeOf(secret, step));
+    if (given.length === right.length && timingSafeEqual(given, right)) return step;
+  }
+  return null;
+}
+
+function bytesOf(base32: string): Buffer {
+  const bytes: number[] = [];
+  let bits = 0;
+  let buffered = 0;
+  for (const character of base32.toLowerCase()) {
+    buffered = (buffered << 5) | ALPHABET.indexOf(character);
+    bits += 5;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes.push((buffered >> bits) & 0xff);
+    buffered &= (1 << bits) - 1;
+  }
+  return Buffer.from(bytes);
+}

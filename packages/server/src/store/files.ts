@@ -1,0 +1,66 @@
+import type { File } from "@parley/protocol";
+import type { Awaitable } from "./awaitable.ts";
+
+/** Files that people have announced or uploaded. Their bytes are kept elsewhere, by the id of the blob. */
+export interface FileReads {
+  /** The files among these that exist, in no particular order. */
+  files(ids: readonly string[]): Awaitable<FileRecord[]>;
+  /** The ids of files that nothing uses, announced before a time. */
+  unusedFiles(before: number, limit: number): Awaitable<string[]>;
+  /** Those of these blobs that belong to a file. */
+  usedBlobs(ids: readonly string[]): Awaitable<string[]>;
+  /** The ids of blobs whose files are deleted, to delete them too. */
+  abandonedBlobs(limit: number): Awaitable<string[]>;
+  /** The bytes that a person announced on a day. */
+  uploadedBytes(ownerId: number, day: string): Awaitable<number>;
+}
+
+export interface FileWrites {
+  /** Also counts the bytes of its owner on the day. */
+  insertFile(file: NewFile, day: string): Awaitable<void>;
+  /** Returns false, and changes nothing, if the file is gone or its bytes have arrived already. */
+  finishFile(id: string, content: FileContent): Awaitable<boolean>;
+  /** Marks a file whose bytes were refused. Does nothing if it is gone or ready. */
+  failFile(id: string): Awaitable<void>;
+  /**
+   * Gives files to a message. Returns false if one of them is gone, not ready, or used already; the
+   * unit must then fail.
+   */
+  attachFiles(ids: readonly string[], messageUuid: string, at: number): Awaitable<boolean>;
+  /** Deletes the files among these that nothing uses, and abandons their blobs. Returns how many. */
+  deleteUnusedFiles(ids: readonly string[]): Awaitable<number>;
+  /** Forgets abandoned blobs once they are deleted. */
+  forgetBlobs(ids: readonly string[]): Awaitable<void>;
+}
+
+export interface NewFile {
+  readonly id: string;
+  readonly owner_id: number;
+  readonly conversation_id: number;
+  readonly name: string;
+  /** In bytes, as announced. */
+  readonly size: number;
+  readonly at: number;
+}
+
+/** What is known of a file once its bytes have arrived. */
+export interface FileContent {
+  readonly blob: string;
+  readonly type: string;
+  readonly size: number;
+  readonly width: number | null;
+  readonly height: number | null;
+  readonly duration_ms: number | null;
+  readonly placeholder: string | null;
+}
+
+export interface FileRecord extends File {
+  readonly owner_id: number;
+  readonly owner_state: "active" | "suspended" | "erased";
+  readonly conversation_uuid: string;
+  /** The id of its bytes; null until they have arrived. */
+  readonly blob: string | null;
+  /** Whether a message has it. */
+  readonly used: boolean;
+  readonly created_at: number;
+}

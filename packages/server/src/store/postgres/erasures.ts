@@ -1,0 +1,41 @@
+import type { AccountRecord } from "../accounts.ts";
+import type { ErasureReads, ErasureWrites } from "../erasures.ts";
+import { ACCOUNT } from "../shared/accounts.ts";
+import {
+  ERASE_ACCOUNT,
+  type ErasureRow,
+  erasureStatements,
+  OPEN_ERASURES,
+  toErasure,
+} from "../shared/erasures.ts";
+import type { Methods } from "./unit.ts";
+
+export const erasureReads: Methods<keyof ErasureReads> = {
+  openErasures: async (unit) => (await unit.all<ErasureRow>(OPEN_ERASURES)).map(toErasure),
+  ownedAccounts: (unit, ownerId) =>
+    unit.all<AccountRecord>(
+      `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = $1 ORDER BY a.id`,
+      ownerId,
+    ),
+};
+
+export const erasureWrites: Methods<keyof ErasureWrites> = {
+  eraseAccount: async (unit, account, { messages, at }) => {
+    await unit.ownRow("accounts", account.id);
+    const erased = await unit.change(ERASE_ACCOUNT("$1", "$2::bigint"), account.id, at);
+    if (erased.count === 0) return false;
+    for (const { sql, values } of erasureStatements(account, at, (number) => `$${number}`)) {
+      await unit.change(sql, ...values);
+    }
+    await unit.change(
+      "INSERT INTO erasures (account_id, messages, created_at) VALUES ($1, $2, $3)",
+      account.id,
+      messages,
+      at,
+    );
+    return true;
+  },
+  finishErasure: async (unit, accountId) => {
+    await unit.change("DELETE FROM erasures WHERE account_id = $1", accountId);
+  },
+};

@@ -1,0 +1,112 @@
+import type { FileReads, FileWrites } from "../files.ts";
+import { FILES, type FileRow, toFileRecord } from "../shared/files.ts";
+import { list, type Methods, type Unit } from "./unit.ts";
+
+const IN_LIST = "= ANY($1::uuid[])";
+
+export const fileReads: Methods<keyof FileReads> = {
+  files: async (unit, ids) =>
+    (await unit.all<FileRow>(`${FILES} WHERE f.uuid ${IN_LIST}`, list(ids))).map(toFileRecord),
+  unusedFiles: async (unit, before, limit) => {
+    const rows = await unit.all<{ uuid: string }>(
+      "SELECT uuid FROM files WHERE used_at IS NULL AND created_at < $1 ORDER BY created_at LIMIT $2",
+      before,
+      limit,
+    );
+    return rows.map(({ uuid }) => uuid);
+  },
+  usedBlobs: async (unit, ids) => {
+    const sql = `SELECT blob FROM files WHERE blob ${IN_LIST}`;
+    return (await unit.all<{ blob: string }>(sql, list(ids))).map(({ blob }) => blob);
+  },
+  abandonedBlobs: async (unit, limit) => {
+    const sql = "SELECT blob FROM abandoned_blobs LIMIT $1";
+    return (await unit.all<{ blob: string }>(sql, limit)).map(({ blob }) => blob);
+  },
+  uploadedBytes: async (unit, ownerId, day) => {
+    const row = await unit.get<{ bytes: number }>(
+      "SELECT bytes FROM upload_usage WHERE owner_id = $1 AND day = $2",
+      ownerId,
+      day,
+    );
+    return row?.bytes ?? 0;
+  },
+};
+
+export const fileWrites: Methods<keyof FileWrites> = {
+  insertFile: async (unit, { id, owner_id, conversation_id, name, size, at }, day) => {
+    await unit.change(
+      `INSERT INTO files (uuid, owner_id, conversation_id, name, size, created_at)
+       VALUES ($1, $2, $3, $4, $5, $6)`,
+      id,
+      owner_id,
+      conversation_id,
+      name,
+      size,
+      at,
+    );
+    await unit.change(
+      `INSERT INTO upload_usage AS u (owner_id, day, bytes) VALUES ($1, $2, $3)
+       ON CONFLICT (owner_id, day) DO UPDATE SET bytes = u.bytes + excluded.bytes`,
+      owner_id,
+      day,
+      size,
+    );
+  },
+  finishFile: async (unit, id, content) => {
+    const { count } = await unit.change(
+      `UPDATE files SET status = 'ready', blob = $2, type = $3, size = $4, width = $5, height = $6,
+         duration_ms = $7, placeholder = $8
+       WHERE uuid = $1 AND status <> 'ready'`,
+      id,
+      content.blob,
+      content.type,
+      content.size,
+      content.width,
+      content.height,
+      content.duration_ms,
+      content.placeholder,
+    );
+    return count > 0;
+  },
+  failFile: async (unit, id) => {
+    await unit.change(
+      "UPDATE files SET status = 'failed' WHERE uuid = $1 AND status <> 'ready'",
+      id,
+    );
+  },
+  attachFiles: async (unit, ids, messageUuid, at) => {
+    const { count } = await unit.change(
+      `UPDATE files SET used_at = $3, message_id = (SELECT id FROM messages WHERE uuid = $2)
+       WHERE uuid ${IN_LIST} AND used_at IS NULL AND status = 'ready'`,
+      list(ids),
+      messageUuid,
+      at,
+    );
+    return count === ids.length;
+  },
+  deleteUnusedFiles: async (unit, ids) => {
+    const { count } = await unit.change(
+      `WITH deleted AS (
+         DELETE FROM files WHERE uuid ${IN_LIST} AND used_at IS NULL RETURNING uuid, blob
+       ), abandoned AS (
+         INSERT INTO abandoned_blobs (blob) SELECT blob FROM deleted WHERE blob IS NOT NULL
+       )
+       SELECT uuid FROM deleted`,
+      list(ids),
+    );
+    return count;
+  },
+  forgetBlobs: async (unit, ids) => {
+    await unit.change(`DELETE FROM abandoned_blobs WHERE blob ${IN_LIST}`, list(ids));
+  },
+};
+
+/** Deletes the files of a message, and abandons their blobs. */
+export async function deleteFilesOf(unit: Unit, messageId: number): Promise<void> {
+  await unit.change(
+    `WITH deleted AS (DELETE FROM files WHERE message_id = $1 RETURNING blob)
+     INSERT INTO abandoned_blobs (blob) SELECT blob FROM deleted`,
+    messageId,
+  );
+}

@@ -1,0 +1,63 @@
+import type { AccountRecord } from "../accounts.ts";
+import type { ErasureRecord } from "../erasures.ts";
+import { ACCOUNT, accountOf } from "./accounts.ts";
+
+export const OPEN_ERASURES = `SELECT ${ACCOUNT}, e.messages FROM erasures e
+  JOIN accounts a ON a.id = e.account_id ORDER BY e.created_at, e.account_id`;
+
+export type ErasureRow = AccountRecord & { messages: boolean | number };
+
+export const toErasure = (row: ErasureRow): ErasureRecord => ({
+  account: accountOf(row),
+  messages: Boolean(row.messages),
+});
+
+/** Erases the account unless it is erased already. The parameters are its id and the time. */
+export const ERASE_ACCOUNT = (id: string, at: string) => `UPDATE accounts
+  SET password_hash = NULL, external_id = NULL, metadata = NULL, erased_at = ${at},
+    suspended_at = coalesce(suspended_at, ${at})
+  WHERE id = ${id} AND erased_at IS NULL`;
+
+interface Statement {
+  readonly sql: string;
+  readonly values: readonly (string | number)[];
+}
+
+/** Statements that delete what other tables have of a person. */
+export function erasureStatements(
+  { id, username }: AccountRecord,
+  at: number,
+  place: (number: number) => string,
+): Statement[] {
+  const [first, second] = [place(1), place(2)];
+  const owned = `SELECT id FROM accounts WHERE owner_id = ${first}`;
+  const byId = (sql: string) => ({ sql, values: [id] });
+  return [
+    {
+      sql: `UPDATE accounts SET erased_at = ${second} WHERE owner_id = ${first}`,
+      values: [id, at],
+    },
+    {
+      sql: `UPDATE sessions SET user_agent = NULL, network = NULL,
+        ended_at = coalesce(ended_at, ${second}) WHERE account_id = ${first}`,
+      values: [id, at],
+    },
+    ...PERSONAL.map((table) => byId(`DELETE FROM ${table} WHERE account_id = ${first}`)),
+    byId(`DELETE FROM agent_keys WHERE owner_id = ${first}`),
+    byId(`DELETE FROM agents WHERE account_id IN (${owned})`),
+    { sql: `DELETE FROM incoming_hooks WHERE creator = ${first}`, values: [username] },
+  ];
+}
+
+/** Tables whose rows concern one account alone. */
+const PERSONAL = [
+  "account_names",
+  "identities",
+  "operators",
+  "second_factors",
+  "recovery_codes",
+  "hidden",
+  "mentions",
+  "blocks",
+  "final_departures",
+];

@@ -1,0 +1,52 @@
+import type { File } from "@parley/protocol";
+import type { FileRecord } from "../files.ts";
+
+export interface FileRow extends Omit<FileRecord, "used" | "owner_state"> {
+  used_at: number | null;
+  suspended_at: number | null;
+  erased_at: number | null;
+}
+
+/** Selects `FileRow`s. */
+export const FILES = `SELECT f.uuid AS id, f.owner_id, c.uuid AS conversation_uuid, f.blob, f.name,
+    f.type, f.size, f.width, f.height, f.duration_ms, f.status, f.placeholder, f.used_at,
+    f.created_at, o.suspended_at, o.erased_at
+  FROM files f JOIN conversations c ON c.id = f.conversation_id JOIN accounts o ON o.id = f.owner_id`;
+
+export const toFileRecord = ({
+  used_at,
+  suspended_at,
+  erased_at,
+  ...row
+}: FileRow): FileRecord => ({
+  ...row,
+  used: used_at !== null,
+  owner_state: erased_at !== null ? "erased" : suspended_at !== null ? "suspended" : "active",
+});
+
+/** The file as clients see it. */
+export const publicFile = ({
+  id,
+  name,
+  type,
+  size,
+  width,
+  height,
+  duration_ms,
+  status,
+  placeholder,
+}: File): File => ({
+  id,
+  name,
+  type,
+  size,
+  width,
+  height,
+  duration_ms,
+  status,
+  placeholder,
+});
+
+/** What is searched of a message: its text, and the names of its files. */
+export const searchedText = (content: string, files: readonly Pick<File, "name">[]) =>
+  [content, ...files.map(({ name }) => name)].join("\n");

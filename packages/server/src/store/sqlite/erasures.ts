@@ -1,0 +1,41 @@
+import type { AccountRecord } from "../accounts.ts";
+import type { ErasureReads, ErasureWrites } from "../erasures.ts";
+import { ACCOUNT } from "../shared/accounts.ts";
+import {
+  ERASE_ACCOUNT,
+  type ErasureRow,
+  erasureStatements,
+  OPEN_ERASURES,
+  toErasure,
+} from "../shared/erasures.ts";
+import type { Connection } from "./connection.ts";
+
+export function erasureReads(db: Connection): ErasureReads {
+  const open = db.query<ErasureRow>(OPEN_ERASURES);
+  const owned = db.query<AccountRecord>(
+    `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = ? ORDER BY a.id`,
+  );
+  return {
+    openErasures: () => open.all().map(toErasure),
+    ownedAccounts: (ownerId) => owned.all(ownerId),
+  };
+}
+
+export function erasureWrites(db: Connection): ErasureWrites {
+  const erase = db.change(ERASE_ACCOUNT("?1", "?2"));
+  const begin = db.change(
+    "INSERT INTO erasures (account_id, messages, created_at) VALUES (?, ?, ?)",
+  );
+  const finish = db.change("DELETE FROM erasures WHERE account_id = ?");
+  return {
+    eraseAccount: (account, { messages, at }) => {
+      if (erase.run(account.id, at).changes === 0) return false;
+      for (const { sql, values } of erasureStatements(account, at, (number) => `?${number}`)) {
+        db.change(sql).run(...values);
+      }
+      begin.run(account.id, messages ? 1 : 0, at);
+      return true;
+    },
+    finishErasure: (accountId) => void finish.run(accountId),
+  };
+}

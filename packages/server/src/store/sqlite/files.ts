@@ -1,0 +1,68 @@
+import type { FileReads, FileWrites } from "../files.ts";
+import { FILES, type FileRow, toFileRecord } from "../shared/files.ts";
+import type { Connection } from "./connection.ts";
+
+const IN_LIST = "IN (SELECT value FROM json_each(?1))";
+
+export function fileReads(db: Connection): FileReads {
+  const files = db.query<FileRow>(`${FILES} WHERE f.uuid ${IN_LIST}`);
+  const unused = db.query<{ uuid: string }>(
+    "SELECT uuid FROM files WHERE used_at IS NULL AND created_at < ? ORDER BY created_at LIMIT ?",
+  );
+  const usedBlobs = db.query<{ blob: string }>(`SELECT blob FROM files WHERE blob ${IN_LIST}`);
+  const abandoned = db.query<{ blob: string }>("SELECT blob FROM abandoned_blobs LIMIT ?");
+  const uploaded = db.query<{ bytes: number }>(
+    "SELECT bytes FROM upload_usage WHERE owner_id = ? AND day = ?",
+  );
+  return {
+    files: (ids) => files.all(JSON.stringify(ids)).map(toFileRecord),
+    unusedFiles: (before, limit) => unused.all(before, limit).map(({ uuid }) => uuid),
+    usedBlobs: (ids) => usedBlobs.all(JSON.stringify(ids)).map(({ blob }) => blob),
+    abandonedBlobs: (limit) => abandoned.all(limit).map(({ blob }) => blob),
+    uploadedBytes: (ownerId, day) => uploaded.get(ownerId, day)?.bytes ?? 0,
+  };
+}
+
+export function fileWrites(db: Connection): FileWrites {
+  const insert = db.change(
+    `INSERT INTO files (uuid, owner_id, conversation_id, name, size, created_at)
+     VALUES (?, ?, ?, ?, ?, ?)`,
+  );
+  const count = db.change(
+    `INSERT INTO upload_usage (owner_id, day, bytes) VALUES (?, ?, ?)
+     ON CONFLICT (owner_id, day) DO UPDATE SET bytes = bytes + excluded.bytes`,
+  );
+  const finish = db.change(
+    `UPDATE files SET status = 'ready', blob = ?2, type = ?3, size = ?4, width = ?5, height = ?6,
+       duration_ms = ?7, placeholder = ?8
+     WHERE uuid = ?1 AND status <> 'ready'`,
+  );
+  const fail = db.change("UPDATE files SET status = 'failed' WHERE uuid = ? AND status <> 'ready'");
+  const attach = db.change(
+    `UPDATE files SET used_at = ?3, message_id = (SELECT id FROM messages WHERE uuid = ?2)
+     WHERE uuid ${IN_LIST} AND used_at IS NULL AND status = 'ready'`,
+  );
+  const abandon = db.change(
+    `INSERT INTO abandoned_blobs (blob) SELECT blob FROM files
+     WHERE uuid ${IN_LIST} AND used_at IS NULL AND blob IS NOT NULL`,
+  );
+  const remove = db.change(`DELETE FROM files WHERE uuid ${IN_LIST} AND used_at IS NULL`);
+  const forget = db.change(`DELETE FROM abandoned_blobs WHERE blob ${IN_LIST}`);
+  return {
+    insertFile: ({ id, owner_id, conversation_id, name, size, at }, day) => {
+      insert.run(id, owner_id, conversation_id, name, size, at);
+      count.run(owner_id, day, size);
+    },
+    finishFile: (id, { blob, type, size, width, height, duration_ms, placeholder }) =>
+      finish.run(id, blob, type, size, width, height, duration_ms, placeholder).changes > 0,
+    failFile: (id) => void fail.run(id),
+    attachFiles: (ids, messageUuid, at) =>
+      attach.run(JSON.stringify(ids), messageUuid, at).changes === ids.length,
+    deleteUnusedFiles: (ids) => {
+      const list = JSON.stringify(ids);
+      abandon.run(list);
+      return remove.run(list).changes;
+    },
+    forgetBlobs: (ids) => void forget.run(JSON.stringify(ids)),
+  };
+}

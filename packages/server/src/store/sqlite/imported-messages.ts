@@ -1,0 +1,52 @@
+import type { ImportedMessageWrites } from "../imported-messages.ts";
+import { importResults, planImport } from "../shared/imported-messages.ts";
+import { countsOf } from "../shared/messages.ts";
+import type { Connection } from "./connection.ts";
+import { storedMentions } from "./mentions.ts";
+
+export function importedMessageWrites(db: Connection): ImportedMessageWrites {
+  const counters = db.query<{ seq: number; humans: number; agents: number }>(
+    "SELECT seq, humans, agents FROM counters WHERE conversation_id = ?",
+  );
+  const known = db.query<{ uuid: string; sender_id: number; client_msg_id: string }>(
+    `SELECT m.uuid, m.sender_id, m.client_msg_id FROM json_each(?2) j CROSS JOIN messages m
+     ON m.conversation_id = ?1 AND m.sender_id = j.value ->> 0 AND m.client_msg_id = j.value ->> 1`,
+  );
+  // The totals stay as they are, so that the messages are unread for nobody.
+  const insert = db.change(
+    `INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n, agent_n,
+       content, client_msg_id, mentions, created_at, finalized_at, imported)
+     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 1)`,
+  );
+  const count = db.change(
+    "UPDATE counters SET seq = ?2, updated_at = ?3 WHERE conversation_id = ?1",
+  );
+
+  return {
+    importMessages: (conversation, messages) => {
+      const before = counters.get(conversation.id);
+      if (!before) throw new Error(`conversation ${conversation.id} has no counters`);
+      const keys = messages.map(({ sender, client_msg_id }) => [sender.id, client_msg_id]);
+      const stored = known.all(conversation.id, JSON.stringify(keys));
+      const { uuids, rows } = planImport(messages, stored, before.seq);
+      for (const { uuid, seq, message } of rows) {
+        insert.run(
+          uuid,
+          conversation.id,
+          seq,
+          message.sender.id,
+          countsOf(message.sender.kind).agents,
+          before.humans,
+          before.agents,
+          message.content,
+          message.client_msg_id,
+          storedMentions(message.mentions),
+          message.at,
+        );
+      }
+      const last = rows.at(-1);
+      if (last) count.run(conversation.id, last.seq, last.message.at);
+      return importResults(conversation, uuids, rows);
+    },
+  };
+}

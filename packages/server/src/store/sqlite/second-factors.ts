@@ -1,0 +1,63 @@
+import type {
+  SealedSecondFactor,
+  SecondFactorReads,
+  SecondFactorRecord,
+  SecondFactorWrites,
+} from "../second-factors.ts";
+import type { Connection } from "./connection.ts";
+
+export function secondFactorReads(db: Connection): SecondFactorReads {
+  const byAccount = db.query<SecondFactorRecord>(
+    "SELECT account_id, secret, confirmed_at FROM second_factors WHERE account_id = ?",
+  );
+  const codes = db.query<{ count: number }>(
+    "SELECT count(*) AS count FROM recovery_codes WHERE account_id = ?",
+  );
+  const sealed = db.query<SealedSecondFactor>("SELECT account_id, secret FROM second_factors");
+  return {
+    secondFactor: (accountId) => byAccount.get(accountId),
+    recoveryCodesLeft: (accountId) => codes.get(accountId)?.count ?? 0,
+    sealedSecondFactors: () => sealed.all(),
+  };
+}
+
+export function secondFactorWrites(db: Connection): SecondFactorWrites {
+  const begin = db.change(
+    `INSERT INTO second_factors (account_id, secret, created_at, last_step) VALUES (?, ?, ?, 0)
+     ON CONFLICT (account_id) DO UPDATE
+     SET secret = excluded.secret, created_at = excluded.created_at, last_step = 0
+     WHERE confirmed_at IS NULL`,
+  );
+  const confirm = db.change(
+    `UPDATE second_factors SET confirmed_at = ?3
+     WHERE account_id = ?1 AND secret = ?2 AND confirmed_at IS NULL`,
+  );
+  const useStep = db.change(
+    "UPDATE second_factors SET last_step = ?2 WHERE account_id = ?1 AND last_step < ?2",
+  );
+  const reseal = db.change(
+    "UPDATE second_factors SET secret = ?3 WHERE account_id = ?1 AND secret = ?2",
+  );
+  const remove = db.change("DELETE FROM second_factors WHERE account_id = ?");
+  const insertCode = db.change("INSERT INTO recovery_codes (account_id, code_hash) VALUES (?, ?)");
+  const useCode = db.change("DELETE FROM recovery_codes WHERE account_id = ? AND code_hash = ?");
+  const removeCodes = db.change("DELETE FROM recovery_codes WHERE account_id = ?");
+  return {
+    beginSecondFactor: ({ account_id, secret, at }) =>
+      begin.run(account_id, secret, at).changes > 0,
+    confirmSecondFactor: ({ account_id, secret, at }) =>
+      confirm.run(account_id, secret, at).changes > 0,
+    useTimeStep: (accountId, step) => useStep.run(accountId, step).changes > 0,
+    setRecoveryCodes: (accountId, hashes) => {
+      removeCodes.run(accountId);
+      for (const hash of hashes) insertCode.run(accountId, hash);
+    },
+    useRecoveryCode: (accountId, hash) => useCode.run(accountId, hash).changes > 0,
+    removeSecondFactor: (accountId) => {
+      removeCodes.run(accountId);
+      return remove.run(accountId).changes > 0;
+    },
+    resealSecondFactor: (factor, secret) =>
+      void reseal.run(factor.account_id, factor.secret, secret),
+  };
+}

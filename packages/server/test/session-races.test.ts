@@ -1,0 +1,123 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eraseAccount } from "../src/domain/erasure.ts";
+import { openSession, replacePassword } from "../src/domain/sessions.ts";
+import { restore, suspend } from "../src/domain/suspension.ts";
+import { logger } from "../src/observe/log.ts";
+import { securityLog } from "../src/observe/security-log.ts";
+import type { Context } from "../src/operation.ts";
+import { sessions } from "../src/operations/sessions.ts";
+import { vault } from "../src/security/vault.ts";
+import type { AccountRecord } from "../src/store/accounts.ts";
+import { openSqliteStore } from "../src/store/sqlite/index.ts";
+import { newAccount } from "./support/store-contract/fixture.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "parley-sessions-"));
+const store = openSqliteStore(join(folder, "parley.db"));
+const security = securityLog(logger("silent"), store);
+afterAll(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+let people = 0;
+const newPerson = () =>
+  store.write((tx) =>
+    newAccount(tx, {
+      username: `person_${++people}`,
+      password_hash: "hash of old",
+    }),
+  );
+
+const config = { passwordSignIn: true, limits: { session_days: 90 } };
+const keys = vault([Buffer.alloc(32, 1)]);
+const origin = { address: "192.0.2.1", network: "192.0.2.1", user_agent: null };
+const attempt = { succeeded() {}, withdrawn() {}, checksCode() {} };
+
+/** Calls an operation while `meanwhile` runs between its check of the password and its write. */
+function call(name: string, input: object, meanwhile: () => Promise<unknown>, caller?: object) {
+  const bound = sessions.find(({ contract }) => contract.name === name);
+  if (!bound) throw new Error(`${name} is missing`);
+  const context = {
+    config,
+    store,
+    security,
+    vault: keys,
+    signInThrottle: { attempt: () => attempt },
+    passwords: {
+      verify: async (password: string, hash: string | null) => {
+        const isRight = hash === `hash of ${password}`;
+        await meanwhile();
+        return isRight;
+      },
+      rehash: async (password: string) => `hash of ${password}`,
+    },
+    caller,
+    origin,
+  };
+  return bound.handle(context as unknown as Context, input);
+}
+
+const changePassword = (account: AccountRecord) =>
+  store.write((tx) => replacePassword(tx, account, "hash of new"));
+const suspendAccount = (account: AccountRecord) =>
+  security.write((tx, record) => suspend(tx, record, account, {}));
+const restoreAccount = (account: AccountRecord) =>
+  security.write((tx, record) => restore(tx, record, account, {}));
+const erase = (account: AccountRecord) =>
+  security.write((tx, record) =>
+    eraseAccount(tx, record, account, { messages: false, details: {} }),
+  );
+
+const sessionsOf = ({ id }: AccountRecord) => store.read((tx) => tx.sessions(id, Date.now()));
+const lastEntry = async () => (await store.read((tx) => tx.auditLog({ limit: 1 })))[0];
+
+test.each([
+  ["its password is changed", changePassword, "unauthorized"],
+  ["the account is suspended", suspendAccount, "suspended"],
+  ["the account is erased", erase, "unauthorized"],
+] as const)("signIn opens no session if %s meanwhile", async (_, change, code) => {
+  const account = await newPerson();
+  const { username } = account;
+  const signIn = call("signIn", { username, password: "old" }, () => change(account));
+  await expect(signIn).rejects.toMatchObject({ code });
+  expect(await sessionsOf(account)).toEqual([]);
+  expect(await lastEntry()).toMatchObject({ action: "sign_in_failed", account: username });
+});
+
+test("signIn works if the account is suspended and restored meanwhile", async () => {
+  const account = await newPerson();
+  await call("signIn", { username: account.username, password: "old" }, async () => {
+    await suspendAccount(account);
+    await restoreAccount(account);
+  });
+  expect(await sessionsOf(account)).toHaveLength(1);
+});
+
+test("changePassword is refused if the password is changed meanwhile", async () => {
+  const account = await newPerson();
+  const input = { current_password: "old", new_password: "a long enough secret 47" };
+  const caller = { kind: "session", account, session_id: Bun.randomUUIDv7() };
+  const change = call("changePassword", input, () => changePassword(account), caller);
+  await expect(change).rejects.toMatchObject({ code: "forbidden" });
+  const known = await store.read((tx) => tx.credentials(account.username));
+  expect(known?.password_hash).toBe("hash of new");
+  expect(await lastEntry()).toMatchObject({ action: "password_change_failed" });
+});
+
+test.each([
+  ["suspended", suspendAccount, "suspended"],
+  ["erased", erase, "unauthorized"],
+] as const)(
+  "no session opens for an account that has been %s since it was read",
+  async (_, change, code) => {
+    const account = await newPerson();
+    await change(account);
+    const context = { vault: keys, origin, config };
+    const opened = store.write((tx) => openSession(tx, account, context, {}));
+    await expect(opened).rejects.toMatchObject({ code });
+    expect(await sessionsOf(account)).toEqual([]);
+  },
+);

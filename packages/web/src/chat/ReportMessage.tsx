@@ -1,0 +1,57 @@
+import { useClient } from "@parley/client/react";
+import { useAction } from "../lib/action.ts";
+import { Button } from "../ui/Button.tsx";
+import { Dialog } from "../ui/Dialog.tsx";
+import { Field } from "../ui/Field.tsx";
+import { Form, FormProblem, type FormValues } from "../ui/Form.tsx";
+import { toast } from "../ui/Toasts.tsx";
+
+interface ReportMessageProps {
+  messageId: string;
+  onClose: () => void;
+}
+
+/** Asks for a reason and reports a message to the operators. */
+export function ReportMessage({ messageId, onClose }: ReportMessageProps) {
+  const client = useClient();
+  const { busy, error, run } = useAction();
+  const report = ({ text }: FormValues) =>
+    void run(async () => {
+      await client.reportMessage({ message_id: messageId, reason: text("reason") });
+      onClose();
+      toast("Reported to those who run this service.");
+    });
+  return (
+    <Dialog title="Report this message?" onClose={onClose}>
+      <Form
+        error={error}
+        onSubmit={report}
+        className="flex min-h-0 flex-col gap-4 overflow-y-auto px-5 pb-5"
+      >
+        <p className="text-md text-ink-2">
+          Those who run this service will see it, up to five messages around it, and your name. The
+          sender is not told.
+        </p>
+        <Field label="What is wrong with it?" name="reason">
+          {(attributes) => (
+            <textarea
+              {...attributes}
+              name="reason"
+              rows={3}
+              required
+              maxLength={1000}
+              className="field"
+            />
+          )}
+        </Field>
+        <FormProblem />
+        <div className="flex flex-wrap justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="danger" busy={busy}>
+            Report
+          </Button>
+        </div>
+      </Form>
+    </Dialog>
+  );
+}

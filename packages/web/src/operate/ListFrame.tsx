@@ -1,0 +1,45 @@
+import type { ReactNode } from "react";
+import { describeError } from "../lib/errors.ts";
+import { Button } from "../ui/Button.tsx";
+import { Notice } from "../ui/Notice.tsx";
+import { Skeleton } from "../ui/Skeleton.tsx";
+import type { Listing } from "./calls.ts";
+
+interface ListFrameProps {
+  listing: Pick<Listing<unknown>, "items" | "problem" | "busy" | "more" | "reload">;
+  /** What is shown in place of an empty list. */
+  empty: string;
+  children: ReactNode;
+}
+
+/** What surrounds every list: its skeleton, its error, its empty state and the button for more. */
+export function ListFrame({ listing, empty, children }: ListFrameProps) {
+  const { items, problem, busy, more, reload } = listing;
+  return (
+    <div aria-busy={busy} className="flex flex-col gap-4">
+      {problem !== null && (
+        <div className="flex flex-wrap items-center gap-3">
+          <Notice>{describeError(problem)}</Notice>
+          <Button size="small" icon="retry" onClick={reload}>
+            Try again
+          </Button>
+        </div>
+      )}
+      {items === null && busy && <ListSkeleton />}
+      {items?.length === 0 && (
+        <p role="status" className="py-8 text-center text-base text-ink-3">
+          {empty}
+        </p>
+      )}
+      {items !== null && items.length > 0 && children}
+      {more && (
+        <Button className="self-center" busy={busy} onClick={more}>
+          Show more
+        </Button>
+      )}
+    </div>
+  );
+}
+
+const ListSkeleton = () =>
+  ["a", "b", "c", "d"].map((key) => <Skeleton key={key} className="h-14" />);

@@ -1,0 +1,75 @@
+import { expect } from "bun:test";
+import { readFileSync } from "node:fs";
+import { type Person, post, say } from "@parley/testkit/client.ts";
+import { linesOf, unzip } from "@parley/testkit/zip.ts";
+import { sharedHarness, test } from "./support.ts";
+
+const harness = sharedHarness();
+const PASSWORD = "correct horse battery";
+const direct = (one: Person, other: Person) =>
+  one.call("startChat", { usernames: [other.username] });
+
+test("people download their data", async () => {
+  const [ada, bob] = [await harness().person("ada"), await harness().person("bob")];
+  const message = await say(ada, await direct(ada, bob), "for the archive");
+  await using visit = await harness().visit(ada, { path: "/settings" });
+  const { page } = visit;
+  const downloading = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download my data" }).click();
+  const download = await downloading;
+  expect(download.suggestedFilename()).toMatch(/^parley-ada.*\.zip$/);
+  const files = unzip(readFileSync(await download.path()));
+  expect(linesOf(files, "messages.jsonl")).toEqual([message]);
+  await page.getByRole("heading", { name: "Settings" }).waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("people delete their account, and others see it at once", async () => {
+  const [ada, bob] = [await harness().person("ada"), await harness().person("bob")];
+  const chat = await direct(ada, bob);
+  await say(ada, chat, "my last words");
+  await using other = await harness().visit(bob, { path: `/c/${chat.id}` });
+  await other.page.getByRole("main").getByText("my last words").waitFor();
+  await using visit = await harness().visit(ada, { path: "/settings" });
+  const { page } = visit;
+  await page.getByRole("button", { name: "Delete my account" }).click();
+  const dialog = page.getByRole("dialog");
+  const confirm = async (password: string) => {
+    await dialog.getByLabel("Your password").fill(password);
+    await dialog.getByRole("button", { name: "Delete my account" }).click();
+  };
+  await confirm("not this one");
+  await dialog.getByText("This is not your password.").waitFor();
+  await confirm(PASSWORD);
+  await page.getByText("Your account is deleted.").waitFor();
+  const { username } = ada;
+  const signIn = await post(harness().url, "signIn", { username, password: PASSWORD });
+  expect(signIn.status).toBe(401);
+  expect(await page.evaluate(() => Object.values(localStorage).join())).not.toContain("last words");
+
+  await other.page.getByText("This account is deleted.").waitFor();
+  await other.page.getByRole("heading", { name: "Deleted account" }).first().waitFor();
+  expect(await other.page.getByRole("textbox", { name: "Message" }).count()).toBe(0);
+  await other.page.getByRole("main").getByText("my last words").waitFor();
+});
+
+test("people choose that their messages disappear", async () => {
+  const [ada, bob] = [await harness().person("ada"), await harness().person("bob")];
+  const chat = await direct(ada, bob);
+  await say(bob, chat, "this stays");
+  await say(ada, chat, "this goes");
+  await using other = await harness().visit(bob, { path: `/c/${chat.id}` });
+  await other.page.getByRole("main").getByText("this goes").waitFor();
+  await using visit = await harness().visit(ada, { path: "/settings" });
+  const { page } = visit;
+  await page.getByRole("button", { name: "Delete my account" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Delete my messages").click();
+  await dialog.getByText("goes away for everybody").waitFor();
+  await dialog.getByLabel("Your password").fill(PASSWORD);
+  await dialog.getByRole("button", { name: "Delete my account" }).click();
+  await page.getByText("Your account is deleted.").waitFor();
+  const gone = other.page.getByRole("main").getByText("this goes");
+  await gone.waitFor({ state: "detached" });
+  await other.page.getByRole("main").getByText("this stays").waitFor();
+});

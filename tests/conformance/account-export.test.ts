@@ -1,0 +1,161 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import {
+  answer,
+  failure,
+  groupOf,
+  type Person,
+  people,
+  say,
+  signUp,
+  TIMESTAMP,
+  transports,
+} from "@parley/testkit/client.ts";
+import { limits, noRates, startServer } from "@parley/testkit/server.ts";
+import { linesOf, unzip } from "@parley/testkit/zip.ts";
+
+const server = await startServer({ ...noRates, ...serviceKeySetting() });
+afterAll(() => server[Symbol.asyncDispose]());
+const { url } = server;
+const backend = new Backend(url);
+
+const linkOf = async (person: Pick<Person, "call">) => (await person.call("exportMe")).url;
+
+async function download(link: string) {
+  const response = await fetch(link);
+  expect(response.status).toBe(200);
+  return { headers: response.headers, files: unzip(await response.bytes()) };
+}
+
+/** The failure of a download. */
+async function refusal(link: string) {
+  const { status, body } = await answer(await fetch(link));
+  return [status, !body.ok && body.code];
+}
+
+describe.each(transports)("over %s", (transport) => {
+  test("exportMe links to an archive of everything that the person can see", async () => {
+    const [alice, bob, stranger] = await people(url, "alice", "bob", "stranger");
+    const chat = await groupOf(alice, bob);
+    const others = await groupOf(bob);
+    await say(bob, others, "not for Alice");
+    const kept = await say(alice, chat, "Grüße 🎉\nto everybody");
+    const answered = await say(bob, chat, "thanks");
+    const hidden = await say(bob, chat, "hidden by Alice");
+    const deleted = await say(bob, chat, "deleted by Bob");
+    await alice.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [hidden.id] });
+    await bob.call("deleteMessages", { chat_id: chat.id, message_ids: [deleted.id] });
+    await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
+    await alice.call("blockUser", { username: stranger.username });
+    await using caller = await alice.via(transport);
+    const { url: link, expires_at } = await caller.call("exportMe");
+    expect(expires_at).toMatch(TIMESTAMP);
+    expect(Date.parse(expires_at) - Date.now()).toBeLessThan(11 * 60_000);
+
+    const { headers, files } = await download(link);
+    expect(headers.get("content-type")).toBe("application/zip");
+    const name = new RegExp(`^attachment; filename="parley-${alice.username}-[\\d-]+\\.zip"$`);
+    expect(headers.get("content-disposition")).toMatch(name);
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect([...files.keys()]).toEqual([
+      "README.txt",
+      "account.jsonl",
+      "sessions.jsonl",
+      "agents.jsonl",
+      "usage.jsonl",
+      "blocked.jsonl",
+      "conversations.jsonl",
+      "messages.jsonl",
+    ]);
+    expect(linesOf(files, "account.jsonl")).toMatchObject([
+      { username: alice.username, created_at: expect.stringMatching(TIMESTAMP) },
+    ]);
+    expect(linesOf(files, "sessions.jsonl")).toHaveLength(1);
+    expect(linesOf(files, "agents.jsonl")).toMatchObject([
+      { provider: "claude", key_configured: true },
+      { provider: "gpt", key_configured: false },
+    ]);
+    expect(linesOf(files, "blocked.jsonl")).toEqual([{ username: stranger.username }]);
+    expect(linesOf(files, "conversations.jsonl")).toMatchObject([{ id: chat.id }]);
+    expect(linesOf(files, "messages.jsonl")).toEqual([kept, answered]);
+    const text = [...files.values()].join();
+    expect(text).not.toContain("sandbox-0123456789");
+    expect(text).not.toContain("6789");
+  });
+});
+
+test("a link that was altered leads nowhere", async () => {
+  const [alice, bob] = await people(url, "alice", "bob");
+  const link = await linkOf(alice);
+  const token = link.slice(link.lastIndexOf("/") + 1);
+  const [username, expires, session, nonce, signature] = token.split(".");
+  const altered = [
+    [bob.username, expires, session, nonce, signature],
+    [username, Number(expires) + 1, session, nonce, signature],
+    [username, expires, "", nonce, signature],
+    [username, expires, session, `${nonce}x`, signature],
+    [username, expires, session, nonce, `${signature?.slice(0, -1)}`],
+    [username, expires, session, nonce],
+    ["nobody_at_all", expires, session, nonce, signature],
+    [""],
+  ];
+  for (const parts of altered) {
+    const wrong = link.replace(token, parts.join("."));
+    expect((await fetch(wrong)).status).toBe(404);
+  }
+  expect((await fetch(link, { method: "POST" })).status).toBe(405);
+  expect((await download(link)).files.size).toBe(8);
+});
+
+test("a link ends with the account", async () => {
+  const [alice, bob] = await people(url, "alice", "bob");
+  const [ofAlice, ofBob] = [await linkOf(alice), await linkOf(bob)];
+  await backend.call("suspendAccount", { username: alice.username });
+  expect(await refusal(ofAlice)).toEqual([403, "suspended"]);
+  await backend.call("restoreAccount", { username: alice.username });
+  expect(await refusal(ofAlice)).toEqual([404, "not_found"]);
+  await backend.call("eraseAccount", { username: bob.username });
+  expect(await refusal(ofBob)).toEqual([404, "not_found"]);
+});
+
+test("a link ends with the session that asked for it", async () => {
+  const alice = await signUp(url, "alice");
+  const [ofSession, ofBackend] = [await linkOf(alice), await linkOf(backend.as(alice.username))];
+  await alice.call("signOut");
+  expect(await refusal(ofSession)).toEqual([404, "not_found"]);
+  expect((await download(ofBackend)).files.size).toBe(8);
+});
+
+test("one download of a person runs at a time, and one that is given up makes room", async () => {
+  const alice = await signUp(url, "alice");
+  const chat = await groupOf(alice);
+  // More than the buffers between the server and a client that does not read.
+  const filler = Buffer.from(crypto.getRandomValues(new Uint8Array(20_000))).toString("base64");
+  for (let sent = 0; sent < 400; sent++) await say(alice, chat, `${filler}${sent}`);
+  const [first, second] = [await linkOf(alice), await linkOf(alice)];
+  const aborter = new AbortController();
+  const response = await fetch(first, { signal: aborter.signal });
+  expect(response.status).toBe(200);
+  expect(await refusal(second)).toEqual([409, "conflict"]);
+  aborter.abort();
+  let next = await fetch(second);
+  for (; next.status === 409; next = await fetch(second)) await Bun.sleep(50);
+  const files = unzip(await next.bytes());
+  expect(linesOf(files, "messages.jsonl")).toHaveLength(400);
+});
+
+test("a service key can get the link for a person", async () => {
+  const alice = await signUp(url, "alice");
+  const { files } = await download(await linkOf(backend.as(alice.username)));
+  expect(linesOf(files, "account.jsonl")).toMatchObject([{ username: alice.username }]);
+});
+
+test("the links that a person gets are limited", async () => {
+  await using limited = await startServer(limits({ exports_per_hour: 2 }));
+  const alice = await signUp(limited.url, "alice");
+  // One socket: the nodes tell each other a little later how many links they made.
+  await using socket = await alice.connect();
+  await linkOf(socket);
+  await linkOf(socket);
+  expect(await failure(socket.call("exportMe"))).toMatchObject({ code: "rate_limited" });
+});

@@ -1,0 +1,217 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { failure, groupOf, people, say } from "@parley/testkit/client.ts";
+import { announce, linkOf, put, upload } from "@parley/testkit/files.ts";
+import { limits, startServer } from "@parley/testkit/server.ts";
+
+const server = await startServer(limits({ file_bytes: 1000, upload_bytes_per_day: 100_000 }));
+afterAll(() => server[Symbol.asyncDispose]());
+const [alice, bob, stranger] = await people(server.url, "alice", "bob", "stranger");
+const chat = await groupOf(alice, bob);
+
+describe("an upload", () => {
+  test("is announced, sent, and part of a message that others receive", async () => {
+    const socket = await bob.connect();
+    const { file, upload_url } = await announce(alice, chat.id, "Grüße.txt", 5);
+    expect(file).toEqual({
+      id: expect.any(String),
+      name: "Grüße.txt",
+      type: "application/octet-stream",
+      size: 5,
+      width: null,
+      height: null,
+      duration_ms: null,
+      status: "waiting",
+      placeholder: null,
+    });
+    const { status, body } = await put(upload_url, "hello");
+    const ready = { ...file, type: "text/plain", status: "ready" as const };
+    expect({ status, body }).toEqual({ status: 200, body: { ok: true, result: ready } });
+    const message = await alice.call("sendMessage", {
+      chat_id: chat.id,
+      content: "",
+      file_ids: [file.id],
+    });
+    expect(message.files).toEqual([ready]);
+    const event = await socket.event("events.messageNew", ({ id }) => id === message.id);
+    expect(event.params).toEqual(message);
+    expect((await bob.call("getMessage", { message_id: message.id })).files).toEqual([ready]);
+  });
+
+  test("that is sent again returns the file, and may be sent again after it broke off", async () => {
+    const { file, upload_url } = await announce(alice, chat.id, "a.txt", 5);
+    expect((await put(upload_url, "hell")).status).toBe(400);
+    expect((await put(upload_url, "hello!")).status).toBe(413);
+    const first = await put(upload_url, "hello");
+    expect(first.body).toMatchObject({ ok: true, result: { id: file.id, status: "ready" } });
+    expect(await put(upload_url, "HELLO")).toEqual(first);
+    const { url } = await linkOf(alice, file.id);
+    expect(await (await fetch(url)).text()).toBe("hello");
+  });
+
+  test("needs its own link", async () => {
+    const { upload_url } = await announce(alice, chat.id, "a.txt", 5);
+    const other = await announce(alice, chat.id, "b.txt", 5);
+    const address = new URL(upload_url);
+    address.pathname = new URL(other.upload_url).pathname;
+    expect((await put(address.href, "hello")).status).toBe(403);
+    address.search = "";
+    expect((await put(address.href, "hello")).status).toBe(403);
+    expect((await fetch(upload_url)).status).toBe(405);
+  });
+
+  test("has a name without paths and control characters, and a size that fits", async () => {
+    for (const name of ["", "a/b", "..", "a\\b", "a\nb", "x".repeat(256)]) {
+      expect(await failure(announce(alice, chat.id, name, 5))).toMatchObject({
+        code: "bad_request",
+        parameters: { fields: { name: expect.any(String) } },
+      });
+    }
+    expect(await failure(announce(alice, chat.id, "a.txt", 1001))).toMatchObject({
+      code: "payload_too_large",
+    });
+    expect(await failure(announce(stranger, chat.id, "a.txt", 5))).toMatchObject({
+      code: "forbidden",
+    });
+  });
+
+  test("can be cancelled until a message has it", async () => {
+    const { file, upload_url } = await announce(alice, chat.id, "a.txt", 5);
+    await bob.call("cancelUpload", { file_id: file.id });
+    await alice.call("cancelUpload", { file_id: file.id });
+    expect((await put(upload_url, "hello")).status).toBe(404);
+    await alice.call("cancelUpload", { file_id: file.id });
+    const { id } = await upload(alice, chat.id, "b.txt", "hello");
+    await alice.call("sendMessage", { chat_id: chat.id, content: "b", file_ids: [id] });
+    expect(await failure(alice.call("cancelUpload", { file_id: id }))).toMatchObject({
+      code: "conflict",
+    });
+  });
+
+  test("counts against a limit of bytes a day", async () => {
+    const [carol] = await people(server.url, "carol");
+    const own = await groupOf(carol);
+    for (let sent = 0; sent < 100; sent++) await announce(carol, own.id, "a.txt", 1000);
+    const refused = await failure(announce(carol, own.id, "a.txt", 1));
+    expect(refused).toMatchObject({ code: "rate_limited" });
+    expect(refused.parameters?.retry_after).toBeGreaterThan(0);
+  });
+});
+
+describe("a message", () => {
+  const send = (file_ids: string[], more: object = {}) =>
+    alice.call("sendMessage", { chat_id: chat.id, content: "", file_ids, ...more });
+
+  test("takes only own files that are ready, unused, and of its conversation", async () => {
+    const { file: waiting } = await announce(alice, chat.id, "a.txt", 5);
+    expect(await failure(send([waiting.id]))).toMatchObject({ code: "conflict" });
+    const foreign = await upload(bob, chat.id, "a.txt", "hello");
+    expect(await failure(send([foreign.id]))).toMatchObject({ code: "not_found" });
+    const elsewhere = await upload(alice, (await groupOf(alice)).id, "a.txt", "hello");
+    expect(await failure(send([elsewhere.id]))).toMatchObject({ code: "not_found" });
+    const file = await upload(alice, chat.id, "a.txt", "hello");
+    expect(await failure(send([file.id, file.id]))).toMatchObject({ code: "bad_request" });
+    await send([file.id]);
+    expect(await failure(send([file.id]))).toMatchObject({ code: "conflict" });
+    expect(await failure(send([]))).toMatchObject({ code: "bad_request" });
+  });
+
+  test("that is sent again with its files is the first one", async () => {
+    const { id } = await upload(alice, chat.id, "a.txt", "hello");
+    const first = await send([id], { client_msg_id: "with a file" });
+    expect(await send([id], { client_msg_id: "with a file" })).toEqual(first);
+  });
+
+  test("is found by the names of its files", async () => {
+    const { id } = await upload(alice, chat.id, "Quartalsbericht.txt", "hello");
+    const message = await send([id]);
+    const { items } = await bob.call("searchMessages", { query: "quartals" });
+    expect(items.map((item) => item.message.id)).toEqual([message.id]);
+    expect(items[0]?.snippet).toBe("**Quartalsbericht**.txt");
+    await alice.call("editMessage", { message_id: message.id, content: "figures" });
+    const edited = await bob.call("searchMessages", { query: "figures quartals" });
+    expect(edited.items).toHaveLength(1);
+  });
+
+  test("may lose its words, but only with files", async () => {
+    const { id } = await upload(alice, chat.id, "a.txt", "hello");
+    const message = await send([id], { content: "words" });
+    const edited = await alice.call("editMessage", { message_id: message.id, content: "" });
+    expect(edited).toMatchObject({ content: "", files: [{ id }] });
+    const plain = await say(alice, chat, "words");
+    expect(
+      await failure(alice.call("editMessage", { message_id: plain.id, content: " " })),
+    ).toMatchObject({ code: "bad_request" });
+  });
+
+  test("takes its files with it when it is deleted", async () => {
+    const { id } = await upload(alice, chat.id, "a.txt", "hello");
+    const message = await send([id]);
+    const { url } = await linkOf(bob, id);
+    expect((await fetch(url)).status).toBe(200);
+    await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [message.id] });
+    expect((await fetch(url)).status).toBe(404);
+    expect(await bob.call("getFileLinks", { file_ids: [id] })).toEqual({ items: [] });
+  });
+});
+
+describe("a link", () => {
+  test("is for participants, works without a token, and is the same for a while", async () => {
+    const { id } = await upload(alice, chat.id, "a.txt", "hello");
+    expect(await bob.call("getFileLinks", { file_ids: [id] })).toEqual({ items: [] });
+    await alice.call("sendMessage", { chat_id: chat.id, content: "", file_ids: [id] });
+    expect(await failure(stranger.call("getFileLinks", { file_ids: [id] }))).toMatchObject({
+      code: "forbidden",
+    });
+    const link = await linkOf(bob, id);
+    expect(link).toMatchObject({ file_id: id, preview_url: null });
+    expect(Date.parse(link.expires_at) - Date.now()).toBeGreaterThan(9 * 60_000);
+    const response = await fetch(link.url);
+    expect(await response.text()).toBe("hello");
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "content-type": "text/plain; charset=utf-8",
+      "content-disposition": `inline; filename="a.txt"; filename*=UTF-8''a.txt`,
+      "content-security-policy": "sandbox; default-src 'none'",
+      "x-content-type-options": "nosniff",
+      "accept-ranges": "bytes",
+      "cache-control": expect.stringMatching(/^private, max-age=\d+, immutable$/),
+    });
+  });
+
+  test("answers ranges and conditional requests", async () => {
+    const { id } = await upload(alice, chat.id, "a.txt", "0123456789");
+    const { url } = await linkOf(alice, id);
+    const get = async (headers: Record<string, string>, method = "GET") => {
+      const response = await fetch(url, { headers, method });
+      return [response.status, response.headers.get("content-range"), await response.text()];
+    };
+    expect(await get({ range: "bytes=2-4" })).toEqual([206, "bytes 2-4/10", "234"]);
+    expect(await get({ range: "bytes=8-" })).toEqual([206, "bytes 8-9/10", "89"]);
+    expect(await get({ range: "bytes=-3" })).toEqual([206, "bytes 7-9/10", "789"]);
+    expect(await get({ range: "bytes=5-99" })).toEqual([206, "bytes 5-9/10", "56789"]);
+    expect(await get({ range: "bytes=10-" })).toEqual([416, "bytes */10", ""]);
+    for (const range of ["bytes=0-1,3-4", "bytes=5-2", "lines=1-2", "bytes=-"]) {
+      expect(await get({ range })).toEqual([200, null, "0123456789"]);
+    }
+    const etag = (await fetch(url)).headers.get("etag") ?? "";
+    expect(await get({ "if-none-match": etag })).toEqual([304, null, ""]);
+    expect(await get({ range: "bytes=0-1", "if-range": etag })).toEqual([
+      206,
+      "bytes 0-1/10",
+      "01",
+    ]);
+    expect(await get({ range: "bytes=0-1", "if-range": `"x"` })).toEqual([200, null, "0123456789"]);
+    expect(await get({}, "HEAD")).toEqual([200, null, ""]);
+  });
+
+  test("never shows HTML or SVG in place", async () => {
+    for (const [name, text, type] of [
+      ["a.txt", "<!doctype html><script>alert(1)</script>", "text/html"],
+      ["a.png", "<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml"],
+    ] as const) {
+      const file = await upload(alice, chat.id, name, text);
+      expect(file.type).toBe(type);
+      const { headers } = await fetch((await linkOf(alice, file.id)).url);
+      expect(headers.get("content-disposition")).toStartWith("attachment;");
+    }
+  });
+});
