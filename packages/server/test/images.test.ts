@@ -98,6 +98,27 @@ describe("a picture", () => {
     }
   });
 
+  test("of very many tiny blocks is refused: reading them would hold up others", async () => {
+    const gif = Buffer.from(animatedGif());
+    const comment = Buffer.concat([
+      Buffer.from([0x21, 0xfe]),
+      Buffer.alloc(2_400_000, Buffer.from([1, 65])),
+      Buffer.from([0]),
+    ]);
+    const afterColors = 19;
+    const blocks = Buffer.concat([
+      gif.subarray(0, afterColors),
+      comment,
+      gif.subarray(afterColors),
+    ]);
+    await expect(clean(blocks)).rejects.toMatchObject({ code: "unsupported_media_type" });
+    const webp = Buffer.from(animatedWebp());
+    const empty = Buffer.alloc(8 * 20_000, Buffer.from("junk\0\0\0\0"));
+    const chunks = Buffer.concat([webp, empty]);
+    chunks.writeUInt32LE(chunks.length - 8, 4);
+    await expect(clean(chunks)).rejects.toMatchObject({ code: "unsupported_media_type" });
+  });
+
   test("whose metadata cannot be removed is refused", () => {
     expect(() => isPicture("image/avif")).toThrow("send JPEG, PNG, WebP or GIF");
     expect(() => isPicture("image/heic")).toThrow("send JPEG, PNG, WebP or GIF");

@@ -32,6 +32,10 @@ const APPLICATION = 0xff;
 /** Says how often the animation repeats. Other applications' blocks may contain anything. */
 const LOOPS = ["NETSCAPE2.0", "ANIMEXTS1.0"];
 
+/** Reading blocks is synchronous. A GIF of 25 MiB usually has some 100,000. */
+const MAX_BLOCKS = 1_000_000;
+const MAX_CHUNKS = 10_000;
+
 function stripGif(bytes: Uint8Array): Uint8Array[] {
   const parts: Uint8Array[] = [];
   const byte = (at: number) => {
@@ -40,9 +44,12 @@ function stripGif(bytes: Uint8Array): Uint8Array[] {
     return value;
   };
   const colors = (flags: number) => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1));
+  let blocks = 0;
   const afterBlocks = (start: number) => {
     let at = start;
-    while (byte(at) !== 0) at += byte(at) + 1;
+    for (; byte(at) !== 0; at += byte(at) + 1) {
+      if (++blocks > MAX_BLOCKS) throw new Damaged("the picture has too many blocks");
+    }
     return at + 1;
   };
   let at = GIF_HEADER + colors(byte(10));
@@ -50,6 +57,7 @@ function stripGif(bytes: Uint8Array): Uint8Array[] {
   for (;;) {
     const start = at;
     const kind = byte(at);
+    if (++blocks > MAX_BLOCKS) throw new Damaged("the picture has too many blocks");
     if (kind === TRAILER) return [...parts, bytes.subarray(at, at + 1)];
     if (kind === IMAGE) {
       at = afterBlocks(at + 10 + colors(byte(at + 9)) + 1);
@@ -91,6 +99,7 @@ function chunksIn(bytes: Uint8Array): Chunk[] {
     const end = start + view.getUint32(at + 4, true);
     if (end > bytes.length) throw new Damaged("the picture ends too early");
     const next = end + (end % 2 === start % 2 ? 0 : 1);
+    if (chunks.length === MAX_CHUNKS) throw new Damaged("the picture has too many chunks");
     chunks.push({ kind, bytes: bytes.subarray(at, next), body: bytes.subarray(start, end) });
     at = next;
   }

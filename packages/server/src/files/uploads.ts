@@ -2,7 +2,8 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { File } from "@parley/protocol";
 import type { Limits } from "../config/limits.ts";
-import { Failure, notFound, rateLimited, suspended } from "../rules/failure.ts";
+import { Failure, notFound, rateLimited, suspended, unavailable } from "../rules/failure.ts";
+import { fairQueue } from "../security/fair-queue.ts";
 import type { FileContent, FileRecord } from "../store/files.ts";
 import { publicFile } from "../store/shared/files.ts";
 import type { Store } from "../store/store.ts";
@@ -11,6 +12,11 @@ import { detectType } from "./detect-type.ts";
 import { cleanPicture, isPicture } from "./images.ts";
 import { durationOf } from "./media.ts";
 import { receiveUpload } from "./receive-upload.ts";
+
+/** A picture of 50 million pixels takes 200 MB while it is decoded, so only a few are at once. */
+const EXAMINED_AT_ONCE = 2;
+/** Beyond it uploads are refused with `unavailable`. */
+const MAX_WAITING = 200;
 
 export interface UploadsOptions {
   readonly store: Pick<Store, "read" | "write">;
@@ -26,10 +32,14 @@ export interface Uploads {
 /** Receives, examines and stores the bytes of files. */
 export function uploads({ store, blobs, limits }: UploadsOptions): Uploads {
   const slots = slotsPerPerson(limits.uploads_at_once);
+  const full = () => unavailable("too many files are being examined", 2);
+  const examining = fairQueue({ running: EXAMINED_AT_ONCE, waiting: MAX_WAITING, full });
 
   async function process(file: FileRecord, bytes: ReadableStream<Uint8Array> | null) {
     await using received = await receiveUpload(bytes, { folder: blobs.incoming, size: file.size });
-    const content = await storeContent(blobs, received.path, limits);
+    const content = await examining(`${file.owner_id}`, () =>
+      storeContent(blobs, received.path, limits),
+    );
     if (await store.write((tx) => tx.finishFile(file.id, content))) return;
     // The upload was cancelled, or another request has sent the same file meanwhile.
     await deleteBlob(blobs, content.blob);
