@@ -9,6 +9,7 @@ const KEPT = {
   members: "finishErasure leaves groups; the other person keeps a direct conversation",
   reactions: "they stay, as those of a deleted account",
   component_uses: "they stay, as those of a deleted account",
+  files: "those of messages stay with them; eraseAccount deletes the others, and their blobs",
   erasures: "what is still to be done",
 };
 

@@ -9,6 +9,10 @@ export interface FileReads {
   unusedFiles(before: number, limit: number): Awaitable<string[]>;
   /** Those of these blobs that belong to a file. */
   usedBlobs(ids: readonly string[]): Awaitable<string[]>;
+  /** Files of a person that are ready, ordered by id, after a given one. */
+  filesOf(ownerId: number, after: string, limit: number): Awaitable<FileRecord[]>;
+  /** Files that have a blob, whether or not it was found, ordered by id, after a given one. */
+  storedFiles(after: string, limit: number): Awaitable<StoredFile[]>;
   /** The ids of blobs whose files are deleted, to delete them too. */
   abandonedBlobs(limit: number): Awaitable<string[]>;
   /** The bytes that a person announced on a day. */
@@ -29,6 +33,11 @@ export interface FileWrites {
   attachFiles(ids: readonly string[], messageUuid: string, at: number): Awaitable<boolean>;
   /** Deletes the files among these that nothing uses, and abandons their blobs. Returns how many. */
   deleteUnusedFiles(ids: readonly string[]): Awaitable<number>;
+  /**
+   * Makes a file ready whose blob was found, and failed whose blob is missing. Does nothing if the file
+   * has another blob by now.
+   */
+  setBlobFound(file: Pick<StoredFile, "id" | "blob">, isFound: boolean): Awaitable<void>;
   /** Forgets abandoned blobs once they are deleted. */
   forgetBlobs(ids: readonly string[]): Awaitable<void>;
 }
@@ -53,6 +62,15 @@ export interface FileContent {
   readonly duration_ms: number | null;
   readonly placeholder: string | null;
 }
+
+export interface StoredFile {
+  readonly id: string;
+  readonly blob: string;
+  readonly status: File["status"];
+}
+
+/** Before the ids of all files. */
+export const FIRST_FILE = "00000000-0000-0000-0000-000000000000";
 
 export interface FileRecord extends File {
   readonly owner_id: number;

@@ -41,6 +41,7 @@ const touched: Touched = {
   failFile: none,
   attachFiles: none,
   deleteUnusedFiles: none,
+  setBlobFound: none,
   forgetBlobs: none,
   insertReport: none,
   resolveReport: none,

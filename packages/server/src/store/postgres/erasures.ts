@@ -8,6 +8,7 @@ import {
   OPEN_ERASURES,
   toErasure,
 } from "../shared/erasures.ts";
+import { deleteUnusedFilesOf } from "./files.ts";
 import type { Methods } from "./unit.ts";
 
 export const erasureReads: Methods<keyof ErasureReads> = {
@@ -27,6 +28,7 @@ export const erasureWrites: Methods<keyof ErasureWrites> = {
     for (const { sql, values } of erasureStatements(account, at, (number) => `$${number}`)) {
       await unit.change(sql, ...values);
     }
+    await deleteUnusedFilesOf(unit, account.id);
     await unit.change(
       "INSERT INTO erasures (account_id, messages, created_at) VALUES ($1, $2, $3)",
       account.id,

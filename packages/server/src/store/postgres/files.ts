@@ -1,5 +1,5 @@
-import type { FileReads, FileWrites } from "../files.ts";
-import { FILES, type FileRow, toFileRecord } from "../shared/files.ts";
+import type { FileReads, FileWrites, StoredFile } from "../files.ts";
+import { FILES, type FileRow, STORED_FILES, toFileRecord } from "../shared/files.ts";
 import { list, type Methods, type Unit } from "./unit.ts";
 
 const IN_LIST = "= ANY($1::uuid[])";
@@ -19,6 +19,18 @@ export const fileReads: Methods<keyof FileReads> = {
     const sql = `SELECT blob FROM files WHERE blob ${IN_LIST}`;
     return (await unit.all<{ blob: string }>(sql, list(ids))).map(({ blob }) => blob);
   },
+  filesOf: async (unit, ownerId, after, limit) => {
+    const rows = await unit.all<FileRow>(
+      `${FILES} WHERE f.owner_id = $1 AND f.uuid > $2 AND f.status = 'ready'
+       ORDER BY f.uuid LIMIT $3`,
+      ownerId,
+      after,
+      limit,
+    );
+    return rows.map(toFileRecord);
+  },
+  storedFiles: (unit, after, limit) =>
+    unit.all<StoredFile>(`${STORED_FILES} $1 ORDER BY uuid LIMIT $2`, after, limit),
   abandonedBlobs: async (unit, limit) => {
     const sql = "SELECT blob FROM abandoned_blobs LIMIT $1";
     return (await unit.all<{ blob: string }>(sql, limit)).map(({ blob }) => blob);
@@ -86,16 +98,16 @@ export const fileWrites: Methods<keyof FileWrites> = {
     return count === ids.length;
   },
   deleteUnusedFiles: async (unit, ids) => {
-    const { count } = await unit.change(
-      `WITH deleted AS (
-         DELETE FROM files WHERE uuid ${IN_LIST} AND used_at IS NULL RETURNING uuid, blob
-       ), abandoned AS (
-         INSERT INTO abandoned_blobs (blob) SELECT blob FROM deleted WHERE blob IS NOT NULL
-       )
-       SELECT uuid FROM deleted`,
-      list(ids),
-    );
+    const { count } = await unit.change(deleteUnused(`uuid ${IN_LIST}`), list(ids));
     return count;
+  },
+  setBlobFound: async (unit, { id, blob }, isFound) => {
+    await unit.change(
+      "UPDATE files SET status = $3 WHERE uuid = $1 AND blob = $2",
+      id,
+      blob,
+      isFound ? "ready" : "failed",
+    );
   },
   forgetBlobs: async (unit, ids) => {
     await unit.change(`DELETE FROM abandoned_blobs WHERE blob ${IN_LIST}`, list(ids));
@@ -110,3 +122,16 @@ export async function deleteFilesOf(unit: Unit, messageId: number): Promise<void
     messageId,
   );
 }
+
+/** Deletes the files of a person that no message has, and abandons their blobs. */
+export async function deleteUnusedFilesOf(unit: Unit, ownerId: number): Promise<void> {
+  await unit.change(deleteUnused("owner_id = $1"), ownerId);
+}
+
+/** One statement, so that a file that a message gets meanwhile keeps its blob. */
+const deleteUnused = (where: string) => `WITH deleted AS (
+    DELETE FROM files WHERE ${where} AND used_at IS NULL RETURNING uuid, blob
+  ), abandoned AS (
+    INSERT INTO abandoned_blobs (blob) SELECT blob FROM deleted WHERE blob IS NOT NULL
+  )
+  SELECT uuid FROM deleted`;

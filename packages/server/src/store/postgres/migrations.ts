@@ -556,4 +556,8 @@ export const migrations: readonly string[] = [
   -- The files of a message as clients see them. They do not change once the message is sent.
   ALTER TABLE messages ADD COLUMN files jsonb;
   `,
+  `
+  -- For the files of a person, in the order of their ids.
+  CREATE INDEX files_by_owner ON files (owner_id, uuid);
+  `,
 ];

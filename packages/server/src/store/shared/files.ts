@@ -13,6 +13,10 @@ export const FILES = `SELECT f.uuid AS id, f.owner_id, c.uuid AS conversation_uu
     f.created_at, o.suspended_at, o.erased_at
   FROM files f JOIN conversations c ON c.id = f.conversation_id JOIN accounts o ON o.id = f.owner_id`;
 
+/** Selects `StoredFile`s. */
+export const STORED_FILES =
+  "SELECT uuid AS id, blob, status FROM files WHERE blob IS NOT NULL AND uuid >";
+
 export const toFileRecord = ({
   used_at,
   suspended_at,

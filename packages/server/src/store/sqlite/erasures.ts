@@ -9,6 +9,7 @@ import {
   toErasure,
 } from "../shared/erasures.ts";
 import type { Connection } from "./connection.ts";
+import { deleteUnusedFilesOf } from "./files.ts";
 
 export function erasureReads(db: Connection): ErasureReads {
   const open = db.query<ErasureRow>(OPEN_ERASURES);
@@ -33,6 +34,7 @@ export function erasureWrites(db: Connection): ErasureWrites {
       for (const { sql, values } of erasureStatements(account, at, (number) => `?${number}`)) {
         db.change(sql).run(...values);
       }
+      deleteUnusedFilesOf(db, account.id);
       begin.run(account.id, messages ? 1 : 0, at);
       return true;
     },

@@ -1,5 +1,5 @@
-import type { FileReads, FileWrites } from "../files.ts";
-import { FILES, type FileRow, toFileRecord } from "../shared/files.ts";
+import type { FileReads, FileWrites, StoredFile } from "../files.ts";
+import { FILES, type FileRow, STORED_FILES, toFileRecord } from "../shared/files.ts";
 import type { Connection } from "./connection.ts";
 
 const IN_LIST = "IN (SELECT value FROM json_each(?1))";
@@ -10,6 +10,10 @@ export function fileReads(db: Connection): FileReads {
     "SELECT uuid FROM files WHERE used_at IS NULL AND created_at < ? ORDER BY created_at LIMIT ?",
   );
   const usedBlobs = db.query<{ blob: string }>(`SELECT blob FROM files WHERE blob ${IN_LIST}`);
+  const owned = db.query<FileRow>(
+    `${FILES} WHERE f.owner_id = ? AND f.uuid > ? AND f.status = 'ready' ORDER BY f.uuid LIMIT ?`,
+  );
+  const stored = db.query<StoredFile>(`${STORED_FILES} ? ORDER BY uuid LIMIT ?`);
   const abandoned = db.query<{ blob: string }>("SELECT blob FROM abandoned_blobs LIMIT ?");
   const uploaded = db.query<{ bytes: number }>(
     "SELECT bytes FROM upload_usage WHERE owner_id = ? AND day = ?",
@@ -18,6 +22,8 @@ export function fileReads(db: Connection): FileReads {
     files: (ids) => files.all(JSON.stringify(ids)).map(toFileRecord),
     unusedFiles: (before, limit) => unused.all(before, limit).map(({ uuid }) => uuid),
     usedBlobs: (ids) => usedBlobs.all(JSON.stringify(ids)).map(({ blob }) => blob),
+    filesOf: (ownerId, after, limit) => owned.all(ownerId, after, limit).map(toFileRecord),
+    storedFiles: (after, limit) => stored.all(after, limit),
     abandonedBlobs: (limit) => abandoned.all(limit).map(({ blob }) => blob),
     uploadedBytes: (ownerId, day) => uploaded.get(ownerId, day)?.bytes ?? 0,
   };
@@ -47,6 +53,7 @@ export function fileWrites(db: Connection): FileWrites {
      WHERE uuid ${IN_LIST} AND used_at IS NULL AND blob IS NOT NULL`,
   );
   const remove = db.change(`DELETE FROM files WHERE uuid ${IN_LIST} AND used_at IS NULL`);
+  const setStatus = db.change("UPDATE files SET status = ?3 WHERE uuid = ?1 AND blob = ?2");
   const forget = db.change(`DELETE FROM abandoned_blobs WHERE blob ${IN_LIST}`);
   return {
     insertFile: ({ id, owner_id, conversation_id, name, size, at }, day) => {
@@ -63,6 +70,17 @@ export function fileWrites(db: Connection): FileWrites {
       abandon.run(list);
       return remove.run(list).changes;
     },
+    setBlobFound: ({ id, blob }, isFound) =>
+      void setStatus.run(id, blob, isFound ? "ready" : "failed"),
     forgetBlobs: (ids) => void forget.run(JSON.stringify(ids)),
   };
+}
+
+/** Deletes the files of a person that no message has, and abandons their blobs. */
+export function deleteUnusedFilesOf(db: Connection, ownerId: number): void {
+  db.change(
+    `INSERT INTO abandoned_blobs (blob) SELECT blob FROM files
+     WHERE owner_id = ? AND used_at IS NULL AND blob IS NOT NULL`,
+  ).run(ownerId);
+  db.change("DELETE FROM files WHERE owner_id = ? AND used_at IS NULL").run(ownerId);
 }

@@ -8,6 +8,7 @@ import { closing } from "./closing.ts";
 import { components } from "./components.ts";
 import { conversations } from "./conversations.ts";
 import { erasures, messageScans } from "./erasures.ts";
+import { files } from "./files.ts";
 import { type Check, type OpenedStore, openFixture } from "./fixture.ts";
 import { hidingAndDeleting } from "./hiding-and-deleting.ts";
 import { history } from "./history.ts";
@@ -65,6 +66,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("imported messages", () => importedMessages(check));
     describe("message scans", () => messageScans(check));
     describe("hiding and deleting", () => hidingAndDeleting(check));
+    describe("files", () => files(check));
     describe("reactions", () => reactions(check));
     describe("components", () => components(check));
     describe("reading", () => reading(check));
