@@ -3,6 +3,10 @@ import { createOperations } from "./connection/operations.ts";
 import { Session } from "./connection/session.ts";
 import { MessageReader } from "./each-message/reader.ts";
 import { EventListeners } from "./event-listeners.ts";
+import { resolveLink } from "./files/address.ts";
+import { Links } from "./files/links.ts";
+import { createTransfer } from "./files/transfer.ts";
+import { Uploader } from "./files/uploader.ts";
 import { createStore, type Store } from "./model/store.ts";
 import { ModelRuntime } from "./model-runtime.ts";
 import { StateCache } from "./storage/cache.ts";
@@ -22,6 +26,7 @@ export function createClient(options: ClientOptions = {}): Client {
   const { session, store } = runtime;
   const methods: Omit<Client, keyof Operations> = {
     model: runtime.modelRuntime.model,
+    links: runtime.links,
     get status() {
       return store.state.status;
     },
@@ -33,6 +38,7 @@ export function createClient(options: ClientOptions = {}): Client {
     reconnect: () => session.retryNow(),
     leave: () => runtime.leave(),
     close: () => runtime.close(),
+    upload: (chatId, blob, upload) => runtime.uploader.upload(chatId, blob, upload),
     on: (name, listener) => runtime.listeners.add(name, listener),
     eachMessage: (listener, each) => runtime.addReader(listener, each),
   };
@@ -45,6 +51,8 @@ class ClientRuntime {
   readonly store: Store;
   readonly session: Session;
   readonly modelRuntime: ModelRuntime;
+  readonly links: Links;
+  readonly uploader: Uploader;
   readonly listeners = new EventListeners();
   readonly #options: ClientOptions;
   readonly #operations: Operations;
@@ -68,6 +76,16 @@ class ClientRuntime {
       onSignedOut: () => this.#forget("signed_out"),
     });
     this.#operations = createOperations((name, input) => this.session.call(name, input));
+    const { session } = this;
+    const { timeoutMs } = session;
+    const resolve = (link: string) => resolveLink(session.url, link);
+    const shared = { api: this.#operations, reachability: session, resolve };
+    this.links = new Links(shared);
+    this.uploader = new Uploader({
+      ...shared,
+      transfer: createTransfer(options.fetch),
+      timeoutMs,
+    });
     if (options.token !== undefined) this.#cache.restore(options.token);
     if (this.store.state.me) this.#unsent.open(this.store.state.me);
     this.modelRuntime = new ModelRuntime(this.store, this.#operations, this.session);
@@ -117,6 +135,7 @@ class ClientRuntime {
     if (historyId !== undefined) this.modelRuntime.sync.setHistory(historyId);
     this.#unsent.open(account);
     this.modelRuntime.flush();
+    this.links.refresh();
     for (const reader of this.#readers) reader.start(account.username);
   }
 
@@ -136,6 +155,7 @@ class ClientRuntime {
   #forget(status: Status): void {
     this.#cache.clear();
     this.#unsent.close();
+    this.links.clear();
     this.modelRuntime.reset(status);
   }
 

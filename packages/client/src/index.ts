@@ -12,6 +12,8 @@ export type {
   EventName,
   EventParams,
   EventPlace,
+  File,
+  FileLinks,
   GroupAgent,
   InputOf,
   KeyTest,

@@ -1,12 +1,14 @@
+import type { FileLinks } from "@parley/protocol";
 import {
   createContext,
   createElement,
   type ReactNode,
   useCallback,
   useContext,
+  useMemo,
   useSyncExternalStore,
 } from "react";
-import type { Client, PieceName, PieceOf } from "./types.ts";
+import type { Client, LinkCache, PieceName, PieceOf } from "./types.ts";
 
 const ClientContext = createContext<Client | null>(null);
 
@@ -49,4 +51,29 @@ export function useDraft(id: string): [text: string, setText: (text: string) => 
   const text = usePiece(`draft:${id}`);
   const setText = useCallback((next: string) => model.setDraft(id, next), [model, id]);
   return [text, setText];
+}
+
+/** Links to files by file id, as far as they are fetched. They are renewed before they expire. */
+export function useFileLinks(ids: readonly string[]): Readonly<Record<string, FileLinks>> {
+  const { links } = useClient();
+  const key = ids.join(" ");
+  const source = useMemo(() => createLinkSource(links, key), [links, key]);
+  return useSyncExternalStore(source.subscribe, source.read, source.read);
+}
+
+function createLinkSource(links: LinkCache, key: string) {
+  const ids = key === "" ? [] : key.split(" ");
+  let last: Record<string, FileLinks> = {};
+  return {
+    subscribe: (onChange: () => void) => links.watch(ids, onChange),
+    /** Returns the same object as long as no link has changed. */
+    read() {
+      const known = ids.map((id) => links.peek(id) ?? last[id]);
+      const isSame = ids.every((id, index) => known[index] === last[id]);
+      if (!isSame) {
+        last = Object.fromEntries(known.flatMap((link) => (link ? [[link.file_id, link]] : [])));
+      }
+      return last;
+    },
+  };
 }

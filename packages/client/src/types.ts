@@ -6,6 +6,8 @@ import type {
   ErrorCode,
   EventFrame,
   EventName,
+  File,
+  FileLinks,
   InputOf,
   Message,
   OperationName,
@@ -39,6 +41,11 @@ export interface ClientOptions {
    * Nothing is stored by default. Signing out deletes the state.
    */
   storage?: KeyValueStorage;
+  /**
+   * Where the files of unsent messages are stored, so that they survive a reload together with the
+   * messages in `storage`: `indexedDbBlobs()` in browsers. Nothing is stored by default.
+   */
+  blobs?: BlobStorage;
   /** The timeout of a call; 20 s by default. */
   timeoutMs?: number;
   /** The shortest and the longest delay before a reconnect; 500 ms and 4 s by default. */
@@ -67,6 +74,14 @@ export interface KeyValueStorage {
   removeItem(key: string): void;
 }
 
+/** Stores bytes by key. Values that cannot be stored may be dropped. */
+export interface BlobStorage {
+  /** Resolves with null or undefined if there is no such key. */
+  get(key: string): Promise<Blob | null | undefined>;
+  set(key: string, blob: Blob): Promise<void>;
+  delete(key: string): Promise<void>;
+}
+
 /**
  * `signed_out`: there is no valid token. `authorizing`: `getToken` was called and has not returned a
  * token yet. `connecting`: the first connection is being made. `online`: connected and up to date.
@@ -77,8 +92,25 @@ export type Status = "signed_out" | "authorizing" | "connecting" | "online" | "o
 /** The state of a message of the caller. Messages of others are always `sent`. */
 export type Delivery = "sending" | "sent" | "failed";
 
+/**
+ * A file as a client shows it. In an unsent message it has an id of its own, its dimensions are null
+ * and its `status` is `waiting` until the service has the bytes.
+ */
+export interface LocalFile extends File {
+  /** How much of an unsent file is uploaded, from 0 to 1. */
+  readonly progress?: number;
+  /**
+   * An object URL of the local bytes, for pictures, audio and video that this client sends. It stays
+   * for a while after the message is sent: show it in place of a link, so that nothing loads twice.
+   */
+  readonly url?: string;
+  /** Why the upload failed, as text for people. */
+  readonly error?: string;
+}
+
 /** A message as a client shows it. Until it is `sent`, `id` is its `client_msg_id` and `seq` is 0. */
 export interface LocalMessage extends Message {
+  readonly files: LocalFile[];
   readonly delivery: Delivery;
   /** Why sending failed, as text for people. */
   readonly failure?: string;
@@ -157,13 +189,13 @@ export interface LiveModel {
   /** Loads more conversations of the list. Resolves with whether there are still more. */
   loadMoreChats(): Promise<boolean>;
   /**
-   * Shows a message at once, and sends it exactly once and in order when the service can be reached.
-   * Returns its `client_msg_id`.
+   * Shows a message with its files at once, uploads the files, and sends the message exactly once and
+   * in order when the service can be reached. Returns its `client_msg_id`.
    */
-  send(chatId: string, content: string, options?: { replyTo?: string }): string;
-  /** Sends a failed message again. */
+  send(chatId: string, content: string, options?: SendOptions): string;
+  /** Sends a failed message again. Files that are uploaded already are not uploaded again. */
   retry(clientMsgId: string): void;
-  /** Drops a message that was not sent. */
+  /** Drops a message that was not sent, and cancels the uploads of its files. */
   discard(clientMsgId: string): void;
   /** `react`, `edit` and `remove` show the change at once, and roll it back if the service refuses it. */
   react(messageId: string, emoji: string): Promise<void>;
@@ -178,11 +210,49 @@ export interface LiveModel {
   refreshAgents(): Promise<void>;
 }
 
+export interface SendOptions {
+  /** The id of the message that this one answers. */
+  replyTo?: string;
+  /** The files of the message: `File` objects of the browser, or nameless blobs. `content` may then be empty. */
+  files?: readonly Blob[];
+}
+
+export interface UploadOptions {
+  /** The name of the file; that of a `File` object by default. */
+  name?: string;
+  /** Called with how much is uploaded, from 0 to 1. Without `XMLHttpRequest` only at the start and at the end. */
+  onProgress?(progress: number): void;
+  /** Cancels the upload: the promise rejects with the reason of the signal. */
+  signal?: AbortSignal;
+}
+
+/**
+ * Addresses from which files can be loaded without a token, by file id. They are absolute and are
+ * renewed before they expire.
+ */
+export interface LinkCache {
+  /**
+   * Resolves with links that are valid for minutes. Files that are gone, not uploaded or out of the
+   * caller's reach are left out. Requests made at about the same time share one call.
+   */
+  get(fileIds: readonly string[]): Promise<FileLinks[]>;
+  /** A valid link that is known already. */
+  peek(fileId: string): FileLinks | undefined;
+  /** Fetches links again, for a file that did not load. */
+  renew(fileIds: readonly string[]): Promise<FileLinks[]>;
+  /**
+   * Fetches links and keeps them valid. Calls the listener after one of them has changed; `peek`
+   * reads it. Returns a function that stops that.
+   */
+  watch(fileIds: readonly string[], listener: () => void): () => void;
+}
+
 /** The operations that return an access token for a person. */
 export type SignInCall = "signIn" | "signUp" | "finishOidcSignIn";
 
 export interface Client extends Operations {
   readonly model: LiveModel;
+  readonly links: LinkCache;
   readonly status: Status;
   /** The token in use, to be stored across reloads. */
   readonly token: string | null;
@@ -196,6 +266,11 @@ export interface Client extends Operations {
   leave(): Promise<void>;
   /** Closes the connection. Unsent messages stay in the storage. */
   close(): void;
+  /**
+   * Uploads a file for a message in a conversation: pass the id of the result to `sendMessage` in
+   * `file_ids`. A broken transfer is repeated. `model.send` uploads and sends in one step.
+   */
+  upload(chatId: string, blob: Blob, options?: UploadOptions): Promise<File>;
   /**
    * Calls the listener for every event that arrives, but not for events sent while there was no
    * connection. Returns a function that unsubscribes.

@@ -16,7 +16,7 @@ export async function callHttp(
   input: object,
   token: string | null,
 ): Promise<unknown> {
-  const body = await post(fetch, `${url}/api/${name}`, {
+  const { body, status } = await post(fetch, `${url}/api/${name}`, {
     method: "POST",
     headers: {
       "content-type": "application/json",
@@ -25,21 +25,31 @@ export async function callHttp(
     body: JSON.stringify(input),
     signal: AbortSignal.timeout(timeoutMs),
   });
+  return readReply(body, status);
+}
+
+async function post(send: typeof fetch, url: string, request: RequestInit) {
+  try {
+    const response = await send(url, request);
+    const body: unknown = await response.json().catch(() => null);
+    return { body, status: response.status };
+  } catch (cause) {
+    throw notReached(cause);
+  }
+}
+
+/** The result in a reply of the service. Throws the error in it. */
+export function readReply(body: unknown, status: number): unknown {
+  if (!isBody(body)) {
+    // The response is from a proxy, not from the service.
+    throw notReached(new Error(`the response is not from the service: status ${status}`));
+  }
   if (body.ok) return body.result;
   throw callError(body.code, body.description, body.parameters);
 }
 
-async function post(send: typeof fetch, url: string, request: RequestInit): Promise<Body> {
-  try {
-    const response = await send(url, request);
-    const body: unknown = await response.json().catch(() => null);
-    if (isBody(body)) return body;
-    // The response is from a proxy, not from the service.
-    throw new Error(`the response is not from the service: status ${response.status}`);
-  } catch (cause) {
-    throw callError("unavailable", "the service could not be reached", { cause });
-  }
-}
+export const notReached = (cause: unknown) =>
+  callError("unavailable", "the service could not be reached", { cause });
 
 const isBody = (body: unknown): body is Body =>
   typeof body === "object" &&

@@ -33,6 +33,9 @@ export interface SessionEvents {
 
 /** The token, the connection made with it, and calls over the socket or HTTP. */
 export class Session implements Connectivity {
+  /** The address of the service, without a slash at the end. */
+  readonly url: string;
+  readonly timeoutMs: number;
   readonly #events: SessionEvents;
   readonly #http: (name: string, input: object) => Promise<unknown>;
   readonly #accessToken: AccessToken;
@@ -49,6 +52,8 @@ export class Session implements Connectivity {
     const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
     const backoff = options.reconnectMs ?? BACKOFF_MS;
     const fetch: typeof globalThis.fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+    this.url = url;
+    this.timeoutMs = timeoutMs;
     this.#events = events;
     this.#http = (name, input) => callHttp({ url, timeoutMs, fetch }, name, input, this.token);
     this.#accessToken = new AccessToken({
