@@ -18,7 +18,7 @@ import {
   Socket,
   say,
 } from "@parley/testkit/client.ts";
-import { upload } from "@parley/testkit/files.ts";
+import { upload, uploadPicture } from "@parley/testkit/files.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 
 /**
@@ -160,6 +160,12 @@ async function sentFile(person: Person, chat_id: string): Promise<string> {
   await person.call("sendMessage", { chat_id, content: "", file_ids: [id] });
   return id;
 }
+/** A picture of the caller; of those who take no part, the file is not looked for. */
+async function ofPicture(_: object, caller: Caller) {
+  const role = caller === "delegate" ? "participant" : caller;
+  const person = people[role as Role] ?? people.participant;
+  return { file_id: (await uploadPicture(person)).id };
+}
 const ofVictim: Row = { input: () => ({ username: "as_victim" }) };
 
 /** Every operation has a row: without one, this does not compile, and the first test fails. */
@@ -194,6 +200,8 @@ const rows: Record<OperationName, Row> = {
   getMe: anybody,
   getUser: { roles, input: () => ({ username: "as_admin" }) },
   getUsers: anybody,
+  getProfiles: { roles, input: () => ({ usernames: ["as_admin"] }) },
+  setAvatar: { roles, input: ofPicture },
   updateMe: { roles, input: () => ({ display_name: "A name" }) },
   exportMe: anybody,
   // Nobody of the matrix confirms it: they are needed.
@@ -209,6 +217,10 @@ const rows: Record<OperationName, Row> = {
   getFileLinks: {
     roles: inGroup,
     input: async ({ chat_id }) => ({ file_ids: [await sentFile(people.participant, chat_id)] }),
+  },
+  setChatPicture: {
+    roles: inGroup,
+    input: async ({ chat_id }, caller) => ({ chat_id, ...(await ofPicture({}, caller)) }),
   },
   setChatTitle: ofChat({ title: "Title" }),
   addChatMembers: ofChat({ usernames: ["as_victim"] }),

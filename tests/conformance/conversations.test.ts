@@ -37,6 +37,7 @@ describe.each(transports)("startChat over %s", (transport) => {
       seq: expect.any(Number),
       last_message: null,
       participant_count: 3,
+      picture_id: null,
       unread_count: 0,
       unread: { human: 0, agent: 0, mentions: 0 },
       last_read_seq: chat.seq,

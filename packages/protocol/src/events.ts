@@ -82,7 +82,7 @@ export const events = {
   "events.conversationUpdated": event(
     "counted",
     ConversationUpdate,
-    "Title, members, admin or the mode of an agent of a group changed.",
+    "Title, picture, members, admin or the mode of an agent of a group changed.",
   ),
   "events.chatRead": event(
     "durable",
@@ -92,7 +92,7 @@ export const events = {
   "events.accountUpdated": event(
     "durable",
     Account,
-    "Somebody who shares a conversation with the account changed their display name, or deleted their account.",
+    "Somebody who shares a conversation with the account changed their display name or picture, or deleted their account.",
   ),
   "events.blocksUpdated": event(
     "durable",

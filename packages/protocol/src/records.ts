@@ -137,6 +137,22 @@ export const FileLinks = record("FileLinks", {
 });
 export type FileLinks = z.infer<typeof FileLinks>;
 
+export const Profile = record("Profile", {
+  account: Account,
+  picture_url: z.string().nullable().meta({
+    description:
+      "The account's picture, at most 512 pixels wide and high; null if it has none. Relative to the address of the server.",
+  }),
+  preview_url: z
+    .string()
+    .nullable()
+    .meta({ description: "A small version of the picture for lists, as WebP." }),
+  expires_at: timestamp.nullable().meta({
+    description: "When the addresses end; null if there is no picture.",
+  }),
+});
+export type Profile = z.infer<typeof Profile>;
+
 export const Message = record("Message", {
   id: uuid,
   conversation_id: uuid,
@@ -197,6 +213,9 @@ const conversationShape = {
   seq: z.int().meta({ description: "The conversation's change counter." }),
   last_message: Message.nullable(),
   participant_count: z.int(),
+  picture_id: uuid.nullable().meta({
+    description: "The file of a group's picture, for `getFileLinks`; null if there is none.",
+  }),
 };
 
 export const ConversationChange = record("ConversationChange", {
@@ -205,9 +224,20 @@ export const ConversationChange = record("ConversationChange", {
   }),
   at: timestamp.meta({ description: "When the change was made." }),
   actor: Account.meta({ description: "Who made the change." }),
-  kind: z.enum(["added", "left", "removed", "renamed", "admin_changed", "mode_changed"]).meta({
-    description: "`mode_changed`: an agent was set to always on or to mention-only.",
-  }),
+  kind: z
+    .enum([
+      "added",
+      "left",
+      "removed",
+      "renamed",
+      "admin_changed",
+      "mode_changed",
+      "picture_changed",
+    ])
+    .meta({
+      description:
+        "`mode_changed`: an agent was set to always on or to mention-only. `picture_changed`: the group has a new picture, or none any more. Further kinds may follow: ignore those that you do not know.",
+    }),
   subjects: z.array(Account).meta({
     description:
       "Who was added, left or was removed, agents included; the new admin; the agent whose mode changed. At most 50.",

@@ -80,6 +80,10 @@ export const uuid = z
   .toLowerCase()
   .meta({ format: "uuid" });
 
+export const pictureId = uuid.nullable().meta({
+  description: "An upload of the caller with the purpose `picture`; null removes the picture.",
+});
+
 export const historyId = uuid.meta({
   description:
     "Identifies the history that all counters belong to. It changes when the server is restored from a backup: clients then discard their data and fetch everything again.",

@@ -30,6 +30,28 @@ export async function upload(
   return body.result;
 }
 
+/** A PNG picture of one colour. */
+export async function pngOf(width = 8, height = width): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await new Bun.Image(DOT).resize(width, height).png().bytes());
+}
+
+/** A red pixel. */
+const DOT = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
+  "base64",
+);
+
+/** Uploads a picture for `setAvatar` or `setChatPicture`. */
+export async function uploadPicture(person: Person, bytes?: Bytes): Promise<File> {
+  const body = bytes ?? (await pngOf());
+  const { size } = new Blob([body]);
+  const announced = { purpose: "picture", name: "me.png", size } as const;
+  const { upload_url } = await person.call("createUpload", announced);
+  const sent = await put(upload_url, body);
+  if (!sent.body.ok) throw new Error(`the picture was refused: ${sent.body.description}`);
+  return sent.body.result;
+}
+
 /** The address of a file, as one of its readers gets it. */
 export async function linkOf(person: Person, file_id: string) {
   const { items } = await person.call("getFileLinks", { file_ids: [file_id] });

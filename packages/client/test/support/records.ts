@@ -60,6 +60,7 @@ export function aChat(given: Partial<Conversation> = {}): Conversation {
     seq: 0,
     last_message: null,
     participant_count: given.participants?.length ?? 2,
+    picture_id: null,
     unread_count: 0,
     unread: { human: 0, agent: 0, mentions: 0 },
     last_read_seq: 0,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { cursor, limit, operation, page } from "../operation.ts";
-import { Account, addedBy, OwnAccount } from "../records.ts";
-import { displayName, text, username } from "../text.ts";
+import { Account, addedBy, OwnAccount, Profile } from "../records.ts";
+import { displayName, pictureId, text, username } from "../text.ts";
 
 export const getMe = operation({
   name: "getMe",
@@ -56,6 +56,30 @@ export const updateMe = operation({
     })
     .meta({ anyOf: [{ required: ["display_name"] }, { required: ["added_by"] }] }),
   output: Account,
+});
+
+export const setAvatar = operation({
+  name: "setAvatar",
+  socket: "accounts.set_avatar",
+  summary: "Changes the caller's picture, and deletes the former one.",
+  input: z.object({ file_id: pictureId }),
+  output: OwnAccount,
+  errors: ["not_found", "conflict"],
+});
+
+export const getProfiles = operation({
+  name: "getProfiles",
+  socket: "accounts.profiles",
+  summary:
+    "Returns accounts with the addresses of their pictures, which need no token and are valid for at least ten minutes.",
+  input: z.object({
+    usernames: z
+      .array(username)
+      .min(1)
+      .max(100)
+      .meta({ description: "Those that do not exist are left out of the result." }),
+  }),
+  output: z.object({ items: z.array(Profile) }),
 });
 
 export const blockUser = operation({

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { cursor, limit, operation, page } from "../operation.ts";
 import { Conversation, ConversationDetail } from "../records.ts";
-import { line, username, uuid } from "../text.ts";
+import { line, pictureId, username, uuid } from "../text.ts";
 
 const usernames = z.array(username).max(1000);
 const seq = z.int().min(0).meta({
@@ -52,6 +52,15 @@ export const setChatTitle = operation({
   input: z.object({ chat_id: uuid, title: line(1, 128) }),
   output: Conversation,
   errors: ["forbidden", "not_found"],
+});
+
+export const setChatPicture = operation({
+  name: "setChatPicture",
+  socket: "conversations.set_picture",
+  summary: "Changes the picture of a group, and deletes the former one.",
+  input: z.object({ chat_id: uuid, file_id: pictureId }),
+  output: Conversation,
+  errors: ["forbidden", "not_found", "conflict"],
 });
 
 export const addChatMembers = operation({

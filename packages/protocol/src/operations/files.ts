@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { operation } from "../operation.ts";
+import { exclusive, operation } from "../operation.ts";
 import { File, FileLinks } from "../records.ts";
 import { fileName, text, timestamp, uuid } from "../text.ts";
 
@@ -7,14 +7,27 @@ export const createUpload = operation({
   name: "createUpload",
   socket: "files.create",
   summary: "Announces a file, and returns the address that takes its bytes.",
-  input: z.object({
-    chat_id: uuid.meta({ description: "The conversation that the file is for." }),
-    name: fileName,
-    size: z.int().min(0).meta({ description: "In bytes; at most the server's `file_bytes`." }),
-    type: text(0, 255).optional().meta({
-      description: "Ignored: the server detects the type by the bytes.",
+  input: exclusive(
+    z.object({
+      chat_id: uuid.optional().meta({ description: "The conversation that the file is for." }),
+      purpose: z.literal("picture").optional().meta({
+        description:
+          "In place of `chat_id`: the file is for `setAvatar` or `setChatPicture`. It must be a JPEG, PNG, WebP, GIF or BMP picture, and is stored at most 512 pixels wide and high, as a still.",
+      }),
+      name: fileName,
+      size: z.int().min(0).meta({ description: "In bytes; at most the server's `file_bytes`." }),
+      type: text(0, 255).optional().meta({
+        description: "Ignored: the server detects the type by the bytes.",
+      }),
     }),
-  }),
+    "chat_id",
+    "purpose",
+  )
+    .refine(({ chat_id, purpose }) => chat_id !== undefined || purpose !== undefined, {
+      message: "is required, or purpose",
+      path: ["chat_id"],
+    })
+    .meta({ anyOf: [{ required: ["chat_id"] }, { required: ["purpose"] }] }),
   output: z.object({
     file: File,
     upload_url: z.string().meta({
@@ -29,7 +42,7 @@ export const createUpload = operation({
 export const cancelUpload = operation({
   name: "cancelUpload",
   socket: "files.cancel",
-  summary: "Deletes an upload of the caller that no message has; succeeds also if it is gone.",
+  summary: "Deletes an upload of the caller that is not used; succeeds also if it is gone.",
   input: z.object({ file_id: uuid }),
   errors: ["conflict"],
 });

@@ -55,7 +55,16 @@ export async function changeDisplayName(
   owner = account.username,
 ): Promise<Account> {
   const version = await tx.setDisplayName(account.id, display_name);
-  const params = publicAccount({ ...account, display_name, version });
+  return announceAccount(tx, { ...account, display_name, version }, owner);
+}
+
+/** Announces a new display name or picture to the same clients. */
+export async function announceAccount(
+  tx: WriteTx,
+  account: AccountRecord,
+  owner = account.username,
+): Promise<Account> {
+  const params = publicAccount(account);
   const frame = { method: "events.accountUpdated", params } as const;
   tx.emit(durable(frame, { users: [owner] }, { account: params }));
   for (const { uuid } of await tx.counters(account.id)) {

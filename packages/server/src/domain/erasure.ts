@@ -28,6 +28,8 @@ export async function eraseAccount(
   const owned = await tx.ownedAccounts(account.id);
   const sessions_ended = await endSessions(tx, account);
   if (!(await tx.eraseAccount(account, { messages, at }))) return;
+  const [avatar] = await tx.avatars([account.id]);
+  if (avatar) await tx.setAvatar(account.id, null, at);
   for (const each of [account, ...owned]) {
     await changeDisplayName(tx, { ...each, erased_at: at }, ERASED_NAME, account.username);
   }
@@ -68,6 +70,9 @@ async function leaveConversation(
     const conversation = await tx.conversation(uuid, account.id);
     if (!conversation?.joined || conversation.closed_at !== null) return;
     if (conversation.kind === "direct") return tx.closeConversation(conversation.id, Date.now());
+    if (unread && conversation.picture_id !== null) {
+      await tx.setChatPicture(conversation.id, null, Date.now());
+    }
     return removeMember(tx, conversation, await tx.members(conversation.id), account, account);
   });
 }

@@ -57,7 +57,7 @@ export async function filesToSend(
 
 /**
  * The files among these that the caller may load: those of messages in the caller's conversations,
- * and the caller's own uploads. Throws (403) if one is of a conversation that the caller takes no
+ * pictures of the caller's groups, and the caller's own uploads. Throws (403) if one is of a conversation that the caller takes no
  * part in.
  */
 export async function loadableFiles(
@@ -67,7 +67,12 @@ export async function loadableFiles(
 ): Promise<FileRecord[]> {
   const files = await tx.files(ids);
   for (const uuid of new Set(files.map(({ conversation_uuid }) => conversation_uuid))) {
-    await joinedConversation(tx, uuid, caller);
+    if (uuid !== null) await joinedConversation(tx, uuid, caller);
+  }
+  if (
+    files.some((file) => file.conversation_uuid === null && file.owner_id !== caller.account.id)
+  ) {
+    throw forbidden("this is a picture of somebody else: ask for their profile");
   }
   return files.filter(
     ({ status, used, owner_id }) => status === "ready" && (used || owner_id === caller.account.id),

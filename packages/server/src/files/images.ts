@@ -19,6 +19,10 @@ const JPEG_QUALITY = 90;
 const WEBP_QUALITY = 90;
 const PREVIEW_PIXELS = 640;
 const PREVIEW_QUALITY = 75;
+/** The longer side of pictures of accounts and groups. */
+const PROFILE_PIXELS = 512;
+/** The shorter side of their previews: enough for a square of 64 pixels on a dense screen. */
+const PROFILE_PREVIEW_PIXELS = 192;
 
 export interface Picture {
   readonly type: string;
@@ -61,8 +65,7 @@ export async function cleanPicture(
     if (animation) await writeParts(cleaned, animation.parts);
     else await encoded(new Bun.Image(path, { maxPixels }), format).write(cleaned);
     const still = animation?.firstFrame ?? cleaned;
-    await new Bun.Image(still, { maxPixels })
-      .resize(PREVIEW_PIXELS, PREVIEW_PIXELS, { fit: "inside", withoutEnlargement: true })
+    await scaled(new Bun.Image(still, { maxPixels }), PREVIEW_PIXELS)
       .webp({ quality: PREVIEW_QUALITY })
       .write(preview);
     const placeholder = await new Bun.Image(still, { maxPixels }).placeholder();
@@ -72,6 +75,37 @@ export async function cleanPicture(
     throw problemOf(error);
   }
 }
+
+/**
+ * Writes a picture of an account or a group: small, without metadata, and always a still. The preview
+ * fills a square whose sides are cut off.
+ */
+export async function cleanProfilePicture(
+  path: string,
+  { cleaned, preview, maxPixels }: PictureFiles,
+): Promise<Picture> {
+  try {
+    const { format } = await new Bun.Image(path, { maxPixels }).metadata();
+    const animation = format === "gif" || format === "webp" ? animationIn(Bun.mmap(path)) : null;
+    const still = new Bun.Image(animation?.firstFrame ?? path, { maxPixels });
+    await scaled(still, PROFILE_PIXELS).webp({ quality: WEBP_QUALITY }).write(cleaned);
+    const { width, height } = await new Bun.Image(cleaned).metadata();
+    const long = PROFILE_PREVIEW_PIXELS * (Math.max(width, height) / Math.min(width, height));
+    await scaled(new Bun.Image(cleaned), Math.ceil(long))
+      .webp({ quality: PREVIEW_QUALITY })
+      .write(preview);
+    const placeholder = await new Bun.Image(cleaned).placeholder();
+    return { type: "image/webp", width, height, placeholder };
+  } catch (error) {
+    throw problemOf(error);
+  }
+}
+
+const scaled = (image: Bun.Image, pixels: number) =>
+  image.resize(pixels, pixels, { fit: "inside", withoutEnlargement: true });
+
+/** What is thrown for a file that should be a picture of an account or a group, and is none. */
+export const notAPicture = () => unsupported("it must be a JPEG, PNG, WebP or GIF picture");
 
 function encoded(image: Bun.Image, format: Bun.Image.Format): Bun.Image {
   if (format === "jpeg") return image.jpeg({ quality: JPEG_QUALITY });

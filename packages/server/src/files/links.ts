@@ -30,6 +30,16 @@ export function fileLinks(vault: Pick<Vault, "fingerprint">): Links {
   };
 }
 
+/** Makes links to be answered now, absolute if the server knows its address. */
+export function linksNow({ links }: { links: Links }, { base }: { base?: string | undefined }) {
+  const end = linkEnd(Date.now());
+  return {
+    end,
+    link: (purpose: "content" | "preview", fileId: string) =>
+      `${base ?? ""}${links.sign(purpose, fileId, end)}`,
+  };
+}
+
 /** How long links are valid at least. */
 const LINK_MS = 10 * 60 * 1000;
 

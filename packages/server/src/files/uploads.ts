@@ -9,7 +9,7 @@ import { publicFile } from "../store/shared/files.ts";
 import type { Store } from "../store/store.ts";
 import { type Blobs, previewOf } from "./blobs.ts";
 import { detectType } from "./detect-type.ts";
-import { cleanPicture, isPicture } from "./images.ts";
+import { cleanPicture, cleanProfilePicture, isPicture, notAPicture } from "./images.ts";
 import { durationOf } from "./media.ts";
 import { receiveUpload } from "./receive-upload.ts";
 
@@ -38,7 +38,10 @@ export function uploads({ store, blobs, limits }: UploadsOptions): Uploads {
   async function process(file: FileRecord, bytes: ReadableStream<Uint8Array> | null) {
     await using received = await receiveUpload(bytes, { folder: blobs.incoming, size: file.size });
     const content = await examining(`${file.owner_id}`, () =>
-      storeContent(blobs, received.path, limits),
+      storeContent(blobs, received.path, {
+        maxPixels: limits.image_pixels,
+        isProfilePicture: file.conversation_uuid === null,
+      }),
     );
     if (await store.write((tx) => tx.finishFile(file.id, content))) return;
     // The upload was cancelled, or another request has sent the same file meanwhile.
@@ -72,11 +75,16 @@ async function announced(store: Pick<Store, "read">, fileId: string): Promise<Fi
 }
 
 /** Stores received bytes under a new id: a picture without its metadata and with a preview. */
-async function storeContent(blobs: Blobs, path: string, limits: Limits): Promise<FileContent> {
+async function storeContent(
+  blobs: Blobs,
+  path: string,
+  { maxPixels, isProfilePicture }: { maxPixels: number; isProfilePicture: boolean },
+): Promise<FileContent> {
   const blob = Bun.randomUUIDv7();
   const type = await detectType(path);
   const none = { width: null, height: null, duration_ms: null, placeholder: null };
   if (!isPicture(type)) {
+    if (isProfilePicture) throw notAPicture();
     const { size } = await stat(path);
     const duration_ms = await durationOf(path, type);
     await blobs.put(blob, path);
@@ -85,11 +93,8 @@ async function storeContent(blobs: Blobs, path: string, limits: Limits): Promise
   const cleaned = join(blobs.incoming, blob);
   const preview = join(blobs.incoming, previewOf(blob));
   try {
-    const picture = await cleanPicture(path, {
-      cleaned,
-      preview,
-      maxPixels: limits.image_pixels,
-    });
+    const clean = isProfilePicture ? cleanProfilePicture : cleanPicture;
+    const picture = await clean(path, { cleaned, preview, maxPixels });
     const { size } = await stat(cleaned);
     await blobs.put(previewOf(blob), preview);
     await blobs.put(blob, cleaned);

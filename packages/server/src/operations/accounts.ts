@@ -1,11 +1,15 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
+import type { Config } from "../config.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
 import { setBlocked } from "../domain/blocks.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
+import { changeAvatar } from "../domain/pictures.ts";
+import { linksNow } from "../files/links.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { badField, notFound } from "../rules/failure.ts";
+import { iso } from "../rules/time.ts";
 import { isOperator } from "../security/operators.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx } from "../store/store.ts";
@@ -14,15 +18,7 @@ const listCursor = cursorOf(z.string());
 const findCursor = cursorOf(z.object({ name: z.string(), username: z.string() }));
 
 const getMe = bind(operations.getMe, ({ store, config, caller: { account } }) =>
-  store.read(async (tx) => {
-    const operates = await isOperator(tx, account, config.operators);
-    const added_by = await tx.addedBy(account.id);
-    return {
-      ...publicAccount(account),
-      ...(added_by !== "everyone" && { added_by }),
-      ...(operates && { is_operator: true as const }),
-    };
-  }),
+  store.read((tx) => ownAccount(tx, account, config)),
 );
 
 const getUser = bind(operations.getUser, async ({ store }, { username }) => {
@@ -58,6 +54,26 @@ const updateMe = bind(operations.updateMe, ({ store, caller: { account } }, inpu
   }),
 );
 
+const setAvatar = bind(operations.setAvatar, ({ store, config, caller }, { file_id }) =>
+  store.write(async (tx) => ownAccount(tx, await changeAvatar(tx, caller, file_id), config)),
+);
+
+const getProfiles = bind(operations.getProfiles, async (context, { usernames }) => {
+  const { store, files, origin } = context;
+  const [accounts, avatars] = await store.read(async (tx) => {
+    const found = await tx.accounts([...new Set(usernames)]);
+    return [found, await tx.avatars(found.map(({ id }) => id))] as const;
+  });
+  const fileIds = new Map(avatars.map(({ account_id, file_id }) => [account_id, file_id]));
+  const links = files && linksNow(files, origin);
+  return {
+    items: accounts.map((account) => ({
+      account: publicAccount(account),
+      ...pictureLinks(links, fileIds.get(account.id)),
+    })),
+  };
+});
+
 const blockUser = bind(operations.blockUser, ({ store, caller: { account } }, { username }) =>
   store.write(async (tx) => {
     const person = await personNamed(tx, username);
@@ -78,7 +94,40 @@ const getBlocked = bind(operations.getBlocked, async ({ store, caller, config },
   return pageOf(found.map(publicAccount), limit, (last) => listCursor.encode(last.username));
 });
 
-export const accounts = [getMe, getUser, getUsers, updateMe, blockUser, unblockUser, getBlocked];
+export const accounts = [
+  getMe,
+  getUser,
+  getUsers,
+  getProfiles,
+  updateMe,
+  setAvatar,
+  blockUser,
+  unblockUser,
+  getBlocked,
+];
+
+function pictureLinks(links: ReturnType<typeof linksNow> | null, fileId: string | undefined) {
+  if (!links || fileId === undefined) {
+    return { picture_url: null, preview_url: null, expires_at: null };
+  }
+  const { link, end } = links;
+  return {
+    picture_url: link("content", fileId),
+    preview_url: link("preview", fileId),
+    expires_at: iso(end),
+  };
+}
+
+/** The account as its own person sees it. */
+async function ownAccount(tx: ReadTx, account: AccountRecord, { operators }: Config) {
+  const operates = await isOperator(tx, account, operators);
+  const added_by = await tx.addedBy(account.id);
+  return {
+    ...publicAccount(account),
+    ...(added_by !== "everyone" && { added_by }),
+    ...(operates && { is_operator: true as const }),
+  };
+}
 
 /** The person with that username. Throws if there is none (404), or it is an agent's (400). */
 async function personNamed(tx: ReadTx, username: string): Promise<AccountRecord> {

@@ -11,6 +11,7 @@ import {
   removeMember,
 } from "../domain/groups.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
+import { changeChatPicture } from "../domain/pictures.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { badField, forbidden, notFound } from "../rules/failure.ts";
@@ -81,6 +82,14 @@ const setChatTitle = bind(operations.setChatTitle, ({ store, caller }, { chat_id
   }),
 );
 
+const setChatPicture = bind(operations.setChatPicture, ({ store, caller }, { chat_id, file_id }) =>
+  store.write(async (tx) => {
+    const group = await joinedGroup(tx, chat_id, caller);
+    await changeChatPicture(tx, group, caller, file_id);
+    return tx.conversationView(group.id, caller.account.id);
+  }),
+);
+
 const addChatMembers = bind(operations.addChatMembers, (context, { chat_id, usernames }) => {
   const { store, caller, config } = context;
   return store.write(async (tx) => {
@@ -142,6 +151,7 @@ export const conversations = [
   getChats,
   getChat,
   setChatTitle,
+  setChatPicture,
   addChatMembers,
   removeChatMember,
   leaveChat,

@@ -1,16 +1,19 @@
 import { operations } from "@parley/protocol";
 import { checkWritable, joinedConversation } from "../domain/access.ts";
 import { checkDailyBytes, checkSize, dayOf, loadableFiles, takesNoFiles } from "../domain/files.ts";
-import { linkEnd } from "../files/links.ts";
+import { linksNow } from "../files/links.ts";
 import { bind } from "../operation.ts";
 import { conflict } from "../rules/failure.ts";
 import { iso } from "../rules/time.ts";
+import type { Caller } from "../security/caller.ts";
 import { publicFile } from "../store/shared/files.ts";
+import type { ReadTx } from "../store/store.ts";
 
 /** How long the address of an upload takes bytes. */
 const UPLOAD_MS = 60 * 60 * 1000;
 
-const createUpload = bind(operations.createUpload, async (context, { chat_id, name, size }) => {
+const createUpload = bind(operations.createUpload, async (context, input) => {
+  const { chat_id, name, size } = input;
   const { store, caller, config, files, origin } = context;
   if (!files) throw takesNoFiles();
   const { file_bytes, upload_bytes_per_day: limit } = config.limits;
@@ -18,14 +21,10 @@ const createUpload = bind(operations.createUpload, async (context, { chat_id, na
   const id = Bun.randomUUIDv7();
   const now = Date.now();
   const file = await store.write(async (tx) => {
-    const conversation = await joinedConversation(tx, chat_id, caller);
-    checkWritable(conversation);
+    const conversation_id = chat_id === undefined ? null : await writable(tx, chat_id, caller);
     await checkDailyBytes(tx, caller, { size, now, limit });
     const owner_id = caller.account.id;
-    await tx.insertFile(
-      { id, owner_id, conversation_id: conversation.id, name, size, at: now },
-      dayOf(now),
-    );
+    await tx.insertFile({ id, owner_id, conversation_id, name, size, at: now }, dayOf(now));
     const [inserted] = await tx.files([id]);
     if (!inserted) throw new Error(`the file ${id} was not inserted`);
     return publicFile(inserted);
@@ -42,7 +41,7 @@ const cancelUpload = bind(operations.cancelUpload, ({ store, caller }, { file_id
   store.write(async (tx) => {
     const [file] = await tx.files([file_id]);
     if (file?.owner_id !== caller.account.id) return;
-    if (file.used) throw conflict("a message has this file: delete the message");
+    if (file.used) throw conflict("this file is used: delete its message, or remove the picture");
     await tx.deleteUnusedFiles([file_id]);
   }),
 );
@@ -51,9 +50,7 @@ const getFileLinks = bind(operations.getFileLinks, async (context, { file_ids })
   const { store, caller, files, origin } = context;
   if (!files) return { items: [] };
   const found = await store.read((tx) => loadableFiles(tx, file_ids, caller));
-  const end = linkEnd(Date.now());
-  const link = (purpose: "content" | "preview", id: string) =>
-    `${origin.base ?? ""}${files.links.sign(purpose, id, end)}`;
+  const { link, end } = linksNow(files, origin);
   return {
     items: found.map(({ id, placeholder }) => ({
       file_id: id,
@@ -63,5 +60,12 @@ const getFileLinks = bind(operations.getFileLinks, async (context, { file_ids })
     })),
   };
 });
+
+/** The id of a conversation that the caller can write to. */
+async function writable(tx: ReadTx, chatId: string, caller: Caller): Promise<number> {
+  const conversation = await joinedConversation(tx, chatId, caller);
+  checkWritable(conversation);
+  return conversation.id;
+}
 
 export const files = [createUpload, cancelUpload, getFileLinks];

@@ -52,7 +52,7 @@ export interface AccountWrites {
   /** Replaces what the product stores with the account. */
   setMetadata(accountId: number, metadata: Metadata): Awaitable<void>;
   /**
-   * Increments the counter that all display names share and returns its new value, which is the
+   * Increments the counter that all names and pictures share and returns its new value, which is the
    * account's new version. Throws when there is no such account.
    */
   setDisplayName(accountId: number, displayName: string): Awaitable<number>;

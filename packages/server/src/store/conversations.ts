@@ -64,6 +64,8 @@ export interface ConversationRecord {
   readonly admin_id: number | null;
   /** Set once nobody can write to it any more. */
   readonly closed_at: number | null;
+  /** The file of its picture. */
+  readonly picture_id: string | null;
   readonly seq: number;
   readonly participant_count: number;
   readonly agent_count: number;

@@ -45,7 +45,8 @@ export interface FileWrites {
 export interface NewFile {
   readonly id: string;
   readonly owner_id: number;
-  readonly conversation_id: number;
+  /** Null for a picture. */
+  readonly conversation_id: number | null;
   readonly name: string;
   /** In bytes, as announced. */
   readonly size: number;
@@ -75,10 +76,11 @@ export const FIRST_FILE = "00000000-0000-0000-0000-000000000000";
 export interface FileRecord extends File {
   readonly owner_id: number;
   readonly owner_state: "active" | "suspended" | "erased";
-  readonly conversation_uuid: string;
+  /** Null for a picture that is not a group's. */
+  readonly conversation_uuid: string | null;
   /** The id of its bytes; null until they have arrived. */
   readonly blob: string | null;
-  /** Whether a message has it. */
+  /** Whether a message has it, or it is a picture of an account or a group. */
   readonly used: boolean;
   readonly created_at: number;
 }

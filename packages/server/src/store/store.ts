@@ -22,6 +22,7 @@ import type { ManagedAccountReads, ManagedAccountWrites } from "./managed-accoun
 import type { MessageScanReads } from "./message-scans.ts";
 import type { MessageReads, MessageWrites } from "./messages.ts";
 import type { OperatorReads, OperatorWrites } from "./operators.ts";
+import type { PictureReads, PictureWrites } from "./pictures.ts";
 import type { ReactionReads, ReactionWrites } from "./reactions.ts";
 import type { ReportReads, ReportWrites } from "./reports.ts";
 import type { SearchHit, SearchQuery } from "./search.ts";
@@ -107,6 +108,7 @@ export interface ReadTx
     UpdateReads,
     HiddenMessageReads,
     FileReads,
+    PictureReads,
     ReactionReads,
     AgentReads,
     UsageReads,
@@ -140,6 +142,7 @@ export interface WriteTx
     ImportedMessageWrites,
     HiddenMessageWrites,
     FileWrites,
+    PictureWrites,
     ComponentWrites,
     ReactionWrites,
     AgentWrites,

@@ -163,6 +163,7 @@ export class TestChangeLog implements ChangeLog {
       seq,
       last_message: null,
       participant_count: members.size,
+      picture_id: null,
     };
   }
 

@@ -43,6 +43,8 @@ const touched: Touched = {
   deleteUnusedFiles: none,
   setBlobFound: none,
   forgetBlobs: none,
+  setAvatar: none,
+  setChatPicture: given,
   insertReport: none,
   resolveReport: none,
   pruneReports: none,

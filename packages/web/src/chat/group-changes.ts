@@ -21,6 +21,10 @@ export function describeChange(change: ConversationChange, name: Name): string {
     }
     case "mode_changed":
       return `${by} set ${subjectsOf(change, name, false)} to answer ${always_on ? "every message" : "when mentioned"}`;
+    case "picture_changed":
+      return `${by} changed the group's picture`;
+    default:
+      return `${by} changed the group`;
   }
 }
 

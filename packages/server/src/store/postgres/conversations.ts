@@ -25,7 +25,7 @@ import { type Batch, list, type Methods, type Unit } from "./unit.ts";
 
 const KNOWN_IDS = 50_000;
 
-const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updated_at,
+const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, k.seq, k.updated_at,
     k.participants AS participant_count, admin.username AS admin,
     maker.username AS by_username, maker.kind AS by_kind, maker.display_name AS by_display_name,
     maker.version AS by_version, maker.erased_at AS by_erased_at,
@@ -53,7 +53,7 @@ async function conversationId(unit: Unit, uuid: string): Promise<number | null> 
 
 /** Reads conversations for many units at once: most units begin with it. */
 const RECORD: Batch<{ id: number; viewerId: number }, ConversationRecord | null> = {
-  sql: `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, k.seq,
+  sql: `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, c.picture_id, k.seq,
       k.participants AS participant_count, k.agent_participants AS agent_count,
       m.account_id IS NOT NULL AS joined, j.place,
       ${blockOf("j.viewer_id")}

@@ -36,6 +36,7 @@ import { messageScanReads } from "./message-scans.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { migrate } from "./migrate.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
+import { pictureReads, pictureWrites } from "./pictures.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { ReadLane } from "./read-lane.ts";
 import { reportReads, reportWrites } from "./reports.ts";
@@ -77,6 +78,7 @@ const reads: ReadMethods = {
   ...updateReads,
   ...hiddenMessageReads,
   ...fileReads,
+  ...pictureReads,
   ...reactionReads,
   ...agentReads,
   ...usageReads,
@@ -106,6 +108,7 @@ const writes: WriteMethods = {
   ...importedMessageWrites,
   ...hiddenMessageWrites,
   ...fileWrites,
+  ...pictureWrites,
   ...componentWrites,
   ...reactionWrites,
   ...agentWrites,

@@ -528,7 +528,8 @@ export const migrations: readonly string[] = [
   CREATE TABLE files (
     uuid uuid PRIMARY KEY,
     owner_id bigint NOT NULL REFERENCES accounts (id),
-    conversation_id bigint NOT NULL REFERENCES conversations (id),
+    -- Null for pictures, until a group has them.
+    conversation_id bigint REFERENCES conversations (id),
     message_id bigint,
     blob uuid,
     name text NOT NULL,
@@ -559,5 +560,10 @@ export const migrations: readonly string[] = [
   `
   -- For the files of a person, in the order of their ids.
   CREATE INDEX files_by_owner ON files (owner_id, uuid);
+  `,
+  `
+  -- The files of their pictures.
+  ALTER TABLE accounts ADD COLUMN picture_id uuid;
+  ALTER TABLE conversations ADD COLUMN picture_id uuid;
   `,
 ];

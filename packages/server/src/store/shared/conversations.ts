@@ -40,6 +40,7 @@ export interface ConversationRow {
   uuid: string;
   kind: "direct" | "group";
   title: string | null;
+  picture_id: string | null;
   created_at: number;
   updated_at: number;
   seq: number;
@@ -79,6 +80,7 @@ export const toSharedConversation = (
   seq: row.seq,
   last_message,
   participant_count: row.participant_count,
+  picture_id: row.picture_id,
 });
 
 export const toConversation = (

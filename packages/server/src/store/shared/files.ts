@@ -11,7 +11,7 @@ export interface FileRow extends Omit<FileRecord, "used" | "owner_state"> {
 export const FILES = `SELECT f.uuid AS id, f.owner_id, c.uuid AS conversation_uuid, f.blob, f.name,
     f.type, f.size, f.width, f.height, f.duration_ms, f.status, f.placeholder, f.used_at,
     f.created_at, o.suspended_at, o.erased_at
-  FROM files f JOIN conversations c ON c.id = f.conversation_id JOIN accounts o ON o.id = f.owner_id`;
+  FROM files f LEFT JOIN conversations c ON c.id = f.conversation_id JOIN accounts o ON o.id = f.owner_id`;
 
 /** Selects `StoredFile`s. */
 export const STORED_FILES =

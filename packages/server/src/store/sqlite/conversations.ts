@@ -24,7 +24,7 @@ import {
 import type { Connection } from "./connection.ts";
 import { latestMessage } from "./message-views.ts";
 
-const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updated_at,
+const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, c.picture_id, k.seq, k.updated_at,
     k.participants AS participant_count, admin.username AS admin,
     by.username AS by_username, by.kind AS by_kind, by.display_name AS by_display_name,
     by.version AS by_version, by.erased_at AS by_erased_at,
@@ -39,7 +39,7 @@ const VIEW = `SELECT c.id, c.uuid, c.kind, c.title, c.created_at, k.seq, k.updat
 
 export function conversationReads(db: Connection): ConversationReads {
   const record = db.query<Omit<ConversationRecord, "joined"> & { joined: number }>(
-    `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, k.seq,
+    `SELECT c.id, c.uuid, c.kind, c.title, c.admin_id, c.closed_at, c.picture_id, k.seq,
             k.participants AS participant_count,
             k.agent_participants AS agent_count,
             EXISTS (SELECT 1 FROM members m WHERE m.conversation_id = c.id AND m.account_id = ?2)

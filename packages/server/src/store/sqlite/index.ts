@@ -30,6 +30,7 @@ import { managedAccountReads, managedAccountWrites } from "./managed-accounts.ts
 import { messageScanReads } from "./message-scans.ts";
 import { messageReads, messageWrites } from "./messages.ts";
 import { operatorReads, operatorWrites } from "./operators.ts";
+import { pictureReads, pictureWrites } from "./pictures.ts";
 import { reactionReads, reactionWrites } from "./reactions.ts";
 import { reportReads, reportWrites } from "./reports.ts";
 import { searchChangePruning } from "./search-changes.ts";
@@ -153,6 +154,7 @@ const reads = (db: Connection): ReadTx => ({
   ...updateReads(db),
   ...hiddenMessageReads(db),
   ...fileReads(db),
+  ...pictureReads(db),
   ...reactionReads(db),
   ...agentReads(db),
   ...usageReads(db),
@@ -181,6 +183,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...importedMessageWrites(db),
   ...hiddenMessageWrites(db),
   ...fileWrites(db),
+  ...pictureWrites(db),
   ...componentWrites(db),
   ...reactionWrites(db),
   ...agentWrites(db),

@@ -487,7 +487,8 @@ export const migrations: readonly string[] = [
   CREATE TABLE files (
     uuid TEXT PRIMARY KEY,
     owner_id INTEGER NOT NULL REFERENCES accounts (id),
-    conversation_id INTEGER NOT NULL REFERENCES conversations (id),
+    -- Null for pictures, until a group has them.
+    conversation_id INTEGER REFERENCES conversations (id),
     message_id INTEGER,
     blob TEXT,
     name TEXT NOT NULL,
@@ -518,5 +519,10 @@ export const migrations: readonly string[] = [
   `
   -- For the files of a person, in the order of their ids.
   CREATE INDEX files_by_owner ON files (owner_id, uuid);
+  `,
+  `
+  -- The files of their pictures.
+  ALTER TABLE accounts ADD COLUMN picture_id TEXT;
+  ALTER TABLE conversations ADD COLUMN picture_id TEXT;
   `,
 ];

@@ -33,6 +33,7 @@ export function conversations(check: Check) {
       seq: 0,
       last_message: null,
       participant_count: 2,
+      picture_id: null,
     };
     const own = {
       unread_count: 0,
@@ -61,6 +62,7 @@ export function conversations(check: Check) {
       title: null,
       admin_id: alice.id,
       closed_at: null,
+      picture_id: null,
       seq: 0,
       participant_count: 1,
       agent_count: 0,

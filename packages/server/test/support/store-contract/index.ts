@@ -18,6 +18,7 @@ import { managedAccounts } from "./managed-accounts.ts";
 import { messages } from "./messages.ts";
 import { operators } from "./operators.ts";
 import { order } from "./order.ts";
+import { pictures } from "./pictures.ts";
 import { preconditions } from "./preconditions.ts";
 import { productUsers } from "./product-users.ts";
 import { reactions } from "./reactions.ts";
@@ -62,6 +63,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("sessions", () => sessions(check));
     describe("second factors", () => secondFactors(check));
     describe("conversations", () => conversations(check));
+    describe("pictures", () => pictures(check));
     describe("messages", () => messages(check));
     describe("imported messages", () => importedMessages(check));
     describe("message scans", () => messageScans(check));

@@ -1,0 +1,80 @@
+import type { AccountRecord } from "../accounts.ts";
+import type { AvatarRecord, PictureReads, PictureWrites } from "../pictures.ts";
+import { ACCOUNT } from "../shared/accounts.ts";
+import { list, type Methods, type Unit } from "./unit.ts";
+
+export const pictureReads: Methods<keyof PictureReads> = {
+  avatars: (unit, accountIds) =>
+    unit.all<AvatarRecord>(
+      `SELECT a.id AS account_id, a.picture_id AS file_id FROM accounts a
+       WHERE a.id = ANY($1::bigint[]) AND a.picture_id IS NOT NULL`,
+      list(accountIds),
+    ),
+};
+
+export const pictureWrites: Methods<keyof PictureWrites> = {
+  setAvatar: async (unit, accountId, fileId, at) => {
+    const former = await unit.get("SELECT 1 FROM accounts WHERE id = $1", accountId);
+    if (!former) throw new Error(`account ${accountId} is missing`);
+    await unit.ownRow("accounts", accountId);
+    const { picture_id } = await pictureOf(unit, "accounts", accountId);
+    if (fileId !== null && !(await useFile(unit, fileId, at, null))) return null;
+    if (picture_id !== null) await deleteFile(unit, picture_id);
+    // A unit that owns the counter commits before the next one increments it: versions become visible
+    // in their order.
+    await unit.ownRow("name_counter", 1);
+    const [changed] = await unit.change<AccountRecord>(
+      `WITH counted AS (UPDATE name_counter SET seq = seq + 1 WHERE id = 1 RETURNING seq)
+       UPDATE accounts a SET picture_id = $2, version = counted.seq FROM counted WHERE a.id = $1
+       RETURNING ${ACCOUNT}`,
+      accountId,
+      fileId,
+    );
+    return changed ?? null;
+  },
+  setChatPicture: async (unit, conversationId, fileId, at) => {
+    await unit.own(conversationId);
+    const { picture_id } = await pictureOf(unit, "conversations", conversationId);
+    if (fileId !== null && !(await useFile(unit, fileId, at, conversationId))) return false;
+    if (picture_id !== null) await deleteFile(unit, picture_id);
+    await unit.change(
+      "UPDATE conversations SET picture_id = $2 WHERE id = $1",
+      conversationId,
+      fileId,
+    );
+    return true;
+  },
+};
+
+async function pictureOf(
+  unit: Unit,
+  table: "accounts" | "conversations",
+  id: number,
+): Promise<{ picture_id: string | null }> {
+  const sql = `SELECT picture_id FROM ${table} WHERE id = $1`;
+  return (await unit.get<{ picture_id: string | null }>(sql, id)) ?? { picture_id: null };
+}
+
+async function useFile(
+  unit: Unit,
+  fileId: string,
+  at: number,
+  conversationId: number | null,
+): Promise<boolean> {
+  const { count } = await unit.change(
+    `UPDATE files SET used_at = $2, conversation_id = $3
+     WHERE uuid = $1 AND used_at IS NULL AND status = 'ready' AND conversation_id IS NULL`,
+    fileId,
+    at,
+    conversationId,
+  );
+  return count > 0;
+}
+
+async function deleteFile(unit: Unit, fileId: string): Promise<void> {
+  await unit.change(
+    `WITH deleted AS (DELETE FROM files WHERE uuid = $1 RETURNING blob)
+     INSERT INTO abandoned_blobs (blob) SELECT blob FROM deleted WHERE blob IS NOT NULL`,
+    fileId,
+  );
+}
