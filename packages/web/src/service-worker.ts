@@ -41,7 +41,7 @@ const worker = globalThis as unknown as Worker;
 const CACHE = `parley-${BUILD}`;
 const PAGE = "/";
 /** Paths of the server that are not pages of the client. */
-const SERVER_PATHS = /^\/(?:api\/|docs$|health$|ready$|metrics$)|\.\w+$/;
+const SERVER_PATHS = /^\/(?:api\/|files\/|docs$|health$|ready$|metrics$)|\.\w+$/;
 /** After this time the cached page is shown. */
 const NETWORK_TIMEOUT_MS = 4000;
 

@@ -10,7 +10,9 @@ const webPolicy = [
   "script-src 'self'",
   "style-src 'self'",
   "connect-src 'self'",
-  "img-src 'self' data:",
+  // Placeholders are data URLs, and pictures that are not uploaded yet have object URLs.
+  "img-src 'self' data: blob:",
+  "media-src 'self'",
   "font-src 'self'",
   "manifest-src 'self'",
   "base-uri 'none'",

@@ -1,6 +1,6 @@
 import type { LocalMessage } from "@parley/client";
-import { plainText } from "@parley/protocol/markup";
 import { useEffect, useRef, useState } from "react";
+import { messageLine } from "../files/describe.ts";
 import { useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
 import { useSenderName } from "./sender-names.ts";
@@ -23,9 +23,7 @@ export function Announcer({ items }: { items: readonly LocalMessage[] }) {
     );
     if (added.length === 0) return;
     setText(
-      added
-        .map(({ sender, content }) => `${speaker(sender)}: ${plainText(content, 300)}`)
-        .join(". "),
+      added.map((message) => `${speaker(message.sender)}: ${messageLine(message, 300)}`).join(". "),
     );
   }, [items, me.username, speaker, isBlocked]);
   return (

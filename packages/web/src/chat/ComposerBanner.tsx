@@ -1,4 +1,4 @@
-import { plainText } from "@parley/protocol/markup";
+import { messageLine } from "../files/describe.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Notice } from "../ui/Notice.tsx";
@@ -26,7 +26,7 @@ export function ComposerBanner({ writing, onCancel }: BannerProps) {
           {edit ? "Editing your message" : `Replying to ${speaker(message.sender)}`}
         </p>
         <p dir="auto" className="truncate text-left text-ink-3">
-          {plainText(message.content, 120)}
+          {messageLine(message, 120)}
         </p>
         {refused && <Notice>Not saved: {refused.reason}</Notice>}
       </div>

@@ -1,5 +1,6 @@
 import type { LocalMessage } from "@parley/client";
 import { memo, useState } from "react";
+import { MessageFiles } from "../files/MessageFiles.tsx";
 import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
 import { nameOf } from "../lib/names.ts";
@@ -94,14 +95,19 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
             <div
               className={`max-w-full min-w-0 ${mine ? "relative" : agent ? "w-full" : "@3xl:relative"}`}
             >
-              <div className={isEmojiAlone(message) ? "text-2xl" : bubble(mine, agent)}>
-                {message.action ? (
-                  <ActionNote action={message.action} messageId={message.reply_to_id} />
-                ) : (
-                  message.reply_to_id && <ReplyQuote id={message.reply_to_id} />
-                )}
-                <MessageBody message={message} />
-              </div>
+              {(message.files.length === 0 || message.content !== "" || message.reply_to_id) && (
+                <div
+                  className={`${isEmojiAlone(message) ? "text-2xl" : bubble(mine, agent)} ${message.files.length > 0 ? "w-fit max-w-full" : ""} ${mine ? "ml-auto" : ""}`}
+                >
+                  {message.action ? (
+                    <ActionNote action={message.action} messageId={message.reply_to_id} />
+                  ) : (
+                    message.reply_to_id && <ReplyQuote id={message.reply_to_id} />
+                  )}
+                  <MessageBody message={message} />
+                </div>
+              )}
+              {message.files.length > 0 && <MessageFiles message={message} mine={mine} />}
               {!agent && actions}
             </div>
             <TurnNote message={message} outdated={outdated} />
@@ -132,8 +138,8 @@ const space = (first: boolean, agent: boolean) => (first || agent ? "pt-5 md:pt-
 const FEW_EMOJI = /^\p{RGI_Emoji}{1,3}$/v;
 
 /** A few emoji alone are large and have no bubble. */
-const isEmojiAlone = ({ content, reply_to_id }: LocalMessage) =>
-  reply_to_id === null && FEW_EMOJI.test(content);
+const isEmojiAlone = ({ content, reply_to_id, files }: LocalMessage) =>
+  reply_to_id === null && files.length === 0 && FEW_EMOJI.test(content);
 
 /** One's own messages are tinted bubbles, people's are bubbles, agents' have none. */
 function bubble(mine: boolean, agent: boolean): string {

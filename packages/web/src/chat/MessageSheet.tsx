@@ -1,9 +1,9 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient } from "@parley/client/react";
-import { plainText } from "@parley/protocol/markup";
 import { useRef, useState } from "react";
 import { EmojiPicker } from "../emoji/EmojiPicker.tsx";
 import { frequentEmojis } from "../emoji/recent.ts";
+import { messageLine } from "../files/describe.ts";
 import { showError } from "../lib/errors.ts";
 import { Icon } from "../ui/Icon.tsx";
 import { Sheet, SheetRow } from "../ui/Sheet.tsx";
@@ -29,7 +29,7 @@ export function MessageSheet({ message, onClose }: MessageSheetProps) {
   return (
     <Sheet label="Message actions" onClose={onClose}>
       <p className="truncate px-3 pb-1 text-sm text-ink-3">
-        {speaker(message.sender)}: {plainText(message.content, 80)}
+        {speaker(message.sender)}: {messageLine(message, 80)}
       </p>
       <div className="flex justify-between px-1 pb-1">
         {frequentEmojis(QUICK_EMOJIS).map((emoji) => (

@@ -1,7 +1,7 @@
 import { useClient } from "@parley/client/react";
 import type { Message } from "@parley/protocol";
-import { plainText } from "@parley/protocol/markup";
 import { useEffect, useState } from "react";
+import { messageLine } from "../files/describe.ts";
 import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useChatContext } from "./context.ts";
 import { loadedMessage } from "./loaded-message.ts";
@@ -40,7 +40,7 @@ export function ReplyQuote({ id }: { id: string }) {
         <>
           <span className="block font-medium break-words">{speaker(quoted.sender)}</span>
           <span dir="auto" className="block truncate text-left">
-            {plainText(quoted.content, 120)}
+            {messageLine(quoted, 120)}
           </span>
         </>
       )}

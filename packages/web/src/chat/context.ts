@@ -1,5 +1,6 @@
 import type { LocalChat, LocalMessage } from "@parley/client";
 import { createContext, use } from "react";
+import type { OpenPicture } from "../files/Lightbox.tsx";
 
 export interface Deletion {
   messageId: string;
@@ -26,6 +27,8 @@ export interface ChatContextValue {
   onReport: (messageId: string) => void;
   /** Asks, then deletes a message for oneself or for everyone. */
   onDelete: (deletion: Deletion) => void;
+  /** Opens a picture of a message over the whole window. */
+  onPicture: (picture: OpenPicture) => void;
 }
 
 export const ChatContext = createContext<ChatContextValue | null>(null);

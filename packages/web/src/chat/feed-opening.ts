@@ -1,4 +1,5 @@
 import type { LocalMessage } from "@parley/client";
+import { filesHeight } from "../files/layout.ts";
 import type { Row } from "./rows.ts";
 import type { ScrollPosition } from "./scroll-positions.ts";
 
@@ -41,6 +42,8 @@ export function openingOf(
   return { ...at(rows.length), isEnd: true };
 }
 
-/** The height of a row before it is measured, from the length of its text. */
+/** The height of a row before it is measured, from the length of its text and from its files. */
 export const estimateHeight = (message: LocalMessage | undefined) =>
-  48 + Math.ceil((message?.content.length ?? 0) / 75) * 23;
+  48 +
+  Math.ceil((message?.content.length ?? 0) / 75) * 23 +
+  (message ? filesHeight(message.files) : 0);

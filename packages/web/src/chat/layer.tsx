@@ -1,5 +1,6 @@
 import type { LocalMessage } from "@parley/client";
 import { type ReactNode, useMemo, useState } from "react";
+import { Lightbox, type OpenPicture } from "../files/Lightbox.tsx";
 import type { ChatContextValue, Deletion } from "./context.ts";
 import { DeleteMessage } from "./DeleteMessage.tsx";
 import { MessageSheet } from "./MessageSheet.tsx";
@@ -12,11 +13,12 @@ type Layer =
   | { kind: "reactors"; messageId: string }
   | { kind: "receipt"; messageId: string }
   | { kind: "report"; messageId: string }
-  | { kind: "deletion"; deletion: Deletion };
+  | { kind: "deletion"; deletion: Deletion }
+  | { kind: "picture"; picture: OpenPicture };
 
 type OpenLayer = Pick<
   ChatContextValue,
-  "onActions" | "onReactors" | "onReceipt" | "onReport" | "onDelete"
+  "onActions" | "onReactors" | "onReceipt" | "onReport" | "onDelete" | "onPicture"
 >;
 
 /** The dialog or sheet about a message that lies over the conversation; one at a time. */
@@ -29,6 +31,7 @@ export function useLayer(): { openLayer: OpenLayer; layer: ReactNode } {
       onReceipt: (messageId) => setLayer({ kind: "receipt", messageId }),
       onReport: (messageId) => setLayer({ kind: "report", messageId }),
       onDelete: (deletion) => setLayer({ kind: "deletion", deletion }),
+      onPicture: (picture) => setLayer({ kind: "picture", picture }),
     }),
     [],
   );
@@ -47,5 +50,7 @@ function viewOf(layer: Layer, onClose: () => void): ReactNode {
       return <ReportMessage messageId={layer.messageId} onClose={onClose} />;
     case "deletion":
       return <DeleteMessage {...layer.deletion} onClose={onClose} />;
+    case "picture":
+      return <Lightbox {...layer.picture} onClose={onClose} />;
   }
 }

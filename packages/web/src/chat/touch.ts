@@ -15,8 +15,9 @@ const SLOP_PX = 10;
 const SWIPE_PX = 56;
 const MAX_PULL_PX = 72;
 
-/** Elements that handle touches themselves. */
-const OWN_GESTURES = "pre, section[aria-label=Table], a, button, input, select, textarea";
+/** Elements that handle touches themselves. Files take a click, a long press and a swipe. */
+const OWN_GESTURES =
+  "pre, section[aria-label=Table], a:not([data-pressable]), button:not([data-pressable]), input, select, textarea, audio, video";
 
 /**
  * Event handlers for a long press and for a swipe to the left. During a swipe the element moves with the

@@ -1,7 +1,7 @@
 import { useClient } from "@parley/client/react";
 import type { Account, Message } from "@parley/protocol";
-import { plainText } from "@parley/protocol/markup";
 import { useEffect } from "react";
+import { messageLine } from "../files/describe.ts";
 import { isAmong } from "./blocked.ts";
 import { nameOf } from "./names.ts";
 import { chatPath, navigate } from "./router.ts";
@@ -42,9 +42,10 @@ export async function setNotifications(on: boolean): Promise<boolean> {
   return (await Notification.requestPermission()) === "granted";
 }
 
-function notify({ sender, content, conversation_id }: Message): void {
+function notify(message: Message): void {
+  const { sender, conversation_id } = message;
   const path = chatPath(conversation_id);
-  const options = { body: plainText(content, 140), tag: conversation_id, data: path };
+  const options = { body: messageLine(message, 140), tag: conversation_id, data: path };
   try {
     const notification = new Notification(nameOf(sender), options);
     notification.onclick = () => {

@@ -1,8 +1,8 @@
 import type { LocalChat } from "@parley/client";
 import { useChat, useDraft, useStatus, useTyping } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
-import { plainText } from "@parley/protocol/markup";
 import { memo, useEffect, useRef } from "react";
+import { messageLine } from "../files/describe.ts";
 import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle, count, nameOf, others, shortenMiddle, shortName } from "../lib/names.ts";
@@ -115,7 +115,7 @@ function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {
     return <span className="flex-1 truncate text-sm text-ink-3">{BLOCKED_MESSAGE}</span>;
   }
   const who = last ? senderPrefix(last.sender, chat, me) : "";
-  const text = last ? plainText(last.content, 90) || "…" : "No messages yet";
+  const text = last ? messageLine(last, 90) || "…" : "No messages yet";
   return (
     <span className="flex-1 truncate text-sm text-ink-3">
       {who}

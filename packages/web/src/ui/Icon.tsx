@@ -1,6 +1,7 @@
 /** SVG paths on a 24-pixel grid, drawn with a stroke. */
 const paths = {
   plus: "M12 5v14M5 12h14",
+  minus: "M5 12h14",
   search: "M21 21l-4.3-4.3M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14z",
   send: "M5 12h13M12 5l7 7-7 7",
   back: "M15 18l-6-6 6-6",
@@ -40,6 +41,10 @@ const paths = {
     "M3 3l18 18M8.5 16a5 5 0 0 1 6 0M5 12.5a10 10 0 0 1 4-2.3M19 12.5a10 10 0 0 0-4.5-2.5M12 20h.01",
   clock: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 7v5l3 2",
   bell: "M6 16V11a6 6 0 1 1 12 0v5l1.5 2h-15L6 16zM10 21h4",
+  attach:
+    "M20 11.5l-8.3 8.3a5 5 0 0 1-7.1-7.1l8.8-8.8a3.3 3.3 0 0 1 4.7 4.7l-8.8 8.8a1.7 1.7 0 0 1-2.4-2.4l8.1-8.1",
+  download: "M12 4v11M7 10.5l5 5 5-5M5 20h14",
+  file: "M7 3h7l5 5v13H7zM14 3v5h5",
   compose: "M12 5H5v14h14v-7M10.5 13.5l.5-3L18.5 3l2.5 2.5L13.5 13l-3 .5z",
 } as const;
 

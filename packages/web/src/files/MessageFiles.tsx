@@ -1,0 +1,31 @@
+import type { LocalMessage } from "@parley/client";
+import { kindOf } from "./describe.ts";
+import { FileTile } from "./FileTile.tsx";
+import { PictureGrid } from "./PictureGrid.tsx";
+import { AudioPlayer, VideoPlayer } from "./Players.tsx";
+import { useShownFiles } from "./shown-file.ts";
+
+interface MessageFilesProps {
+  message: LocalMessage;
+  mine: boolean;
+}
+
+/** The files of a message: its pictures as a grid, then players and tiles. */
+export function MessageFiles({ message, mine }: MessageFilesProps) {
+  const files = useShownFiles(message);
+  const pictures = files.filter((file) => kindOf(file) === "picture");
+  const others = files.filter((file) => kindOf(file) !== "picture");
+  return (
+    <div
+      className={`flex max-w-full flex-col gap-1 not-first:mt-1 ${mine ? "items-end" : "items-start"}`}
+    >
+      {pictures.length > 0 && <PictureGrid message={message} pictures={pictures} />}
+      {others.map((file) => {
+        const kind = kindOf(file);
+        if (kind === "video" && file.isSent) return <VideoPlayer key={file.id} file={file} />;
+        if (kind === "audio" && file.isSent) return <AudioPlayer key={file.id} file={file} />;
+        return <FileTile key={file.id} file={file} />;
+      })}
+    </div>
+  );
+}

@@ -1,0 +1,47 @@
+import type { File, Message } from "@parley/protocol";
+import { plainText } from "@parley/protocol/markup";
+import { count } from "../lib/names.ts";
+
+export type FileKind = "picture" | "video" | "audio" | "other";
+
+/** The types that browsers show as pictures; the server serves no others inline. */
+const PICTURE = /^image\/(?:jpeg|png|webp|gif|bmp)$/;
+
+export function kindOf({ type }: Pick<File, "type">): FileKind {
+  if (PICTURE.test(type)) return "picture";
+  if (type.startsWith("video/")) return "video";
+  return type.startsWith("audio/") ? "audio" : "other";
+}
+
+const marks: Record<FileKind, string> = { picture: "📷", video: "🎬", audio: "🎵", other: "📎" };
+
+/** A message in a line: its words, or its files if it has none. */
+export function messageLine({ content, files }: Pick<Message, "content" | "files">, most: number) {
+  return plainText(content, most) || describeFiles(files);
+}
+
+function describeFiles(files: readonly File[]): string {
+  const [first] = files;
+  if (!first) return "";
+  return files.length === 1 ? `${marks[kindOf(first)]} ${first.name}` : count(files.length, "file");
+}
+
+const UNITS = ["bytes", "KB", "MB", "GB"];
+
+/** A number of bytes for people: «312 bytes», «4.2 MB». */
+export function formatSize(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1000 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  const digits = unit === 0 || value >= 10 ? 0 : 1;
+  return `${value.toLocaleString(undefined, { maximumFractionDigits: digits })} ${UNITS[unit]}`;
+}
+
+/** The end of a name as the label of a tile: «PDF»; empty if there is none. */
+export function extensionOf(name: string): string {
+  const [, extension = ""] = /\.([\p{L}\p{N}]{1,5})$/u.exec(name) ?? [];
+  return extension.toUpperCase();
+}
