@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Server } from "bun";
+import { contextFiles } from "./agents/context-files/index.ts";
 import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
 import { keyTester } from "./agents/key-test.ts";
@@ -156,7 +157,15 @@ export async function compose(config: Config): Promise<Running> {
   watchBackgroundWork(store.background, log, metrics);
   watchGauges(metrics, hub, unsent);
 
-  const agents = dispatcher({ node, config, store, vault, deltas: deltas(store, node), log });
+  const agents = dispatcher({
+    node,
+    config,
+    store,
+    vault,
+    deltas: deltas(store, node),
+    contextFiles: contextFiles({ store, blobs: services.files?.blobs ?? null, log }),
+    log,
+  });
   changes.listen((change) => agents.receive(change));
   metrics.watch("parley_turns", "gauge", "Agent turns in progress.", () => agents.running());
 

@@ -1,3 +1,4 @@
+import type { File } from "@parley/protocol";
 import type { Config, Provider } from "../config.ts";
 import { grant } from "../rules/budget.ts";
 import { type ModelContext, modelContext } from "../rules/context.ts";
@@ -7,6 +8,7 @@ import type { AgentRecord } from "../store/agents.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { ReadTx, Store, WriteTx } from "../store/store.ts";
 import type { TurnRecord } from "../store/turns.ts";
+import type { TurnFiles } from "./context-files/index.ts";
 import { keyMissing } from "./keys.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
@@ -14,6 +16,8 @@ import { TurnFailed } from "./turn-failed.ts";
 const MAX_CONTEXT_MESSAGES = 400;
 /** How many messages after the context are searched for answers to messages in it. */
 const MAX_LATER_MESSAGES = 1000;
+/** Files of messages that arrive while files are loaded are loaded too, but not endlessly. */
+const MAX_LOADS = 3;
 
 interface PrepareServices {
   node: string;
@@ -29,54 +33,84 @@ export interface PreparedTurn {
   max_output_tokens: number;
 }
 
+/** A turn whose context has files that must be loaded first. */
+interface IncompleteTurn {
+  unloaded: readonly File[];
+  provider: Provider;
+}
+
 /**
  * Checks that the turn may call its provider, builds its context and reserves its tokens. Null if
- * this node no longer runs the turn. Throws a `TurnFailed` if the provider must not be called.
+ * this node no longer runs the turn. Throws a `TurnFailed` if the provider must not be called. Files
+ * are loaded between units of work, and the context is then built again: what was deleted meanwhile
+ * is not in it.
  */
-export function prepareTurn(
-  { node, store, config }: PrepareServices,
+export async function prepareTurn(
+  services: PrepareServices,
   id: number,
+  files: TurnFiles,
 ): Promise<PreparedTurn | null> {
-  return store.write(async (tx) => {
-    const turn = await tx.turn(id);
-    if (turn?.status !== "running" || turn.node !== node) return null;
-    if (turn.refusal !== null) throw new TurnFailed("budget_exceeded", turn.refusal);
-    const agent = await tx.agent(turn.agent.id);
-    const provider = config.providers.get(turn.agent.provider ?? "");
-    const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
-    if (!agent || !provider || !conversation) {
-      throw new TurnFailed(
-        "provider_unavailable",
-        "This agent's provider is no longer offered here.",
-      );
-    }
-    if (agent.owner.suspended_at !== null) {
-      throw new TurnFailed("budget_exceeded", OWNER_SUSPENDED);
-    }
-    const keySource = keySourceOf(agent, config);
-    if (keySource === null) throw keyMissing(agent);
-    const context = await buildContext(tx, turn, agent, provider, conversation);
-    if (turn.trigger_deleted && !context.isAsked) {
-      throw new TurnFailed("interrupted", "The message was deleted before it was answered.");
-    }
-    const by_operator = keySource === "operator";
-    const max_output_tokens = await reserveTokens(tx, {
-      turn,
-      agent,
-      provider,
-      context,
-      by_operator,
-    });
-    return { turn, agent, provider, context, max_output_tokens };
+  const { image_pixels } = services.config.limits;
+  for (let loads = 0; ; loads++) {
+    const isLast = loads === MAX_LOADS;
+    const prepared = await services.store.write((tx) => prepare(tx, services, id, files, isLast));
+    if (prepared === null || !("unloaded" in prepared)) return prepared;
+    await files.load(prepared.unloaded, { ...prepared.provider, image_pixels });
+  }
+}
+
+async function prepare(
+  tx: WriteTx,
+  { node, config }: PrepareServices,
+  id: number,
+  { loaded }: TurnFiles,
+  isLast: boolean,
+): Promise<PreparedTurn | IncompleteTurn | null> {
+  const turn = await tx.turn(id);
+  if (turn?.status !== "running" || turn.node !== node) return null;
+  if (turn.refusal !== null) throw new TurnFailed("budget_exceeded", turn.refusal);
+  const agent = await tx.agent(turn.agent.id);
+  const provider = config.providers.get(turn.agent.provider ?? "");
+  const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
+  if (!agent || !provider || !conversation) {
+    throw new TurnFailed(
+      "provider_unavailable",
+      "This agent's provider is no longer offered here.",
+    );
+  }
+  if (agent.owner.suspended_at !== null) {
+    throw new TurnFailed("budget_exceeded", OWNER_SUSPENDED);
+  }
+  const keySource = keySourceOf(agent, config);
+  if (keySource === null) throw keyMissing(agent);
+  const context = await buildContext(tx, { turn, agent, provider, conversation, loaded });
+  if (turn.trigger_deleted && !context.isAsked) {
+    throw new TurnFailed("interrupted", "The message was deleted before it was answered.");
+  }
+  const by_operator = keySource === "operator";
+  const call = { turn, agent, provider, context, by_operator };
+  const max_output_tokens = await grantTokens(tx, call);
+  if (context.unloaded.length > 0 && !isLast) return { unloaded: context.unloaded, provider };
+  await tx.reserveTurn(turn, {
+    input_tokens: context.input_tokens,
+    output_tokens: max_output_tokens,
+    context_ids: context.ids,
+    by_operator,
   });
+  return { turn, agent, provider, context, max_output_tokens };
+}
+
+interface ContextSource {
+  readonly turn: TurnRecord;
+  readonly agent: AgentRecord;
+  readonly provider: Provider;
+  readonly conversation: ConversationRecord;
+  readonly loaded: TurnFiles["loaded"];
 }
 
 async function buildContext(
   tx: ReadTx,
-  turn: TurnRecord,
-  agent: AgentRecord,
-  provider: Provider,
-  conversation: ConversationRecord,
+  { turn, agent, provider, conversation, loaded }: ContextSource,
 ): Promise<ModelContext> {
   const upTo = await lastContextSeq(tx, turn, conversation);
   return modelContext({
@@ -97,6 +131,7 @@ async function buildContext(
       },
       limit: MAX_CONTEXT_MESSAGES,
     }),
+    files: loaded,
     context_tokens: provider.context_tokens,
     max_output_tokens: provider.max_output_tokens,
   });
@@ -128,8 +163,8 @@ interface Call {
   readonly by_operator: boolean;
 }
 
-/** Reserves the tokens of the call against the limits in force. Returns the answer's limit. */
-async function reserveTokens(tx: WriteTx, call: Call): Promise<number> {
+/** The longest answer within the limits in force. Throws a `TurnFailed` if they are used up. */
+async function grantTokens(tx: WriteTx, call: Call): Promise<number> {
   const { turn, agent, provider, context, by_operator } = call;
   // Usage is settled on the day on which the turn started too.
   const startedAt = turn.started_at ?? Date.now();
@@ -146,11 +181,5 @@ async function reserveTokens(tx: WriteTx, call: Call): Promise<number> {
     provider.max_output_tokens,
   );
   if ("refusal" in granted) throw new TurnFailed("budget_exceeded", granted.refusal);
-  await tx.reserveTurn(turn, {
-    input_tokens: context.input_tokens,
-    output_tokens: granted.output_tokens,
-    context_ids: context.ids,
-    by_operator,
-  });
   return granted.output_tokens;
 }

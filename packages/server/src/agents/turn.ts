@@ -1,11 +1,13 @@
 import type { Turn } from "@parley/protocol";
 import { type Ending, endTurn } from "../domain/turns.ts";
+import { haveFiles, withoutFiles } from "../rules/context-files.ts";
 import { type Store, Unavailable } from "../store/store.ts";
 import type { TurnRecord } from "../store/turns.ts";
+import type { ContextFiles } from "./context-files/index.ts";
 import type { AnswerStream, Deltas } from "./deltas.ts";
 import { fetchForKey, type KeyServices, openKey, operatorKeyError } from "./keys.ts";
 import { type PreparedTurn, prepareTurn } from "./prepare-turn.ts";
-import type { ModelEvent } from "./providers/adapter.ts";
+import type { ModelEvent, ModelRequest } from "./providers/adapter.ts";
 import { callModel } from "./providers/call.ts";
 import { adapters } from "./providers/index.ts";
 import { ProviderError, providerErrors } from "./providers/provider-errors.ts";
@@ -16,6 +18,7 @@ export interface TurnServices extends KeyServices {
   node: string;
   store: Store;
   deltas: Deltas;
+  contextFiles: ContextFiles;
 }
 
 /** How long to wait between attempts to end a turn while the store is unavailable. */
@@ -28,9 +31,10 @@ export async function runTurn(
   call: AbortController,
 ): Promise<void> {
   const progress: Progress = { content: "", usage: {} };
+  using files = services.contextFiles.open(call.signal);
   let ending: Ending;
   try {
-    const prepared = await prepareTurn(services, id);
+    const prepared = await prepareTurn(services, id, files);
     if (!prepared || call.signal.aborted) return;
     await streamAnswer(services, prepared, call, progress);
     // The turn was ended elsewhere while the rest of the answer was stored.
@@ -82,7 +86,7 @@ async function streamAnswer(
   const sandbox = fetchForKey(api_key, config);
   const stream = deltas.open(turn, call);
   const attempts = attemptCounter(services, turn);
-  const request = {
+  const request: ModelRequest = {
     system: context.system,
     messages: context.messages,
     model: source === "operator" ? provider.model : turn.model,
@@ -91,13 +95,17 @@ async function streamAnswer(
     base_url: provider.base_url,
     signal: call.signal,
   };
-  const events = callModel(adapters[provider.protocol], request, {
-    ...sandbox,
-    backpressure: stream.backpressure,
-    onAttempt: attempts.store,
-  });
+  const answer = (messages: ModelRequest["messages"]) => {
+    const options = { ...sandbox, backpressure: stream.backpressure, onAttempt: attempts.store };
+    const events = callModel(adapters[provider.protocol], { ...request, messages }, options);
+    return writeEvents(events, stream, progress);
+  };
   try {
-    await writeEvents(events, stream, progress);
+    await answer(context.messages).catch((error) => {
+      if (!isRefusal(error) || !haveFiles(context.messages) || stream.written() !== "") throw error;
+      services.log.warn({ turn: turn.id, status: error.status }, "provider did not accept files");
+      return answer(withoutFiles(context.messages));
+    });
   } catch (error) {
     await stream.end();
     if (source === "own") throw error;
@@ -109,6 +117,15 @@ async function streamAnswer(
   }
   await stream.end();
 }
+
+/**
+ * Whether the provider may accept the request without files: many models take no pictures, and
+ * documents can be damaged.
+ */
+const isRefusal = (error: unknown): error is ProviderError =>
+  error instanceof ProviderError &&
+  error.status !== undefined &&
+  (error.code === "provider_refused" || error.code === "context_too_long");
 
 async function writeEvents(
   events: AsyncIterable<ModelEvent>,
@@ -131,8 +148,10 @@ async function writeEvents(
 /** Stores the number of attempts in the background, in order. */
 function attemptCounter({ store, log }: TurnServices, { id }: TurnRecord) {
   let pending = Promise.resolve();
+  let attempts = 0;
   return {
-    store(attempt: number): void {
+    store(): void {
+      const attempt = ++attempts;
       pending = pending
         .then(() => store.note((tx) => tx.noteTries(id, attempt)))
         .catch((error) => log.error({ err: error, turn: id }, "turn attempt count not stored"));

@@ -1,4 +1,5 @@
-import type { Account, Message } from "@parley/protocol";
+import type { Account, File, Message } from "@parley/protocol";
+import { fileViews, type LoadedFile, type ViewFile } from "./context-files.ts";
 import type { AssistantPart, ModelMessage, TextPart, UserPart } from "./model-content.ts";
 import { indentLines, quoteName } from "./quoting.ts";
 import { type SystemTextInput, systemText } from "./system-text.ts";
@@ -7,6 +8,8 @@ import { estimateTokens } from "./token-estimate.ts";
 export interface ContextInput extends SystemTextInput {
   /** Newest first. */
   readonly messages: readonly Message[];
+  /** The contents of files that are loaded, by id. */
+  readonly files: ReadonlyMap<string, LoadedFile>;
   /** The model's limit for input and output together. */
   readonly context_tokens: number;
   readonly max_output_tokens: number;
@@ -20,13 +23,18 @@ export interface ModelContext {
   readonly ids: string[];
   /** Whether the newest message is from someone other than the agent. */
   readonly isAsked: boolean;
+  /** Files whose content the model should see, and which are not loaded. It is told so. */
+  readonly unloaded: readonly File[];
   /** An estimate that aims high. */
   readonly input_tokens: number;
 }
 
 /** Builds the request of a turn: the system text and the newest messages that fit. */
 export function modelContext(input: ContextInput): ModelContext {
-  const system = systemText(input);
+  const system = systemText(
+    input,
+    input.messages.some(({ files }) => files.length > 0),
+  );
   const fixedTokens = estimateTokens(system) + estimateTokens(PROMPT_TO_ANSWER);
   const kept = newestThatFit(input, input.context_tokens - input.max_output_tokens - fixedTokens);
   return {
@@ -34,20 +42,28 @@ export function modelContext(input: ContextInput): ModelContext {
     messages: alternateRoles(kept),
     ids: kept.map(({ id }) => id),
     isAsked: kept.at(-1)?.role === "user",
+    unloaded: kept.flatMap(({ unloaded }) => unloaded),
     input_tokens: kept.reduce((sum, { tokens }) => sum + tokens, fixedTokens),
   };
 }
 
 /** A message as the model reads it. */
-type ContextMessage = ModelMessage & { readonly id: string; readonly tokens: number };
+type ContextMessage = ModelMessage & {
+  readonly id: string;
+  readonly tokens: number;
+  readonly unloaded: readonly File[];
+};
 
 /** The newest messages within the token limit, oldest first. The newest one is always included. */
 function newestThatFit(input: ContextInput, maxTokens: number): ContextMessage[] {
   const kept: ContextMessage[] = [];
   let tokensLeft = maxTokens;
+  const viewFile = fileViews(input.messages, input.files);
   for (const message of inDialogueOrder(input).toReversed()) {
     if (!hasContent(message)) continue;
-    const encoded = encodeMessage(message, input.agent);
+    const encoded = isOwn(message, input.agent)
+      ? encodeOwn(message)
+      : encodeOther(message, viewFile, tokensLeft);
     tokensLeft -= encoded.tokens;
     if (tokensLeft < 0 && kept.length > 0) break;
     kept.unshift(encoded);
@@ -74,22 +90,48 @@ function inDialogueOrder({ messages, agent }: ContextInput): Message[] {
 }
 
 /** The content of a turn that failed before any text is our error message, not the agent's text. */
-const hasContent = ({ content, turn }: Message) =>
-  content.trim() !== "" && !(turn?.status === "failed" && turn.error?.message === content);
-
-function encodeMessage(message: Message, agent: Account): ContextMessage {
-  const { id, sender, content, action } = message;
-  const isOwn = sender.username === agent.username && action === null;
-  const text = isOwn ? content : labelledText(message);
-  return { id, ...textMessage(isOwn ? "assistant" : "user", text), tokens: estimateTokens(text) };
-}
+const hasContent = ({ content, turn, files }: Message) =>
+  (content.trim() !== "" || files.length > 0) &&
+  !(turn?.status === "failed" && turn.error?.message === content);
 
 /** The reply to a component action is labelled as the person's action, not as the agent's text. */
-function labelledText({ sender, action, content }: Message): string {
-  const { username } = action ? action.by : sender;
-  const text = action ? `${describeAction(action)}\n${content}` : content;
-  return `${username}: ${indentLines(text)}`;
+const isOwn = ({ sender, action }: Message, agent: Account) =>
+  sender.username === agent.username && action === null;
+
+const encodeOwn = ({ id, content }: Message): ContextMessage => ({
+  id,
+  ...textMessage("assistant", content),
+  tokens: estimateTokens(content),
+  unloaded: [],
+});
+
+/** Files whose content would take more tokens than are left are only named. */
+function encodeOther(message: Message, viewFile: ViewFile, maxTokens: number): ContextMessage {
+  const label = (message.action ? message.action.by : message.sender).username;
+  const text = [
+    ...actionText(message),
+    ...(message.content.trim() === "" ? [] : [message.content]),
+  ];
+  let tokens = estimateTokens(`${label}: ${indentLines(text.join("\n"))}`);
+  const views = message.files.map((file) => {
+    const view = viewFile(file, maxTokens - tokens);
+    tokens += view.tokens;
+    return { file, ...view };
+  });
+  const lines = [...text, ...views.map(({ line }) => line)];
+  return {
+    id: message.id,
+    role: "user",
+    content: [
+      { type: "text", text: `${label}: ${indentLines(lines.join("\n"))}` },
+      ...views.flatMap(({ parts }) => parts),
+    ],
+    tokens,
+    unloaded: views.filter(({ isUnloaded }) => isUnloaded).map(({ file }) => file),
+  };
 }
+
+const actionText = ({ action }: Message) => (action ? [describeAction(action)] : []);
 
 function describeAction({ label, token }: NonNullable<Message["action"]>): string {
   const used = label === null ? "a component" : `the button ${quoteName(label)}`;
@@ -117,7 +159,7 @@ function alternateRoles(kept: readonly ContextMessage[]): ModelMessage[] {
         content: joinContent(last.content, next.content),
       });
     } else {
-      const { id: _id, tokens: _tokens, ...message } = next;
+      const { id: _id, tokens: _tokens, unloaded: _unloaded, ...message } = next;
       messages.push(message);
     }
   }

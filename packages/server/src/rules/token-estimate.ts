@@ -57,3 +57,32 @@ function wideCost(code: number): number {
   if (code < 0x800 || (code >= 0xd800 && code <= 0xdfff)) return 2;
   return code >= 0x3000 && code <= 0xd7a3 ? 2.5 : 3;
 }
+
+/** The longer side of the pictures that models get, at most. Providers scale larger ones down. */
+export const MAX_IMAGE_SIDE = 1568;
+/** Providers read the text of each page and see a picture of it. */
+const TOKENS_PER_PAGE = 3000;
+
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/**
+ * Estimates the tokens of a picture by the published rule of the protocol, after it was scaled down
+ * to `MAX_IMAGE_SIDE`.
+ */
+export function estimateImageTokens(protocol: "anthropic" | "openai", size: Size): number {
+  const { width, height } = scaledDown(size, MAX_IMAGE_SIDE / Math.max(size.width, size.height));
+  if (protocol === "anthropic") return Math.ceil((width * height) / 750);
+  // OpenAI scales the shorter side to 768 pixels and counts tiles of 512 × 512.
+  const scaled = scaledDown({ width, height }, 768 / Math.min(width, height));
+  return 85 + 170 * Math.ceil(scaled.width / 512) * Math.ceil(scaled.height / 512);
+}
+
+function scaledDown({ width, height }: Size, factor: number): Size {
+  const scale = Math.min(1, factor);
+  return { width: Math.round(width * scale), height: Math.round(height * scale) };
+}
+
+export const estimateDocumentTokens = (pages: number) => pages * TOKENS_PER_PAGE;

@@ -1,9 +1,8 @@
+import { isTextType } from "../../rules/file-types.ts";
 import type { FilePart } from "../../rules/model-content.ts";
 import { indentLines, quoteName } from "../../rules/quoting.ts";
 
-const TEXT_TYPE = /^text\/|^application\/(.+\+)?(json|xml)$/;
-
-export const isTextFile = ({ media_type }: FilePart) => TEXT_TYPE.test(media_type);
+export const isTextFile = ({ media_type }: FilePart) => isTextType(media_type);
 
 export const decodeText = ({ data }: FilePart): string => new TextDecoder().decode(data);
 

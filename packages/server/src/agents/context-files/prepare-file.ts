@@ -1,0 +1,110 @@
+import type { File } from "@parley/protocol";
+import { Damaged } from "../../files/animations.ts";
+import { type LoadedFile, shownKind } from "../../rules/context-files.ts";
+import type { FilePart } from "../../rules/model-content.ts";
+import { indentLines } from "../../rules/quoting.ts";
+import {
+  estimateDocumentTokens,
+  estimateImageTokens,
+  estimateTokens,
+  MAX_IMAGE_SIDE,
+} from "../../rules/token-estimate.ts";
+import { countPages, isEncrypted } from "./pdf-pages.ts";
+import { MAX_IMAGE_BYTES, scaleImage } from "./scale-image.ts";
+
+/** The part of a text file that is read. */
+const MAX_TEXT_BYTES = 100_000;
+const MAX_TEXT_TOKENS = 20_000;
+/** Anthropic accepts no more. */
+const MAX_PAGES = 100;
+
+export interface ModelLimits {
+  readonly protocol: "anthropic" | "openai";
+  readonly context_tokens: number;
+  readonly max_output_tokens: number;
+  /** Pictures with more are not decoded. */
+  readonly image_pixels: number;
+}
+
+/** How many bytes of a file are read. */
+export const bytesToRead = (file: File) =>
+  shownKind(file) === "text" ? Math.min(file.size, MAX_TEXT_BYTES) : file.size;
+
+/** The size of a prepared file at most. */
+export const maxPreparedBytes = (file: File) =>
+  shownKind(file) === "image" ? MAX_IMAGE_BYTES : bytesToRead(file);
+
+/** Prepares the bytes of a file for a model. */
+export function prepareFile(
+  file: File,
+  bytes: Uint8Array,
+  limits: ModelLimits,
+): Promise<LoadedFile> {
+  const kind = shownKind(file);
+  if (kind === "image") return prepareImage(file, bytes, limits);
+  return kind === "document" ? prepareDocument(file, bytes) : prepareText(file, bytes, limits);
+}
+
+async function prepareImage(
+  { width, height }: File,
+  bytes: Uint8Array,
+  { protocol, image_pixels }: ModelLimits,
+): Promise<LoadedFile> {
+  const size = { width: width ?? MAX_IMAGE_SIDE, height: height ?? MAX_IMAGE_SIDE };
+  try {
+    const part = await scaleImage(bytes, image_pixels);
+    const tokens = estimateImageTokens(protocol, size);
+    return { status: "shown", part, tokens, isCut: false };
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (error instanceof Damaged || code?.startsWith("ERR_IMAGE_")) return { status: "unreadable" };
+    throw error;
+  }
+}
+
+async function prepareDocument(file: File, bytes: Uint8Array): Promise<LoadedFile> {
+  const pdf = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (isEncrypted(pdf)) return { status: "unreadable" };
+  const pages = await countPages(pdf);
+  if (pages > MAX_PAGES) return { status: "too_long" };
+  const tokens = estimateDocumentTokens(pages);
+  return { status: "shown", part: filePart(file, bytes), tokens, isCut: false };
+}
+
+async function prepareText(
+  file: File,
+  bytes: Uint8Array,
+  { context_tokens, max_output_tokens }: ModelLimits,
+): Promise<LoadedFile> {
+  // A character at the end may be incomplete.
+  const text = new TextDecoder().decode(bytes, { stream: bytes.length < file.size });
+  if (text.trim() === "") return { status: "empty" };
+  // The rest is for the conversation and for other files.
+  const quarter = Math.floor((context_tokens - max_output_tokens) / 4);
+  const shown = cutToTokens(text, Math.min(MAX_TEXT_TOKENS, quarter));
+  if (shown.trim() === "") return { status: "too_long" };
+  const isCut = shown.length < text.length || bytes.length < file.size;
+  const part = filePart(file, Buffer.from(isCut ? `${shown}\n[The rest is not shown.]` : shown));
+  return { status: "shown", part, tokens: tokensOf(shown), isCut };
+}
+
+/** Text files are indented where a protocol has no documents. */
+const tokensOf = (text: string) => estimateTokens(indentLines(text));
+
+/** The beginning of a text that takes at most this many tokens. */
+function cutToTokens(text: string, maxTokens: number): string {
+  let cut = text;
+  for (let tokens = tokensOf(cut); tokens > maxTokens && cut !== ""; tokens = tokensOf(cut)) {
+    const length = Math.floor(cut.length * Math.min(0.95, (maxTokens / tokens) * 0.98));
+    cut = cut.slice(0, Math.max(0, length));
+  }
+  // A surrogate without its other half is not a character.
+  return cut.replace(/[\ud800-\udbff]$/, "");
+}
+
+const filePart = ({ name, type }: File, data: Uint8Array): FilePart => ({
+  type: "file",
+  name,
+  media_type: type,
+  data,
+});

@@ -1,0 +1,203 @@
+import { describe, expect, test } from "bun:test";
+import { deflateSync } from "node:zlib";
+import type { File } from "@parley/protocol";
+import { contextFiles } from "../src/agents/context-files/index.ts";
+import { countPages } from "../src/agents/context-files/pdf-pages.ts";
+import { scaleImage } from "../src/agents/context-files/scale-image.ts";
+import { Semaphore } from "../src/agents/context-files/semaphore.ts";
+import type { Blob, Blobs } from "../src/files/blobs.ts";
+import { logger } from "../src/observe/log.ts";
+import { unavailable } from "../src/rules/failure.ts";
+import type { Store } from "../src/store/store.ts";
+import { animatedGif, animatedWebp, bmp } from "./support/pictures.ts";
+
+const MAX_PIXELS = 50_000_000;
+const running = new AbortController().signal;
+
+describe("a picture for a model", () => {
+  const sizeOf = async ({ data }: { data: Uint8Array }) => {
+    const { width, height, format } = await new Bun.Image(data).metadata();
+    return `${format} ${width} × ${height}`;
+  };
+
+  test("is scaled down in its own format, and never enlarged", async () => {
+    const large = new Bun.Image(bmp(2000, 100));
+    const webp = await scaleImage(await large.webp().bytes(), MAX_PIXELS);
+    expect(webp.media_type).toBe("image/webp");
+    expect(await sizeOf(webp)).toBe("webp 1568 × 78");
+    const jpeg = await scaleImage(await large.jpeg().bytes(), MAX_PIXELS);
+    expect(await sizeOf(jpeg)).toBe("jpeg 1568 × 78");
+    const small = await new Bun.Image(bmp()).png().bytes();
+    expect(await scaleImage(small, MAX_PIXELS)).toEqual({
+      type: "image",
+      media_type: "image/png",
+      data: small,
+    });
+  });
+
+  test("is the first frame of an animation", async () => {
+    expect(await sizeOf(await scaleImage(animatedGif(), MAX_PIXELS))).toBe("png 2 × 2");
+    expect(await sizeOf(await scaleImage(animatedWebp(), MAX_PIXELS))).toBe("webp 64 × 32");
+  });
+
+  test("has at most 2 MiB", async () => {
+    const noise = Buffer.from(bmp(1200, 1200));
+    crypto.getRandomValues(noise.subarray(54, 54 + 65_536));
+    for (let at = 54 + 65_536; at < noise.length; at++) {
+      noise[at] = (noise[at - 65_536] ?? 0) ^ (at * 31);
+    }
+    const png = await new Bun.Image(noise).png().bytes();
+    const part = await scaleImage(png, MAX_PIXELS);
+    expect(part.data.length).toBeLessThan(2 << 20);
+    expect(part.media_type).toBe(png.length > 2 << 20 ? "image/jpeg" : "image/png");
+  });
+});
+
+describe("the pages of a PDF", () => {
+  const pages = (pdf: string | Buffer) => countPages(Buffer.from(pdf));
+
+  test("are counted by their objects", async () => {
+    expect(await pages("<</Type/Pages/Count 2>> <</Type/Page>> <</Type /Page/X 1>>")).toBe(2);
+    expect(await pages("<</Type/PageLabel>> <</Page 3>> <</Type\n/Page\n>>")).toBe(1);
+  });
+
+  test("are counted in compressed streams too", async () => {
+    const objects = deflateSync("<</Type/Page/Parent 1>> <</Type/Page/Parent 1>>");
+    const pdf = Buffer.concat([
+      Buffer.from("5 0 obj<</Type/ObjStm/Filter/FlateDecode>>stream\r\n"),
+      objects,
+      Buffer.from("\r\nendstream"),
+    ]);
+    expect(await pages(pdf)).toBe(2);
+  });
+
+  test("are estimated by the size if none is found", async () => {
+    expect(await pages(Buffer.alloc(120_000))).toBe(3);
+    expect(await pages("5 0 obj<</Type/ObjStm>>stream\nbroken\nendstream")).toBe(1);
+  });
+});
+
+describe("a semaphore", () => {
+  test("grants in order, and gives back what is released or shrunk", async () => {
+    const semaphore = new Semaphore(10);
+    const first = await semaphore.acquire(8, running);
+    const large = semaphore.acquire(5, running);
+    const small = semaphore.acquire(1, running);
+    expect([Bun.peek.status(large), Bun.peek.status(small)]).toEqual(["pending", "pending"]);
+    first.shrink(4);
+    (await large)[Symbol.dispose]();
+    await small;
+    first[Symbol.dispose]();
+    first[Symbol.dispose]();
+    await semaphore.acquire(9, running);
+  });
+
+  test("does not wait for a task that gave up", async () => {
+    const semaphore = new Semaphore(1);
+    const held = await semaphore.acquire(1, running);
+    const stop = new AbortController();
+    const given = semaphore.acquire(5, stop.signal);
+    const next = semaphore.acquire(1, running);
+    stop.abort(new Error("stopped"));
+    await expect(given).rejects.toThrow("stopped");
+    held[Symbol.dispose]();
+    await next;
+  });
+});
+
+describe("loading", () => {
+  const limits = {
+    protocol: "anthropic",
+    context_tokens: 100_000,
+    max_output_tokens: 4096,
+    image_pixels: MAX_PIXELS,
+  } as const;
+
+  const textFile = (id: string, size: number, type = "text/plain"): File => ({
+    id,
+    name: `${id}.txt`,
+    type,
+    size,
+    width: null,
+    height: null,
+    duration_ms: null,
+    status: "ready",
+    placeholder: null,
+  });
+
+  /** Loads files whose bytes are in objects of the same name. */
+  async function load(open: Blobs["open"], files: File[], turn = running) {
+    const records = files.map(({ id }) => ({ id, blob: id }));
+    const store = { read: async () => records } as unknown as Pick<Store, "read">;
+    const blobs = { open } as Blobs;
+    const loader = contextFiles({ store, blobs, log: logger("silent"), timeoutMs: 50 });
+    using opened = loader.open(turn);
+    await opened.load(files, limits);
+    return files.map(({ id }) => opened.loaded.get(id));
+  }
+
+  const blobOf = (bytes: string | Uint8Array): Blob => {
+    const content = new Blob([bytes as string]);
+    return {
+      size: content.size,
+      stream: (range) => (range ? content.slice(range.start, range.end) : content).stream(),
+    };
+  };
+
+  test("reads texts, and tells which are blank", async () => {
+    const open = async (name: string) => blobOf(name === "blank" ? " \n" : "hello");
+    expect(await load(open, [textFile("a", 5), textFile("blank", 2)])).toEqual([
+      {
+        status: "shown",
+        part: { type: "file", name: "a.txt", media_type: "text/plain", data: Buffer.from("hello") },
+        tokens: expect.any(Number),
+        isCut: false,
+      },
+      { status: "empty" },
+    ]);
+  });
+
+  test("cuts a long text between characters, within its tokens", async () => {
+    const text = "🦜".repeat(100_000);
+    const [file] = await load(async () => blobOf(text), [textFile("a", 400_000)]);
+    if (file?.status !== "shown") throw new Error("the file is not shown");
+    expect(file.isCut).toBe(true);
+    expect(file.tokens).toBeWithin(15_000, 20_001);
+    const shown = new TextDecoder().decode(file.part.data);
+    expect(shown).toMatch(/^(🦜)+\n\[The rest is not shown\.\]$/u);
+  });
+
+  test("goes on without files whose bytes are missing, or whose storage fails or hangs", async () => {
+    const open = async (name: string): Promise<Blob | null> => {
+      if (name === "missing") return null;
+      if (name === "fails") throw unavailable("the file storage failed");
+      if (name === "hangs") return new Promise(() => {});
+      if (name === "stalls") return { size: 5, stream: () => new ReadableStream() };
+      return blobOf("hello");
+    };
+    const names = ["missing", "fails", "good", "hangs", "stalls"];
+    const loaded = await load(
+      open,
+      names.map((name) => textFile(name, 5)),
+    );
+    expect(loaded.map((file) => file?.status)).toEqual([
+      "unavailable",
+      "unavailable",
+      "shown",
+      "unavailable",
+      "unavailable",
+    ]);
+  });
+
+  test("tells which pictures and documents cannot be read", async () => {
+    const open = async (name: string) => blobOf(name === "picture" ? "no picture" : "/Encrypt");
+    const files = [textFile("picture", 10, "image/png"), textFile("pdf", 8, "application/pdf")];
+    expect(await load(open, files)).toEqual([{ status: "unreadable" }, { status: "unreadable" }]);
+  });
+
+  test("ends with the turn", async () => {
+    const turn = AbortSignal.abort(new Error("ended elsewhere"));
+    const loading = load(async () => blobOf("hello"), [textFile("a", 5)], turn);
+    await expect(loading).rejects.toThrow("ended elsewhere");
+  });
+});
