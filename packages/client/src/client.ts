@@ -64,7 +64,7 @@ class ClientRuntime {
     const hasToken = options.token !== undefined || options.getToken !== undefined;
     this.#options = options;
     this.store = createStore(hasToken ? "offline" : "signed_out");
-    this.#unsent = new UnsentStorage(this.store, options.storage);
+    this.#unsent = new UnsentStorage(this.store, options);
     this.#cache = new StateCache(this.store, options.storage, () => this.session.token);
     this.session = new Session(options, {
       onStatus: (status) => this.store.dispatch({ type: "status", status }),
@@ -88,7 +88,13 @@ class ClientRuntime {
     });
     if (options.token !== undefined) this.#cache.restore(options.token);
     if (this.store.state.me) this.#unsent.open(this.store.state.me);
-    this.modelRuntime = new ModelRuntime(this.store, this.#operations, this.session);
+    this.modelRuntime = new ModelRuntime({
+      store: this.store,
+      api: this.#operations,
+      connectivity: session,
+      uploader: this.uploader,
+      blobs: options.blobs,
+    });
   }
 
   /** The operations that the caller gets: they also update the model where no event would. */

@@ -27,6 +27,16 @@ export const isCallError = (error: unknown): error is CallError => error instanc
 const hasCode = (error: unknown, codes: readonly string[]): boolean =>
   isCallError(error) && codes.includes(error.code);
 
+/** The error as text for people. */
+export const describeError = (error: unknown): string => {
+  if (isCallError(error) && error.fields) {
+    return Object.entries(error.fields)
+      .map(([field, problem]) => `${field} ${problem}`)
+      .join(", ");
+  }
+  return error instanceof Error ? error.message : String(error);
+};
+
 /** Whether the same call may succeed later. */
 export const isTransient = (error: unknown): boolean =>
   hasCode(error, ["unavailable", "rate_limited", "internal"] satisfies ErrorCode[]);

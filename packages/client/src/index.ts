@@ -31,4 +31,5 @@ export type {
 } from "@parley/protocol";
 export { createClient } from "./client.ts";
 export { isCallError } from "./errors.ts";
+export { indexedDbBlobs } from "./storage/indexed-db.ts";
 export type * from "./types.ts";

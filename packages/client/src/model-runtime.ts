@@ -1,27 +1,44 @@
 import type { EventFrame } from "@parley/protocol";
 import type { Connectivity } from "./connection/connectivity.ts";
+import type { Uploader } from "./files/uploader.ts";
 import type { Store } from "./model/store.ts";
 import { setEntry } from "./model/structural-sharing.ts";
+import { Attachments } from "./send/attachments.ts";
 import { MessageChanges } from "./send/message-changes.ts";
 import { Outbox } from "./send/outbox.ts";
 import { ReadPositions } from "./send/read-positions.ts";
 import { TypingSignals } from "./send/typing.ts";
 import { Sync } from "./sync/sync.ts";
-import type { LiveModel, Operations, Status } from "./types.ts";
+import type { BlobStorage, LiveModel, Operations, Status } from "./types.ts";
+
+export interface ModelRuntimeOptions {
+  store: Store;
+  api: Operations;
+  connectivity: Connectivity;
+  uploader: Uploader;
+  blobs: BlobStorage | undefined;
+}
 
 /** The live model and its background work. */
 export class ModelRuntime {
   readonly model: LiveModel;
   readonly sync: Sync;
   readonly #store: Store;
+  readonly #attachments: Attachments;
   readonly #outbox: Outbox;
   readonly #typing: TypingSignals;
   readonly #reads: ReadPositions;
 
-  constructor(store: Store, api: Operations, connectivity: Connectivity) {
+  constructor({ store, api, connectivity, uploader, blobs }: ModelRuntimeOptions) {
     this.#store = store;
+    this.#attachments = new Attachments(store, uploader, blobs);
     this.sync = new Sync(store, api, connectivity);
-    this.#outbox = new Outbox(store, api, () => connectivity.canCall());
+    this.#outbox = new Outbox({
+      store,
+      api,
+      attachments: this.#attachments,
+      canSend: () => connectivity.canCall(),
+    });
     this.#reads = new ReadPositions(store, api, connectivity);
     this.#typing = new TypingSignals(
       store,
@@ -55,6 +72,7 @@ export class ModelRuntime {
   reset(status: Status): void {
     this.halt();
     this.sync.reset();
+    this.#attachments.reset();
     this.#store.dispatch({ type: "reset", status });
   }
 
@@ -78,9 +96,9 @@ export class ModelRuntime {
       edit: (messageId, content) => changes.edit(messageId, content),
       remove: (chatId, messageIds, scope) => changes.remove(chatId, messageIds, scope),
       markRead: (chatId) => reads.markRead(chatId),
-      send(chatId, content, { replyTo } = {}) {
+      send(chatId, content, options = {}) {
         typing.stop(chatId);
-        return outbox.add(chatId, content, replyTo);
+        return outbox.add(chatId, content, options);
       },
       retry: (clientMsgId) => outbox.retry(clientMsgId),
       discard: (clientMsgId) => outbox.discard(clientMsgId),

@@ -3,7 +3,12 @@ import type { LocalMessage } from "../types.ts";
 import { byteLength } from "./stream.ts";
 import { share } from "./structural-sharing.ts";
 
-export const asSent = (message: Message): LocalMessage => ({ ...message, delivery: "sent" });
+/** A message of the server. Older servers and what earlier versions stored have no `files`. */
+export const asSent = (message: Message): LocalMessage => ({
+  ...message,
+  files: message.files ?? [],
+  delivery: "sent",
+});
 
 const isStreaming = ({ finalized_at }: Message): boolean => finalized_at === null;
 

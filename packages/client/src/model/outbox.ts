@@ -1,5 +1,5 @@
 import type { Account } from "@parley/protocol";
-import type { LocalMessage } from "../types.ts";
+import type { LocalFile, LocalMessage } from "../types.ts";
 import type { OptimisticChange, State } from "./state.ts";
 import { setEntry, share } from "./structural-sharing.ts";
 
@@ -10,8 +10,19 @@ export type OutboxAction =
   | { type: "failed"; chatId: string; clientMsgId: string; failure: string }
   | { type: "requeued"; chatId: string; clientMsgId: string }
   | { type: "dropped"; chatId: string; clientMsgId: string }
+  /** A file of an unsent message has another state. */
+  | {
+      type: "fileChanged";
+      chatId: string;
+      clientMsgId: string;
+      index: number;
+      file: LocalFile;
+    }
+  | { type: "localUrlsRevoked"; fileIds: readonly string[] }
   | { type: "changeStarted"; chatId: string; change: OptimisticChange }
   | { type: "changeEnded"; chatId: string; changeId: number };
+
+type FileChange = Extract<OutboxAction, { type: "fileChanged" }>;
 
 export function reduceOutbox(state: State, action: OutboxAction): State {
   switch (action.type) {
@@ -44,6 +55,10 @@ export function reduceOutbox(state: State, action: OutboxAction): State {
       return updateEntries(state, action.chatId, (entries) =>
         entries.filter((each) => !isEntry(each, action.clientMsgId)),
       );
+    case "fileChanged":
+      return changeFile(state, action);
+    case "localUrlsRevoked":
+      return { ...state, localUrls: withoutEntries(state.localUrls, action.fileIds) };
     case "changeStarted":
       return updateChanges(state, action.chatId, (changes) => [...changes, action.change]);
     case "changeEnded":
@@ -56,8 +71,33 @@ export function reduceOutbox(state: State, action: OutboxAction): State {
 const isEntry = ({ client_msg_id }: LocalMessage, id: string) => client_msg_id === id;
 
 function asSending({ failure: _, ...message }: LocalMessage): LocalMessage {
-  return { ...message, delivery: "sending" };
+  const files = message.files.map(({ error: __, ...file }) => file);
+  return { ...message, files, delivery: "sending" };
 }
+
+/** Once a file is uploaded, its object URL is known by its id: the sent message has that too. */
+function changeFile(state: State, action: FileChange): State {
+  const { chatId, clientMsgId, index, file } = action;
+  const isKnown = state.outbox[chatId]?.some((each) => isUnsent(each, clientMsgId));
+  if (!isKnown) return state;
+  const next = updateEntries(state, chatId, (entries) =>
+    entries.map((each) =>
+      isUnsent(each, clientMsgId) ? { ...each, files: each.files.with(index, file) } : each,
+    ),
+  );
+  const { url } = file;
+  if (file.status !== "ready" || url === undefined) return next;
+  return { ...next, localUrls: setEntry(next.localUrls, file.id, url) };
+}
+
+const isUnsent = (entry: LocalMessage, clientMsgId: string) =>
+  isEntry(entry, clientMsgId) && entry.delivery !== "sent";
+
+const withoutEntries = <Value>(
+  record: Readonly<Record<string, Value>>,
+  keys: readonly string[],
+): Readonly<Record<string, Value>> =>
+  keys.reduce((rest, key) => setEntry(rest, key, undefined), record);
 
 function updateEntries(
   state: State,

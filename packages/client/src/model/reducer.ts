@@ -12,6 +12,7 @@ import {
   applySnapshot,
   applyUpdates,
 } from "./fetched.ts";
+import { asSent } from "./message.ts";
 import { reduceOutbox, unsentOf } from "./outbox.ts";
 import { markRead } from "./read-positions.ts";
 import { type CachedState, initialState, type State } from "./state.ts";
@@ -97,19 +98,24 @@ function setHistory(state: State, historyId: string): State {
 }
 
 /** Discards everything fetched. Drafts and unsent messages stay. */
-const discardCopy = ({ status, me, agents, drafts, outbox }: State): State => ({
+const discardCopy = ({ status, me, agents, drafts, outbox, localUrls }: State): State => ({
   ...initialState(status),
   me,
   agents,
   drafts,
   outbox: unsentOf(outbox),
+  localUrls,
 });
 
 function restore(state: State, { me, chats, own: seq, reading, ...cached }: CachedState): State {
   const next = chats.reduce(
     (each, { chat, window }) => {
       const known = applySnapshot(each, chat);
-      return window ? updateChat(known, chat.id, (shown) => ({ ...shown, window })) : known;
+      // Messages that earlier versions stored have no `files`.
+      const restored = window && { ...window, items: window.items.map(asSent) };
+      return restored
+        ? updateChat(known, chat.id, (shown) => ({ ...shown, window: restored }))
+        : known;
     },
     setMe(state, me),
   );

@@ -86,6 +86,8 @@ export interface State {
   readonly left: ByChat<number>;
   /** The caller's messages that are not in the window yet, in the order they were written. */
   readonly outbox: ByChat<readonly LocalMessage[]>;
+  /** By file id: object URLs of the files that this client has sent. */
+  readonly localUrls: Readonly<Record<string, string>>;
   readonly optimisticChanges: ByChat<readonly OptimisticChange[]>;
   /** The caller's read positions that the server has not confirmed yet. */
   readonly unconfirmedReads: ByChat<number>;
@@ -127,6 +129,7 @@ export const initialState = (status: Status): State => ({
   highestSeqs: {},
   left: {},
   outbox: {},
+  localUrls: {},
   optimisticChanges: {},
   unconfirmedReads: {},
   typing: {},

@@ -1,9 +1,10 @@
 import type { Account, Message } from "@parley/protocol";
 import { pause, retryDelayMs } from "../async/retry.ts";
-import { isCallError, isTransient, isUnauthorized } from "../errors.ts";
+import { describeError, isCallError, isTransient, isUnauthorized } from "../errors.ts";
 import { asSent } from "../model/message.ts";
 import type { Store } from "../model/store.ts";
-import type { LocalMessage, Operations } from "../types.ts";
+import type { LocalMessage, Operations, SendOptions } from "../types.ts";
+import type { Attachments } from "./attachments.ts";
 import { createClientMsgId, createUnsentMessage } from "./unsent-message.ts";
 
 /** A message that causes an internal error this often is marked failed, so that others can follow. */
@@ -15,28 +16,40 @@ const MESSAGE_NOT_FOUND = "not found: message";
 /** The sender until the caller's account is known. */
 const UNKNOWN_SENDER: Account = { username: "", kind: "human", display_name: "", version: 0 };
 
+export interface OutboxOptions {
+  store: Store;
+  api: Pick<Operations, "sendMessage">;
+  attachments: Attachments;
+  canSend(): boolean;
+}
+
 /** Sends the caller's messages, those of a conversation one after another. */
 export class Outbox {
   readonly #store: Store;
   readonly #api: Pick<Operations, "sendMessage">;
+  readonly #attachments: Attachments;
   readonly #canSend: () => boolean;
   /** Conversations whose messages are being sent. */
   readonly #busy = new Set<string>();
   /** Messages that the server cannot have yet. An attempt without a reply may have arrived. */
   readonly #neverSent = new Set<string>();
+  /** Messages whose files are uploaded a second time, because the service no longer had them. */
+  readonly #uploadedAgain = new Set<string>();
 
-  constructor(store: Store, api: Pick<Operations, "sendMessage">, canSend: () => boolean) {
-    this.#store = store;
-    this.#api = api;
-    this.#canSend = canSend;
+  constructor(options: OutboxOptions) {
+    this.#store = options.store;
+    this.#api = options.api;
+    this.#attachments = options.attachments;
+    this.#canSend = options.canSend;
   }
 
   /** Queues a message and returns its `client_msg_id`. */
-  add(chatId: string, content: string, replyTo: string | undefined): string {
+  add(chatId: string, content: string, { replyTo, files: blobs = [] }: SendOptions): string {
     const id = createClientMsgId();
+    const files = blobs.length > 0 ? this.#attachments.add(id, chatId, blobs) : [];
     const sender = this.#store.state.me ?? UNKNOWN_SENDER;
     this.#neverSent.add(id);
-    const message = createUnsentMessage({ id, chatId, content, replyTo, sender });
+    const message = createUnsentMessage({ id, chatId, content, replyTo, sender, files });
     this.#store.dispatch({ type: "queued", message });
     this.flush();
     return id;
@@ -53,13 +66,25 @@ export class Outbox {
   discard(clientMsgId: string): void {
     const entry = this.#find(clientMsgId);
     if (!entry) return;
+    if (entry.delivery !== "sent") this.#attachments.discard(entry);
     this.#store.dispatch({ type: "dropped", chatId: entry.conversation_id, clientMsgId });
   }
 
   /** Sends all queued messages, if the service can be reached. */
   flush(): void {
     if (!this.#canSend()) return;
+    this.#startUploads();
     for (const chatId of Object.keys(this.#store.state.outbox)) void this.#sendAll(chatId);
+  }
+
+  /** Uploads the files of all queued messages, also of those that wait for others to be sent. */
+  #startUploads(): void {
+    for (const entry of Object.values(this.#store.state.outbox).flat()) {
+      if (entry.delivery !== "sending" || entry.files.length === 0) continue;
+      this.#attachments.upload(entry).catch((error: unknown) => {
+        if (isRefusal(error, 0)) this.#handleRefused(entry, error);
+      });
+    }
   }
 
   #find(id: string): LocalMessage | undefined {
@@ -90,23 +115,29 @@ export class Outbox {
     this.#busy.delete(chatId);
   }
 
-  #send({ conversation_id, content, id, reply_to_id }: LocalMessage): Promise<Message> {
+  async #send(entry: LocalMessage): Promise<Message> {
+    const { conversation_id, content, id, reply_to_id } = entry;
+    const file_ids = entry.files.length > 0 ? await this.#attachments.upload(entry) : [];
     return this.#api.sendMessage({
       chat_id: conversation_id,
       content,
       client_msg_id: id,
       ...(reply_to_id !== null && { reply_to_id }),
+      ...(file_ids.length > 0 && { file_ids }),
     });
   }
 
   readonly #handleAccepted = (message: Message): void => {
     const clientMsgId = message.client_msg_id ?? "";
     this.#neverSent.delete(clientMsgId);
+    const entry = this.#find(clientMsgId);
+    if (entry?.delivery === "sending") this.#attachments.cancelUnused(entry, message);
     this.#store.dispatch({ type: "sent", clientMsgId, message: asSent(message) });
   };
 
   #handleRefused(entry: LocalMessage, error: unknown): void {
     const { conversation_id: chatId, id: clientMsgId, reply_to_id } = entry;
+    if (this.#lacksFiles(entry, error)) return;
     // An earlier attempt had arrived, and the message was deleted since.
     const wasDeleted =
       !this.#neverSent.has(clientMsgId) &&
@@ -114,8 +145,25 @@ export class Outbox {
       isCallError(error) &&
       error.message === MESSAGE_NOT_FOUND;
     if (wasDeleted) this.#store.dispatch({ type: "dropped", chatId, clientMsgId });
-    else this.#store.dispatch({ type: "failed", chatId, clientMsgId, failure: describe(error) });
+    else
+      this.#store.dispatch({ type: "failed", chatId, clientMsgId, failure: describeError(error) });
     this.#neverSent.delete(clientMsgId);
+  }
+
+  /**
+   * Whether the service refused a message because it no longer has an upload: it deletes those that
+   * no message uses for a day. The files are then uploaded again, once.
+   */
+  #lacksFiles({ id }: LocalMessage, error: unknown): boolean {
+    const entry = this.#find(id);
+    const isMissing =
+      isCallError(error) &&
+      ["not_found", "conflict"].includes(error.code) &&
+      entry?.files.some((file) => error.message.includes(file.id));
+    if (!entry || !isMissing || this.#uploadedAgain.has(id)) return false;
+    this.#uploadedAgain.add(id);
+    this.#attachments.forgetUploads(entry);
+    return true;
   }
 }
 
@@ -123,13 +171,4 @@ const isRefusal = (error: unknown, failures: number): boolean => {
   if (isUnauthorized(error)) return false;
   if (isCallError(error) && error.code === "internal") return failures >= MAX_INTERNAL_ERRORS;
   return !isTransient(error);
-};
-
-const describe = (error: unknown): string => {
-  if (isCallError(error) && error.fields) {
-    return Object.entries(error.fields)
-      .map(([field, problem]) => `${field} ${problem}`)
-      .join(", ");
-  }
-  return error instanceof Error ? error.message : String(error);
 };

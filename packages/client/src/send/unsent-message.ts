@@ -1,5 +1,5 @@
 import type { Account } from "@parley/protocol";
-import type { LocalMessage } from "../types.ts";
+import type { LocalFile, LocalMessage } from "../types.ts";
 
 export interface UnsentMessage {
   /** The `client_msg_id`. */
@@ -8,13 +8,14 @@ export interface UnsentMessage {
   content: string;
   replyTo: string | undefined;
   sender: Account;
+  files?: LocalFile[];
   createdAt?: string;
   failure?: string | undefined;
 }
 
 /** A message as it is shown before the service has accepted it. */
 export function createUnsentMessage(unsent: UnsentMessage): LocalMessage {
-  const { id, chatId, content, replyTo, sender, failure } = unsent;
+  const { id, chatId, content, replyTo, sender, files = [], failure } = unsent;
   const { createdAt = new Date().toISOString() } = unsent;
   return {
     id,
@@ -33,7 +34,7 @@ export function createUnsentMessage(unsent: UnsentMessage): LocalMessage {
     turn: null,
     action: null,
     uses: [],
-    files: [],
+    files,
     delivery: failure === undefined ? "sending" : "failed",
     ...(failure !== undefined && { failure }),
   };

@@ -1,8 +1,9 @@
 import type { Account } from "@parley/protocol";
+import { blobKey, withoutRuntimeFields } from "../files/local-file.ts";
 import type { State } from "../model/state.ts";
 import type { Store } from "../model/store.ts";
 import { createUnsentMessage } from "../send/unsent-message.ts";
-import type { KeyValueStorage, LocalMessage } from "../types.ts";
+import type { BlobStorage, KeyValueStorage, LocalFile, LocalMessage } from "../types.ts";
 
 interface StoredMessage {
   id: string;
@@ -11,6 +12,8 @@ interface StoredMessage {
   reply_to_id: string | null;
   created_at: string;
   failure?: string;
+  /** Their bytes are in the `blobs` of the client. Missing for messages without files. */
+  files?: LocalFile[];
 }
 
 type Drafts = State["drafts"];
@@ -19,11 +22,16 @@ type Drafts = State["drafts"];
 export class UnsentStorage {
   readonly #store: Store;
   readonly #storage: KeyValueStorage | undefined;
+  readonly #blobs: BlobStorage | undefined;
   #me: Account | null = null;
 
-  constructor(store: Store, storage: KeyValueStorage | undefined) {
+  constructor(
+    store: Store,
+    { storage, blobs }: { storage?: KeyValueStorage; blobs?: BlobStorage },
+  ) {
     this.#store = store;
     this.#storage = storage;
+    this.#blobs = blobs;
     store.onChange((state, before) => this.#save(state, before));
   }
 
@@ -47,6 +55,10 @@ export class UnsentStorage {
 
   /** Deletes what is stored of the account. */
   clear(): void {
+    for (const { id, files = [] } of this.#read<StoredMessage[]>("outbox", [])) {
+      // Nothing else can be done about bytes that cannot be deleted.
+      for (const index of files.keys()) this.#blobs?.delete(blobKey(id, index)).catch(() => {});
+    }
     this.#storage?.removeItem(this.#key("outbox"));
     this.#storage?.removeItem(this.#key("drafts"));
     this.#me = null;
@@ -54,19 +66,19 @@ export class UnsentStorage {
 
   #save(state: State, before: State): void {
     if (!this.#me || !this.#storage) return;
-    if (state.outbox !== before.outbox) {
-      const unsent = unsentIn(state);
-      const replaced = new Set([...unsentIn(before), ...unsent].map(({ id }) => id));
-      // Entries of other tabs stay.
-      const others = this.#read<StoredMessage[]>("outbox", []).filter(
-        ({ id }) => !replaced.has(id),
-      );
-      this.#write("outbox", [...others, ...unsent.map(toStored)]);
-    }
+    if (state.outbox !== before.outbox) this.#saveOutbox(unsentIn(state), unsentIn(before));
     if (state.drafts !== before.drafts) {
       const drafts = this.#read<Drafts>("drafts", {});
       this.#write("drafts", { ...drafts, ...changedDrafts(state, before) });
     }
+  }
+
+  #saveOutbox(unsent: readonly LocalMessage[], before: readonly LocalMessage[]): void {
+    if (isStoredSame(unsent, before)) return;
+    const replaced = new Set([...before, ...unsent].map(({ id }) => id));
+    // Entries of other tabs stay.
+    const others = this.#read<StoredMessage[]>("outbox", []).filter(({ id }) => !replaced.has(id));
+    this.#write("outbox", [...others, ...unsent.map(toStored)]);
   }
 
   #key(what: "outbox" | "drafts"): string {
@@ -98,6 +110,17 @@ const unsentIn = ({ outbox }: State): LocalMessage[] =>
     .flat()
     .filter(({ delivery }) => delivery !== "sent");
 
+/** Whether only what is not stored has changed, such as the progress of uploads. */
+const isStoredSame = (one: readonly LocalMessage[], other: readonly LocalMessage[]): boolean =>
+  one.length === other.length &&
+  one.every((message, index) => {
+    const before = other[index];
+    return (
+      message === before ||
+      JSON.stringify(toStored(message)) === JSON.stringify(before && toStored(before))
+    );
+  });
+
 const toStored = (message: LocalMessage): StoredMessage => ({
   id: message.id,
   chat_id: message.conversation_id,
@@ -105,6 +128,7 @@ const toStored = (message: LocalMessage): StoredMessage => ({
   reply_to_id: message.reply_to_id,
   created_at: message.created_at,
   ...(message.failure !== undefined && { failure: message.failure }),
+  ...(message.files.length > 0 && { files: message.files.map(withoutRuntimeFields) }),
 });
 
 const restoreMessage = (stored: StoredMessage, sender: Account): LocalMessage =>
@@ -114,6 +138,7 @@ const restoreMessage = (stored: StoredMessage, sender: Account): LocalMessage =>
     content: stored.content,
     replyTo: stored.reply_to_id ?? undefined,
     sender,
+    files: stored.files ?? [],
     createdAt: stored.created_at,
     failure: stored.failure,
   });

@@ -106,3 +106,14 @@ export async function codeOf(call: Promise<unknown>): Promise<string | undefined
   const error = await call.catch((thrown: unknown) => thrown);
   return isCallError(error) ? error.code : undefined;
 }
+
+/** A storage of files in memory, which several clients can use one after another. */
+export function memoryBlobs() {
+  const items = new Map<string, Blob>();
+  return {
+    items,
+    get: async (key: string) => items.get(key),
+    set: async (key: string, blob: Blob) => void items.set(key, blob),
+    delete: async (key: string) => void items.delete(key),
+  };
+}

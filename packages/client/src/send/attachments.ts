@@ -1,0 +1,218 @@
+import type { Message } from "@parley/protocol";
+import { describeError, isCallError, isUnauthorized } from "../errors.ts";
+import { blobKey, createLocalFile } from "../files/local-file.ts";
+import { ObjectUrls } from "../files/object-urls.ts";
+import type { Uploader } from "../files/uploader.ts";
+import type { State } from "../model/state.ts";
+import type { Store } from "../model/store.ts";
+import type { BlobStorage, LocalFile, LocalMessage } from "../types.ts";
+
+/** Why a message fails whose files are not stored here any more. */
+const FILES_GONE = "The file is no longer available here. Discard the message and attach it again.";
+
+/** The local files of an unsent message. */
+interface Attached {
+  id: string;
+  chatId: string;
+  /** The bytes of each file; null if they are gone. */
+  blobs: Promise<readonly (Blob | null)[]>;
+  /** The object URL of each file that has one. */
+  urls: (string | undefined)[];
+  /** The uploads that are under way, by index. */
+  running: Map<number, Promise<string>>;
+  abort: AbortController;
+  /** Settles when the bytes are stored. */
+  stored: Promise<unknown>;
+}
+
+/** Uploads the files of unsent messages, and keeps their bytes until the messages are sent. */
+export class Attachments {
+  readonly #store: Store;
+  readonly #uploader: Uploader;
+  readonly #storage: BlobStorage | undefined;
+  readonly #attached = new Map<string, Attached>();
+  readonly #objectUrls: ObjectUrls;
+
+  constructor(store: Store, uploader: Uploader, storage: BlobStorage | undefined) {
+    this.#store = store;
+    this.#uploader = uploader;
+    this.#storage = storage;
+    this.#objectUrls = new ObjectUrls((fileIds) =>
+      store.dispatch({ type: "localUrlsRevoked", fileIds }),
+    );
+    store.onChange((state, before) => {
+      if (state.outbox !== before.outbox) this.#follow(state);
+    });
+    this.#follow(store.state);
+  }
+
+  /** Takes the files of a message that is about to be queued, and returns how they are shown. */
+  add(id: string, chatId: string, blobs: readonly Blob[]): LocalFile[] {
+    const stored = blobs.map((blob, index) => this.#storage?.set(blobKey(id, index), blob));
+    const attached = createAttached(id, chatId, Promise.resolve(blobs));
+    // A message whose files cannot be stored is sent all the same. It does not survive a reload.
+    attached.stored = Promise.allSettled(stored);
+    attached.urls = blobs.map((blob) => this.#objectUrls.create(blob));
+    this.#attached.set(id, attached);
+    return blobs.map((blob, index) => ({
+      ...createLocalFile(id, blob, index),
+      progress: 0,
+      ...urlField(attached.urls[index]),
+    }));
+  }
+
+  /**
+   * Uploads the files of a message that are not uploaded yet, and resolves with the ids of all. An
+   * error that is no `CallError` is final.
+   */
+  upload({ id, files }: LocalMessage): Promise<string[]> {
+    const attached = this.#attached.get(id);
+    if (!attached) return Promise.reject(new Error(FILES_GONE));
+    return Promise.all(files.map((_, index) => this.#uploadOnce(attached, index)));
+  }
+
+  /** The service has accepted a message. Another tab may have sent it with uploads of its own. */
+  cancelUnused({ files: unsent }: LocalMessage, { files: sent }: Message): void {
+    const used = new Set(sent.map(({ id }) => id));
+    for (const { id, status } of unsent) {
+      if (status === "ready" && !used.has(id)) this.#uploader.cancel(id);
+    }
+  }
+
+  /** The service no longer has the uploads of a message: they are made again. */
+  forgetUploads({ id, files }: LocalMessage): void {
+    const attached = this.#attached.get(id);
+    if (!attached) return;
+    for (const [index, file] of files.entries()) {
+      const id = blobKey(attached.id, index);
+      this.#show(attached, index, { ...file, id, status: "waiting", progress: 0 });
+    }
+  }
+
+  /** Cancels the uploads of a message that is about to be dropped. */
+  discard({ id, files }: LocalMessage): void {
+    for (const file of files) if (file.status === "ready") this.#uploader.cancel(file.id);
+    this.#objectUrls.revoke(this.#attached.get(id)?.urls ?? []);
+  }
+
+  /** The account has signed out. The bytes stay in the storage, as unsent messages do. */
+  reset(): void {
+    for (const { abort, urls } of this.#attached.values()) {
+      abort.abort();
+      this.#objectUrls.revoke(urls);
+    }
+    this.#attached.clear();
+    this.#objectUrls.clear();
+  }
+
+  /** Loads the files of restored messages, and releases those of messages that are sent or gone. */
+  #follow({ outbox }: State): void {
+    const unsent = new Map<string, LocalMessage>();
+    for (const entry of Object.values(outbox).flat()) {
+      if (entry.delivery !== "sent" && entry.files.length > 0) unsent.set(entry.id, entry);
+    }
+    for (const [id, attached] of this.#attached) if (!unsent.has(id)) this.#release(attached);
+    for (const [id, entry] of unsent) if (!this.#attached.has(id)) this.#restore(entry);
+  }
+
+  #restore({ id, conversation_id, files }: LocalMessage): void {
+    const load = async (index: number) =>
+      (await this.#storage?.get(blobKey(id, index)).catch(() => null)) ?? null;
+    const blobs = Promise.all(files.map((_, index) => load(index)));
+    const attached = createAttached(id, conversation_id, blobs);
+    this.#attached.set(id, attached);
+    void blobs.then((loaded) => this.#handleLoaded(attached, loaded));
+  }
+
+  #handleLoaded(attached: Attached, blobs: readonly (Blob | null)[]): void {
+    const { id: clientMsgId, chatId } = attached;
+    for (const [index, blob] of blobs.entries()) {
+      const file = this.#fileOf(attached, index);
+      if (!file) return;
+      if (blob) {
+        attached.urls[index] = this.#objectUrls.create(blob);
+        this.#show(attached, index, { ...file, ...urlField(attached.urls[index]) });
+      } else if (file.status !== "ready") {
+        this.#show(attached, index, { ...file, error: FILES_GONE });
+        const failure = `${file.name}: ${FILES_GONE}`;
+        this.#store.dispatch({ type: "failed", chatId, clientMsgId, failure });
+      }
+    }
+  }
+
+  #release({ id, abort, blobs, urls, stored }: Attached): void {
+    this.#attached.delete(id);
+    abort.abort(new Error("the message was sent or discarded"));
+    this.#objectUrls.revokeOthers(urls);
+    const remove = async () => {
+      await stored;
+      for (const index of (await blobs).keys()) await this.#storage?.delete(blobKey(id, index));
+    };
+    // What could not be deleted takes room in the storage and does no other harm.
+    if (this.#storage) remove().catch(() => {});
+  }
+
+  #uploadOnce(attached: Attached, index: number): Promise<string> {
+    const { running } = attached;
+    const known = running.get(index);
+    if (known) return known;
+    const upload = this.#upload(attached, index).finally(() => running.delete(index));
+    running.set(index, upload);
+    return upload;
+  }
+
+  async #upload(attached: Attached, index: number): Promise<string> {
+    const { chatId, blobs, urls, abort } = attached;
+    const blob = (await blobs)[index];
+    const file = this.#fileOf(attached, index);
+    abort.signal.throwIfAborted();
+    if (file?.status === "ready") return file.id;
+    if (!file || !blob) throw new Error(`${file?.name}: ${FILES_GONE}`);
+    try {
+      const uploaded = await this.#uploader.upload(chatId, blob, {
+        name: file.name,
+        signal: abort.signal,
+        maxFailures: Number.POSITIVE_INFINITY,
+        onProgress: (progress) => this.#showProgress(attached, index, progress),
+      });
+      const url = urls[index];
+      this.#show(attached, index, { ...uploaded, progress: 1, ...urlField(url) });
+      if (url) this.#objectUrls.keep({ fileId: uploaded.id, url, size: blob.size });
+      return uploaded.id;
+    } catch (error) {
+      if (abort.signal.aborted || !isRefusal(error)) throw error;
+      this.#show(attached, index, { ...file, error: describeError(error) });
+      throw new Error(`${file.name}: ${describeError(error)}`, { cause: error });
+    }
+  }
+
+  #showProgress(attached: Attached, index: number, exact: number): void {
+    const file = this.#fileOf(attached, index);
+    const progress = Math.floor(exact * 100) / 100;
+    if (file && file.progress !== progress) this.#show(attached, index, { ...file, progress });
+  }
+
+  #show({ chatId, id: clientMsgId }: Attached, index: number, file: LocalFile): void {
+    this.#store.dispatch({ type: "fileChanged", chatId, clientMsgId, index, file });
+  }
+
+  #fileOf({ chatId, id }: Attached, index: number): LocalFile | undefined {
+    return this.#store.state.outbox[chatId]?.find((each) => each.id === id)?.files[index];
+  }
+}
+
+const createAttached = (id: string, chatId: string, blobs: Attached["blobs"]): Attached => ({
+  id,
+  chatId,
+  blobs,
+  urls: [],
+  running: new Map(),
+  abort: new AbortController(),
+  stored: Promise.resolve(),
+});
+
+const urlField = (url: string | undefined) => (url === undefined ? {} : { url });
+
+/** Whether the same upload would fail again. The uploader has repeated it as long as that may help. */
+const isRefusal = (error: unknown): boolean =>
+  !isUnauthorized(error) && !(isCallError(error) && error.code === "unavailable");
