@@ -5,6 +5,7 @@ import { MessageReader } from "./each-message/reader.ts";
 import { EventListeners } from "./event-listeners.ts";
 import { resolveLink } from "./files/address.ts";
 import { Links } from "./files/links.ts";
+import { Profiles } from "./files/profiles.ts";
 import { createTransfer } from "./files/transfer.ts";
 import { Uploader } from "./files/uploader.ts";
 import { createStore, type Store } from "./model/store.ts";
@@ -27,6 +28,7 @@ export function createClient(options: ClientOptions = {}): Client {
   const methods: Omit<Client, keyof Operations> = {
     model: runtime.modelRuntime.model,
     links: runtime.links,
+    profiles: runtime.profiles,
     get status() {
       return store.state.status;
     },
@@ -39,6 +41,7 @@ export function createClient(options: ClientOptions = {}): Client {
     leave: () => runtime.leave(),
     close: () => runtime.close(),
     upload: (chatId, blob, upload) => runtime.uploader.upload(chatId, blob, upload),
+    uploadPicture: (blob, upload) => runtime.uploader.upload(null, blob, upload),
     on: (name, listener) => runtime.listeners.add(name, listener),
     eachMessage: (listener, each) => runtime.addReader(listener, each),
   };
@@ -52,6 +55,7 @@ class ClientRuntime {
   readonly session: Session;
   readonly modelRuntime: ModelRuntime;
   readonly links: Links;
+  readonly profiles: Profiles;
   readonly uploader: Uploader;
   readonly listeners = new EventListeners();
   readonly #options: ClientOptions;
@@ -81,6 +85,11 @@ class ClientRuntime {
     const resolve = (link: string) => resolveLink(session.url, link);
     const shared = { api: this.#operations, reachability: session, resolve };
     this.links = new Links(shared);
+    const versionOf = (username: string) => this.store.state.accounts[username]?.version ?? 0;
+    this.profiles = new Profiles({ ...shared, versionOf });
+    this.store.onChange((state, before) => {
+      if (state.accounts !== before.accounts) this.profiles.refresh();
+    });
     this.uploader = new Uploader({
       ...shared,
       transfer: createTransfer(options.fetch),
@@ -142,6 +151,7 @@ class ClientRuntime {
     this.#unsent.open(account);
     this.modelRuntime.flush();
     this.links.refresh();
+    this.profiles.refresh();
     for (const reader of this.#readers) reader.start(account.username);
   }
 
@@ -162,6 +172,7 @@ class ClientRuntime {
     this.#cache.clear();
     this.#unsent.close();
     this.links.clear();
+    this.profiles.clear();
     this.modelRuntime.reset(status);
   }
 

@@ -20,6 +20,7 @@ export type {
   Message,
   OperationName,
   OutputOf,
+  Profile,
   Reaction,
   ReactionSummary,
   Session,

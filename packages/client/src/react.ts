@@ -1,4 +1,4 @@
-import type { FileLinks } from "@parley/protocol";
+import type { FileLinks, Profile } from "@parley/protocol";
 import {
   createContext,
   createElement,
@@ -51,6 +51,17 @@ export function useDraft(id: string): [text: string, setText: (text: string) => 
   const text = usePiece(`draft:${id}`);
   const setText = useCallback((next: string) => model.setDraft(id, next), [model, id]);
   return [text, setText];
+}
+
+/** The profile of an account with its picture, once it is fetched. Null: asks for nothing. */
+export function useProfile(username: string | null): Profile | undefined {
+  const { profiles } = useClient();
+  const subscribe = useCallback(
+    (onChange: () => void) => (username === null ? () => {} : profiles.watch(username, onChange)),
+    [profiles, username],
+  );
+  const read = () => (username === null ? undefined : profiles.peek(username));
+  return useSyncExternalStore(subscribe, read, read);
 }
 
 /** Links to files by file id, as far as they are fetched. They are renewed before they expire. */

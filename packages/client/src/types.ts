@@ -12,6 +12,7 @@ import type {
   Message,
   OperationName,
   OutputOf,
+  Profile,
 } from "@parley/protocol";
 
 /** Every operation of the service as a method: `client.sendMessage({ … })`. */
@@ -247,12 +248,24 @@ export interface LinkCache {
   watch(fileIds: readonly string[], listener: () => void): () => void;
 }
 
+/**
+ * Accounts with the addresses of their pictures, by username. They are fetched in batches while they
+ * are watched, again when an account has a new picture, and before the addresses expire.
+ */
+export interface ProfileCache {
+  /** The profile as it was last fetched; its addresses are absolute. */
+  peek(username: string): Profile | undefined;
+  /** Calls the listener after the profile has changed. Returns a function that stops that. */
+  watch(username: string, listener: () => void): () => void;
+}
+
 /** The operations that return an access token for a person. */
 export type SignInCall = "signIn" | "signUp" | "finishOidcSignIn";
 
 export interface Client extends Operations {
   readonly model: LiveModel;
   readonly links: LinkCache;
+  readonly profiles: ProfileCache;
   readonly status: Status;
   /** The token in use, to be stored across reloads. */
   readonly token: string | null;
@@ -271,6 +284,8 @@ export interface Client extends Operations {
    * `file_ids`. A broken transfer is repeated. `model.send` uploads and sends in one step.
    */
   upload(chatId: string, blob: Blob, options?: UploadOptions): Promise<File>;
+  /** Uploads a picture: pass the id of the result to `setAvatar` or `setChatPicture`. */
+  uploadPicture(blob: Blob, options?: UploadOptions): Promise<File>;
   /**
    * Calls the listener for every event that arrives, but not for events sent while there was no
    * connection. Returns a function that unsubscribes.

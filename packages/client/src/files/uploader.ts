@@ -27,7 +27,8 @@ export interface UploaderOptions {
 
 /** The options of one upload. */
 interface Upload extends Required<UploadOptions> {
-  chatId: string;
+  /** Null: a picture of an account or a group. */
+  chatId: string | null;
   blob: Blob;
   /** After how many failures to reach the service it fails. */
   maxFailures: number;
@@ -50,7 +51,7 @@ export class Uploader {
 
   /** Rejects as soon as the signal is aborted. An upload that fails or is aborted is cancelled. */
   upload(
-    chatId: string,
+    chatId: string | null,
     blob: Blob,
     options: UploadOptions & { maxFailures?: number } = {},
   ): Promise<File> {
@@ -102,7 +103,7 @@ export class Uploader {
     if (known) this.cancel(known.fileId);
     const { api, resolve } = this.#options;
     const { file, upload_url } = await api.createUpload({
-      chat_id: chatId,
+      ...(chatId === null ? { purpose: "picture" } : { chat_id: chatId }),
       name,
       size: blob.size,
       ...(blob.type !== "" && { type: blob.type.slice(0, 255) }),
