@@ -56,6 +56,7 @@ function call(name: string, input: object, meanwhile: () => Promise<unknown>, ca
     },
     caller,
     origin,
+    about() {},
   };
   return bound.handle(context as unknown as Context, input);
 }

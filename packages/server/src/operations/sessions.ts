@@ -50,6 +50,7 @@ const signIn = bind(operations.signIn, async (context, { username, password, dev
     const from = networkFingerprint(context, account, network);
     return { found, isKnownNetwork: await tx.signedInFrom(account.id, from) };
   });
+  if (found) context.about(found.account.username);
   const knownDevice = found && device ? deviceId(vault, found.account.id, device) : null;
   const attempt = signInThrottle.attempt({
     username,
