@@ -15,7 +15,13 @@ import {
 } from "../rules/failure.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId } from "../security/devices.ts";
-import { ownAttempt, ownDetails, verifyPassword } from "../security/own-password.ts";
+import {
+  lockOwnHash,
+  ownAttempt,
+  ownDetails,
+  ownHash,
+  verifyPassword,
+} from "../security/own-password.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
 import type { AccountRecord, Credentials } from "../store/accounts.ts";
 
@@ -128,15 +134,13 @@ async function wrongPassword(
 }
 
 const changePassword = bind(operations.changePassword, async (context, input) => {
-  const { passwords, store, security, caller, origin } = context;
+  const { passwords, security, caller, origin } = context;
   const { account } = caller;
-  const { username } = account;
   const sessionId = caller.kind === "session" ? caller.session_id : undefined;
-  checkStrength("new_password", input.new_password, username);
+  checkStrength("new_password", input.new_password, account.username);
   const details = ownDetails(context);
-  const known = await store.read((tx) => tx.credentials(username));
+  const hash = await ownHash(context);
   const attempt = ownAttempt(context);
-  const hash = known?.password_hash ?? null;
   const wrong = async () => {
     await security.record("password_change_failed", details);
     return forbidden("the current password is wrong");
@@ -145,8 +149,7 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
   attempt.succeeded();
   const newHash = await passwords.rehash(input.new_password, origin.network);
   const isChanged = await security.write(async (tx, record) => {
-    // Hashing takes a while, in which another call may change the password.
-    if ((await tx.lockCredentials(account.id)).password_hash !== hash) return false;
+    if (!(await lockOwnHash(tx, caller, hash))) return false;
     const sessions_ended = await replacePassword(tx, account, newHash, sessionId);
     await record("password_changed", { ...details, sessions_ended });
     return true;
