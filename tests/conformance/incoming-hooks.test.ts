@@ -163,7 +163,7 @@ describe("who creates incoming hooks", () => {
 
   test("with a name that is not reserved", async () => {
     const chat = await groupOf(alice, bob);
-    for (const name of ["admin", "System", "support", "parley"]) {
+    for (const name of ["admin", "System", "support", "support-team", "ad_min"]) {
       const refused = await failure(createHook(chat, name));
       expect(refused).toMatchObject({
         status: 400,
