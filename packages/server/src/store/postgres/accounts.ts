@@ -7,10 +7,12 @@ import {
   ACCOUNT,
   byId,
   type CredentialsRow,
+  NAME_READERS,
   type ProductRow,
   PUBLIC_ACCOUNT,
   RENAMED_PER_PAGE,
   type RenamedRow,
+  SHOWING_CONVERSATIONS,
   toCredentials,
   toProductAccount,
   toRenamed,
@@ -33,6 +35,16 @@ export const accountReads: Methods<keyof AccountReads> = {
       since === undefined ? [] : unit.all<RenamedRow>(RENAMED, viewerId, since),
     ]);
     return toRenamed(rows, counter?.seq ?? 0);
+  },
+  nameAudience: async (unit, accountId) => {
+    const [conversations, readers] = await Promise.all([
+      unit.all<{ uuid: string }>(SHOWING_CONVERSATIONS("$1"), accountId),
+      unit.all<{ username: string }>(NAME_READERS("$1"), accountId),
+    ]);
+    return {
+      conversations: conversations.map(({ uuid }) => uuid),
+      usernames: readers.map(({ username }) => username),
+    };
   },
   account: (unit, username) =>
     unit.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.username = $1`, username),

@@ -44,6 +44,17 @@ export const toCredentials = (row: CredentialsRow) => ({
   password_hash: row.password_hash,
 });
 
+/** The conversations that show the account with this id. */
+const SHOWN_IN = (id: string) => `SELECT conversation_id FROM members WHERE account_id = ${id}`;
+
+export const SHOWING_CONVERSATIONS = (id: string) =>
+  `SELECT c.uuid FROM conversations c WHERE c.id IN (${SHOWN_IN(id)})`;
+
+/** The people who take part in a conversation that shows the account. */
+export const NAME_READERS = (id: string) => `SELECT DISTINCT a.username
+  FROM members m JOIN accounts a ON a.id = m.account_id
+  WHERE m.conversation_id IN (${SHOWN_IN(id)}) AND a.kind = 'human' AND a.erased_at IS NULL`;
+
 /** Number of renamed accounts that one page examines. */
 export const RENAMED_PER_PAGE = 1000;
 

@@ -10,10 +10,12 @@ import { accountNames, nameRange, withAgents } from "../shared/account-names.ts"
 import {
   ACCOUNT,
   type CredentialsRow,
+  NAME_READERS,
   type ProductRow,
   PUBLIC_ACCOUNT,
   RENAMED_PER_PAGE,
   type RenamedRow,
+  SHOWING_CONVERSATIONS,
   toCredentials,
   toProductAccount,
   toRenamed,
@@ -64,7 +66,13 @@ export function accountReads(db: Connection): AccountReads {
      FROM (SELECT * FROM accounts WHERE version > ?2 AND version > 0
            ORDER BY version LIMIT ${RENAMED_PER_PAGE}) a ORDER BY a.version`,
   );
+  const showing = db.query<{ uuid: string }>(SHOWING_CONVERSATIONS("?1"));
+  const readers = db.query<{ username: string }>(NAME_READERS("?1"));
   return {
+    nameAudience: (accountId) => ({
+      conversations: showing.all(accountId).map(({ uuid }) => uuid),
+      usernames: readers.all(accountId).map(({ username }) => username),
+    }),
     renamedSince: (viewerId, since) =>
       toRenamed(
         since === undefined ? [] : renamed.all(viewerId, since),

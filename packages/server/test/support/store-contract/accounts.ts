@@ -91,6 +91,27 @@ export function accounts(check: Check) {
     },
   );
 
+  check(
+    "a new name is for the people in all conversations of the account, once",
+    async (fixture) => {
+      const { store } = fixture;
+      const [alice, bob, carol, dave] = await fixture.people("alice", "bob", "carol", "dave");
+      const agent = await store.write((tx) => newAgent(tx, bob, "claude"));
+      const rooms = [
+        await fixture.group(alice, bob, agent),
+        await fixture.group(alice, bob, carol),
+      ];
+      await fixture.group(bob, dave);
+      const audience = async ({ id }: AccountRecord) => {
+        const { usernames, conversations } = await store.read((tx) => tx.nameAudience(id));
+        return [usernames.toSorted(), conversations.toSorted()];
+      };
+      const uuids = rooms.map(({ uuid }) => uuid);
+      expect(await audience(alice)).toEqual([["alice", "bob", "carol"], uuids.toSorted()]);
+      expect(await audience(agent)).toEqual([["alice", "bob"], uuids.slice(0, 1)]);
+    },
+  );
+
   check("pages of new names have each of them once", async (fixture) => {
     const { store } = fixture;
     const [alice] = await fixture.people("alice");
