@@ -137,9 +137,14 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
   const { passwords, security, caller, origin } = context;
   const { account } = caller;
   const sessionId = caller.kind === "session" ? caller.session_id : undefined;
+  const hash = await ownHash(context);
+  if (hash === null) {
+    throw forbidden(
+      "this account has no password to change; whoever runs the service can set one with parley users reset",
+    );
+  }
   checkStrength("new_password", input.new_password, account.username);
   const details = ownDetails(context);
-  const hash = await ownHash(context);
   const attempt = ownAttempt(context);
   const wrong = async () => {
     await security.record("password_change_failed", details);
