@@ -157,7 +157,14 @@ describe("who creates incoming hooks", () => {
     const chat = await groupOf(alice, bob);
     expect(await failure(createHook(chat, "claude"))).toMatchObject({ status: 409 });
     for (const name of ["", "two words", "1st", "a:b", "x".repeat(33)]) {
-      expect(await failure(createHook(chat, name))).toMatchObject({ status: 400 });
+      expect(await failure(createHook(chat, name))).toMatchObject({
+        status: 400,
+        parameters: {
+          fields: {
+            name: "must begin with a letter and have 1 to 32 letters (a to z), digits, dashes or underscores",
+          },
+        },
+      });
     }
   });
 
