@@ -46,7 +46,7 @@ export async function createPeople(
 
 /**
  * Changes a display name and announces it to the account's own clients (an agent's: its owner's) and
- * to everybody who shares a conversation with it: to each client once.
+ * to everybody in a conversation that shows it: to each client once.
  */
 export async function changeDisplayName(
   tx: WriteTx,

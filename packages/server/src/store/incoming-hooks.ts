@@ -8,6 +8,7 @@ export interface IncomingHookReads {
 }
 
 export interface IncomingHookWrites {
+  /** From then on the account of the hook counts as a former member: the history may show it. */
   insertIncomingHook(hook: IncomingHookRecord): Awaitable<void>;
   deleteIncomingHook(id: string): Awaitable<void>;
 }

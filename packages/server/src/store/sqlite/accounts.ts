@@ -16,6 +16,7 @@ import {
   RENAMED_PER_PAGE,
   type RenamedRow,
   SHOWING_CONVERSATIONS,
+  SHOWN_TO,
   toCredentials,
   toProductAccount,
   toRenamed,
@@ -60,9 +61,7 @@ export function accountReads(db: Connection): AccountReads {
   const nameCounter = db.query<{ seq: number }>("SELECT seq FROM name_counter WHERE id = 1");
   const renamed = db.query<RenamedRow>(
     `SELECT ${PUBLIC_ACCOUNT},
-       a.id = ?1 OR a.owner_id IS ?1 OR EXISTS (SELECT 1 FROM members mine
-         JOIN members theirs ON theirs.conversation_id = mine.conversation_id
-         WHERE mine.account_id = ?1 AND theirs.account_id = a.id) AS visible
+       a.id = ?1 OR a.owner_id IS ?1 OR ${SHOWN_TO("?1")} AS visible
      FROM (SELECT * FROM accounts WHERE version > ?2 AND version > 0
            ORDER BY version LIMIT ${RENAMED_PER_PAGE}) a ORDER BY a.version`,
   );

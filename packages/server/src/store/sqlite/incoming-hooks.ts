@@ -3,7 +3,7 @@ import type {
   IncomingHookRecord,
   IncomingHookWrites,
 } from "../incoming-hooks.ts";
-import { INCOMING_HOOK } from "../shared/incoming-hooks.ts";
+import { INCOMING_HOOK, SHOW_HOOK_ACCOUNT } from "../shared/incoming-hooks.ts";
 import type { Connection } from "./connection.ts";
 
 export function incomingHookReads(db: Connection): IncomingHookReads {
@@ -23,10 +23,13 @@ export function incomingHookWrites(db: Connection): IncomingHookWrites {
   const insert = db.change(
     `INSERT INTO incoming_hooks (${INCOMING_HOOK}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
   );
+  const show = db.change(SHOW_HOOK_ACCOUNT("?1", "?2"));
   const remove = db.change("DELETE FROM incoming_hooks WHERE id = ?");
   return {
-    insertIncomingHook: ({ id, secret_hash, chat, name, creator, account, created_at }) =>
-      void insert.run(id, secret_hash, chat, name, creator, account, created_at),
+    insertIncomingHook: ({ id, secret_hash, chat, name, creator, account, created_at }) => {
+      insert.run(id, secret_hash, chat, name, creator, account, created_at);
+      show.run(chat, account);
+    },
     deleteIncomingHook: (id) => void remove.run(id),
   };
 }
