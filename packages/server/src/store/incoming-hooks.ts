@@ -5,6 +5,8 @@ export interface IncomingHookReads {
   incomingHook(id: string): Awaitable<IncomingHookRecord | null>;
   /** The hooks of a conversation, ordered by creation. */
   incomingHooks(chat: string): Awaitable<IncomingHookRecord[]>;
+  /** The hooks that a person created, by username, ordered by creation. */
+  incomingHooksBy(creator: string): Awaitable<IncomingHookRecord[]>;
 }
 
 export interface IncomingHookWrites {

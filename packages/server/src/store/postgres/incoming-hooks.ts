@@ -14,6 +14,11 @@ export const incomingHookReads: Methods<keyof IncomingHookReads> = {
       `SELECT ${INCOMING_HOOK} FROM incoming_hooks WHERE chat = $1 ORDER BY created_at, id`,
       chat,
     ),
+  incomingHooksBy: (unit, creator) =>
+    unit.all<IncomingHookRecord>(
+      `SELECT ${INCOMING_HOOK} FROM incoming_hooks WHERE creator = $1 ORDER BY created_at, id`,
+      creator,
+    ),
 };
 
 export const incomingHookWrites: Methods<keyof IncomingHookWrites> = {

@@ -546,4 +546,7 @@ export const migrations: readonly string[] = [
   ) f WHERE NOT EXISTS (SELECT 1 FROM members m
     WHERE m.conversation_id = f.conversation_id AND m.account_id = f.account_id);
   `,
+  `
+  CREATE INDEX reactions_by_account ON reactions (account_id, id);
+  `,
 ];

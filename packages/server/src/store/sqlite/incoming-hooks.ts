@@ -13,9 +13,13 @@ export function incomingHookReads(db: Connection): IncomingHookReads {
   const byChat = db.query<IncomingHookRecord>(
     `SELECT ${INCOMING_HOOK} FROM incoming_hooks WHERE chat = ? ORDER BY created_at, id`,
   );
+  const byCreator = db.query<IncomingHookRecord>(
+    `SELECT ${INCOMING_HOOK} FROM incoming_hooks WHERE creator = ? ORDER BY created_at, id`,
+  );
   return {
     incomingHook: (id) => byId.get(id),
     incomingHooks: (chat) => byChat.all(chat),
+    incomingHooksBy: (creator) => byCreator.all(creator),
   };
 }
 
