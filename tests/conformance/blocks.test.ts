@@ -167,8 +167,9 @@ describe.each(transports)("over %s", (transport) => {
   test("added_by known lets only those add a person with whom they have written", async () => {
     const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
     await using choosy = await alice.via(transport);
-    expect(await choosy.call("updateMe", { added_by: "known" })).toEqual(alice.account);
-    expect(await choosy.call("getMe")).toEqual({ ...alice.account, added_by: "known" });
+    const known = { ...alice.account, added_by: "known" as const };
+    expect(await choosy.call("updateMe", { added_by: "known" })).toEqual(known);
+    expect(await choosy.call("getMe")).toEqual(known);
     expect(await bob.call("getUser", { username: alice.username })).toEqual(alice.account);
     const refused = `forbidden: you cannot add ${alice.username}`;
     expect(await refusal(directOf(bob, alice))).toBe(refused);
@@ -179,12 +180,17 @@ describe.each(transports)("over %s", (transport) => {
     await say(alice, chat, "hello");
     await groupOf(bob, alice);
     expect(await refusal(groupOf(carol, alice))).toBe(refused);
-    await choosy.call("updateMe", { added_by: "everyone", display_name: "Al" });
-    expect(await choosy.call("getMe")).toMatchObject({ display_name: "Al" });
-    expect(await choosy.call("getMe")).not.toHaveProperty("added_by");
+    const renamed = await choosy.call("updateMe", { display_name: "Alice" });
+    expect(renamed).toMatchObject({ display_name: "Alice", added_by: "known" });
+    const changed = await choosy.call("updateMe", { added_by: "everyone", display_name: "Al" });
+    expect(changed).toMatchObject({ display_name: "Al" });
+    expect(changed).not.toHaveProperty("added_by");
+    expect(await choosy.call("getMe")).toEqual(changed);
     await groupOf(carol, alice);
     const nothing = await failure(choosy.call("updateMe", {}));
-    expect(nothing.parameters?.fields).toEqual({ display_name: "is required" });
+    expect(nothing.parameters?.fields).toEqual({
+      display_name: "is required, unless added_by is given",
+    });
   });
 });
 

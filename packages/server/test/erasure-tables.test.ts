@@ -7,6 +7,7 @@ import { migrate } from "../src/store/sqlite/connection.ts";
 const KEPT = {
   webhooks: "named by username, and disabled: their creator may read nothing any more",
   members: "finishErasure leaves groups; the other person keeps a direct conversation",
+  former_members: "readers of the history are told that the account is deleted",
   reactions: "they stay, as those of a deleted account",
   component_uses: "they stay, as those of a deleted account",
   erasures: "what is still to be done",

@@ -27,6 +27,7 @@ import { groupWriter } from "../src/store/sqlite/group-commit.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { migrations } from "../src/store/sqlite/migrations.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
+import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { storeContract } from "./support/store-contract/index.ts";
 
@@ -182,6 +183,17 @@ describe("the schema", () => {
       expect(await store.read((tx) => tx.hiddenSince(1, 0))).toEqual(OLDER_HIDDEN);
       expect(await store.read((tx) => tx.hiddenSince(2, 0))).toMatchObject({ hidden: [], seq: 0 });
     });
+  });
+
+  test("finds former members in messages, changes of groups and hooks of earlier versions", async () => {
+    using files = folder();
+    const expected = await withStore(files.database, groupWithFormerMembers);
+    const migration = migrations.find((sql) => sql.includes("CREATE TABLE former_members"));
+    using db = new Database(files.database);
+    const ids = () => db.query<{ account_id: number }, []>(FORMER_MEMBERS).all();
+    expect(ids().map(({ account_id }) => account_id)).toEqual(expected);
+    db.run(`DROP TABLE former_members; ${migration}`);
+    expect(ids().map(({ account_id }) => account_id)).toEqual(expected);
   });
 });
 

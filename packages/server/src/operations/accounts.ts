@@ -3,7 +3,7 @@ import { z } from "zod";
 import { changeDisplayName } from "../domain/accounts.ts";
 import { setBlocked } from "../domain/blocks.ts";
 import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
-import { bind } from "../operation.ts";
+import { bind, type Services } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { badField, notFound } from "../rules/failure.ts";
 import { isOperator } from "../security/operators.ts";
@@ -14,15 +14,10 @@ const listCursor = cursorOf(z.string());
 const findCursor = cursorOf(z.object({ name: z.string(), username: z.string() }));
 
 const getMe = bind(operations.getMe, ({ store, config, caller: { account } }) =>
-  store.read(async (tx) => {
-    const operates = await isOperator(tx, account, config.operators);
-    const added_by = await tx.addedBy(account.id);
-    return {
-      ...publicAccount(account),
-      ...(added_by !== "everyone" && { added_by }),
-      ...(operates && { is_operator: true as const }),
-    };
-  }),
+  store.read(async (tx) => ({
+    ...publicAccount(account),
+    ...(await ownFields(tx, account, config)),
+  })),
 );
 
 const getUser = bind(operations.getUser, async ({ store }, { username }) => {
@@ -49,12 +44,15 @@ const getUsers = bind(operations.getUsers, async ({ store, caller, config }, inp
   return pageOf(found.map(publicAccount), limit, (last) => listCursor.encode(last.username));
 });
 
-const updateMe = bind(operations.updateMe, ({ store, caller: { account } }, input) =>
+const updateMe = bind(operations.updateMe, ({ store, config, caller: { account } }, input) =>
   store.write(async (tx) => {
     const { display_name, added_by } = input;
     if (added_by !== undefined) await tx.setAddedBy(account.id, added_by);
-    if (display_name === undefined) return publicAccount(account);
-    return changeDisplayName(tx, account, display_name);
+    const shown =
+      display_name === undefined
+        ? publicAccount(account)
+        : await changeDisplayName(tx, account, display_name);
+    return { ...shown, ...(await ownFields(tx, account, config)) };
   }),
 );
 
@@ -79,6 +77,16 @@ const getBlocked = bind(operations.getBlocked, async ({ store, caller, config },
 });
 
 export const accounts = [getMe, getUser, getUsers, updateMe, blockUser, unblockUser, getBlocked];
+
+/** What people see of their own account only. */
+async function ownFields(tx: ReadTx, account: AccountRecord, { operators }: Services["config"]) {
+  const operates = await isOperator(tx, account, operators);
+  const added_by = await tx.addedBy(account.id);
+  return {
+    ...(added_by !== "everyone" && { added_by }),
+    ...(operates && { is_operator: true as const }),
+  };
+}
 
 /** The person with that username. Throws if there is none (404), or it is an agent's (400). */
 async function personNamed(tx: ReadTx, username: string): Promise<AccountRecord> {

@@ -43,7 +43,7 @@ export interface ConversationWrites {
   insertConversation(conversation: NewConversation): Awaitable<number>;
   /** Adds members in this order; they have read everything so far. None of them may be a member yet. */
   insertMembers(conversationId: number, accountIds: readonly number[], at: number): Awaitable<void>;
-  /** Removes the members among these accounts. */
+  /** Makes the members among these accounts former members, until they are inserted again. */
   deleteMembers(conversationId: number, accountIds: readonly number[]): Awaitable<void>;
   setAdmin(conversationId: number, accountId: number | null): Awaitable<void>;
   setTitle(conversationId: number, title: string): Awaitable<void>;

@@ -229,7 +229,9 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
              (SELECT max(position) FROM members WHERE conversation_id = $1), 0), $3, k.seq,
            k.humans, k.agents
          FROM counters k CROSS JOIN unnest($2::bigint[]) WITH ORDINALITY AS j(id, place)
-         WHERE k.conversation_id = $1 RETURNING account_id)
+         WHERE k.conversation_id = $1 RETURNING account_id),
+       back AS (
+         DELETE FROM former_members WHERE conversation_id = $1 AND account_id = ANY($2::bigint[]))
        ${changeCounts("+", "came")}`,
       id,
       list(accountIds),
@@ -241,7 +243,10 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
     await unit.change(
       `WITH gone AS (
          DELETE FROM members WHERE conversation_id = $1 AND account_id = ANY($2::bigint[])
-         RETURNING account_id)
+         RETURNING account_id),
+       former AS (
+         INSERT INTO former_members (conversation_id, account_id)
+         SELECT $1::bigint, account_id FROM gone ON CONFLICT DO NOTHING)
        ${changeCounts("-", "gone")}`,
       id,
       list(accountIds),

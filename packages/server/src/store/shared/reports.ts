@@ -49,13 +49,14 @@ export const toReport = (row: ReportRow): ReportRecord => ({
 
 /** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
 export function reportQuery(
-  { resolved, before, limit }: ReportQuery,
+  { resolved, reporterId, before, limit }: ReportQuery,
   place: (number: number) => string,
 ) {
   const values: (string | number)[] = [];
   const bind = (value: string | number) => place(values.push(value));
   const filters = ["true"];
   if (resolved !== undefined) filters.push(`r.resolved_at IS ${resolved ? "NOT " : ""}NULL`);
+  if (reporterId !== undefined) filters.push(`r.reporter_id = ${bind(reporterId)}`);
   if (before !== undefined) filters.push(`r.id < ${bind(before)}`);
   const sql = `${REPORTS} WHERE ${filters.join(" AND ")} ORDER BY r.id DESC LIMIT ${bind(limit)}`;
   return { sql, values };

@@ -482,4 +482,29 @@ export const migrations: readonly string[] = [
   -- The username of the operator who created the webhook; null for a service key.
   ALTER TABLE webhooks ADD COLUMN creator TEXT;
   `,
+  `
+  -- Accounts that are no members of a conversation but that its history shows: those that left, and
+  -- those that incoming hooks post as.
+  CREATE TABLE former_members (
+    conversation_id INTEGER NOT NULL,
+    account_id INTEGER NOT NULL,
+    PRIMARY KEY (conversation_id, account_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX former_members_by_account ON former_members (account_id);
+  INSERT INTO former_members (conversation_id, account_id)
+  SELECT f.conversation_id, f.account_id FROM (
+    SELECT conversation_id, sender_id AS account_id FROM messages
+    UNION
+    SELECT c.conversation_id, s.value
+    FROM conversation_changes c, json_each(c.changes) j, json_each(j.value, '$.subjects') s
+    WHERE json_extract(j.value, '$.kind') IN ('left', 'removed')
+    UNION
+    SELECT c.id, a.id FROM incoming_hooks h
+    JOIN conversations c ON c.uuid = h.chat JOIN accounts a ON a.username = h.account
+  ) f WHERE NOT EXISTS (SELECT 1 FROM members m
+    WHERE m.conversation_id = f.conversation_id AND m.account_id = f.account_id);
+  `,
+  `
+  CREATE INDEX reactions_by_account ON reactions (account_id, id);
+  `,
 ];
