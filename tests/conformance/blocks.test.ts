@@ -164,6 +164,30 @@ describe.each(transports)("over %s", (transport) => {
     expect((await failure(left)).code).toBe("bad_request");
   });
 
+  test("whoever has left a group, or was removed, can still leave it for good", async () => {
+    const [alice, bob, carol, dave] = await people(server.url, "alice", "bob", "carol", "dave");
+    const chat_id = (await groupOf(alice, bob, carol)).id;
+    const add = (...others: Person[]) =>
+      alice.call("addChatMembers", { chat_id, usernames: others.map((each) => each.username) });
+    await bob.call("leaveChat", { chat_id });
+    await alice.call("removeChatMember", { chat_id, username: carol.username });
+    for (const former of [bob, carol]) {
+      await using caller = await former.via(transport);
+      expect((await failure(caller.call("leaveChat", { chat_id }))).code).toBe("forbidden");
+      for (const _ of ["first", "again"]) await caller.call("leaveChat", { chat_id, final: true });
+      expect(await refusal(add(former))).toBe(
+        `forbidden: ${former.username} left this group for good`,
+      );
+    }
+    await using stranger = await dave.via(transport);
+    const leave = () => stranger.call("leaveChat", { chat_id, final: true });
+    expect(await refusal(leave())).toBe(
+      "forbidden: you are not a participant of this conversation",
+    );
+    await add(dave);
+    await leave();
+  });
+
   test("added_by known lets only those add a person with whom they have written", async () => {
     const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
     await using choosy = await alice.via(transport);

@@ -22,6 +22,8 @@ export interface ConversationReads {
   participantsAmong(conversationId: number, usernames: readonly string[]): Awaitable<string[]>;
   /** The conversations that an account is a member of, with their counters. */
   counters(accountId: number): Awaitable<{ uuid: string; seq: number }[]>;
+  /** The conversations that an account is a former member of, with their counters. */
+  formerConversations(accountId: number): Awaitable<{ id: number; seq: number }[]>;
   /** The conversation as a member sees it in lists. */
   conversationView(conversationId: number, viewerId: number): Awaitable<Conversation>;
   /** The conversation as a member sees it, with all participants and how far each has read. */

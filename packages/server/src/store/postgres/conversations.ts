@@ -118,6 +118,12 @@ export const conversationReads: Methods<keyof ConversationReads> = {
        JOIN counters k ON k.conversation_id = m.conversation_id WHERE m.account_id = $1`,
       accountId,
     ),
+  formerConversations: (unit, accountId) =>
+    unit.all<{ id: number; seq: number }>(
+      `SELECT f.conversation_id AS id, k.seq FROM former_members f
+       JOIN counters k ON k.conversation_id = f.conversation_id WHERE f.account_id = $1`,
+      accountId,
+    ),
   unreadCount: async (unit, id, accountId) => {
     const row = await unit.get<{ count: number }>(
       `SELECT k.humans - m.read_humans + k.agents - m.read_agents AS count

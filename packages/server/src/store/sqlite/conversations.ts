@@ -65,6 +65,10 @@ export function conversationReads(db: Connection): ConversationReads {
     `SELECT c.uuid, k.seq FROM members m JOIN conversations c ON c.id = m.conversation_id
      JOIN counters k ON k.conversation_id = m.conversation_id WHERE m.account_id = ?`,
   );
+  const former = db.query<{ id: number; seq: number }>(
+    `SELECT f.conversation_id AS id, k.seq FROM former_members f
+     JOIN counters k ON k.conversation_id = f.conversation_id WHERE f.account_id = ?`,
+  );
   const unread = db.query<{ count: number }>(
     `SELECT k.humans - m.read_humans + k.agents - m.read_agents AS count
      FROM members m JOIN counters k ON k.conversation_id = m.conversation_id
@@ -84,6 +88,7 @@ export function conversationReads(db: Connection): ConversationReads {
     participantsAmong: (conversationId, usernames) =>
       among.all(conversationId, JSON.stringify(usernames)).map((row) => row.username),
     counters: (accountId) => counters.all(accountId),
+    formerConversations: (accountId) => former.all(accountId),
     unreadCount: (conversationId, accountId) => unread.get(conversationId, accountId)?.count ?? 0,
     ...conversationViews(db, memberRecords),
   };
