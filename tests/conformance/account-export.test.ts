@@ -140,6 +140,29 @@ test("an archive has the person's reactions, reports and hooks, without secrets"
   }
 });
 
+test("an archive has what the person wrote in groups that they have left", async () => {
+  const [alice, bob] = await people(url, "alice", "bob");
+  const chat = await groupOf(bob, alice);
+  const first = await say(alice, chat, "first");
+  await say(bob, chat, "by somebody else");
+  const [deleted, hidden] = [await say(alice, chat, "deleted"), await say(alice, chat, "hidden")];
+  const last = await say(alice, chat, "last");
+  await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [deleted.id] });
+  await alice.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [hidden.id] });
+  await alice.call("leaveChat", { chat_id: chat.id });
+  await say(bob, chat, "after Alice left");
+  await bob.call("addReaction", { message_id: first.id, emoji: "👍" });
+  const { files } = await download(await linkOf(alice));
+  expect(linesOf(files, "conversations.jsonl")).toEqual([]);
+  expect(linesOf(files, "messages.jsonl")).toMatchObject([
+    { id: first.id, content: "first", reactions: [] },
+    { id: last.id, content: "last", reactions: [] },
+  ]);
+  await bob.call("addChatMembers", { chat_id: chat.id, usernames: [alice.username] });
+  const again = (await download(await linkOf(alice))).files;
+  expect(linesOf(again, "messages.jsonl")).toHaveLength(4);
+});
+
 test("an archive has the webhooks that an operator created, without secrets", async () => {
   const chat = await groupOf(operator);
   const wanted = { url: "https://1.1.1.1/hook", events: ["events.messageNew"], chat_id: chat.id };

@@ -61,7 +61,8 @@ incoming-hooks.jsonl the incoming hooks that you created, without their secrets
 webhooks.jsonl       the webhooks that you created, without their secrets
 reports.jsonl        the messages that you reported, and why
 conversations.jsonl  the conversations you take part in
-messages.jsonl       their messages, without those that are deleted or that you have hidden
+messages.jsonl       their messages, without those that are deleted or that you have hidden;
+                     of conversations that you have left, only your own
 reactions.jsonl      your reactions to messages
 `;
 
@@ -185,11 +186,34 @@ async function* conversationLines(options: AccountDataOptions): AsyncGenerator<s
 
 async function* messageLines(options: AccountDataOptions): AsyncGenerator<string> {
   let count = 0;
-  for (const { uuid } of await conversationsOf(options)) {
-    for await (const messages of messagesOf(options, uuid)) {
-      count += messages.length;
-      yield messages.map(line).join("");
-      await options.progress(count);
+  for await (const messages of allMessages(options)) {
+    count += messages.length;
+    yield messages.map(line).join("");
+    await options.progress(count);
+  }
+}
+
+async function* allMessages(options: AccountDataOptions): AsyncGenerator<Message[]> {
+  for (const { uuid } of await conversationsOf(options)) yield* messagesOf(options, uuid);
+  yield* messagesInFormer(options);
+}
+
+/**
+ * What the person wrote in conversations that they have left, in pages. The reactions are left out:
+ * they may be from later.
+ */
+async function* messagesInFormer({ store, account, check }: AccountDataOptions) {
+  const { id: senderId } = account;
+  for (const { id: conversationId, seq } of await store.read((tx) =>
+    tx.formerConversations(senderId),
+  )) {
+    for (let after = 0; after < seq; after += PAGE) {
+      const range = { conversationId, senderId, after, upTo: after + PAGE };
+      const page = await store.read(async (tx) => {
+        await check?.(tx);
+        return tx.messageViews(await tx.sentIn(range), senderId);
+      });
+      yield page.map((message) => ({ ...message, reactions: [] }));
     }
   }
 }
