@@ -37,6 +37,7 @@ import {
   times,
 } from "./support/store-contract/fixture.ts";
 import { storeContract } from "./support/store-contract/index.ts";
+import { answerWithoutKey, WITHOUT_NAME } from "./support/stored-names.ts";
 
 let postgres: TestPostgres;
 let shared: string;
@@ -200,6 +201,22 @@ describe("the schema", () => {
     expect(await ids()).toEqual(expected);
     await execute(cluster.url, `DROP TABLE former_members; ${migration}`);
     expect(await ids()).toEqual(expected);
+  });
+
+  test("removes names from what earlier versions wrote", async () => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const { message_id, viewer_id } = await answerWithoutKey(store);
+    const migration = migrations.find((sql) => sql.includes("key_missing"));
+    await execute(
+      cluster.url,
+      `UPDATE reports SET message = jsonb_set(message::jsonb, '{sender}', '"Alice"')::text;
+       ${migration}`,
+    );
+    const [report] = await execute(cluster.url, "SELECT message FROM reports");
+    expect(report?.message).not.toContain("Alice");
+    const seen = await store.read((tx) => tx.messageViews([message_id], viewer_id));
+    expect(seen).toMatchObject([WITHOUT_NAME]);
   });
 
   test("makes new names visible in the order of their versions, from any node", async () => {

@@ -30,6 +30,7 @@ import type { Store, WriteTx } from "../src/store/store.ts";
 import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { storeContract } from "./support/store-contract/index.ts";
+import { answerWithoutKey, WITHOUT_NAME } from "./support/stored-names.ts";
 
 storeContract("SQLite", async () => {
   const files = folder();
@@ -194,6 +195,20 @@ describe("the schema", () => {
     expect(ids().map(({ account_id }) => account_id)).toEqual(expected);
     db.run(`DROP TABLE former_members; ${migration}`);
     expect(ids().map(({ account_id }) => account_id)).toEqual(expected);
+  });
+
+  test("removes names from what earlier versions wrote", async () => {
+    using files = folder();
+    const made = await withStore(files.database, answerWithoutKey);
+    const migration = migrations.find((sql) => sql.includes("key_missing"));
+    using db = new Database(files.database);
+    db.run(`UPDATE reports SET message = json_set(message, '$.sender', 'Alice'); ${migration}`);
+    const [report] = db.query<{ message: string }, []>("SELECT message FROM reports").all();
+    expect(report?.message).not.toContain("Alice");
+    await withStore(files.database, async (store) => {
+      const seen = await store.read((tx) => tx.messageViews([made.message_id], made.viewer_id));
+      expect(seen).toMatchObject([WITHOUT_NAME]);
+    });
   });
 });
 

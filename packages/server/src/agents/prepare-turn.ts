@@ -54,7 +54,7 @@ export function prepareTurn(
       throw new TurnFailed("budget_exceeded", OWNER_SUSPENDED);
     }
     const keySource = keySourceOf(agent, config);
-    if (keySource === null) throw keyMissing(agent);
+    if (keySource === null) throw keyMissing();
     const context = await buildContext(tx, turn, agent, provider, conversation);
     if (turn.trigger_deleted && !context.isAsked) {
       throw new TurnFailed("interrupted", "The message was deleted before it was answered.");

@@ -549,4 +549,19 @@ export const migrations: readonly string[] = [
   `
   CREATE INDEX reactions_by_account ON reactions (account_id, id);
   `,
+  `
+  -- What the server writes names no account, so that nothing is left of the name of an erased one:
+  -- neither the sentence about a missing key nor the copies of reported messages.
+  DELETE FROM search WHERE message_id IN (SELECT m.id FROM turns t JOIN messages m ON m.id = t.message_id
+    WHERE t.error ->> 'code' = 'key_missing' AND m.content = t.error ->> 'message');
+  UPDATE messages SET content = 'The owner of this agent has not set an API key for it yet.'
+  WHERE id IN (SELECT m.id FROM turns t JOIN messages m ON m.id = t.message_id
+    WHERE t.error ->> 'code' = 'key_missing' AND m.content = t.error ->> 'message');
+  UPDATE messages SET turn = jsonb_set(turn, '{error,message}', '"The owner of this agent has not set an API key for it yet."')
+  WHERE id IN (SELECT t.message_id FROM turns t WHERE t.error ->> 'code' = 'key_missing')
+    AND turn #>> '{error,code}' = 'key_missing';
+  UPDATE turns SET error = jsonb_set(error, '{message}', '"The owner of this agent has not set an API key for it yet."')
+  WHERE error ->> 'code' = 'key_missing';
+  UPDATE reports SET message = (message::jsonb - 'sender')::text;
+  `,
 ];

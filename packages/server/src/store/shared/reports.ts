@@ -1,4 +1,4 @@
-import type { Message } from "@parley/protocol";
+import type { Account, Message } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import type { ReportQuery, ReportRecord } from "../reports.ts";
 import { PUBLIC_ACCOUNT } from "./accounts.ts";
@@ -45,6 +45,26 @@ export const toReport = (row: ReportRow): ReportRecord => ({
   resolved_at: row.resolved_at,
   resolved_by: row.resolved_by,
   note: row.note,
+});
+
+/**
+ * Encodes the copy of a reported message. It has no display names, which are erased with accounts: the
+ * sender is shown as it is when the report is read, others by their usernames.
+ */
+export function encodeReported({ sender: _, ...message }: Message): string {
+  const { action, uses } = message;
+  return JSON.stringify({
+    ...message,
+    action: action && { ...action, by: unnamed(action.by) },
+    uses: uses.map((use) => ({ ...use, by: unnamed(use.by) })),
+  });
+}
+
+/** Version 0: every client that knows the account has its name from a newer version. */
+const unnamed = (account: Account): Account => ({
+  ...account,
+  display_name: account.username,
+  version: 0,
 });
 
 /** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
