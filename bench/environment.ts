@@ -9,6 +9,8 @@ export const FLOOR = new URL("./floor.ts", import.meta.url).pathname;
 export const LIMITS = JSON.stringify({
   messages_per_second: 0,
   signups_per_hour: 0,
+  exports_per_hour: 0,
+  hooks_per_hour: 0,
   operations_per_second: 0,
   service_operations_per_second: 0,
   sockets_per_user: 1000,

@@ -66,6 +66,10 @@ describe("initial fetch and events equal a fresh fetch", () => {
     "after a mention": ({ id }) =>
       person(2).call("sendMessage", { chat_id: id, content: `see @${person(0).username}` }),
     "after an import": (chat) => importInto(chat, 3),
+    "after a message and an import": async (chat) => {
+      await person(1).call("sendMessage", { chat_id: chat.id, content: "hi" });
+      await importInto(chat, 2);
+    },
     "after an imported message was edited": async (chat) => {
       await importInto(chat, 2);
       const content = `edited, @${person(0).username}`;

@@ -84,6 +84,8 @@ test("sign-ups, sign-ins, sign-outs and their failures are logged", async () => 
   await expectLogged("sign_in_failed", null);
   secrets.push("a wrong password", "typed my password here");
   while ((await signIn(username, "a wrong password")).status !== 429);
+  await expectLogged("throttled", username, { operation: "signIn", ...address });
+  while ((await signIn("typed my password here", "a wrong password")).status !== 429);
   await expectLogged("throttled", null, { operation: "signIn", ...address });
   const again = new Person(server.url, access_token, alice.account);
   const { items } = await alice.call("getSessions");

@@ -53,6 +53,38 @@ test("people delete their account, and others see it at once", async () => {
   await other.page.getByRole("main").getByText("my last words").waitFor();
 });
 
+test("a conversation with a deleted account offers nothing that the server refuses", async () => {
+  const [ada, bob] = [await harness().person("ada"), await harness().person("bob")];
+  const chat = await direct(ada, bob);
+  const { id: message_id } = await say(ada, chat, "a question");
+  await bob.call("addReaction", { message_id, emoji: "👍" });
+  await ada.call("addReaction", { message_id, emoji: "🎉" });
+  await say(bob, chat, "an answer");
+  await using visit = await harness().visit(bob, { path: `/c/${chat.id}` });
+  const { page } = visit;
+  const own = page.getByRole("article").filter({ hasText: "an answer" });
+  const menuOf = async () => {
+    await own.hover();
+    await own.getByRole("button", { name: "More" }).click();
+    const items = await page.getByRole("menuitem").allTextContents();
+    await page.keyboard.press("Escape");
+    return items;
+  };
+  expect(await menuOf()).toContain("Edit");
+  await ada.call("deleteMe", { password: PASSWORD });
+  await page.getByText("This account is deleted.").waitFor();
+  expect(await menuOf()).toEqual(["Copy text", "Delete for me", "Delete for everyone"]);
+  for (const name of ["React", "Reply"]) {
+    expect(await page.getByRole("button", { name, exact: true }).count()).toBe(0);
+  }
+  const reaction = (emoji: string) => page.getByRole("button", { name: `${emoji}, 1` });
+  expect(await reaction("🎉").getAttribute("aria-disabled")).toBe("true");
+  // One's own reaction can still be taken back.
+  await reaction("👍").click();
+  await reaction("👍").waitFor({ state: "detached" });
+  expect(visit.problems()).toEqual([]);
+});
+
 test("people choose that their messages disappear", async () => {
   const [ada, bob] = [await harness().person("ada"), await harness().person("bob")];
   const chat = await direct(ada, bob);

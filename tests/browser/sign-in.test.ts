@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
-import { signUp } from "@parley/testkit/client.ts";
+import { post, signUp } from "@parley/testkit/client.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import type { Page } from "playwright-core";
 import { vault } from "../../packages/server/src/security/vault.ts";
@@ -95,6 +95,21 @@ test("a newcomer signs in with the issuer, signs out, and comes back", async () 
   await handle(page, "nora").waitFor();
   const { items } = await backend.call("getAuditLog", { account: "nora" });
   expect(items.filter(({ action }) => action === "sign_in")).toHaveLength(2);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a sign-in is finished once: the issuer does not accept its code again", async () => {
+  await using visit = await open();
+  const { page } = visit;
+  const finishing = page.waitForRequest(/finishOidcSignIn/);
+  await enter(page, "olive");
+  const answer = (await finishing).postDataJSON();
+  await handle(page, "olive").waitFor();
+  const { status, body } = await post(server.url, "finishOidcSignIn", answer);
+  expect({ status, body }).toMatchObject({
+    status: 401,
+    body: { description: "unauthorized: the sign-in service did not accept the code" },
+  });
   expect(visit.problems()).toEqual([]);
 });
 

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { startNats } from "@parley/testkit/nats.ts";
@@ -6,29 +6,37 @@ import { startPostgres } from "@parley/testkit/postgres.ts";
 
 const TESTS = join(import.meta.dir, "..");
 const files = [
-  ...readdirSync(join(TESTS, "conformance")).map((name) => join(TESTS, "conformance", name)),
-  join(TESTS, "events-equal-state.test.ts"),
-  join(TESTS, "agents-equal-state.test.ts"),
-  join(TESTS, "oidc.test.ts"),
+  ...readdirSync(join(TESTS, "conformance")).map((name) => `conformance/${name}`),
+  "events-equal-state.test.ts",
+  "agents-equal-state.test.ts",
+  "oidc.test.ts",
 ];
 
-test("the conformance suite passes on two nodes, with the calls spread over them", async () => {
-  await using postgres = await startPostgres();
-  await using nats = await startNats();
-  const services = JSON.stringify({ postgres: postgres.url, nats: nats.url });
-  // Two processes: the tests mostly wait.
-  const halves = [0, 1].map((half) => files.filter((_, index) => index % 2 === half));
-  const outcomes = await Promise.all(halves.map((half) => run(half, services)));
-  for (const { code, output } of outcomes) if (code !== 0) process.stderr.write(output);
-  expect(outcomes.map(({ code, failed }) => ({ code, failed }))).toEqual([
-    { code: 0, failed: [] },
-    { code: 0, failed: [] },
-  ]);
-}, 1_800_000);
+describe("on two nodes, with the calls spread over them", () => {
+  const outcomes = new Map<string, Awaited<ReturnType<typeof run>>>();
 
-async function run(some: readonly string[], services: string) {
-  const child = Bun.spawn([process.execPath, "test", "--timeout", "180000", ...some], {
-    env: { ...process.env, PARLEY_TEST_SERVICES: services },
+  // Two processes at a time: the tests mostly wait.
+  beforeAll(async () => {
+    await using postgres = await startPostgres();
+    await using nats = await startNats();
+    const services = { postgres: postgres.url, nats: nats.url };
+    const waiting = files.values();
+    const runWaiting = async () => {
+      for (const file of waiting) outcomes.set(file, await run(file, services));
+    };
+    await Promise.all([runWaiting(), runWaiting()]);
+  }, 1_800_000);
+
+  test.each(files)("%s passes", (file) => {
+    const outcome = outcomes.get(file);
+    if (outcome?.code !== 0) process.stderr.write(outcome?.output ?? "");
+    expect(outcome).toMatchObject({ code: 0, failed: [] });
+  });
+});
+
+async function run(file: string, services: { postgres: string; nats: string }) {
+  const child = Bun.spawn([process.execPath, "test", "--timeout", "180000", join(TESTS, file)], {
+    env: { ...process.env, PARLEY_TEST_SERVICES: JSON.stringify(services) },
     stdout: "ignore",
     stderr: "pipe",
   });

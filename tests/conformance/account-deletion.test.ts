@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import type { OutputOf } from "@parley/protocol";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import {
   agentOf,
@@ -23,6 +24,8 @@ const server = await startServer({
 afterAll(() => server[Symbol.asyncDispose]());
 const { url } = server;
 const backend = new Backend(url);
+
+type Overview = Extract<OutputOf<"getUpdates">, { ahead: unknown }>;
 
 const password = "correct horse battery";
 const DELETED = "Deleted account";
@@ -124,6 +127,51 @@ describe("what others see of a deleted account", () => {
     expect(named.items).toHaveLength(1);
     expect((await bob.call("getUsers", { query: alice.username })).items).toEqual([]);
     expect((await bob.call("getUsers", { query: "Deleted" })).items).toEqual([]);
+  });
+
+  test("clients learn it once for each account, also in groups that it had left", async () => {
+    const [alice, bob, carol] = await people(url, "alice", "bob", "carol");
+    const [left, shared] = [await groupOf(bob, alice, carol), await groupOf(alice, bob)];
+    const agent_username = agentOf(alice);
+    for (const chat of [left, shared]) {
+      await alice.call("addGroupAgent", { chat_id: chat.id, agent_username });
+    }
+    await alice.call("leaveChat", { chat_id: left.id });
+    await using member = await bob.connect();
+    await using formerly = await carol.connect();
+    await alice.call("deleteMe", { password });
+    for (const socket of [member, formerly]) {
+      for (const username of [alice.username, agent_username]) {
+        await socket.event("events.accountUpdated", (params) => params.username === username);
+      }
+      const events = await socket.settledEvents("events.accountUpdated");
+      expect(events.map(({ params }) => params.username).toSorted()).toEqual([
+        alice.username,
+        agent_username,
+      ]);
+    }
+  });
+
+  test("clients that were away learn it from accounts_since", async () => {
+    const [alice, bob, carol] = await people(url, "alice", "bob", "carol");
+    const [left, shared] = [await groupOf(carol, alice), await groupOf(alice, bob)];
+    await alice.call("createIncomingHook", { chat_id: shared.id, name: "alerts" });
+    await alice.call("leaveChat", { chat_id: left.id });
+    const since = async (person: Person, accounts_since: number) =>
+      (await person.call("getUpdates", { accounts_since })) as Overview;
+    const { accounts_seq } = await since(bob, 0);
+    await using watcher = await bob.connect();
+    await alice.call("deleteMe", { password });
+    await watcher.event("events.conversationUpdated", ({ participants }) =>
+      participants.every(({ username }) => username !== alice.username),
+    );
+    const names = async (person: Person) =>
+      (await since(person, accounts_seq)).accounts.filter(({ deleted }) => deleted);
+    expect(await names(bob)).toEqual([
+      deletedAccount(alice) as never,
+      { ...deletedAccount(alice), username: `${alice.username}:alerts`, kind: "agent" } as never,
+    ]);
+    expect(await names(carol)).toEqual([deletedAccount(alice) as never]);
   });
 
   test("it leaves groups, and its admin's role passes on", async () => {

@@ -8,16 +8,25 @@ import {
   people,
   say,
   signUp,
+  signUpAs,
   TIMESTAMP,
   transports,
 } from "@parley/testkit/client.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 import { linesOf, unzip } from "@parley/testkit/zip.ts";
 
-const server = await startServer({ ...noRates, ...serviceKeySetting() });
+const server = await startServer({
+  ...noRates,
+  ...serviceKeySetting(),
+  PARLEY_OPERATORS: "oona",
+});
 afterAll(() => server[Symbol.asyncDispose]());
 const { url } = server;
 const backend = new Backend(url);
+const operator = await signUpAs(url, "oona");
+
+/** Number of files in an archive. */
+const FILES = 12;
 
 const linkOf = async (person: Pick<Person, "call">) => (await person.call("exportMe")).url;
 
@@ -64,11 +73,19 @@ describe.each(transports)("over %s", (transport) => {
       "agents.jsonl",
       "usage.jsonl",
       "blocked.jsonl",
+      "incoming-hooks.jsonl",
+      "webhooks.jsonl",
+      "reports.jsonl",
       "conversations.jsonl",
       "messages.jsonl",
+      "reactions.jsonl",
     ]);
     expect(linesOf(files, "account.jsonl")).toMatchObject([
-      { username: alice.username, created_at: expect.stringMatching(TIMESTAMP) },
+      {
+        username: alice.username,
+        created_at: expect.stringMatching(TIMESTAMP),
+        added_by: "everyone",
+      },
     ]);
     expect(linesOf(files, "sessions.jsonl")).toHaveLength(1);
     expect(linesOf(files, "agents.jsonl")).toMatchObject([
@@ -82,6 +99,81 @@ describe.each(transports)("over %s", (transport) => {
     expect(text).not.toContain("sandbox-0123456789");
     expect(text).not.toContain("6789");
   });
+});
+
+test("an archive has the person's reactions, reports and hooks, without secrets", async () => {
+  const [olga, bob] = await people(url, "olga", "bob");
+  const chat = await groupOf(olga, bob);
+  const chat_id = chat.id;
+  const [first, second] = [await say(bob, chat, "first"), await say(bob, chat, "second")];
+  for (const [message, emoji] of [
+    [first, "👍"],
+    [second, "🎉"],
+    [first, "🎉"],
+  ] as const) {
+    await olga.call("addReaction", { message_id: message.id, emoji });
+  }
+  await bob.call("addReaction", { message_id: first.id, emoji: "👍" });
+  await bob.call("deleteMessages", { chat_id, message_ids: [second.id] });
+  await olga.call("updateMe", { added_by: "known" });
+  await olga.call("reportMessage", { message_id: first.id, reason: "rude" });
+  const hook = await olga.call("createIncomingHook", { chat_id, name: "alerts" });
+  const { files } = await download(await linkOf(olga));
+  expect(linesOf(files, "account.jsonl")).toMatchObject([{ added_by: "known" }]);
+  const created_at = expect.stringMatching(TIMESTAMP);
+  const at = { conversation_id: chat_id, message_id: first.id };
+  expect(linesOf(files, "reactions.jsonl")).toEqual([
+    { ...at, emoji: "👍", created_at },
+    { ...at, emoji: "🎉", created_at },
+  ]);
+  expect(linesOf(files, "reports.jsonl")).toEqual([
+    { id: expect.any(String), at: created_at, ...at, reason: "rude", resolved_at: null },
+  ]);
+  expect(linesOf(files, "incoming-hooks.jsonl")).toEqual([
+    { id: hook.id, name: "alerts", chat_id, account: `${olga.username}:alerts`, created_at },
+  ]);
+  const secret = hook.url.slice(hook.url.lastIndexOf("/") + 1);
+  expect([...files.values()].join()).not.toContain(secret);
+  const ofBob = (await download(await linkOf(bob))).files;
+  for (const name of ["reports", "incoming-hooks", "webhooks"]) {
+    expect(linesOf(ofBob, `${name}.jsonl`)).toEqual([]);
+  }
+});
+
+test("an archive has what the person wrote in groups that they have left", async () => {
+  const [alice, bob] = await people(url, "alice", "bob");
+  const chat = await groupOf(bob, alice);
+  const first = await say(alice, chat, "first");
+  await say(bob, chat, "by somebody else");
+  const [deleted, hidden] = [await say(alice, chat, "deleted"), await say(alice, chat, "hidden")];
+  const last = await say(alice, chat, "last");
+  await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [deleted.id] });
+  await alice.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [hidden.id] });
+  await alice.call("leaveChat", { chat_id: chat.id });
+  await say(bob, chat, "after Alice left");
+  await bob.call("addReaction", { message_id: first.id, emoji: "👍" });
+  const { files } = await download(await linkOf(alice));
+  expect(linesOf(files, "conversations.jsonl")).toEqual([]);
+  expect(linesOf(files, "messages.jsonl")).toMatchObject([
+    { id: first.id, content: "first", reactions: [] },
+    { id: last.id, content: "last", reactions: [] },
+  ]);
+  await bob.call("addChatMembers", { chat_id: chat.id, usernames: [alice.username] });
+  const again = (await download(await linkOf(alice))).files;
+  expect(linesOf(again, "messages.jsonl")).toHaveLength(4);
+});
+
+test("an archive has the webhooks that an operator created, without secrets", async () => {
+  const chat = await groupOf(operator);
+  const wanted = { url: "https://1.1.1.1/hook", events: ["events.messageNew"], chat_id: chat.id };
+  const { id, secret } = await operator.call("createWebhook", wanted);
+  const other = await backend.call("createWebhook", wanted);
+  const { files } = await download(await linkOf(operator));
+  expect(linesOf(files, "webhooks.jsonl")).toEqual([
+    { id, ...wanted, disabled: null, created_at: expect.stringMatching(TIMESTAMP) },
+  ]);
+  expect([...files.values()].join()).not.toContain(secret);
+  for (const webhook_id of [id, other.id]) await backend.call("deleteWebhook", { webhook_id });
 });
 
 test("a link that was altered leads nowhere", async () => {
@@ -104,7 +196,7 @@ test("a link that was altered leads nowhere", async () => {
     expect((await fetch(wrong)).status).toBe(404);
   }
   expect((await fetch(link, { method: "POST" })).status).toBe(405);
-  expect((await download(link)).files.size).toBe(8);
+  expect((await download(link)).files.size).toBe(FILES);
 });
 
 test("a link ends with the account", async () => {
@@ -123,7 +215,7 @@ test("a link ends with the session that asked for it", async () => {
   const [ofSession, ofBackend] = [await linkOf(alice), await linkOf(backend.as(alice.username))];
   await alice.call("signOut");
   expect(await refusal(ofSession)).toEqual([404, "not_found"]);
-  expect((await download(ofBackend)).files.size).toBe(8);
+  expect((await download(ofBackend)).files.size).toBe(FILES);
 });
 
 test("one download of a person runs at a time, and one that is given up makes room", async () => {

@@ -150,6 +150,29 @@ describe.each(transports)("updateMe over %s", (transport) => {
     expect(await outsider.settledEvents("events.accountUpdated")).toEqual([]);
   });
 
+  test("notifies each client once, however many conversations it shares", async () => {
+    const person = await signUp(server.url, "changing");
+    await groupOf(person, bob);
+    await groupOf(bob, person);
+    await person.call("startChat", { usernames: [bob.username] });
+    await using caller = await person.via(transport);
+    await using own = await person.connect();
+    await using reader = await bob.connect();
+    for (const display_name of ["First", "Second"]) {
+      await caller.call("updateMe", { display_name });
+      for (const socket of [own, reader]) {
+        await socket.event(
+          "events.accountUpdated",
+          (params) => params.display_name === display_name,
+        );
+      }
+    }
+    for (const socket of [own, reader]) {
+      const events = await socket.settledEvents("events.accountUpdated");
+      expect(events.map(({ params }) => params.display_name)).toEqual(["First", "Second"]);
+    }
+  });
+
   test("refuses a name that is empty, too long or has two lines", async () => {
     await using caller = await alice.via(transport);
     for (const display_name of ["", " ", "x".repeat(65), "a\nb", "a\u0000b"]) {

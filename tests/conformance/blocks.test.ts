@@ -164,11 +164,36 @@ describe.each(transports)("over %s", (transport) => {
     expect((await failure(left)).code).toBe("bad_request");
   });
 
+  test("whoever has left a group, or was removed, can still leave it for good", async () => {
+    const [alice, bob, carol, dave] = await people(server.url, "alice", "bob", "carol", "dave");
+    const chat_id = (await groupOf(alice, bob, carol)).id;
+    const add = (...others: Person[]) =>
+      alice.call("addChatMembers", { chat_id, usernames: others.map((each) => each.username) });
+    await bob.call("leaveChat", { chat_id });
+    await alice.call("removeChatMember", { chat_id, username: carol.username });
+    for (const former of [bob, carol]) {
+      await using caller = await former.via(transport);
+      expect((await failure(caller.call("leaveChat", { chat_id }))).code).toBe("forbidden");
+      for (const _ of ["first", "again"]) await caller.call("leaveChat", { chat_id, final: true });
+      expect(await refusal(add(former))).toBe(
+        `forbidden: ${former.username} left this group for good`,
+      );
+    }
+    await using stranger = await dave.via(transport);
+    const leave = () => stranger.call("leaveChat", { chat_id, final: true });
+    expect(await refusal(leave())).toBe(
+      "forbidden: you are not a participant of this conversation",
+    );
+    await add(dave);
+    await leave();
+  });
+
   test("added_by known lets only those add a person with whom they have written", async () => {
     const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
     await using choosy = await alice.via(transport);
-    expect(await choosy.call("updateMe", { added_by: "known" })).toEqual(alice.account);
-    expect(await choosy.call("getMe")).toEqual({ ...alice.account, added_by: "known" });
+    const known = { ...alice.account, added_by: "known" as const };
+    expect(await choosy.call("updateMe", { added_by: "known" })).toEqual(known);
+    expect(await choosy.call("getMe")).toEqual(known);
     expect(await bob.call("getUser", { username: alice.username })).toEqual(alice.account);
     const refused = `forbidden: you cannot add ${alice.username}`;
     expect(await refusal(directOf(bob, alice))).toBe(refused);
@@ -179,12 +204,17 @@ describe.each(transports)("over %s", (transport) => {
     await say(alice, chat, "hello");
     await groupOf(bob, alice);
     expect(await refusal(groupOf(carol, alice))).toBe(refused);
-    await choosy.call("updateMe", { added_by: "everyone", display_name: "Al" });
-    expect(await choosy.call("getMe")).toMatchObject({ display_name: "Al" });
-    expect(await choosy.call("getMe")).not.toHaveProperty("added_by");
+    const renamed = await choosy.call("updateMe", { display_name: "Alice" });
+    expect(renamed).toMatchObject({ display_name: "Alice", added_by: "known" });
+    const changed = await choosy.call("updateMe", { added_by: "everyone", display_name: "Al" });
+    expect(changed).toMatchObject({ display_name: "Al" });
+    expect(changed).not.toHaveProperty("added_by");
+    expect(await choosy.call("getMe")).toEqual(changed);
     await groupOf(carol, alice);
     const nothing = await failure(choosy.call("updateMe", {}));
-    expect(nothing.parameters?.fields).toEqual({ display_name: "is required" });
+    expect(nothing.parameters?.fields).toEqual({
+      display_name: "is required, unless added_by is given",
+    });
   });
 });
 

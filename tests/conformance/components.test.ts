@@ -420,6 +420,7 @@ describe.each(transports)("errors of sendComponentAction over %s", (transport) =
       [{ fields: { a: "x".repeat(16_385) } }, /^fields$/],
       [{ fields: { a: "漢".repeat(6000) } }, /^fields$/],
       [{ fields: nested(33) }, /^fields$/],
+      [{ fields: { ["__proto__"]: "dropped by many parsers" } }, /^fields\.__proto__$/],
       [{ message_id: "x" }, /^message_id$/],
     ];
     await using caller = await alice.via(transport);

@@ -52,7 +52,19 @@ describe("importMessages", () => {
     ]);
     expect(history.every(({ imported }) => imported === true)).toBe(true);
     const { updated_at, last_message } = await bob.call("getChat", { chat_id: chat.id });
-    expect([updated_at, last_message?.content]).toEqual(["2024-05-01T09:02:00.000Z", "past 2"]);
+    expect([updated_at, last_message?.content]).toEqual(["2024-05-01T09:03:00.000Z", "past 2"]);
+  });
+
+  test("does not move a conversation down in the list", async () => {
+    const [first, second] = [await groupOf(alice, bob), await groupOf(alice, bob)];
+    await say(alice, second, "hello");
+    const { created_at } = await say(alice, first, "hello");
+    await importTo(first, past(alice, 1), past(bob, 2));
+    const { items } = await bob.call("getChats", { limit: 2 });
+    expect(items.map(({ id }) => id)).toEqual([first.id, second.id]);
+    expect(items[0]?.updated_at).toBe(created_at);
+    const updates = await bob.call("getUpdates", { chat_id: first.id, since_seq: 0 });
+    expect(updates).toMatchObject({ conversation: { updated_at: created_at } });
   });
 
   test("stores agents' messages, and those of people named by their ids in the product", async () => {

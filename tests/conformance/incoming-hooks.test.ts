@@ -157,13 +157,20 @@ describe("who creates incoming hooks", () => {
     const chat = await groupOf(alice, bob);
     expect(await failure(createHook(chat, "claude"))).toMatchObject({ status: 409 });
     for (const name of ["", "two words", "1st", "a:b", "x".repeat(33)]) {
-      expect(await failure(createHook(chat, name))).toMatchObject({ status: 400 });
+      expect(await failure(createHook(chat, name))).toMatchObject({
+        status: 400,
+        parameters: {
+          fields: {
+            name: "must begin with a letter and have 1 to 32 letters (a to z), digits, dashes or underscores",
+          },
+        },
+      });
     }
   });
 
   test("with a name that is not reserved", async () => {
     const chat = await groupOf(alice, bob);
-    for (const name of ["admin", "System", "support", "parley"]) {
+    for (const name of ["admin", "System", "support", "support-team", "ad_min"]) {
       const refused = await failure(createHook(chat, name));
       expect(refused).toMatchObject({
         status: 400,

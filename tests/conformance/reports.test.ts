@@ -110,6 +110,22 @@ describe.each(transports)("over %s", (transport) => {
   });
 });
 
+test("the creator of an incoming hook cannot report its messages, others can", async () => {
+  const [alice, bob] = await people(server.url, "alice", "bob");
+  const chat = await groupOf(alice, bob);
+  const { url } = await alice.call("createIncomingHook", { chat_id: chat.id, name: "alerts" });
+  await fetch(url, { method: "POST", body: JSON.stringify({ text: "rude" }) });
+  const { items } = await bob.call("getChatHistory", { chat_id: chat.id });
+  const message_id = items[0]?.id ?? "";
+  const own = alice.call("reportMessage", { message_id, reason: "rude" });
+  expect(await failure(own)).toMatchObject({
+    status: 403,
+    message: "forbidden: you cannot report your own message",
+  });
+  await bob.call("reportMessage", { message_id, reason: "rude" });
+  expect(await reportsOf({ id: message_id })).toHaveLength(1);
+});
+
 test("a person reports a message once", async () => {
   const [alice, bob, carol] = await people(server.url, "alice", "bob", "carol");
   const message = await say(bob, await groupOf(alice, bob, carol), "rude");

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import {
   answer,
   checkedResult,
@@ -14,7 +15,7 @@ import {
 } from "@parley/testkit/client.ts";
 import { noRates, onSeveralNodes, spawnMain, startServer } from "@parley/testkit/server.ts";
 
-const server = await startServer(noRates);
+const server = await startServer({ ...noRates, ...serviceKeySetting() });
 const [alice, bob] = await people(server.url, "alice", "bob");
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -280,6 +281,22 @@ describe.each(transports)("changePassword over %s", (transport) => {
     for (let tries = 0; failed.code === "forbidden" && tries < 30; tries++) failed = await guess();
     expect(failed.code).toBe("rate_limited");
     expect(await caller.call("getMe")).toEqual(person.account);
+  });
+
+  test("is 403 for an account without a password, which guessing does not throttle", async () => {
+    const backend = new Backend(server.url);
+    const external_id = `no password ${transport}`;
+    await backend.call("upsertUsers", { users: [{ external_id }] });
+    const { access_token, account } = await backend.call("issueToken", { external_id });
+    const person = new Person(server.url, access_token, account);
+    await using caller = await person.via(transport);
+    const input = { current_password: PASSWORD, new_password };
+    for (let tries = 0; tries < 10; tries++) {
+      expect(await failure(caller.call("changePassword", input))).toMatchObject({
+        code: "forbidden",
+        message: expect.stringContaining("this account has no password"),
+      });
+    }
   });
 
   test.each(["short", "Password1"])("is 400 for %s as a new password", async (new_password) => {

@@ -228,6 +228,27 @@ describe.each(transports)("getUpdates without a conversation over %s", (transpor
     expect([found.ahead, found.new, found.gone]).toEqual([[], [], []]);
   });
 
+  test("returns new names of those who left the caller's conversations", async () => {
+    const [one, other, third] = await people(server.url, "one", "other", "third");
+    const chat = await groupOf(one, other, third);
+    await say(other, chat, "hello");
+    await other.call("leaveChat", { chat_id: chat.id });
+    await one.call("removeChatMember", { chat_id: chat.id, username: third.username });
+    await using caller = await one.via(transport);
+    await using reader = await one.connect();
+    const { accounts_seq } = await overview(caller, {});
+    const renamed = await other.call("updateMe", { display_name: "Other" });
+    expect((await reader.event("events.accountUpdated")).params).toEqual(renamed);
+    const since = { accounts_since: accounts_seq };
+    expect((await changes(caller, since)).accounts).toEqual([renamed]);
+    // Who left the conversation does not see its history.
+    for (const each of [other, third]) {
+      await one.call("updateMe", { display_name: `Seen by ${each.username}` });
+      const { accounts } = await changes(each, since);
+      expect(accounts.map(({ username }) => username)).not.toContain(one.username);
+    }
+  });
+
   test("returns the messages that the caller has hidden since", async () => {
     const chat = await groupOf(alice, bob);
     const sent = [await say(alice, chat, "one"), await say(alice, chat, "two")];

@@ -164,6 +164,7 @@ describe("upsertUsers", () => {
       [{ external_id: id, display_name: "" }, "display_name"],
       [{ external_id: id, metadata: tooMany }, "metadata"],
       [{ external_id: id, metadata: { a: 1 } }, "metadata.a"],
+      [{ external_id: id, metadata: { ["__proto__"]: "x" } }, "metadata.__proto__"],
       [{ external_id: id, metadata: { a: "x".repeat(513) } }, "metadata.a"],
     ] as const) {
       const { status, body } = await backend.post("upsertUsers", {

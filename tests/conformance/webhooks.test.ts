@@ -108,6 +108,29 @@ describe("a webhook", () => {
     await backend.call("deleteWebhook", { webhook_id: id });
   });
 
+  test("receives a new name once, also when it is for one conversation", async () => {
+    await using one = startReceiver();
+    await using all = startReceiver();
+    const person = await signUp(server.url, "renamed");
+    const chat = await groupOf(person, bob);
+    await groupOf(person, alice);
+    const events = ["events.accountUpdated"];
+    await using _ = await hookFor(chat.id, one.url, events);
+    const { id } = await backend.call("createWebhook", { url: all.url, events });
+    for (const display_name of ["First name", "Second name"]) {
+      await person.call("updateMe", { display_name });
+    }
+    for (const { received } of [one, all]) {
+      const names = () =>
+        received
+          .filter(({ data }) => data.params.username === person.username)
+          .map(({ data }) => data.params.display_name);
+      await until(() => names().includes("Second name"), "the second name");
+      expect(names()).toEqual(["First name", "Second name"]);
+    }
+    await backend.call("deleteWebhook", { webhook_id: id });
+  });
+
   test("receives nothing from before its creation or after its deletion", async () => {
     await using receiver = startReceiver();
     const chat = await groupOf(alice, bob);

@@ -222,3 +222,22 @@ test("a snapshot without news keeps every object", () => {
   expect(again.order).toBe(state.order);
   expect(again.unread).toBe(state.unread);
 });
+
+describe("an imported message", () => {
+  const past = (seq: number, created_at: string) =>
+    anEvent("events.messageNew", aMessage({ seq, created_at, imported: true }), seq);
+  const updatedAt = (...actions: ReturnType<typeof past>[]) =>
+    chatOf(run(annsState(), ...actions)).chat.updated_at;
+
+  test("places a conversation in which nothing has happened, and never moves one down", () => {
+    const [earlier, later] = ["2024-05-01T09:00:00.000Z", "2024-05-01T10:00:00.000Z"];
+    expect(updatedAt(past(1, earlier), past(2, later))).toBe(later);
+    expect(updatedAt(past(1, later), past(2, earlier))).toBe(later);
+    const sent = aMessage({ seq: 1 });
+    const live = anEvent("events.messageNew", sent, 1);
+    expect(updatedAt(live, past(2, earlier))).toBe(sent.created_at);
+    expect(updatedAt(past(1, earlier), anEvent("events.messageNew", aMessage({ seq: 2 }), 2))).toBe(
+      sent.created_at,
+    );
+  });
+});

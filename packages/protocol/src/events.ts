@@ -92,7 +92,7 @@ export const events = {
   "events.accountUpdated": event(
     "durable",
     Account,
-    "Somebody who shares a conversation with the account changed their display name or picture, or deleted their account.",
+    "Somebody who takes or took part in a conversation of the account changed their display name or picture, or deleted their account. Each client receives it once, however many conversations they share.",
   ),
   "events.blocksUpdated": event(
     "durable",

@@ -75,51 +75,74 @@ const RESERVED = new Set([
   "webmaster",
 ]);
 
-/** Whether a username or display name is reserved, in any case and character width. */
-export const isReservedName = (name: string): boolean =>
-  RESERVED.has(cleanName(name).normalize("NFKC").toLowerCase());
+/** Letters of other scripts that look like Latin letters. */
+const FOREIGN_LETTERS = lookalikes({
+  a: "аɑα",
+  b: "ьв",
+  c: "сϲ",
+  d: "ԁ",
+  e: "еєε",
+  g: "ɡ",
+  h: "һнη",
+  i: "іιı",
+  j: "ј",
+  k: "кκ",
+  m: "м",
+  n: "пո",
+  o: "оοσօ",
+  p: "рρ",
+  q: "ԛ",
+  r: "г",
+  s: "ѕ",
+  t: "тτ",
+  u: "υսц",
+  v: "ѵν",
+  w: "ԝω",
+  x: "хχ",
+  y: "уγ",
+});
 
-/** Letters of other scripts, digits and signs that look like Latin letters. */
-const LOOKALIKES = new Map(
-  Object.entries({
-    a: "аɑα",
-    b: "ьв",
-    c: "сϲ",
-    d: "ԁ",
-    e: "еєε",
-    g: "ɡ",
-    h: "һнη",
-    i: "іιıl1|!",
-    j: "ј",
-    k: "кκ",
-    m: "м",
-    n: "пո",
-    o: "оοσօ0",
-    p: "рρ",
-    q: "ԛ",
-    r: "г",
-    s: "ѕ5$",
-    t: "тτ",
-    u: "υսц",
-    v: "ѵν",
-    w: "ԝω",
-    x: "хχ",
-    y: "уγ",
-    z: "2",
-  }).flatMap(([letter, others]) => [...others].map((other) => [other, letter] as const)),
+/** Latin letters, digits and signs that look like another Latin letter. */
+const LATIN_LOOKALIKES = lookalikes({ i: "l1|!", o: "0", s: "5$", z: "2" });
+
+function lookalikes(letters: Record<string, string>): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(letters).flatMap(([letter, others]) =>
+      [...others].map((other) => [other, letter] as const),
+    ),
+  );
+}
+
+/** A name in lowercase Latin letters as far as possible, without accents. */
+const latinized = (name: string): string =>
+  [...cleanName(name).normalize("NFKD").toLowerCase().replace(/\p{M}/gu, "")]
+    .map((each) => FOREIGN_LETTERS.get(each) ?? each)
+    .join("");
+
+const withoutPunctuation = (name: string) => name.replace(/[\p{Z}\p{P}]/gu, "");
+
+/** The reserved names, also as those of a team or an account, and with the service's name before. */
+const reservedForms = new Set(
+  [...RESERVED].flatMap((name) =>
+    ["", "parley"].flatMap((before) =>
+      ["", "team", "account"].map((after) => withoutPunctuation(before + name + after)),
+    ),
+  ),
 );
+
+/**
+ * Whether a username or display name is reserved, or looks like a reserved name: in any case, character
+ * width and script, with spaces and punctuation anywhere. Digits count as digits, and `l` is no `i`:
+ * otherwise «Ali» would look like «all».
+ */
+export const isReservedName = (name: string): boolean =>
+  reservedForms.has(withoutPunctuation(latinized(name)));
 
 /** A normal form that is the same for names that can be mistaken for each other. */
 export const nameSkeleton = (name: string): string =>
-  [
-    ...cleanName(name)
-      .normalize("NFKD")
-      .toLowerCase()
-      .replace(/[\p{M}\p{Z}\p{P}_]/gu, (each) => (LOOKALIKES.has(each) ? each : "")),
-  ]
-    .map((each) => LOOKALIKES.get(each) ?? each)
-    .join("")
-    .replaceAll("rn", "m");
+  withoutPunctuation(
+    [...latinized(name)].map((each) => LATIN_LOOKALIKES.get(each) ?? each).join(""),
+  ).replaceAll("rn", "m");
 
 /**
  * The usernames of the accounts whose display name alone is ambiguous: it looks like the display name

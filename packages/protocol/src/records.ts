@@ -208,7 +208,8 @@ const conversationShape = {
     .meta({ description: "Username of the group's admin; null in a direct conversation." }),
   created_at: timestamp,
   updated_at: timestamp.meta({
-    description: "When the latest message was sent or the group itself last changed.",
+    description:
+      "When the latest message was sent or the group itself last changed. Imported messages do not set it back.",
   }),
   seq: z.int().meta({ description: "The conversation's change counter." }),
   last_message: Message.nullable(),

@@ -117,9 +117,22 @@ export const externalId = anyText
   })
   .meta({ minLength: 1, maxLength: 128 });
 
+/**
+ * An object with any keys. `z.record` drops the key `__proto__` without an error: it is refused here.
+ */
+export const entries = <Value extends z.ZodType>(key: ReturnType<typeof text>, value: Value) =>
+  z.preprocess(
+    (given: Record<string, z.input<Value>>, context) => {
+      if (typeof given === "object" && given !== null && Object.hasOwn(given, "__proto__")) {
+        context.addIssue({ code: "custom", message: "is not a valid name", path: ["__proto__"] });
+      }
+      return given;
+    },
+    z.record(key, value),
+  );
+
 /** What a product stores with a person. */
-export const metadata = z
-  .record(text(1, 64), text(0, 512))
+export const metadata = entries(text(1, 64), text(0, 512))
   .refine((value) => Object.keys(value).length <= 32, { message: "must have at most 32 entries" })
   .meta({ maxProperties: 32 });
 

@@ -38,9 +38,34 @@ describe("reserved names", () => {
     (name) => expect(isReservedName(name)).toBe(true),
   );
 
-  test.each(["ada", "administrators_fan", "Ada Admin", "helpful"])("do not include %s", (name) =>
-    expect(isReservedName(name)).toBe(false),
-  );
+  test.each([
+    ["the name of deleted accounts", "Deleted account"],
+    ["a team", "Support Team"],
+    ["the service's own team", "Parley Admin-Team"],
+    ["no spaces", "supportTeam"],
+    ["spaces and punctuation", "S.u p-p_o·r t"],
+    ["a Cyrillic letter", "\u0410dmin"],
+    ["Greek letters", "su\u03c1\u03c1\u03bfrt"],
+    ["accents", "Àdmín"],
+    ["a deleted account in Cyrillic letters", "D\u0435l\u0435t\u0435d \u0430cc\u043eunt"],
+  ])("include look-alikes with %s", (_, name) => expect(isReservedName(name)).toBe(true));
+
+  test.each([
+    ...["ada", "administrators_fan", "Ada Admin", "helpful", "Adminah", "Supporta", "Ali", "Al"],
+    ...[
+      "Анна",
+      "Нина",
+      "Тарас",
+      "Ростислав",
+      "Саша Петрова",
+      "Άννα",
+      "Ρωμαίος",
+      "陈",
+      "علی",
+      "!!!",
+    ],
+    ...["admin1", "Account", "Team", "Deleted accountant", "The Parleys"],
+  ])("do not include %s", (name) => expect(isReservedName(name)).toBe(false));
 });
 
 describe("ambiguous names", () => {

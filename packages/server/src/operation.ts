@@ -73,6 +73,8 @@ export interface Services {
 export interface Context<Who = Caller> extends Services {
   readonly caller: Who;
   readonly origin: Origin;
+  /** Names the existing account that a call before sign-in is about, for the audit log. */
+  readonly about: (username: string) => void;
 }
 
 export type Handler = (context: Context, input: unknown) => Promise<unknown>;
@@ -153,21 +155,21 @@ export type Invoke = (call: Call) => Promise<Outcome>;
 export function invoker(registry: ReadonlyMap<string, Bound>, services: Services): Invoke {
   const { config, store, rates, log, security, metrics } = services;
 
-  function perform(call: Call, onCaller: (caller: AnyCaller) => void): Awaitable<unknown> {
+  function perform(call: Call, about: (username: string) => void): Awaitable<unknown> {
     const bound = registry.get(call.name);
     if (!bound) throw notFound(`method ${call.name.slice(0, 64)}`);
     const { contract } = bound;
     if (contract.access === "public") {
       rates[contract.rate].take(`${contract.name} ${call.origin.network}`);
-      return run(bound, call, undefined);
+      return run(bound, call, undefined, about);
     }
     return after(call.authenticate(), (caller) => {
-      onCaller(caller);
+      if (caller.kind !== "service") about(caller.account.username);
       take(contract, caller);
       return after(checkAccess(contract, caller), () =>
         caller.kind === "delegate"
-          ? after(recordDelegate(contract, call, caller), () => run(bound, call, caller))
-          : run(bound, call, caller),
+          ? after(recordDelegate(contract, call, caller), () => run(bound, call, caller, about))
+          : run(bound, call, caller, about),
       );
     });
   }
@@ -197,13 +199,18 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     return security.write((_, record) => record("acted_on_behalf", details));
   }
 
-  function run(bound: Bound, call: Call, caller: AnyCaller | undefined): Awaitable<unknown> {
+  function run(
+    bound: Bound,
+    call: Call,
+    caller: AnyCaller | undefined,
+    about: (username: string) => void,
+  ): Awaitable<unknown> {
     const { contract, handle, omittable } = bound;
     return after(call.input(), (raw) => {
       const input = parse(contract.input, omittable, raw, call.spell);
       // Inherits the services: copying some twenty fields for every call would cost more.
-      const context = { __proto__: services, caller, origin: call.origin } as unknown as Context;
-      return handle(context, input);
+      const context = { __proto__: services, caller, origin: call.origin, about };
+      return handle(context as unknown as Context, input);
     });
   }
 
@@ -213,8 +220,8 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     let code: string = "ok";
     let account: string | undefined;
     try {
-      const result = await perform(call, (caller) => {
-        account = caller.kind === "service" ? undefined : caller.account.username;
+      const result = await perform(call, (username) => {
+        account = username;
       });
       return { ok: true, result };
     } catch (error) {

@@ -1,8 +1,10 @@
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import {
+  chownSync,
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -369,6 +371,34 @@ test("a restore that is killed leaves no database, and the next one succeeds", a
   expect(await restore(dataDir, file)).toMatchObject({ code: 0 });
   expect(readdirSync(dataDir).filter((name) => name.includes("restoring"))).toEqual([]);
 });
+
+test("a restore does not follow a link in place of its draft", async () => {
+  const { file } = await stopped();
+  const dataDir = fresh("data");
+  mkdirSync(dataDir);
+  const other = fresh("other");
+  writeFileSync(other, "precious");
+  symlinkSync(other, join(dataDir, "parley.db.restoring"));
+  expect(await restore(dataDir, file)).toMatchObject({ code: 0 });
+  expect(readFileSync(other, "utf8")).toBe("precious");
+  expect(lstatSync(join(dataDir, "parley.db")).isFile()).toBe(true);
+});
+
+test.if(process.getuid?.() === 0)(
+  "a restore by root gives the owner of the folder no file outside of it",
+  async () => {
+    const { file } = await stopped();
+    const dataDir = fresh("data");
+    mkdirSync(dataDir);
+    const other = fresh("other");
+    writeFileSync(other, "precious");
+    symlinkSync(other, join(dataDir, "notes.restoring"));
+    chownSync(dataDir, 65534, 65534);
+    expect(await restore(dataDir, file)).toMatchObject({ code: 0 });
+    expect(statSync(join(dataDir, "parley.db")).uid).toBe(65534);
+    expect(statSync(other).uid).toBe(0);
+  },
+);
 
 test("--check verifies a backup and writes nothing", async () => {
   const { file } = await stopped();

@@ -573,6 +573,20 @@ describe("while NATS is down", () => {
     await expectReceived(bob, "chatRead", "received", "missed");
   });
 
+  test("a change for several accounts reaches each of them once when some of it was missed", async () => {
+    const { changeLog, node } = installation();
+    const [one, two] = [await node(), await node()];
+    const [bob, carol] = [await two.connect("bob"), await two.connect("carol")];
+    const change = changeLog.commitName("alice", ["alice", "bob", "carol"]);
+    publishAll(one, [{ ...change, to: { users: ["bob"] } }]);
+    await expectReceived(bob, "accountUpdated");
+    await two.changes.catchUp();
+    await expectReceived(carol, "accountUpdated");
+    publishAll(one, [change, changeLog.commitMessage(ROOM, "after")]);
+    await expectReceived(bob, "accountUpdated", "after");
+    await expectReceived(carol, "accountUpdated", "after");
+  });
+
   test("clients are closed when the log was pruned before the reconnect", async () => {
     const { changeLog, node } = installation();
     const [one, two] = [await node(), await node()];

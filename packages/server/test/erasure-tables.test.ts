@@ -1,5 +1,8 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { agentOf, answerTo, groupOf, say, signUp } from "@parley/testkit/client.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
 import { erasureStatements } from "../src/store/shared/erasures.ts";
 import { migrate } from "../src/store/sqlite/connection.ts";
 
@@ -7,6 +10,7 @@ import { migrate } from "../src/store/sqlite/connection.ts";
 const KEPT = {
   webhooks: "named by username, and disabled: their creator may read nothing any more",
   members: "finishErasure leaves groups; the other person keeps a direct conversation",
+  former_members: "readers of the history are told that the account is deleted",
   reactions: "they stay, as those of a deleted account",
   component_uses: "they stay, as those of a deleted account",
   files: "those of messages stay with them; eraseAccount deletes the others, and their blobs",
@@ -39,3 +43,41 @@ test("an erasure knows every table that has rows of an account", () => {
   const unknown = tables.filter(({ name }) => !isErased(name) && !(name in KEPT));
   expect(unknown).toEqual([]);
 });
+
+test("an erasure leaves the display name in no table but the change log, which expires", async () => {
+  await using server = await startServer(noRates);
+  const [ada, bob] = [await signUp(server.url, "ada"), await signUp(server.url, "bob")];
+  await ada.call("updateMe", { display_name: "Xanthippe" });
+  const chat = await groupOf(ada, bob);
+  await ada.call("createIncomingHook", { chat_id: chat.id, name: "alerts" });
+  await ada.call("addGroupAgent", { chat_id: chat.id, agent_username: agentOf(ada) });
+  await using reader = await bob.connect();
+  const asked = await say(ada, chat, `@${agentOf(ada)} hello`);
+  const answer = await answerTo(reader, asked);
+  expect(answer.turn?.error?.code).toBe("key_missing");
+  for (const { id } of [asked, answer]) {
+    await bob.call("reportMessage", { message_id: id, reason: "spam" });
+  }
+  await ada.call("deleteMe", { password: "correct horse battery" });
+  await reader.event("events.conversationUpdated", ({ participants }) => participants.length === 1);
+  using db = new Database(join(server.dataDir, "parley.db"), { readonly: true });
+  expect(tablesWith(db, "Xanthippe")).toEqual(["changes"]);
+  // Words of people, and ids that accounts are known by, have the username; turns have neither.
+  expect(tablesWith(db, ada.username)).not.toContain("turns");
+});
+
+/** The tables with a row that contains the text. */
+function tablesWith(db: Database, text: string): string[] {
+  const tables = db.query<{ name: string }, []>(
+    "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
+  );
+  const hasText = ({ name }: { name: string }) =>
+    db
+      .query(`SELECT * FROM "${name}"`)
+      .all()
+      .some((row) => JSON.stringify(row).includes(text));
+  return tables
+    .all()
+    .filter(hasText)
+    .map(({ name }) => name);
+}

@@ -8,7 +8,10 @@ import { restore, suspend } from "../src/domain/suspension.ts";
 import { logger } from "../src/observe/log.ts";
 import { securityLog } from "../src/observe/security-log.ts";
 import type { Context } from "../src/operation.ts";
+import { ownData } from "../src/operations/own-data.ts";
+import { secondFactor } from "../src/operations/second-factor.ts";
 import { sessions } from "../src/operations/sessions.ts";
+import { recoveryCodeHash } from "../src/security/recovery-codes.ts";
 import { vault } from "../src/security/vault.ts";
 import type { AccountRecord } from "../src/store/accounts.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
@@ -31,20 +34,23 @@ const newPerson = () =>
     }),
   );
 
-const config = { passwordSignIn: true, limits: { session_days: 90 } };
+const config = { passwordSignIn: true, operators: [], limits: { session_days: 90 } };
 const keys = vault([Buffer.alloc(32, 1)]);
 const origin = { address: "192.0.2.1", network: "192.0.2.1", user_agent: null };
 const attempt = { succeeded() {}, withdrawn() {}, checksCode() {} };
 
 /** Calls an operation while `meanwhile` runs between its check of the password and its write. */
 function call(name: string, input: object, meanwhile: () => Promise<unknown>, caller?: object) {
-  const bound = sessions.find(({ contract }) => contract.name === name);
+  const bound = [...sessions, ...ownData, ...secondFactor].find(
+    (each) => each.contract.name === name,
+  );
   if (!bound) throw new Error(`${name} is missing`);
   const context = {
     config,
     store,
     security,
     vault: keys,
+    erasures: { wake() {} },
     signInThrottle: { attempt: () => attempt },
     passwords: {
       verify: async (password: string, hash: string | null) => {
@@ -56,6 +62,7 @@ function call(name: string, input: object, meanwhile: () => Promise<unknown>, ca
     },
     caller,
     origin,
+    about() {},
   };
   return bound.handle(context as unknown as Context, input);
 }
@@ -105,6 +112,48 @@ test("changePassword is refused if the password is changed meanwhile", async () 
   const known = await store.read((tx) => tx.credentials(account.username));
   expect(known?.password_hash).toBe("hash of new");
   expect(await lastEntry()).toMatchObject({ action: "password_change_failed" });
+});
+
+test("deleteMe is refused if the password is changed meanwhile", async () => {
+  const account = await newPerson();
+  const caller = { kind: "session", account, session_id: Bun.randomUUIDv7() };
+  const deletion = call("deleteMe", { password: "old" }, () => changePassword(account), caller);
+  await expect(deletion).rejects.toMatchObject({ code: "forbidden" });
+  const known = await store.read((tx) => tx.account(account.username));
+  expect(known?.erased_at).toBeNull();
+  expect(await lastEntry()).toMatchObject({ action: "account_deletion_refused" });
+});
+
+const RECOVERY_CODE = "abcde-fghij";
+
+/** Turns on a second factor of the account, with one recovery code. */
+const addSecondFactor = ({ id }: AccountRecord) =>
+  store.write(async (tx) => {
+    const factor = { account_id: id, secret: "sealed", at: Date.now() };
+    await tx.beginSecondFactor(factor);
+    await tx.confirmSecondFactor(factor);
+    await tx.setRecoveryCodes(id, [recoveryCodeHash(id, RECOVERY_CODE)]);
+  });
+const factorOf = ({ id }: AccountRecord) =>
+  store.read(async (tx) => ({
+    factor: await tx.secondFactor(id),
+    codes: await tx.recoveryCodesLeft(id),
+  }));
+
+test.each([
+  ["beginSecondFactor", false],
+  ["renewRecoveryCodes", true],
+  ["removeSecondFactor", true],
+] as const)("%s is refused if the password is changed meanwhile", async (name, isOn) => {
+  const account = await newPerson();
+  if (isOn) await addSecondFactor(account);
+  const before = await factorOf(account);
+  const caller = { kind: "session", account, session_id: Bun.randomUUIDv7() };
+  const input = { password: "old", code: RECOVERY_CODE };
+  const change = call(name, input, () => changePassword(account), caller);
+  await expect(change).rejects.toMatchObject({ code: "forbidden" });
+  expect(await factorOf(account)).toEqual(before);
+  expect(await lastEntry()).toMatchObject({ action: "second_factor_failed" });
 });
 
 test.each([

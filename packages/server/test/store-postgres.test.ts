@@ -20,6 +20,7 @@ import { migrations } from "../src/store/postgres/migrations.ts";
 import { WriteLane } from "../src/store/postgres/write-lane.ts";
 import type { LogLimits } from "../src/store/shared/change-log.ts";
 import { type SharedStore, Unavailable } from "../src/store/store.ts";
+import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { checkingOwnership } from "./support/owned-writes.ts";
 import { agentFixture } from "./support/store-contract/agent-fixture.ts";
@@ -36,6 +37,7 @@ import {
   times,
 } from "./support/store-contract/fixture.ts";
 import { storeContract } from "./support/store-contract/index.ts";
+import { answerWithoutKey, WITHOUT_NAME } from "./support/stored-names.ts";
 
 let postgres: TestPostgres;
 let shared: string;
@@ -188,6 +190,33 @@ describe("the schema", () => {
     expect(await store.read((tx) => tx.hiddenSince(2, 0))).toMatchObject({ hidden: [], seq: 0 });
     await store.close();
     await drop();
+  });
+
+  test("finds former members in messages, changes of groups and hooks of earlier versions", async () => {
+    await using cluster = await nodes(1);
+    const expected = await groupWithFormerMembers(cluster.stores[0]);
+    const migration = migrations.find((sql) => sql.includes("CREATE TABLE former_members"));
+    const ids = async () =>
+      (await execute(cluster.url, FORMER_MEMBERS)).map(({ account_id }) => Number(account_id));
+    expect(await ids()).toEqual(expected);
+    await execute(cluster.url, `DROP TABLE former_members; ${migration}`);
+    expect(await ids()).toEqual(expected);
+  });
+
+  test("removes names from what earlier versions wrote", async () => {
+    await using cluster = await nodes(1);
+    const [store] = cluster.stores;
+    const { message_id, viewer_id } = await answerWithoutKey(store);
+    const migration = migrations.find((sql) => sql.includes("key_missing"));
+    await execute(
+      cluster.url,
+      `UPDATE reports SET message = jsonb_set(message::jsonb, '{sender}', '"Alice"')::text;
+       ${migration}`,
+    );
+    const [report] = await execute(cluster.url, "SELECT message FROM reports");
+    expect(report?.message).not.toContain("Alice");
+    const seen = await store.read((tx) => tx.messageViews([message_id], viewer_id));
+    expect(seen).toMatchObject([WITHOUT_NAME]);
   });
 
   test("makes new names visible in the order of their versions, from any node", async () => {

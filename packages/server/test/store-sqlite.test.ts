@@ -27,8 +27,10 @@ import { groupWriter } from "../src/store/sqlite/group-commit.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import { migrations } from "../src/store/sqlite/migrations.ts";
 import type { Store, WriteTx } from "../src/store/store.ts";
+import { FORMER_MEMBERS, groupWithFormerMembers } from "./support/former-members.ts";
 import { OLDER_HIDDEN, olderData } from "./support/older-data.ts";
 import { storeContract } from "./support/store-contract/index.ts";
+import { answerWithoutKey, WITHOUT_NAME } from "./support/stored-names.ts";
 
 storeContract("SQLite", async () => {
   const files = folder();
@@ -181,6 +183,31 @@ describe("the schema", () => {
     await withStore(files.database, async (store) => {
       expect(await store.read((tx) => tx.hiddenSince(1, 0))).toEqual(OLDER_HIDDEN);
       expect(await store.read((tx) => tx.hiddenSince(2, 0))).toMatchObject({ hidden: [], seq: 0 });
+    });
+  });
+
+  test("finds former members in messages, changes of groups and hooks of earlier versions", async () => {
+    using files = folder();
+    const expected = await withStore(files.database, groupWithFormerMembers);
+    const migration = migrations.find((sql) => sql.includes("CREATE TABLE former_members"));
+    using db = new Database(files.database);
+    const ids = () => db.query<{ account_id: number }, []>(FORMER_MEMBERS).all();
+    expect(ids().map(({ account_id }) => account_id)).toEqual(expected);
+    db.run(`DROP TABLE former_members; ${migration}`);
+    expect(ids().map(({ account_id }) => account_id)).toEqual(expected);
+  });
+
+  test("removes names from what earlier versions wrote", async () => {
+    using files = folder();
+    const made = await withStore(files.database, answerWithoutKey);
+    const migration = migrations.find((sql) => sql.includes("key_missing"));
+    using db = new Database(files.database);
+    db.run(`UPDATE reports SET message = json_set(message, '$.sender', 'Alice'); ${migration}`);
+    const [report] = db.query<{ message: string }, []>("SELECT message FROM reports").all();
+    expect(report?.message).not.toContain("Alice");
+    await withStore(files.database, async (store) => {
+      const seen = await store.read((tx) => tx.messageViews([made.message_id], made.viewer_id));
+      expect(seen).toMatchObject([WITHOUT_NAME]);
     });
   });
 });

@@ -254,7 +254,9 @@ class ModelClient {
     "events.messageNew": (message) => {
       const chat = this.known.chats[message.conversation_id];
       if (!chat) return;
-      chat.conversation.updated_at = message.created_at;
+      const { updated_at } = chat.conversation;
+      const isEarlier = message.imported && message.seq > 1 && message.created_at < updated_at;
+      if (!isEarlier) chat.conversation.updated_at = message.created_at;
       this.putMessage(message);
       const { kind, username } = message.sender;
       if (kind === "human" && !message.imported)

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { exclusively } from "./exclusively.ts";
 
 /** Debian installs servers into folders that are not in every PATH. */
 const PATH = `${process.env.PATH ?? ""}:/usr/local/sbin:/usr/sbin:/sbin`;
@@ -11,18 +12,19 @@ export function installed(program: string, debianPackage: string): string {
 
 /** The same with a lookup of its own. */
 export function installedPath(find: () => string | null, debianPackage: string): string {
-  const present = find();
-  if (present) return present;
-  if (process.getuid?.() === 0) {
+  const isRoot = process.getuid?.() === 0;
+  const found = find() ?? (isRoot ? exclusively(() => find() ?? install()) : null);
+  if (!found)
+    throw new Error(`the tests need the Debian package ${debianPackage}, or its programs`);
+  return found;
+
+  function install(): string | null {
     const command = `apt-get update && apt-get install -y ${debianPackage}`;
     Bun.spawnSync(["sh", "-c", command], {
       env: { ...process.env, PATH, DEBIAN_FRONTEND: "noninteractive" },
       stdout: "ignore",
       stderr: "inherit",
     });
+    return find();
   }
-  const installed = find();
-  if (!installed)
-    throw new Error(`the tests need the Debian package ${debianPackage}, or its programs`);
-  return installed;
 }

@@ -1,17 +1,21 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { exclusively } from "./exclusively.ts";
 
 const FOLDER = new URL("../../../tests/tools", import.meta.url).pathname;
 
 /** The `node_modules` of the linters and validators in tests/tools, which are installed on first use. */
 export function toolsFolder(): string {
   const modules = join(FOLDER, "node_modules");
-  if (!existsSync(join(modules, ".package-lock.json"))) {
-    const command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"];
-    const { exitCode, stderr } = Bun.spawnSync(command, { cwd: FOLDER });
-    if (exitCode !== 0) throw new Error(`installing tests/tools failed: ${stderr}`);
-  }
+  const isInstalled = () => existsSync(join(modules, ".package-lock.json"));
+  if (!isInstalled()) exclusively(() => isInstalled() || install());
   return modules;
+}
+
+function install(): void {
+  const command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"];
+  const { exitCode, stderr } = Bun.spawnSync(command, { cwd: FOLDER });
+  if (exitCode !== 0) throw new Error(`installing tests/tools failed: ${stderr}`);
 }
 
 export const tool = (name: string): string => join(toolsFolder(), ".bin", name);

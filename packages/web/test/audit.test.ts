@@ -39,6 +39,7 @@ test.each([
   ["account_erased", { operator: "olga" }, "@ada was erased by @olga"],
   ["account_erased", { address: null }, "@ada was erased by a command"],
   ["throttled", { details: { operation: "sendMessage" } }, "@ada called sendMessage too often"],
+  ["throttled", { details: { operation: "signIn" } }, "Sign-in to @ada was tried too often"],
   ["an_action_of_a_newer_server", {}, "An action of a newer server: @ada"],
 ] as const)("%s with %j", (action, fields, sentence) => {
   expect(auditSentence(entry(action, fields))).toBe(sentence);

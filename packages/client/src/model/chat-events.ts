@@ -1,4 +1,4 @@
-import type { ConversationUpdate, Message } from "@parley/protocol";
+import type { Conversation, ConversationUpdate, Message } from "@parley/protocol";
 import type { LocalMessage } from "../types.ts";
 import { invalidate, mergeParticipants, setChat } from "./chat.ts";
 import { uncountMessages } from "./deletions.ts";
@@ -51,18 +51,22 @@ function applyEvent(state: ChatState, frame: CountedFrame, me: string | undefine
  * counts as read, and says nothing about what its sender has read.
  */
 function addMessage(state: ChatState, message: Message, me: string | undefined): ChatState {
-  const { sender, seq, created_at, imported } = message;
+  const { sender, seq, imported } = message;
   const isRead = imported || sender.username === me || seq <= state.chat.last_read_seq;
   const unread = isRead ? state.chat.unread : countUnread(state.chat.unread, message, me, 1);
   const chat = {
     ...state.chat,
     ...unreadFields(unread),
     last_message: state.tombstones.has(message.id) ? state.chat.last_message : asSent(message),
-    updated_at: created_at,
+    updated_at: updatedAt(state.chat, message),
   };
   const next = setChat(state, chat);
   return sender.kind === "human" && !imported ? markRead(next, sender.username, seq, me) : next;
 }
+
+/** An imported message never moves a conversation down, unless it is the first that happens in it. */
+const updatedAt = ({ updated_at }: Conversation, { created_at, seq, imported }: Message) =>
+  imported && seq > 1 && updated_at > created_at ? updated_at : created_at;
 
 function updateLast(
   state: ChatState,

@@ -41,7 +41,7 @@ export const getUsers = operation({
 export const updateMe = operation({
   name: "updateMe",
   socket: "accounts.update",
-  summary: "Changes the caller's display name or settings and returns the account.",
+  summary: "Changes the caller's display name or settings and returns the account as `getMe` does.",
   input: z
     .object({
       display_name: displayName.optional(),
@@ -51,11 +51,11 @@ export const updateMe = operation({
       }),
     })
     .refine(({ display_name, added_by }) => display_name !== undefined || added_by !== undefined, {
-      message: "is required",
+      message: "is required, unless added_by is given",
       path: ["display_name"],
     })
     .meta({ anyOf: [{ required: ["display_name"] }, { required: ["added_by"] }] }),
-  output: Account,
+  output: OwnAccount,
 });
 
 export const setAvatar = operation({

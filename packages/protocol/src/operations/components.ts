@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
-import { text, uuid } from "../text.ts";
+import { entries, text, uuid } from "../text.ts";
 
 const MAX_FIELDS = 50;
 const MAX_FIELDS_BYTES = 16_384;
@@ -8,8 +8,7 @@ const MAX_FIELDS_BYTES = 16_384;
 const MAX_FIELDS_DEPTH = 32;
 const utf8 = new TextEncoder();
 
-const fields = z
-  .record(text(1, 64), z.unknown())
+const fields = entries(text(1, 64), z.unknown())
   .refine((given) => Object.keys(given).length <= MAX_FIELDS, {
     message: `must have at most ${MAX_FIELDS} entries`,
   })

@@ -87,7 +87,8 @@ export const leaveChat = operation({
   input: z.object({
     chat_id: uuid,
     final: z.boolean().optional().meta({
-      description: "True: nobody can add the caller to this group again.",
+      description:
+        "True: nobody can add the caller to this group again. Also possible after leaving it, or being removed.",
     }),
   }),
   errors: ["forbidden", "not_found"],

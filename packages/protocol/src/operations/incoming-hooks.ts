@@ -13,7 +13,10 @@ export const createIncomingHook = operation({
     chat_id: uuid,
     name: anyText
       .toLowerCase()
-      .regex(/^[a-z][a-z0-9_-]{0,31}$/, "must be 1 to 32 letters, digits, dashes or underscores")
+      .regex(
+        /^[a-z][a-z0-9_-]{0,31}$/,
+        "must begin with a letter and have 1 to 32 letters (a to z), digits, dashes or underscores",
+      )
       .refine((value) => !isReservedName(value), { message: "is reserved" })
       .meta({
         description: "It posts as `<creator>:<name>`. The first character is a letter.",

@@ -187,7 +187,7 @@ export const getUpdates = operation({
       gone: z.array(uuid),
       accounts: z.array(Account).meta({
         description:
-          "With `accounts_since`: the renamed ones among the caller, the caller's agents and the participants of the caller's conversations.",
+          "With `accounts_since`: the renamed ones among the caller, the caller's agents, and those who take or took part in the caller's conversations.",
       }),
       accounts_seq: z.int().meta({ description: "The `accounts_since` of the next call." }),
       hidden: z.array(z.object({ conversation_id: uuid, ids: z.array(uuid) })).meta({

@@ -6,7 +6,7 @@ export const exportMe = operation({
   name: "exportMe",
   socket: "accounts.export",
   summary:
-    "Returns a link to a ZIP archive of everything the service has of the caller, as JSON Lines: the account, sessions, agents without their keys, usage, conversations and their messages. One download at a time.",
+    "Returns a link to a ZIP archive of everything the service has of the caller, as JSON Lines: the account, sessions, agents without their keys, usage, blocked people, hooks without their secrets, reports, conversations and their messages, own messages in conversations that the caller has left, and reactions. One download at a time.",
   output: z.object({
     url: z.string().meta({
       description: "Works without a token, so that a browser can download it. Keep it secret.",

@@ -47,7 +47,8 @@ export const signIn = operation({
 export const changePassword = operation({
   name: "changePassword",
   socket: "auth.change_password",
-  summary: "Changes the caller's password and ends all of the caller's other sessions.",
+  summary:
+    "Changes the caller's password and ends all of the caller's other sessions. `forbidden` if the current password is wrong, or the account has none.",
   input: z.object({ current_password: text(1, 1024), new_password: password }),
   errors: ["forbidden"],
 });

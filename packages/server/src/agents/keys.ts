@@ -27,7 +27,7 @@ export function openKey({ config, vault, log }: KeyServices, agent: AgentRecord)
   const provider = account.provider ?? "";
   if (sealed_key === null) {
     const api_key = config.operatorKeys.get(provider);
-    if (api_key === undefined) throw keyMissing(agent);
+    if (api_key === undefined) throw keyMissing();
     return { api_key, source: "operator" };
   }
   try {
@@ -39,9 +39,9 @@ export function openKey({ config, vault, log }: KeyServices, agent: AgentRecord)
   }
 }
 
-/** Names the owner by username: the text is stored, and display names are erased with accounts. */
-export const keyMissing = ({ owner }: AgentRecord) =>
-  new TurnFailed("key_missing", `${owner.username} has not set an API key for this agent yet.`);
+/** Does not name the owner: the text is stored, and the owner may be erased. */
+export const keyMissing = () =>
+  new TurnFailed("key_missing", "The owner of this agent has not set an API key for it yet.");
 
 /**
  * Replaces the error of a call with the operator's key that the provider has rejected: the owner

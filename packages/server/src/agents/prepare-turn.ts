@@ -82,7 +82,7 @@ async function prepare(
     throw new TurnFailed("budget_exceeded", OWNER_SUSPENDED);
   }
   const keySource = keySourceOf(agent, config);
-  if (keySource === null) throw keyMissing(agent);
+  if (keySource === null) throw keyMissing();
   const context = await buildContext(tx, { turn, agent, provider, conversation, loaded });
   if (turn.trigger_deleted && !context.isAsked) {
     throw new TurnFailed("interrupted", "The message was deleted before it was answered.");

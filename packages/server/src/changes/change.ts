@@ -51,6 +51,8 @@ export interface EventChange<How extends Delivery = Delivery> {
   imported?: true | undefined;
   /** An account with its new display name. */
   account?: Account | undefined;
+  /** The conversations that show the account, for webhooks that receive one conversation only. */
+  concerns?: readonly string[] | undefined;
   /** Clients of this account do not receive it. */
   exceptUser?: string | undefined;
   /** The socket that made the change and has its reply. */
@@ -93,6 +95,7 @@ type Details = Pick<
   | "stream"
   | "imported"
   | "account"
+  | "concerns"
   | "exceptUser"
   | "exceptSocket"
   | "joins"

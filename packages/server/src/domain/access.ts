@@ -44,6 +44,18 @@ export async function joinedGroup(
   return conversation;
 }
 
+/** The conversation, if the caller has left it or was removed; otherwise null. */
+export async function formerConversation(
+  tx: ReadTx,
+  uuid: string,
+  { account }: Caller,
+): Promise<ConversationRecord | null> {
+  const conversation = await tx.conversation(uuid, account.id);
+  if (!conversation || conversation.joined) return null;
+  const left = await tx.formerConversations(account.id);
+  return left.some(({ id }) => id === conversation.id) ? conversation : null;
+}
+
 /**
  * Throws (403) in a direct conversation that is closed, because one of the two accounts is deleted, or
  * of two people of whom one blocked the other.

@@ -46,7 +46,7 @@ export async function createPeople(
 
 /**
  * Changes a display name and announces it to the account's own clients (an agent's: its owner's) and
- * to all of its conversations.
+ * to everybody in a conversation that shows it: to each client once.
  */
 export async function changeDisplayName(
   tx: WriteTx,
@@ -66,9 +66,8 @@ export async function announceAccount(
 ): Promise<Account> {
   const params = publicAccount(account);
   const frame = { method: "events.accountUpdated", params } as const;
-  tx.emit(durable(frame, { users: [owner] }, { account: params }));
-  for (const { uuid } of await tx.counters(account.id)) {
-    tx.emit(durable(frame, { conversation: uuid }, { account: params }));
-  }
+  const { usernames, conversations } = await tx.nameAudience(account.id);
+  const users = [...new Set([owner, ...usernames])];
+  tx.emit(durable(frame, { users }, { account: params, concerns: conversations }));
   return params;
 }

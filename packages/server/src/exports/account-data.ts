@@ -1,11 +1,17 @@
 import type { BlockList, Message } from "@parley/protocol";
 import { publicAccount } from "../rules/accounts.ts";
+import { iso } from "../rules/time.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { AgentRecord } from "../store/agents.ts";
+import type { Awaitable } from "../store/awaitable.ts";
+import type { IncomingHookRecord } from "../store/incoming-hooks.ts";
+import type { ReactionRecord } from "../store/reactions.ts";
+import type { ReportRecord } from "../store/reports.ts";
 import type { ReadTx, Store } from "../store/store.ts";
+import type { WebhookRecord } from "../store/webhooks.ts";
 import type { ZipEntry } from "./zip.ts";
 
-/** Messages read at a time: few, because other reads wait meanwhile. */
+/** Messages, reactions or reports read at a time: few, because other reads wait meanwhile. */
 const PAGE = 200;
 
 type Readable = Pick<Store, "read">;
@@ -13,7 +19,7 @@ type Readable = Pick<Store, "read">;
 export interface AccountDataOptions {
   readonly store: Readable;
   readonly account: AccountRecord;
-  /** Called in every read of conversations and messages. Throws to stop. */
+  /** Called in every read of a file that is read in steps. Throws to stop. */
   readonly check?: (tx: ReadTx) => Promise<void>;
   /** Called between two reads, with the number of messages exported so far. May throw to stop. */
   readonly progress: (messages: number) => unknown;
@@ -31,24 +37,33 @@ export async function* accountData(options: AccountDataOptions): AsyncGenerator<
     content: linesOf(() => store.read(read)),
   });
   yield { name: "README.txt", content: linesOf(async () => [], README) };
-  yield file("account", (tx) => accountRecord(tx, username));
+  yield file("account", (tx) => accountRecord(tx, account));
   yield file("sessions", async (tx) => tx.sessions(id, Date.now()));
   yield file("agents", async (tx) => (await tx.agents(id)).map(agentRecord));
   yield file("usage", async (tx) => tx.usage(id, null, null));
   yield file("blocked", async (tx) => blockedPeople(await tx.blockList(id)));
+  yield file("incoming-hooks", async (tx) => (await tx.incomingHooksBy(username)).map(hookRecord));
+  yield file("webhooks", async (tx) => (await tx.webhooks()).filter(isBy(username)).map(sentTo));
+  yield { name: "reports.jsonl", content: reportLines(options) };
   yield { name: "conversations.jsonl", content: conversationLines(options) };
   yield { name: "messages.jsonl", content: messageLines(options) };
+  yield { name: "reactions.jsonl", content: reactionLines(options) };
 }
 
 const README = `Your data, as JSON Lines: each line of a file is one JSON object, in UTF-8.
 
-account.jsonl        your account
+account.jsonl        your account, and who may add you to conversations (added_by)
 sessions.jsonl       where you are signed in
 agents.jsonl         your agents and their settings; provider keys are not included
 usage.jsonl          what your agents have used, by day and conversation
 blocked.jsonl        people whom you have blocked
+incoming-hooks.jsonl the incoming hooks that you created, without their secrets
+webhooks.jsonl       the webhooks that you created, without their secrets
+reports.jsonl        the messages that you reported, and why
 conversations.jsonl  the conversations you take part in
-messages.jsonl       their messages, without those that are deleted or that you have hidden
+messages.jsonl       their messages, without those that are deleted or that you have hidden;
+                     of conversations that you have left, only your own
+reactions.jsonl      your reactions to messages
 `;
 
 const line = (value: unknown) => `${JSON.stringify(value)}\n`;
@@ -61,8 +76,9 @@ async function* linesOf(
   for (const each of await read()) yield line(each);
 }
 
-async function accountRecord(tx: ReadTx, username: string): Promise<unknown[]> {
+async function accountRecord(tx: ReadTx, { id, username }: AccountRecord): Promise<unknown[]> {
   const found = await tx.managedAccounts({ username, limit: 1 });
+  const added_by = await tx.addedBy(id);
   return found.map((account) => ({
     username,
     display_name: account.display_name,
@@ -70,6 +86,7 @@ async function accountRecord(tx: ReadTx, username: string): Promise<unknown[]> {
     metadata: account.metadata ?? {},
     created_at: new Date(account.created_at).toISOString(),
     is_operator: account.is_operator,
+    added_by,
   }));
 }
 
@@ -83,6 +100,73 @@ const agentRecord = ({ account, model, instructions, limits, sealed_key }: Agent
 });
 
 const blockedPeople = ({ usernames }: BlockList) => usernames.map((username) => ({ username }));
+
+const hookRecord = ({ id, name, chat, account, created_at }: IncomingHookRecord) => ({
+  id,
+  name,
+  chat_id: chat,
+  account,
+  created_at: iso(created_at),
+});
+
+const isBy = (username: string) => (webhook: WebhookRecord) => webhook.creator === username;
+
+const sentTo = ({ id, url, events, chat, disabled, created_at }: WebhookRecord) => ({
+  id,
+  url,
+  events,
+  chat_id: chat,
+  disabled,
+  created_at: iso(created_at),
+});
+
+/** Without what operators noted, and without the copy of the message, which is somebody else's. */
+const ownReport = ({ id, at, reason, message, resolved_at }: ReportRecord) => ({
+  id,
+  at: iso(at),
+  message_id: message.id,
+  conversation_id: message.conversation_id,
+  reason,
+  resolved_at: resolved_at === null ? null : iso(resolved_at),
+});
+
+async function* reportLines(options: AccountDataOptions): AsyncGenerator<string> {
+  const { account } = options;
+  yield* pagedLines(options, ownReport, (tx, last?: ReportRecord) =>
+    tx.reports({ reporterId: account.id, before: last?.id, limit: PAGE }),
+  );
+}
+
+const ownReaction = ({ place: _, created_at, ...reaction }: ReactionRecord) => ({
+  ...reaction,
+  created_at: iso(created_at),
+});
+
+async function* reactionLines(options: AccountDataOptions): AsyncGenerator<string> {
+  const { account } = options;
+  yield* pagedLines(options, ownReaction, (tx, last?: ReactionRecord) =>
+    tx.reactionsBy({ accountId: account.id, after: last?.place ?? 0, limit: PAGE }),
+  );
+}
+
+/** The lines of a list that is read in pages. `read` gets the last item of the page before. */
+async function* pagedLines<Item>(
+  { store, check, progress }: AccountDataOptions,
+  shown: (item: Item) => unknown,
+  read: (tx: ReadTx, last?: Item) => Awaitable<Item[]>,
+): AsyncGenerator<string> {
+  let last: Item | undefined;
+  do {
+    const after = last;
+    const page = await store.read(async (tx) => {
+      await check?.(tx);
+      return read(tx, after);
+    });
+    yield page.map((each) => line(shown(each))).join("");
+    await progress(0);
+    last = page.length < PAGE ? undefined : page.at(-1);
+  } while (last !== undefined);
+}
 
 const conversationsOf = ({ store, account }: AccountDataOptions) =>
   store.read((tx) => tx.counters(account.id));
@@ -102,11 +186,34 @@ async function* conversationLines(options: AccountDataOptions): AsyncGenerator<s
 
 async function* messageLines(options: AccountDataOptions): AsyncGenerator<string> {
   let count = 0;
-  for (const { uuid } of await conversationsOf(options)) {
-    for await (const messages of messagesOf(options, uuid)) {
-      count += messages.length;
-      yield messages.map(line).join("");
-      await options.progress(count);
+  for await (const messages of allMessages(options)) {
+    count += messages.length;
+    yield messages.map(line).join("");
+    await options.progress(count);
+  }
+}
+
+async function* allMessages(options: AccountDataOptions): AsyncGenerator<Message[]> {
+  for (const { uuid } of await conversationsOf(options)) yield* messagesOf(options, uuid);
+  yield* messagesInFormer(options);
+}
+
+/**
+ * What the person wrote in conversations that they have left, in pages. The reactions are left out:
+ * they may be from later.
+ */
+async function* messagesInFormer({ store, account, check }: AccountDataOptions) {
+  const { id: senderId } = account;
+  for (const { id: conversationId, seq } of await store.read((tx) =>
+    tx.formerConversations(senderId),
+  )) {
+    for (let after = 0; after < seq; after += PAGE) {
+      const range = { conversationId, senderId, after, upTo: after + PAGE };
+      const page = await store.read(async (tx) => {
+        await check?.(tx);
+        return tx.messageViews(await tx.sentIn(range), senderId);
+      });
+      yield page.map((message) => ({ ...message, reactions: [] }));
     }
   }
 }

@@ -45,12 +45,15 @@ const getUsers = bind(operations.getUsers, async ({ store, caller, config }, inp
   return pageOf(found.map(publicAccount), limit, (last) => listCursor.encode(last.username));
 });
 
-const updateMe = bind(operations.updateMe, ({ store, caller: { account } }, input) =>
+const updateMe = bind(operations.updateMe, ({ store, config, caller: { account } }, input) =>
   store.write(async (tx) => {
     const { display_name, added_by } = input;
     if (added_by !== undefined) await tx.setAddedBy(account.id, added_by);
-    if (display_name === undefined) return publicAccount(account);
-    return changeDisplayName(tx, account, display_name);
+    const shown =
+      display_name === undefined
+        ? publicAccount(account)
+        : await changeDisplayName(tx, account, display_name);
+    return { ...shown, ...(await ownFields(tx, account, config)) };
   }),
 );
 
@@ -119,11 +122,16 @@ function pictureLinks(links: ReturnType<typeof linksNow> | null, fileId: string 
 }
 
 /** The account as its own person sees it. */
-async function ownAccount(tx: ReadTx, account: AccountRecord, { operators }: Config) {
+const ownAccount = async (tx: ReadTx, account: AccountRecord, config: Config) => ({
+  ...publicAccount(account),
+  ...(await ownFields(tx, account, config)),
+});
+
+/** What people see of their own account only. */
+async function ownFields(tx: ReadTx, account: AccountRecord, { operators }: Config) {
   const operates = await isOperator(tx, account, operators);
   const added_by = await tx.addedBy(account.id);
   return {
-    ...publicAccount(account),
     ...(added_by !== "everyone" && { added_by }),
     ...(operates && { is_operator: true as const }),
   };

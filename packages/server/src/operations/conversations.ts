@@ -1,7 +1,7 @@
 import { operations } from "@parley/protocol";
 import { z } from "zod";
 import { durable } from "../changes/change.ts";
-import { joinedConversation, joinedGroup } from "../domain/access.ts";
+import { formerConversation, joinedConversation, joinedGroup } from "../domain/access.ts";
 import { checkInvitation, checkNotBlockedBy, checkNotGone } from "../domain/blocks.ts";
 import {
   addMembers,
@@ -127,6 +127,8 @@ const removeChatMember = bind(
 
 const leaveChat = bind(operations.leaveChat, ({ store, caller }, { chat_id, final }) =>
   store.write(async (tx) => {
+    const left = final ? await formerConversation(tx, chat_id, caller) : null;
+    if (left) return tx.leaveForGood(left.id, caller.account.id, Date.now());
     const group = await joinedGroup(tx, chat_id, caller);
     if (final) await tx.leaveForGood(group.id, caller.account.id, Date.now());
     await removeMember(tx, group, await tx.members(group.id), caller.account, caller.account);

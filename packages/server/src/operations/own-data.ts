@@ -1,9 +1,15 @@
 import { type InputOf, operations } from "@parley/protocol";
 import { eraseAccount } from "../domain/erasure.ts";
 import { bind, type Context } from "../operation.ts";
-import { badField, forbidden } from "../rules/failure.ts";
+import { badField, type Failure, forbidden } from "../rules/failure.ts";
 import { checkNotLastOperator } from "../security/operators.ts";
-import { ownAttempt, ownDetails, verifyPassword } from "../security/own-password.ts";
+import {
+  lockOwnHash,
+  ownAttempt,
+  ownDetails,
+  ownHash,
+  verifyPassword,
+} from "../security/own-password.ts";
 
 const exportMe = bind(operations.exportMe, async (context) => {
   const { exports, security, caller, origin } = context;
@@ -17,35 +23,41 @@ const exportMe = bind(operations.exportMe, async (context) => {
 const deleteMe = bind(operations.deleteMe, async (context, input) => {
   const { security, config, erasures, caller } = context;
   const { account } = caller;
-  await confirm(context, input);
-  await security.write(async (tx, record) => {
+  const hash = await confirm(context, input);
+  const isErased = await security.write(async (tx, record) => {
+    if (!(await lockOwnHash(tx, caller, hash))) return false;
     await checkNotLastOperator(tx, account, config.operators);
     const { messages = false } = input;
     await eraseAccount(tx, record, account, { messages, details: ownDetails(context) });
+    return true;
   });
+  if (!isErased) throw await wrongPassword(context);
   erasures.wake();
 });
 
 export const ownData = [exportMe, deleteMe];
 
-/** People confirm with their password, and those who have none with their username. */
+/**
+ * People confirm with their password, and those who have none with their username. Returns the hash of
+ * the password.
+ */
 async function confirm(
   context: Context,
   { password, username }: InputOf<"deleteMe">,
-): Promise<void> {
-  const { store, security, caller } = context;
-  const { account } = caller;
-  const known = await store.read((tx) => tx.credentials(account.username));
-  const hash = known?.password_hash ?? null;
+): Promise<string | null> {
+  const hash = await ownHash(context);
   if (hash === null) {
-    if (username === account.username) return;
+    if (username === context.caller.account.username) return hash;
     throw badField("username", "must be your own username, to confirm the deletion");
   }
   if (password === undefined) throw badField("password", "is required");
   const attempt = ownAttempt(context);
-  if (!(await verifyPassword(attempt, context, password, hash))) {
-    await security.record("account_deletion_refused", ownDetails(context));
-    throw forbidden("the password is wrong");
-  }
+  if (!(await verifyPassword(attempt, context, password, hash))) throw await wrongPassword(context);
   attempt.succeeded();
+  return hash;
+}
+
+async function wrongPassword(context: Context): Promise<Failure> {
+  await context.security.record("account_deletion_refused", ownDetails(context));
+  return forbidden("the password is wrong");
 }

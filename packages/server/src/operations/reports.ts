@@ -5,7 +5,8 @@ import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { idsAround, reportViews, sharedView } from "../domain/reports.ts";
 import { bind } from "../operation.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
-import { type AnyCaller, actorOf } from "../security/caller.ts";
+import { type AnyCaller, actorOf, type Caller } from "../security/caller.ts";
+import type { AccountRecord } from "../store/accounts.ts";
 
 const reportCursor = cursorOf(z.string());
 
@@ -14,11 +15,11 @@ const reportMessage = bind(operations.reportMessage, (context, { message_id, rea
   context.reports.take(`${caller.account.id}`);
   return security.write(async (tx, record) => {
     const { message } = await visibleMessage(tx, message_id, caller);
-    if (message.sender_id === caller.account.id) {
-      throw forbidden("you cannot report your own message");
-    }
     const shown = await sharedView(tx, message_id);
     if (!shown) throw notFound("message");
+    if (isOwn(await tx.account(shown.sender.username), caller)) {
+      throw forbidden("you cannot report your own message");
+    }
     const id = Bun.randomUUIDv7();
     const isNew = await tx.insertReport({
       id,
@@ -63,6 +64,10 @@ const resolveReport = bind(operations.resolveReport, (context, { report_id, note
 );
 
 export const reports = [reportMessage, getReports, resolveReport];
+
+/** Whether the sender is the caller, or an account that the caller's incoming hooks post as. */
+const isOwn = (sender: AccountRecord | null, { account }: Caller) =>
+  sender?.id === account.id || (sender?.owner_id === account.id && sender.provider === null);
 
 /** Who resolves a report: an operator's username, or the name of a service key. */
 const nameOf = (caller: AnyCaller) =>

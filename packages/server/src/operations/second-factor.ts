@@ -10,7 +10,13 @@ import { endSessions } from "../domain/sessions.ts";
 import type { Recorder } from "../observe/security-log.ts";
 import { bind, type Context } from "../operation.ts";
 import { conflict, type Failure, forbidden, notFound } from "../rules/failure.ts";
-import { ownAttempt, ownDetails, verifyPassword } from "../security/own-password.ts";
+import {
+  lockOwnHash,
+  ownAttempt,
+  ownDetails,
+  ownHash,
+  verifyPassword,
+} from "../security/own-password.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
 import { newSecret, otpauthUri } from "../security/totp.ts";
 import type { SecondFactorRecord } from "../store/second-factors.ts";
@@ -37,12 +43,17 @@ const beginSecondFactor = bind(operations.beginSecondFactor, async (context, { p
   const { store, vault, caller, origin } = context;
   const { id, username } = caller.account;
   const attempt = ownAttempt(context);
-  await checkPassword(context, attempt, password);
+  const hash = await checkPassword(context, attempt, password);
   attempt.succeeded();
   const secret = newSecret();
   const sealed = vault.seal(secret, secondFactorBinding(id));
   const factor = { account_id: id, secret: sealed, at: Date.now() };
-  if (!(await store.write((tx) => tx.beginSecondFactor(factor)))) throw alreadyOn();
+  const isCurrent = await store.write(async (tx) => {
+    if (!(await lockOwnHash(tx, caller, hash))) return false;
+    if (!(await tx.beginSecondFactor(factor))) throw alreadyOn();
+    return true;
+  });
+  if (!isCurrent) throw await wrongPassword(context);
   const url = origin.base === undefined ? null : URL.parse(origin.base);
   const host = url === null ? "" : `@${url.hostname}`;
   return { secret, otpauth_uri: otpauthUri(secret, ISSUER, `${username}${host}`) };
@@ -103,33 +114,40 @@ async function withSecondFactor<Result>(
   const { id } = caller.account;
   await store.read((tx) => confirmedFactor(tx, id));
   const attempt = ownAttempt(context);
-  await checkPassword(context, attempt, password);
+  const hash = await checkPassword(context, attempt, password);
   if (kindOfCode(code) === "totp") attempt.checksCode();
   const done = await security.write(async (tx, record) => {
+    if (!(await lockOwnHash(tx, caller, hash))) return "outdated";
     const factor = await confirmedFactor(tx, id);
     return (await useCode(tx, vault, factor, code)) && { result: await unit(tx, record) };
   });
+  if (done === "outdated") throw await wrongPassword(context);
   if (!done) throw await wrongCode(context);
   attempt.succeeded();
   return done.result;
 }
 
-/** Throws `forbidden` for a wrong password, which stays counted in the attempt. */
+/**
+ * Returns the hash of the password. Throws `forbidden` for a wrong password, which stays counted in the
+ * attempt.
+ */
 async function checkPassword(
   context: Context,
   attempt: PendingAttempt,
   password: string,
-): Promise<void> {
-  const { store, security, caller } = context;
-  const known = await store.read((tx) => tx.credentials(caller.account.username));
-  const hash = known?.password_hash ?? null;
+): Promise<string> {
+  const hash = await ownHash(context);
   if (hash === null) {
     attempt.withdrawn();
     throw forbidden("this account has no password; who signs it in decides on a second factor");
   }
-  if (await verifyPassword(attempt, context, password, hash)) return;
-  await security.record("second_factor_failed", ownDetails(context));
-  throw forbidden("the password is wrong");
+  if (!(await verifyPassword(attempt, context, password, hash))) throw await wrongPassword(context);
+  return hash;
+}
+
+async function wrongPassword(context: Context): Promise<Failure> {
+  await context.security.record("second_factor_failed", ownDetails(context));
+  return forbidden("the password is wrong");
 }
 
 async function wrongCode(context: Context): Promise<Failure> {

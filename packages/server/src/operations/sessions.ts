@@ -15,7 +15,13 @@ import {
 } from "../rules/failure.ts";
 import { passwordWeakness } from "../security/common-passwords.ts";
 import { deviceId } from "../security/devices.ts";
-import { ownAttempt, ownDetails, verifyPassword } from "../security/own-password.ts";
+import {
+  lockOwnHash,
+  ownAttempt,
+  ownDetails,
+  ownHash,
+  verifyPassword,
+} from "../security/own-password.ts";
 import type { PendingAttempt } from "../security/sign-in-throttle.ts";
 import type { AccountRecord, Credentials } from "../store/accounts.ts";
 
@@ -50,6 +56,7 @@ const signIn = bind(operations.signIn, async (context, { username, password, dev
     const from = networkFingerprint(context, account, network);
     return { found, isKnownNetwork: await tx.signedInFrom(account.id, from) };
   });
+  if (found) context.about(found.account.username);
   const knownDevice = found && device ? deviceId(vault, found.account.id, device) : null;
   const attempt = signInThrottle.attempt({
     username,
@@ -127,15 +134,18 @@ async function wrongPassword(
 }
 
 const changePassword = bind(operations.changePassword, async (context, input) => {
-  const { passwords, store, security, caller, origin } = context;
+  const { passwords, security, caller, origin } = context;
   const { account } = caller;
-  const { username } = account;
   const sessionId = caller.kind === "session" ? caller.session_id : undefined;
-  checkStrength("new_password", input.new_password, username);
+  const hash = await ownHash(context);
+  if (hash === null) {
+    throw forbidden(
+      "this account has no password to change; whoever runs the service can set one with parley users reset",
+    );
+  }
+  checkStrength("new_password", input.new_password, account.username);
   const details = ownDetails(context);
-  const known = await store.read((tx) => tx.credentials(username));
   const attempt = ownAttempt(context);
-  const hash = known?.password_hash ?? null;
   const wrong = async () => {
     await security.record("password_change_failed", details);
     return forbidden("the current password is wrong");
@@ -144,8 +154,7 @@ const changePassword = bind(operations.changePassword, async (context, input) =>
   attempt.succeeded();
   const newHash = await passwords.rehash(input.new_password, origin.network);
   const isChanged = await security.write(async (tx, record) => {
-    // Hashing takes a while, in which another call may change the password.
-    if ((await tx.lockCredentials(account.id)).password_hash !== hash) return false;
+    if (!(await lockOwnHash(tx, caller, hash))) return false;
     const sessions_ended = await replacePassword(tx, account, newHash, sessionId);
     await record("password_changed", { ...details, sessions_ended });
     return true;

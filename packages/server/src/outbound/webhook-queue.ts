@@ -58,17 +58,22 @@ function deliveriesOf(
   return webhooks
     .filter(
       ({ events, chat }) =>
-        receives(events, change.name) && (chat === null || chat === conversation),
+        receives(events, change.name) &&
+        (chat === null || chat === conversation || change.concerns?.includes(chat)),
     )
-    .map(({ id }) => ({
+    .map(({ id, chat }) => ({
       webhook_id: id,
       message_id: messageId(id, position, change),
-      lane: conversation ?? `account ${frameOf(change).params.username}`,
+      lane: conversation ?? chat ?? `account ${frameOf(change).params.username}`,
       event: change.name,
-      change,
+      change: withoutAudience(change),
       at,
     }));
 }
+
+/** A delivery does not need the people who receive a new name, who may be many. */
+const withoutAudience = ({ concerns, ...change }: LoggedEvent): LoggedEvent =>
+  concerns ? { ...change, to: { users: [] } } : change;
 
 /** Whether a webhook for these events receives one. */
 export const receives = (events: readonly string[], name: string) =>

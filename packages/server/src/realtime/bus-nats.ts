@@ -117,14 +117,17 @@ export class NatsBus implements Bus {
     const { to, at, joins, delivery } = change;
     if (delivery === "counted" && at) return this.order.isMissing(at.conversation_id, at.seq);
     if (delivery === "standing") return this.newcomers(joins).length > 0;
-    if ("users" in to && !to.users.some(this.interests.hasPerson)) return false;
-    if ("conversation" in to && !this.interests.hasConversation(to.conversation)) return false;
+    if ("users" in to) return this.unserved(to.users, change.id).length > 0;
+    if (!this.interests.hasConversation(to.conversation)) return false;
     return change.id !== undefined && !this.seen.has(change.id);
   }
 
   replay(change: Change): Promise<void> | void {
     if (change.kind !== "event") return this.deliver(change);
-    const { delivery, joins } = change;
+    const { to, id, delivery, joins } = change;
+    if (delivery === "durable" && "users" in to) {
+      return this.order.receive({ ...change, to: { users: this.unserved(to.users, id) } });
+    }
     if (delivery !== "standing" || !joins || !this.interests.hasConversation(joins.conversation)) {
       return this.order.receive(change);
     }
@@ -154,6 +157,14 @@ export class NatsBus implements Bus {
   private newcomers(joins: Membership | undefined): string[] {
     if (!joins) return [];
     return joins.users.filter((user) => this.interests.lacks(user, joins.conversation));
+  }
+
+  /** The accounts with clients here to which a durable change was not delivered. */
+  private unserved(users: readonly string[], id: string | undefined): string[] {
+    if (id === undefined) return [];
+    return users.filter(
+      (user) => this.interests.hasPerson(user) && !this.seen.has(seenBy(user, id)),
+    );
   }
 
   private sendEvent(change: EventChange): void {
@@ -195,7 +206,14 @@ export class NatsBus implements Bus {
   }
 
   private deliverEvent(change: EventChange): void {
-    if (change.id !== undefined) this.seen.add(change.id);
+    const { id, to } = change;
+    if (id !== undefined && "users" in to) {
+      // Accounts are served by messages of their own, each of which may be lost or repeat the log.
+      if (to.users.every((user) => this.seen.has(seenBy(user, id)))) return;
+      for (const user of this.unserved(to.users, id)) this.seen.add(seenBy(user, id));
+    } else if (id !== undefined) {
+      this.seen.add(id);
+    }
     this.answers.receive(change);
   }
 
@@ -224,3 +242,5 @@ export class NatsBus implements Bus {
     });
   }
 }
+
+const seenBy = (username: string, changeId: string) => `${changeId} ${username}`;

@@ -35,19 +35,24 @@ const FRAME = `${FRAME_START}events.`;
 
 /** A header line, then the frame as sockets receive it, so that no node parses the frame. */
 export function encodeEvent(change: EventChange): string {
-  // The receiver knows the audience from the subject. `shows` and `outline` are for the log only.
-  const { kind: _, to: __, shows: ___, outline: ____, data, ...header } = change;
+  // The receiver knows the audience from the subject. The other fields are for readers of the log only.
+  const { kind: _, to: __, shows: ___, outline: ____, concerns: _____, data, ...header } = change;
   return `${JSON.stringify(header)}\n${data}`;
 }
 
-/** Encodes an event once per account, without the memberships of the other accounts. */
+/** Encodes an event for each account, without the memberships of the other accounts. */
 export function* encodeForEach(
   users: readonly string[],
   { joins, leaves, ...event }: EventChange,
 ): Generator<[username: string, text: string]> {
   const only = (username: string, membership: Membership | undefined) =>
     membership?.users.includes(username) ? { ...membership, users: [username] } : undefined;
+  const shared = joins || leaves ? null : encodeEvent(event);
   for (const username of users) {
+    if (shared !== null) {
+      yield [username, shared];
+      continue;
+    }
     const own = { joins: only(username, joins), leaves: only(username, leaves) };
     yield [username, encodeEvent({ ...event, ...own })];
   }

@@ -12,7 +12,8 @@ import type { Vault } from "./vault.ts";
 /**
  * Sign-in in a browser, by the authorization code flow of OpenID Connect with PKCE. The server keeps
  * no state between the two steps: the browser keeps it, sealed, and only the browser that has it can
- * finish the sign-in. So nobody can be signed in to another person's account by a link.
+ * finish the sign-in. So nobody can be signed in to another person's account by a link. A sign-in is
+ * finished once because the issuer accepts its code once.
  */
 export interface OidcSignIn {
   /**

@@ -1,3 +1,4 @@
+import type { Store, WriteTx } from "../store/store.ts";
 import { type Caller, type Origin, tokenOf } from "./caller.ts";
 import type { Passwords } from "./passwords.ts";
 import type { PendingAttempt, SignInThrottle } from "./sign-in-throttle.ts";
@@ -27,6 +28,30 @@ export const ownDetails = ({ caller, origin }: Pick<OwnServices, "caller" | "ori
   origin,
   ...tokenOf(caller),
 });
+
+/** The hash of the caller's password; null if the account has none. */
+export async function ownHash({
+  store,
+  caller,
+}: {
+  readonly store: Pick<Store, "read">;
+  readonly caller: Caller;
+}): Promise<string | null> {
+  const known = await store.read((tx) => tx.credentials(caller.account.username));
+  return known?.password_hash ?? null;
+}
+
+/**
+ * Whether the caller's password still has this hash; it cannot change before the unit of work ends.
+ * Comparing a password takes a while, in which another call may change it.
+ */
+export async function lockOwnHash(
+  tx: WriteTx,
+  { account }: Caller,
+  hash: string | null,
+): Promise<boolean> {
+  return (await tx.lockCredentials(account.id)).password_hash === hash;
+}
 
 /** Withdraws the attempt when the password cannot be checked, because the hashing queue is full. */
 export const verifyPassword = (

@@ -30,10 +30,12 @@ export interface AccountReads {
   findAccounts(query: FindQuery): Awaitable<FoundAccount[]>;
   /**
    * A page of accounts with a version above `since` that are visible to the viewer: the viewer, the
-   * viewer's agents, and members of the viewer's conversations. Without `since` the page is empty and
+   * viewer's agents, and members and former members of the viewer's conversations. Without `since` the page is empty and
    * `seq` is the current value, to start from.
    */
   renamedSince(viewerId: number, since: number | undefined): Awaitable<Renamed>;
+  /** Who is told a new name of the account. */
+  nameAudience(accountId: number): Awaitable<NameAudience>;
 }
 
 export interface AccountWrites {
@@ -96,6 +98,12 @@ export interface FindQuery {
 export interface FoundAccount extends AccountRecord {
   /** The name that matched, without case and accents. */
   name: string;
+}
+
+/** The conversations that show an account, and the usernames of their members who are people. */
+export interface NameAudience {
+  readonly conversations: readonly string[];
+  readonly usernames: readonly string[];
 }
 
 /** A page of accounts with new names. The next page starts after `seq`. */

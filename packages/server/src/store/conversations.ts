@@ -22,6 +22,8 @@ export interface ConversationReads {
   participantsAmong(conversationId: number, usernames: readonly string[]): Awaitable<string[]>;
   /** The conversations that an account is a member of, with their counters. */
   counters(accountId: number): Awaitable<{ uuid: string; seq: number }[]>;
+  /** The conversations that an account is a former member of, with their counters. */
+  formerConversations(accountId: number): Awaitable<{ id: number; seq: number }[]>;
   /** The conversation as a member sees it in lists. */
   conversationView(conversationId: number, viewerId: number): Awaitable<Conversation>;
   /** The conversation as a member sees it, with all participants and how far each has read. */
@@ -43,7 +45,7 @@ export interface ConversationWrites {
   insertConversation(conversation: NewConversation): Awaitable<number>;
   /** Adds members in this order; they have read everything so far. None of them may be a member yet. */
   insertMembers(conversationId: number, accountIds: readonly number[], at: number): Awaitable<void>;
-  /** Removes the members among these accounts. */
+  /** Makes the members among these accounts former members, until they are inserted again. */
   deleteMembers(conversationId: number, accountIds: readonly number[]): Awaitable<void>;
   setAdmin(conversationId: number, accountId: number | null): Awaitable<void>;
   setTitle(conversationId: number, title: string): Awaitable<void>;

@@ -9,7 +9,8 @@ export interface ImportedMessageWrites {
    * Inserts messages of a conversation's past, in this order. The counter goes up by one for each.
    * They count as read for everybody, their mentions too, and nobody's read position moves. A message
    * whose `client_msg_id` the sender has used in the conversation before, or earlier in the list, is
-   * not inserted again.
+   * not inserted again. If nothing has happened in the conversation before, the latest of them decides
+   * its `updated_at`; otherwise `updated_at` never goes back.
    */
   importMessages(
     conversation: ConversationRecord,

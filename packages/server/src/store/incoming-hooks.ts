@@ -5,9 +5,12 @@ export interface IncomingHookReads {
   incomingHook(id: string): Awaitable<IncomingHookRecord | null>;
   /** The hooks of a conversation, ordered by creation. */
   incomingHooks(chat: string): Awaitable<IncomingHookRecord[]>;
+  /** The hooks that a person created, by username, ordered by creation. */
+  incomingHooksBy(creator: string): Awaitable<IncomingHookRecord[]>;
 }
 
 export interface IncomingHookWrites {
+  /** From then on the account of the hook counts as a former member: the history may show it. */
   insertIncomingHook(hook: IncomingHookRecord): Awaitable<void>;
   deleteIncomingHook(id: string): Awaitable<void>;
 }

@@ -16,6 +16,8 @@ export interface MessageReads {
     senderId: number,
     clientMsgId: string,
   ): Awaitable<string | null>;
+  /** The uuids of an account's messages in a range that are not deleted, oldest first. */
+  sentIn(query: SentQuery): Awaitable<string[]>;
   /** A page of messages that the viewer can see, oldest first. */
   history(query: HistoryQuery): Awaitable<{ items: Message[]; has_more: boolean }>;
   /**
@@ -44,6 +46,16 @@ export interface MessageWrites {
    * value. Throws when they are of several conversations, or one of them is deleted already.
    */
   deleteMessages(messages: NonEmpty<MessageRecord>, at: number): Awaitable<number>;
+}
+
+/** Messages of one sender in a range of a conversation's counter. */
+export interface SentQuery {
+  conversationId: number;
+  senderId: number;
+  /** Exclusive. */
+  after: number;
+  /** Inclusive. */
+  upTo: number;
 }
 
 export interface MessageRecord {

@@ -16,6 +16,8 @@ export interface ReactionReads {
     message: MessageRecord,
     accountId: number,
   ): Awaitable<{ emoji: readonly string[]; own: number }>;
+  /** Reactions of an account to messages that are not deleted, oldest first. */
+  reactionsBy(query: ReactionsByQuery): Awaitable<ReactionRecord[]>;
 }
 
 /** Each method increments the counter of the message's conversation and returns its new value. */
@@ -33,6 +35,24 @@ export interface ReactionsQuery {
   /** Return only reactions after this `place`. */
   after: number | undefined;
   limit: number;
+}
+
+export interface ReactionsByQuery {
+  accountId: number;
+  /** Return only reactions after this `place`. */
+  after: number;
+  limit: number;
+}
+
+export interface ReactionRecord {
+  /** Position in the list of reactions, to continue from. */
+  readonly place: number;
+  /** The UUID of the message. */
+  readonly message_id: string;
+  /** The UUID of its conversation. */
+  readonly conversation_id: string;
+  readonly emoji: string;
+  readonly created_at: number;
 }
 
 export interface PlacedReaction {

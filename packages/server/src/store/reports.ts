@@ -49,6 +49,8 @@ export interface ReportRecord extends Omit<NewReport, "reporter_id" | "sender_id
 export interface ReportQuery {
   /** Return only resolved reports, or only open ones. */
   resolved?: boolean | undefined;
+  /** Return only reports of this account. */
+  reporterId?: number | undefined;
   /** Return only reports with a lower id. */
   before?: string | undefined;
   limit: number;

@@ -5,6 +5,7 @@ import {
   counted,
   type DurableChange,
   durable,
+  type EventChange,
 } from "../../src/changes/change.ts";
 import type { Counter } from "../../src/realtime/bus.ts";
 import type { ChangeLog, Cursor, LogEntry } from "../../src/store/changes.ts";
@@ -100,6 +101,14 @@ export class TestChangeLog implements ChangeLog {
     const params = { conversation_id: conversation, ids: [text] };
     const to = { users: [username] };
     return this.append(durable({ method: "events.messageDeleted", params }, to));
+  }
+
+  /** Commits a new name of an account for several others: a durable change that increments no counter. */
+  commitName(username: string, users: readonly string[]): EventChange<"durable"> {
+    const params = human(username);
+    const change = durable({ method: "events.accountUpdated", params }, { users });
+    this.append(change);
+    return change;
   }
 
   commitSessionEnd(session_id: string): Change {

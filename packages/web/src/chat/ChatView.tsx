@@ -49,12 +49,14 @@ export function ChatView({ route }: ChatViewProps) {
   const isBlocked = useIsBlocked();
   const isClosed = chat?.kind === "direct" && chat.participants.some(({ deleted }) => deleted);
   const blocked = chat?.kind === "direct" && chat.participants.find(isBlocked);
+  const isReadOnly = Boolean(isClosed || blocked);
   const participants = chat?.participants;
   const confusable = useMemo(() => confusablePeople(participants ?? []), [participants]);
   const context = useMemo(
     () =>
       chat && {
         chat,
+        isReadOnly,
         confusable,
         onReply: (message: LocalMessage) => setWriting({ kind: "reply", message }),
         onEdit: (message: LocalMessage) => setWriting({ kind: "edit", message }),
@@ -67,7 +69,7 @@ export function ChatView({ route }: ChatViewProps) {
         onJump,
         ...openLayer,
       },
-    [chat, confusable, onJump, openLayer, model, id],
+    [chat, isReadOnly, confusable, onJump, openLayer, model, id],
   );
 
   if (!chat && wasLoaded.current) return <Missing reason="You are no longer part of it." />;
@@ -79,7 +81,7 @@ export function ChatView({ route }: ChatViewProps) {
         <main className="flex min-w-0 flex-1 flex-col bg-canvas">
           <ChatHeader details={details} onDetails={() => setDetails(!details)} />
           <MessageList ref={list} key={id} />
-          {isClosed && writing.kind !== "edit" ? (
+          {isClosed ? (
             <ClosedComposer />
           ) : blocked ? (
             <BlockedComposer account={blocked} />

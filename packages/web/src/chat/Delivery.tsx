@@ -51,7 +51,7 @@ interface NotSentProps {
 
 /** A message that could not be sent: it can be sent again, edited, copied or discarded. */
 function NotSent({ message, clientMsgId }: NotSentProps) {
-  const { onReturnToComposer } = useChatContext();
+  const { isReadOnly, onReturnToComposer } = useChatContext();
   const { model } = useClient();
   const { content, failure } = message;
   const isTooLong = (bytesLeft(content) ?? 0) < 0;
@@ -61,10 +61,12 @@ function NotSent({ message, clientMsgId }: NotSentProps) {
     <Problem
       actions={
         <>
-          {!isTooLong && (
+          {!isTooLong && !isReadOnly && (
             <ProblemButton onClick={() => model.retry(clientMsgId)}>Try again</ProblemButton>
           )}
-          <ProblemButton onClick={() => onReturnToComposer(message)}>Edit</ProblemButton>
+          {!isReadOnly && (
+            <ProblemButton onClick={() => onReturnToComposer(message)}>Edit</ProblemButton>
+          )}
           <ProblemButton onClick={copy}>Copy</ProblemButton>
           <ProblemButton onClick={() => model.discard(clientMsgId)}>Discard</ProblemButton>
         </>

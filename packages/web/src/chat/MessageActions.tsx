@@ -5,6 +5,7 @@ import { showError } from "../lib/errors.ts";
 import { IconButton } from "../ui/Button.tsx";
 import { Menu } from "../ui/Menu.tsx";
 import { type Command, useCommands } from "./commands.ts";
+import { useChatContext } from "./context.ts";
 
 interface ActionsProps {
   message: LocalMessage;
@@ -25,6 +26,7 @@ export function MessageActions(props: ActionsProps) {
 
 function Toolbar({ message, mine, first, pinned }: ActionsProps) {
   const client = useClient();
+  const { isReadOnly } = useChatContext();
   const commands = useCommands(message);
   const isQuick = ({ label }: Command) => quick.includes(label);
   const look = pinned
@@ -37,11 +39,13 @@ function Toolbar({ message, mine, first, pinned }: ActionsProps) {
       data-pinned={pinned || undefined}
       className={`absolute z-10 flex rounded-md pointer-coarse:hidden [&>button]:size-7 ${look} ${position(mine, first, message)}`}
     >
-      <EmojiButton
-        label="React"
-        small
-        onPick={(emoji) => void client.model.react(message.id, emoji).catch(showError)}
-      />
+      {!isReadOnly && (
+        <EmojiButton
+          label="React"
+          small
+          onPick={(emoji) => void client.model.react(message.id, emoji).catch(showError)}
+        />
+      )}
       {commands.filter(isQuick).map(({ icon, label, onSelect }) => (
         <IconButton key={label} icon={icon} label={label} small onClick={onSelect} />
       ))}

@@ -5,11 +5,13 @@ import { useSelf } from "../lib/me.ts";
 import { ActionTarget } from "../markdown/action-target.ts";
 import { Content } from "../markdown/Content.tsx";
 import { MentionContext } from "../markdown/Inline.tsx";
+import { useChatContext } from "./context.ts";
 import { PlainTextFallback } from "./PlainTextFallback.tsx";
 import { useSenderName } from "./sender-names.ts";
 
 /** The content of a message. The state of an agent's turn is in `TurnNote`. */
 export function MessageBody({ message }: { message: LocalMessage }) {
+  const { isReadOnly } = useChatContext();
   const me = useSelf();
   const speaker = useSenderName();
   const { id, conversation_id, content, mentions, turn, finalized_at, sender, uses } = message;
@@ -21,13 +23,14 @@ export function MessageBody({ message }: { message: LocalMessage }) {
         ? {
             chatId: conversation_id,
             messageId: id,
+            isReadOnly,
             uses,
             who: (account: Account) =>
               account.username === me.username ? "You" : speaker(account),
             isMe: (account: Account) => account.username === me.username,
           }
         : null,
-    [isInteractive, conversation_id, id, uses, me.username, speaker],
+    [isInteractive, conversation_id, id, isReadOnly, uses, me.username, speaker],
   );
   const mentioned = useMemo(() => ({ names: mentions, me: me.username }), [mentions, me.username]);
   // A turn that failed before its first word has the error message as its content; `TurnNote` shows it.

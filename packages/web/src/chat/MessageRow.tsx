@@ -52,14 +52,14 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
     outdated,
     ofStranger,
   } = props;
-  const { onReply, onActions } = useChatContext();
+  const { isReadOnly, onReply, onActions } = useChatContext();
   const me = useSelf();
   const speaker = useSenderName();
   const { folded, unfold } = useFolded(message);
   const hasActions = message.delivery === "sent" && !folded;
   const touch = useTouch({
     onLongPress: () => hasActions && onActions(message),
-    onSwipe: () => hasActions && onReply(message),
+    ...(!isReadOnly && { onSwipe: () => hasActions && onReply(message) }),
   });
   const mine = message.sender.username === me.username;
   const agent = message.sender.kind === "agent";

@@ -8,6 +8,7 @@ import { showError } from "../lib/errors.ts";
 import { Icon } from "../ui/Icon.tsx";
 import { Sheet, SheetRow } from "../ui/Sheet.tsx";
 import { useCommands } from "./commands.ts";
+import { useChatContext } from "./context.ts";
 import { useSenderName } from "./sender-names.ts";
 
 interface MessageSheetProps {
@@ -18,6 +19,7 @@ interface MessageSheetProps {
 /** The actions of a message as a sheet, after a long press. */
 export function MessageSheet({ message, onClose }: MessageSheetProps) {
   const client = useClient();
+  const { isReadOnly } = useChatContext();
   const speaker = useSenderName();
   const commands = useCommands(message);
   const more = useRef<HTMLButtonElement>(null);
@@ -31,30 +33,32 @@ export function MessageSheet({ message, onClose }: MessageSheetProps) {
       <p className="truncate px-3 pb-1 text-sm text-ink-3">
         {speaker(message.sender)}: {messageLine(message, 80)}
       </p>
-      <div className="flex justify-between px-1 pb-1">
-        {frequentEmojis(QUICK_EMOJIS).map((emoji) => (
+      {!isReadOnly && (
+        <div className="flex justify-between px-1 pb-1">
+          {frequentEmojis(QUICK_EMOJIS).map((emoji) => (
+            <button
+              key={emoji}
+              type="button"
+              aria-label={`React with ${emoji}`}
+              onClick={() => react(emoji)}
+              className="inline-flex size-11 items-center justify-center rounded-full font-emoji text-xl active:bg-hover"
+            >
+              {emoji}
+            </button>
+          ))}
           <button
-            key={emoji}
+            ref={more}
             type="button"
-            aria-label={`React with ${emoji}`}
-            onClick={() => react(emoji)}
-            className="inline-flex size-11 items-center justify-center rounded-full font-emoji text-xl active:bg-hover"
+            aria-label="React with another emoji"
+            aria-haspopup="dialog"
+            aria-expanded={picking}
+            onClick={() => setPicking(true)}
+            className="inline-flex size-11 items-center justify-center rounded-full bg-sunken text-ink-2 active:bg-hover"
           >
-            {emoji}
+            <Icon name="plus" size={20} />
           </button>
-        ))}
-        <button
-          ref={more}
-          type="button"
-          aria-label="React with another emoji"
-          aria-haspopup="dialog"
-          aria-expanded={picking}
-          onClick={() => setPicking(true)}
-          className="inline-flex size-11 items-center justify-center rounded-full bg-sunken text-ink-2 active:bg-hover"
-        >
-          <Icon name="plus" size={20} />
-        </button>
-      </div>
+        </div>
+      )}
       {commands.map((command) => (
         <SheetRow
           key={command.label}

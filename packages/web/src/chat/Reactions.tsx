@@ -26,10 +26,11 @@ interface ReactionButtonProps {
   reacted: boolean;
 }
 
-/** Toggles a reaction. A tooltip on hover and focus names who reacted. */
+/** Toggles a reaction; in a conversation without writing it only takes one's own back. A tooltip on hover and focus names who reacted. */
 function ReactionButton({ message, emoji, count, reacted }: ReactionButtonProps) {
   const client = useClient();
-  const { onReactors } = useChatContext();
+  const { isReadOnly, onReactors } = useChatContext();
+  const isFixed = isReadOnly && !reacted;
   const id = useId();
   const [isPointedAt, setPointedAt] = useState(false);
   const who = useReactorNames(message, emoji, isPointedAt);
@@ -40,6 +41,7 @@ function ReactionButton({ message, emoji, count, reacted }: ReactionButtonProps)
         {...touch}
         type="button"
         aria-pressed={reacted}
+        aria-disabled={isFixed}
         aria-label={`${emoji}, ${count}`}
         aria-describedby={who === null ? undefined : id}
         onPointerEnter={({ pointerType }) => pointerType === "mouse" && setPointedAt(true)}
@@ -47,8 +49,8 @@ function ReactionButton({ message, emoji, count, reacted }: ReactionButtonProps)
         onFocus={({ currentTarget }) => setPointedAt(currentTarget.matches(":focus-visible"))}
         onBlur={() => setPointedAt(false)}
         onKeyDown={({ key }) => key === "Escape" && setPointedAt(false)}
-        onClick={() => client.model.react(message.id, emoji).catch(showError)}
-        className={`inline-flex h-7 animate-in items-center gap-1.5 rounded-full border px-2 text-sm tabular-nums transition-colors pointer-coarse:h-9 pointer-coarse:px-3 ${reacted ? "border-accent bg-surface text-accent" : "border-line bg-surface text-ink-2 hover:bg-hover"}`}
+        onClick={() => !isFixed && client.model.react(message.id, emoji).catch(showError)}
+        className={`inline-flex h-7 animate-in items-center gap-1.5 rounded-full border px-2 text-sm tabular-nums transition-colors pointer-coarse:h-9 pointer-coarse:px-3 ${reacted ? "border-accent bg-surface text-accent" : "border-line bg-surface text-ink-2 not-aria-disabled:hover:bg-hover"}`}
       >
         <span aria-hidden="true" className="font-emoji">
           {emoji}

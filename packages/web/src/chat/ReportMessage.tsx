@@ -1,7 +1,7 @@
 import { useClient } from "@parley/client/react";
 import { useAction } from "../lib/action.ts";
-import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
+import { SubmitButtons } from "../ui/DialogButtons.tsx";
 import { Field } from "../ui/Field.tsx";
 import { Form, FormProblem, type FormValues } from "../ui/Form.tsx";
 import { toast } from "../ui/Toasts.tsx";
@@ -45,12 +45,7 @@ export function ReportMessage({ messageId, onClose }: ReportMessageProps) {
           )}
         </Field>
         <FormProblem />
-        <div className="flex flex-wrap justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="danger" busy={busy}>
-            Report
-          </Button>
-        </div>
+        <SubmitButtons action="Report" look="danger" busy={busy} onCancel={onClose} />
       </Form>
     </Dialog>
   );

@@ -22,7 +22,7 @@ interface TurnNoteProps {
 
 /** How an agent's turn ended, with buttons to repeat it or to solve the problem. */
 export function TurnNote({ message, outdated }: TurnNoteProps) {
-  const { chat } = useChatContext();
+  const { chat, isReadOnly } = useChatContext();
   const me = useSelf();
   const client = useClient();
   const connection = useConnection();
@@ -30,7 +30,7 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
   const { id, sender, turn, finalized_at } = message;
   if (!turn) return null;
   if (!finalized_at) return connection === "up" ? null : <Interrupted connection={connection} />;
-  const isAllowed = mayControlTurn(message, chat, me, client.model);
+  const isAllowed = !isReadOnly && mayControlTurn(message, chat, me, client.model);
   const retry = () => client.retryAgentTurn({ message_id: id });
   const retryButton = (label: string) =>
     isAllowed && (
@@ -56,7 +56,7 @@ export function TurnNote({ message, outdated }: TurnNoteProps) {
     );
   }
   const mine = isMyAgent(sender, me);
-  if (mine && turn.error?.code === "key_missing")
+  if (mine && !isReadOnly && turn.error?.code === "key_missing")
     return <KeyMissing username={sender.username} onRetry={retry} />;
   const remedy = mine && turn.error && remedyFor(turn.error);
   return (

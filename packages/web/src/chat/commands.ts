@@ -13,7 +13,8 @@ export type Command = MenuItem;
 
 /** The commands that the person may use on a message, in the order of the menu. */
 export function useCommands(message: LocalMessage): Command[] {
-  const { chat, onReply, onEdit, onReactors, onReceipt, onReport, onDelete } = useChatContext();
+  const { chat, isReadOnly, onReply, onEdit, onReactors, onReceipt, onReport, onDelete } =
+    useChatContext();
   const me = useSelf();
   const client = useClient();
   const { id, content, turn, finalized_at, sender } = message;
@@ -27,7 +28,7 @@ export function useCommands(message: LocalMessage): Command[] {
         label: "Stop",
         onSelect: () => void client.stopAgentTurn({ message_id: id }).catch(showError),
       },
-    { icon: "reply", label: "Reply", onSelect: () => onReply(message) },
+    !isReadOnly && { icon: "reply", label: "Reply", onSelect: () => onReply(message) },
     {
       icon: "copy",
       label: "Copy text",
@@ -38,8 +39,9 @@ export function useCommands(message: LocalMessage): Command[] {
       label: "Who reacted",
       onSelect: () => onReactors(id),
     },
-    mine && { icon: "edit", label: "Edit", onSelect: () => onEdit(message) },
+    mine && !isReadOnly && { icon: "edit", label: "Edit", onSelect: () => onEdit(message) },
     controlsTurn &&
+      !isReadOnly &&
       finalized_at !== null && {
         icon: "retry",
         label: "Answer again",

@@ -10,6 +10,8 @@ export interface Deletion {
 /** Shared by the components of a conversation. */
 export interface ChatContextValue {
   chat: LocalChat;
+  /** The server refuses new messages, edits, reactions and component actions. */
+  isReadOnly: boolean;
   /** Usernames of people whose name could be confused with another name in the conversation. */
   confusable: ReadonlySet<string>;
   onReply: (message: LocalMessage) => void;

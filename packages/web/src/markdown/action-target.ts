@@ -5,6 +5,8 @@ import { createContext, use } from "react";
 export interface Target {
   chatId: string;
   messageId: string;
+  /** The components show their uses, and cannot be used. */
+  isReadOnly: boolean;
   /** Uses of its components, the latest last. */
   uses: readonly ComponentUse[];
   /** The name of an account; «You» for oneself. */

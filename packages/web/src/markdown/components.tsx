@@ -22,7 +22,7 @@ function useComponentAction() {
     const call = { chat_id: target.chatId, message_id: target.messageId, action };
     return run(() => client.sendComponentAction(fields ? { ...call, fields } : call));
   };
-  return { enabled: target !== null, busy, error, submit };
+  return { enabled: target !== null && !target.isReadOnly, busy, error, submit };
 }
 
 interface ActionButtonProps {

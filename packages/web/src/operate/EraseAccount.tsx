@@ -1,9 +1,9 @@
 import { useClient } from "@parley/client/react";
 import { useState } from "react";
-import { Button } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
+import { ConfirmUsername } from "../ui/ConfirmUsername.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
-import { TextField } from "../ui/Field.tsx";
+import { SubmitButtons } from "../ui/DialogButtons.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
 import { toast } from "../ui/Toasts.tsx";
 import { useOperatorAction } from "./calls.ts";
@@ -53,24 +53,9 @@ export function EraseAccount({ name, username, onClose, onErased }: EraseAccount
           a while, suspend the account instead.
         </p>
         <Choice label="Their messages" value={fate} options={fates} onChange={setFate} />
-        <TextField
-          label={`Type ${username} to confirm`}
-          name="username"
-          required
-          pattern={username}
-          title={`Please type «${username}».`}
-          autoCapitalize="none"
-          autoComplete="off"
-          spellCheck={false}
-          data-autofocus
-        />
+        <ConfirmUsername username={username} />
         <FormProblem />
-        <div className="flex flex-wrap justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="danger" busy={busy}>
-            Erase
-          </Button>
-        </div>
+        <SubmitButtons action="Erase" look="danger" busy={busy} onCancel={onClose} />
       </Form>
     </Dialog>
   );

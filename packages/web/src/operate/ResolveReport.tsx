@@ -1,7 +1,7 @@
 import { useClient } from "@parley/client/react";
 import type { Report } from "@parley/protocol";
-import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
+import { SubmitButtons } from "../ui/DialogButtons.tsx";
 import { Field } from "../ui/Field.tsx";
 import { Form, FormProblem, type FormValues } from "../ui/Form.tsx";
 import { toast } from "../ui/Toasts.tsx";
@@ -41,12 +41,7 @@ export function ResolveReport({ report, onClose, onResolved }: ResolveReportProp
           )}
         </Field>
         <FormProblem />
-        <div className="flex flex-wrap justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={busy}>
-            Resolve
-          </Button>
-        </div>
+        <SubmitButtons action="Resolve" busy={busy} onCancel={onClose} />
       </Form>
     </Dialog>
   );

@@ -48,8 +48,12 @@ const sentences: Record<AuditAction, Sentence> = {
     }
     return `A sign-in to ${who(entry)} failed${reason === "second_factor" ? ": the code was wrong" : ""}`;
   },
-  throttled: (entry) =>
-    `${entry.account === null ? "A client" : who(entry)} called ${detail(entry, "operation")} too often`,
+  throttled: (entry) => {
+    const operation = detail(entry, "operation");
+    if (entry.account === null) return `A client called ${operation} too often`;
+    if (operation === "signIn") return `Sign-in to ${who(entry)} was tried too often`;
+    return `${who(entry)} called ${operation} too often`;
+  },
   session_ended: (entry) => {
     const reason = detail(entry, "reason");
     if (reason === "signed_out") return `${who(entry)} signed out`;

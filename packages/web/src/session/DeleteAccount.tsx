@@ -3,10 +3,10 @@ import { useState } from "react";
 import { useAction } from "../lib/action.ts";
 import { codeOf } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
-import { Button } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
+import { ConfirmUsername } from "../ui/ConfirmUsername.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
-import { TextField } from "../ui/Field.tsx";
+import { SubmitButtons } from "../ui/DialogButtons.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
 import { signInNotice, signOut } from "./client.ts";
 import { explainProof, PasswordField } from "./proof.tsx";
@@ -31,6 +31,7 @@ interface DeleteAccountProps {
 
 /** Asks for the password, or for the username of somebody without one, and deletes the account. */
 export function DeleteAccount({ hasPassword, onClose }: DeleteAccountProps) {
+  const { username } = useSelf();
   const client = useClient();
   const { busy, error, run } = useAction();
   const [fate, setFate] = useState<"keep" | "delete">("keep");
@@ -55,32 +56,11 @@ export function DeleteAccount({ hasPassword, onClose }: DeleteAccountProps) {
           Nobody else gets your username.
         </p>
         <Choice label="Your messages" value={fate} options={fates} onChange={setFate} />
-        {hasPassword ? <PasswordField /> : <UsernameField />}
+        {hasPassword ? <PasswordField /> : <ConfirmUsername username={username} />}
         <FormProblem />
-        <div className="flex flex-wrap justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="danger" busy={busy}>
-            Delete my account
-          </Button>
-        </div>
+        <SubmitButtons action="Delete my account" look="danger" busy={busy} onCancel={onClose} />
       </Form>
     </Dialog>
-  );
-}
-
-function UsernameField() {
-  const { username } = useSelf();
-  return (
-    <TextField
-      label={`Type ${username} to confirm`}
-      name="username"
-      required
-      pattern={username}
-      title={`Please type «${username}».`}
-      autoCapitalize="none"
-      autoComplete="off"
-      spellCheck={false}
-    />
   );
 }
 

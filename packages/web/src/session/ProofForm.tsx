@@ -1,7 +1,7 @@
 import type { InputOf } from "@parley/protocol";
 import type { ReactNode } from "react";
 import { useAction } from "../lib/action.ts";
-import { Button } from "../ui/Button.tsx";
+import { SubmitButtons } from "../ui/DialogButtons.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
 import { CodeField } from "./CodeField.tsx";
 import { explainProof, PasswordField } from "./proof.tsx";
@@ -33,12 +33,7 @@ export function ProofForm(props: ProofFormProps) {
       <PasswordField />
       <CodeField autoFocus={false} />
       <FormProblem />
-      <div className="flex flex-wrap justify-end gap-2">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" look={look} busy={busy}>
-          {action}
-        </Button>
-      </div>
+      <SubmitButtons action={action} look={look} busy={busy} onCancel={onClose} />
     </Form>
   );
 }

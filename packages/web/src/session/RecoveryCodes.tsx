@@ -1,6 +1,7 @@
 import { copyText } from "../lib/copy.ts";
 import { showError } from "../lib/errors.ts";
 import { Button } from "../ui/Button.tsx";
+import { DialogButtons } from "../ui/DialogButtons.tsx";
 import { toast } from "../ui/Toasts.tsx";
 
 /** New recovery codes, which are shown once: the content of a dialog. */
@@ -23,14 +24,14 @@ export function RecoveryCodes({
           <li key={code}>{code}</li>
         ))}
       </ul>
-      <div className="flex flex-wrap justify-end gap-2">
+      <DialogButtons>
         <Button autoFocus icon="copy" onClick={copy}>
           Copy
         </Button>
         <Button look="primary" onClick={onClose}>
           I have stored them
         </Button>
-      </div>
+      </DialogButtons>
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useAction } from "../lib/action.ts";
 import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
+import { DialogButtons, SubmitButtons } from "../ui/DialogButtons.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
 import { AppCodeField } from "./CodeField.tsx";
 import { explainProof, PasswordField } from "./proof.tsx";
@@ -51,12 +52,7 @@ function PasswordStep({ onClose, onSecret }: PasswordStepProps) {
       </p>
       <PasswordField />
       <FormProblem />
-      <div className="flex flex-wrap justify-end gap-2">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" look="primary" busy={busy}>
-          Continue
-        </Button>
-      </div>
+      <SubmitButtons action="Continue" busy={busy} onCancel={onClose} />
     </Form>
   );
 }
@@ -100,11 +96,11 @@ function AppStep({ secret, onConfirmed }: AppStepProps) {
       </div>
       <AppCodeField autoFocus />
       <FormProblem />
-      <div className="flex flex-wrap justify-end gap-2">
+      <DialogButtons>
         <Button type="submit" look="primary" busy={busy}>
           Turn on
         </Button>
-      </div>
+      </DialogButtons>
     </Form>
   );
 }

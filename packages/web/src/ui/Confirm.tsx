@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { Button } from "./Button.tsx";
 import { Dialog } from "./Dialog.tsx";
+import { DialogButtons } from "./DialogButtons.tsx";
 
 interface ConfirmProps {
   title: string;
@@ -25,14 +26,14 @@ export function Confirm(props: ConfirmProps) {
       <div className="flex min-h-0 flex-col gap-5 overflow-y-auto px-5 pb-5">
         <p className="text-md break-words text-ink-2">{children}</p>
         {option}
-        <div className="flex flex-wrap justify-end gap-2">
+        <DialogButtons>
           <Button data-autofocus onClick={onBack}>
             {back}
           </Button>
           <Button look={look} onClick={onConfirm}>
             {action}
           </Button>
-        </div>
+        </DialogButtons>
       </div>
     </Dialog>
   );

@@ -1,4 +1,4 @@
-import { chownSync, existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, lchownSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { type Config, ConfigError, readConfig } from "../../config.ts";
@@ -62,6 +62,7 @@ async function restoreBackup(file: string, config: Config, report: Report): Prom
   lockDataFolder(config);
   const folder = dataFolder(config);
   refuseOtherFiles(folder, files);
+  deleteDrafts(folder);
   try {
     for (const each of files) {
       await explained(file, () => writeFile(draftOf(folder, each.name), each));
@@ -70,7 +71,7 @@ async function restoreBackup(file: string, config: Config, report: Report): Prom
     await explained(file, async () => inspectDatabase(database));
     forgetPlace(database);
   } catch (error) {
-    for (const { name } of files) rmSync(draftOf(folder, name), { force: true });
+    deleteDrafts(folder);
     throw error;
   }
   // In the archive the database is first.
@@ -85,7 +86,7 @@ function giveToOwnerOf(folder: string): void {
   const { uid, gid } = statSync(folder);
   if (process.getuid?.() !== 0 || uid === 0) return;
   for (const name of readdirSync(folder)) {
-    if (name !== "lost+found") chownSync(join(folder, name), uid, gid);
+    if (name !== "lost+found") lchownSync(join(folder, name), uid, gid);
   }
 }
 
@@ -106,8 +107,17 @@ function refuseOtherFiles(folder: string, files: readonly VerifiedFile[]): void 
   );
 }
 
+/** Deletes what an interrupted restore left. A link in place of a draft is deleted, not what it points to. */
+function deleteDrafts(folder: string): void {
+  const drafts = [DATABASE, MASTER_KEY, INVITE_CODE].map((name) => name + DRAFT);
+  for (const name of readdirSync(folder)) {
+    if (drafts.some((draft) => name.startsWith(draft))) rmSync(join(folder, name));
+  }
+}
+
+/** Never writes to a file that exists: others may be able to create files in the folder. */
 async function writeFile(path: string, { read }: VerifiedFile): Promise<void> {
-  await using target = await open(path, "w", 0o600);
+  await using target = await open(path, "wx", 0o600);
   await read((chunk) => writeAll(target, chunk));
   await target.sync();
 }

@@ -7,10 +7,13 @@ import {
   ACCOUNT,
   byId,
   type CredentialsRow,
+  NAME_READERS,
   type ProductRow,
   PUBLIC_ACCOUNT,
   RENAMED_PER_PAGE,
   type RenamedRow,
+  SHOWING_CONVERSATIONS,
+  SHOWN_TO,
   toCredentials,
   toProductAccount,
   toRenamed,
@@ -20,9 +23,7 @@ import { list, type Methods, type Unit } from "./unit.ts";
 const VISIBLE = "(a.kind = 'human' OR a.owner_id = $1) AND a.username > $2";
 
 const RENAMED = `SELECT ${PUBLIC_ACCOUNT},
-    a.id = $1 OR a.owner_id IS NOT DISTINCT FROM $1 OR EXISTS (SELECT 1 FROM members mine
-      JOIN members theirs ON theirs.conversation_id = mine.conversation_id
-      WHERE mine.account_id = $1 AND theirs.account_id = a.id) AS visible
+    a.id = $1 OR a.owner_id IS NOT DISTINCT FROM $1 OR ${SHOWN_TO("$1")} AS visible
   FROM (SELECT * FROM accounts WHERE version > $2 AND version > 0
         ORDER BY version LIMIT ${RENAMED_PER_PAGE}) a ORDER BY a.version`;
 
@@ -33,6 +34,16 @@ export const accountReads: Methods<keyof AccountReads> = {
       since === undefined ? [] : unit.all<RenamedRow>(RENAMED, viewerId, since),
     ]);
     return toRenamed(rows, counter?.seq ?? 0);
+  },
+  nameAudience: async (unit, accountId) => {
+    const [conversations, readers] = await Promise.all([
+      unit.all<{ uuid: string }>(SHOWING_CONVERSATIONS("$1"), accountId),
+      unit.all<{ username: string }>(NAME_READERS("$1"), accountId),
+    ]);
+    return {
+      conversations: conversations.map(({ uuid }) => uuid),
+      usernames: readers.map(({ username }) => username),
+    };
   },
   account: (unit, username) =>
     unit.get<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.username = $1`, username),

@@ -118,6 +118,12 @@ export const conversationReads: Methods<keyof ConversationReads> = {
        JOIN counters k ON k.conversation_id = m.conversation_id WHERE m.account_id = $1`,
       accountId,
     ),
+  formerConversations: (unit, accountId) =>
+    unit.all<{ id: number; seq: number }>(
+      `SELECT f.conversation_id AS id, k.seq FROM former_members f
+       JOIN counters k ON k.conversation_id = f.conversation_id WHERE f.account_id = $1`,
+      accountId,
+    ),
   unreadCount: async (unit, id, accountId) => {
     const row = await unit.get<{ count: number }>(
       `SELECT k.humans - m.read_humans + k.agents - m.read_agents AS count
@@ -229,7 +235,9 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
              (SELECT max(position) FROM members WHERE conversation_id = $1), 0), $3, k.seq,
            k.humans, k.agents
          FROM counters k CROSS JOIN unnest($2::bigint[]) WITH ORDINALITY AS j(id, place)
-         WHERE k.conversation_id = $1 RETURNING account_id)
+         WHERE k.conversation_id = $1 RETURNING account_id),
+       back AS (
+         DELETE FROM former_members WHERE conversation_id = $1 AND account_id = ANY($2::bigint[]))
        ${changeCounts("+", "came")}`,
       id,
       list(accountIds),
@@ -241,7 +249,10 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
     await unit.change(
       `WITH gone AS (
          DELETE FROM members WHERE conversation_id = $1 AND account_id = ANY($2::bigint[])
-         RETURNING account_id)
+         RETURNING account_id),
+       former AS (
+         INSERT INTO former_members (conversation_id, account_id)
+         SELECT $1::bigint, account_id FROM gone ON CONFLICT DO NOTHING)
        ${changeCounts("-", "gone")}`,
       id,
       list(accountIds),

@@ -1,5 +1,11 @@
 import type { ImportedMessageWrites } from "../imported-messages.ts";
-import { type ImportedRow, importResults, planImport } from "../shared/imported-messages.ts";
+import {
+  type ImportedRow,
+  importedAt,
+  importResults,
+  latestTime,
+  planImport,
+} from "../shared/imported-messages.ts";
 import { toStoredMentions } from "../shared/mentions.ts";
 import { searchVector } from "./search.ts";
 import type { Methods } from "./unit.ts";
@@ -23,7 +29,7 @@ export const importedMessageWrites: Methods<keyof ImportedMessageWrites> = {
     const { uuids, rows } = planImport(messages, stored, before.seq);
     const last = rows.at(-1);
     if (last) {
-      await unit.change(IMPORT, id, rows.map(toImportRow(id)), last.seq, last.message.at);
+      await unit.change(IMPORT, id, rows.map(toImportRow(id)), last.seq, latestTime(rows));
     }
     return importResults(conversation, uuids, rows);
   },
@@ -34,7 +40,8 @@ const IMPORT = `WITH given AS (
     SELECT * FROM jsonb_to_recordset($2::jsonb) AS g (uuid uuid, seq bigint, sender_id bigint,
       by_agent boolean, content text, client_msg_id text, mentions jsonb, at bigint, words text)
   ), counted AS (
-    UPDATE counters SET seq = $3, updated_at = $4 WHERE conversation_id = $1
+    UPDATE counters SET seq = $3, updated_at = ${importedAt("$4::bigint", "greatest")}
+    WHERE conversation_id = $1
     RETURNING humans, agents
   ), inserted AS (
     INSERT INTO messages (uuid, conversation_id, seq, version, sender_id, by_agent, human_n,

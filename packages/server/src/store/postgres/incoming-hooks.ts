@@ -3,7 +3,7 @@ import type {
   IncomingHookRecord,
   IncomingHookWrites,
 } from "../incoming-hooks.ts";
-import { INCOMING_HOOK } from "../shared/incoming-hooks.ts";
+import { INCOMING_HOOK, SHOW_HOOK_ACCOUNT } from "../shared/incoming-hooks.ts";
 import type { Methods } from "./unit.ts";
 
 export const incomingHookReads: Methods<keyof IncomingHookReads> = {
@@ -13,6 +13,11 @@ export const incomingHookReads: Methods<keyof IncomingHookReads> = {
     unit.all<IncomingHookRecord>(
       `SELECT ${INCOMING_HOOK} FROM incoming_hooks WHERE chat = $1 ORDER BY created_at, id`,
       chat,
+    ),
+  incomingHooksBy: (unit, creator) =>
+    unit.all<IncomingHookRecord>(
+      `SELECT ${INCOMING_HOOK} FROM incoming_hooks WHERE creator = $1 ORDER BY created_at, id`,
+      creator,
     ),
 };
 
@@ -28,6 +33,7 @@ export const incomingHookWrites: Methods<keyof IncomingHookWrites> = {
       hook.account,
       hook.created_at,
     );
+    await unit.change(SHOW_HOOK_ACCOUNT("$1", "$2"), hook.chat, hook.account);
   },
   deleteIncomingHook: async (unit, id) => {
     await unit.change("DELETE FROM incoming_hooks WHERE id = $1", id);

@@ -61,6 +61,17 @@ export const messageReads: Methods<keyof MessageReads> = {
     );
     return row?.uuid ?? null;
   },
+  sentIn: async (unit, { conversationId, senderId, after, upTo }) => {
+    const rows = await unit.all<{ uuid: string }>(
+      `SELECT uuid FROM messages WHERE conversation_id = $1 AND sender_id = $2
+         AND seq > $3 AND seq <= $4 AND deleted_at IS NULL ORDER BY seq`,
+      conversationId,
+      senderId,
+      after,
+      upTo,
+    );
+    return rows.map(({ uuid }) => uuid);
+  },
   history: async (unit, query) => {
     const { conversationId, viewerId, from, limit } = query;
     const found = await unit.all<MessageRow>(

@@ -524,6 +524,47 @@ export const migrations: readonly string[] = [
   ALTER TABLE webhooks ADD COLUMN creator text COLLATE "C";
   `,
   `
+  -- Accounts that are no members of a conversation but that its history shows: those that left, and
+  -- those that incoming hooks post as.
+  CREATE TABLE former_members (
+    conversation_id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    PRIMARY KEY (conversation_id, account_id)
+  );
+  CREATE INDEX former_members_by_account ON former_members (account_id);
+  INSERT INTO former_members (conversation_id, account_id)
+  SELECT f.conversation_id, f.account_id FROM (
+    SELECT conversation_id, sender_id AS account_id FROM messages
+    UNION
+    SELECT c.conversation_id, s.id::bigint
+    FROM conversation_changes c, jsonb_array_elements(c.changes) j,
+      jsonb_array_elements_text(j -> 'subjects') s(id)
+    WHERE j ->> 'kind' IN ('left', 'removed')
+    UNION
+    SELECT c.id, a.id FROM incoming_hooks h
+    JOIN conversations c ON c.uuid = h.chat::uuid JOIN accounts a ON a.username = h.account
+  ) f WHERE NOT EXISTS (SELECT 1 FROM members m
+    WHERE m.conversation_id = f.conversation_id AND m.account_id = f.account_id);
+  `,
+  `
+  CREATE INDEX reactions_by_account ON reactions (account_id, id);
+  `,
+  `
+  -- What the server writes names no account, so that nothing is left of the name of an erased one:
+  -- neither the sentence about a missing key nor the copies of reported messages.
+  DELETE FROM search WHERE message_id IN (SELECT m.id FROM turns t JOIN messages m ON m.id = t.message_id
+    WHERE t.error ->> 'code' = 'key_missing' AND m.content = t.error ->> 'message');
+  UPDATE messages SET content = 'The owner of this agent has not set an API key for it yet.'
+  WHERE id IN (SELECT m.id FROM turns t JOIN messages m ON m.id = t.message_id
+    WHERE t.error ->> 'code' = 'key_missing' AND m.content = t.error ->> 'message');
+  UPDATE messages SET turn = jsonb_set(turn, '{error,message}', '"The owner of this agent has not set an API key for it yet."')
+  WHERE id IN (SELECT t.message_id FROM turns t WHERE t.error ->> 'code' = 'key_missing')
+    AND turn #>> '{error,code}' = 'key_missing';
+  UPDATE turns SET error = jsonb_set(error, '{message}', '"The owner of this agent has not set an API key for it yet."')
+  WHERE error ->> 'code' = 'key_missing';
+  UPDATE reports SET message = (message::jsonb - 'sender')::text;
+  `,
+  `
   -- Files that people announced or uploaded. Their bytes are kept elsewhere, by the id of the blob.
   CREATE TABLE files (
     uuid uuid PRIMARY KEY,

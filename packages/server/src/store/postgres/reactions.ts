@@ -1,7 +1,8 @@
-import type { ReactionReads, ReactionWrites } from "../reactions.ts";
+import type { ReactionReads, ReactionRecord, ReactionWrites } from "../reactions.ts";
 import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
   missingReaction,
+  REACTION_RECORDS,
   type ReactionRow,
   repeatedReaction,
   toPlacedReaction,
@@ -37,6 +38,13 @@ export const reactionReads: Methods<keyof ReactionReads> = {
     );
     return rows.map((row) => toPlacedReaction(message, row));
   },
+  reactionsBy: (unit, { accountId, after, limit }) =>
+    unit.all<ReactionRecord>(
+      `${REACTION_RECORDS} WHERE r.account_id = $1 AND r.id > $2 ORDER BY r.id LIMIT $3`,
+      accountId,
+      after,
+      limit,
+    ),
   reaction: async (unit, message, reactor, emoji) => {
     const row = await unit.get<{ created_at: number }>(
       "SELECT created_at FROM reactions WHERE message_id = $1 AND account_id = $2 AND emoji = $3",

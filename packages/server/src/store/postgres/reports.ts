@@ -1,5 +1,11 @@
 import type { ReportReads, ReportWrites } from "../reports.ts";
-import { REPORTS, type ReportRow, reportQuery, toReport } from "../shared/reports.ts";
+import {
+  encodeReported,
+  REPORTS,
+  type ReportRow,
+  reportQuery,
+  toReport,
+} from "../shared/reports.ts";
 import type { Methods } from "./unit.ts";
 
 export const reportReads: Methods<keyof ReportReads> = {
@@ -24,7 +30,7 @@ export const reportWrites: Methods<keyof ReportWrites> = {
       sender_id,
       message.id,
       reason,
-      JSON.stringify(message),
+      encodeReported(message),
       JSON.stringify(around),
     );
     return count > 0;

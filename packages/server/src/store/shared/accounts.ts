@@ -44,6 +44,26 @@ export const toCredentials = (row: CredentialsRow) => ({
   password_hash: row.password_hash,
 });
 
+/** The conversations that show the account with this id: it takes part, or its history is there. */
+const SHOWN_IN = (id: string) => `SELECT conversation_id FROM members WHERE account_id = ${id}
+  UNION SELECT conversation_id FROM former_members WHERE account_id = ${id}`;
+
+/** Whether a conversation of the viewer shows the account with the alias `a`. */
+export const SHOWN_TO = (viewer: string) => `EXISTS (SELECT 1 FROM members mine
+    JOIN members theirs ON theirs.conversation_id = mine.conversation_id
+    WHERE mine.account_id = ${viewer} AND theirs.account_id = a.id)
+  OR EXISTS (SELECT 1 FROM former_members theirs
+    JOIN members mine ON mine.conversation_id = theirs.conversation_id
+    WHERE theirs.account_id = a.id AND mine.account_id = ${viewer})`;
+
+export const SHOWING_CONVERSATIONS = (id: string) =>
+  `SELECT c.uuid FROM conversations c WHERE c.id IN (${SHOWN_IN(id)})`;
+
+/** The people who take part in a conversation that shows the account. */
+export const NAME_READERS = (id: string) => `SELECT DISTINCT a.username
+  FROM members m JOIN accounts a ON a.id = m.account_id
+  WHERE m.conversation_id IN (${SHOWN_IN(id)}) AND a.kind = 'human' AND a.erased_at IS NULL`;
+
 /** Number of renamed accounts that one page examines. */
 export const RENAMED_PER_PAGE = 1000;
 

@@ -36,6 +36,14 @@ export function planImport(
   return { uuids, rows };
 }
 
+/** SQL: `updated_at` of the counters after an import whose latest message has this time. */
+export const importedAt = (at: string, later: "greatest" | "max") =>
+  `CASE WHEN seq = 0 THEN ${at} ELSE ${later}(updated_at, ${at}) END`;
+
+/** The time of the latest of the inserted messages. */
+export const latestTime = (rows: readonly ImportedRow[]) =>
+  Math.max(...rows.map(({ message }) => message.at));
+
 /** What an import returns for each of its messages. */
 export function importResults(
   conversation: ConversationRecord,

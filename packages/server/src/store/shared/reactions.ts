@@ -11,6 +11,12 @@ export interface ReactionRow extends AccountRow {
   created_at: number;
 }
 
+/** Selects `ReactionRecord`s of messages that are not deleted. */
+export const REACTION_RECORDS = `SELECT r.id AS place, m.uuid AS message_id,
+    c.uuid AS conversation_id, r.emoji, r.created_at
+  FROM reactions r JOIN messages m ON m.id = r.message_id AND m.deleted_at IS NULL
+  JOIN conversations c ON c.id = m.conversation_id`;
+
 export const toReaction = (
   { uuid }: MessageRecord,
   reactor: AccountRow,

@@ -1,4 +1,4 @@
-import type { Message } from "@parley/protocol";
+import type { Account, Message } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import type { ReportQuery, ReportRecord } from "../reports.ts";
 import { PUBLIC_ACCOUNT } from "./accounts.ts";
@@ -51,15 +51,36 @@ export const toReport = (row: ReportRow): ReportRecord => ({
   note: row.note,
 });
 
+/**
+ * Encodes the copy of a reported message. It has no display names, which are erased with accounts: the
+ * sender is shown as it is when the report is read, others by their usernames.
+ */
+export function encodeReported({ sender: _, ...message }: Message): string {
+  const { action, uses } = message;
+  return JSON.stringify({
+    ...message,
+    action: action && { ...action, by: unnamed(action.by) },
+    uses: uses.map((use) => ({ ...use, by: unnamed(use.by) })),
+  });
+}
+
+/** Version 0: every client that knows the account has its name from a newer version. */
+const unnamed = (account: Account): Account => ({
+  ...account,
+  display_name: account.username,
+  version: 0,
+});
+
 /** The statement of a query and its values. Only given filters are in it, so that it uses an index. */
 export function reportQuery(
-  { resolved, before, limit }: ReportQuery,
+  { resolved, reporterId, before, limit }: ReportQuery,
   place: (number: number) => string,
 ) {
   const values: (string | number)[] = [];
   const bind = (value: string | number) => place(values.push(value));
   const filters = ["true"];
   if (resolved !== undefined) filters.push(`r.resolved_at IS ${resolved ? "NOT " : ""}NULL`);
+  if (reporterId !== undefined) filters.push(`r.reporter_id = ${bind(reporterId)}`);
   if (before !== undefined) filters.push(`r.id < ${bind(before)}`);
   const sql = `${REPORTS} WHERE ${filters.join(" AND ")} ORDER BY r.id DESC LIMIT ${bind(limit)}`;
   return { sql, values };

@@ -10,10 +10,13 @@ import { accountNames, nameRange, withAgents } from "../shared/account-names.ts"
 import {
   ACCOUNT,
   type CredentialsRow,
+  NAME_READERS,
   type ProductRow,
   PUBLIC_ACCOUNT,
   RENAMED_PER_PAGE,
   type RenamedRow,
+  SHOWING_CONVERSATIONS,
+  SHOWN_TO,
   toCredentials,
   toProductAccount,
   toRenamed,
@@ -58,13 +61,17 @@ export function accountReads(db: Connection): AccountReads {
   const nameCounter = db.query<{ seq: number }>("SELECT seq FROM name_counter WHERE id = 1");
   const renamed = db.query<RenamedRow>(
     `SELECT ${PUBLIC_ACCOUNT},
-       a.id = ?1 OR a.owner_id IS ?1 OR EXISTS (SELECT 1 FROM members mine
-         JOIN members theirs ON theirs.conversation_id = mine.conversation_id
-         WHERE mine.account_id = ?1 AND theirs.account_id = a.id) AS visible
+       a.id = ?1 OR a.owner_id IS ?1 OR ${SHOWN_TO("?1")} AS visible
      FROM (SELECT * FROM accounts WHERE version > ?2 AND version > 0
            ORDER BY version LIMIT ${RENAMED_PER_PAGE}) a ORDER BY a.version`,
   );
+  const showing = db.query<{ uuid: string }>(SHOWING_CONVERSATIONS("?1"));
+  const readers = db.query<{ username: string }>(NAME_READERS("?1"));
   return {
+    nameAudience: (accountId) => ({
+      conversations: showing.all(accountId).map(({ uuid }) => uuid),
+      usernames: readers.all(accountId).map(({ username }) => username),
+    }),
     renamedSince: (viewerId, since) =>
       toRenamed(
         since === undefined ? [] : renamed.all(viewerId, since),

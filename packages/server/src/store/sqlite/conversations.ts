@@ -65,6 +65,10 @@ export function conversationReads(db: Connection): ConversationReads {
     `SELECT c.uuid, k.seq FROM members m JOIN conversations c ON c.id = m.conversation_id
      JOIN counters k ON k.conversation_id = m.conversation_id WHERE m.account_id = ?`,
   );
+  const former = db.query<{ id: number; seq: number }>(
+    `SELECT f.conversation_id AS id, k.seq FROM former_members f
+     JOIN counters k ON k.conversation_id = f.conversation_id WHERE f.account_id = ?`,
+  );
   const unread = db.query<{ count: number }>(
     `SELECT k.humans - m.read_humans + k.agents - m.read_agents AS count
      FROM members m JOIN counters k ON k.conversation_id = m.conversation_id
@@ -84,6 +88,7 @@ export function conversationReads(db: Connection): ConversationReads {
     participantsAmong: (conversationId, usernames) =>
       among.all(conversationId, JSON.stringify(usernames)).map((row) => row.username),
     counters: (accountId) => counters.all(accountId),
+    formerConversations: (accountId) => former.all(accountId),
     unreadCount: (conversationId, accountId) => unread.get(conversationId, accountId)?.count ?? 0,
     ...conversationViews(db, memberRecords),
   };
@@ -139,6 +144,12 @@ export function conversationWrites(db: Connection): ConversationWrites {
      SELECT ?1, ?2, ?3, ?4, seq, humans, agents FROM counters WHERE conversation_id = ?1`,
   );
   const leave = db.change("DELETE FROM members WHERE conversation_id = ? AND account_id = ?");
+  const keepFormer = db.change(
+    "INSERT OR IGNORE INTO former_members (conversation_id, account_id) VALUES (?, ?)",
+  );
+  const dropFormer = db.change(
+    "DELETE FROM former_members WHERE conversation_id = ? AND account_id = ?",
+  );
   const countMembers = db.change(
     `UPDATE counters SET participants = (SELECT count(*) FROM members WHERE conversation_id = ?1),
        agent_participants = (SELECT count(*) FROM members m JOIN accounts a ON a.id = m.account_id
@@ -161,11 +172,17 @@ export function conversationWrites(db: Connection): ConversationWrites {
     },
     insertMembers: (conversationId, accountIds, at) => {
       let position = lastPosition.get(conversationId)?.position ?? 0;
-      for (const accountId of accountIds) join.run(conversationId, accountId, ++position, at);
+      for (const accountId of accountIds) {
+        join.run(conversationId, accountId, ++position, at);
+        dropFormer.run(conversationId, accountId);
+      }
       countMembers.run(conversationId);
     },
     deleteMembers: (conversationId, accountIds) => {
-      for (const accountId of accountIds) leave.run(conversationId, accountId);
+      for (const accountId of accountIds) {
+        if (leave.run(conversationId, accountId).changes === 0) continue;
+        keepFormer.run(conversationId, accountId);
+      }
       countMembers.run(conversationId);
     },
     setAdmin: (conversationId, accountId) => void admin.run(conversationId, accountId),

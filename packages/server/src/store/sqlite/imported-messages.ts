@@ -1,5 +1,5 @@
 import type { ImportedMessageWrites } from "../imported-messages.ts";
-import { importResults, planImport } from "../shared/imported-messages.ts";
+import { importedAt, importResults, latestTime, planImport } from "../shared/imported-messages.ts";
 import { countsOf } from "../shared/messages.ts";
 import type { Connection } from "./connection.ts";
 import { storedMentions } from "./mentions.ts";
@@ -19,7 +19,8 @@ export function importedMessageWrites(db: Connection): ImportedMessageWrites {
      VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 1)`,
   );
   const count = db.change(
-    "UPDATE counters SET seq = ?2, updated_at = ?3 WHERE conversation_id = ?1",
+    `UPDATE counters SET seq = ?2, updated_at = ${importedAt("?3", "max")}
+     WHERE conversation_id = ?1`,
   );
 
   return {
@@ -45,7 +46,7 @@ export function importedMessageWrites(db: Connection): ImportedMessageWrites {
         );
       }
       const last = rows.at(-1);
-      if (last) count.run(conversation.id, last.seq, last.message.at);
+      if (last) count.run(conversation.id, last.seq, latestTime(rows));
       return importResults(conversation, uuids, rows);
     },
   };

@@ -44,6 +44,10 @@ export function messageReads(db: Connection): MessageReads {
   const sent = db.query<{ uuid: string }>(
     "SELECT uuid FROM messages WHERE conversation_id = ? AND sender_id = ? AND client_msg_id = ?",
   );
+  const sentIn = db.query<{ uuid: string }>(
+    `SELECT uuid FROM messages WHERE conversation_id = ? AND sender_id = ? AND seq > ? AND seq <= ?
+       AND deleted_at IS NULL ORDER BY seq`,
+  );
   const visible = `SELECT ${MESSAGE} FROM ${MESSAGE_TABLES}
     WHERE m.conversation_id = ?1 AND m.deleted_at IS NULL AND ${NOT_HIDDEN}`;
   const older = db.query<StoredMessageRow>(
@@ -67,6 +71,8 @@ export function messageReads(db: Connection): MessageReads {
     messageViews: (uuids, viewerId) => view(views.all(JSON.stringify(uuids), viewerId), viewerId),
     sentBefore: (conversationId, senderId, clientMsgId) =>
       sent.get(conversationId, senderId, clientMsgId)?.uuid ?? null,
+    sentIn: ({ conversationId, senderId, after, upTo }) =>
+      sentIn.all(conversationId, senderId, after, upTo).map(({ uuid }) => uuid),
     history: (query) => {
       const { conversationId, viewerId, from, limit } = query;
       const beyond = from?.direction === "newer" ? newer : older;

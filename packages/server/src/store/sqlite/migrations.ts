@@ -483,6 +483,46 @@ export const migrations: readonly string[] = [
   ALTER TABLE webhooks ADD COLUMN creator TEXT;
   `,
   `
+  -- Accounts that are no members of a conversation but that its history shows: those that left, and
+  -- those that incoming hooks post as.
+  CREATE TABLE former_members (
+    conversation_id INTEGER NOT NULL,
+    account_id INTEGER NOT NULL,
+    PRIMARY KEY (conversation_id, account_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX former_members_by_account ON former_members (account_id);
+  INSERT INTO former_members (conversation_id, account_id)
+  SELECT f.conversation_id, f.account_id FROM (
+    SELECT conversation_id, sender_id AS account_id FROM messages
+    UNION
+    SELECT c.conversation_id, s.value
+    FROM conversation_changes c, json_each(c.changes) j, json_each(j.value, '$.subjects') s
+    WHERE json_extract(j.value, '$.kind') IN ('left', 'removed')
+    UNION
+    SELECT c.id, a.id FROM incoming_hooks h
+    JOIN conversations c ON c.uuid = h.chat JOIN accounts a ON a.username = h.account
+  ) f WHERE NOT EXISTS (SELECT 1 FROM members m
+    WHERE m.conversation_id = f.conversation_id AND m.account_id = f.account_id);
+  `,
+  `
+  CREATE INDEX reactions_by_account ON reactions (account_id, id);
+  `,
+  `
+  -- What the server writes names no account, so that nothing is left of the name of an erased one:
+  -- neither the sentence about a missing key nor the copies of reported messages.
+  INSERT INTO search_changes (message_id) SELECT m.id FROM turns t JOIN messages m ON m.id = t.message_id
+    WHERE json_extract(t.error, '$.code') = 'key_missing' AND m.content = json_extract(t.error, '$.message');
+  UPDATE messages SET content = 'The owner of this agent has not set an API key for it yet.'
+  WHERE id IN (SELECT m.id FROM turns t JOIN messages m ON m.id = t.message_id
+    WHERE json_extract(t.error, '$.code') = 'key_missing' AND m.content = json_extract(t.error, '$.message'));
+  UPDATE messages SET turn = json_set(turn, '$.error.message', 'The owner of this agent has not set an API key for it yet.')
+  WHERE id IN (SELECT t.message_id FROM turns t WHERE json_extract(t.error, '$.code') = 'key_missing')
+    AND json_extract(turn, '$.error.code') = 'key_missing';
+  UPDATE turns SET error = json_set(error, '$.message', 'The owner of this agent has not set an API key for it yet.')
+  WHERE json_extract(error, '$.code') = 'key_missing';
+  UPDATE reports SET message = json_remove(message, '$.sender');
+  `,
+  `
   -- Files that people announced or uploaded. Their bytes are kept elsewhere, by the id of the blob.
   CREATE TABLE files (
     uuid TEXT PRIMARY KEY,

@@ -1,7 +1,8 @@
-import type { ReactionReads, ReactionWrites } from "../reactions.ts";
+import type { ReactionReads, ReactionRecord, ReactionWrites } from "../reactions.ts";
 import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import {
   missingReaction,
+  REACTION_RECORDS,
   type ReactionRow,
   repeatedReaction,
   toPlacedReaction,
@@ -20,6 +21,9 @@ export function reactionReads(db: Connection): ReactionReads {
      WHERE r.message_id = ?1 AND r.id > ?2 AND (?3 IS NULL OR r.emoji = ?3)
      ORDER BY r.id LIMIT ?4`,
   );
+  const byAccount = db.query<ReactionRecord>(
+    `${REACTION_RECORDS} WHERE r.account_id = ? AND r.id > ? ORDER BY r.id LIMIT ?`,
+  );
   const emojiOf = db.query<{ emoji: string }>(
     "SELECT DISTINCT emoji FROM reactions WHERE message_id = ?",
   );
@@ -35,6 +39,7 @@ export function reactionReads(db: Connection): ReactionReads {
       list
         .all(message.id, after ?? 0, emoji ?? null, limit)
         .map((row) => toPlacedReaction(message, row)),
+    reactionsBy: ({ accountId, after, limit }) => byAccount.all(accountId, after, limit),
     reaction: (message, reactor, emoji) => {
       const row = find.get(message.id, reactor.id, emoji);
       return row && toReaction(message, reactor, { emoji, ...row });

@@ -1,5 +1,11 @@
 import type { ReportReads, ReportWrites } from "../reports.ts";
-import { REPORTS, type ReportRow, reportQuery, toReport } from "../shared/reports.ts";
+import {
+  encodeReported,
+  REPORTS,
+  type ReportRow,
+  reportQuery,
+  toReport,
+} from "../shared/reports.ts";
 import type { Connection } from "./connection.ts";
 
 export function reportReads(db: Connection): ReportReads {
@@ -40,7 +46,7 @@ export function reportWrites(db: Connection): ReportWrites {
         sender_id,
         message.id,
         reason,
-        JSON.stringify(message),
+        encodeReported(message),
         JSON.stringify(around),
       );
       return changes > 0;

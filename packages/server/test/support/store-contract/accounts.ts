@@ -91,6 +91,62 @@ export function accounts(check: Check) {
     },
   );
 
+  check(
+    "a new name is for the people in all conversations of the account, once",
+    async (fixture) => {
+      const { store } = fixture;
+      const [alice, bob, carol, dave] = await fixture.people("alice", "bob", "carol", "dave");
+      const agent = await store.write((tx) => newAgent(tx, bob, "claude"));
+      const rooms = [
+        await fixture.group(alice, bob, agent),
+        await fixture.group(alice, bob, carol),
+      ];
+      await fixture.group(bob, dave);
+      const audience = async ({ id }: AccountRecord) => {
+        const { usernames, conversations } = await store.read((tx) => tx.nameAudience(id));
+        return [usernames.toSorted(), conversations.toSorted()];
+      };
+      const uuids = rooms.map(({ uuid }) => uuid);
+      expect(await audience(alice)).toEqual([["alice", "bob", "carol"], uuids.toSorted()]);
+      expect(await audience(agent)).toEqual([["alice", "bob"], uuids.slice(0, 1)]);
+    },
+  );
+
+  check("a new name is also for those whose history shows the account", async (fixture) => {
+    const { store } = fixture;
+    const [alice, bob, carol] = await fixture.people("alice", "bob", "carol");
+    const room = await fixture.group(alice, bob, carol);
+    const hook = await store.write((tx) => newAgent(tx, bob, "alerts"));
+    const readers = async ({ id }: AccountRecord) => {
+      const { usernames, conversations } = await store.read((tx) => tx.nameAudience(id));
+      expect(conversations).toEqual([room.uuid]);
+      return usernames.toSorted();
+    };
+    const found = async (viewer: AccountRecord) => {
+      const { accounts } = await store.read((tx) => tx.renamedSince(viewer.id, 0));
+      return accounts.map(({ username }) => username);
+    };
+    await store.write(async (tx) => {
+      await tx.deleteMembers(room.id, [bob.id]);
+      // Nothing happens to those who are no members.
+      await tx.deleteMembers(room.id, [bob.id]);
+      const { uuid: chat } = room;
+      const given = { id: "hook", secret_hash: "hash", name: "alerts", creator: "bob" };
+      await tx.insertIncomingHook({ ...given, chat, account: hook.username, created_at: START });
+      for (const { id } of [alice, bob, hook]) await tx.setDisplayName(id, "New");
+    });
+    expect(await found(carol)).toEqual(["alice", "bob", "bob:alerts"]);
+    expect(await found(bob)).toEqual(["bob", "bob:alerts"]);
+    for (const account of [alice, bob, hook]) {
+      expect(await readers(account)).toEqual(["alice", "carol"]);
+    }
+    await store.write(async (tx) => {
+      await tx.insertMembers(room.id, [bob.id], START);
+      await tx.deleteMembers(room.id, [carol.id, bob.id]);
+    });
+    expect(await readers(bob)).toEqual(["alice"]);
+  });
+
   check("pages of new names have each of them once", async (fixture) => {
     const { store } = fixture;
     const [alice] = await fixture.people("alice");

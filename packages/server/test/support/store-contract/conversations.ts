@@ -51,6 +51,20 @@ export function conversations(check: Check) {
     });
   });
 
+  check("who left it is a former member until they come back", async (fixture) => {
+    const [alice, bob] = await trio(fixture);
+    const room = await fixture.group(alice, bob);
+    const message = await fixture.send(room, bob, "hello");
+    const former = ({ id }: AccountRecord) =>
+      fixture.store.read((tx) => tx.formerConversations(id));
+    expect(await former(bob)).toEqual([]);
+    await fixture.store.write((tx) => tx.deleteMembers(room.id, [bob.id]));
+    expect(await former(bob)).toEqual([{ id: room.id, seq: message.seq }]);
+    expect(await former(alice)).toEqual([]);
+    await fixture.store.write((tx) => tx.insertMembers(room.id, [bob.id], START));
+    expect(await former(bob)).toEqual([]);
+  });
+
   check("its record says whether the viewer is a member", async (fixture) => {
     const [alice, bob] = await trio(fixture);
     const room = await fixture.group(alice);

@@ -20,6 +20,20 @@ export function messages(check: Check) {
     return { alice, bob, room: await fixture.group(alice, bob) };
   }
 
+  check("those of one sender are found in a range of the counter", async (fixture) => {
+    const { alice, bob, room } = await pair(fixture);
+    const senders = [alice, bob, alice, alice, bob, alice];
+    const sent = await inSequence(senders, (sender, n) => fixture.send(room, sender, `${n}`));
+    await fixture.remove(at(sent, 2));
+    const sentIn = (after: number, upTo: number) => {
+      const range = { conversationId: room.id, senderId: alice.id, after, upTo };
+      return fixture.store.read((tx) => tx.sentIn(range));
+    };
+    expect(await sentIn(0, 10)).toEqual([0, 3, 5].map((place) => at(sent, place).id));
+    expect(await sentIn(1, 5)).toEqual([at(sent, 3).id]);
+    expect(await sentIn(6, 10)).toEqual([]);
+  });
+
   check("an inserted message is returned as later reads return it", async (fixture) => {
     const { alice, bob, room } = await pair(fixture);
     const first = await fixture.send(room, bob, "first");

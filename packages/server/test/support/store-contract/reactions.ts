@@ -24,6 +24,30 @@ export function reactions(check: Check) {
   }
 
   check(
+    "reactions of one account are listed in pages, but not of deleted messages",
+    async (fixture) => {
+      const { alice, bob, message, react } = await talk(fixture);
+      await react(bob, "🎉");
+      await react(alice, "👍");
+      await react(bob, "👍");
+      const by = ({ id }: AccountRecord, after = 0, limit = 10) =>
+        fixture.store.read((tx) => tx.reactionsBy({ accountId: id, after, limit }));
+      const [first] = await by(bob, 0, 1);
+      expect(first).toEqual({
+        place: expect.any(Number),
+        message_id: message.id,
+        conversation_id: message.conversation_id,
+        emoji: "🎉",
+        created_at: START + 3,
+      });
+      expect((await by(bob, first?.place)).map(({ emoji }) => emoji)).toEqual(["👍"]);
+      expect(await by(alice)).toHaveLength(1);
+      await fixture.remove(message);
+      expect(await by(bob)).toEqual([]);
+    },
+  );
+
+  check(
     "each reaction increments the counter and changes the message's version",
     async (fixture) => {
       const { alice, bob, react, unreact, view } = await talk(fixture);

@@ -117,4 +117,15 @@ export function reports(check: Check) {
       expect(await list(fixture)).toEqual([open]);
     },
   );
+
+  check("reports are listed by who made them", async (fixture) => {
+    const [alice, bob] = await fixture.people("alice", "bob");
+    const room = await fixture.group(alice, bob);
+    const message = await fixture.send(room, bob, "rude");
+    const own = await fixture.send(room, alice, "rude too");
+    const id = await report(fixture, alice, bob, message);
+    await report(fixture, bob, alice, own);
+    expect(await list(fixture, { reporterId: alice.id })).toEqual([id ?? ""]);
+    expect(await list(fixture, { reporterId: alice.id, before: id ?? "" })).toEqual([]);
+  });
 }

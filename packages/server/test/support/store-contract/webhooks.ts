@@ -208,7 +208,8 @@ export function webhooks(check: Check): void {
   });
 
   check("the account of an incoming hook is not among its owner's agents", async ({ store }) => {
-    const { agents, hook, found, listed } = await store.write(async (tx) => {
+    const chat = Bun.randomUUIDv7();
+    const { agents, hook, found, listed, created } = await store.write(async (tx) => {
       const alice = await newAccount(tx, { username: "alice" });
       await newAgent(tx, alice, "claude");
       const owner_id = alice.id;
@@ -216,7 +217,7 @@ export function webhooks(check: Check): void {
       const made = {
         id: "h1",
         secret_hash: "hash",
-        chat: "chat",
+        chat,
         name: "ci",
         creator: "alice",
         account: "alice:ci",
@@ -226,16 +227,18 @@ export function webhooks(check: Check): void {
       return {
         hook: made,
         found: await tx.incomingHook("h1"),
-        listed: await tx.incomingHooks("chat"),
+        listed: await tx.incomingHooks(chat),
+        created: await tx.incomingHooksBy("alice"),
         agents: await tx.agents(alice.id),
       };
     });
     expect(agents.map(({ account }) => account.username)).toEqual(["alice:claude"]);
     expect(found).toEqual(hook);
-    expect(listed).toEqual([hook]);
+    expect([listed, created]).toEqual([[hook], [hook]]);
+    expect(await store.read((tx) => tx.incomingHooksBy("bob"))).toEqual([]);
     await store.write((tx) => tx.deleteIncomingHook("h1"));
     expect(await store.read((tx) => tx.incomingHook("h1"))).toBeNull();
-    expect(await store.read((tx) => tx.incomingHooks("chat"))).toEqual([]);
+    expect(await store.read((tx) => tx.incomingHooks(chat))).toEqual([]);
   });
 
   check("a webhook is deleted with its deliveries", async ({ store }) => {
