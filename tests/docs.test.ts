@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { groupOf, people } from "@parley/testkit/client.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { startServer } from "@parley/testkit/server.ts";
 import { commands } from "../packages/server/src/commands/index.ts";
@@ -154,6 +155,28 @@ test.skipIf(!tools)("the tour in the README runs without changes", async () => {
   expect(updates.result.messages).toEqual([reply.result]);
   expect(key.result.provider).toBe("claude");
   expect(output).toContain("I am the built-in **sandbox**");
+});
+
+test.skipIf(!tools)("the upload by curl in docs/clients.md runs without changes", async () => {
+  await using server = await startServer();
+  const [ann] = await people(server.url, "ann");
+  const { id: CHAT } = await groupOf(ann);
+  const folder = mkdtempSync(join(tmpdir(), "parley-upload-"));
+  writeFileSync(join(folder, "plan.txt"), "the plan");
+  const [script = ""] = examples(read("docs/clients.md"), "bash");
+  const shell = Bun.spawn(["bash", "-euo", "pipefail", "-c", script], {
+    cwd: folder,
+    env: { ...process.env, SERVER: server.url, TOKEN: ann.token, CHAT, no_proxy: "127.0.0.1" },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [output, errors] = await Promise.all([shell.stdout.text(), shell.stderr.text()]);
+  rmSync(folder, { recursive: true });
+  expect({ code: await shell.exited, errors }).toMatchObject({ code: 0 });
+  expect(output).toEndWith("the plan");
+  const { items } = await ann.call("getChatHistory", { chat_id: CHAT });
+  expect(items[0]).toMatchObject({ content: "", files: [{ name: "plan.txt", size: 8 }] });
 });
 
 const [python = ""] = examples(read("docs/integrations.md"), "python");

@@ -118,6 +118,20 @@ describe("the cached state", () => {
     }
   });
 
+  test("of a version without files has messages without files", async () => {
+    const { storage, chat } = await seen(2);
+    const cached = storage.getItem(STATE) ?? "";
+    const earlier = cached.replaceAll(',"files":[]', "");
+    expect(earlier).not.toBe(cached);
+    storage.setItem(STATE, earlier);
+    using client = clientOf(ann, server.url, { storage });
+    const shown = client.model.get(`messages:${chat}`).items;
+    expect(shown.map(({ files }) => files)).toEqual([[], []]);
+    expect(client.model.get(`chat:${chat}`)?.last_message?.files).toEqual([]);
+    await client.connect();
+    await equalsServer(client, ann);
+  });
+
   test("is ignored if it cannot be parsed", async () => {
     const { storage } = await seen(1);
     for (const rubbish of ["{", '{"version":1}', "7", '{"version":0,"chats":{}}']) {

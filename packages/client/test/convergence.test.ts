@@ -4,7 +4,15 @@ import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import fc from "fast-check";
 import type { Client } from "../src/index.ts";
-import { clientOf, connected, memoryStorage, online, type TestClient } from "./support/clients.ts";
+import {
+  clientOf,
+  connected,
+  memoryBlobs,
+  memoryStorage,
+  online,
+  type TestClient,
+} from "./support/clients.ts";
+import { picture, textFile } from "./support/files.ts";
 import { LateReplies } from "./support/late-replies.ts";
 import { equalsServer, loadAll, viewOf, withoutOwnSeq } from "./support/view.ts";
 
@@ -40,10 +48,10 @@ interface Device extends AsyncDisposable {
 
 async function createDevice(person: Person): Promise<Device> {
   const proxy = await FaultyProxy.to(server.url);
-  const storage = memoryStorage();
+  const [storage, blobs] = [memoryStorage(), memoryBlobs()];
   const replies = new LateReplies();
   const { WebSocket } = replies;
-  const begin = () => clientOf(person, proxy.url, { timeoutMs: 3000, storage, WebSocket });
+  const begin = () => clientOf(person, proxy.url, { timeoutMs: 3000, storage, blobs, WebSocket });
   let client = begin();
   return {
     person,
@@ -74,7 +82,21 @@ interface Step {
 
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom(
-    ...["send", "send", "send", "mention", "reply", "edit", "delete", "hide", "react", "react"],
+    ...[
+      "send",
+      "send",
+      "send",
+      "mention",
+      "reply",
+      "sendFiles",
+      "sendFiles",
+      "discard",
+      "edit",
+      "delete",
+      "hide",
+      "react",
+      "react",
+    ],
     ...["read", "title", "add", "remove", "leave", "name", "open", "older", "typing"],
     ...["around", "around", "aside", "aside", "closeAside"],
     ...["otherSend", "otherEdit", "otherRead", "otherHide", "otherReact", "otherDelete"],
@@ -110,12 +132,23 @@ function targetOf(chats: string[], devices: Device[], step: Step) {
 type Target = ReturnType<typeof targetOf>;
 type Steps = Record<string, () => unknown>;
 
+/** Up to three files, most of them texts. */
+const filesOf = ({ pick, text }: Target): File[] =>
+  Array.from({ length: 1 + (pick % 3) }, (_, index) =>
+    (pick + index) % 4 === 0 ? picture() : textFile(text.repeat(1 + pick)),
+  );
+
 const modelSteps = (target: Target): Steps => {
-  const { model, pick, text, chat_id, username, message_id, message_ids, emoji } = target;
+  const { model, pick, text, chat_id, username, items, message_id, message_ids, emoji } = target;
   return {
     send: () => model.send(chat_id, text),
     mention: () => model.send(chat_id, `${text} @${username}`),
     reply: () => model.send(chat_id, text, { replyTo: message_id }),
+    sendFiles: () => model.send(chat_id, pick % 2 === 0 ? "" : text, { files: filesOf(target) }),
+    discard: () => {
+      const unsent = items.findLast(({ delivery }) => delivery !== "sent");
+      if (unsent) model.discard(unsent.id);
+    },
     ask: () => model.send(chat_id, `buy @${persons[0]?.username}:claude`),
     edit: () => model.edit(message_id, `${text} @${username}`),
     delete: () => model.remove(chat_id, message_ids, "everyone"),

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { people } from "@parley/testkit/client.ts";
+import { groupOf, people } from "@parley/testkit/client.ts";
+import { upload } from "@parley/testkit/files.ts";
 import { startServer } from "@parley/testkit/server.ts";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
@@ -10,6 +11,7 @@ import {
   useChatIds,
   useClient,
   useDraft,
+  useFileLinks,
   useMe,
   useMessages,
   useStatus,
@@ -57,6 +59,25 @@ test("components read every piece of the model", async () => {
     draft: "the mil",
     client: "online",
   });
+});
+
+test("a component reads links to files", async () => {
+  await using server = await startServer();
+  const [ann] = await people(server.url, "ann");
+  const { id: chat } = await groupOf(ann);
+  const file = await upload(ann, chat, "a.txt", "hello");
+  using client = await connected(ann, server.url);
+  let renders = 0;
+  const Url = () => {
+    renders++;
+    return useFileLinks([file.id])[file.id]?.url ?? "loading";
+  };
+  const render = () =>
+    renderToStaticMarkup(createElement(ParleyProvider, { client }, createElement(Url)));
+  expect(render()).toBe("loading");
+  const [link] = await client.links.get([file.id]);
+  expect(render().replaceAll("&amp;", "&")).toBe(link?.url ?? "");
+  expect(renders).toBe(2);
 });
 
 test("a component outside of ParleyProvider throws an error that names it", () => {

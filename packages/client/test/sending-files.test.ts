@@ -13,6 +13,7 @@ import {
   online,
   until,
 } from "./support/clients.ts";
+import { picture, textFile } from "./support/files.ts";
 
 let server: TestServer;
 let ann: Person;
@@ -24,19 +25,6 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 const newChat = async (): Promise<string> => (await groupOf(ann, bob)).id;
-const textFile = (text: string, name = "notes.txt") => new File([text], name);
-/** A picture of one pixel. */
-const picture = () =>
-  new File(
-    [
-      Uint8Array.fromBase64(
-        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
-      ),
-    ],
-    "dot.png",
-    { type: "image/png" },
-  );
-
 const messages = (client: Client, chat: string) => client.model.get(`messages:${chat}`).items;
 const last = (client: Client, chat: string): LocalMessage | undefined =>
   messages(client, chat).at(-1);

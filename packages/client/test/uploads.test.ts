@@ -6,6 +6,7 @@ import { limits, noRates, startServer, type TestServer } from "@parley/testkit/s
 import { nameOf } from "../src/files/name.ts";
 import { isCallError } from "../src/index.ts";
 import { clientOf, codeOf, connected, until } from "./support/clients.ts";
+import { textFile } from "./support/files.ts";
 
 let server: TestServer;
 let ann: Person;
@@ -17,8 +18,6 @@ beforeAll(async () => {
   chat = (await groupOf(ann, bob)).id;
 });
 afterAll(() => server[Symbol.asyncDispose]());
-
-const textFile = (text: string, name = "notes.txt") => new File([text], name);
 
 /** What a file contains, loaded with a link. */
 async function load(person: Person, fileId: string): Promise<string> {

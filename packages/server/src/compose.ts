@@ -10,6 +10,7 @@ import type { Limits } from "./config/limits.ts";
 import { type Config, ConfigError, type Database } from "./config.ts";
 import { exports } from "./exports/exports.ts";
 import { openBlobs } from "./files/index.ts";
+import { fileMaintenance, noFileMaintenance } from "./files/maintenance.ts";
 import { filesService } from "./files/service.ts";
 import { incomingHooks } from "./inbound/incoming-hooks.ts";
 import { watchBackgroundWork } from "./observe/background-work.ts";
@@ -154,7 +155,10 @@ export async function compose(config: Config): Promise<Running> {
   changes.listen(hub.receive);
   const services = await buildServices({ config, node, store, hub, cluster, changes, log });
   const { metrics, vault, webhooks, erasures } = services;
-  watchBackgroundWork(store.background, log, metrics);
+  const maintenance = startFileMaintenance(config, services, node);
+  changes.listen(maintenance.receive);
+  const background = [store.background, maintenance.background];
+  watchBackgroundWork(background, log, metrics);
   watchGauges(metrics, hub, unsent);
 
   const agents = dispatcher({
@@ -177,7 +181,7 @@ export async function compose(config: Config): Promise<Running> {
     pages: pages({
       services,
       ready: () => Promise.all([store.ready(), bus.ready()]),
-      failing: store.background.failing,
+      failing: () => background.flatMap((work) => work.failing()),
     }),
     upgrade: (request, origin) =>
       sockets.upgrade(request, origin, (upgraded, data) => server.upgrade(upgraded, { data })),
@@ -215,6 +219,7 @@ export async function compose(config: Config): Promise<Running> {
       await upkeep.stop();
       await erasures.stop();
       await deletion.stop();
+      await maintenance.stop();
       await webhooks.stop();
       await changes.stop();
       cluster.stop();
@@ -258,7 +263,13 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     exports: exports({ store, vault, log }),
     files:
       config.files &&
-      filesService({ store, blobs: await openBlobs(config.files, config.dataDir), vault, limits }),
+      filesService({
+        store,
+        blobs: await openBlobs(config.files, config.dataDir),
+        vault,
+        limits,
+        metrics,
+      }),
     erasures: startErasures({ store, node, log }),
     incomingHooks: incomingHooks({ store, ...hookRates(limits, cluster) }),
     ...throttles(limits, cluster),
@@ -267,6 +278,17 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     security,
     metrics,
   };
+}
+
+/** The maintenance of files; a server that takes no files has none. */
+function startFileMaintenance(config: Config, services: Services, node: string) {
+  const { store, files, log, metrics } = services;
+  if (!files) {
+    if (config.nats) log.warn("files are off: several nodes need PARLEY_FILES");
+    return noFileMaintenance;
+  }
+  const { blobs } = files;
+  return fileMaintenance({ store, blobs, node, isShared: config.database !== null, log, metrics });
 }
 
 /** Handlers by their HTTP names, and by all names, which a socket accepts. */

@@ -17,7 +17,14 @@ afterAll(async () => {
 
 const inBucket = (prefix: string, options = {}) =>
   s3Blobs(
-    { endpoint: s3.url, bucket: s3.bucket, prefix, ...s3.credentials, ...options },
+    {
+      endpoint: s3.url,
+      bucket: s3.bucket,
+      prefix,
+      timeoutMs: 20_000,
+      ...s3.credentials,
+      ...options,
+    },
     join(root, "incoming"),
   );
 

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { Message } from "@parley/protocol";
 import type { Person } from "@parley/testkit/client.ts";
 import { comparable, fetchView, type View } from "@parley/testkit/model.ts";
-import { type Client, isCallError } from "../../src/index.ts";
+import { type Client, isCallError, type LocalFile } from "../../src/index.ts";
 import { online } from "./clients.ts";
 
 const TIMEOUT_MS = 60_000;
@@ -47,9 +47,11 @@ export function viewOf({ model }: Client): View {
   return view;
 }
 
+/** A message without what only this client knows of it. */
 function plain(message: Message & { delivery?: unknown; failure?: unknown }): Message {
   const { delivery: _, failure: __, ...rest } = message;
-  return rest;
+  const withoutUrl = ({ url: ___, ...file }: LocalFile) => file;
+  return { ...rest, files: message.files.map(withoutUrl) };
 }
 
 /** Opens every conversation and loads all of it. */

@@ -9,6 +9,9 @@ export type FileStorage =
 
 type Environment = Record<string, string | undefined>;
 
+/** The seconds that a request to S3 may take, unless the address says otherwise. */
+const TIMEOUT_SECONDS = 20;
+const SECONDS = /^[1-9]\d{0,2}$/;
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
 /**
@@ -40,14 +43,16 @@ export function readFileStorage(
 function readS3(value: string, env: Environment): S3Options {
   const url = new URL(value);
   const unknown = [...url.searchParams.keys()].filter(
-    (name) => name !== "endpoint" && name !== "region",
+    (name) => !["endpoint", "region", "timeout"].includes(name),
   );
   const endpoint = url.searchParams.get("endpoint");
   const region = url.searchParams.get("region") ?? env.AWS_REGION;
+  const timeout = url.searchParams.get("timeout") ?? `${TIMEOUT_SECONDS}`;
   const isEndpoint = endpoint === null || /^https?:$/.test(protocolOf(endpoint));
-  if (!BUCKET.test(url.hostname) || unknown.length > 0 || !isEndpoint || url.username) {
+  const isValid = BUCKET.test(url.hostname) && isEndpoint && SECONDS.test(timeout);
+  if (!isValid || unknown.length > 0 || url.username) {
     throw new ConfigError(
-      `PARLEY_FILES must be s3://<bucket>[/<prefix>][?endpoint=https://…&region=…], not "${value}".`,
+      `PARLEY_FILES must be s3://<bucket>[/<prefix>][?endpoint=https://…&region=…&timeout=<seconds>], not "${value}".`,
     );
   }
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env;
@@ -59,6 +64,7 @@ function readS3(value: string, env: Environment): S3Options {
   const prefix = url.pathname.replace(/^\/+|\/+$/g, "");
   return {
     bucket: url.hostname,
+    timeoutMs: Number(timeout) * 1000,
     prefix: prefix === "" ? "" : `${prefix}/`,
     accessKeyId,
     secretAccessKey,

@@ -75,7 +75,7 @@ const matches = (ifNoneMatch: string | null, etag: string) =>
  * The part that a Range header asks for. Null: the whole object, because there is no such header, it
  * is not understood, or it asks for several parts, which the protocol allows to ignore.
  */
-export function rangeOf(header: string | null, size: number): ByteRange | "unsatisfiable" | null {
+function rangeOf(header: string | null, size: number): ByteRange | "unsatisfiable" | null {
   const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? "") ?? [];
   if (first === undefined || last === undefined || first + last === "") return null;
   if (first === "") {

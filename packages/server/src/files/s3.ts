@@ -12,18 +12,18 @@ export interface S3Options {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
+  /** How long a request may take. Storing an object may take three times as long. */
+  readonly timeoutMs: number;
 }
 
 const OWNER_ONLY = 0o700;
-/** Bun's client has no timeouts. A request that takes longer counts as failed. */
-const REQUEST_TIMEOUT_MS = 20_000;
-const UPLOAD_TIMEOUT_MS = 120_000;
 const PART_BYTES = 5 * 1024 * 1024;
 
 /** Keeps objects in a bucket of an S3-compatible service. */
 export async function s3Blobs(options: S3Options, incoming: string): Promise<Blobs> {
   await mkdir(incoming, { recursive: true, mode: OWNER_ONLY });
-  const { prefix, ...connection } = options;
+  const { prefix, timeoutMs, ...connection } = options;
+  const reachable = <Result>(request: Promise<Result>, ms = timeoutMs) => withTimeout(request, ms);
   const client = new S3Client(connection);
   const keyOf = (name: string) => prefix + name;
 
@@ -31,7 +31,7 @@ export async function s3Blobs(options: S3Options, incoming: string): Promise<Blo
     incoming,
     async put(name, path) {
       const options = { type: "application/octet-stream", partSize: PART_BYTES, queueSize: 2 };
-      await reachable(client.write(keyOf(name), Bun.file(path), options), UPLOAD_TIMEOUT_MS);
+      await reachable(client.write(keyOf(name), Bun.file(path), options), 3 * timeoutMs);
       await rm(path, { force: true });
     },
     async open(name) {
@@ -50,15 +50,20 @@ export async function s3Blobs(options: S3Options, incoming: string): Promise<Blo
     async delete(name) {
       await reachable(client.delete(keyOf(name)).catch(missing));
     },
-    list: () => listObjects(client, prefix),
+    list: () => listObjects(client, prefix, timeoutMs),
   };
 }
 
-async function* listObjects(client: S3Client, prefix: string): AsyncIterable<BlobEntry> {
+async function* listObjects(
+  client: S3Client,
+  prefix: string,
+  timeoutMs: number,
+): AsyncIterable<BlobEntry> {
   let continuationToken: string | undefined;
   do {
-    const page = await reachable(
+    const page = await withTimeout(
       client.list({ prefix, ...(continuationToken !== undefined && { continuationToken }) }),
+      timeoutMs,
     );
     for (const { key, size = 0, lastModified } of page.contents ?? []) {
       yield { name: key.slice(prefix.length), size, modifiedAt: Date.parse(lastModified ?? "") };
@@ -72,10 +77,8 @@ function missing(error: unknown): null {
   throw error;
 }
 
-async function reachable<Result>(
-  request: Promise<Result>,
-  timeoutMs = REQUEST_TIMEOUT_MS,
-): Promise<Result> {
+/** Bun's client has no timeouts. A request that takes longer counts as failed. */
+async function withTimeout<Result>(request: Promise<Result>, timeoutMs: number): Promise<Result> {
   const timeout = Promise.withResolvers<never>();
   const timer = setTimeout(
     () => timeout.reject(unavailable("the file storage does not answer")),

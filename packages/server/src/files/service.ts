@@ -1,9 +1,11 @@
 import type { Limits } from "../config/limits.ts";
+import type { Metrics } from "../observe/metrics.ts";
 import type { Vault } from "../security/vault.ts";
 import type { Store } from "../store/store.ts";
 import type { Blobs } from "./blobs.ts";
 import { type Download, type DownloadRequest, download } from "./downloads.ts";
 import { fileLinks, type Links } from "./links.ts";
+import { fileMetrics } from "./metrics.ts";
 import { type Uploads, uploads } from "./uploads.ts";
 
 export interface FilesOptions {
@@ -11,6 +13,7 @@ export interface FilesOptions {
   readonly blobs: Blobs;
   readonly vault: Pick<Vault, "fingerprint">;
   readonly limits: Limits;
+  readonly metrics: Metrics;
 }
 
 /** The bytes of files, and the links that lead to them. */
@@ -21,9 +24,13 @@ export interface Files extends Uploads {
   download(request: DownloadRequest): Promise<Download>;
 }
 
-export const filesService = ({ store, blobs, vault, limits }: FilesOptions): Files => ({
-  ...uploads({ store, blobs, limits }),
-  links: fileLinks(vault),
-  blobs,
-  download: (request) => download({ store, blobs }, request),
-});
+export function filesService({ store, blobs, vault, limits, metrics }: FilesOptions): Files {
+  const { receive } = uploads({ store, blobs, limits });
+  const counted = fileMetrics(metrics);
+  return {
+    receive: (fileId, bytes) => counted.upload(() => receive(fileId, bytes)),
+    links: fileLinks(vault),
+    blobs,
+    download: (request) => counted.download(() => download({ store, blobs }, request)),
+  };
+}

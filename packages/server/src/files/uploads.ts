@@ -1,13 +1,21 @@
-import { stat } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { File } from "@parley/protocol";
 import type { Limits } from "../config/limits.ts";
-import { Failure, notFound, rateLimited, suspended, unavailable } from "../rules/failure.ts";
+import {
+  Failure,
+  forbidden,
+  notFound,
+  rateLimited,
+  suspended,
+  unavailable,
+} from "../rules/failure.ts";
 import { fairQueue } from "../security/fair-queue.ts";
 import type { FileContent, FileRecord } from "../store/files.ts";
 import { publicFile } from "../store/shared/files.ts";
 import type { Store } from "../store/store.ts";
 import { type Blobs, previewOf } from "./blobs.ts";
+import { deleteBlob } from "./cleanup.ts";
 import { detectType } from "./detect-type.ts";
 import { cleanPicture, cleanProfilePicture, isPicture, notAPicture } from "./images.ts";
 import { durationOf } from "./media.ts";
@@ -37,12 +45,16 @@ export function uploads({ store, blobs, limits }: UploadsOptions): Uploads {
 
   async function process(file: FileRecord, bytes: ReadableStream<Uint8Array> | null) {
     await using received = await receiveUpload(bytes, { folder: blobs.incoming, size: file.size });
-    const content = await examining(`${file.owner_id}`, () =>
-      storeContent(blobs, received.path, {
+    await using examined = await examining(`${file.owner_id}`, () =>
+      examine(received.path, {
+        folder: blobs.incoming,
         maxPixels: limits.image_pixels,
         isProfilePicture: file.conversation_uuid === null,
       }),
     );
+    await announced(store, file.id);
+    await putAll(blobs, examined);
+    const { content } = examined;
     if (await store.write((tx) => tx.finishFile(file.id, content))) return;
     // The upload was cancelled, or another request has sent the same file meanwhile.
     await deleteBlob(blobs, content.blob);
@@ -67,53 +79,78 @@ export function uploads({ store, blobs, limits }: UploadsOptions): Uploads {
 }
 
 /** The file, if its owner may still send it. */
-async function announced(store: Pick<Store, "read">, fileId: string): Promise<FileRecord> {
-  const [file] = await store.read((tx) => tx.files([fileId]));
-  if (!file || file.owner_state === "erased") throw notFound("file");
-  if (file.owner_state === "suspended") throw suspended();
-  return file;
+const announced = (store: Pick<Store, "read">, fileId: string): Promise<FileRecord> =>
+  store.read(async (tx) => {
+    const [file] = await tx.files([fileId]);
+    if (!file || file.owner_state === "erased") throw notFound("file");
+    if (file.owner_state === "suspended") throw suspended();
+    // A picture of a person or a group belongs to no conversation.
+    if (file.conversation_uuid === null) return file;
+    const conversation = await tx.conversation(file.conversation_uuid, file.owner_id);
+    if (!conversation?.joined) throw forbidden("you have left this conversation");
+    return file;
+  });
+
+/** What is known of received bytes, and the local files to store of them. Disposing it removes these. */
+interface Examined extends AsyncDisposable {
+  readonly content: FileContent;
+  /** Paths by the names of the objects. */
+  readonly objects: readonly (readonly [name: string, path: string])[];
 }
 
-/** Stores received bytes under a new id: a picture without its metadata and with a preview. */
-async function storeContent(
-  blobs: Blobs,
+interface ExamineOptions {
+  /** Where to write other versions of a picture. */
+  readonly folder: string;
+  readonly maxPixels: number;
+  readonly isProfilePicture: boolean;
+}
+
+/** Examines received bytes: a picture loses its metadata and gets a preview. */
+async function examine(
   path: string,
-  { maxPixels, isProfilePicture }: { maxPixels: number; isProfilePicture: boolean },
-): Promise<FileContent> {
+  { folder, maxPixels, isProfilePicture }: ExamineOptions,
+): Promise<Examined> {
   const blob = Bun.randomUUIDv7();
   const type = await detectType(path);
   const none = { width: null, height: null, duration_ms: null, placeholder: null };
   if (!isPicture(type)) {
     if (isProfilePicture) throw notAPicture();
     const { size } = await stat(path);
-    const duration_ms = await durationOf(path, type);
-    await blobs.put(blob, path);
-    return { ...none, blob, type, size, duration_ms };
+    const content = { ...none, blob, type, size, duration_ms: await durationOf(path, type) };
+    return { content, objects: [[blob, path]], [Symbol.asyncDispose]: async () => {} };
   }
-  const cleaned = join(blobs.incoming, blob);
-  const preview = join(blobs.incoming, previewOf(blob));
+  const cleaned = join(folder, blob);
+  const preview = join(folder, previewOf(blob));
+  const remove = async () => {
+    for (const each of [cleaned, preview]) await rm(each, { force: true });
+  };
   try {
     const clean = isProfilePicture ? cleanProfilePicture : cleanPicture;
     const picture = await clean(path, { cleaned, preview, maxPixels });
     const { size } = await stat(cleaned);
-    await blobs.put(previewOf(blob), preview);
-    await blobs.put(blob, cleaned);
-    return { ...none, ...picture, blob, size };
-  } finally {
-    await Promise.all(
-      [cleaned, preview].map((each) =>
-        Bun.file(each)
-          .delete()
-          .catch(() => {}),
-      ),
-    );
+    return {
+      content: { ...none, ...picture, blob, size },
+      objects: [
+        [previewOf(blob), preview],
+        [blob, cleaned],
+      ],
+      [Symbol.asyncDispose]: remove,
+    };
+  } catch (error) {
+    await remove();
+    throw error;
   }
 }
 
-/** Deletes an object and its preview. */
-export async function deleteBlob(blobs: Blobs, blob: string): Promise<void> {
-  await blobs.delete(previewOf(blob));
-  await blobs.delete(blob);
+/** Stores all objects, or none of them. */
+async function putAll(blobs: Blobs, { content, objects }: Examined): Promise<void> {
+  try {
+    for (const [name, path] of objects) await blobs.put(name, path);
+  } catch (error) {
+    // If the storage is away, maintenance deletes them later.
+    void deleteBlob(blobs, content.blob).catch(() => {});
+    throw error;
+  }
 }
 
 /** Whether the bytes were the reason, so that the same bytes fail again. */

@@ -334,7 +334,8 @@ const readiness = {
     failing: {
       type: "array",
       items: { type: "string" },
-      description: "Background work of the store that fails while calls are served.",
+      description:
+        "Background work of the store and the file storage that fails while calls are served.",
     },
   },
   required: ["ok"],

@@ -1,5 +1,11 @@
-/** Work that a store does by itself, apart from units of work. */
-export type BackgroundKind = "search_indexing" | "checkpoint" | "pruning" | "restore_mark";
+/** Work that the stores of data and files do by themselves, apart from units of work. */
+export type BackgroundKind =
+  | "search_indexing"
+  | "checkpoint"
+  | "pruning"
+  | "restore_mark"
+  | "file_deletion"
+  | "file_checks";
 
 /**
  * Reports failures of a store's background work. A store whose background work fails still serves:

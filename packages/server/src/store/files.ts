@@ -34,10 +34,10 @@ export interface FileWrites {
   /** Deletes the files among these that nothing uses, and abandons their blobs. Returns how many. */
   deleteUnusedFiles(ids: readonly string[]): Awaitable<number>;
   /**
-   * Makes a file ready whose blob was found, and failed whose blob is missing. Does nothing if the file
-   * has another blob by now.
+   * Makes a file ready whose blob was found, and failed whose blob is missing. Returns false, and
+   * changes nothing, if the file is gone or has another blob by now.
    */
-  setBlobFound(file: Pick<StoredFile, "id" | "blob">, isFound: boolean): Awaitable<void>;
+  setBlobFound(file: Pick<StoredFile, "id" | "blob">, isFound: boolean): Awaitable<boolean>;
   /** Forgets abandoned blobs once they are deleted. */
   forgetBlobs(ids: readonly string[]): Awaitable<void>;
 }

@@ -102,12 +102,13 @@ export const fileWrites: Methods<keyof FileWrites> = {
     return count;
   },
   setBlobFound: async (unit, { id, blob }, isFound) => {
-    await unit.change(
+    const { count } = await unit.change(
       "UPDATE files SET status = $3 WHERE uuid = $1 AND blob = $2",
       id,
       blob,
       isFound ? "ready" : "failed",
     );
+    return count > 0;
   },
   forgetBlobs: async (unit, ids) => {
     await unit.change(`DELETE FROM abandoned_blobs WHERE blob ${IN_LIST}`, list(ids));

@@ -71,7 +71,7 @@ export function fileWrites(db: Connection): FileWrites {
       return remove.run(list).changes;
     },
     setBlobFound: ({ id, blob }, isFound) =>
-      void setStatus.run(id, blob, isFound ? "ready" : "failed"),
+      setStatus.run(id, blob, isFound ? "ready" : "failed").changes > 0,
     forgetBlobs: (ids) => void forget.run(JSON.stringify(ids)),
   };
 }

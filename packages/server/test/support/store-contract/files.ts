@@ -136,12 +136,12 @@ function uploads(check: Check) {
     const status = async () => (await file(fixture, stored.id))?.status;
     const setFound = (blob: string, isFound: boolean) =>
       store.write((tx) => tx.setBlobFound({ id: stored.id, blob }, isFound));
-    await setFound(stored.blob, false);
+    expect(await setFound(stored.blob, false)).toBe(true);
     expect(await status()).toBe("failed");
     expect(await store.read((tx) => tx.storedFiles(FIRST_FILE, 5))).toEqual([
       { ...stored, status: "failed" },
     ]);
-    await setFound(Bun.randomUUIDv7(), true);
+    expect(await setFound(Bun.randomUUIDv7(), true)).toBe(false);
     expect(await status()).toBe("failed");
     await setFound(stored.blob, true);
     expect(await status()).toBe("ready");

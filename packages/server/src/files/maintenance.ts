@@ -1,0 +1,167 @@
+import type { Logger } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { Delivered } from "../realtime/bus.ts";
+import { type Lease, lease } from "../security/lease.ts";
+import type { BackgroundWork } from "../store/background-work.ts";
+import { FIRST_FILE } from "../store/files.ts";
+import { backgroundRunner } from "../store/shared/background-work.ts";
+import type { Store } from "../store/store.ts";
+import type { Blobs } from "./blobs.ts";
+import {
+  type CleanupOptions,
+  checkFiles,
+  deleteAbandonedBlobs,
+  deleteInterruptedUploads,
+  deleteUnknownBlobs,
+  deleteUnusedFiles,
+  type StorageFigures,
+} from "./cleanup.ts";
+
+const MINUTE_MS = 60 * 1000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** How long an upload waits for a message. */
+const UNUSED_MS = 24 * HOUR_MS;
+/** An object gets its row at once, or never: this is far longer than the slowest upload takes. */
+const UNKNOWN_MS = 6 * HOUR_MS;
+/** Files that are being received are written to all the time. */
+const INTERRUPTED_MS = 2 * HOUR_MS;
+
+export interface FileMaintenanceOptions {
+  readonly store: Pick<Store, "read" | "write">;
+  readonly blobs: Blobs;
+  /** The id of this node. */
+  readonly node: string;
+  /** Whether other nodes may be receiving files into the same folder. */
+  readonly isShared: boolean;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface FileMaintenance {
+  readonly background: BackgroundWork;
+  /** Receives changes: the bytes of a deleted message are deleted at once. */
+  receive(change: Delivered): void;
+  stop(): Promise<void>;
+}
+
+/**
+ * Keeps the rows and the bytes of files consistent, on one node at a time: deletes the bytes of deleted
+ * files every minute; every hour uploads that nothing uses and bytes without a row, and looks for rows
+ * without bytes.
+ */
+export function fileMaintenance(options: FileMaintenanceOptions): FileMaintenance {
+  const { store, blobs, node, isShared, log, metrics } = options;
+  const background = backgroundRunner("file_deletion", "file_checks");
+  const started = Date.now();
+  let isStopped = false;
+  let checkedUpTo = FIRST_FILE;
+  let figures: StorageFigures | null = null;
+  watchFigures(metrics, () => figures);
+
+  /** Does the work if no other node does it now. */
+  async function alone(held: Lease, work: (cleanup: CleanupOptions) => Promise<void>) {
+    if (!(await held.claim())) return;
+    try {
+      const proceed = async () => {
+        if (isStopped) throw new Stopped();
+        await held.renew();
+      };
+      await work({ store, blobs, log, proceed });
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error;
+    } finally {
+      await held.release();
+    }
+  }
+
+  const deletion = lease(store, "file deletion", node);
+  async function deleteBytes(): Promise<void> {
+    const [first] = await store.read((tx) => tx.abandonedBlobs(1));
+    if (first !== undefined) await alone(deletion, deleteAbandonedBlobs);
+  }
+
+  const checks = lease(store, "file checks", node);
+  async function checkAll(): Promise<void> {
+    // Without other nodes, only a process that was killed can have left something there.
+    const interrupted = isShared ? Date.now() - INTERRUPTED_MS : started;
+    await deleteInterruptedUploads(blobs.incoming, interrupted);
+    await alone(checks, async (cleanup) => {
+      await deleteUnusedFiles(cleanup, Date.now() - UNUSED_MS);
+      const found = await deleteUnknownBlobs(cleanup, Date.now() - UNKNOWN_MS);
+      checkedUpTo = await checkFiles(cleanup, checkedUpTo);
+      figures = found;
+    });
+  }
+
+  const jobs = [
+    regularly(MINUTE_MS, () => background.run("file_deletion", deleteBytes)),
+    regularly(HOUR_MS, () => background.run("file_checks", checkAll)),
+  ] as const;
+  return {
+    background,
+    receive(change) {
+      if (change.kind === "event" && change.name === "events.messageDeleted") jobs[0].run();
+    },
+    async stop() {
+      isStopped = true;
+      for (const job of jobs) await job.stop();
+    },
+  };
+}
+
+/** For servers that take no files. */
+export const noFileMaintenance: FileMaintenance = {
+  background: backgroundRunner(),
+  receive: () => {},
+  stop: async () => {},
+};
+
+/** Runs work now, at intervals, and on demand; never twice at the same time. */
+function regularly(everyMs: number, work: () => Promise<void>) {
+  let running: Promise<void> | null = null;
+  let isWanted = false;
+  async function runAll(): Promise<void> {
+    while (isWanted) {
+      isWanted = false;
+      await work();
+    }
+  }
+  const run = () => {
+    isWanted = true;
+    running ??= runAll().finally(() => {
+      running = null;
+    });
+  };
+  run();
+  const timer = setInterval(run, everyMs);
+  timer.unref();
+  return {
+    run,
+    async stop(): Promise<void> {
+      clearInterval(timer);
+      isWanted = false;
+      await running;
+    },
+  };
+}
+
+function watchFigures(metrics: Metrics, read: () => StorageFigures | null): void {
+  const figure = (name: keyof StorageFigures) => () => read()?.[name] ?? [];
+  metrics.watch(
+    "parley_file_objects",
+    "gauge",
+    "Objects in the file storage, previews included, at the last check of this node.",
+    figure("objects"),
+  );
+  metrics.watch(
+    "parley_file_bytes",
+    "gauge",
+    "Bytes in the file storage at the last check of this node.",
+    figure("bytes"),
+  );
+}
+
+/** Ends the work when the process stops. The next process continues it. */
+class Stopped extends Error {
+  override name = "Stopped";
+}

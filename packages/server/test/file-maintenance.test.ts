@@ -1,0 +1,211 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { until } from "@parley/testkit/until.ts";
+import { type Blobs, previewOf } from "../src/files/blobs.ts";
+import { diskBlobs } from "../src/files/disk.ts";
+import { fileMaintenance } from "../src/files/maintenance.ts";
+import { logger } from "../src/observe/log.ts";
+import { metrics } from "../src/observe/metrics.ts";
+import { openSqliteStore } from "../src/store/sqlite/index.ts";
+import type { Store } from "../src/store/store.ts";
+import { newAccount, newGroup, remove, send } from "./support/store-contract/fixture.ts";
+
+const HOUR_MS = 60 * 60 * 1000;
+const folder = mkdtempSync(join(tmpdir(), "parley-maintenance-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const hoursAgo = (hours: number) => Date.now() - hours * HOUR_MS;
+
+/** A store and a file storage with one person and one group. */
+async function installation(name: string) {
+  const store = openSqliteStore(join(folder, `${name}.db`));
+  const storage = join(folder, name);
+  const blobs = await diskBlobs(storage);
+  const { ada, room } = await store.write(async (tx) => {
+    const ada = await newAccount(tx, { username: "ada" });
+    return { ada, room: await newGroup(tx, [ada]) };
+  });
+  const pathOf = (object: string) => join(storage, object.slice(34, 36), object);
+
+  /** Stores an object that is some hours old. */
+  async function put(object: string, hours = 0): Promise<void> {
+    const path = join(blobs.incoming, object);
+    writeFileSync(path, "bytes");
+    await blobs.put(object, path);
+    const time = hoursAgo(hours) / 1000;
+    utimesSync(pathOf(object), time, time);
+  }
+
+  /** A file of the person that was announced some hours ago, with its bytes. */
+  async function newFile(hours = 0) {
+    const [id, blob] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
+    await put(blob, hours);
+    await put(previewOf(blob), hours);
+    const about = { id, owner_id: ada.id, conversation_id: room.id, name: "a", size: 5 };
+    const none = { width: null, height: null, duration_ms: null, placeholder: null };
+    const content = { ...none, blob, type: "text/plain", size: 5 };
+    await store.write(async (tx) => {
+      await tx.insertFile({ ...about, at: hoursAgo(hours) }, "2026-11-15");
+      await tx.finishFile(id, content);
+    });
+    return { id, blob };
+  }
+
+  const sendFile = (id: string) =>
+    store.write(async (tx) => {
+      const files = await tx.files([id]);
+      const message = await send(tx, room, ada, "", { files });
+      await tx.attachFiles([id], message.id, Date.now());
+      return message;
+    });
+
+  return {
+    ...{ store, blobs, pathOf, put, newFile, sendFile },
+    status: async (id: string) => (await store.read((tx) => tx.files([id])))[0]?.status,
+    async names() {
+      const names: string[] = [];
+      for await (const { name } of blobs.list()) names.push(name);
+      return names.sort();
+    },
+  };
+}
+
+type Settings = { node?: string; isShared?: boolean; figures?: ReturnType<typeof metrics> };
+
+const start = (store: Store, blobs: Blobs, settings: Settings = {}) => {
+  const { node = "one", isShared = true, figures = metrics() } = settings;
+  return fileMaintenance({
+    ...{ store, blobs, node, isShared },
+    log: logger("silent"),
+    metrics: figures,
+  });
+};
+
+/** Runs everything once: stopping waits for what has begun. */
+async function runOnce(store: Store, blobs: Blobs, settings?: Settings) {
+  const figures = metrics();
+  const maintenance = start(store, blobs, { figures, ...settings });
+  await until(() => /^parley_file_objects \d/m.test(figures.text()), "the checks have run");
+  await maintenance.stop();
+  return figures.text();
+}
+
+describe("file maintenance", () => {
+  test("deletes the bytes of deleted messages, previews too", async () => {
+    const { store, blobs, newFile, sendFile, names } = await installation("abandoned");
+    const [gone, kept] = [await newFile(), await newFile()];
+    const message = await sendFile(gone.id);
+    await sendFile(kept.id);
+    await store.write((tx) => remove(tx, [message]));
+    const others = ["one", "two"].map((node) => start(store, blobs, { node }));
+    await until(async () => (await names()).length === 2, "the bytes are deleted");
+    expect(await names()).toEqual([kept.blob, previewOf(kept.blob)]);
+    await until(
+      async () => (await store.read((tx) => tx.abandonedBlobs(1))).length === 0,
+      "the blobs are forgotten",
+    );
+    for (const each of others) await each.stop();
+    await store.close();
+  });
+
+  test("deletes uploads that nothing has used for a day", async () => {
+    const { store, blobs, newFile, sendFile, names, status } = await installation("unused");
+    const [used, old, young] = [await newFile(25), await newFile(25), await newFile(23)];
+    await sendFile(used.id);
+    await runOnce(store, blobs);
+    expect(await status(old.id)).toBeUndefined();
+    const maintenance = start(store, blobs);
+    await until(async () => (await names()).length === 4, "the bytes are deleted");
+    await maintenance.stop();
+    const left = [used.blob, young.blob].flatMap((blob) => [blob, previewOf(blob)]);
+    expect(await names()).toEqual(left.sort());
+    await store.close();
+  });
+
+  test("deletes old objects without a row, and counts the others", async () => {
+    const { store, blobs, put, newFile, names } = await installation("unknown");
+    const { blob } = await newFile(10);
+    const unknown = Bun.randomUUIDv7();
+    for (const name of [unknown, previewOf(unknown)]) await put(name, 7);
+    const recent = Bun.randomUUIDv7();
+    await put(recent, 5);
+    const foreign = "somebody-elses-object-of-many-characters";
+    await put(foreign, 100);
+    const figures = await runOnce(store, blobs);
+    expect(await names()).toEqual([blob, previewOf(blob), recent, foreign].sort());
+    expect(figures).toMatch(/^parley_file_objects 5$/m);
+    expect(figures).toMatch(/^parley_file_bytes 25$/m);
+    await store.close();
+  });
+
+  test("deletes nothing from a storage whose objects are mostly unknown", async () => {
+    const { store, blobs, put, newFile, names } = await installation("other");
+    await newFile(10);
+    for (let made = 0; made < 120; made++) await put(Bun.randomUUIDv7(), 10);
+    const maintenance = start(store, blobs);
+    await until(
+      () => maintenance.background.failing().includes("file_checks"),
+      "the checks have failed",
+    );
+    await maintenance.stop();
+    expect(await names()).toHaveLength(122);
+    expect(maintenance.background.failures().get("file_checks")).toBe(1);
+    await store.close();
+  });
+
+  test("marks files whose bytes are missing, until they are found again", async () => {
+    const { store, blobs, put, newFile, sendFile, status } = await installation("missing");
+    const [lost, kept] = [await newFile(), await newFile()];
+    await sendFile(lost.id);
+    await blobs.delete(lost.blob);
+    await runOnce(store, blobs);
+    await until(async () => (await status(lost.id)) === "failed", "the file is marked");
+    expect(await status(kept.id)).toBe("ready");
+    await put(lost.blob);
+    await runOnce(store, blobs);
+    await until(async () => (await status(lost.id)) === "ready", "the file is ready again");
+    await store.close();
+  });
+
+  test("deletes what interrupted uploads have left, but none in progress", async () => {
+    const { store, blobs } = await installation("interrupted");
+    const leave = (name: string, hours: number) => {
+      const path = join(blobs.incoming, name);
+      writeFileSync(path, "half");
+      utimesSync(path, hoursAgo(hours) / 1000, hoursAgo(hours) / 1000);
+    };
+    leave("old", 3);
+    leave("new", 1);
+    await runOnce(store, blobs);
+    expect(readdirSync(blobs.incoming)).toEqual(["new"]);
+    // A process that has the folder for itself finds only what an earlier one has left.
+    await runOnce(store, blobs, { isShared: false });
+    expect(readdirSync(blobs.incoming)).toEqual([]);
+    await store.close();
+  });
+
+  test("reports a storage that is away, and goes on when it is back", async () => {
+    const { store, blobs, newFile, sendFile, names } = await installation("away");
+    const message = await sendFile((await newFile()).id);
+    await store.write((tx) => remove(tx, [message]));
+    let isAway = true;
+    const flaky: Blobs = {
+      ...blobs,
+      delete: (name) => (isAway ? Promise.reject(new Error("away")) : blobs.delete(name)),
+    };
+    const maintenance = start(store, flaky);
+    const { background } = maintenance;
+    await until(() => background.failing().includes("file_deletion"), "the deletion has failed");
+    isAway = false;
+    maintenance.receive({
+      kind: "event",
+      name: "events.messageDeleted",
+    } as Parameters<typeof maintenance.receive>[0]);
+    await until(() => background.failing().length === 0, "the deletion has recovered");
+    expect(await names()).toEqual([]);
+    await maintenance.stop();
+    await store.close();
+  });
+});
