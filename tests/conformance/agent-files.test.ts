@@ -238,3 +238,11 @@ test("pictures count against the limits of an agent before the provider is calle
   });
   expect(sharedProvider.calls(key)).toHaveLength(1);
 });
+
+test("the sandbox describes a picture that somebody else has posted", async () => {
+  await using group = await agentGroup();
+  await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox" });
+  await share(carol, group.chat, "flag.png", stripedPng(640, 480, [220, 30, 30], [255, 255, 255]));
+  const final = await answerTo(group.reader, await group.ask("what is this?"));
+  expect(final.content).toContain("a picture of 640 × 480 pixels, mostly red and white");
+});

@@ -1,11 +1,12 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { actionTokens, type Block, parseMarkup } from "@parley/protocol/markup";
+import { stripedPng } from "@parley/testkit/pictures.ts";
 import type { ModelEvent, ModelRequest } from "../src/agents/providers/adapter.ts";
 import { type CallOptions, callModel } from "../src/agents/providers/call.ts";
 import { adapters, type ProtocolName } from "../src/agents/providers/index.ts";
 import { ProviderError } from "../src/agents/providers/provider-errors.ts";
 import { makeSandboxFetch, sandboxFetch } from "../src/agents/sandbox/index.ts";
-import type { ModelMessage } from "../src/rules/model-content.ts";
+import type { FilePart, ImagePart, ModelMessage, UserPart } from "../src/rules/model-content.ts";
 import { isSandboxKey } from "../src/rules/sandbox.ts";
 
 const PROTOCOLS: ProtocolName[] = ["anthropic", "openai"];
@@ -51,8 +52,10 @@ async function ask(
 }
 
 /** The answer, which must be the same in both protocols. */
-async function answerTo(content: string): Promise<string> {
-  const [one, other] = await Promise.all(PROTOCOLS.map((each) => ask(each, requestWith(content))));
+const answerTo = (content: string): Promise<string> => answerToRequest(requestWith(content));
+
+async function answerToRequest(request: ModelRequest): Promise<string> {
+  const [one, other] = await Promise.all(PROTOCOLS.map((each) => ask(each, request)));
   expect(one?.error).toBeUndefined();
   expect(one?.text).toBe(other?.text ?? "");
   return one?.text ?? "";
@@ -97,6 +100,116 @@ describe("the greeting", () => {
     expect(actionsOf(text)).toEqual([]);
     expect(text).toContain("&amp; &lt;b>");
     expect(await answerTo(`Alice: ${"🦜".repeat(5000)}`)).toContain(`> ${"🦜".repeat(500)} …\n`);
+  });
+});
+
+describe("files", () => {
+  const picture = (...colours: Parameters<typeof stripedPng>[2][]): ImagePart => ({
+    type: "image",
+    media_type: "image/png",
+    data: stripedPng(640, 480, ...colours),
+  });
+  const file = (name: string, media_type: string, content: string): FilePart => ({
+    type: "file",
+    name,
+    media_type,
+    data: Buffer.from(content),
+  });
+  const red = [220, 30, 30] as const;
+  const white = [255, 255, 255] as const;
+
+  /** The answer to a message with files, or to an earlier one and a last text. */
+  const answerToFiles = (parts: UserPart[], last = "") =>
+    answerToRequest(
+      requestWith("", {
+        messages: [
+          {
+            role: "user",
+            content: [{ type: "text", text: 'Alice: hi\n  (file "form.png", 1 bytes)' }, ...parts],
+          },
+          ...(last === ""
+            ? []
+            : [
+                { role: "assistant", content: [{ type: "text", text: "Seen." }] } as const,
+                { role: "user", content: [{ type: "text", text: last }] } as const,
+              ]),
+        ],
+      }),
+    );
+
+  test("that were just sent are described: pictures by size and colours", async () => {
+    const text = await answerToFiles([picture(red, white)]);
+    expect(text).toStartWith("Hello, Alice!");
+    expect(text).toContain(
+      "> hi\n\nI see:\n\n- a picture of 640 × 480 pixels, mostly red and white\n",
+    );
+  });
+
+  test.each([
+    ["red", [red]],
+    [
+      "blue and yellow",
+      [
+        [20, 40, 220],
+        [20, 40, 220],
+        [250, 240, 30],
+      ],
+    ],
+    [
+      "black and grey",
+      [
+        [0, 0, 0],
+        [0, 0, 0],
+        [128, 128, 128],
+      ],
+    ],
+    [
+      "green",
+      [
+        [30, 160, 50],
+        [30, 150, 60],
+        [40, 170, 60],
+        [30, 160, 40],
+        [255, 140, 0],
+      ],
+    ],
+    ["brown", [[110, 60, 20]]],
+  ] as const)("a picture that is mostly %s is described so", async (names, colours) => {
+    const text = await answerToFiles([picture(...colours)]);
+    expect(text).toContain(`pixels, mostly ${names}\n`);
+  });
+
+  test("text is described by its first words, PDF by name and size", async () => {
+    const text = await answerToFiles([
+      file("notes.txt", "text/plain", "Dear all,\n\nwe <b>meet</b> on Monday"),
+      file("plan.pdf", "application/pdf", "%PDF-1.7"),
+      { type: "image", media_type: "image/png", data: Buffer.from("broken") },
+    ]);
+    expect(
+      text,
+    ).toContain(`- the text file «notes.txt», which begins with «Dear all, we &lt;b>meet&lt;/b> on Monday»
+- the document «plan.pdf» of 8 bytes
+- a picture that I cannot read
+`);
+  });
+
+  test("from before the last answer are described if somebody asks for files", async () => {
+    expect(await answerToFiles([picture(red)], "Alice: hello")).not.toContain("a picture");
+    expect(await answerToFiles([picture(red)], "Alice: which files?")).toBe(
+      "I see:\n\n- a picture of 640 × 480 pixels, mostly red",
+    );
+    expect(await answerTo("Alice: files")).toStartWith("I see no files");
+  });
+
+  test("count in the usage", async () => {
+    const inputTokens = async (content: UserPart[]) => {
+      const messages: ModelMessage[] = [{ role: "user", content }];
+      const { events } = await ask("anthropic", requestWith("", { messages }));
+      return Object.assign({}, ...events.filter(({ type }) => type === "usage")).input_tokens;
+    };
+    const hello: UserPart = { type: "text", text: "Alice: hello" };
+    const more = (await inputTokens([hello, picture(red)])) - (await inputTokens([hello]));
+    expect(more).toBe(Math.ceil((640 * 480) / 750));
   });
 });
 

@@ -16,7 +16,7 @@ export function makeSandboxFetch({ speed = 1 } = {}): ModelFetch {
     init.signal?.throwIfAborted();
     const dialect = dialectOf(url);
     if (!dialect || typeof init.body !== "string") return new Response(null, { status: 404 });
-    const request = readRequest(init.body);
+    const request = await readRequest(init.body);
     const script = scriptFor(request);
     if (script.kind === "error") return errorResponse(dialect, script);
     const frames = answerFrames(dialect, request, script, makeDelay(speed, init.signal));

@@ -1,9 +1,12 @@
+import type { SandboxRequest } from "./request.ts";
+
 const KEYWORDS = `- \`buy\`: a card with buttons
 - \`alert\`: a card that sets a price alert
 - \`form\`: a form with every kind of field
 - \`long\`: a long answer with headings, code and a table
 - \`slow\`: a slow answer, to try stopping it
 - \`fail\`: a turn that fails; also \`fail key\`, \`fail rate\`, \`fail context\`, \`fail refuse\` and \`fail midway\`
+- \`files\`: what I see of the files in this conversation
 - \`help\`: this list`;
 
 export const help = `I am the built-in **sandbox**: a stand-in that behaves like a model, but only follows a script. Say one of these words:
@@ -12,15 +15,24 @@ ${KEYWORDS}
 
 To talk to a real model, store a real API key for this agent.`;
 
-export function greeting(sender: string | undefined, text: string): string {
+export function greeting({
+  sender,
+  text,
+  newFiles,
+}: Pick<SandboxRequest, "sender" | "text" | "newFiles">): string {
   return `Hello${sender === undefined ? "" : `, ${escapeMarkup(sender)}`}! 👋
 
 I am the built-in **sandbox**, not a real model: this agent's API key begins with \`sandbox\`, so nothing you write leaves this server.
-${text === "" ? "" : `\nYou said:\n\n${quote(text)}\n`}
+${text === "" ? "" : `\nYou said:\n\n${quote(text)}\n`}${newFiles.length === 0 ? "" : `\n${files(newFiles)}\n`}
 Here is what I can show you. Just say the word:
 
 ${KEYWORDS}`;
 }
+
+export const files = (descriptions: readonly string[]): string =>
+  descriptions.length === 0
+    ? "I see no files in this conversation. Send me a picture, a text file or a PDF. 📎"
+    : `I see:\n\n${descriptions.map((each) => `- ${escapeMarkup(each)}`).join("\n")}`;
 
 export const buy = `Here is an order, ready to be placed. No real shares are involved: this is the sandbox. 📈
 

@@ -1,3 +1,5 @@
+import { describeFile, isFile, type Part, type SandboxFile } from "./request-files.ts";
+
 /** What the sandbox reads from a request of either protocol. */
 export interface SandboxRequest {
   model: string;
@@ -5,8 +7,12 @@ export interface SandboxRequest {
   maxTokens: number;
   /** Who wrote the last message, if it is labelled. */
   sender: string | undefined;
-  /** The last message, without its label and without mentions. */
+  /** The last message, without its label, mentions and descriptions of files. */
   text: string;
+  /** Descriptions of the files since the last answer. */
+  newFiles: string[];
+  /** Descriptions of all files. */
+  files: string[];
   /** Estimated. */
   inputTokens: number;
 }
@@ -21,33 +27,46 @@ interface Body {
 }
 
 /** Both protocols send a string or a list of parts. They share only the text parts. */
-type Content = string | { type: string; text?: string }[];
+type Content = string | Part[];
 
-export function readRequest(body: string): SandboxRequest {
+export async function readRequest(body: string): Promise<SandboxRequest> {
   const { model = "sandbox", messages = [], ...rest } = JSON.parse(body) as Body;
   const texts = messages.map(({ role, content }) => ({ role, text: textOf(content) }));
   const system = rest.system ?? texts.find(({ role }) => role === "system")?.text ?? "";
   const lastUserText = texts.findLast(({ role, text }) => role === "user" && text !== "")?.text;
   const length = texts.reduce((sum, { text }) => sum + text.length, 0);
+  const files = await Promise.all(messages.map(({ content }) => filesOf(content)));
+  const newFiles = files.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
+  const fileTokens = files.flat().reduce((sum, { tokens }) => sum + tokens, 0);
   return {
     model,
     maxTokens: rest.max_completion_tokens ?? rest.max_tokens ?? Number.POSITIVE_INFINITY,
-    inputTokens: estimateTokens((rest.system?.length ?? 0) + length),
+    inputTokens: estimateTokens((rest.system?.length ?? 0) + length) + fileTokens,
+    newFiles: newFiles.flat().map(({ description }) => description),
+    files: files.flat().map(({ description }) => description),
     ...lastMessage(lastUserText ?? "", system),
   };
 }
 
-/** The text parts of a message. The sandbox ignores files, tool calls and tool results. */
+/** The text parts of a message. The sandbox ignores tool calls and tool results. */
 function textOf(content: Content | null | undefined): string {
   if (typeof content === "string") return content;
-  const texts = (content ?? []).filter(({ type }) => type === "text");
+  const texts = (content ?? []).filter((part) => !isFile(part));
   return texts.map(({ text }) => text).join("\n\n");
+}
+
+async function filesOf(content: Content | null | undefined): Promise<SandboxFile[]> {
+  if (typeof content === "string") return [];
+  const files = await Promise.all((content ?? []).filter(isFile).map(describeFile));
+  return files.filter((file) => file !== null);
 }
 
 export const estimateTokens = (characters: number) => Math.ceil(characters / 4);
 
 const LABEL = /^(\S[^:\n]{0,79}): /gm;
 const MENTION = /@[a-z0-9_]+:[a-z0-9_-]+/gi;
+/** How a message tells of its files. Their names must not count as keywords. */
+const FILE_LINE = /^ *\(file "(?:[^"\\]|\\.)*", [^\n]*\)$/gm;
 
 /**
  * The last labelled message in the user's text. Later lines of a message may look labelled too
@@ -57,5 +76,8 @@ function lastMessage(text: string, system: string): Pick<SandboxRequest, "sender
   const labels = [...text.matchAll(LABEL)];
   const last = labels.findLast(({ index, 1: name = "" }) => index === 0 || system.includes(name));
   const content = last ? text.slice(last.index + last[0].length) : text;
-  return { sender: last?.[1], text: content.replaceAll(MENTION, "").trim() };
+  return {
+    sender: last?.[1],
+    text: content.replaceAll(FILE_LINE, "").replaceAll(MENTION, "").trim(),
+  };
 }

@@ -38,6 +38,7 @@ const scripts: Record<string, (request: SandboxRequest) => Script> = {
   long: () => answer(replies.long),
   slow: () => answer(replies.slow, SLOW_WORD_INTERVAL_MS),
   fail: ({ text }) => firstNamed(failScripts, text) ?? serverError,
+  files: ({ files }) => answer(replies.files(files)),
   help: () => answer(replies.help),
 };
 
@@ -70,7 +71,7 @@ const failScripts: Record<string, Script> = {
 
 export function scriptFor(request: SandboxRequest): Script {
   const script = firstNamed(scripts, request.text);
-  return script ? script(request) : answer(replies.greeting(request.sender, request.text));
+  return script ? script(request) : answer(replies.greeting(request));
 }
 
 /** The entry whose name appears first in the text as a whole word. */
