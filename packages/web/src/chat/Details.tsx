@@ -1,4 +1,4 @@
-import { useClient } from "@parley/client/react";
+import { useClient, useFileLinks } from "@parley/client/react";
 import { type FormEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { useAction } from "../lib/action.ts";
 import { useBackCloses } from "../lib/back.ts";
@@ -8,9 +8,11 @@ import { useSelf } from "../lib/me.ts";
 import { chatTitle } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
 import { useMedia } from "../lib/screen.ts";
+import { ChatAvatar } from "../shell/ChatItem.tsx";
 import { Button, IconButton } from "../ui/Button.tsx";
 import { Confirm } from "../ui/Confirm.tsx";
 import { Field } from "../ui/Field.tsx";
+import { PictureField } from "../ui/PictureField.tsx";
 import { useChatContext } from "./context.ts";
 import { GroupAgents } from "./GroupAgents.tsx";
 import { Members } from "./Members.tsx";
@@ -51,12 +53,31 @@ export function Details({ onClose }: { onClose: () => void }) {
         <IconButton icon="close" label="Close details" onClick={onClose} />
       </header>
       <div className="flex flex-col gap-7 p-5">
+        {group && <GroupPicture key={chat.id} />}
         {group && <Title key={chat.title} />}
         {group && <GroupAgents />}
         <Members />
         {group && <Leave />}
       </div>
     </aside>
+  );
+}
+
+function GroupPicture() {
+  const { chat } = useChatContext();
+  const client = useClient();
+  // Conversations that an earlier version has stored lack it.
+  const id = chat.picture_id ?? null;
+  const links = useFileLinks(id === null ? [] : [id]);
+  return (
+    <PictureField
+      label="The group's picture"
+      hasPicture={id !== null}
+      url={(id !== null && links[id]?.preview_url) || null}
+      onChange={(file_id) => client.setChatPicture({ chat_id: chat.id, file_id })}
+    >
+      <ChatAvatar chat={chat} size={64} />
+    </PictureField>
   );
 }
 

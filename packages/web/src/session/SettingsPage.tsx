@@ -1,4 +1,4 @@
-import { useClient } from "@parley/client/react";
+import { useClient, useProfile } from "@parley/client/react";
 import { useState } from "react";
 import { SaveRow } from "../agents/SaveRow.tsx";
 import { useAction } from "../lib/action.ts";
@@ -6,10 +6,12 @@ import { useSelf } from "../lib/me.ts";
 import { notificationsOn, setNotifications } from "../lib/notifications.ts";
 import { setTheme, useTheme } from "../lib/theme.ts";
 import { Page, Section } from "../shell/Page.tsx";
+import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
 import { TextField } from "../ui/Field.tsx";
 import { Form } from "../ui/Form.tsx";
+import { PictureField } from "../ui/PictureField.tsx";
 import { AddedBy } from "./AddedBy.tsx";
 import { BlockedPeople } from "./BlockedPeople.tsx";
 import { signOut } from "./client.ts";
@@ -40,7 +42,10 @@ export default function SettingsPage() {
   return (
     <Page title="Settings" intro="You, this device, and where you are signed in.">
       <Section title="You">
-        <NameForm />
+        <div className="flex flex-col gap-5">
+          <OwnPicture />
+          <NameForm />
+        </div>
       </Section>
       {hasPassword && (
         <Section title="Password">
@@ -77,6 +82,22 @@ export default function SettingsPage() {
         Sign out
       </Button>
     </Page>
+  );
+}
+
+function OwnPicture() {
+  const me = useSelf();
+  const client = useClient();
+  const url = useProfile(me.username)?.preview_url ?? null;
+  return (
+    <PictureField
+      label="Your picture"
+      hasPicture={url !== null}
+      url={url}
+      onChange={(file_id) => client.setAvatar({ file_id })}
+    >
+      <Avatar account={me} size={64} />
+    </PictureField>
   );
 }
 

@@ -91,7 +91,7 @@ export function ChatAvatar({ chat, size = 40 }: { chat: LocalChat; size?: GroupS
   const members = others(chat, me);
   const [first] = members;
   if (chat.kind === "direct" && first) return <Avatar account={first} size={size} />;
-  return <GroupAvatar accounts={members} size={size} />;
+  return <GroupAvatar accounts={members} pictureId={chat.picture_id ?? null} size={size} />;
 }
 
 function Preview({ chat, open }: { chat: LocalChat; open: boolean }) {

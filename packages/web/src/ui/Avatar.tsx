@@ -1,6 +1,9 @@
+import { useFileLinks, useProfile } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
+import type { ReactNode } from "react";
 import { ownerOf, providerOf } from "../lib/names.ts";
 import { Icon } from "./Icon.tsx";
+import { Picture } from "./Picture.tsx";
 import { ProviderMark } from "./ProviderMark.tsx";
 
 const hues = [
@@ -42,20 +45,24 @@ const initials = (name: string, letters: number) =>
 const shape = ({ kind }: Account) => (kind === "agent" ? "rounded-[28%]" : "rounded-full");
 
 /**
- * People are circles with initials. Agents are squares with the mark of their provider, in the colour
+ * People are circles with their picture, or with initials. Agents are squares with the mark of their provider, in the colour
  * of their owner. Hidden from screen readers: a name always stands beside it.
  */
 export function Avatar({ account, size = 32 }: { account: Account; size?: Size }) {
   const agent = account.kind === "agent";
+  const profile = useProfile(agent || account.deleted ? null : account.username);
+  const url = account.deleted ? null : (profile?.preview_url ?? null);
   return (
     <span
       aria-hidden="true"
-      className={`inline-flex shrink-0 items-center justify-center font-semibold select-none ${sizes[size]} ${hueOf(ownerOf(account.username))} ${shape(account)}`}
+      className={`relative inline-flex shrink-0 items-center justify-center font-semibold select-none ${sizes[size]} ${hueOf(ownerOf(account.username))} ${shape(account)}`}
     >
       {agent ? (
         <ProviderMark provider={providerOf(account.username)} size={size * 0.6} />
       ) : (
-        initials(account.display_name, size > 24 ? 2 : 1)
+        <Picture url={url} shape={shape(account)}>
+          {initials(account.display_name, size > 24 ? 2 : 1)}
+        </Picture>
       )}
     </span>
   );
@@ -69,8 +76,34 @@ const groupSizes = {
 
 export type GroupSize = keyof typeof groupSizes;
 
-/** The avatar of a group: two of its members, one behind the other. */
-export function GroupAvatar({ accounts, size = 40 }: { accounts: Account[]; size?: GroupSize }) {
+interface GroupAvatarProps {
+  accounts: Account[];
+  /** The file of the group's picture. */
+  pictureId: string | null;
+  size?: GroupSize;
+}
+
+/** The avatar of a group: its picture, or two of its members, one behind the other. */
+export function GroupAvatar({ accounts, pictureId, size = 40 }: GroupAvatarProps) {
+  const links = useFileLinks(pictureId === null ? [] : [pictureId]);
+  const members = <MembersAvatar accounts={accounts} size={size} />;
+  if (pictureId === null) return members;
+  return (
+    <Square size={size}>
+      <Picture url={links[pictureId]?.preview_url ?? null} shape="rounded-full">
+        {members}
+      </Picture>
+    </Square>
+  );
+}
+
+const Square = ({ size, children }: { size: GroupSize; children: ReactNode }) => (
+  <span aria-hidden="true" className={`relative inline-flex shrink-0 ${groupSizes[size][0]}`}>
+    {children}
+  </span>
+);
+
+function MembersAvatar({ accounts, size }: { accounts: Account[]; size: GroupSize }) {
   const [first, second] = accounts;
   if (!first) return <EmptyGroupAvatar size={size} />;
   if (!second) return <Avatar account={first} size={size} />;
