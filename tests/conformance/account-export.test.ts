@@ -12,6 +12,7 @@ import {
   TIMESTAMP,
   transports,
 } from "@parley/testkit/client.ts";
+import { upload } from "@parley/testkit/files.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 import { linesOf, unzip } from "@parley/testkit/zip.ts";
 
@@ -49,6 +50,13 @@ describe.each(transports)("over %s", (transport) => {
     const others = await groupOf(bob);
     await say(bob, others, "not for Alice");
     const kept = await say(alice, chat, "Grüße 🎉\nto everybody");
+    const file = await upload(alice, chat.id, "Grüße.txt", "hello from Ä");
+    const foreign = await upload(bob, chat.id, "b.txt", "not Alice's");
+    const sent = await alice.call("sendMessage", {
+      chat_id: chat.id,
+      content: "",
+      file_ids: [file.id],
+    });
     const answered = await say(bob, chat, "thanks");
     const hidden = await say(bob, chat, "hidden by Alice");
     const deleted = await say(bob, chat, "deleted by Bob");
@@ -79,7 +87,10 @@ describe.each(transports)("over %s", (transport) => {
       "conversations.jsonl",
       "messages.jsonl",
       "reactions.jsonl",
+      `files/${file.id}-Grüße.txt`,
     ]);
+    expect(files.get(`files/${file.id}-Grüße.txt`)).toBe("hello from Ä");
+    expect([...files.keys()].join()).not.toContain(foreign.id);
     expect(linesOf(files, "account.jsonl")).toMatchObject([
       {
         username: alice.username,
@@ -94,7 +105,7 @@ describe.each(transports)("over %s", (transport) => {
     ]);
     expect(linesOf(files, "blocked.jsonl")).toEqual([{ username: stranger.username }]);
     expect(linesOf(files, "conversations.jsonl")).toMatchObject([{ id: chat.id }]);
-    expect(linesOf(files, "messages.jsonl")).toEqual([kept, answered]);
+    expect(linesOf(files, "messages.jsonl")).toEqual([kept, sent, answered]);
     const text = [...files.values()].join();
     expect(text).not.toContain("sandbox-0123456789");
     expect(text).not.toContain("6789");

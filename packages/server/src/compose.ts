@@ -247,6 +247,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const { oidcTokens, oidcSignIn } = await openIssuer(config, vault, log);
   const oidcAccounts = newOidcAccounts({ security, providers });
   const metrics = newMetrics();
+  const blobs = config.files && (await openBlobs(config.files, config.dataDir));
   const fetch = guardedFetch({ allowPrivate: config.allowPrivateAddresses });
   return {
     config,
@@ -260,16 +261,8 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     oidcSignIn,
     oidcAccounts,
     serviceKeys: serviceKeys({ store, configuredHash: config.serviceKeyHash, security }),
-    exports: exports({ store, vault, log }),
-    files:
-      config.files &&
-      filesService({
-        store,
-        blobs: await openBlobs(config.files, config.dataDir),
-        vault,
-        limits,
-        metrics,
-      }),
+    exports: exports({ store, blobs, vault, log }),
+    files: blobs && filesService({ store, blobs, vault, limits, metrics }),
     erasures: startErasures({ store, node, log }),
     incomingHooks: incomingHooks({ store, ...hookRates(limits, cluster) }),
     ...throttles(limits, cluster),

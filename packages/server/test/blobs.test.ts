@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
@@ -15,7 +15,8 @@ afterAll(async () => {
   rmSync(root, { recursive: true });
 });
 
-const inBucket = (prefix: string, options = {}) =>
+mkdirSync(join(root, "incoming"));
+const inBucket = async (prefix: string, options = {}) =>
   s3Blobs(
     {
       endpoint: s3.url,

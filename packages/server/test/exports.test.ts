@@ -14,7 +14,8 @@ test("a link expires after ten minutes, and another master key does not open it"
   const folder = mkdtempSync(join(tmpdir(), "parley-exports-"));
   const store = openSqliteStore(join(folder, "parley.db"));
   const log = logger("silent");
-  const of = (key: number) => exports({ store, vault: vault([Buffer.alloc(32, key)]), log });
+  const of = (key: number) =>
+    exports({ store, blobs: null, vault: vault([Buffer.alloc(32, key)]), log });
   const account = await store.write((tx) => newAccount(tx, { username: "ada" }));
   const { path, expires_at } = of(1).link(account);
   const token = path.slice("/exports/".length);

@@ -6,6 +6,7 @@ import { eraseAccount, finishErasure } from "../domain/erasure.ts";
 import { restore, stopAgentsOf, suspend } from "../domain/suspension.ts";
 import { accountData } from "../exports/account-data.ts";
 import { zip } from "../exports/zip.ts";
+import { existingBlobs } from "../files/index.ts";
 import { lease } from "../security/lease.ts";
 import { isOperator } from "../security/operators.ts";
 import type { AccountRecord } from "../store/accounts.ts";
@@ -139,7 +140,8 @@ export const exportUser = command({
   summary: "Write everything the service has of a person to a file.",
   details: `A ZIP archive of JSON Lines: the account, sessions, agents without their keys, usage,
 blocked people, hooks without their secrets, reports, conversations, the messages that the person can
-see, what they wrote in conversations that they have left, and reactions. Works while the server runs.`,
+see, what they wrote in conversations that they have left, reactions, and the files that they have
+uploaded. Works while the server runs.`,
   arguments: { ...person, file: "The file to write. It must not exist." },
   examples: [{ line: "users export alice alice.zip", summary: "To answer a request of alice." }],
   async run({ arguments: given, progress }) {
@@ -153,6 +155,7 @@ see, what they wrote in conversations that they have left, and reactions. Works 
     let messages = 0;
     const data = accountData({
       store,
+      blobs: await existingBlobs(config.files),
       account,
       progress: (count) => {
         messages = Math.max(messages, count);

@@ -1,9 +1,11 @@
 import type { BlockList, Message } from "@parley/protocol";
+import type { Blobs } from "../files/blobs.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { iso } from "../rules/time.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { Awaitable } from "../store/awaitable.ts";
+import { FIRST_FILE } from "../store/files.ts";
 import type { IncomingHookRecord } from "../store/incoming-hooks.ts";
 import type { ReactionRecord } from "../store/reactions.ts";
 import type { ReportRecord } from "../store/reports.ts";
@@ -18,6 +20,8 @@ type Readable = Pick<Store, "read">;
 
 export interface AccountDataOptions {
   readonly store: Readable;
+  /** Null if the server takes no files. */
+  readonly blobs: Pick<Blobs, "open"> | null;
   readonly account: AccountRecord;
   /** Called in every read of a file that is read in steps. Throws to stop. */
   readonly check?: (tx: ReadTx) => Promise<void>;
@@ -26,7 +30,8 @@ export interface AccountDataOptions {
 }
 
 /**
- * Everything the service has of a person, as files of JSON Lines. It is read in small steps while the
+ * Everything the service has of a person, as files of JSON Lines, and the files that the person has
+ * uploaded. It is read in small steps while the
  * files are written, and only the current page is in memory.
  */
 export async function* accountData(options: AccountDataOptions): AsyncGenerator<ZipEntry> {
@@ -48,6 +53,40 @@ export async function* accountData(options: AccountDataOptions): AsyncGenerator<
   yield { name: "conversations.jsonl", content: conversationLines(options) };
   yield { name: "messages.jsonl", content: messageLines(options) };
   yield { name: "reactions.jsonl", content: reactionLines(options) };
+  yield* uploadedFiles(options);
+}
+
+/** The files that a person has uploaded, by id and name. */
+async function* uploadedFiles(options: AccountDataOptions): AsyncGenerator<ZipEntry> {
+  const { store, blobs, account, check, progress } = options;
+  if (!blobs) return;
+  const next = (after: string) =>
+    store.read(async (tx) => {
+      await check?.(tx);
+      return tx.filesOf(account.id, after, PAGE);
+    });
+  let page = await next(FIRST_FILE);
+  while (page.length > 0) {
+    for (const { id, name, blob } of page) {
+      await progress(0);
+      const found = blob && (await blobs.open(blob));
+      // It was deleted meanwhile, or its bytes are missing.
+      if (!found) continue;
+      const content = bytesOf(found.stream(), () => progress(0));
+      yield { name: `files/${id}-${name}`, content, isCompressed: true };
+    }
+    page = await next(page.at(-1)?.id ?? FIRST_FILE);
+  }
+}
+
+async function* bytesOf(
+  stream: ReadableStream<Uint8Array>,
+  progress: () => unknown,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of stream) {
+    yield chunk;
+    await progress();
+  }
 }
 
 const README = `Your data, as JSON Lines: each line of a file is one JSON object, in UTF-8.
@@ -64,6 +103,7 @@ conversations.jsonl  the conversations you take part in
 messages.jsonl       their messages, without those that are deleted or that you have hidden;
                      of conversations that you have left, only your own
 reactions.jsonl      your reactions to messages
+files/               the files that you have uploaded, by id and name
 `;
 
 const line = (value: unknown) => `${JSON.stringify(value)}\n`;

@@ -1,4 +1,5 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
+import type { Blobs } from "../files/blobs.ts";
 import type { Logger } from "../observe/log.ts";
 import { conflict, notFound, suspended } from "../rules/failure.ts";
 import { lease } from "../security/lease.ts";
@@ -35,11 +36,13 @@ export interface Exports {
 
 export interface ExportsOptions {
   readonly store: Pick<Store, "read" | "write">;
+  /** Null if the server takes no files. */
+  readonly blobs: Pick<Blobs, "open"> | null;
   readonly vault: Pick<Vault, "fingerprint">;
   readonly log: Logger;
 }
 
-export function exports({ store, vault, log }: ExportsOptions): Exports {
+export function exports({ store, blobs, vault, log }: ExportsOptions): Exports {
   const sign = ({ id }: AccountRecord, expires: string, sessionId: string, nonce: string) =>
     vault.fingerprint(`export link ${id} ${expires} ${sessionId} ${nonce}`);
 
@@ -73,6 +76,7 @@ export function exports({ store, vault, log }: ExportsOptions): Exports {
       if (!(await running.claim())) throw conflict("another download of your data is running");
       const data = accountData({
         store,
+        blobs,
         account,
         check: (tx) => checkActive(tx, account),
         progress: () => running.renew(),

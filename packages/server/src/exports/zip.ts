@@ -6,7 +6,9 @@ const compress = promisify(deflateRaw);
 /** A file of an archive. Its content is produced while the archive is written. */
 export interface ZipEntry {
   readonly name: string;
-  readonly content: AsyncIterable<string>;
+  readonly content: AsyncIterable<string | Uint8Array>;
+  /** Whether the content is compressed already, so that compressing it again is not worth it. */
+  readonly isCompressed?: boolean;
 }
 
 /** What the directory at the end of the archive says of a file. */
@@ -24,16 +26,19 @@ const PIECE_BYTES = 64 * 1024;
 const FLAGS = 0x0808;
 const DEFLATE = 8;
 const VERSION_NEEDED = 20;
-/** Sizes have 32 bits. */
+/** Sizes and offsets have 32 bits, and the number of files has 16; larger ones are in ZIP64 fields. */
 const MAX_BYTES = 0xffff_ffff;
+const MAX_FILES = 0xffff;
+const VERSION_ZIP64 = 45;
 /** Ends a deflate stream: an empty final block. */
 const FINAL_BLOCK = Buffer.from([0x03, 0x00]);
 /** Each piece ends at a byte boundary, so that pieces that were compressed alone can be joined. */
 const JOINABLE = { finishFlush: constants.Z_SYNC_FLUSH };
+const UNCOMPRESSED = { ...JOINABLE, level: constants.Z_NO_COMPRESSION };
 
 /**
  * Writes a ZIP archive as a stream: nothing but the current piece is in memory. Compression runs on
- * other threads. Throws when the archive or a file of it grows beyond 4 GiB.
+ * other threads. Throws when a file of it is larger than 4 GiB.
  */
 export async function* zip(
   entries: AsyncIterable<ZipEntry>,
@@ -42,16 +47,16 @@ export async function* zip(
   const time = dosTime(at);
   const written: Written[] = [];
   let offset = 0;
-  for await (const { name: title, content } of entries) {
+  for await (const { name: title, content, isCompressed = false } of entries) {
     const name = Buffer.from(title);
     const figures = { crc: 0, compressed: FINAL_BLOCK.length, size: 0 };
     yield localHeader(name, time);
     for await (const piece of pieces(content)) {
-      const compressed = await compress(piece, JOINABLE);
+      const compressed = await compress(piece, isCompressed ? UNCOMPRESSED : JOINABLE);
       figures.crc = crc32(piece, figures.crc);
       figures.size += piece.length;
       figures.compressed += compressed.length;
-      checkSize(figures.size, offset + figures.compressed);
+      if (Math.max(figures.size, figures.compressed) > MAX_BYTES) throw tooLarge(title);
       yield compressed;
     }
     yield FINAL_BLOCK;
@@ -61,19 +66,20 @@ export async function* zip(
   }
   const directory = written.map((each) => directoryEntry(each, time));
   const bytes = directory.reduce((sum, { length }) => sum + length, 0);
-  checkSize(bytes, offset + bytes);
   yield* directory;
   yield endOfDirectory(written.length, bytes, offset);
 }
 
-function checkSize(...bytes: number[]): void {
-  if (bytes.some((each) => each > MAX_BYTES)) throw new Error("the archive is larger than 4 GiB");
-}
+const tooLarge = (name: string) => new Error(`${name} is larger than 4 GiB`);
 
-/** Joins short texts to pieces that are worth compressing. */
-async function* pieces(content: AsyncIterable<string>): AsyncGenerator<Buffer> {
+/** Joins short texts to pieces that are worth compressing. Bytes stay as they are. */
+async function* pieces(content: AsyncIterable<string | Uint8Array>): AsyncGenerator<Buffer> {
   let text = "";
   for await (const each of content) {
+    if (typeof each !== "string") {
+      yield Buffer.from(each.buffer, each.byteOffset, each.byteLength);
+      continue;
+    }
     text += each;
     if (text.length < PIECE_BYTES) continue;
     yield Buffer.from(text);
@@ -121,17 +127,45 @@ function directoryEntry(
   entry.writeUInt32LE(compressed, 20);
   entry.writeUInt32LE(size, 24);
   entry.writeUInt16LE(name.length, 28);
-  entry.writeUInt32LE(offset, 42);
-  return Buffer.concat([entry, name]);
+  if (offset < MAX_BYTES) {
+    entry.writeUInt32LE(offset, 42);
+    return Buffer.concat([entry, name]);
+  }
+  const extra = Buffer.alloc(12);
+  extra.writeUInt16LE(0x0001, 0);
+  extra.writeUInt16LE(8, 2);
+  extra.writeBigUInt64LE(BigInt(offset), 4);
+  entry.writeUInt16LE(VERSION_ZIP64, 6);
+  entry.writeUInt16LE(extra.length, 30);
+  entry.writeUInt32LE(MAX_BYTES, 42);
+  return Buffer.concat([entry, name, extra]);
 }
 
 function endOfDirectory(count: number, bytes: number, offset: number): Buffer<ArrayBuffer> {
   const end = Buffer.alloc(22);
   end.writeUInt32LE(0x06054b50, 0);
-  end.writeUInt16LE(count, 8);
-  end.writeUInt16LE(count, 10);
-  end.writeUInt32LE(bytes, 12);
-  end.writeUInt32LE(offset, 16);
+  end.writeUInt16LE(Math.min(count, MAX_FILES), 8);
+  end.writeUInt16LE(Math.min(count, MAX_FILES), 10);
+  end.writeUInt32LE(Math.min(bytes, MAX_BYTES), 12);
+  end.writeUInt32LE(Math.min(offset, MAX_BYTES), 16);
+  const isLarge = count >= MAX_FILES || bytes >= MAX_BYTES || offset >= MAX_BYTES;
+  return isLarge ? Buffer.concat([endOfDirectory64(count, bytes, offset), end]) : end;
+}
+
+/** The end of the directory with 64 bits for each figure, and the record that says where it is. */
+function endOfDirectory64(count: number, bytes: number, offset: number): Buffer<ArrayBuffer> {
+  const end = Buffer.alloc(76);
+  end.writeUInt32LE(0x06064b50, 0);
+  end.writeBigUInt64LE(44n, 4);
+  end.writeUInt16LE(VERSION_ZIP64, 12);
+  end.writeUInt16LE(VERSION_ZIP64, 14);
+  end.writeBigUInt64LE(BigInt(count), 24);
+  end.writeBigUInt64LE(BigInt(count), 32);
+  end.writeBigUInt64LE(BigInt(bytes), 40);
+  end.writeBigUInt64LE(BigInt(offset), 48);
+  end.writeUInt32LE(0x07064b50, 56);
+  end.writeBigUInt64LE(BigInt(offset + bytes), 64);
+  end.writeUInt32LE(1, 72);
   return end;
 }
 

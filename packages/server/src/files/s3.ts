@@ -1,4 +1,4 @@
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { S3Client } from "bun";
 import { unavailable } from "../rules/failure.ts";
 import type { BlobEntry, Blobs } from "./blobs.ts";
@@ -16,12 +16,10 @@ export interface S3Options {
   readonly timeoutMs: number;
 }
 
-const OWNER_ONLY = 0o700;
 const PART_BYTES = 5 * 1024 * 1024;
 
-/** Keeps objects in a bucket of an S3-compatible service. */
-export async function s3Blobs(options: S3Options, incoming: string): Promise<Blobs> {
-  await mkdir(incoming, { recursive: true, mode: OWNER_ONLY });
+/** Keeps objects in a bucket of an S3-compatible service. `incoming` is an existing folder. */
+export function s3Blobs(options: S3Options, incoming: string): Blobs {
   const { prefix, timeoutMs, ...connection } = options;
   const reachable = <Result>(request: Promise<Result>, ms = timeoutMs) => withTimeout(request, ms);
   const client = new S3Client(connection);
