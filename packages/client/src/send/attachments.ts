@@ -1,4 +1,6 @@
 import type { Message } from "@parley/protocol";
+import { untilAborted } from "../async/abort.ts";
+import { acquireTabLock } from "../async/tab-lock.ts";
 import { describeError, isCallError, isUnauthorized } from "../errors.ts";
 import { blobKey, createLocalFile } from "../files/local-file.ts";
 import { ObjectUrls } from "../files/object-urls.ts";
@@ -21,6 +23,8 @@ interface Attached {
   /** The uploads that are under way, by index. */
   running: Map<number, Promise<string>>;
   abort: AbortController;
+  /** The lock that keeps other tabs from uploading the same files; null while no upload runs. */
+  lock: { acquired: Promise<void>; release: AbortController } | null;
   /** Settles when the bytes are stored. */
   stored: Promise<unknown>;
 }
@@ -68,7 +72,12 @@ export class Attachments {
   upload({ id, files }: LocalMessage): Promise<string[]> {
     const attached = this.#attached.get(id);
     if (!attached) return Promise.reject(new Error(FILES_GONE));
-    return Promise.all(files.map((_, index) => this.#uploadOnce(attached, index)));
+    return Promise.all(files.map((_, index) => this.#uploadOnce(attached, index))).catch(
+      (error) => {
+        unlock(attached);
+        throw error;
+      },
+    );
   }
 
   /** The service has accepted a message. Another tab may have sent it with uploads of its own. */
@@ -97,9 +106,10 @@ export class Attachments {
 
   /** The account has signed out. The bytes stay in the storage, as unsent messages do. */
   reset(): void {
-    for (const { abort, urls } of this.#attached.values()) {
-      abort.abort();
-      this.#objectUrls.revoke(urls);
+    for (const attached of this.#attached.values()) {
+      attached.abort.abort();
+      unlock(attached);
+      this.#objectUrls.revoke(attached.urls);
     }
     this.#attached.clear();
     this.#objectUrls.clear();
@@ -140,9 +150,11 @@ export class Attachments {
     }
   }
 
-  #release({ id, abort, blobs, urls, stored }: Attached): void {
+  #release(attached: Attached): void {
+    const { id, abort, blobs, urls, stored } = attached;
     this.#attached.delete(id);
     abort.abort(new Error("the message was sent or discarded"));
+    unlock(attached);
     this.#objectUrls.revokeOthers(urls);
     const remove = async () => {
       await stored;
@@ -168,6 +180,7 @@ export class Attachments {
     abort.signal.throwIfAborted();
     if (file?.status === "ready") return file.id;
     if (!file || !blob) throw new Error(`${file?.name}: ${FILES_GONE}`);
+    await untilAborted(lock(attached), abort.signal);
     try {
       const uploaded = await this.#uploader.upload(chatId, blob, {
         name: file.name,
@@ -208,8 +221,24 @@ const createAttached = (id: string, chatId: string, blobs: Attached["blobs"]): A
   urls: [],
   running: new Map(),
   abort: new AbortController(),
+  lock: null,
   stored: Promise.resolve(),
 });
+
+/** Resolves when no other tab uploads the files of the message. */
+function lock(attached: Attached): Promise<void> {
+  if (!attached.lock) {
+    const release = new AbortController();
+    const acquired = acquireTabLock(`parley:upload:${attached.id}`, release.signal);
+    attached.lock = { acquired, release };
+  }
+  return attached.lock.acquired;
+}
+
+function unlock(attached: Attached): void {
+  attached.lock?.release.abort();
+  attached.lock = null;
+}
 
 const urlField = (url: string | undefined) => (url === undefined ? {} : { url });
 
