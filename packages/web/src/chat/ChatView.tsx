@@ -1,6 +1,8 @@
 import type { LocalMessage } from "@parley/client";
 import { useChat, useClient } from "@parley/client/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { DropArea } from "../files/DropArea.tsx";
+import { copiesOf } from "../files/local-copies.ts";
 import { useIsBlocked } from "../lib/blocked.ts";
 import { codeOf, describeError } from "../lib/errors.ts";
 import { navigate, type Route } from "../lib/router.ts";
@@ -63,7 +65,8 @@ export function ChatView({ route }: ChatViewProps) {
         onReturnToComposer: (message: LocalMessage) => {
           const replied = message.reply_to_id && loadedMessage(model, id, message.reply_to_id);
           setWriting(replied ? { kind: "reply", message: replied } : { kind: "new" });
-          composer.current?.prependToDraft(message.content);
+          const files = copiesOf(message.client_msg_id).map(({ file }) => file);
+          composer.current?.returnToDraft(message.content, files);
           if (message.client_msg_id) model.discard(message.client_msg_id);
         },
         onJump,
@@ -78,7 +81,10 @@ export function ChatView({ route }: ChatViewProps) {
   return (
     <ChatContext value={context}>
       <div className="flex h-full">
-        <main className="flex min-w-0 flex-1 flex-col bg-canvas">
+        <DropArea
+          isClosed={isClosed || Boolean(blocked) || writing.kind === "edit"}
+          className="flex min-w-0 flex-1 flex-col bg-canvas"
+        >
           <ChatHeader details={details} onDetails={() => setDetails(!details)} />
           <MessageList ref={list} key={id} />
           {isClosed ? (
@@ -93,7 +99,7 @@ export function ChatView({ route }: ChatViewProps) {
               onSent={() => list.current?.toLatest()}
             />
           )}
-        </main>
+        </DropArea>
         {details && <Details onClose={() => setDetails(false)} />}
       </div>
       {layer}

@@ -1,5 +1,9 @@
 import { type KeyboardEvent, type Ref, useEffect, useId, useImperativeHandle, useRef } from "react";
 import { EmojiButton } from "../emoji/EmojiButton.tsx";
+import { AttachButton } from "../files/AttachButton.tsx";
+import { AttachmentStrip } from "../files/AttachmentStrip.tsx";
+import { useAttachments } from "../files/attachments.ts";
+import { usePastedFiles } from "../files/paste.ts";
 import { useSelf } from "../lib/me.ts";
 import { chatTitle, truncated } from "../lib/names.ts";
 import { useTypingAnywhere } from "../lib/shortcuts.ts";
@@ -16,8 +20,8 @@ import { SendButton } from "./SendButton.tsx";
 import type { Writing } from "./writing.ts";
 
 export interface ComposerHandle {
-  /** Puts a text in front of the draft, to be changed and sent again. */
-  prependToDraft: (text: string) => void;
+  /** Puts a message in front of the draft, to be changed and sent again. */
+  returnToDraft: (text: string, files: readonly File[]) => void;
 }
 
 interface ComposerProps {
@@ -34,27 +38,36 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
   const area = useRef<HTMLTextAreaElement>(null);
   const field = useComposerText(area, writing);
   const mentions = useMentionChoice(field);
-  const actions = useComposerActions({ writing, onWriting, onSent, field });
+  const attachments = useAttachments();
+  const actions = useComposerActions({ writing, onWriting, onSent, field, attachments });
   useReplyHandle(writing, field);
-  useImperativeHandle(ref, () => ({ prependToDraft: field.prependToDraft }));
+  useImperativeHandle(ref, () => ({
+    returnToDraft(text, files) {
+      field.prependToDraft(text);
+      if (files.length > 0) attachments.add(files);
+    },
+  }));
+  const isEdit = writing.kind === "edit";
+  usePastedFiles(area, (files) => !isEdit && attachments.add(files));
   useTypingAnywhere(area);
   useEffect(() => {
     if (matchMedia("(pointer: fine)").matches) area.current?.focus();
   }, []);
 
+  const content = field.text.trim();
+  const left = bytesLeft(content);
+  const isEmpty = field.text === "" && attachments.items.length === 0;
   /** False if the key only edits the text. */
   const handleKey = (event: KeyboardEvent): boolean => {
     if (!event.shiftKey && mentions.handleKey(event.key)) return true;
     if (event.key === "Enter" && isSendKey(event)) actions.submit();
     else if (event.key === "Escape" && writing.kind !== "new") actions.cancel();
-    else if (event.key === "ArrowUp" && field.text === "" && writing.kind === "new") {
+    else if (event.key === "ArrowUp" && isEmpty && writing.kind === "new") {
       return actions.editLast();
     } else return false;
     return true;
   };
 
-  const content = field.text.trim();
-  const left = bytesLeft(content);
   const isOffering = mentions.offered.length > 0;
   return (
     <div className="shrink-0 px-3 pb-[max(0.75rem,env(safe-area-inset-bottom))] md:px-4 md:pb-4">
@@ -68,14 +81,16 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
           className="rounded-lg border border-edge bg-surface shadow-low transition-shadow focus-within:border-accent focus-within:ring-3 focus-within:ring-accent-soft"
         >
           {writing.kind !== "new" && <ComposerBanner writing={writing} onCancel={actions.cancel} />}
+          {!isEdit && <AttachmentStrip attachments={attachments} field={area} />}
           <div className="flex items-end gap-1 p-1.5">
+            {!isEdit && <AttachButton onFiles={attachments.add} />}
             <textarea
               ref={area}
               rows={1}
               value={field.text}
               dir="auto"
               enterKeyHint={isTouch() ? "enter" : "send"}
-              aria-label={writing.kind === "edit" ? "Edit message" : "Message"}
+              aria-label={isEdit ? "Edit message" : "Message"}
               aria-autocomplete="list"
               aria-controls={isOffering ? `${id}-list` : undefined}
               aria-activedescendant={isOffering ? `${id}-${mentions.active}` : undefined}
@@ -94,9 +109,9 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
               onPick={actions.insert}
             />
             <SendButton
-              edit={writing.kind === "edit"}
-              empty={content === ""}
-              disabled={content === "" || isTooLong(left)}
+              edit={isEdit}
+              empty={!actions.hasContent}
+              disabled={!actions.hasContent || isTooLong(left)}
             />
           </div>
           <Counter left={left} />

@@ -1,5 +1,6 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient, useMessages } from "@parley/client/react";
+import { copiesOf } from "../files/local-copies.ts";
 import { copyText } from "../lib/copy.ts";
 import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
@@ -26,22 +27,31 @@ export function Delivery({ message, last, isLastOwn }: DeliveryProps) {
   if (delivery === "failed" && client_msg_id) {
     return <NotSent message={message} clientMsgId={client_msg_id} />;
   }
-  if (!last && !isLastOwn) return null;
+  const isSending = delivery === "sending";
+  const isUpload = isSending && message.files.length > 0;
+  if (!last && !isLastOwn && !isUpload) return null;
   return (
     <p className="flex max-w-full items-center gap-1 text-xs whitespace-nowrap text-ink-3">
       {edited_at && "edited · "}
       <time dateTime={created_at} title={fullTime(created_at)}>
         {clockTime(created_at)}
       </time>
-      {delivery === "sending" ? (
+      {isSending ? (
         <span className="inline-flex items-center gap-1">
           <Icon name="clock" size={12} /> Sending
+          {isUpload && client_msg_id && <CancelButton clientMsgId={client_msg_id} />}
         </span>
       ) : (
         isLastOwn && <Seen message={message} />
       )}
     </p>
   );
+}
+
+/** Drops a message whose files are being uploaded. */
+function CancelButton({ clientMsgId }: { clientMsgId: string }) {
+  const { model } = useClient();
+  return <ProblemButton onClick={() => model.discard(clientMsgId)}>Cancel</ProblemButton>;
 }
 
 interface NotSentProps {
@@ -53,9 +63,11 @@ interface NotSentProps {
 function NotSent({ message, clientMsgId }: NotSentProps) {
   const { isReadOnly, onReturnToComposer } = useChatContext();
   const { model } = useClient();
-  const { content, failure } = message;
+  const { content, failure, files } = message;
   const isTooLong = (bytesLeft(content) ?? 0) < 0;
   const reason = isTooLong ? "it is too long" : failure;
+  // After a reload, the page no longer has the files that it would return to the composer.
+  const canReturn = files.length === 0 || copiesOf(clientMsgId).length > 0;
   const copy = () => copyText(content).then(() => toast("Copied."), showError);
   return (
     <Problem
@@ -64,10 +76,10 @@ function NotSent({ message, clientMsgId }: NotSentProps) {
           {!isTooLong && !isReadOnly && (
             <ProblemButton onClick={() => model.retry(clientMsgId)}>Try again</ProblemButton>
           )}
-          {!isReadOnly && (
+          {canReturn && !isReadOnly && (
             <ProblemButton onClick={() => onReturnToComposer(message)}>Edit</ProblemButton>
           )}
-          <ProblemButton onClick={copy}>Copy</ProblemButton>
+          {content !== "" && <ProblemButton onClick={copy}>Copy</ProblemButton>}
           <ProblemButton onClick={() => model.discard(clientMsgId)}>Discard</ProblemButton>
         </>
       }

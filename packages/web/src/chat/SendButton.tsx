@@ -8,7 +8,7 @@ import { useChatContext } from "./context.ts";
 
 interface SendButtonProps {
   edit: boolean;
-  /** The composer has no text. */
+  /** There is nothing to send. */
   empty: boolean;
   disabled: boolean;
 }

@@ -1,4 +1,6 @@
 import { useClient } from "@parley/client/react";
+import type { Attachments } from "../files/attachments.ts";
+import { rememberCopies } from "../files/local-copies.ts";
 import { useSelf } from "../lib/me.ts";
 import { isTooLong } from "./Counter.tsx";
 import type { ComposerText } from "./composer-text.ts";
@@ -13,9 +15,12 @@ interface ComposerActionsOptions {
   onWriting: (writing: Writing) => void;
   onSent: () => void;
   field: ComposerText;
+  attachments: Attachments;
 }
 
 interface ComposerActions {
+  /** There is something to send or to save. */
+  hasContent: boolean;
   /** Sends the message or saves the edit. */
   submit: () => void;
   /** Ends a reply or an edit. */
@@ -26,7 +31,7 @@ interface ComposerActions {
 }
 
 export function useComposerActions(options: ComposerActionsOptions): ComposerActions {
-  const { writing, onWriting, onSent, field } = options;
+  const { writing, onWriting, onSent, field, attachments } = options;
   const { chat } = useChatContext();
   const me = useSelf();
   const { model } = useClient();
@@ -41,14 +46,22 @@ export function useComposerActions(options: ComposerActionsOptions): ComposerAct
     }
   };
 
+  const content = field.text.trim();
+  const files = writing.kind === "edit" ? writing.message.files : attachments.items;
+  const hasContent = content !== "" || files.length > 0;
+
   const submit = () => {
-    const content = field.text.trim();
-    if (content === "" || isTooLong(bytesLeft(content))) return;
+    if (!hasContent || isTooLong(bytesLeft(content))) return;
     if (writing.kind === "edit") {
       if (content !== writing.message.content) saveEdit(writing, content);
       return cancel();
     }
-    model.send(chat.id, content, writing.kind === "reply" ? { replyTo: writing.message.id } : {});
+    const taken = attachments.take();
+    const id = model.send(chat.id, content, {
+      ...(writing.kind === "reply" && { replyTo: writing.message.id }),
+      ...(taken.length > 0 && { files: taken.map(({ file }) => file) }),
+    });
+    if (taken.length > 0) rememberCopies(id, taken);
     onWriting({ kind: "new" });
     field.change("", 0);
     onSent();
@@ -68,5 +81,5 @@ export function useComposerActions(options: ComposerActionsOptions): ComposerAct
     field.replace(text.slice(0, caret) + inserted + text.slice(caret), caret + inserted.length);
   };
 
-  return { submit, cancel, editLast, insert };
+  return { hasContent, submit, cancel, editLast, insert };
 }

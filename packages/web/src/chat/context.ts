@@ -1,10 +1,17 @@
 import type { LocalChat, LocalMessage } from "@parley/client";
 import { createContext, use } from "react";
-import type { OpenPicture } from "../files/Lightbox.tsx";
 
 export interface Deletion {
   messageId: string;
   scope: "me" | "everyone";
+}
+
+/** Which picture of which message is open. */
+export interface OpenPicture {
+  /** The `client_msg_id` of the message, or its id. */
+  messageId: string;
+  /** The place of the picture among the pictures of the message. */
+  index: number;
 }
 
 /** Shared by the components of a conversation. */

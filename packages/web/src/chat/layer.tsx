@@ -1,7 +1,7 @@
 import type { LocalMessage } from "@parley/client";
 import { type ReactNode, useMemo, useState } from "react";
-import { Lightbox, type OpenPicture } from "../files/Lightbox.tsx";
-import type { ChatContextValue, Deletion } from "./context.ts";
+import { Lightbox } from "../files/Lightbox.tsx";
+import type { ChatContextValue, Deletion, OpenPicture } from "./context.ts";
 import { DeleteMessage } from "./DeleteMessage.tsx";
 import { MessageSheet } from "./MessageSheet.tsx";
 import { Reactors } from "./Reactors.tsx";

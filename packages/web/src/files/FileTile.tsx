@@ -2,26 +2,32 @@ import { Icon } from "../ui/Icon.tsx";
 import { extensionOf, formatSize } from "./describe.ts";
 import { useFileLink } from "./links.ts";
 import type { ShownFile } from "./shown-file.ts";
+import { UploadProgress } from "./UploadProgress.tsx";
 
-/** A file with its name, type and size; a click downloads it. */
+const LOOK =
+  "relative flex w-80 max-w-full items-center gap-3 overflow-hidden rounded-lg border border-line bg-surface p-2 pr-3 text-left";
+
+/** A file with its name, type and size; a click downloads it once it is sent. */
 export function FileTile({ file }: { file: ShownFile }) {
-  const link = useFileLink(file.isSent ? file.id : null);
-  const { name, size } = file;
+  const { id, name, isSent } = file;
+  const link = useFileLink(isSent ? id : null);
+  if (!isSent) {
+    return (
+      <div className={LOOK}>
+        <FileLabel file={file} />
+        <UploadProgress file={file} />
+      </div>
+    );
+  }
   return (
     <a
       data-pressable
       href={link?.url}
       download={name}
-      className="flex w-80 max-w-full items-center gap-3 rounded-lg border border-line bg-surface p-2 pr-3 transition-colors hover:bg-hover"
+      className={`${LOOK} transition-colors hover:bg-hover`}
     >
-      <FileMark name={name} />
-      <span className="min-w-0 flex-1">
-        <span className="sr-only">Download </span>
-        <span dir="auto" title={name} className="block truncate text-left text-base font-medium">
-          {name}
-        </span>
-        <span className="block text-xs text-ink-3">{formatSize(size)}</span>
-      </span>
+      <span className="sr-only">Download </span>
+      <FileLabel file={file} />
       <span className="text-ink-2">
         <Icon name="download" size={17} />
       </span>
@@ -29,8 +35,22 @@ export function FileTile({ file }: { file: ShownFile }) {
   );
 }
 
+function FileLabel({ file: { name, size } }: { file: ShownFile }) {
+  return (
+    <>
+      <FileMark name={name} />
+      <span className="min-w-0 flex-1">
+        <span dir="auto" title={name} className="block truncate text-left text-base font-medium">
+          {name}
+        </span>{" "}
+        <span className="block text-xs text-ink-3">{formatSize(size)}</span>
+      </span>
+    </>
+  );
+}
+
 /** The end of a file's name in a square, or an icon if it has none. */
-function FileMark({ name }: { name: string }) {
+export function FileMark({ name }: { name: string }) {
   const extension = extensionOf(name);
   return (
     <span

@@ -1,6 +1,6 @@
 import { useAside, useMessages } from "@parley/client/react";
 import { type KeyboardEvent, type RefObject, useEffect, useRef, useState } from "react";
-import { useChatContext } from "../chat/context.ts";
+import { type OpenPicture, useChatContext } from "../chat/context.ts";
 import { useModal } from "../ui/Dialog.tsx";
 import { Icon, type IconName } from "../ui/Icon.tsx";
 import { formatSize, kindOf } from "./describe.ts";
@@ -8,14 +8,6 @@ import { useFileLink } from "./links.ts";
 import { type ShownFile, useShownFiles } from "./shown-file.ts";
 import { ZoomedPicture } from "./ZoomedPicture.tsx";
 import type { Zoom } from "./zoom.ts";
-
-/** Which picture of which message is open. */
-export interface OpenPicture {
-  /** The `client_msg_id` of the message, or its id. */
-  messageId: string;
-  /** The place of the picture among the pictures of the message. */
-  index: number;
-}
 
 interface LightboxProps extends OpenPicture {
   onClose: () => void;

@@ -3,7 +3,7 @@ import { kindOf } from "./describe.ts";
 import { FileTile } from "./FileTile.tsx";
 import { PictureGrid } from "./PictureGrid.tsx";
 import { AudioPlayer, VideoPlayer } from "./Players.tsx";
-import { useShownFiles } from "./shown-file.ts";
+import { type ShownFile, useShownFiles } from "./shown-file.ts";
 
 interface MessageFilesProps {
   message: LocalMessage;
@@ -21,11 +21,16 @@ export function MessageFiles({ message, mine }: MessageFilesProps) {
     >
       {pictures.length > 0 && <PictureGrid message={message} pictures={pictures} />}
       {others.map((file) => {
-        const kind = kindOf(file);
-        if (kind === "video" && file.isSent) return <VideoPlayer key={file.id} file={file} />;
-        if (kind === "audio" && file.isSent) return <AudioPlayer key={file.id} file={file} />;
-        return <FileTile key={file.id} file={file} />;
+        const View = viewOf(file);
+        return <View key={file.id} file={file} />;
       })}
     </div>
   );
+}
+
+function viewOf(file: ShownFile) {
+  const kind = kindOf(file);
+  if (!file.isSent) return FileTile;
+  if (kind === "video") return VideoPlayer;
+  return kind === "audio" ? AudioPlayer : FileTile;
 }

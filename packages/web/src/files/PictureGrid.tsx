@@ -3,6 +3,7 @@ import { useChatContext } from "../chat/context.ts";
 import { gridBox, SHOWN_PICTURES } from "./layout.ts";
 import { Picture } from "./Picture.tsx";
 import type { ShownFile } from "./shown-file.ts";
+import { UploadProgress } from "./UploadProgress.tsx";
 
 interface PictureGridProps {
   message: LocalMessage;
@@ -37,6 +38,7 @@ export function PictureGrid({ message, pictures }: PictureGridProps) {
             className={`relative min-h-0 min-w-0 overflow-hidden bg-sunken focus-visible:outline-offset-[-3px] ${shown.length === 3 && index === 0 ? "row-span-2" : ""}`}
           >
             <Picture file={file} version="preview" className="object-cover" />
+            <UploadProgress file={file} />
             {isMore && (
               <span
                 aria-hidden="true"

@@ -1,5 +1,6 @@
-import { type Client, createClient } from "@parley/client";
+import { type Client, createClient, indexedDbBlobs } from "@parley/client";
 import type { OutputOf } from "@parley/protocol";
+import { forgetAttachments } from "../files/attachments.ts";
 import { codeOf, SUSPENDED } from "../lib/errors.ts";
 import { sharedValue } from "../lib/shared-value.ts";
 import { rememberDevice } from "./device.ts";
@@ -17,12 +18,14 @@ export function openClient(): Client {
   const client = createClient({
     url: location.origin,
     storage: localStorage,
+    blobs: indexedDbBlobs(),
     ...(token !== null && { token }),
   });
   client.model.watch("status", () => {
     if (client.status !== "signed_out") return rememberToken(client);
     const ended = localStorage.getItem(KEY);
     localStorage.removeItem(KEY);
+    forgetAttachments();
     if (ended !== null && !isLeaving) void checkSuspension(ended);
   });
   // The status shows whether the connection could be made.

@@ -1,0 +1,86 @@
+import type { RefObject } from "react";
+import { count } from "../lib/names.ts";
+import { IconButton } from "../ui/Button.tsx";
+import type { Attachment, Attachments } from "./attachments.ts";
+import { formatSize } from "./describe.ts";
+import { FileMark } from "./FileTile.tsx";
+
+interface AttachmentStripProps {
+  attachments: Attachments;
+  /** Gets the focus after the last file was removed. */
+  field: RefObject<HTMLElement | null>;
+}
+
+/** The files that will be sent with the next message, above the text. */
+export function AttachmentStrip({ attachments, field }: AttachmentStripProps) {
+  const { items, problem, remove } = attachments;
+  return (
+    <>
+      <p role="status" className="sr-only">
+        {items.length > 0 && `${count(items.length, "file")} attached`}
+      </p>
+      <p role="alert" className="px-4 text-sm text-danger not-empty:pt-2">
+        {problem}
+      </p>
+      {items.length > 0 && (
+        <ul aria-label="Attached files" className="flex gap-2 overflow-x-auto px-2 pt-2 pb-1">
+          {items.map((item) => (
+            <AttachmentItem
+              key={item.id}
+              item={item}
+              onRemove={(button) => {
+                focusNeighbour(button, field.current);
+                remove(item.id);
+              }}
+            />
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+interface AttachmentItemProps {
+  item: Attachment;
+  onRemove: (button: HTMLElement) => void;
+}
+
+function AttachmentItem({ item, onRemove }: AttachmentItemProps) {
+  const { name, size } = item.file;
+  return (
+    <li className="flex w-56 shrink-0 animate-in items-center gap-2 rounded-md border border-line bg-canvas p-1.5">
+      {item.url === null ? (
+        <FileMark name={name} />
+      ) : (
+        <img
+          src={item.url}
+          alt=""
+          onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) => {
+            item.size = { width: naturalWidth, height: naturalHeight };
+          }}
+          className="size-10 shrink-0 rounded-sm bg-sunken object-cover"
+        />
+      )}
+      <span className="min-w-0 flex-1">
+        <span dir="auto" title={name} className="block truncate text-left text-sm font-medium">
+          {name}
+        </span>
+        <span className="block text-xs text-ink-3">{formatSize(size)}</span>
+      </span>
+      <IconButton
+        icon="close"
+        label={`Remove ${name}`}
+        small
+        className="pointer-coarse:size-10"
+        onClick={({ currentTarget }) => onRemove(currentTarget)}
+      />
+    </li>
+  );
+}
+
+/** Moves the focus from a button that disappears: to that of the next file, or into the field. */
+function focusNeighbour(button: HTMLElement, field: HTMLElement | null): void {
+  const item = button.closest("li");
+  const next = item?.nextElementSibling ?? item?.previousElementSibling;
+  (next?.querySelector("button") ?? field)?.focus();
+}
