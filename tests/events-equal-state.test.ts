@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, test } from "bun:test";
 import type { Conversation } from "@parley/protocol";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { CallFailed, type Person, signUp } from "@parley/testkit/client.ts";
+import { uploadPicture } from "@parley/testkit/files.ts";
 import { Watcher } from "@parley/testkit/model.ts";
 import { onSeveralNodes, startServer, type TestServer } from "@parley/testkit/server.ts";
 import fc from "fast-check";
@@ -147,6 +148,11 @@ describe("initial fetch and events equal a fresh fetch", () => {
       person(1).call("updateMe", { display_name: `Bob ${Math.random()}` }),
     "after an agent's change of name": () =>
       person(0).call("setAgentProfile", { provider: "claude", display_name: `C ${Math.random()}` }),
+    "after new pictures": async ({ id }) => {
+      await setPictures(person(1), id);
+      await person(2).call("setChatPicture", { chat_id: id, file_id: null });
+      await setPictures(person(2), id);
+    },
     "after somebody read, left, and came back": async ({ id }) => {
       await person(1).call("readChat", { chat_id: id, seq: 2 });
       await person(1).call("leaveChat", { chat_id: id });
@@ -190,6 +196,12 @@ describe("initial fetch and events equal a fresh fetch", () => {
     }));
 });
 
+/** Gives a person and a group new pictures. */
+async function setPictures(who: Person, chat_id: string): Promise<void> {
+  await who.call("setAvatar", { file_id: (await uploadPicture(who)).id });
+  await who.call("setChatPicture", { chat_id, file_id: (await uploadPicture(who)).id });
+}
+
 interface Step {
   kind: string;
   actor: number;
@@ -202,7 +214,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom(
     ...["send", "send", "send", "mention", "reply", "edit", "delete", "hide", "react", "react"],
     ...["read", "title", "add", "remove", "leave", "button", "press", "mode"],
-    ...["name", "name", "agentName", "ask", "ask", "start"],
+    ...["name", "name", "agentName", "picture", "ask", "ask", "start"],
   ),
   actor: fc.nat(3),
   other: fc.nat(3),
@@ -252,6 +264,7 @@ async function perform(
       await who.call("setGroupAgentMode", { ...agent, always_on: false });
     },
     name: () => who.call("updateMe", { display_name: text }),
+    picture: () => setPictures(who, chat_id),
     agentName: () => who.call("setAgentProfile", { provider: "claude", display_name: text }),
   };
   await steps[kind]?.();

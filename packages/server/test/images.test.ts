@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { detectType } from "../src/files/detect-type.ts";
-import { cleanPicture, isPicture } from "../src/files/images.ts";
+import { cleanPicture, cleanProfilePicture, isPicture } from "../src/files/images.ts";
 import {
   animatedGif,
   animatedWebp,
@@ -24,10 +24,10 @@ async function fileOf(bytes: Uint8Array | string): Promise<string> {
 }
 
 /** Cleans a picture, and returns what is known of it and what would be served. */
-async function clean(bytes: Uint8Array) {
+async function clean(bytes: Uint8Array, work = cleanPicture) {
   const path = await fileOf(bytes);
   const [cleaned, preview] = [`${path}.cleaned`, `${path}.preview`];
-  const picture = await cleanPicture(path, { cleaned, preview, maxPixels: 50_000_000 });
+  const picture = await work(path, { cleaned, preview, maxPixels: 50_000_000 });
   const served = Buffer.from(await Bun.file(cleaned).bytes());
   return { ...picture, served, preview: await new Bun.Image(preview).metadata() };
 }
@@ -124,6 +124,42 @@ describe("a picture", () => {
     expect(() => isPicture("image/heic")).toThrow("send JPEG, PNG, WebP or GIF");
     expect(isPicture("image/svg+xml")).toBe(false);
     expect(isPicture("application/pdf")).toBe(false);
+  });
+});
+
+describe("a picture of an account or a group", () => {
+  const cleanProfile = (bytes: Uint8Array) => clean(bytes, cleanProfilePicture);
+
+  test("is a small still without metadata and trailing bytes", async () => {
+    for (const make of [jpegWithExif, pngWithExif, animatedWebp, animatedGif]) {
+      const picture = await cleanProfile(trailing(await make()));
+      expect(picture.type).toBe("image/webp");
+      expect(picture.served.includes(SECRET)).toBe(false);
+      expect(picture.served.includes("<script>")).toBe(false);
+      expect(picture.served.includes("ANMF")).toBe(false);
+    }
+  });
+
+  test("is scaled down, and its preview fills a square", async () => {
+    const wide = await cleanProfile(bmp(1600, 400));
+    expect(wide).toMatchObject({ width: 512, height: 128 });
+    expect(wide.preview).toMatchObject({ width: 512, height: 128 });
+    const square = await cleanProfile(bmp(1000, 1000));
+    expect(square.preview).toMatchObject({ width: 192, height: 192 });
+    expect(await cleanProfile(bmp(16, 4))).toMatchObject({ width: 16, height: 4 });
+  });
+
+  test("is turned as its camera was", async () => {
+    expect(await cleanProfile(await jpegWithExif())).toMatchObject({ width: 32, height: 64 });
+  });
+
+  test("that is damaged or has too many pixels is refused", async () => {
+    await expect(cleanProfile((await pngWithExif()).subarray(0, 100))).rejects.toMatchObject({
+      code: "unsupported_media_type",
+    });
+    await expect(cleanProfile(hugePng(100_000, 100_000))).rejects.toMatchObject({
+      code: "payload_too_large",
+    });
   });
 });
 
