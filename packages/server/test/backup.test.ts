@@ -19,6 +19,7 @@ import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { agentOf, answerTo, type Person, say, signUp } from "@parley/testkit/client.ts";
+import { linkOf, upload } from "@parley/testkit/files.ts";
 import { noRates, runMain, spawnMain, startServer } from "@parley/testkit/server.ts";
 import { until } from "@parley/testkit/until.ts";
 import manifest from "../package.json" with { type: "json" };
@@ -129,6 +130,71 @@ describe("a backup of a running server", () => {
     expect(readdirSync(join(file, ".."))).toEqual(["backup.tar"]);
     expect(await restore(fresh("data"), file, "--check")).toMatchObject({ code: 0 });
     expect(await contentsOf(alice, chat.id)).toHaveLength(load.acknowledged());
+  });
+});
+
+describe("files", () => {
+  test("are in a backup that is made while people send and delete them, and load after a restore", async () => {
+    await using server = await startServer(noRates);
+    const alice = await signUp(server.url);
+    const chat = await alice.call("startChat", { usernames: [], kind: "group" });
+    const sendFile = async (text: string) => {
+      const { id } = await upload(alice, chat.id, `${text}.txt`, text);
+      const message = await alice.call("sendMessage", {
+        chat_id: chat.id,
+        content: text,
+        file_ids: [id],
+      });
+      return { id, text, message_id: message.id };
+    };
+    const kept = [await sendFile("one"), await sendFile("two")];
+    const gone = await sendFile("gone");
+    await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [gone.message_id] });
+    const file = fresh("backup.tar");
+    const running = backUp(server.dataDir, file);
+    for (let sent = 0; sent < 20; sent++) {
+      const { message_id } = await sendFile(`meanwhile ${sent}`);
+      await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [message_id] });
+    }
+    const { code, stdout, stderr } = await running;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(JSON.parse(stdout).stored_files.objects).toBeGreaterThanOrEqual(kept.length);
+
+    const dataDir = fresh("data");
+    expect(await restore(dataDir, file)).toMatchObject({ code: 0, stderr: "" });
+    await using restored = await startServer({ PARLEY_DATA: dataDir });
+    const again = alice.at(restored.url);
+    for (const { id, text } of kept) {
+      expect(await (await fetch((await linkOf(again, id)).url)).text()).toBe(text);
+    }
+    expect(await again.call("getFileLinks", { file_ids: [gone.id] })).toEqual({ items: [] });
+  });
+
+  test("that are damaged are found, and files in the way are not overwritten", async () => {
+    await using server = await startServer(noRates);
+    const alice = await signUp(server.url);
+    const chat = await alice.call("startChat", { usernames: [], kind: "group" });
+    await upload(alice, chat.id, "a.txt", "zeppelin bytes");
+    const file = fresh("backup.tar");
+    expect(await backUp(server.dataDir, file)).toMatchObject({ code: 0, stderr: "" });
+    const bytes = readFileSync(file);
+    const damaged = fresh("damaged.tar");
+    bytes.write("ZEPPELIN", bytes.lastIndexOf("zeppelin bytes"));
+    writeFileSync(damaged, bytes);
+    const dataDir = fresh("data");
+    const refused = await restore(dataDir, damaged);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("has a wrong checksum");
+    expect(readdirSync(dataDir).filter((name) => name.startsWith("files"))).toEqual([]);
+    const storage = fresh("storage");
+    mkdirSync(storage);
+    writeFileSync(join(storage, "other"), "x");
+    const env = { PARLEY_DATA: dataDir, PARLEY_FILES: `disk:${storage}` };
+    const occupied = await runMain(["restore", file], env);
+    expect(occupied.stderr).toContain(`${storage} has files already`);
+    rmSync(join(storage, "other"));
+    expect(await runMain(["restore", file], env)).toMatchObject({ code: 0, stderr: "" });
+    expect(readdirSync(storage)).toContain("incoming");
   });
 });
 
@@ -335,7 +401,7 @@ describe("a restore is refused", () => {
     };
     const forged: [manifest: object, message: string][] = [
       [{ ...made, format: 1, schema: 10_000, files: [file] }, "newer version of Parley (9.0.0)"],
-      [{ ...made, format: 2, schema: 1, files: [file] }, "newer version of Parley"],
+      [{ ...made, format: 3, schema: 1, files: [file] }, "newer version of Parley"],
       [{ ...made, format: 1, schema: 1, files: [{ ...file, name: "../evil" }] }, "manifest"],
       [{ ...made, format: 1, schema: 1, files: [file, file] }, "does not have the files"],
       [{ ...made, format: 1, schema: 1, files: [file] }, "wrong checksum"],

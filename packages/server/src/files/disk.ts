@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { mkdir, open, opendir, rename, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { unavailable } from "../rules/failure.ts";
 import type { Blob, BlobEntry, Blobs, ByteRange } from "./blobs.ts";
 
@@ -13,24 +13,27 @@ const FOLDER_LENGTH = 2;
 export async function diskBlobs(folder: string): Promise<Blobs> {
   const incoming = join(folder, "incoming");
   await mkdir(incoming, { recursive: true, mode: OWNER_ONLY });
-  const folderOf = (name: string) =>
-    join(folder, name.slice(ID_LENGTH - FOLDER_LENGTH, ID_LENGTH) || "other");
-  const pathOf = (name: string) => join(folderOf(name), name);
+  const pathOf = (name: string) => pathOfObject(folder, name);
 
   return {
     incoming,
     put: (name, path) =>
       reachable(async () => {
-        await mkdir(folderOf(name), { recursive: true, mode: OWNER_ONLY });
+        const target = pathOf(name);
+        await mkdir(dirname(target), { recursive: true, mode: OWNER_ONLY });
         await sync(path);
-        await rename(path, pathOf(name));
-        await sync(folderOf(name));
+        await rename(path, target);
+        await sync(dirname(target));
       }),
     open: (name) => reachable(() => openFile(pathOf(name))),
     delete: (name) => reachable(() => rm(pathOf(name), { force: true })),
     list: () => listFiles(folder, incoming),
   };
 }
+
+/** Where an object is in a storage folder. */
+export const pathOfObject = (folder: string, name: string) =>
+  join(folder, name.slice(ID_LENGTH - FOLDER_LENGTH, ID_LENGTH) || "other", name);
 
 async function openFile(path: string): Promise<Blob | null> {
   const found = await stat(path).catch(missing);

@@ -2,9 +2,11 @@ import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
 import { z } from "zod";
 import { VERSION } from "../../observe/version.ts";
+import { appendObjects, type ObjectFigures, objectsIn } from "./objects.ts";
 import { appendEntry, contentOf, endArchive, type PlacedEntry, readEntries } from "./tar.ts";
 
-const FORMAT = 1;
+/** Since format 2 an archive may have the bytes of files. */
+const FORMAT = 2;
 const MANIFEST = "manifest.json";
 /** More than a manifest ever has: the limit keeps a forged archive from filling the memory. */
 const MAX_MANIFEST_BYTES = 1_000_000;
@@ -23,7 +25,7 @@ type BackupFile = z.infer<typeof BackupFile>;
 
 const Manifest = z.object({
   /** The format of the archive. */
-  format: z.literal(FORMAT),
+  format: z.int().min(1).max(FORMAT),
   /** The version of Parley that made the backup. */
   version: z.string(),
   /** The version of the database schema. */
@@ -46,12 +48,21 @@ export interface ArchiveContent {
   readonly files: readonly { readonly name: BackupFile["name"]; readonly path: string }[];
 }
 
+/** The bytes of files that belong into an archive. */
+export interface ArchiveObjects {
+  /** The storage folder. */
+  readonly folder: string;
+  readonly blobs: readonly string[];
+  readonly progress: Progress;
+}
+
 /** Writes an archive with a manifest, and syncs it to disk. */
 export async function writeArchive(
   path: string,
   { files, ...content }: ArchiveContent,
+  objects: ArchiveObjects | null,
   progress: Progress,
-): Promise<Manifest> {
+): Promise<ObjectFigures | null> {
   const listed: BackupFile[] = [];
   for (const file of files) listed.push({ name: file.name, ...(await digestOf(file.path)) });
   const created_at = new Date().toISOString();
@@ -71,9 +82,11 @@ export async function writeArchive(
     const source = Bun.file(files[place]?.path ?? "").stream();
     await appendEntry(archive, { name, bytes }, counted(source));
   }
+  const figures =
+    objects && (await appendObjects(archive, objects.folder, objects.blobs, objects.progress));
   await endArchive(archive);
   await archive.sync();
-  return manifest;
+  return figures;
 }
 
 async function digestOf(path: string) {
@@ -109,7 +122,8 @@ export interface VerifiedFile {
 export async function openArchive(path: string, progress: Progress) {
   const [first, ...entries] = await readEntries(path);
   const manifest = await readManifest(path, first);
-  const found = entries.map(({ name, bytes }) => `${name} ${bytes}`);
+  const count = manifest.files.length;
+  const found = entries.slice(0, count).map(({ name, bytes }) => `${name} ${bytes}`);
   const listed = manifest.files.map(({ name, bytes }) => `${name} ${bytes}`);
   if (found.join() !== listed.join() || new Set(listed).size !== listed.length) {
     throw new Error("the archive does not have the files that its manifest lists");
@@ -133,7 +147,7 @@ export async function openArchive(path: string, progress: Progress) {
       },
     };
   });
-  return { manifest, files };
+  return { manifest, files, objects: await objectsIn(path, entries.slice(count)) };
 }
 
 async function readManifest(path: string, entry: PlacedEntry | undefined): Promise<Manifest> {
@@ -160,7 +174,7 @@ function parseJson(text: string): unknown {
 
 /** Reads the whole archive. Throws if anything in it differs from its manifest. */
 export async function verifyArchive(path: string, progress: Progress): Promise<Manifest> {
-  const { manifest, files } = await openArchive(path, progress);
-  for (const { read } of files) await read(async () => undefined);
+  const { manifest, files, objects } = await openArchive(path, progress);
+  for (const { read } of [...files, ...objects]) await read(async () => undefined);
   return manifest;
 }

@@ -2,8 +2,9 @@ import { closeSync, existsSync, lstatSync, mkdirSync, openSync, rmSync, statSync
 import { rename, statfs } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { type Config, ConfigError, readConfig } from "../../config.ts";
+import { existingBlobs } from "../../files/index.ts";
 import { lockFile } from "../../store/lock-file.ts";
-import { inspectDatabase, snapshotDatabase } from "../../store/sqlite/snapshot.ts";
+import { blobsIn, inspectDatabase, snapshotDatabase } from "../../store/sqlite/snapshot.ts";
 import { command } from "../command.ts";
 import {
   type ArchiveContent,
@@ -14,13 +15,14 @@ import {
   verifyArchive,
   writeArchive,
 } from "./archive.ts";
+import type { ObjectFigures } from "./objects.ts";
 import { megabytes, percent, refusePostgres, syncFolder } from "./support.ts";
 
 export const backup = command({
   name: "backup",
   summary: "Write a backup of the data folder to a file, while the server runs.",
-  details: `Copies a consistent snapshot of the database, and the invite code, into one tar file with
-checksums, and reads it back. The master key is not included unless you ask for it: keep master.key
+  details: `Copies a consistent snapshot of the database, the invite code, and the files that people have
+sent into one tar file with checksums, and reads it back. Files on S3 are not copied. The master key is not included unless you ask for it: keep master.key
 in another place, because with both anybody can read the provider keys. For SQLite only.`,
   arguments: { file: "The file to write. It must not exist." },
   options: {
@@ -32,37 +34,48 @@ in another place, because with both anybody can read the provider keys. For SQLi
   async run({ arguments: { file }, options, progress }) {
     const config = readConfig();
     if (config.database) throw refusePostgres("backup");
-    const manifest = await writeBackup({
+    const { manifest, figures } = await writeBackup({
       file: resolve(file),
       files: filesOf(config, options["with-master-key"]),
+      storage: config.files?.kind === "disk" ? config.files.folder : null,
       progress,
     });
     const path = resolve(file);
     const { size } = statSync(path);
-    return { json: { file: path, bytes: size, ...manifest }, text: textOf(path, size, manifest) };
+    return {
+      json: { file: path, bytes: size, ...manifest, stored_files: figures },
+      text: [textOf(path, size, manifest), filesText(config, figures)].join("\n"),
+    };
   },
 });
 
 interface Backup {
   readonly file: string;
   readonly files: ArchiveContent["files"];
+  /** The folder with the bytes of files; null if they are not on disk. */
+  readonly storage: string | null;
   progress(text: string): void;
+}
+
+interface Written {
+  readonly manifest: Manifest;
+  readonly figures: ObjectFigures | null;
 }
 
 /**
  * Works in a folder beside the file, and gives the file its name when it is complete and verified. A
  * run that was killed leaves that folder, and the next one with the same name replaces it.
  */
-async function writeBackup(backup: Backup): Promise<Manifest> {
-  const { file, files } = backup;
+async function writeBackup(backup: Backup): Promise<Written> {
+  const { file, files, storage } = backup;
   if (existsSync(file)) throw new ConfigError(`${file} exists. Choose another name, or delete it.`);
-  await checkSpace(file, files);
+  await checkSpace(file, files, storage);
   const folder = openWorkFolder(`${file}.partial`);
   try {
     const archive = join(folder, basename(file));
-    const manifest = await writeVerified(backup, archive, join(folder, DATABASE));
+    const written = await writeVerified(backup, archive, join(folder, DATABASE));
     await rename(archive, file);
-    return manifest;
+    return written;
   } finally {
     rmSync(folder, { recursive: true });
     syncFolder(dirname(file));
@@ -70,10 +83,10 @@ async function writeBackup(backup: Backup): Promise<Manifest> {
 }
 
 async function writeVerified(
-  { files: [database, ...others], progress }: Backup,
+  { files: [database, ...others], storage, progress }: Backup,
   archive: string,
   snapshot: string,
-): Promise<Manifest> {
+): Promise<Written> {
   const report = (what: string) => (done: number, total: number) =>
     progress(`${what}: ${percent(done, total)}`);
   closeSync(openSync(snapshot, "wx", 0o600));
@@ -84,9 +97,16 @@ async function writeVerified(
   });
   const files = [{ name: DATABASE, path: snapshot } as const, ...others];
   const content = { ...inspectDatabase(snapshot), files };
-  await writeArchive(archive, content, report("writing the backup"));
+  // The rows are copied before the bytes: bytes that arrive meanwhile belong to the next backup.
+  const objects = storage === null ? null : { folder: storage, blobs: blobsIn(snapshot) };
+  const figures = await writeArchive(
+    archive,
+    content,
+    objects && { ...objects, progress: report("copying files") },
+    report("writing the backup"),
+  );
   rmSync(snapshot);
-  return verifyArchive(archive, report("verifying the backup"));
+  return { manifest: await verifyArchive(archive, report("verifying the backup")), figures };
 }
 
 /** The files of the data folder that belong into the backup, the database first. */
@@ -110,11 +130,17 @@ function filesOf({ dataDir, masterKeys }: Config, withMasterKey: boolean): Archi
 }
 
 /** The snapshot and the archive, which contains it, exist at the same time. */
-async function checkSpace(file: string, files: ArchiveContent["files"]): Promise<void> {
+async function checkSpace(
+  file: string,
+  files: ArchiveContent["files"],
+  storage: string | null,
+): Promise<void> {
   const folder = dirname(file);
   if (!existsSync(folder)) throw new ConfigError(`There is no folder ${folder}. Create it first.`);
   const { bavail, bsize } = await statfs(folder);
-  const needed = 2 * files.reduce((sum, { path }) => sum + statSync(path).size, 0);
+  const stored = await existingBlobs(storage === null ? null : { kind: "disk", folder: storage });
+  let needed = 2 * files.reduce((sum, { path }) => sum + statSync(path).size, 0);
+  if (stored) for await (const { size } of stored.list()) needed += size;
   if (bavail * bsize > needed) return;
   throw new ConfigError(
     `${folder} has ${megabytes(bavail * bsize)} free, and the backup needs ${megabytes(needed)} while it is written. Use another disk, or free space.`,
@@ -140,6 +166,15 @@ function checkOwnFolder(folder: string): void {
   throw new ConfigError(
     `${folder} is a link, or belongs to another user. Delete it, or choose another name.`,
   );
+}
+
+/** What the backup has of files. */
+function filesText({ files }: Config, figures: ObjectFigures | null): string {
+  if (files?.kind === "s3") return "Files are on S3, and not in the backup: back up the bucket.";
+  if (!figures) return "The server takes no files.";
+  const { objects, missing } = figures;
+  const lost = missing === 0 ? "" : ` The bytes of ${missing} files were not found.`;
+  return `It contains ${objects.toLocaleString("en-GB")} objects of files, previews included.${lost}`;
 }
 
 function textOf(file: string, size: number, { accounts, messages, files }: Manifest): string {

@@ -14,6 +14,13 @@ import {
   type VerifiedFile,
   verifyArchive,
 } from "./archive.ts";
+import {
+  draftOfObjects,
+  placeObjects,
+  refuseStoredFiles,
+  type VerifiedObject,
+  writeObjects,
+} from "./objects.ts";
 import { percent, refusePostgres, syncFolder } from "./support.ts";
 import { writeAll } from "./tar.ts";
 
@@ -53,7 +60,7 @@ type Report = (done: number, total: number) => void;
 
 /** The database gets its name last: until then no server finds one in the folder. */
 async function restoreBackup(file: string, config: Config, report: Report): Promise<Manifest> {
-  const { manifest, files } = await explained(file, () => openArchive(file, report));
+  const { manifest, files, objects } = await explained(file, () => openArchive(file, report));
   if (manifest.schema > NEWEST_SCHEMA) {
     throw new ConfigError(
       `${file} was made by a newer version of Parley (${manifest.version}). Restore it with that version.`,
@@ -61,7 +68,8 @@ async function restoreBackup(file: string, config: Config, report: Report): Prom
   }
   lockDataFolder(config);
   const folder = dataFolder(config);
-  refuseOtherFiles(folder, files);
+  const storage = storageFor(config, objects);
+  refuseOtherFiles(folder, files, storage);
   deleteDrafts(folder);
   try {
     for (const each of files) {
@@ -70,15 +78,30 @@ async function restoreBackup(file: string, config: Config, report: Report): Prom
     const database = draftOf(folder, DATABASE);
     await explained(file, async () => inspectDatabase(database));
     forgetPlace(database);
+    if (storage) await explained(file, () => writeObjects(objects, storage));
   } catch (error) {
     deleteDrafts(folder);
+    if (storage) rmSync(draftOfObjects(storage), { recursive: true, force: true });
     throw error;
   }
+  if (storage) placeObjects(storage);
   // In the archive the database is first.
   for (const { name } of files.toReversed()) renameSync(draftOf(folder, name), join(folder, name));
   giveToOwnerOf(folder);
   syncFolder(folder);
   return manifest;
+}
+
+/** The folder to restore files to; null if the backup has none. */
+function storageFor({ files }: Config, objects: readonly VerifiedObject[]): string | null {
+  if (objects.length === 0) return null;
+  if (files?.kind !== "disk") {
+    throw new ConfigError(
+      "The backup contains files. Set PARLEY_FILES to disk, or to disk:<folder>, and restore it again.",
+    );
+  }
+  refuseStoredFiles(files.folder);
+  return files.folder;
 }
 
 /** If root restores, the server's user, who owns the folder, must be able to open the files. */
@@ -96,10 +119,16 @@ const draftOf = (folder: string, name: string) => join(folder, name + DRAFT);
 /** Files that do not belong to a database: a lock, secrets, and what an interrupted restore left. */
 const KEPT = new Set(["lock", "lock-journal", "lost+found", MASTER_KEY, INVITE_CODE]);
 
-function refuseOtherFiles(folder: string, files: readonly VerifiedFile[]): void {
+function refuseOtherFiles(
+  folder: string,
+  files: readonly VerifiedFile[],
+  storage: string | null,
+): void {
   const restored = files.map(({ name }): string => name);
   const inTheWay = readdirSync(folder).filter(
-    (name) => restored.includes(name) || !(KEPT.has(name) || name.includes(DRAFT)),
+    (name) =>
+      restored.includes(name) ||
+      !(KEPT.has(name) || name.includes(DRAFT) || resolve(folder, name) === storage),
   );
   if (inTheWay.length === 0) return;
   throw new ConfigError(

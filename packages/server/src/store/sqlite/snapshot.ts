@@ -68,6 +68,15 @@ export function inspectDatabase(path: string): DatabaseSummary {
   };
 }
 
+/** The blobs of files in a database that nothing else uses. None in one of an older schema. */
+export function blobsIn(path: string): string[] {
+  using db = new Database(path, { readonly: true, strict: true });
+  const files = db.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'files'");
+  if (!files.get()) return [];
+  const blobs = db.query<{ blob: string }, []>("SELECT blob FROM files WHERE blob IS NOT NULL");
+  return blobs.all().map(({ blob }) => blob);
+}
+
 /** Makes the next start of a server on this database begin a new history. */
 export function forgetPlace(path: string): void {
   using db = new Database(path, { readwrite: true, strict: true });
