@@ -3,6 +3,7 @@ import type { OutputOf } from "@parley/protocol";
 import { failure, groupOf, type Person, people } from "@parley/testkit/client.ts";
 import { announce, linkOf, pngOf, put, upload, uploadPicture } from "@parley/testkit/files.ts";
 import { startServer } from "@parley/testkit/server.ts";
+import { linesOf, unzip } from "@parley/testkit/zip.ts";
 
 const server = await startServer({});
 afterAll(() => server[Symbol.asyncDispose]());
@@ -159,6 +160,15 @@ describe("the picture of a person", () => {
       account: { deleted: true },
       picture_url: null,
     });
+  });
+
+  test("is part of the archive of one's own data", async () => {
+    const { id, name } = await uploadPicture(alice);
+    await alice.call("setAvatar", { file_id: id });
+    const archive = await fetch((await alice.call("exportMe")).url);
+    const files = unzip(await archive.bytes());
+    expect(linesOf(files, "account.jsonl")).toMatchObject([{ picture_id: id }]);
+    expect([...files.keys()]).toContain(`files/${id}-${name}`);
   });
 
   test("is left out for names that nobody has", async () => {

@@ -119,6 +119,7 @@ async function* linesOf(
 async function accountRecord(tx: ReadTx, { id, username }: AccountRecord): Promise<unknown[]> {
   const found = await tx.managedAccounts({ username, limit: 1 });
   const added_by = await tx.addedBy(id);
+  const [avatar] = await tx.avatars([id]);
   return found.map((account) => ({
     username,
     display_name: account.display_name,
@@ -127,6 +128,7 @@ async function accountRecord(tx: ReadTx, { id, username }: AccountRecord): Promi
     created_at: new Date(account.created_at).toISOString(),
     is_operator: account.is_operator,
     added_by,
+    picture_id: avatar?.file_id ?? null,
   }));
 }
 
