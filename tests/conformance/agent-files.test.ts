@@ -210,17 +210,29 @@ test("a message that has only a file is answered in a direct conversation", asyn
   expect(JSON.stringify(sharedProvider.calls(key)[0]?.body)).toContain('"type":"image"');
 });
 
-test("a provider that does not accept files is asked without them", async () => {
+test.each([400, 413])(
+  "a provider that answers %d to files is asked without them",
+  async (status) => {
+    await using group = await agentGroup();
+    sharedProvider.respond(group.key, fails(status), answers("I cannot see it."));
+    await share(alice, group.chat, "red.png", red);
+    const final = await answerTo(group.reader, await group.ask("what is this?"));
+    expect(final).toMatchObject({ content: "I cannot see it.", turn: { status: "complete" } });
+    const [refused, accepted] = sharedProvider.calls(group.key).map(({ body }) => body);
+    expect(JSON.stringify(refused)).toContain('"type":"image"');
+    expect(JSON.stringify(accepted)).not.toContain('"type":"image"');
+    expect(JSON.stringify(accepted)).toContain("was not accepted, so you cannot see its content");
+    expect(await alice.call("getTurn", { message_id: final.id })).toMatchObject({ tries: 2 });
+  },
+);
+
+test("a provider that refuses a request without files too is asked twice", async () => {
   await using group = await agentGroup();
-  sharedProvider.respond(group.key, fails(400), answers("I cannot see it."));
+  sharedProvider.respond(group.key, fails(413));
   await share(alice, group.chat, "red.png", red);
-  const final = await answerTo(group.reader, await group.ask("what is this?"));
-  expect(final).toMatchObject({ content: "I cannot see it.", turn: { status: "complete" } });
-  const [refused, accepted] = sharedProvider.calls(group.key).map(({ body }) => body);
-  expect(JSON.stringify(refused)).toContain('"type":"image"');
-  expect(JSON.stringify(accepted)).not.toContain('"type":"image"');
-  expect(JSON.stringify(accepted)).toContain("was not accepted, so you cannot see its content");
-  expect(await alice.call("getTurn", { message_id: final.id })).toMatchObject({ tries: 2 });
+  const { turn } = await answerTo(group.reader, await group.ask("what is this?"));
+  expect(turn).toMatchObject({ status: "failed", error: { code: "context_too_long" } });
+  expect(sharedProvider.calls(group.key)).toHaveLength(2);
 });
 
 test("pictures count against the limits of an agent before the provider is called", async () => {

@@ -157,6 +157,11 @@ describe("loading", () => {
     ]);
   });
 
+  test("replaces characters that are no text", async () => {
+    const [file] = await load(async () => blobOf("a\0b"), [textFile("a", 3)]);
+    expect(file).toMatchObject({ status: "shown", part: { data: Buffer.from("a\ufffdb") } });
+  });
+
   test("cuts a long text between characters, within its tokens", async () => {
     const text = "🦜".repeat(100_000);
     const [file] = await load(async () => blobOf(text), [textFile("a", 400_000)]);
@@ -190,9 +195,23 @@ describe("loading", () => {
   });
 
   test("tells which pictures and documents cannot be read", async () => {
-    const open = async (name: string) => blobOf(name === "picture" ? "no picture" : "/Encrypt");
-    const files = [textFile("picture", 10, "image/png"), textFile("pdf", 8, "application/pdf")];
-    expect(await load(open, files)).toEqual([{ status: "unreadable" }, { status: "unreadable" }]);
+    const contents: Record<string, string> = {
+      picture: "no picture",
+      encrypted: "trailer <</Encrypt 5 0 R>>",
+      plain: "about /Encrypt and <</Type/Page>>",
+      long: "<</Type/Page>>".repeat(101),
+    };
+    const open = async (name: string) => blobOf(contents[name] ?? "");
+    const files = [
+      textFile("picture", 10, "image/png"),
+      ...["encrypted", "plain", "long"].map((id) => textFile(id, 10_000, "application/pdf")),
+    ];
+    expect((await load(open, files)).map((file) => file?.status)).toEqual([
+      "unreadable",
+      "unreadable",
+      "shown",
+      "too_long",
+    ]);
   });
 
   test("ends with the turn", async () => {

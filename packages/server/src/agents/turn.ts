@@ -103,7 +103,10 @@ async function streamAnswer(
   try {
     await answer(context.messages).catch((error) => {
       if (!isRefusal(error) || !haveFiles(context.messages) || stream.written() !== "") throw error;
-      services.log.warn({ turn: turn.id, status: error.status }, "provider did not accept files");
+      services.log.warn(
+        { turn: turn.id, status: error.status },
+        "provider refused request with files",
+      );
       return answer(withoutFiles(context.messages));
     });
   } catch (error) {

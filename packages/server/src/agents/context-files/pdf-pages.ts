@@ -9,8 +9,18 @@ const BYTES_PER_PAGE = 50_000;
 
 const inflated = promisify(inflate);
 
-/** Providers do not accept documents that need a password. */
-export const isEncrypted = (pdf: Buffer) => pdf.includes("/Encrypt");
+/** The value of `/Encrypt` in the trailer of an encrypted document: a reference or a dictionary. */
+const ENCRYPTION = /^\s*(\d+\s+\d+\s+R|<<)/;
+const LONGEST_REFERENCE = 32;
+
+/** Providers do not accept encrypted documents. */
+export function isEncrypted(pdf: Buffer): boolean {
+  for (const at of occurrences(pdf, "/Encrypt")) {
+    const start = at + "/Encrypt".length;
+    if (ENCRYPTION.test(pdf.toString("latin1", start, start + LONGEST_REFERENCE))) return true;
+  }
+  return false;
+}
 
 /**
  * Counts the pages of a PDF by the objects that describe them, also those in compressed streams.

@@ -77,7 +77,9 @@ async function prepareText(
   { context_tokens, max_output_tokens }: ModelLimits,
 ): Promise<LoadedFile> {
   // A character at the end may be incomplete.
-  const text = new TextDecoder().decode(bytes, { stream: bytes.length < file.size });
+  const decoded = new TextDecoder().decode(bytes, { stream: bytes.length < file.size });
+  // Only the beginning of a file decides its type.
+  const text = decoded.replaceAll("\0", "\ufffd");
   if (text.trim() === "") return { status: "empty" };
   // The rest is for the conversation and for other files.
   const quarter = Math.floor((context_tokens - max_output_tokens) / 4);
