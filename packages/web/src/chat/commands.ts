@@ -29,7 +29,7 @@ export function useCommands(message: LocalMessage): Command[] {
         onSelect: () => void client.stopAgentTurn({ message_id: id }).catch(showError),
       },
     !isReadOnly && { icon: "reply", label: "Reply", onSelect: () => onReply(message) },
-    {
+    content !== "" && {
       icon: "copy",
       label: "Copy text",
       onSelect: () => void copyText(content).then(() => toast("Copied."), showError),

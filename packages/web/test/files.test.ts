@@ -1,0 +1,79 @@
+import { describe, expect, test } from "bun:test";
+import type { File } from "@parley/protocol";
+import { extensionOf, formatSize, kindOf, messageLine } from "../src/files/describe.ts";
+import { filesHeight, gridBox } from "../src/files/layout.ts";
+
+const file = (name: string, type: string, width: number | null = null, height = width): File => ({
+  id: name,
+  name,
+  type,
+  size: 1,
+  width,
+  height,
+  duration_ms: null,
+  status: "ready",
+  placeholder: null,
+});
+const photo = file("photo.png", "image/png", 100);
+
+describe("a message in a line", () => {
+  test("is its words, if it has any", () => {
+    expect(messageLine({ content: "**Look**", files: [photo] }, 90)).toBe("Look");
+  });
+
+  test("names its only file, with a mark of its kind", () => {
+    const line = (only: File) => messageLine({ content: "", files: [only] }, 90);
+    expect(line(photo)).toBe("📷 photo.png");
+    expect(line(file("a.mp4", "video/mp4"))).toBe("🎬 a.mp4");
+    expect(line(file("a.mp3", "audio/mpeg"))).toBe("🎵 a.mp3");
+    expect(line(file("a.pdf", "application/pdf"))).toBe("📎 a.pdf");
+  });
+
+  test("counts several files", () => {
+    expect(messageLine({ content: "", files: [photo, photo, photo] }, 90)).toBe("3 files");
+  });
+});
+
+test("SVG is not shown as a picture", () => {
+  expect(kindOf({ type: "image/svg+xml" })).toBe("other");
+});
+
+test("sizes are rounded for people", () => {
+  const sizes = [0, 1, 999, 1000, 4_400_000, 26_214_400];
+  expect(sizes.map(formatSize)).toEqual([
+    "0 bytes",
+    "1 byte",
+    "999 bytes",
+    "1 KB",
+    "4.2 MB",
+    "25 MB",
+  ]);
+});
+
+test("the end of a name is its label", () => {
+  const names = ["a.pdf", "README", "archive.tar.gz", "a.verylong", ".env"];
+  expect(names.map(extensionOf)).toEqual(["PDF", "", "GZ", "", "ENV"]);
+});
+
+describe("the box of pictures", () => {
+  const box = (width: number, height: number) => gridBox([{ width, height }]);
+
+  test("has the shape of a single picture, within limits", () => {
+    expect(box(200, 100)).toEqual({ width: 200, height: 100 });
+    expect(box(3200, 1600)).toEqual({ width: 320, height: 160 });
+    expect(box(1000, 2000)).toEqual({ width: 180, height: 360 });
+    expect(box(1, 1)).toEqual({ width: 96, height: 96 });
+    expect(box(10_000, 10)).toEqual({ width: 320, height: 96 });
+  });
+
+  test("does not depend on the shapes of several pictures", () => {
+    expect(gridBox([photo, photo])).toEqual({ width: 320, height: 160 });
+    expect(gridBox([photo, photo, photo, photo, photo])).toEqual({ width: 320, height: 320 });
+  });
+
+  test("is part of the estimated height of a message", () => {
+    expect(filesHeight([])).toBe(0);
+    expect(filesHeight([photo])).toBe(100);
+    expect(filesHeight([photo, file("a.pdf", "application/pdf")])).toBe(162);
+  });
+});
