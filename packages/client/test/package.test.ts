@@ -86,6 +86,7 @@ describe("packed and installed in an empty project, the package", () => {
     const script = nodeScript(server.url);
     const output = JSON.parse(await runHere(node ?? "", "--input-type=module", "-e", script));
     expect(output.sent).toEqual(["hello from Node"]);
+    expect(output.file).toEqual({ name: "a.txt", size: 6, type: "text/plain" });
     expect(output.connecting).toMatch(/^(online|There is no WebSocket here.*)$/);
   });
 
@@ -167,8 +168,10 @@ const nodeScript = (url: string) => `
   });
   client.model.send(id, "hello from Node");
   await isLeft;
+  const { name, size, type } = await client.upload(id, new File(["a file"], "a.txt"));
   const { items } = await client.getChatHistory({ chat_id: id });
   const connecting = await client.connect().then(() => client.status, (error) => error.message);
   client.close();
-  console.log(JSON.stringify({ sent: items.map(({ content }) => content), connecting }));
+  const file = { name, size, type };
+  console.log(JSON.stringify({ sent: items.map(({ content }) => content), file, connecting }));
 `;

@@ -13,7 +13,7 @@ import {
   online,
   until,
 } from "./support/clients.ts";
-import { picture, textFile } from "./support/files.ts";
+import { picture, recordingFetch, textFile } from "./support/files.ts";
 
 let server: TestServer;
 let ann: Person;
@@ -49,17 +49,6 @@ const failed = (client: Client, chat: string) =>
   until(client, `messages:${chat}`, () =>
     messages(client, chat).find(({ delivery }) => delivery === "failed"),
   );
-
-/** Calls to the service by name, of a client that uses no socket. */
-function recordingFetch() {
-  const calls: string[] = [];
-  const send = ((url: string, request: RequestInit) => {
-    calls.push(new URL(url).pathname.split("/").at(-1) ?? "");
-    return fetch(url, request);
-  }) as typeof fetch;
-  const count = (name: string) => calls.filter((each) => each === name).length;
-  return { fetch: send, calls, count };
-}
 
 describe("a message with files", () => {
   test("is shown at once with its files, and keeps their object URLs when it is sent", async () => {
@@ -189,6 +178,15 @@ describe("a message with files", () => {
     expect(items.map(({ content }) => content)).toEqual(["two"]);
   });
 
+  test("with more files than a message can have fails before any is uploaded", async () => {
+    const chat = await newChat();
+    const { fetch, calls } = recordingFetch();
+    using client = clientOf(ann, server.url, { fetch });
+    client.model.send(chat, "", { files: Array.from({ length: 11 }, () => textFile("a")) });
+    expect(await failed(client, chat)).toMatchObject({ failure: expect.stringContaining("10") });
+    expect(calls).toEqual([]);
+  });
+
   test("that is discarded cancels its uploads", async () => {
     const chat = await newChat();
     const blobs = memoryBlobs();
@@ -258,6 +256,31 @@ describe("after a reload", () => {
       ["two", undefined],
     ]);
     while (blobs.items.size > 0) await Bun.sleep(1);
+  });
+
+  test("what is uploaded already is not uploaded again", async () => {
+    const chat = await newChat();
+    const [storage, blobs] = [memoryStorage(), memoryBlobs()];
+    const withoutSending = ((url: string, request: RequestInit) =>
+      url.endsWith("/sendMessage")
+        ? Promise.reject(new Error("cut"))
+        : fetch(url, request)) as typeof fetch;
+    // The account is known from the first connection.
+    (await connected(ann, server.url, { storage })).close();
+    const first = clientOf(ann, server.url, { storage, blobs, fetch: withoutSending });
+    first.model.send(chat, "one", { files: [picture()] });
+    await until(first, `messages:${chat}`, () => last(first, chat)?.files[0]?.status === "ready");
+    first.close();
+    const { fetch: recorded, count } = recordingFetch();
+    using second = clientOf(ann, server.url, { storage, blobs, fetch: recorded });
+    const url = await until(second, `messages:${chat}`, () => last(second, chat)?.files[0]?.url);
+    await second.connect();
+    await second.model.openChat(chat);
+    await delivered(second, chat);
+    await until(second, `messages:${chat}`, () => last(second, chat)?.seq === 1);
+    expect(last(second, chat)?.files).toMatchObject([{ name: "dot.png", status: "ready", url }]);
+    expect(await (await fetch(url)).bytes()).toEqual(await picture().bytes());
+    expect([count("createUpload"), count("upload")]).toEqual([0, 0]);
   });
 
   test("a message whose files are gone is failed, and others are sent", async () => {

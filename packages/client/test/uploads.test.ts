@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import { groupOf, type Person, people } from "@parley/testkit/client.ts";
 import { upload } from "@parley/testkit/files.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
@@ -6,7 +6,7 @@ import { limits, noRates, startServer, type TestServer } from "@parley/testkit/s
 import { nameOf } from "../src/files/name.ts";
 import { isCallError } from "../src/index.ts";
 import { clientOf, codeOf, connected, until } from "./support/clients.ts";
-import { textFile } from "./support/files.ts";
+import { recordingFetch, textFile } from "./support/files.ts";
 
 let server: TestServer;
 let ann: Person;
@@ -202,6 +202,26 @@ describe("links", () => {
     using client = clientOf(ann, server.url, { fetch: counting });
     await client.links.get(Array.from({ length: 230 }, () => Bun.randomUUIDv7()));
     expect(sizes).toEqual([100, 100, 30]);
+  });
+
+  test("are fetched again before they expire", async () => {
+    const { id } = await upload(ann, chat, "a.txt", "a");
+    const { fetch: recorded, count } = recordingFetch();
+    using client = clientOf(ann, server.url, { fetch: recorded });
+    const [first] = await client.links.get([id]);
+    const remainingMs = Date.parse(first?.expires_at ?? "") - Date.now();
+    expect(client.links.peek(id)).toBe(first);
+    setSystemTime(Date.now() + remainingMs - 60_000);
+    try {
+      expect(client.links.peek(id)).toBeUndefined();
+      await client.links.get([id]);
+      expect(count("getFileLinks")).toBe(2);
+      // A clock that is wrong does not make the links of the service look expired.
+      setSystemTime(Date.now() + 24 * 60 * 60_000);
+      expect(await client.links.get([id])).toHaveLength(1);
+    } finally {
+      setSystemTime();
+    }
   });
 
   test("that are watched arrive after the connection is back", async () => {

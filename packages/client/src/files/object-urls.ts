@@ -32,7 +32,8 @@ export class ObjectUrls {
 
   /** Keeps the URL of a file that is uploaded, and revokes the oldest ones if there are too many. */
   keep(kept: Kept): void {
-    this.#kept.push(kept);
+    // A file that is uploaded again has the same URL and another id.
+    this.#kept = [...this.#kept.filter(({ url }) => url !== kept.url), kept];
     let bytes = this.#kept.reduce((sum, { size }) => sum + size, 0);
     let count = 0;
     for (const { size } of this.#kept) {

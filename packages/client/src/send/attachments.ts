@@ -12,6 +12,10 @@ import type { BlobStorage, LocalFile, LocalMessage } from "../types.ts";
 /** Why a message fails whose files are not stored here any more. */
 const FILES_GONE = "The file is no longer available here. Discard the message and attach it again.";
 
+/** The most files that the service takes in a message. */
+const MAX_FILES = 10;
+const TOO_MANY_FILES = `A message can have ${MAX_FILES} files.`;
+
 /** The local files of an unsent message. */
 interface Attached {
   id: string;
@@ -72,6 +76,7 @@ export class Attachments {
   upload({ id, files }: LocalMessage): Promise<string[]> {
     const attached = this.#attached.get(id);
     if (!attached) return Promise.reject(new Error(FILES_GONE));
+    if (files.length > MAX_FILES) return Promise.reject(new Error(TOO_MANY_FILES));
     return Promise.all(files.map((_, index) => this.#uploadOnce(attached, index))).catch(
       (error) => {
         unlock(attached);
@@ -140,8 +145,12 @@ export class Attachments {
       const file = this.#fileOf(attached, index);
       if (!file) return;
       if (blob) {
-        attached.urls[index] = this.#objectUrls.create(blob);
-        this.#show(attached, index, { ...file, ...urlField(attached.urls[index]) });
+        const url = this.#objectUrls.create(blob);
+        attached.urls[index] = url;
+        this.#show(attached, index, { ...file, ...urlField(url) });
+        if (url && file.status === "ready") {
+          this.#objectUrls.keep({ fileId: file.id, url, size: blob.size });
+        }
       } else if (file.status !== "ready") {
         this.#show(attached, index, { ...file, error: FILES_GONE });
         const failure = `${file.name}: ${FILES_GONE}`;

@@ -59,6 +59,7 @@ export class Outbox {
   retry(clientMsgId: string): void {
     const entry = this.#find(clientMsgId);
     if (entry?.delivery !== "failed") return;
+    this.#uploadedAgain.delete(clientMsgId);
     this.#store.dispatch({ type: "requeued", chatId: entry.conversation_id, clientMsgId });
     this.flush();
   }
