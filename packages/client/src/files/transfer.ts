@@ -80,7 +80,7 @@ const transferWithXhr =
 const transferWithFetch =
   (send: typeof fetch): Transfer =>
   async (url, blob, { timeoutMs, signal }) => {
-    const transferMs = (blob.size / MIN_BYTES_PER_SECOND) * 1000;
+    const transferMs = Math.ceil((blob.size / MIN_BYTES_PER_SECOND) * 1000);
     const timeout = AbortSignal.timeout(timeoutMs + PROCESSING_TIMEOUT_MS + transferMs);
     const request = { method: "PUT", body: blob, signal: AbortSignal.any([signal, timeout]) };
     const response = await send(url, request).catch((cause: unknown) => {
