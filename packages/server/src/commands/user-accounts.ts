@@ -138,9 +138,9 @@ export const exportUser = command({
   name: "users export",
   summary: "Write everything the service has of a person to a file.",
   details: `A ZIP archive of JSON Lines: the account, sessions, agents without their keys, usage,
-blocked people, hooks without their secrets, reports, conversations, the messages that the person can
-see, what they wrote in conversations that they have left, and reactions. Works while the server
-runs.`,
+blocked people, hooks without their secrets, reports, conversations, the messages that the person
+can see, what they wrote in conversations that they have left, and reactions. Works while the
+server runs.`,
   arguments: { ...person, file: "The file to write. It must not exist." },
   examples: [{ line: "users export alice alice.zip", summary: "To answer a request of alice." }],
   async run({ arguments: given, progress }) {
