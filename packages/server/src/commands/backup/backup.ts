@@ -21,9 +21,10 @@ import { megabytes, percent, refusePostgres, syncFolder } from "./support.ts";
 export const backup = command({
   name: "backup",
   summary: "Write a backup of the data folder to a file, while the server runs.",
-  details: `Copies a consistent snapshot of the database, the invite code, and the files that people have
-sent into one tar file with checksums, and reads it back. Files on S3 are not copied. The master key is not included unless you ask for it: keep master.key
-in another place, because with both anybody can read the provider keys. For SQLite only.`,
+  details: `Copies a consistent snapshot of the database, the invite code, and the files that people have sent
+into one tar file with checksums, and reads it back. Files on S3 are not copied. The master key is
+not included unless you ask for it: keep master.key in another place, because with both anybody
+can read the provider keys. For SQLite only.`,
   arguments: { file: "The file to write. It must not exist." },
   options: {
     "with-master-key": { type: "boolean", summary: "Include master.key." },
