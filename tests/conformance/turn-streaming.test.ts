@@ -49,6 +49,7 @@ describe.each(["claude", "gpt"])("the events of a turn of %s", (provider) => {
       mentions: [],
       action: null,
       uses: [],
+      files: [],
       turn: {
         status: "streaming",
         triggered_by: trigger.id,
