@@ -3,6 +3,7 @@ import type { OutputOf } from "@parley/protocol";
 import { failure, groupOf, type Person, people } from "@parley/testkit/client.ts";
 import { announce, linkOf, pngOf, put, upload, uploadPicture } from "@parley/testkit/files.ts";
 import { startServer } from "@parley/testkit/server.ts";
+import { until } from "@parley/testkit/until.ts";
 import { linesOf, unzip } from "@parley/testkit/zip.ts";
 
 const server = await startServer({});
@@ -209,6 +210,21 @@ describe("the picture of a group", () => {
     const file = await uploadPicture(stranger);
     const foreign = stranger.call("setChatPicture", { chat_id: chat.id, file_id: file.id });
     expect(await failure(foreign)).toMatchObject({ code: "forbidden" });
+  });
+
+  test("stays when the person who chose it deletes their account, unless nobody is left", async () => {
+    const [leaving] = await people(server.url, "leaving");
+    const set = async (group: { id: string }) => {
+      const { id } = await uploadPicture(leaving);
+      await leaving.call("setChatPicture", { chat_id: group.id, file_id: id });
+      return (await linkOf(leaving, id)).url;
+    };
+    const [shared, lonely] = [await groupOf(leaving, bob), await groupOf(leaving)];
+    const [kept, dropped] = [await set(shared), await set(lonely)];
+    await leaving.call("deleteMe", { password: "correct horse battery" });
+    await until(async () => (await fetch(dropped)).status === 404, "the picture is deleted");
+    expect((await fetch(kept)).status).toBe(200);
+    expect((await bob.call("getChat", { chat_id: shared.id })).picture_id).not.toBeNull();
   });
 
   test("cannot be sent in a message", async () => {
