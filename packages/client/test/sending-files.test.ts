@@ -187,6 +187,21 @@ describe("a message with files", () => {
     expect(calls).toEqual([]);
   });
 
+  test("whose file is deleted from the disk fails without blocking others", async () => {
+    const chat = await newChat();
+    const gone = () => Promise.reject(new DOMException("deleted", "NotReadableError"));
+    const withoutUploads = ((url: string, request: RequestInit) =>
+      request.method === "PUT" ? gone() : fetch(url, request)) as typeof fetch;
+    const file = Object.assign(textFile("a"), { slice: () => ({ arrayBuffer: gone }) });
+    using client = clientOf(ann, server.url, { fetch: withoutUploads });
+    client.model.send(chat, "one", { files: [file] });
+    client.model.send(chat, "two");
+    const { failure } = await failed(client, chat);
+    expect(failure).toContain("changed or deleted");
+    await until(client, `messages:${chat}`, () => contents(client, chat).join() === "one");
+    expect(await stored(chat)).toEqual([["two"]]);
+  });
+
   test("that is discarded cancels its uploads", async () => {
     const chat = await newChat();
     const blobs = memoryBlobs();

@@ -3,7 +3,7 @@ import { untilAborted } from "../async/abort.ts";
 import { createLimit } from "../async/limit.ts";
 import { pause, retryDelayMs } from "../async/retry.ts";
 import type { Reachability } from "../connection/connectivity.ts";
-import { isCallError, isTransient } from "../errors.ts";
+import { callError, isCallError, isTransient } from "../errors.ts";
 import type { Operations, UploadOptions } from "../types.ts";
 import { nameOf } from "./name.ts";
 import type { Transfer } from "./transfer.ts";
@@ -88,6 +88,7 @@ export class Uploader {
         } catch (error) {
           signal.throwIfAborted();
           if (!isRepeatable(error, failures, upload.maxFailures)) throw error;
+          await checkReadable(upload.blob);
           await pause(retryDelayMs(failures, error), signal);
         }
       }
@@ -119,6 +120,18 @@ export class Uploader {
     signal.throwIfAborted();
     onProgress(1);
     return file;
+  }
+}
+
+/**
+ * Throws if the bytes cannot be read: a file that a person has chosen may be changed or deleted on
+ * the disk. To a transfer that looks like a lost connection.
+ */
+async function checkReadable(blob: Blob): Promise<void> {
+  try {
+    await blob.slice(0, 1).arrayBuffer();
+  } catch (cause) {
+    throw callError("bad_request", "the file was changed or deleted, attach it again", { cause });
   }
 }
 
