@@ -125,13 +125,16 @@ describe("loading", () => {
     placeholder: null,
   });
 
-  /** Loads files whose bytes are in objects of the same name. */
-  async function load(open: Blobs["open"], files: File[], turn = running) {
+  /** Finds the bytes of files in objects of the same name. */
+  function loaderOf(open: Blobs["open"], files: File[], options: { maxHeldBytes?: number } = {}) {
     const records = files.map(({ id }) => ({ id, blob: id }));
     const store = { read: async () => records } as unknown as Pick<Store, "read">;
     const blobs = { open } as Blobs;
-    const loader = contextFiles({ store, blobs, log: logger("silent"), timeoutMs: 50 });
-    using opened = loader.open(turn);
+    return contextFiles({ store, blobs, log: logger("silent"), timeoutMs: 500, ...options });
+  }
+
+  async function load(open: Blobs["open"], files: File[], turn = running) {
+    using opened = loaderOf(open, files).open(turn);
     await opened.load(files, limits);
     return files.map(({ id }) => opened.loaded.get(id));
   }
@@ -212,6 +215,21 @@ describe("loading", () => {
       "shown",
       "too_long",
     ]);
+  });
+
+  test("waits for the memory that other turns hold, and goes on without files", async () => {
+    const files = [textFile("a", 8)];
+    const loader = loaderOf(async () => blobOf("12345678"), files, { maxHeldBytes: 10 });
+    using first = loader.open(running);
+    await first.load(files, limits);
+    using second = loader.open(running);
+    await second.load(files, limits);
+    expect(second.loaded.get("a")).toEqual({ status: "unavailable" });
+    using third = loader.open(running);
+    const loading = third.load(files, limits);
+    first[Symbol.dispose]();
+    await loading;
+    expect(third.loaded.get("a")?.status).toBe("shown");
   });
 
   test("ends with the turn", async () => {

@@ -20,6 +20,7 @@ interface ContextFileServices {
   readonly blobs: Blobs | null;
   readonly log: Logger;
   readonly timeoutMs?: number;
+  readonly maxHeldBytes?: number;
 }
 
 /** The files of one turn. Disposing it releases their memory to other turns. */
@@ -41,7 +42,7 @@ export interface ContextFiles {
 
 export function contextFiles(services: ContextFileServices): ContextFiles {
   const slots = new Semaphore(MAX_FILES_AT_ONCE);
-  const memory = new Semaphore(MAX_HELD_BYTES);
+  const memory = new Semaphore(services.maxHeldBytes ?? MAX_HELD_BYTES);
   return { open: (turn) => new LoadedFiles({ ...services, slots, memory }, turn) };
 }
 
