@@ -10,6 +10,9 @@ interface ZoomedPictureProps {
   onClose: () => void;
 }
 
+/** Smaller pictures are enlarged to this. */
+const MIN_SIDE_PX = 96;
+
 /** A picture that fits into its box, and can be zoomed and moved inside it. */
 export function ZoomedPicture({ ref, file, onSwipe, onClose }: ZoomedPictureProps) {
   const box = useRef<HTMLDivElement>(null);
@@ -19,8 +22,16 @@ export function ZoomedPicture({ ref, file, onSwipe, onClose }: ZoomedPictureProp
   return (
     <div ref={box} {...handlers} className="absolute inset-0 touch-none overflow-hidden">
       <div ref={picture} className="absolute inset-0">
-        <Picture file={file} version="full" className="object-contain" />
+        <div style={largestBox(file)} className="absolute inset-0 m-auto">
+          <Picture file={file} version="full" className="object-contain" />
+        </div>
       </div>
     </div>
   );
 }
+
+/** The size of the picture itself: only zooming enlarges it. */
+const largestBox = ({ width, height }: ShownFile) =>
+  width && height
+    ? { maxWidth: Math.max(width, MIN_SIDE_PX), maxHeight: Math.max(height, MIN_SIDE_PX) }
+    : {};
