@@ -5,11 +5,13 @@ import { openPostgresTarget } from "../store/postgres/target.ts";
 import { openSqliteSource } from "../store/sqlite/source.ts";
 import type { Key, Range, Row, Table, TransferSource, TransferTarget } from "../store/transfer.ts";
 import { command } from "./command.ts";
+import { migrateFiles } from "./migrate-files.ts";
 
 export const migrate = command({
   name: "migrate",
   summary: "Copy the data from SQLite to PostgreSQL.",
-  details: `Copies the database in PARLEY_DATA to the one of DATABASE_URL. Run it while the server runs, stop
+  details: `Copies the database in PARLEY_DATA to the one of DATABASE_URL, and the files that people have
+sent to PARLEY_FILES. Run it while the server runs, stop
 the server, and run it again: docs/migrating.md has the steps.`,
   options: {
     from: {
@@ -31,10 +33,11 @@ the server, and run it again: docs/migrating.md has the steps.`,
     { line: "migrate --from sqlite --to postgres", summary: "Can be stopped and run again." },
   ],
   async run({ print }) {
-    const { database, dataDir } = readConfig();
+    const { database, dataDir, files } = readConfig();
     if (!database) throw new ConfigError("DATABASE_URL must name the PostgreSQL to migrate to.");
     const source = openSqliteSource(resolve(dataDir, "parley.db"));
     const target = await openPostgresTarget(database);
+    await migrateFiles({ dataDir, files, print });
     await migrateStore({ source, target, print });
     await target.close();
     source.close();

@@ -18,6 +18,8 @@ import {
 } from "./cleanup.ts";
 
 const MINUTE_MS = 60 * 1000;
+/** When to look again if another node had the lease: it may be that of a process that was killed. */
+const RETRY_MS = 12_000;
 const HOUR_MS = 60 * MINUTE_MS;
 /** How long an upload waits for a message. */
 const UNUSED_MS = 24 * HOUR_MS;
@@ -58,9 +60,9 @@ export function fileMaintenance(options: FileMaintenanceOptions): FileMaintenanc
   let figures: StorageFigures | null = null;
   watchFigures(metrics, () => figures);
 
-  /** Does the work if no other node does it now. */
+  /** Does the work if no other node does it now. Returns whether it did. */
   async function alone(held: Lease, work: (cleanup: CleanupOptions) => Promise<void>) {
-    if (!(await held.claim())) return;
+    if (!(await held.claim())) return false;
     try {
       const proceed = async () => {
         if (isStopped) throw new Stopped();
@@ -72,12 +74,14 @@ export function fileMaintenance(options: FileMaintenanceOptions): FileMaintenanc
     } finally {
       await held.release();
     }
+    return true;
   }
 
   const deletion = lease(store, "file deletion", node);
   async function deleteBytes(): Promise<void> {
     const [first] = await store.read((tx) => tx.abandonedBlobs(1));
-    if (first !== undefined) await alone(deletion, deleteAbandonedBlobs);
+    if (first === undefined || (await alone(deletion, deleteAbandonedBlobs)) || isStopped) return;
+    setTimeout(() => jobs[0].run(), RETRY_MS).unref();
   }
 
   const checks = lease(store, "file checks", node);
@@ -120,6 +124,7 @@ export const noFileMaintenance: FileMaintenance = {
 function regularly(everyMs: number, work: () => Promise<void>) {
   let running: Promise<void> | null = null;
   let isWanted = false;
+  let isEnded = false;
   async function runAll(): Promise<void> {
     while (isWanted) {
       isWanted = false;
@@ -127,6 +132,7 @@ function regularly(everyMs: number, work: () => Promise<void>) {
     }
   }
   const run = () => {
+    if (isEnded) return;
     isWanted = true;
     running ??= runAll().finally(() => {
       running = null;
@@ -139,6 +145,7 @@ function regularly(everyMs: number, work: () => Promise<void>) {
     run,
     async stop(): Promise<void> {
       clearInterval(timer);
+      isEnded = true;
       isWanted = false;
       await running;
     },

@@ -1,0 +1,56 @@
+import { copyFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { FileStorage } from "../config/file-storage.ts";
+import { ConfigError } from "../config.ts";
+import { pathOfObject } from "../files/disk.ts";
+import { existingBlobs, openBlobs } from "../files/index.ts";
+
+export interface FileMigration {
+  readonly dataDir: string;
+  /** The storage of the servers that use the target. */
+  readonly files: FileStorage | null;
+  print(line: string): void;
+}
+
+/**
+ * Copies the bytes of files from the data folder to the configured storage. Objects never change: those
+ * that the storage has with the same size are not copied again, so that it can be stopped and run again.
+ */
+export async function migrateFiles({ dataDir, files, print }: FileMigration): Promise<void> {
+  const folder = resolve(dataDir, "files");
+  const source = await existingBlobs({ kind: "disk", folder });
+  if (!source || (files?.kind === "disk" && files.folder === folder)) return;
+  if (!files) {
+    for await (const _ of source.list()) throw noStorage(folder);
+    return;
+  }
+  const target = await openBlobs(files, dataDir);
+  let [objects, copied] = [0, 0];
+  for await (const { name, size } of source.list()) {
+    objects++;
+    if ((await target.open(name))?.size === size) continue;
+    // The storage takes the file that it is given.
+    const copy = join(target.incoming, name);
+    // A running server may have deleted it.
+    if (!(await isCopied(pathOfObject(folder, name), copy))) continue;
+    await target.put(name, copy);
+    if ((await target.open(name))?.size !== size) throw new Error(`${name} was not copied`);
+    copied++;
+  }
+  print(`files: ${objects} objects, ${copied} copied`);
+}
+
+async function isCopied(from: string, to: string): Promise<boolean> {
+  try {
+    await copyFile(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return false;
+  }
+}
+
+const noStorage = (folder: string) =>
+  new ConfigError(
+    `${folder} has files of people. Set PARLEY_FILES to where they are kept from now on: disk:<folder> or s3://<bucket>.`,
+  );
