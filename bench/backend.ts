@@ -7,13 +7,13 @@ import { type Seed, seed } from "./seed.ts";
 const SERVICE_KEY = `pls_${"bench-key-".repeat(4)}`;
 const PAIRS = 100;
 
-interface Product extends AsyncDisposable {
+export interface Product extends AsyncDisposable {
   readonly server: Measured;
   readonly made: Seed;
 }
 
 /** A server with conversations of two and with a service key. */
-async function startProduct(): Promise<Product> {
+export async function startProduct(): Promise<Product> {
   const folder = temporaryFolder();
   const made = await seed(folder.path, {
     people: 2 * PAIRS,
@@ -103,7 +103,7 @@ const MESSAGES_PER_SECOND = 180;
 const MESSAGES = 360;
 const SHORT_WINDOWS = 3 * WINDOWS;
 
-interface PacedResult {
+export interface PacedResult {
   /** Until the last message was acknowledged and delivered everywhere. */
   seconds: number;
   cpu_us: number;
@@ -112,27 +112,31 @@ interface PacedResult {
   delivered_p50: number;
 }
 
+export const generatePaced = ({ server, made }: Product, hookPort?: number) =>
+  generate<PacedResult>("paced", {
+    url: server.url,
+    pid: server.pid,
+    tokens: made.tokens,
+    senders: made.conversations.map((conversation, pair) => ({ place: 2 * pair, conversation })),
+    messages: MESSAGES,
+    perSecond: MESSAGES_PER_SECOND,
+    receivers: 2,
+    ...(hookPort && { hookPort }),
+  });
+
 /** Messages at a fixed rate, on a server with a webhook that receives each of them, and on one without. */
 export async function webhooks(): Promise<Measurement[]> {
   await using plain = await startProduct();
   await using hooked = await startProduct();
   const hookPort = await freePort();
   await createWebhook(hooked.server.url, `http://127.0.0.1:${hookPort}/`);
-  const run = ({ server, made }: Product, port?: number) =>
-    generate<PacedResult>("paced", {
-      url: server.url,
-      pid: server.pid,
-      tokens: made.tokens,
-      senders: made.conversations.map((conversation, pair) => ({ place: 2 * pair, conversation })),
-      messages: MESSAGES,
-      perSecond: MESSAGES_PER_SECOND,
-      receivers: 2,
-      ...(port && { hookPort: port }),
-    });
   const results = { without: [] as PacedResult[], with: [] as PacedResult[] };
   // The first window is a warm-up.
   for (let window = 0; window <= SHORT_WINDOWS; window++) {
-    const [without, withHooks] = [await run(plain), await run(hooked, hookPort)];
+    const [without, withHooks] = [
+      await generatePaced(plain),
+      await generatePaced(hooked, hookPort),
+    ];
     if (window === 0) continue;
     results.without.push(without);
     results.with.push(withHooks);

@@ -14,6 +14,8 @@ export const LIMITS = JSON.stringify({
   operations_per_second: 0,
   service_operations_per_second: 0,
   sockets_per_user: 1000,
+  uploads_at_once: 1000,
+  upload_bytes_per_day: 0,
 });
 
 /** Measuring windows per scenario. Windows of the floor and of Parley alternate. */

@@ -10,8 +10,10 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { users, webhooks } from "./backend.ts";
 import { print, WINDOWS } from "./environment.ts";
+import { files } from "./files.ts";
 import { group, pairs, single } from "./load.ts";
 import { nodes } from "./nodes.ts";
+import { paste } from "./paste.ts";
 import { chart, type Measurement, type Row, summarize, table } from "./report.ts";
 import { idle, size, typing } from "./size.ts";
 import { start } from "./start.ts";
@@ -31,6 +33,8 @@ const scenarios: Record<string, () => Promise<Measurement[]>> = {
   idle,
   users,
   webhooks,
+  files,
+  paste,
 };
 
 const RESULTS = join(import.meta.dir, "results");
