@@ -109,6 +109,7 @@ describe("an installation in order", () => {
       "integrity",
       "master key",
       "clock",
+      "files",
       "bus",
       "provider claude",
       "provider gpt",
@@ -126,7 +127,7 @@ describe("an installation in order", () => {
       /^ok +master key +\S+ opens all 1 provider keys, 1 webhook secrets, 1 second factors$/m,
     );
     expect(stdout).toEndWith("\nEverything is in order.\n");
-    expect(stdout.split("\n").length).toBe(14);
+    expect(stdout.split("\n").length).toBe(15);
   });
 
   test("before the first start has warnings only, and stays as it is", async () => {
@@ -337,6 +338,19 @@ function change(dataDir: string, sql: string): void {
   using db = new Database(join(dataDir, "parley.db"));
   db.run(sql);
 }
+
+test("finds a file storage that cannot be used", async () => {
+  const env = {
+    PARLEY_DATA: freshData(),
+    PARLEY_FILES: "s3://bucket/files?endpoint=http://127.0.0.1:1&timeout=2",
+    AWS_ACCESS_KEY_ID: "id",
+    AWS_SECRET_ACCESS_KEY: "secret-three",
+  };
+  const { checks } = await examine(env, "--fast");
+  const found = checks.find(({ name }) => name === "files");
+  expect(found).toMatchObject({ status: "failed", todo: expect.stringContaining("credentials") });
+  expect(JSON.stringify(checks)).not.toContain("secret-three");
+});
 
 describe("with PostgreSQL and NATS", () => {
   let postgres: TestPostgres;

@@ -3,6 +3,7 @@ import { VERSION } from "../../observe/version.ts";
 import { command, type Result } from "../command.ts";
 import { type Check, failed, ok, reasonOf } from "./check.ts";
 import { checkDataFolder } from "./data-folder.ts";
+import { checkFileStorage } from "./file-storage.ts";
 import { checkIssuer, checkSignIn } from "./issuer.ts";
 import { checkBus, checkPorts, checkProviders } from "./network.ts";
 import { checkStore } from "./store.ts";
@@ -10,7 +11,7 @@ import { checkStore } from "./store.ts";
 export const doctor = command({
   name: "doctor",
   summary: "Check the installation, and say what to do about problems.",
-  details: `Checks settings, data folder, disk, store, master key, clock, bus, providers, sign-in and
+  details: `Checks settings, data folder, disk, store, master key, clock, files, bus, providers, sign-in and
 ports. It changes nothing, sends no keys, and can run while the server runs. Exits with 1 if a check
 failed.`,
   options: {
@@ -39,6 +40,7 @@ failed.`,
 const plan = (config: Config, fast: boolean): Record<string, () => Promise<Check[]>> => ({
   "the data folder": () => checkDataFolder(config),
   "the store": () => checkStore(config, !fast),
+  "the file storage": () => checkFileStorage(config),
   "the bus": () => checkBus(config),
   "the providers": () => checkProviders(config),
   "the OIDC issuer": () => checkIssuer(config),

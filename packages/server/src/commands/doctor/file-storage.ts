@@ -1,0 +1,45 @@
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Config } from "../../config.ts";
+import { existingBlobs } from "../../files/index.ts";
+import { type Check, failed, ok, reasonOf, warning } from "./check.ts";
+
+const NAME = "files";
+/** Room for forty of the largest uploads by default. */
+const SCARCE_BYTES = 1e9;
+
+/** Whether the storage of files can be used. It only reads: S3 is asked for a list. */
+export async function checkFileStorage({ files, nats }: Config): Promise<Check[]> {
+  if (!files) return [ok(NAME, nats ? "off: several nodes need PARLEY_FILES" : "off")];
+  if (files.kind === "disk") return checkFolder(files.folder);
+  const place = `s3://${files.options.bucket}/${files.options.prefix}`;
+  try {
+    const blobs = await existingBlobs(files);
+    // The first page tells whether address, credentials and rights are correct.
+    for await (const _ of blobs?.list() ?? []) break;
+    return [ok(NAME, place)];
+  } catch (error) {
+    const todo = "Check PARLEY_FILES, the credentials, and their right to list objects.";
+    return [failed(NAME, `${place} cannot be read: ${reasonOf(error)}`, todo)];
+  }
+}
+
+async function checkFolder(folder: string): Promise<Check[]> {
+  const existing = existsSync(folder) ? folder : dirname(folder);
+  const parent = statSync(existing, { throwIfNoEntry: false });
+  if (!parent) return [ok(NAME, `${folder}, which the server creates`)];
+  // The check of the data folder says what is wrong.
+  if (!parent.isDirectory()) return [];
+  try {
+    accessSync(existing, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    const todo = "Run this as the user of the server, and give that user the folder.";
+    return [failed(NAME, `${existing} cannot be written`, todo)];
+  }
+  const { bavail, bsize } = await statfs(existing);
+  const free = bavail * bsize;
+  const found = `${folder}, ${(free / 1e9).toLocaleString("en-GB", { maximumFractionDigits: 2 })} GB free`;
+  if (free > SCARCE_BYTES) return [ok(NAME, found)];
+  return [warning(NAME, found, "Free space, or move the files to a larger disk.")];
+}
