@@ -66,6 +66,8 @@ describe("an upload", () => {
         parameters: { fields: { name: expect.any(String) } },
       });
     }
+    const { file } = await announce(alice, chat.id, " photo\u202egnp.exe\u200b ", 5);
+    expect(file.name).toBe("photognp.exe");
     expect(await failure(announce(alice, chat.id, "a.txt", 1001))).toMatchObject({
       code: "payload_too_large",
     });
@@ -213,5 +215,17 @@ describe("a link", () => {
       const { headers } = await fetch((await linkOf(alice, file.id)).url);
       expect(headers.get("content-disposition")).toStartWith("attachment;");
     }
+  });
+});
+
+test("a server without a storage of files says so", async () => {
+  await using plain = await startServer({ PARLEY_FILES: "off" });
+  const [dora] = await people(plain.url, "dora");
+  const own = await groupOf(dora);
+  expect(await failure(announce(dora, own.id, "a.txt", 5))).toMatchObject({ code: "forbidden" });
+  const { result } = await (await fetch(`${plain.url}/api/limits`)).json();
+  expect(result.files_per_message).toBe(0);
+  expect(await dora.call("getFileLinks", { file_ids: [Bun.randomUUIDv7()] })).toEqual({
+    items: [],
   });
 });

@@ -68,9 +68,9 @@ export const content = (maxBytes: number) =>
     .refine((value) => !isBlank(value), { message: BLANK })
     .meta({ minLength: 1, maxLength: maxBytes });
 
-/** The name of a file: not a path. */
-export const fileName = text(1, 255).refine((value) => !/[\p{Cc}/\\]|^\.{1,2}$/u.test(value), {
-  message: "must not contain slashes or control characters",
+/** The name of a file: not a path, and without characters that make it look like another type. */
+export const fileName = line(1, 255).refine((value) => !/[/\\]|^\.{1,2}$/.test(value), {
+  message: "must not contain slashes",
 });
 
 /** Any UUID in any case, converted to lowercase. The server itself makes version 7. */

@@ -1,3 +1,4 @@
+import type { Config } from "../config.ts";
 import { VERSION } from "../observe/version.ts";
 import type { Services } from "../operation.ts";
 import { asyncApi } from "../reference/asyncapi.ts";
@@ -25,7 +26,7 @@ export function pages({ services, ready, failing }: PageOptions): Pages {
   const own = new Map<string, Page>([
     ["/health", () => Response.json({ ok: true, version: VERSION })],
     ["/ready", () => readiness(services, ready, failing)],
-    ["/api/limits", () => Response.json({ ok: true, result: config.limits })],
+    ["/api/limits", () => Response.json({ ok: true, result: shownLimits(config) })],
     ["/openapi.json", openApiPage()],
     ["/asyncapi.json", asyncApiPage(config.proxies > 0)],
     ["/docs", () => html(docs(), referencePolicy)],
@@ -33,6 +34,10 @@ export function pages({ services, ready, failing }: PageOptions): Pages {
   if (!config.metrics) own.set("/metrics", () => metricsPage(services));
   return { get: (path) => own.get(path) ?? web.get(path), missing: web.missing };
 }
+
+/** The limits as clients see them: a server without a storage of files takes none in a message. */
+const shownLimits = ({ limits, files }: Config) =>
+  files ? limits : { ...limits, files_per_message: 0 };
 
 /** Makes a value on first use: generating the documents takes a few hundred milliseconds of startup. */
 function once<Value>(make: () => Value): () => Value {

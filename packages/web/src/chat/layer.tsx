@@ -1,12 +1,13 @@
 import type { LocalMessage } from "@parley/client";
-import { type ReactNode, useMemo, useState } from "react";
-import { Lightbox } from "../files/Lightbox.tsx";
+import { lazy, type ReactNode, Suspense, useMemo, useState } from "react";
 import type { ChatContextValue, Deletion, OpenPicture } from "./context.ts";
 import { DeleteMessage } from "./DeleteMessage.tsx";
 import { MessageSheet } from "./MessageSheet.tsx";
 import { Reactors } from "./Reactors.tsx";
 import { Receipt } from "./Receipt.tsx";
 import { ReportMessage } from "./ReportMessage.tsx";
+
+const Lightbox = lazy(() => import("../files/Lightbox.tsx"));
 
 type Layer =
   | { kind: "actions"; message: LocalMessage }
@@ -51,6 +52,10 @@ function viewOf(layer: Layer, onClose: () => void): ReactNode {
     case "deletion":
       return <DeleteMessage {...layer.deletion} onClose={onClose} />;
     case "picture":
-      return <Lightbox {...layer.picture} onClose={onClose} />;
+      return (
+        <Suspense>
+          <Lightbox {...layer.picture} onClose={onClose} />
+        </Suspense>
+      );
   }
 }

@@ -14,7 +14,7 @@ interface LightboxProps extends OpenPicture {
 }
 
 /** The pictures of a message over the whole window. Closes when the message is deleted. */
-export function Lightbox({ messageId, index: opened, onClose }: LightboxProps) {
+export default function Lightbox({ messageId, index: opened, onClose }: LightboxProps) {
   const pictures = usePictures(messageId);
   const [index, setIndex] = useState(opened);
   const modal = useModal(onClose);

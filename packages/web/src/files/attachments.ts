@@ -84,6 +84,7 @@ function withFiles(
 ): Draft {
   const small = files.filter(({ size }) => size <= limits.file_bytes);
   const large = files.find(({ size }) => size > limits.file_bytes);
+  if (limits.files_per_message === 0) return { items, problem: "This server takes no files." };
   const added = small.slice(0, Math.max(0, limits.files_per_message - items.length));
   const problems = [
     problem,

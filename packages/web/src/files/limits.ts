@@ -3,6 +3,7 @@ import { sharedValue } from "../lib/shared-value.ts";
 
 export interface FileLimits {
   file_bytes: number;
+  /** Zero: the server takes no files, and no pictures of people and groups. */
   files_per_message: number;
 }
 

@@ -1,5 +1,6 @@
 import { useClient } from "@parley/client/react";
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
+import { useFileLimits } from "../files/limits.ts";
 import { useAction } from "../lib/action.ts";
 import { describeError } from "../lib/errors.ts";
 import { squareOf } from "../lib/square.ts";
@@ -31,6 +32,8 @@ export function PictureField({ label, hasPicture, url, onChange, children }: Pic
     if (url !== null) void loaded(url).then(() => setPreview(null));
   }, [url, setPreview]);
 
+  const { files_per_message } = useFileLimits();
+
   const upload = async (file: File) => {
     setDone("");
     const isSaved = await run(async () => {
@@ -60,9 +63,16 @@ export function PictureField({ label, hasPicture, url, onChange, children }: Pic
       </span>
       <span className="flex min-w-0 flex-col gap-2">
         <span className="flex flex-wrap gap-2">
-          <Button ref={choose} size="small" aria-busy={busy} onClick={() => input.current?.click()}>
-            {hasPicture ? "Change picture" : "Choose picture"}
-          </Button>
+          {files_per_message > 0 && (
+            <Button
+              ref={choose}
+              size="small"
+              aria-busy={busy}
+              onClick={() => input.current?.click()}
+            >
+              {hasPicture ? "Change picture" : "Choose picture"}
+            </Button>
+          )}
           {hasPicture && (
             <Button look="danger" size="small" onClick={() => void remove()}>
               Remove picture
