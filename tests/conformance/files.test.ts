@@ -1,9 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { failure, groupOf, people, say } from "@parley/testkit/client.ts";
+import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
+import { failure, groupOf, type Person, people, say } from "@parley/testkit/client.ts";
 import { announce, linkOf, put, upload } from "@parley/testkit/files.ts";
 import { limits, startServer } from "@parley/testkit/server.ts";
 
-const server = await startServer(limits({ file_bytes: 1000, upload_bytes_per_day: 100_000 }));
+const server = await startServer({
+  ...serviceKeySetting(),
+  ...limits({ file_bytes: 1000, upload_bytes_per_day: 100_000 }),
+});
 afterAll(() => server[Symbol.asyncDispose]());
 const [alice, bob, stranger] = await people(server.url, "alice", "bob", "stranger");
 const chat = await groupOf(alice, bob);
@@ -99,6 +103,47 @@ describe("an upload", () => {
   });
 });
 
+describe("an upload is refused", () => {
+  const backend = new Backend(server.url);
+  const ways: Record<string, [(owner: Person, chat_id: string) => Promise<unknown>, object]> = {
+    "once its owner is suspended": [
+      ({ username }) => backend.call("suspendAccount", { username }),
+      { status: 403, body: { code: "suspended" } },
+    ],
+    "once its owner is erased": [
+      ({ username }) => backend.call("eraseAccount", { username }),
+      { status: 404, body: { code: "not_found" } },
+    ],
+    "once its owner has left the conversation": [
+      (owner, chat_id) => owner.call("leaveChat", { chat_id }),
+      { status: 403, body: { code: "forbidden" } },
+    ],
+    "once its owner was removed from the conversation": [
+      ({ username }, chat_id) => alice.call("removeChatMember", { chat_id, username }),
+      { status: 403, body: { code: "forbidden" } },
+    ],
+  };
+  for (const [way, [exclude, refusal]] of Object.entries(ways)) {
+    test(`${way}, also while its bytes arrive`, async () => {
+      const [owner] = await people(server.url, "owner");
+      const { id } = await groupOf(alice, owner);
+      const { upload_url } = await announce(owner, id, "a.txt", 5);
+      const begun = await announce(owner, id, "b.txt", 5);
+      const body = new TransformStream<Uint8Array, Uint8Array>();
+      const writer = body.writable.getWriter();
+      const sending = fetch(begun.upload_url, { method: "PUT", body: body.readable });
+      await writer.write(Buffer.from("he"));
+      await exclude(owner, id);
+      expect(await put(upload_url, "hello")).toMatchObject(refusal);
+      await writer.write(Buffer.from("llo"));
+      await writer.close();
+      const response = await sending;
+      expect({ status: response.status, body: await response.json() }).toMatchObject(refusal);
+      expect(await put(begun.upload_url, "hello")).toMatchObject(refusal);
+    });
+  }
+});
+
 describe("a message", () => {
   const send = (file_ids: string[], more: object = {}) =>
     alice.call("sendMessage", { chat_id: chat.id, content: "", file_ids, ...more });
@@ -177,6 +222,22 @@ describe("a link", () => {
       "accept-ranges": "bytes",
       "cache-control": expect.stringMatching(/^private, max-age=\d+, immutable$/),
     });
+  });
+
+  test("is for nobody who has left, except one that was made before, until it ends", async () => {
+    const group = await groupOf(alice, bob);
+    const { id } = await upload(alice, group.id, "a.txt", "hello");
+    await alice.call("sendMessage", { chat_id: group.id, content: "", file_ids: [id] });
+    const { url, expires_at } = await linkOf(bob, id);
+    await bob.call("leaveChat", { chat_id: group.id });
+    expect(await failure(bob.call("getFileLinks", { file_ids: [id] }))).toMatchObject({
+      code: "forbidden",
+    });
+    expect(await (await fetch(url)).text()).toBe("hello");
+    expect(Date.parse(expires_at) - Date.now()).toBeLessThanOrEqual(20 * 60_000);
+    const later = new URL(url);
+    later.searchParams.set("expires", `${Number(later.searchParams.get("expires")) + 1}`);
+    expect((await fetch(later)).status).toBe(403);
   });
 
   test("answers ranges and conditional requests", async () => {
