@@ -1,10 +1,13 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { groupOf, people, say } from "@parley/testkit/client.ts";
+import { pngOf, upload } from "@parley/testkit/files.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
+import { until } from "@parley/testkit/until.ts";
 import type { Change } from "../src/changes/change.ts";
 import { logger } from "../src/observe/log.ts";
 import { metrics } from "../src/observe/metrics.ts";
@@ -82,4 +85,44 @@ test("PARLEY_RETENTION_DAYS deletes old messages when a server starts", async ()
   const found = await reader.call("searchMessages", { query: "zeppelin" });
   expect(found.items.map(({ message: { id } }) => id)).toEqual([kept.id]);
   expect(server.output()).toContain('"old messages deleted"');
+});
+
+test("the files of old messages are deleted with them: rows, bytes and previews", async () => {
+  await using server = await startServer({ ...noRates, PARLEY_RETENTION_DAYS: "7" });
+  const [alice] = await people(server.url, "alice");
+  const chat = await groupOf(alice);
+  const sendFiles = async (...files: { id: string }[]) => {
+    const file_ids = files.map(({ id }) => id);
+    return alice.call("sendMessage", { chat_id: chat.id, content: "", file_ids });
+  };
+  const old = await sendFiles(
+    await upload(alice, chat.id, "old.txt", "old"),
+    await upload(alice, chat.id, "old.png", await pngOf()),
+  );
+  const kept = await sendFiles(await upload(alice, chat.id, "new.txt", "new"));
+  const objects = () =>
+    readdirSync(join(server.dataDir, "files"), { recursive: true, withFileTypes: true }).filter(
+      (entry) => entry.isFile(),
+    );
+  expect(objects()).toHaveLength(4);
+  await server.stop();
+  const database = join(server.dataDir, "parley.db");
+  {
+    using db = new Database(database);
+    db.run("UPDATE messages SET created_at = ? WHERE uuid = ?", [daysAgo(8), old.id]);
+    expect(db.query("SELECT changes() AS changed").get()).toEqual({ changed: 1 });
+  }
+  await server.restart();
+  await until(() => objects().length === 1, "the bytes of the old message are deleted");
+  const reader = alice.at(server.url);
+  const { items } = await reader.call("getChatHistory", { chat_id: chat.id });
+  expect(items).toEqual([kept]);
+  const file_ids = [...old.files, ...kept.files].map(({ id }) => id);
+  const links = await reader.call("getFileLinks", { file_ids });
+  expect(links.items.map(({ file_id }) => file_id)).toEqual(kept.files.map(({ id }) => id));
+  const { url } = links.items[0] ?? { url: "" };
+  expect(await (await fetch(url)).text()).toBe("new");
+  await server.stop();
+  using db = new Database(database, { readonly: true });
+  expect(db.query("SELECT name FROM files").all()).toEqual([{ name: "new.txt" }]);
 });
