@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, test } from "bun:test";
 import type { Conversation } from "@parley/protocol";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { CallFailed, type Person, signUp } from "@parley/testkit/client.ts";
-import { uploadPicture } from "@parley/testkit/files.ts";
+import { pngOf, upload, uploadPicture } from "@parley/testkit/files.ts";
 import { Watcher } from "@parley/testkit/model.ts";
 import { onSeveralNodes, startServer, type TestServer } from "@parley/testkit/server.ts";
 import fc from "fast-check";
@@ -119,6 +119,24 @@ describe("initial fetch and events equal a fresh fetch", () => {
       }
       await person(0).call("updateMe", { display_name: `Ann ${Math.random()}` });
     },
+    "after a message with files": ({ id }) => sendFiles(person(1), id, "two files", 2),
+    "after a message with files alone was edited": async ({ id }) => {
+      const message = await sendFiles(person(1), id, "", 1);
+      await person(1).call("editMessage", { message_id: message.id, content: "with words" });
+      await person(1).call("editMessage", { message_id: message.id, content: "" });
+    },
+    "after a message with files was deleted": async ({ id }) => {
+      const [kept, deleted] = [
+        await sendFiles(person(1), id, "kept", 1),
+        await sendFiles(person(2), id, "", 2),
+      ];
+      await person(0).call("addReaction", { message_id: kept.id, emoji: "👍" });
+      await person(2).call("deleteMessages", { chat_id: id, message_ids: [deleted.id] });
+    },
+    "after a message with files was hidden": async ({ id }) => {
+      const message = await sendFiles(person(1), id, "", 1);
+      await person(0).call("deleteMessagesForMe", { chat_id: id, message_ids: [message.id] });
+    },
     "after reading": ({ id }) => person(2).call("readChat", { chat_id: id, seq: 2 }),
     "after a new title": ({ id }) =>
       person(1).call("setChatTitle", { chat_id: id, title: "Renamed" }),
@@ -202,6 +220,16 @@ async function setPictures(who: Person, chat_id: string): Promise<void> {
   await who.call("setChatPicture", { chat_id, file_id: (await uploadPicture(who)).id });
 }
 
+/** Sends a message with some files, the first of them a picture. */
+async function sendFiles(who: Person, chat_id: string, content: string, count: number) {
+  const file_ids: string[] = [];
+  for (let sent = 0; sent < count; sent++) {
+    const bytes = sent === 0 ? await pngOf() : `file ${sent}`;
+    file_ids.push((await upload(who, chat_id, `file ${sent}`, bytes)).id);
+  }
+  return who.call("sendMessage", { chat_id, content, file_ids });
+}
+
 interface Step {
   kind: string;
   actor: number;
@@ -213,6 +241,7 @@ interface Step {
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom(
     ...["send", "send", "send", "mention", "reply", "edit", "delete", "hide", "react", "react"],
+    ...["files", "files", "strip"],
     ...["read", "title", "add", "remove", "leave", "button", "press", "mode"],
     ...["name", "name", "agentName", "picture", "ask", "ask", "start"],
   ),
@@ -239,6 +268,12 @@ async function perform(
   const message_ids = few.length > 0 ? few : [message_id];
   const steps: Record<string, () => Promise<unknown>> = {
     send: () => who.call("sendMessage", { chat_id, content: text }),
+    files: () => sendFiles(who, chat_id, pick % 2 ? text : "", 1 + (pick % 3)),
+    strip: () =>
+      who.call("editMessage", {
+        message_id: items.findLast(({ files }) => files.length > 0)?.id ?? message_id,
+        content: "",
+      }),
     mention: () => who.call("sendMessage", { chat_id, content: `${text} @${username}` }),
     reply: () => who.call("sendMessage", { chat_id, content: text, reply_to_id: message_id }),
     edit: () => who.call("editMessage", { message_id, content: `${text} @${username}` }),
