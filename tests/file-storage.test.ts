@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { groupOf, type Person, people } from "@parley/testkit/client.ts";
+import { failure, groupOf, type Person, people } from "@parley/testkit/client.ts";
 import { announce, linkOf, put, upload } from "@parley/testkit/files.ts";
 import { FaultyProxy } from "@parley/testkit/proxy.ts";
 import { startS3 } from "@parley/testkit/s3.ts";
@@ -87,7 +87,81 @@ describe("a server on S3", () => {
     expect(await (await fetch((await linkOf(alice, file.id)).url)).text()).toBe("hello");
     expect(await (await fetch(url)).text()).toBe("first");
   });
+
+  test("that answers 503 itself is answered with 503, and keeps nothing half done; uploads succeed later", async () => {
+    await using proxy = await FaultyProxy.to(s3.url);
+    await using overloaded = await startOverloaded();
+    await using server = await startServer(onS3("overloaded", { endpoint: proxy.url }));
+    const [alice] = await people(server.url, "alice");
+    const chat = await groupOf(alice);
+    const stored = await upload(alice, chat.id, "first.txt", "first");
+    const { url } = await linkOf(alice, stored.id);
+    const large = "x".repeat(6 * MIB);
+    const small = await announce(alice, chat.id, "small.txt", 5);
+    const inParts = await announce(alice, chat.id, "large.txt", large.length);
+    proxy.retarget(overloaded.url);
+    proxy.cut();
+    for (const [address, bytes] of [
+      [small.upload_url, "hello"],
+      [inParts.upload_url, large],
+    ] as const) {
+      const { status, body } = await put(address, bytes);
+      expect(status).toBe(503);
+      expect(body).toMatchObject({ code: "unavailable", parameters: { retry_after: 1 } });
+      expect(incoming(server)).toEqual([]);
+    }
+    for (const headers of [{}, { range: "bytes=1-2" }]) {
+      const load = await fetch(url, { headers });
+      expect([load.status, load.headers.get("retry-after")]).toEqual([503, "1"]);
+    }
+    await alice.call("sendMessage", { chat_id: chat.id, content: "still here" });
+    const refused = { chat_id: chat.id, content: "", file_ids: [small.file.id] };
+    expect(await failure(alice.call("sendMessage", refused))).toMatchObject({ code: "conflict" });
+    proxy.retarget(s3.url);
+    proxy.cut();
+    expect(await objectsIn("overloaded")).toBe(1);
+    expect((await put(small.upload_url, "hello")).status).toBe(200);
+    expect((await put(inParts.upload_url, large)).status).toBe(200);
+    await sendFile(alice, chat.id, small.file.id);
+    const loaded = await (await fetch((await linkOf(alice, inParts.file.id)).url)).text();
+    expect(loaded === large).toBe(true);
+    expect(await (await fetch(url)).text()).toBe("first");
+    expect(await objectsIn("overloaded")).toBe(3);
+  });
+
+  test("that answers 503 after the headers of a download breaks the download off", async () => {
+    await using proxy = await FaultyProxy.to(s3.url);
+    await using failing = await startOverloaded({ isHeadServed: true });
+    await using server = await startServer(onS3("broken", { endpoint: proxy.url }));
+    const [alice] = await people(server.url, "alice");
+    const chat = await groupOf(alice);
+    const { id } = await upload(alice, chat.id, "first.txt", "first");
+    const { url } = await linkOf(alice, id);
+    proxy.retarget(failing.url);
+    proxy.cut();
+    const loading = fetch(url).then((response) => response.text());
+    expect(await loading.catch(() => "broken off")).toBe("broken off");
+    proxy.retarget(s3.url);
+    proxy.cut();
+    expect(await (await fetch(url)).text()).toBe("first");
+  });
 });
+
+/** An S3 server that answers `SlowDown`; optionally it still serves the headers of objects. */
+async function startOverloaded({ isHeadServed = false } = {}) {
+  const body =
+    "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>";
+  const headers = { "content-type": "application/xml" };
+  const listener = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ method }) =>
+      isHeadServed && method === "HEAD"
+        ? new Response("first")
+        : new Response(method === "HEAD" ? null : body, { status: 503, headers }),
+  });
+  return { url: listener.url.href, [Symbol.asyncDispose]: () => listener.stop(true) };
+}
 
 describe("kill -9", () => {
   const at = (address: string, { url }: TestServer) => {
