@@ -70,14 +70,35 @@ describe("an upload", () => {
         parameters: { fields: { name: expect.any(String) } },
       });
     }
-    const { file } = await announce(alice, chat.id, " photo\u202egnp.exe\u200b ", 5);
-    expect(file.name).toBe("photognp.exe");
     expect(await failure(announce(alice, chat.id, "a.txt", 1001))).toMatchObject({
       code: "payload_too_large",
     });
     expect(await failure(announce(stranger, chat.id, "a.txt", 5))).toMatchObject({
       code: "forbidden",
     });
+  });
+
+  test("has a name without invisible and direction-changing characters", async () => {
+    for (const [given, name] of [
+      [" photo\u202egnp.exe\u200b ", "photognp.exe"],
+      ["\u2066a\u2067b\u2068c\u2069.pdf", "abc.pdf"],
+      ["a\u200e\u200f\u061c.txt", "a.txt"],
+      ["\ufeffa\u00ad\u2060.txt", "a.txt"],
+      ["דוח.pdf", "דוח.pdf"],
+    ] as const) {
+      const file = await upload(alice, chat.id, given, "hello");
+      expect(file.name).toBe(name);
+      const { headers } = await fetch((await linkOf(alice, file.id)).url);
+      expect(headers.get("content-disposition")).toEndWith(
+        `filename*=UTF-8''${encodeURIComponent(name)}`,
+      );
+    }
+    for (const name of ["\u202e\u200b", ".\u200b.", "a\u202e/b"]) {
+      expect(await failure(announce(alice, chat.id, name, 5))).toMatchObject({
+        code: "bad_request",
+        parameters: { fields: { name: expect.any(String) } },
+      });
+    }
   });
 
   test("can be cancelled until a message has it", async () => {
