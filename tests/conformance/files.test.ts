@@ -261,6 +261,23 @@ describe("a link", () => {
     expect((await fetch(later)).status).toBe(403);
   });
 
+  test("is returned in the order of the request, and not for a message that one has hidden", async () => {
+    const ids: string[] = [];
+    for (const name of ["a.txt", "b.txt", "c.txt"]) {
+      ids.push((await upload(alice, chat.id, name, name)).id);
+    }
+    const { id } = await alice.call("sendMessage", {
+      chat_id: chat.id,
+      content: "",
+      file_ids: ids,
+    });
+    const wanted = ids.toReversed();
+    const { items } = await bob.call("getFileLinks", { file_ids: wanted });
+    expect(items.map(({ file_id }) => file_id)).toEqual(wanted);
+    await bob.call("deleteMessagesForMe", { chat_id: chat.id, message_ids: [id] });
+    expect(await bob.call("getFileLinks", { file_ids: wanted })).toEqual({ items: [] });
+  });
+
   test("answers ranges and conditional requests", async () => {
     const { id } = await upload(alice, chat.id, "a.txt", "0123456789");
     const { url } = await linkOf(alice, id);

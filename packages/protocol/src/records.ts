@@ -128,7 +128,11 @@ export type File = z.infer<typeof File>;
 
 export const FileLinks = record("FileLinks", {
   file_id: uuid,
-  url: z.string().meta({ description: "Relative to the address of the server." }),
+  url: z
+    .string()
+    .meta({
+      description: "Absolute where the server knows its address, otherwise relative to it.",
+    }),
   preview_url: z
     .string()
     .nullable()

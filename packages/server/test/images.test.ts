@@ -178,6 +178,10 @@ describe("the type of a file", () => {
     ["a script in a page", "<p></p><script>alert(1)</script>", "text/html"],
     ["XML", '<?xml version="1.0"?><a/>', "application/xml"],
     ["text that begins with a bracket", "<3 you", "text/plain"],
+    ["text that begins like a picture", "BMI,age,weight\n22,30,70\n", "text/plain"],
+    ["text that begins like an animation", "GIF89a is a format name", "text/plain"],
+    ["text that begins like music", "ID3 tags explained", "text/plain"],
+    ["a PDF of ASCII only", "%PDF-1.4\n1 0 obj\n<<>>\nendobj\n", "application/pdf"],
     ["a comment without end", `<!--${"-".repeat(60_000)}`, "text/plain"],
     [
       "text of which a character is cut by the end of what is read",

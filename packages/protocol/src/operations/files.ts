@@ -32,9 +32,9 @@ export const createUpload = operation({
     file: File,
     upload_url: z.string().meta({
       description:
-        "Takes the raw bytes by `PUT`, without a token. Relative to the address of the server.",
+        "Takes the raw bytes by `PUT`, without a token. Absolute where the server knows its address, otherwise relative to it.",
     }),
-    expires_at: timestamp,
+    expires_at: timestamp.meta({ description: "Until when `upload_url` takes bytes." }),
   }),
   errors: ["forbidden", "not_found"],
 });

@@ -23,13 +23,16 @@ export function checkFileCount(count: number, most: number): void {
   if (count > most) throw badField("file_ids", `must have at most ${most} items`);
 }
 
-/** Throws (429) when the person has announced too many bytes on the day. Zero: no limit. */
+/**
+ * Throws (429) when the person has announced too many bytes on the day, this file included: the row
+ * that counts them is locked by then, so that two at once cannot both fit. Zero: no limit.
+ */
 export async function checkDailyBytes(
   tx: ReadTx,
   { account }: Caller,
-  { size, now, limit }: { size: number; now: number; limit: number },
+  { now, limit }: { now: number; limit: number },
 ): Promise<void> {
-  if (limit === 0 || (await tx.uploadedBytes(account.id, dayOf(now))) + size <= limit) return;
+  if (limit === 0 || (await tx.uploadedBytes(account.id, dayOf(now))) <= limit) return;
   const seconds = Math.ceil((DAY_MS - (now % DAY_MS)) / 1000);
   throw rateLimited(seconds, `uploads of ${limit} bytes a day`);
 }
@@ -56,9 +59,9 @@ export async function filesToSend(
 }
 
 /**
- * The files among these that the caller may load: those of messages in the caller's conversations,
- * pictures of the caller's groups, and the caller's own uploads. Throws (403) if one is of a conversation that the caller takes no
- * part in.
+ * The files among these that the caller may load, in the given order: those of messages that the
+ * caller can see, pictures of the caller's groups, and the caller's own uploads. Throws (403) if one
+ * is of a conversation that the caller takes no part in.
  */
 export async function loadableFiles(
   tx: ReadTx,
@@ -74,9 +77,15 @@ export async function loadableFiles(
   ) {
     throw forbidden("this is a picture of somebody else: ask for their profile");
   }
-  return files.filter(
-    ({ status, used, owner_id }) => status === "ready" && (used || owner_id === caller.account.id),
-  );
+  const messages = files.flatMap(({ message_uuid }) => message_uuid ?? []);
+  const views = await tx.messageViews([...new Set(messages)], caller.account.id);
+  const visible = new Set(views.map(({ id }) => id));
+  const isLoadable = ({ status, used, owner_id, message_uuid }: FileRecord) =>
+    status === "ready" &&
+    (used || owner_id === caller.account.id) &&
+    (message_uuid === null || visible.has(message_uuid));
+  const found = new Map(files.filter(isLoadable).map((file) => [file.id, file]));
+  return [...new Set(ids)].flatMap((id) => found.get(id) ?? []);
 }
 
 export const takesNoFiles = () => forbidden("this server takes no files");

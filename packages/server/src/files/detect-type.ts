@@ -5,15 +5,17 @@ import { fileTypeFromBuffer } from "file-type";
 const HEAD_BYTES = 64 * 1024;
 
 const BINARY = "application/octet-stream";
-/** The type of a file by its bytes, whatever its name says. */
+
+/**
+ * The type of a file by its bytes, whatever its name says. Text is text even if it begins with the
+ * letters of another format, such as «BM» or «ID3»: those formats have bytes that no text has.
+ */
 export async function detectType(path: string): Promise<string> {
   const head = await readHead(path);
   const text = asText(head);
-  const markup = text === null ? null : markupType(text);
-  if (markup) return markup;
-  const found = await fileTypeFromBuffer(head);
-  if (found) return found.mime;
-  return text === null ? BINARY : "text/plain";
+  if (text === null) return (await fileTypeFromBuffer(head))?.mime ?? BINARY;
+  if (text.startsWith("%PDF-")) return "application/pdf";
+  return markupType(text) ?? "text/plain";
 }
 
 async function readHead(path: string): Promise<Uint8Array> {

@@ -25,7 +25,13 @@ export async function diskBlobs(folder: string): Promise<Blobs> {
         await rename(path, target);
         await sync(dirname(target));
       }),
-    open: (name) => reachable(() => openFile(pathOf(name))),
+    open: (name) =>
+      reachable(async () => {
+        const found = await openFile(pathOf(name));
+        // Without the folder the disk is not mounted, or was moved: the object may exist.
+        if (!found) await stat(incoming);
+        return found;
+      }),
     delete: (name) => reachable(() => rm(pathOf(name), { force: true })),
     list: () => listFiles(folder, incoming),
   };

@@ -22,9 +22,9 @@ const createUpload = bind(operations.createUpload, async (context, input) => {
   const now = Date.now();
   const file = await store.write(async (tx) => {
     const conversation_id = chat_id === undefined ? null : await writable(tx, chat_id, caller);
-    await checkDailyBytes(tx, caller, { size, now, limit });
     const owner_id = caller.account.id;
     await tx.insertFile({ id, owner_id, conversation_id, name, size, at: now }, dayOf(now));
+    await checkDailyBytes(tx, caller, { now, limit });
     const [inserted] = await tx.files([id]);
     if (!inserted) throw new Error(`the file ${id} was not inserted`);
     return publicFile(inserted);

@@ -221,6 +221,11 @@ function servicePaths() {
     }),
     "/hooks/{id}/{secret}": { post: hookPost },
     "/exports/{token}": { get: exportDownload },
+    "/files/{id}/upload": { put: fileUpload },
+    "/files/{id}/content": { get: fileDownload("downloadFile", "Returns the bytes of a file.") },
+    "/files/{id}/preview": {
+      get: fileDownload("downloadPreview", "Returns a small version of a picture."),
+    },
     "/health": get("health", "Liveness check: answers while the process runs.", {
       200: { description: "The process runs.", content: json(liveness) },
     }),
@@ -317,6 +322,67 @@ const exportDownload = {
     503: failed("unavailable"),
   },
 };
+
+const linkParameters = [
+  pathParameter("id", "The id of the file."),
+  ...["expires", "signature"].map((name) => ({
+    name,
+    in: "query",
+    required: true,
+    description: "Part of the link.",
+    schema: { type: "string" },
+  })),
+];
+const bytes = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
+
+const fileUpload = {
+  operationId: "uploadFile",
+  summary: "Takes the bytes of a file.",
+  description:
+    "The `upload_url` of `createUpload`. The link is the authorization, and expires. A file that is ready is returned as it is; one that broke off can be sent again.",
+  tags: [resourceTitle("server")],
+  security: [],
+  parameters: linkParameters,
+  requestBody: { required: true, content: bytes },
+  responses: {
+    200: {
+      description: "The file is ready.",
+      content: json({
+        type: "object",
+        required: ["ok", "result"],
+        properties: { ok: { const: true }, result: { $ref: "#/components/schemas/File" } },
+      }),
+    },
+    400: failed("bad_request"),
+    403: failed("forbidden_or_suspended"),
+    404: failed("not_found"),
+    413: failed("payload_too_large"),
+    415: failed("unsupported_media_type"),
+    429: failed("rate_limited"),
+    500: failed("internal"),
+    503: failed("unavailable"),
+  },
+};
+
+const fileDownload = (operationId: string, summary: string) => ({
+  operationId,
+  summary,
+  description:
+    "An address of `getFileLinks` or `getProfiles`. The link is the authorization, and expires. Ranges and conditional requests are supported.",
+  tags: [resourceTitle("server")],
+  security: [],
+  parameters: linkParameters,
+  responses: {
+    200: { description: "The bytes, with the type of the file.", content: bytes },
+    206: { description: "The part that `range` asks for.", content: bytes },
+    304: { description: "The client has it: `if-none-match` names it." },
+    403: failed("forbidden"),
+    404: failed("not_found"),
+    416: { description: "The file is shorter than the part that `range` asks for." },
+    500: failed("internal"),
+    503: failed("unavailable"),
+  },
+});
 
 const liveness = {
   type: "object",

@@ -78,6 +78,7 @@ export interface FileRecord extends File {
   readonly owner_state: "active" | "suspended" | "erased";
   /** Null for a picture that is not a group's. */
   readonly conversation_uuid: string | null;
+  readonly message_uuid: string | null;
   /** The id of its bytes; null until they have arrived. */
   readonly blob: string | null;
   /** Whether a message has it, or it is a picture of an account or a group. */

@@ -49,7 +49,10 @@ function addCors(headers: Headers, request: Request, config: Config): void {
   headers.set("vary", "Origin");
   if (!originAllowed(request, config)) return;
   headers.set("access-control-allow-origin", origin);
-  headers.set("access-control-expose-headers", "x-request-id, retry-after");
+  headers.set(
+    "access-control-expose-headers",
+    "x-request-id, retry-after, content-range, content-disposition, etag",
+  );
   if (request.method !== "OPTIONS") return;
   headers.set("access-control-allow-methods", "GET, POST, PUT");
   headers.set("access-control-allow-headers", "authorization, content-type");

@@ -56,11 +56,20 @@ export function httpTransport(options: HttpOptions): Fetch {
       const response = await route(options, request, origin);
       return response && withHeaders(response, request, config);
     } catch (error) {
-      if (!(error instanceof Failure)) log.error({ err: error }, "request failed");
-      const failure = error instanceof Failure ? error : new Failure("internal", "internal error");
+      const failure = failureOf(error, request);
+      if (failure.code === "internal") log.error({ err: error }, "request failed");
       return withHeaders(failureResponse(failure), request, config);
     }
   };
+}
+
+/** A client that closes its connection is no failure of the server; nobody reads the response. */
+function failureOf(error: unknown, { signal }: Request): Failure {
+  if (error instanceof Failure) return error;
+  const isAborted = signal.aborted || (error instanceof Error && error.name === "AbortError");
+  return isAborted
+    ? new Failure("bad_request", "bad request: the connection was closed")
+    : new Failure("internal", "internal error");
 }
 
 async function route(

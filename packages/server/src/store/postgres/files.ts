@@ -69,7 +69,7 @@ export const fileWrites: Methods<keyof FileWrites> = {
     const { count } = await unit.change(
       `UPDATE files SET status = 'ready', blob = $2, type = $3, size = $4, width = $5, height = $6,
          duration_ms = $7, placeholder = $8
-       WHERE uuid = $1 AND status <> 'ready'`,
+       WHERE uuid = $1 AND status <> 'ready' AND used_at IS NULL`,
       id,
       content.blob,
       content.type,

@@ -28,6 +28,10 @@ export async function migrate(pool: SQL): Promise<string> {
   });
 }
 
+/** A server that is reachable but busy, for instance because many nodes start at the same time. */
+const isTimeout = (error: unknown) =>
+  (error as { code?: string }).code === "ERR_POSTGRES_CONNECTION_TIMEOUT";
+
 async function createVersionTable(pool: SQL): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -42,8 +46,8 @@ async function createVersionTable(pool: SQL): Promise<void> {
       );
       return;
     } catch (error) {
-      if (attempt === MAX_ATTEMPTS || !CREATED_CONCURRENTLY.includes(stateOf(error) ?? ""))
-        throw error;
+      const isTransient = isTimeout(error) || CREATED_CONCURRENTLY.includes(stateOf(error) ?? "");
+      if (attempt === MAX_ATTEMPTS || !isTransient) throw error;
     }
   }
 }

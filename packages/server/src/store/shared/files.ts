@@ -10,8 +10,8 @@ export interface FileRow extends Omit<FileRecord, "used" | "owner_state"> {
 /** Selects `FileRow`s. */
 export const FILES = `SELECT f.uuid AS id, f.owner_id, c.uuid AS conversation_uuid, f.blob, f.name,
     f.type, f.size, f.width, f.height, f.duration_ms, f.status, f.placeholder, f.used_at,
-    f.created_at, o.suspended_at, o.erased_at
-  FROM files f LEFT JOIN conversations c ON c.id = f.conversation_id JOIN accounts o ON o.id = f.owner_id`;
+    f.created_at, o.suspended_at, o.erased_at, m.uuid AS message_uuid
+  FROM files f LEFT JOIN messages m ON m.id = f.message_id LEFT JOIN conversations c ON c.id = f.conversation_id JOIN accounts o ON o.id = f.owner_id`;
 
 /** Selects `StoredFile`s. */
 export const STORED_FILES =

@@ -41,7 +41,7 @@ export function fileWrites(db: Connection): FileWrites {
   const finish = db.change(
     `UPDATE files SET status = 'ready', blob = ?2, type = ?3, size = ?4, width = ?5, height = ?6,
        duration_ms = ?7, placeholder = ?8
-     WHERE uuid = ?1 AND status <> 'ready'`,
+     WHERE uuid = ?1 AND status <> 'ready' AND used_at IS NULL`,
   );
   const fail = db.change("UPDATE files SET status = 'failed' WHERE uuid = ? AND status <> 'ready'");
   const attach = db.change(
