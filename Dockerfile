@@ -16,8 +16,10 @@ RUN node_modules/.bin/bun scripts/build-executable.ts /out/parley && mkdir /out/
 
 FROM gcr.io/distroless/base-nossl-debian12:nonroot
 COPY --from=build /out/parley /usr/local/bin/parley
-# A new volume gets the owner of this folder.
+# A new volume gets the owner of the folder where it is mounted: /data has everything of one node,
+# /files is for the files that several nodes share.
 COPY --from=build --chown=65532:65532 /out/data /data
+COPY --from=build --chown=65532:65532 /out/data /files
 # BUN_CONFIG_MAX_HTTP_REQUESTS: without it, at most 256 answers of agents stream at the same time.
 ENV HOST=0.0.0.0 \
     PORT=8080 \

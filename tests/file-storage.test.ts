@@ -14,9 +14,12 @@ const s3 = await startS3();
 afterAll(() => s3[Symbol.asyncDispose]());
 const bucket = new S3Client({ endpoint: s3.url, bucket: s3.bucket, ...s3.credentials });
 
-const onS3 = (prefix: string, { endpoint = s3.url, key = s3.credentials.accessKeyId } = {}) => ({
+const onS3 = (
+  prefix: string,
+  { endpoint = s3.url, key = s3.credentials.accessKeyId, timeout = 1 } = {},
+) => ({
   ...noRates,
-  PARLEY_FILES: `s3://${s3.bucket}/${prefix}?endpoint=${endpoint}&timeout=1`,
+  PARLEY_FILES: `s3://${s3.bucket}/${prefix}?endpoint=${endpoint}&timeout=${timeout}`,
   AWS_ACCESS_KEY_ID: key,
   AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
 });
@@ -193,6 +196,32 @@ describe("kill -9", () => {
     expect(body).toMatchObject({ result: { id: file.id, status: "ready" } });
     const { url } = await linkOf(alice.at(server.url), file.id);
     expect(await (await fetch(url)).text()).toBe(text);
+  });
+
+  test("after the bytes are stored and before the row says so leaves an upload to send again", async () => {
+    await using proxy = await FaultyProxy.to(s3.url);
+    const settings = onS3("killed", { endpoint: proxy.url, timeout: 300 });
+    await using server = await startServer(settings);
+    const [alice] = await people(server.url, "alice");
+    const chat = await groupOf(alice);
+    const { file, upload_url } = await announce(alice, chat.id, "a.txt", 5);
+    // The object arrives, but the server never learns it.
+    proxy.stall("toClient");
+    const sending = put(upload_url, "hello").catch(() => "broken off");
+    await until(async () => (await objectsIn("killed")) === 1, "the object is stored");
+    await server.kill();
+    expect(await sending).toBe("broken off");
+    proxy.reset();
+    proxy.cut();
+    await server.restart();
+    const person = alice.at(server.url);
+    expect(await person.call("getFileLinks", { file_ids: [file.id] })).toEqual({ items: [] });
+    expect(await failure(sendFile(person, chat.id, file.id))).toMatchObject({ code: "conflict" });
+    const again = await put(at(upload_url, server), "HELLO");
+    expect(again.body).toMatchObject({ result: { id: file.id, status: "ready" } });
+    await sendFile(person, chat.id, file.id);
+    expect(await (await fetch((await linkOf(person, file.id)).url)).text()).toBe("HELLO");
+    await until(() => incoming(server).length === 0, "the rest of the first upload is deleted");
   });
 
   test("under load loses no file that was acknowledged, and leaves none in parts", async () => {

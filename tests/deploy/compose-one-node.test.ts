@@ -61,6 +61,12 @@ describe("Docker Compose with one node", () => {
     );
     const config = readConfig(Object.fromEntries(values));
     expect(config).toMatchObject({ database: null, nats: null, proxies: 1 });
+    // Without PARLEY_FILES in .env, files are in the volume of the database.
+    expect(environment.PARLEY_FILES).toBeNull();
+    expect(readConfig({ PARLEY_DATA: "/data" }).files).toEqual({
+      kind: "disk",
+      folder: "/data/files",
+    });
   });
 
   test("the proxy forwards to the server", () => {

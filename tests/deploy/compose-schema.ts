@@ -19,7 +19,7 @@ export function composeErrors({ name: _, ...compose }: Compose & { name?: string
 /** Variables that the file uses, and those that it passes on to the containers. */
 export function variablesOf(text: string): string[] {
   const used = [...text.matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
-  const passed = [...text.matchAll(/^ +(PARLEY_\w+):$/gm)].map(([, name = ""]) => name);
+  const passed = [...text.matchAll(/^ +((?:PARLEY|AWS)_\w+):$/gm)].map(([, name = ""]) => name);
   return [...new Set([...used, ...passed])].toSorted();
 }
 

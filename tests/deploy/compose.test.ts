@@ -76,6 +76,17 @@ describe("Docker Compose", () => {
     expect(config.proxies).toBe(1);
   });
 
+  test("all nodes share the volume of files, whose owner is the user of the image", () => {
+    for (const [, { environment, volumes, tmpfs }] of named(/^node/)) {
+      const { PARLEY_FILES = "" } = environment as Record<string, string>;
+      expect(withVariables(PARLEY_FILES, {})).toBe("disk:/files");
+      expect(volumes).toEqual(["files:/files"]);
+      expect(JSON.stringify(tmpfs)).not.toContain("/files");
+    }
+    expect(compose.volumes).toHaveProperty("files");
+    expect(read("Dockerfile")).toMatch(/^COPY --from=build --chown=65532:65532 \S+ \/files$/m);
+  });
+
   test("NATS servers and nodes have the addresses of all servers they connect to", () => {
     const nodes = named(/^node/);
     const [environment = {}] = nodes.map(([, node]) => node.environment as Record<string, string>);

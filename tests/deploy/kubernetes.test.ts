@@ -12,6 +12,9 @@ import { startServer } from "@parley/testkit/server.ts";
 import type { EnvVar } from "kubernetes-types/core/v1";
 import { readConfig } from "../../packages/server/src/config.ts";
 
+/** Where each installation keeps files; the base has none. */
+const STORAGE: Record<string, "disk" | "s3" | undefined> = { example: "s3", trial: "disk" };
+
 describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
   const { manifests, config } = installation(folder);
   const pods = podsOf(manifests);
@@ -52,6 +55,9 @@ describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
       const claims = manifests.flatMap((manifest) =>
         manifest.kind === "StatefulSet" ? (manifest.spec?.volumeClaimTemplates ?? []) : [],
       );
+      for (const { persistentVolumeClaim: claim } of spec.volumes ?? []) {
+        if (claim) expect(named("PersistentVolumeClaim", claim.claimName)).toBe(true);
+      }
       const known = [...volumes, ...claims.map(({ metadata }) => metadata?.name)];
       for (const { volumeMounts = [] } of spec.containers) {
         for (const { name } of volumeMounts) expect(known).toContain(name);
@@ -68,7 +74,9 @@ describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
     );
     const trial = read("deploy/kubernetes/trial/secrets.env.example").match(/^[A-Z_]+(?==)/gm);
     const offered = folder === "trial" ? trial : Object.keys(secret?.stringData ?? {});
-    const asked = containers.flatMap(({ env = [] }) => env.map(secretOf)).filter(Boolean);
+    const asked = containers
+      .flatMap(({ env = [] }) => env.map(secretOf))
+      .filter((reference) => reference && !(folder === "trial" && reference.optional));
     expect(asked.length).toBeGreaterThan(0);
     for (const reference of asked) {
       expect(reference?.name).toBe(secret?.metadata.name as string);
@@ -87,6 +95,11 @@ describe.each(["base", "example", "trial"])("Kubernetes, %s", (folder) => {
     const settings = readConfig(values);
     expect(settings.nats?.servers).toHaveLength(3);
     expect(settings.database).not.toBeNull();
+    expect(settings.files?.kind).toBe(STORAGE[folder]);
+    const mounted = parley?.volumeMounts?.map(({ mountPath }) => mountPath) ?? [];
+    // Where uploads are received: the root file system is read-only.
+    expect(mounted).toContain("/data");
+    if (settings.files?.kind === "disk") expect(mounted).toContain(settings.files.folder);
   });
 
   test("variables refer only to variables before them", () => {

@@ -28,6 +28,8 @@ export const secrets = {
   NATS_CLUSTER_PASSWORD: "0123e6",
   PARLEY_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
   PARLEY_SIGNUP: "invite:come-in",
+  AWS_ACCESS_KEY_ID: "0123e7",
+  AWS_SECRET_ACCESS_KEY: "0123e8",
 };
 
 /** Substitutes variables the way Compose does. */

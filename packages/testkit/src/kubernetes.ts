@@ -3,7 +3,13 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Deployment, StatefulSet } from "kubernetes-types/apps/v1";
 import type { HorizontalPodAutoscaler } from "kubernetes-types/autoscaling/v2";
-import type { Namespace, PodSpec, Secret, Service } from "kubernetes-types/core/v1";
+import type {
+  Namespace,
+  PersistentVolumeClaim,
+  PodSpec,
+  Secret,
+  Service,
+} from "kubernetes-types/core/v1";
 import type { Ingress, NetworkPolicy } from "kubernetes-types/networking/v1";
 import type { PodDisruptionBudget } from "kubernetes-types/policy/v1";
 
@@ -14,6 +20,7 @@ export type Manifest =
   | Ingress
   | Namespace
   | NetworkPolicy
+  | PersistentVolumeClaim
   | PodDisruptionBudget
   | Secret
   | Service;
@@ -30,6 +37,13 @@ interface Kustomization {
   resources: string[];
   configMapGenerator?: { name: string; literals?: string[]; files?: string[] }[];
   secretGenerator?: { name: string; envs: string[] }[];
+  patches?: { target: { kind: string; name: string }; patch: string }[];
+}
+
+interface PatchStep {
+  op: "add" | "remove";
+  path: string;
+  value?: unknown;
 }
 
 /** The resources of a kustomization, including those of its bases. */
@@ -60,7 +74,29 @@ export function installation(folder: string): Installation {
       ...Object.fromEntries([...values, ...contents]),
     });
   }
+  for (const { target, patch } of kustomization.patches ?? []) {
+    const patched = whole.manifests.find(
+      ({ kind, metadata }) => kind === target.kind && metadata?.name === target.name,
+    );
+    if (!patched)
+      throw new Error(`${folder} patches ${target.kind} ${target.name}, which is missing`);
+    for (const step of Bun.YAML.parse(patch) as PatchStep[]) applyPatch(patched, step);
+  }
   return whole;
+}
+
+/** Applies a step of a JSON patch, as far as the manifests use them. */
+function applyPatch(manifest: object, { op, path, value }: PatchStep): void {
+  const keys = path.split("/").slice(1);
+  const last = keys.pop() ?? "";
+  let parent = manifest as Record<string, unknown>;
+  for (const key of keys) {
+    if (!(key in parent)) throw new Error(`there is no ${path} to ${op}`);
+    parent = parent[key] as Record<string, unknown>;
+  }
+  if (op === "remove") delete parent[last];
+  else if (Array.isArray(parent) && last === "-") parent.push(value);
+  else parent[last] = value;
 }
 
 /** Files of a folder that its kustomization does not list. */
