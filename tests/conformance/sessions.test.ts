@@ -447,7 +447,9 @@ test.skipIf(onSeveralNodes)("neither tokens nor passwords are written to disk", 
   await using private_ = await startServer();
   const person = await signUp(private_.url, "secret");
   await private_.stop();
-  const files = readdirSync(private_.dataDir).map((name) => join(private_.dataDir, name));
+  const files = readdirSync(private_.dataDir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name));
   expect(files.length).toBeGreaterThan(0);
   const everything = Buffer.concat(files.map((file) => readFileSync(file)));
   expect(everything.includes(person.username)).toBe(true);

@@ -326,13 +326,13 @@ describe("a turn that fails", () => {
     },
   );
 
-  test("because of a missing key names the owner and makes no call", async () => {
+  test("because of a missing key says so without a name and makes no call", async () => {
     await using group = await agentGroup();
     const { key, reader, ask } = group;
     await alice.call("removeAgentKey", { provider: "claude" });
     const final = await answerTo(reader, await ask("hello"));
     expect(final.turn).toMatchObject({ status: "failed", error: { code: "key_missing" } });
-    expect(final.content).toContain(alice.account.display_name);
+    expect(final.content).toBe("The owner of this agent has not set an API key for it yet.");
     expect(sharedProvider.calls(key)).toEqual([]);
   });
 

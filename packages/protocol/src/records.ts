@@ -128,11 +128,9 @@ export type File = z.infer<typeof File>;
 
 export const FileLinks = record("FileLinks", {
   file_id: uuid,
-  url: z
-    .string()
-    .meta({
-      description: "Absolute where the server knows its address, otherwise relative to it.",
-    }),
+  url: z.string().meta({
+    description: "Absolute where the server knows its address, otherwise relative to it.",
+  }),
   preview_url: z
     .string()
     .nullable()

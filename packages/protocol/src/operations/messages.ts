@@ -40,6 +40,8 @@ export const sendMessage = operation({
     .refine(({ content, file_ids }) => file_ids !== undefined || !isBlank(content), {
       message: BLANK,
       path: ["content"],
+      // Also beside other wrong fields, so that an answer names all of them.
+      when: ({ value }) => typeof (value as { content?: unknown } | null)?.content === "string",
     })
     .meta({
       anyOf: [{ required: ["file_ids"] }, { properties: { content: { minLength: 1 } } }],
