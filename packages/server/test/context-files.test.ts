@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { availableParallelism } from "node:os";
 import { deflateSync } from "node:zlib";
 import type { File } from "@parley/protocol";
 import { contextFiles } from "../src/agents/context-files/index.ts";
@@ -6,6 +7,7 @@ import { countPages } from "../src/agents/context-files/pdf-pages.ts";
 import { scaleImage } from "../src/agents/context-files/scale-image.ts";
 import { Semaphore } from "../src/agents/context-files/semaphore.ts";
 import type { Blob, Blobs } from "../src/files/blobs.ts";
+import { decodeInTurn } from "../src/files/decoding.ts";
 import { logger } from "../src/observe/log.ts";
 import { unavailable } from "../src/rules/failure.ts";
 import type { Store } from "../src/store/store.ts";
@@ -195,6 +197,25 @@ describe("loading", () => {
       "unavailable",
       "unavailable",
     ]);
+  });
+
+  test("decodes pictures in turns with the uploads of this process", async () => {
+    const png = await new Bun.Image(bmp()).png().bytes();
+    const picture = { ...textFile("a", png.length), type: "image/png", width: 64, height: 32 };
+    const gate = Promise.withResolvers<void>();
+    let running = 0;
+    const uploads = Array.from({ length: 3 }, () =>
+      decodeInTurn("uploads", async () => {
+        running++;
+        await gate.promise;
+      }),
+    );
+    expect(running).toBe(Math.min(2, Math.max(1, availableParallelism() - 1)));
+    const open = async () => blobOf(png);
+    expect(await load(open, [picture])).toEqual([{ status: "unavailable" }]);
+    gate.resolve();
+    await Promise.all(uploads);
+    expect(await load(open, [picture])).toMatchObject([{ status: "shown" }]);
   });
 
   test("tells which pictures and documents cannot be read", async () => {

@@ -37,6 +37,26 @@ test("when the queue is full, the key with the most waiting tasks loses its late
   expect(begun).toEqual(["1", "2", "6", "3"]);
 });
 
+test("a task whose signal aborts while it waits never starts, and leaves its place", async () => {
+  const enter = fairQueue({ running: 1, waiting: 1, full: () => new Error("full") });
+  const gate = Promise.withResolvers<string>();
+  const first = enter("one", () => gate.promise);
+  const abort = new AbortController();
+  const begun: string[] = [];
+  const begin = (name: string) => async () => {
+    begun.push(name);
+    return name;
+  };
+  const second = outcome(enter("one", begin("second"), abort.signal));
+  abort.abort(new Error("aborted"));
+  expect(await second).toBe("aborted");
+  const third = enter("two", begin("third"));
+  gate.resolve("first");
+  expect(await Promise.all([first, third])).toEqual(["first", "third"]);
+  expect(begun).toEqual(["third"]);
+  expect(await outcome(enter("one", begin("fourth"), abort.signal))).toBe("aborted");
+});
+
 test("the next task starts after one that fails", async () => {
   const enter = fairQueue({ running: 1, waiting: 5, full: () => new Error("full") });
   const failing = enter("a", () => Promise.reject(new Error("no")));

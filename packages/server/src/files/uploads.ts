@@ -16,12 +16,13 @@ import { publicFile } from "../store/shared/files.ts";
 import type { Store } from "../store/store.ts";
 import { type Blobs, previewOf } from "./blobs.ts";
 import { deleteBlob } from "./cleanup.ts";
+import { decodeInTurn } from "./decoding.ts";
 import { detectType } from "./detect-type.ts";
 import { cleanPicture, cleanProfilePicture, isPicture, notAPicture } from "./images.ts";
 import { durationOf } from "./media.ts";
 import { receiveUpload } from "./receive-upload.ts";
 
-/** A picture of 50 million pixels takes 200 MB while it is decoded, so only a few are at once. */
+/** A thread reads the duration of audio and video, so only a few are at once. */
 const EXAMINED_AT_ONCE = 2;
 /** Beyond it uploads are refused with `unavailable`. */
 const MAX_WAITING = 200;
@@ -45,8 +46,10 @@ export function uploads({ store, blobs, limits }: UploadsOptions): Uploads {
 
   async function process(file: FileRecord, bytes: ReadableStream<Uint8Array> | null) {
     await using received = await receiveUpload(bytes, { folder: blobs.incoming, size: file.size });
-    await using examined = await examining(`${file.owner_id}`, () =>
-      examine(received.path, {
+    const type = await detectType(received.path);
+    const inTurn = isPicture(type) ? decodeInTurn : examining;
+    await using examined = await inTurn(`${file.owner_id}`, () =>
+      examine(received.path, type, {
         folder: blobs.incoming,
         maxPixels: limits.image_pixels,
         isProfilePicture: file.conversation_uuid === null,
@@ -108,10 +111,10 @@ interface ExamineOptions {
 /** Examines received bytes: a picture loses its metadata and gets a preview. */
 async function examine(
   path: string,
+  type: string,
   { folder, maxPixels, isProfilePicture }: ExamineOptions,
 ): Promise<Examined> {
   const blob = Bun.randomUUIDv7();
-  const type = await detectType(path);
   const none = { width: null, height: null, duration_ms: null, placeholder: null };
   if (!isPicture(type)) {
     if (isProfilePicture) throw notAPicture();

@@ -7,8 +7,15 @@ export interface FairQueueOptions {
   readonly full: () => Error;
 }
 
-/** Runs a task when it is its key's turn. Rejects if the task cannot wait because the queue is full. */
-export type FairQueue = <Result>(key: string, task: () => Promise<Result>) => Promise<Result>;
+/**
+ * Runs a task when it is its key's turn. Rejects if the task cannot wait because the queue is full, or
+ * if the signal aborts before the task starts.
+ */
+export type FairQueue = <Result>(
+  key: string,
+  task: () => Promise<Result>,
+  signal?: AbortSignal,
+) => Promise<Result>;
 
 interface Waiter {
   start(): void;
@@ -46,20 +53,37 @@ export function fairQueue({ running: maxRunning, waiting: maxWaiting, full }: Fa
     longest[1].pop()?.refuse(full());
   }
 
-  function waitForTurn(key: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const queue = queues.get(key) ?? [];
-      queue.push({ start: resolve, refuse: reject });
-      queues.set(key, queue);
-      waiting++;
-    });
+  function waitForTurn(key: string, signal?: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const queue = queues.get(key) ?? [];
+    const waiter = { start: resolve, refuse: reject };
+    queue.push(waiter);
+    queues.set(key, queue);
+    waiting++;
+    const abort = () => {
+      remove(key, waiter);
+      reject(signal?.reason);
+    };
+    signal?.addEventListener("abort", abort);
+    return promise.finally(() => signal?.removeEventListener("abort", abort));
   }
 
-  const run: FairQueue = async (key, task) => {
+  /** Removes a task that waits. */
+  function remove(key: string, waiter: Waiter): void {
+    const queue = queues.get(key);
+    const place = queue?.indexOf(waiter) ?? -1;
+    if (!queue || place === -1) return;
+    queue.splice(place, 1);
+    if (queue.length === 0) queues.delete(key);
+    waiting--;
+  }
+
+  const run: FairQueue = async (key, task, signal) => {
+    signal?.throwIfAborted();
     if (running < maxRunning) running++;
     else {
       if (waiting >= maxWaiting) makeRoom(key);
-      await waitForTurn(key);
+      await waitForTurn(key, signal);
     }
     try {
       return await task();

@@ -1,7 +1,9 @@
 import type { File } from "@parley/protocol";
 import type { Blobs } from "../../files/blobs.ts";
+import { decodeInTurn } from "../../files/decoding.ts";
 import type { Logger } from "../../observe/log.ts";
-import type { LoadedFile } from "../../rules/context-files.ts";
+import { type LoadedFile, shownKind } from "../../rules/context-files.ts";
+import type { FileRecord } from "../../store/files.ts";
 import type { Store } from "../../store/store.ts";
 import { bytesToRead, type ModelLimits, maxPreparedBytes, prepareFile } from "./prepare-file.ts";
 import { readBytes } from "./read-bytes.ts";
@@ -9,7 +11,7 @@ import { Semaphore } from "./semaphore.ts";
 
 /** How long a turn waits for its files. */
 const LOAD_TIMEOUT_MS = 20_000;
-/** Files that are read and decoded at once on this node: a large picture takes 200 MB. */
+/** Files that are read and prepared at once on this node. Pictures also wait for `decodeInTurn`. */
 const MAX_FILES_AT_ONCE = 2;
 /** Of all turns on this node together. A request has the bytes again, in base64. */
 const MAX_HELD_BYTES = 64 << 20;
@@ -64,14 +66,14 @@ class LoadedFiles implements TurnFiles {
 
   async load(files: readonly File[], limits: ModelLimits): Promise<void> {
     const { store, memory, timeoutMs = LOAD_TIMEOUT_MS } = this.#services;
-    const blobs = await blobsOf(store, files);
+    const records = await recordsOf(store, files);
     const signal = AbortSignal.any([this.#turn, AbortSignal.timeout(timeoutMs)]);
     for (const { id } of files) this.loaded.set(id, { status: "unavailable" });
     try {
       const permit = this.#held.use(await memory.acquire(sum(files.map(maxPreparedBytes)), signal));
       const loadOne = async (file: File) => {
-        const blob = blobs.get(file.id) ?? null;
-        const loaded = await this.#loadFile(file, blob, limits, signal).catch(this.#unavailable);
+        const record = records.get(file.id);
+        const loaded = await this.#loadFile(file, record, limits, signal).catch(this.#unavailable);
         this.loaded.set(file.id, loaded);
         return heldBytes(loaded);
       };
@@ -87,15 +89,18 @@ class LoadedFiles implements TurnFiles {
 
   async #loadFile(
     file: File,
-    blob: string | null,
+    record: FileRecord | undefined,
     limits: ModelLimits,
     signal: AbortSignal,
   ): Promise<LoadedFile> {
     const { blobs, slots } = this.#services;
-    if (!blobs || blob === null) return { status: "unavailable" };
+    if (!blobs || !record?.blob) return { status: "unavailable" };
     using _slot = await slots.acquire(1, signal);
-    const bytes = await readBytes(blobs, blob, bytesToRead(file), signal);
-    return bytes ? prepareFile(file, bytes, limits) : { status: "unavailable" };
+    const bytes = await readBytes(blobs, record.blob, bytesToRead(file), signal);
+    if (!bytes) return { status: "unavailable" };
+    const prepare = () => prepareFile(file, bytes, limits);
+    if (shownKind(file) !== "image") return prepare();
+    return decodeInTurn(`${record.owner_id}`, prepare, signal);
   }
 
   readonly #unavailable = (error: unknown): LoadedFile => {
@@ -105,10 +110,10 @@ class LoadedFiles implements TurnFiles {
   };
 }
 
-/** The names of the objects with the bytes of files, by file. */
-async function blobsOf(store: Pick<Store, "read">, files: readonly File[]) {
+/** The stored records of files, by id. */
+async function recordsOf(store: Pick<Store, "read">, files: readonly File[]) {
   const records = await store.read((tx) => tx.files(files.map(({ id }) => id)));
-  return new Map(records.map(({ id, blob }) => [id, blob]));
+  return new Map(records.map((record) => [record.id, record]));
 }
 
 const heldBytes = (file: LoadedFile) => (file.status === "shown" ? file.part.data.length : 0);

@@ -1,3 +1,4 @@
+import { decodeInTurn } from "../../files/decoding.ts";
 import { estimateDocumentTokens, estimateImageTokens } from "../../rules/token-estimate.ts";
 import { coloursOf } from "./picture-colours.ts";
 
@@ -47,7 +48,7 @@ async function describePicture(base64: string): Promise<SandboxFile> {
   const bytes = Buffer.from(base64, "base64");
   try {
     const size = await new Bun.Image(bytes).metadata();
-    const names = await coloursOf(bytes);
+    const names = await decodeInTurn("sandbox", () => coloursOf(bytes));
     const colours = names.length === 0 ? "of many colours" : `mostly ${names.join(" and ")}`;
     return {
       description: `a picture of ${size.width} × ${size.height} pixels, ${colours}`,

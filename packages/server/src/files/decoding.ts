@@ -1,0 +1,21 @@
+import { availableParallelism } from "node:os";
+import { unavailable } from "../rules/failure.ts";
+import { fairQueue } from "../security/fair-queue.ts";
+
+/**
+ * Pictures are decoded on the thread pool that also syncs SQLite's files, so one thread stays free. A
+ * picture of 50 million pixels takes 200 MB meanwhile, so there are never many.
+ */
+const DECODED_AT_ONCE = Math.min(2, Math.max(1, availableParallelism() - 1));
+/** Beyond it pictures are refused with `unavailable`. */
+const MAX_WAITING = 200;
+
+/**
+ * Runs all work of this process that decodes or encodes pictures. The key is the person whose picture
+ * it is, so that many pictures of one person do not hold up the others.
+ */
+export const decodeInTurn = fairQueue({
+  running: DECODED_AT_ONCE,
+  waiting: MAX_WAITING,
+  full: () => unavailable("too many pictures are being processed", 2),
+});
