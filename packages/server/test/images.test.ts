@@ -1,17 +1,22 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { animationIn } from "../src/files/animations.ts";
 import { detectType } from "../src/files/detect-type.ts";
 import { cleanPicture, cleanProfilePicture, isPicture } from "../src/files/images.ts";
 import {
   animatedGif,
   animatedWebp,
+  animatedWebpWithProfile,
   bmp,
   hugePng,
   jpegWithExif,
+  jpegWithProfile,
   pngWithExif,
+  pngWithProfile,
   SECRET,
+  webpWithProfile,
 } from "./support/pictures.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-images-"));
@@ -24,12 +29,20 @@ async function fileOf(bytes: Uint8Array | string): Promise<string> {
 }
 
 /** Cleans a picture, and returns what is known of it and what would be served. */
-async function clean(bytes: Uint8Array, work = cleanPicture) {
+async function clean(bytes: Uint8Array, work = cleanPicture, maxBytes = 25 << 20) {
   const path = await fileOf(bytes);
   const [cleaned, preview] = [`${path}.cleaned`, `${path}.preview`];
-  const picture = await work(path, { cleaned, preview, maxPixels: 50_000_000 });
+  const picture = await work(path, { cleaned, preview, maxPixels: 50_000_000, maxBytes });
   const served = Buffer.from(await Bun.file(cleaned).bytes());
-  return { ...picture, served, preview: await new Bun.Image(preview).metadata() };
+  const written = readdirSync(folder).filter((name) => name.startsWith(`${basename(path)}.`));
+  expect(written.sort()).toEqual([basename(cleaned), basename(preview)]);
+  for (const each of [cleaned, preview]) expect(statSync(each).mode & 0o777).toBe(0o600);
+  return {
+    ...picture,
+    served,
+    preview: await new Bun.Image(preview).metadata(),
+    previewBytes: Buffer.from(await Bun.file(preview).bytes()),
+  };
 }
 
 const trailing = (bytes: Uint8Array) =>
@@ -86,6 +99,63 @@ describe("a picture", () => {
     });
   });
 
+  test("with a very long side is refused before it is decoded", async () => {
+    for (const [width, height] of [
+      [1, 16_385],
+      [50_000_000, 1],
+    ] as const) {
+      const tooLong = { code: "payload_too_large", message: expect.stringContaining("16384") };
+      await expect(clean(hugePng(width, height))).rejects.toMatchObject(tooLong);
+      await expect(clean(hugePng(width, height), cleanProfilePicture)).rejects.toMatchObject(
+        tooLong,
+      );
+    }
+  });
+
+  test("that grows beyond the limit of a file when it is encoded again is refused", async () => {
+    await expect(clean(bmp(), cleanPicture, 50)).rejects.toMatchObject({
+      code: "payload_too_large",
+    });
+    await expect(clean(animatedGif(), cleanPicture, 50)).rejects.toMatchObject({
+      code: "payload_too_large",
+    });
+  });
+
+  const profiled = { pngWithProfile, jpegWithProfile, webpWithProfile, animatedWebpWithProfile };
+  for (const [name, make] of Object.entries(profiled)) {
+    test(`loses a large colour profile: ${name}`, async () => {
+      for (const work of [cleanPicture, cleanProfilePicture]) {
+        const { served, previewBytes } = await clean(await make(5000), work);
+        for (const bytes of [served, previewBytes]) {
+          expect(bytes.includes(SECRET)).toBe(false);
+          for (const mark of ["iCCP", "ICC_PROFILE", "ICCP"])
+            expect(bytes.includes(mark)).toBe(false);
+        }
+      }
+    });
+
+    test(`keeps a small colour profile: ${name}`, async () => {
+      const { served } = await clean(await make(600));
+      expect(/iCCP|ICC_PROFILE|ICCP/.test(served.toString("latin1"))).toBe(true);
+    });
+  }
+
+  test("with a colour profile that inflates to very many bytes stays small", async () => {
+    const picture = await clean(await pngWithProfile(30 << 20), cleanProfilePicture);
+    expect(picture.served.length).toBeLessThan(10_000);
+    expect(picture.previewBytes.length).toBeLessThan(10_000);
+  });
+
+  test("of many small blocks is written in few parts", async () => {
+    const gif = Buffer.from(animatedGif());
+    const trailer = gif.indexOf(0x3b, gif.lastIndexOf(0x2c));
+    const image = Buffer.from([0x2c, 0, 0, 0, 0, 2, 0, 2, 0, 0, 2, 2, 0x84, 0x51, 0]);
+    const images = Buffer.alloc(image.length * 30_000, image);
+    const bytes = Buffer.concat([gif.subarray(0, trailer), images, Buffer.from([0x3b])]);
+    expect(animationIn(bytes)?.parts.length).toBeLessThan(10);
+    expect((await clean(bytes)).served.includes(images)).toBe(true);
+  });
+
   test("that is damaged is refused", async () => {
     const png = await pngWithExif();
     const gif = animatedGif();
@@ -102,7 +172,7 @@ describe("a picture", () => {
     const gif = Buffer.from(animatedGif());
     const comment = Buffer.concat([
       Buffer.from([0x21, 0xfe]),
-      Buffer.alloc(2_400_000, Buffer.from([1, 65])),
+      Buffer.alloc(300_000, Buffer.from([1, 65])),
       Buffer.from([0]),
     ]);
     const afterColors = 19;

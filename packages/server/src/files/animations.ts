@@ -1,10 +1,16 @@
-/** Thrown for a picture whose structure is damaged. */
-export class Damaged extends Error {
-  override name = "Damaged";
-}
-
-const isAscii = (bytes: Uint8Array, at: number, text: string) =>
-  [...text].every((character, place) => bytes[at + place] === character.charCodeAt(0));
+import { smallProfile } from "./color-profiles.ts";
+import { Damaged, isAscii, KeptParts } from "./picture-parts.ts";
+import {
+  ALPHA,
+  ANIMATION,
+  type Chunk,
+  chunkOf,
+  chunksIn,
+  extendedHeader,
+  PROFILE,
+  webpChunks,
+  webpOf,
+} from "./webp.ts";
 
 export interface Animation {
   /** The file without comments, metadata and trailing bytes, as parts to write one after another. */
@@ -32,12 +38,11 @@ const APPLICATION = 0xff;
 /** Says how often the animation repeats. Other applications' blocks may contain anything. */
 const LOOPS = ["NETSCAPE2.0", "ANIMEXTS1.0"];
 
-/** Reading blocks is synchronous. A GIF of 25 MiB usually has some 100,000. */
-const MAX_BLOCKS = 1_000_000;
-const MAX_CHUNKS = 10_000;
+/** Reading blocks is synchronous. A GIF of 25 MiB has some 103,000, of 255 bytes each. */
+const MAX_BLOCKS = 130_000;
 
 function stripGif(bytes: Uint8Array): Uint8Array[] {
-  const parts: Uint8Array[] = [];
+  const kept = new KeptParts(bytes);
   const byte = (at: number) => {
     const value = bytes[at];
     if (value === undefined) throw new Damaged("the picture ends too early");
@@ -52,88 +57,92 @@ function stripGif(bytes: Uint8Array): Uint8Array[] {
     }
     return at + 1;
   };
+  /** Keeps an extension without the blocks that follow its first ones. */
+  const keepExtension = (start: number, length: number, end: number) => {
+    kept.keep(start, start + length);
+    kept.keep(end - 1, end);
+  };
   let at = GIF_HEADER + colors(byte(10));
-  parts.push(bytes.subarray(0, at));
+  kept.keep(0, at);
+  let keepControl = () => {};
+  let hasLoop = false;
   for (;;) {
     const start = at;
     const kind = byte(at);
     if (++blocks > MAX_BLOCKS) throw new Damaged("the picture has too many blocks");
-    if (kind === TRAILER) return [...parts, bytes.subarray(at, at + 1)];
+    if (kind === TRAILER) {
+      kept.keep(start, start + 1);
+      return kept.parts();
+    }
     if (kind === IMAGE) {
-      at = afterBlocks(at + 10 + colors(byte(at + 9)) + 1);
-      parts.push(bytes.subarray(start, at));
+      at = afterBlocks(start + 10 + colors(byte(start + 9)) + 1);
+      keepControl();
+      keepControl = () => {};
+      kept.keep(start, at);
     } else if (kind === EXTENSION) {
-      const label = byte(at + 1);
-      at = afterBlocks(at + 2);
-      const isLoop = label === APPLICATION && LOOPS.some((each) => isAscii(bytes, start + 3, each));
-      if (label === GRAPHIC_CONTROL || isLoop) parts.push(bytes.subarray(start, at));
+      const end = afterBlocks(start + 2);
+      at = end;
+      if (isControl(bytes, start)) keepControl = () => keepExtension(start, CONTROL_LENGTH, end);
+      else if (!hasLoop && isLoop(bytes, start)) {
+        keepExtension(start, LOOP_LENGTH, end);
+        hasLoop = true;
+      }
     } else throw new Damaged("the picture has an unknown block");
   }
 }
 
-const RIFF_HEADER = 12;
-const CHUNK_HEADER = 8;
-const ANIMATION = 0x02;
-const ALPHA = 0x10;
-const METADATA_FLAGS = 0x08 | 0x04;
+/** The lengths of extensions with the blocks that belong to them, without the zero at their end. */
+const CONTROL_LENGTH = 7;
+const LOOP_LENGTH = 18;
+const LOOP_BLOCK_AT = 14;
+
+/** How the next frame is shown. */
+const isControl = (bytes: Uint8Array, at: number) =>
+  bytes[at + 1] === GRAPHIC_CONTROL && bytes[at + 2] === 4;
+
+const isLoop = (bytes: Uint8Array, at: number) =>
+  bytes[at + 1] === APPLICATION &&
+  bytes[at + 2] === 11 &&
+  LOOPS.some((each) => isAscii(bytes, at + 3, each)) &&
+  bytes[at + LOOP_BLOCK_AT] === 3;
+
 const FRAME_HEADER = 16;
+/** The content of an ANIM chunk: a colour and the number of repetitions. */
+const ANIM_LENGTH = 6;
+/** A frame has one or two chunks, and others are rare. */
+const MAX_FRAME_CHUNKS = 16;
 
-interface Chunk {
-  readonly kind: string;
-  /** With its header and padding. */
-  readonly bytes: Uint8Array;
-  readonly body: Uint8Array;
+function stripWebp([header, ...others]: readonly Chunk[]): Uint8Array[] {
+  const settings = others.find(({ kind }) => kind === "ANIM");
+  if (!settings) throw new Damaged("the picture has no settings of its animation");
+  const profile = smallProfile(others);
+  return webpOf([
+    ...extendedHeader(header, ANIMATION | ALPHA | (profile ? PROFILE : 0)),
+    ...(profile ? chunkOf("ICCP", [profile.body]) : []),
+    ...chunkOf("ANIM", [settings.body.subarray(0, ANIM_LENGTH)]),
+    ...others.filter(({ kind }) => kind === "ANMF").flatMap(stripFrame),
+  ]);
 }
 
-const webpChunks = (bytes: Uint8Array) => {
-  const size = new DataView(bytes.buffer, bytes.byteOffset).getUint32(4, true);
-  return chunksIn(bytes.subarray(RIFF_HEADER, CHUNK_HEADER + size));
-};
-
-function chunksIn(bytes: Uint8Array): Chunk[] {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const chunks: Chunk[] = [];
-  for (let at = 0; at + CHUNK_HEADER <= bytes.length; ) {
-    const kind = Buffer.from(bytes.subarray(at, at + 4)).toString("latin1");
-    const start = at + CHUNK_HEADER;
-    const end = start + view.getUint32(at + 4, true);
-    if (end > bytes.length) throw new Damaged("the picture ends too early");
-    const next = end + (end % 2 === start % 2 ? 0 : 1);
-    if (chunks.length === MAX_CHUNKS) throw new Damaged("the picture has too many chunks");
-    chunks.push({ kind, bytes: bytes.subarray(at, next), body: bytes.subarray(start, end) });
-    at = next;
-  }
-  return chunks;
+function stripFrame({ body }: Chunk): Uint8Array[] {
+  const content = frameContent(body).flatMap((chunk) => chunkOf(chunk.kind, [chunk.body]));
+  return chunkOf("ANMF", [body.subarray(0, FRAME_HEADER), ...content]);
 }
 
-function stripWebp(chunks: readonly Chunk[]): Uint8Array[] {
-  const [header, ...others] = chunks;
-  if (header?.kind !== "VP8X") throw new Damaged("the picture has no header");
-  const kept = others.filter(({ kind }) => ["ICCP", "ANIM", "ANMF"].includes(kind));
-  const flags = header.bytes.slice();
-  flags[CHUNK_HEADER] = (flags[CHUNK_HEADER] ?? 0) & ~METADATA_FLAGS;
-  return webpOf([flags, ...kept.map(({ bytes }) => bytes)]);
-}
+/** The chunks of a frame that have its pixels. */
+const frameContent = (body: Uint8Array) =>
+  chunksIn(body.subarray(FRAME_HEADER), MAX_FRAME_CHUNKS).filter(({ kind }) =>
+    ["ALPH", "VP8 ", "VP8L"].includes(kind),
+  );
 
 function firstWebpFrame(chunks: readonly Chunk[]): Uint8Array {
   const frame = chunks.find(({ kind }) => kind === "ANMF");
   if (!frame) throw new Damaged("the picture has no frames");
-  const content = chunksIn(frame.body.subarray(FRAME_HEADER)).filter(({ kind }) =>
-    ["ALPH", "VP8 ", "VP8L"].includes(kind),
-  );
-  const parts = content.map(({ bytes }) => bytes);
+  const content = frameContent(frame.body);
+  const parts = content.flatMap((chunk) => chunkOf(chunk.kind, [chunk.body]));
   // Width and height less one, as three bytes each.
   const size = frame.body.subarray(6, 12);
-  const extended = [...Buffer.from("VP8X"), 10, 0, 0, 0, ALPHA, 0, 0, 0, ...size];
+  const extended = chunkOf("VP8X", [new Uint8Array([ALPHA, 0, 0, 0, ...size])]);
   const hasAlpha = content.some(({ kind }) => kind === "ALPH");
-  return Buffer.concat(webpOf(hasAlpha ? [new Uint8Array(extended), ...parts] : parts));
-}
-
-function webpOf(chunks: readonly Uint8Array[]): Uint8Array[] {
-  const header = Buffer.from("RIFF....WEBP");
-  header.writeUInt32LE(
-    chunks.reduce((sum, chunk) => sum + chunk.length, 4),
-    4,
-  );
-  return [header, ...chunks];
+  return Buffer.concat(webpOf(hasAlpha ? [...extended, ...parts] : parts));
 }

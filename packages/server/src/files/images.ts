@@ -1,6 +1,8 @@
-import { open } from "node:fs/promises";
+import { chmod, open, rm, stat } from "node:fs/promises";
 import { Failure } from "../rules/failure.ts";
-import { animationIn, Damaged } from "./animations.ts";
+import { animationIn } from "./animations.ts";
+import { withoutLargeProfile } from "./color-profiles.ts";
+import { Damaged } from "./picture-parts.ts";
 
 /** Types that are processed as pictures. */
 const FORMATS: Record<string, Bun.Image.Format> = {
@@ -19,6 +21,12 @@ const JPEG_QUALITY = 90;
 const WEBP_QUALITY = 90;
 const PREVIEW_PIXELS = 640;
 const PREVIEW_QUALITY = 75;
+const SMALL_PREVIEW_QUALITY = 40;
+const MAX_PREVIEW_BYTES = 1_000_000;
+/** A picture of one pixel by millions takes minutes to encode. WebP has at most this many, too. */
+export const MAX_SIDE_PIXELS = 16_384;
+const OWNER_ONLY = 0o600;
+const BATCH_BYTES = 1 << 20;
 /** The longer side of pictures of accounts and groups. */
 const PROFILE_PIXELS = 512;
 /** The shorter side of their previews: enough for a square of 64 pixels on a dense screen. */
@@ -37,6 +45,8 @@ export interface PictureFiles {
   readonly cleaned: string;
   readonly preview: string;
   readonly maxPixels: number;
+  /** The limit of the picture without its metadata: encoding it again can multiply its bytes. */
+  readonly maxBytes: number;
 }
 
 /** Whether a file of this type is a picture. Throws for pictures that cannot be processed. */
@@ -55,50 +65,84 @@ export function isPicture(type: string): boolean {
  * and a preview of it. Decoding and encoding happen on other threads. Animated pictures keep their
  * frames: they are copied without the blocks that are not part of the picture.
  */
-export async function cleanPicture(
-  path: string,
-  { cleaned, preview, maxPixels }: PictureFiles,
-): Promise<Picture> {
-  try {
-    const { width, height, format } = await new Bun.Image(path, { maxPixels }).metadata();
-    const animation = format === "gif" || format === "webp" ? animationIn(Bun.mmap(path)) : null;
+export async function cleanPicture(path: string, files: PictureFiles): Promise<Picture> {
+  const { cleaned, preview, maxPixels } = files;
+  return decodable(path, files, async (source) => {
+    const { width, height, format } = await sizeOf(source, maxPixels);
+    const animation = animationOf(source, format);
     if (animation) await writeParts(cleaned, animation.parts);
-    else await encoded(new Bun.Image(path, { maxPixels }), format).write(cleaned);
+    else await write(encoded(new Bun.Image(source, { maxPixels }), format), cleaned);
+    await checkBytes(cleaned, files.maxBytes);
     const still = animation?.firstFrame ?? cleaned;
-    await scaled(new Bun.Image(still, { maxPixels }), PREVIEW_PIXELS)
-      .webp({ quality: PREVIEW_QUALITY })
-      .write(preview);
+    const small = () => scaled(new Bun.Image(still, { maxPixels }), PREVIEW_PIXELS);
+    await writePreview(small, preview);
     const placeholder = await new Bun.Image(still, { maxPixels }).placeholder();
     const type = format === "bmp" ? "image/png" : `image/${format}`;
     return { type, width, height, placeholder };
-  } catch (error) {
-    throw problemOf(error);
-  }
+  });
 }
 
 /**
  * Writes a picture of an account or a group: small, without metadata, and always a still. The preview
  * fills a square whose sides are cut off.
  */
-export async function cleanProfilePicture(
-  path: string,
-  { cleaned, preview, maxPixels }: PictureFiles,
-): Promise<Picture> {
-  try {
-    const { format } = await new Bun.Image(path, { maxPixels }).metadata();
-    const animation = format === "gif" || format === "webp" ? animationIn(Bun.mmap(path)) : null;
-    const still = new Bun.Image(animation?.firstFrame ?? path, { maxPixels });
-    await scaled(still, PROFILE_PIXELS).webp({ quality: WEBP_QUALITY }).write(cleaned);
+export async function cleanProfilePicture(path: string, files: PictureFiles): Promise<Picture> {
+  const { cleaned, preview, maxPixels } = files;
+  return decodable(path, files, async (source) => {
+    const { format } = await sizeOf(source, maxPixels);
+    const still = new Bun.Image(animationOf(source, format)?.firstFrame ?? source, { maxPixels });
+    await write(scaled(still, PROFILE_PIXELS).webp({ quality: WEBP_QUALITY }), cleaned);
+    await checkBytes(cleaned, files.maxBytes);
     const { width, height } = await new Bun.Image(cleaned).metadata();
     const long = PROFILE_PREVIEW_PIXELS * (Math.max(width, height) / Math.min(width, height));
-    await scaled(new Bun.Image(cleaned), Math.ceil(long))
-      .webp({ quality: PREVIEW_QUALITY })
-      .write(preview);
+    await writePreview(() => scaled(new Bun.Image(cleaned), Math.ceil(long)), preview);
     const placeholder = await new Bun.Image(cleaned).placeholder();
     return { type: "image/webp", width, height, placeholder };
+  });
+}
+
+/** Works on a picture without a large colour profile: on the file itself, or on a copy. */
+async function decodable(
+  path: string,
+  { cleaned }: PictureFiles,
+  work: (source: string) => Promise<Picture>,
+): Promise<Picture> {
+  const copy = `${cleaned}.source`;
+  try {
+    const parts = withoutLargeProfile(Bun.mmap(path));
+    if (parts) await writeParts(copy, parts);
+    return await work(parts ? copy : path);
   } catch (error) {
     throw problemOf(error);
+  } finally {
+    await rm(copy, { force: true });
   }
+}
+
+async function sizeOf(path: string, maxPixels: number): Promise<Bun.Image.Metadata> {
+  const found = await new Bun.Image(path, { maxPixels }).metadata();
+  if (Math.max(found.width, found.height) <= MAX_SIDE_PIXELS) return found;
+  throw tooLarge(`a picture has at most ${MAX_SIDE_PIXELS} pixels on its longer side`);
+}
+
+const animationOf = (path: string, format: Bun.Image.Format) =>
+  format === "gif" || format === "webp" ? animationIn(Bun.mmap(path)) : null;
+
+async function write(image: Bun.Image, path: string): Promise<void> {
+  await image.write(path);
+  await chmod(path, OWNER_ONLY);
+}
+
+async function checkBytes(path: string, maxBytes: number): Promise<void> {
+  const { size } = await stat(path);
+  if (size > maxBytes) throw tooLarge(`encoded again, the picture has more than ${maxBytes} bytes`);
+}
+
+async function writePreview(image: () => Bun.Image, path: string): Promise<void> {
+  await write(image().webp({ quality: PREVIEW_QUALITY }), path);
+  if ((await stat(path)).size <= MAX_PREVIEW_BYTES) return;
+  await write(image().webp({ quality: SMALL_PREVIEW_QUALITY }), path);
+  await checkBytes(path, MAX_PREVIEW_BYTES);
 }
 
 const scaled = (image: Bun.Image, pixels: number) =>
@@ -113,9 +157,29 @@ function encoded(image: Bun.Image, format: Bun.Image.Format): Bun.Image {
 }
 
 async function writeParts(path: string, parts: readonly Uint8Array[]): Promise<void> {
-  await using file = await open(path, "wx", 0o600);
-  for (const part of parts) await file.writeFile(part);
+  await using file = await open(path, "wx", OWNER_ONLY);
+  for (const batch of batches(parts)) await file.writeFile(Buffer.concat(batch));
 }
+
+/** Groups small parts, so that a file of many is written by few calls. */
+function* batches(parts: readonly Uint8Array[]): Generator<Uint8Array[]> {
+  let batch: Uint8Array[] = [];
+  let bytes = 0;
+  for (const part of parts) {
+    for (let at = 0; at < part.length; at += BATCH_BYTES) {
+      const piece = part.subarray(at, at + BATCH_BYTES);
+      batch.push(piece);
+      bytes += piece.length;
+      if (bytes < BATCH_BYTES) continue;
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+  }
+  yield batch;
+}
+
+const tooLarge = (why: string) => new Failure("payload_too_large", `payload too large: ${why}`);
 
 const unsupported = (why: string) =>
   new Failure("unsupported_media_type", `unsupported media type: ${why}`);
@@ -123,7 +187,7 @@ const unsupported = (why: string) =>
 function problemOf(error: unknown): unknown {
   const { code } = error as { code?: string };
   if (code === "ERR_IMAGE_TOO_MANY_PIXELS") {
-    return new Failure("payload_too_large", "payload too large: the picture has too many pixels");
+    return tooLarge("the picture has too many pixels");
   }
   const isDamaged = error instanceof Damaged || code?.startsWith("ERR_IMAGE_");
   return isDamaged ? unsupported("the picture is damaged") : error;

@@ -52,6 +52,7 @@ export function uploads({ store, blobs, limits }: UploadsOptions): Uploads {
       examine(received.path, type, {
         folder: blobs.incoming,
         maxPixels: limits.image_pixels,
+        maxBytes: limits.file_bytes,
         isProfilePicture: file.conversation_uuid === null,
       }),
     );
@@ -105,6 +106,7 @@ interface ExamineOptions {
   /** Where to write other versions of a picture. */
   readonly folder: string;
   readonly maxPixels: number;
+  readonly maxBytes: number;
   readonly isProfilePicture: boolean;
 }
 
@@ -112,7 +114,7 @@ interface ExamineOptions {
 async function examine(
   path: string,
   type: string,
-  { folder, maxPixels, isProfilePicture }: ExamineOptions,
+  { folder, maxPixels, maxBytes, isProfilePicture }: ExamineOptions,
 ): Promise<Examined> {
   const blob = Bun.randomUUIDv7();
   const none = { width: null, height: null, duration_ms: null, placeholder: null };
@@ -129,7 +131,7 @@ async function examine(
   };
   try {
     const clean = isProfilePicture ? cleanProfilePicture : cleanPicture;
-    const picture = await clean(path, { cleaned, preview, maxPixels });
+    const picture = await clean(path, { cleaned, preview, maxPixels, maxBytes });
     const { size } = await stat(cleaned);
     return {
       content: { ...none, ...picture, blob, size },

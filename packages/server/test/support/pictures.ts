@@ -1,4 +1,4 @@
-import { crc32 } from "node:zlib";
+import { crc32, deflateSync } from "node:zlib";
 
 /** Text that is put where metadata is, and must not come out again. */
 export const SECRET = "47.0707 N 15.4395 E";
@@ -42,6 +42,64 @@ export async function pngWithExif(): Promise<Uint8Array> {
   ]);
 }
 
+/** A colour profile of this many bytes, with a text in it. */
+function profileOf(bytes: number): Buffer {
+  const profile = Buffer.alloc(bytes, SECRET);
+  profile.writeUInt32BE(bytes, 0);
+  profile.write("acsp", 36);
+  return profile;
+}
+
+export async function pngWithProfile(bytes: number): Promise<Uint8Array> {
+  const png = await new Bun.Image(bmp()).png().bytes();
+  const body = Buffer.concat([Buffer.from("name\0\0"), deflateSync(profileOf(bytes))]);
+  const afterHeader = 33;
+  return Buffer.concat([
+    png.subarray(0, afterHeader),
+    pngChunk("iCCP", body),
+    png.subarray(afterHeader),
+  ]);
+}
+
+/** A JPEG whose profile is in two segments. */
+export async function jpegWithProfile(bytes: number): Promise<Uint8Array> {
+  const jpeg = await new Bun.Image(bmp()).jpeg().bytes();
+  const profile = profileOf(bytes);
+  const half = Math.ceil(bytes / 2);
+  const segments = [profile.subarray(0, half), profile.subarray(half)].map((part, place) => {
+    const header = Buffer.from([0xff, 0xe2, 0, 0, ...Buffer.from("ICC_PROFILE\0"), place + 1, 2]);
+    header.writeUInt16BE(part.length + 16, 2);
+    return Buffer.concat([header, part]);
+  });
+  return Buffer.concat([jpeg.subarray(0, 2), ...segments, jpeg.subarray(2)]);
+}
+
+export async function webpWithProfile(bytes: number): Promise<Uint8Array> {
+  const webp = await new Bun.Image(bmp()).webp().bytes();
+  const flags = [0x20, 0, 0, 0, 63, 0, 0, 31, 0, 0];
+  const body = Buffer.concat([
+    riffChunk("VP8X", Buffer.from(flags)),
+    riffChunk("ICCP", profileOf(bytes)),
+    webp.subarray(12),
+  ]);
+  return riffChunk("RIFF", Buffer.concat([Buffer.from("WEBP"), body]));
+}
+
+/** An animated WebP with a profile, and a text in other chunks. */
+export function animatedWebpWithProfile(bytes: number): Uint8Array {
+  const frames = Buffer.from(FRAMES, "base64");
+  const secret = Buffer.from(SECRET);
+  const frame = frames.subarray(22, 22 + 48);
+  const body = Buffer.concat([
+    riffChunk("VP8X", Buffer.from([0x22, 0, 0, 0, 63, 0, 0, 31, 0, 0])),
+    riffChunk("ICCP", profileOf(bytes)),
+    riffChunk("ANIM", Buffer.concat([frames.subarray(8, 14), secret])),
+    riffChunk("ANMF", Buffer.concat([frame, riffChunk("EXIF", secret)])),
+    riffChunk("ANMF", Buffer.concat([frame, riffChunk("XMP ", secret)])),
+  ]);
+  return riffChunk("RIFF", Buffer.concat([Buffer.from("WEBP"), body]));
+}
+
 /** A PNG of a few bytes that claims to have this many pixels. */
 export function hugePng(width: number, height: number): Uint8Array {
   const header = Buffer.alloc(13);
@@ -56,22 +114,23 @@ export function hugePng(width: number, height: number): Uint8Array {
   ]);
 }
 
-/** A GIF of 2 × 2 pixels with two frames, comments, and bytes behind its end. */
+/** A GIF of 2 × 2 pixels with two frames, comments, text in its extensions, and bytes behind its end. */
 export function animatedGif(): Uint8Array {
   const block = (kind: number, ...texts: string[]) => [
     ...[0x21, kind],
     ...texts.flatMap((text) => [text.length, ...Buffer.from(text, "latin1")]),
     0,
   ];
+  const hidden = [SECRET.length, ...Buffer.from(SECRET)];
   const frame = (...data: number[]) => [
-    ...[0x21, 0xf9, 4, 4, 10, 0, 0, 0],
+    ...[0x21, 0xf9, 4, 4, 10, 0, 0, ...hidden, 0],
     ...[0x2c, 0, 0, 0, 0, 2, 0, 2, 0, 0],
     ...[2, data.length, ...data, 0],
   ];
   return new Uint8Array([
     ...Buffer.from("GIF89a"),
     ...[2, 0, 2, 0, 0x80, 0, 0, 255, 0, 0, 0, 0, 255],
-    ...block(0xff, "NETSCAPE2.0", "\u0001\u0000\u0000"),
+    ...block(0xff, "NETSCAPE2.0", "\u0001\u0000\u0000", SECRET),
     ...block(0xfe, SECRET),
     ...frame(0x84, 0x51),
     ...block(0xff, "XMP DataXMP", SECRET),

@@ -1,5 +1,5 @@
 import type { File } from "@parley/protocol";
-import { Damaged } from "../../files/animations.ts";
+import { Damaged } from "../../files/picture-parts.ts";
 import { type LoadedFile, shownKind } from "../../rules/context-files.ts";
 import type { FilePart } from "../../rules/model-content.ts";
 import { indentLines } from "../../rules/quoting.ts";

@@ -1,4 +1,6 @@
 import { animationIn } from "../../files/animations.ts";
+import { MAX_SIDE_PIXELS } from "../../files/images.ts";
+import { Damaged } from "../../files/picture-parts.ts";
 import type { ImagePart } from "../../rules/model-content.ts";
 import { MAX_IMAGE_SIDE } from "../../rules/token-estimate.ts";
 
@@ -15,6 +17,7 @@ const SMALL_QUALITY = 70;
 export async function scaleImage(bytes: Uint8Array, maxPixels: number): Promise<ImagePart> {
   const still = animationIn(bytes)?.firstFrame ?? bytes;
   const { width, height, format } = await new Bun.Image(still, { maxPixels }).metadata();
+  if (Math.max(width, height) > MAX_SIDE_PIXELS) throw new Damaged("the picture is too long");
   const isSmall = Math.max(width, height) <= MAX_IMAGE_SIDE && still.length <= MAX_IMAGE_BYTES;
   if (isSmall && (format === "jpeg" || format === "png" || format === "webp")) {
     return imagePart(format, still);
