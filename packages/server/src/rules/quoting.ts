@@ -16,6 +16,20 @@ export function quoteName(name: string): string {
   return JSON.stringify(shown).replaceAll(INVISIBLE, escapeCharacter);
 }
 
+/** The end of a name that tells its type. */
+const EXTENSION = /\.[\p{L}\p{N}]{1,10}$/u;
+
+/**
+ * A file's name for a field of its own, where it needs no quotes: of bounded length, on one line, with
+ * its extension.
+ */
+export function plainName(name: string): string {
+  const visible = name.replaceAll(INVISIBLE, "\ufffd");
+  const characters = [...visible];
+  if (characters.length <= MAX_QUOTED_CHARACTERS) return visible;
+  return `${characters.slice(0, MAX_QUOTED_CHARACTERS).join("")}…${EXTENSION.exec(visible)?.[0] ?? ""}`;
+}
+
 const escapeCharacter = (character: string) =>
   character
     .split("")

@@ -6,6 +6,7 @@ import type {
   ToolResultPart,
   UserPart,
 } from "../../rules/model-content.ts";
+import { plainName } from "../../rules/quoting.ts";
 import { decodeText, fileAsText, isTextFile } from "./file-text.ts";
 
 /** Encodes a message for Anthropic's Messages API. */
@@ -54,12 +55,12 @@ const base64Source = (media_type: string, data: Uint8Array) => ({
 function encodeFile(file: FilePart): object {
   const { name, media_type, data } = file;
   if (media_type === "application/pdf") {
-    return { type: "document", source: base64Source(media_type, data), title: name };
+    return { type: "document", source: base64Source(media_type, data), title: plainName(name) };
   }
   // The API rejects an empty document.
   if (isTextFile(file) && data.length > 0) {
     const source = { type: "text", media_type: "text/plain", data: decodeText(file) };
-    return { type: "document", source, title: name };
+    return { type: "document", source, title: plainName(name) };
   }
   return encodeText(fileAsText(file));
 }

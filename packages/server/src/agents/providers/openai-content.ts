@@ -8,7 +8,7 @@ import type {
   ToolUsePart,
   UserPart,
 } from "../../rules/model-content.ts";
-import { quoteName } from "../../rules/quoting.ts";
+import { plainName, quoteName } from "../../rules/quoting.ts";
 import { fileAsText } from "./file-text.ts";
 
 /**
@@ -83,7 +83,7 @@ function encodePart(part: ShownPart): object {
     case "image":
       return { type: "image_url", image_url: { url: dataUrl(shown) } };
     case "file":
-      return { type: "file", file: { filename: shown.name, file_data: dataUrl(shown) } };
+      return { type: "file", file: { filename: plainName(shown.name), file_data: dataUrl(shown) } };
   }
 }
 
