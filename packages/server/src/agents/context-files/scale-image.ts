@@ -15,7 +15,7 @@ const SMALL_QUALITY = 70;
  * Throws an error with an `ERR_IMAGE_` code, or `Damaged`, if the picture is damaged.
  */
 export async function scaleImage(bytes: Uint8Array, maxPixels: number): Promise<ImagePart> {
-  const still = animationIn(bytes)?.firstFrame ?? bytes;
+  const still = isGif(bytes) ? bytes : (animationIn(bytes)?.firstFrame ?? bytes);
   const { width, height, format } = await new Bun.Image(still, { maxPixels }).metadata();
   if (Math.max(width, height) > MAX_SIDE_PIXELS) throw new Damaged("the picture is too long");
   const isSmall = Math.max(width, height) <= MAX_IMAGE_SIDE && still.length <= MAX_IMAGE_BYTES;
@@ -31,6 +31,10 @@ export async function scaleImage(bytes: Uint8Array, maxPixels: number): Promise<
   if (part.data.length <= MAX_IMAGE_BYTES) return part;
   return imagePart("jpeg", await scaled().jpeg({ quality: SMALL_QUALITY }).bytes());
 }
+
+/** The decoder reads the first frame of a GIF itself. Its other frames need not be read. */
+const isGif = (bytes: Uint8Array) =>
+  Buffer.from(bytes.subarray(0, 4)).toString("latin1") === "GIF8";
 
 async function encode(image: Bun.Image, format: Bun.Image.Format): Promise<ImagePart> {
   if (format === "jpeg") return imagePart("jpeg", await image.jpeg({ quality: QUALITY }).bytes());
