@@ -9,4 +9,5 @@ export const SERVER_ENTRIES = [
   "store/sqlite/search-worker.ts",
   "store/sqlite/snapshot-worker.ts",
   "files/media-worker.ts",
+  "agents/context-files/pdf-worker.ts",
 ].map((file) => join(SERVER, file));

@@ -60,11 +60,12 @@ const builtWebClient = (files: readonly WebFile[]): BunPlugin => ({
   },
 });
 
-/** The store starts its threads from files beside it, which are JavaScript in the package. */
+/** Threads start from files beside the code that starts them. In the package they are JavaScript. */
 const builtWorkers: BunPlugin = {
   name: "built-workers",
   setup: (build) => {
-    const filter = /[\\/]store[\\/]sqlite[\\/](?:background|snapshot)\.ts$/;
+    const filter =
+      /[\\/](?:sqlite[\\/](?:background|snapshot)|files[\\/]media|context-files[\\/]pdf-pages)\.ts$/;
     build.onLoad({ filter }, async ({ path }) => {
       const source = await Bun.file(path).text();
       const contents = source.replaceAll(/(new URL\("\.\/[\w-]+)\.ts"/g, '$1.js"');

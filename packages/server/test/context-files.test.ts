@@ -3,8 +3,9 @@ import { availableParallelism } from "node:os";
 import { deflateSync } from "node:zlib";
 import type { File } from "@parley/protocol";
 import { contextFiles } from "../src/agents/context-files/index.ts";
-import { countPages } from "../src/agents/context-files/pdf-pages.ts";
+import { PdfInspector } from "../src/agents/context-files/pdf-pages.ts";
 import { scaleImage } from "../src/agents/context-files/scale-image.ts";
+import { scanPdf } from "../src/agents/context-files/scan-pdf.ts";
 import { Semaphore } from "../src/agents/context-files/semaphore.ts";
 import type { Blob, Blobs } from "../src/files/blobs.ts";
 import { decodeInTurn } from "../src/files/decoding.ts";
@@ -42,6 +43,14 @@ describe("a picture for a model", () => {
     expect(await sizeOf(await scaleImage(animatedWebp(), MAX_PIXELS))).toBe("webp 64 × 32");
   });
 
+  test("is the first frame of a GIF, whose other blocks are not read", async () => {
+    const whole = animatedGif();
+    const frames = whole.subarray(0, whole.lastIndexOf(0x3b));
+    const comments = Buffer.alloc(5 * 600_000, Uint8Array.of(0x21, 0xfe, 1, 0x61, 0));
+    const gif = Buffer.concat([frames, comments]);
+    expect(await sizeOf(await scaleImage(gif, MAX_PIXELS))).toBe("png 2 × 2");
+  });
+
   test("has at most 2 MiB", async () => {
     const noise = Buffer.from(bmp(1200, 1200));
     crypto.getRandomValues(noise.subarray(54, 54 + 65_536));
@@ -56,26 +65,104 @@ describe("a picture for a model", () => {
 });
 
 describe("the pages of a PDF", () => {
-  const pages = (pdf: string | Buffer) => countPages(Buffer.from(pdf));
+  const pages = (pdf: string | Buffer) => scanPdf(Buffer.from(pdf)).pages;
+  const TOO_MANY = 101;
 
-  test("are counted by their objects", async () => {
-    expect(await pages("<</Type/Pages/Count 2>> <</Type/Page>> <</Type /Page/X 1>>")).toBe(2);
-    expect(await pages("<</Type/PageLabel>> <</Page 3>> <</Type\n/Page\n>>")).toBe(1);
-  });
-
-  test("are counted in compressed streams too", async () => {
-    const objects = deflateSync("<</Type/Page/Parent 1>> <</Type/Page/Parent 1>>");
-    const pdf = Buffer.concat([
+  /** An object stream with this content, or with these encoded bytes. */
+  const objectStream = (content: string | Buffer) =>
+    Buffer.concat([
       Buffer.from("5 0 obj<</Type/ObjStm/Filter/FlateDecode>>stream\r\n"),
-      objects,
+      typeof content === "string" ? deflateSync(`7 0 ${content}`) : content,
       Buffer.from("\r\nendstream"),
     ]);
-    expect(await pages(pdf)).toBe(2);
+
+  test("are counted by their objects", () => {
+    expect(pages("<</Type/Pages/Count 2>> <</Type/Page>> <</Type /Page/X 1>>")).toBe(2);
+    expect(pages("<</Type/PageLabel>> <</Page 3>> <</Type\n/Page\n>>")).toBe(1);
+    expect(pages("<</Type/#50age>> <</T#79pe%\n/P#61g#65>> <</Type/Page#73>>")).toBe(2);
   });
 
-  test("are estimated by the size if none is found", async () => {
-    expect(await pages(Buffer.alloc(120_000))).toBe(3);
-    expect(await pages("5 0 obj<</Type/ObjStm>>stream\nbroken\nendstream")).toBe(1);
+  test("are counted by the root of their tree if that has more", () => {
+    expect(pages("<</Type/Pages/Kids[4 0 R]/Count 40>> <</Type/Page>>")).toBe(40);
+    expect(pages("<</Kids[4 0 R]/Coun#74%a\n+40>>")).toBe(40);
+    expect(pages(objectStream("<</Kids[4 0 R]/Count 40>>"))).toBe(40);
+    expect(pages("<</Type/Pages/Kids[4 0 R]/Count 4000000000>>")).toBe(TOO_MANY);
+  });
+
+  test("are not the bookmarks", () => {
+    expect(pages("\n<</Type/Outlines/First 5 0 R/Last 9 0 R/Count 80>><</Type/Page>>")).toBe(1);
+    expect(pages("<</Title(a)/First 5 0 R/Last 9 0 R/Count -80>><</Type/Page>>")).toBe(1);
+    const comment = "-".repeat(300);
+    expect(pages(`\n<</Kids[4 0 R]%${comment}<<\n/First 1/Count 80>>`)).toBe(80);
+    expect(pages("\n<</Kids[4 0 R]/X<<>>/First 1/Count 80>>")).toBe(80);
+    expect(pages("\n<</Kids[4 0 R]/X(<<)/First 1/Count 80>>")).toBe(80);
+    expect(pages("\n<</Kids[4 0 R]%<<\n/First 1/Count 80>>")).toBe(80);
+    expect(pages("\n<</First 1/Count 80%>>\n/Kids[4 0 R]>>")).toBe(80);
+    expect(pages("\n<</First 1/Count 80/X(>>)/Kids[4 0 R]>>")).toBe(80);
+    expect(pages("\n<</First 1/Count 80/Kids[4 0 R]>>")).toBe(80);
+  });
+
+  test("are counted in compressed streams too", () => {
+    expect(pages(objectStream("<</Type/Page/Parent 1>> <</Type/Page/Parent 1>>"))).toBe(2);
+    const many = Array.from({ length: 300 }, (_, at) => objectStream(at < 250 ? "<<>>" : "9"));
+    expect(pages(Buffer.concat([...many, objectStream("<</Type/Page>>")]))).toBe(1);
+  });
+
+  test("are too many if an object stream cannot be read", () => {
+    const page = Buffer.from("<</Type/Page>>");
+    const isTooLong = (stream: Buffer) =>
+      expect(pages(Buffer.concat([page, stream]))).toBe(TOO_MANY);
+    isTooLong(objectStream(Buffer.from("broken")));
+    isTooLong(objectStream(deflateSync("7 0 <<>>").subarray(0, -6)));
+    isTooLong(objectStream(deflateSync(deflateSync("7 0 <<>>"))));
+    isTooLong(objectStream(" ".repeat(17 << 20)));
+    isTooLong(Buffer.concat(Array.from({ length: 5 }, () => objectStream(" ".repeat(4 << 20)))));
+    isTooLong(Buffer.concat(Array.from({ length: 1001 }, () => objectStream("<<>>"))));
+    isTooLong(Buffer.from("<</Type/Obj#53tm/Filter/LZWDecode>>stream\nabc\nendstream"));
+  });
+
+  test("are too many if a reference hides their type or number", () => {
+    expect(pages("<</Type 5 0 R>> 5 0 obj/Page endobj")).toBe(TOO_MANY);
+    expect(pages("<</Type/Pages/Count 5 0 R>>")).toBe(TOO_MANY);
+  });
+
+  test("are at least as many as the size suggests", () => {
+    expect(pages(Buffer.alloc(120_000))).toBe(3);
+    expect(pages(Buffer.concat([Buffer.from("<</Type/Page>>"), Buffer.alloc(1_200_000)]))).toBe(3);
+  });
+
+  test.each(["/Page ", "/Type/Page ", "/Encrypt", "/ObjStm", "/Count 1 ", "<</First/Count 1"])(
+    "are counted on another thread, which is ended: %s",
+    async (content) => {
+      let longestMs = 0;
+      let last = performance.now();
+      const timer = setInterval(() => {
+        longestMs = Math.max(longestMs, performance.now() - last);
+        last = performance.now();
+      }, 10);
+      const start = performance.now();
+      await new PdfInspector().inspect("a", Buffer.alloc(12 << 20, content));
+      clearInterval(timer);
+      expect(performance.now() - start).toBeLessThan(5000);
+      expect(longestMs).toBeLessThan(1000);
+    },
+  );
+
+  test("are counted within the deadline in object streams that inflate to a lot", async () => {
+    const streams = Array.from({ length: 20 }, () => objectStream("/Page ".repeat(600_000)));
+    const start = performance.now();
+    await new PdfInspector().inspect("a", Buffer.concat(streams));
+    expect(performance.now() - start).toBeLessThan(5000);
+  });
+
+  test("are counted once for each file", async () => {
+    const pdfs = new PdfInspector();
+    const facts = { encrypted: false, pages: 1 };
+    expect(await pdfs.inspect("a", Buffer.from("<</Type/Page>>"))).toEqual(facts);
+    expect(await pdfs.inspect("a", Buffer.from("not read again"))).toEqual(facts);
+    expect(await pdfs.inspect("b", Buffer.from("<</Encrypt 5 0 R>>"))).toMatchObject({
+      encrypted: true,
+    });
   });
 });
 

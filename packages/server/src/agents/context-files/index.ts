@@ -5,6 +5,7 @@ import type { Logger } from "../../observe/log.ts";
 import { type LoadedFile, shownKind } from "../../rules/context-files.ts";
 import type { FileRecord } from "../../store/files.ts";
 import type { Store } from "../../store/store.ts";
+import { PdfInspector } from "./pdf-pages.ts";
 import { bytesToRead, type ModelLimits, maxPreparedBytes, prepareFile } from "./prepare-file.ts";
 import { readBytes } from "./read-bytes.ts";
 import { Semaphore } from "./semaphore.ts";
@@ -45,12 +46,14 @@ export interface ContextFiles {
 export function contextFiles(services: ContextFileServices): ContextFiles {
   const slots = new Semaphore(MAX_FILES_AT_ONCE);
   const memory = new Semaphore(services.maxHeldBytes ?? MAX_HELD_BYTES);
-  return { open: (turn) => new LoadedFiles({ ...services, slots, memory }, turn) };
+  const pdfs = new PdfInspector();
+  return { open: (turn) => new LoadedFiles({ ...services, slots, memory, pdfs }, turn) };
 }
 
 interface LoadServices extends ContextFileServices {
   readonly slots: Semaphore;
   readonly memory: Semaphore;
+  readonly pdfs: PdfInspector;
 }
 
 class LoadedFiles implements TurnFiles {
@@ -93,12 +96,12 @@ class LoadedFiles implements TurnFiles {
     limits: ModelLimits,
     signal: AbortSignal,
   ): Promise<LoadedFile> {
-    const { blobs, slots } = this.#services;
+    const { blobs, slots, pdfs } = this.#services;
     if (!blobs || !record?.blob) return { status: "unavailable" };
     using _slot = await slots.acquire(1, signal);
     const bytes = await readBytes(blobs, record.blob, bytesToRead(file), signal);
     if (!bytes) return { status: "unavailable" };
-    const prepare = () => prepareFile(file, bytes, limits);
+    const prepare = () => prepareFile(file, bytes, limits, pdfs);
     if (shownKind(file) !== "image") return prepare();
     return decodeInTurn(`${record.owner_id}`, prepare, signal);
   }

@@ -9,14 +9,13 @@ import {
   estimateTokens,
   MAX_IMAGE_SIDE,
 } from "../../rules/token-estimate.ts";
-import { countPages, isEncrypted } from "./pdf-pages.ts";
+import type { PdfInspector } from "./pdf-pages.ts";
 import { MAX_IMAGE_BYTES, scaleImage } from "./scale-image.ts";
+import { MAX_PAGES } from "./scan-pdf.ts";
 
 /** The part of a text file that is read. */
 const MAX_TEXT_BYTES = 100_000;
 const MAX_TEXT_TOKENS = 20_000;
-/** Anthropic accepts no more. */
-const MAX_PAGES = 100;
 
 export interface ModelLimits {
   readonly protocol: "anthropic" | "openai";
@@ -39,10 +38,12 @@ export function prepareFile(
   file: File,
   bytes: Uint8Array,
   limits: ModelLimits,
+  pdfs: PdfInspector,
 ): Promise<LoadedFile> {
   const kind = shownKind(file);
   if (kind === "image") return prepareImage(file, bytes, limits);
-  return kind === "document" ? prepareDocument(file, bytes) : prepareText(file, bytes, limits);
+  if (kind === "document") return prepareDocument(file, bytes, pdfs);
+  return prepareText(file, bytes, limits);
 }
 
 async function prepareImage(
@@ -62,12 +63,15 @@ async function prepareImage(
   }
 }
 
-async function prepareDocument(file: File, bytes: Uint8Array): Promise<LoadedFile> {
-  const pdf = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (isEncrypted(pdf)) return { status: "unreadable" };
-  const pages = await countPages(pdf);
-  if (pages > MAX_PAGES) return { status: "too_long" };
-  const tokens = estimateDocumentTokens(pages);
+async function prepareDocument(
+  file: File,
+  bytes: Uint8Array,
+  pdfs: PdfInspector,
+): Promise<LoadedFile> {
+  const facts = await pdfs.inspect(file.id, bytes);
+  if (facts?.encrypted) return { status: "unreadable" };
+  if (!facts || facts.pages > MAX_PAGES) return { status: "too_long" };
+  const tokens = estimateDocumentTokens(facts.pages);
   return { status: "shown", part: filePart(file, bytes), tokens, isCut: false };
 }
 
