@@ -48,7 +48,7 @@ describe("accounts", () => {
     await row.getByRole("button", { name: "Restore" }).click();
     const answer = page.getByRole("dialog", { name: `Restore ${ada.account.display_name}?` });
     await answer.getByRole("button", { name: "Restore" }).click();
-    await row.getByRole("button", { name: "Suspend" }).waitFor();
+    await page.getByRole("status").getByText(`@${ada.username} is restored.`).waitFor();
     const { items } = await olga.call("getAuditLog", { account: ada.username });
     expect(items.slice(0, 2).map(({ action }) => action)).toEqual([
       "account_restored",
