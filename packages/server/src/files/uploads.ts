@@ -10,9 +10,9 @@ import {
   suspended,
   unavailable,
 } from "../rules/failure.ts";
+import { publicFile } from "../rules/files.ts";
 import { fairQueue } from "../security/fair-queue.ts";
 import type { FileContent, FileRecord } from "../store/files.ts";
-import { publicFile } from "../store/shared/files.ts";
 import type { Store } from "../store/store.ts";
 import { type Blobs, previewOf } from "./blobs.ts";
 import { deleteBlob } from "./cleanup.ts";

@@ -4,9 +4,9 @@ import { checkDailyBytes, checkSize, dayOf, loadableFiles, takesNoFiles } from "
 import { linksNow } from "../files/links.ts";
 import { bind } from "../operation.ts";
 import { conflict } from "../rules/failure.ts";
+import { publicFile } from "../rules/files.ts";
 import { iso } from "../rules/time.ts";
 import type { Caller } from "../security/caller.ts";
-import { publicFile } from "../store/shared/files.ts";
 import type { ReadTx } from "../store/store.ts";
 
 /** How long the address of an upload takes bytes. */

@@ -11,6 +11,7 @@ import { readChangesSince } from "../domain/sync.ts";
 import { queueTurns } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
+import { publicFile, searchedText } from "../rules/files.ts";
 import { mayDelete } from "../rules/permissions.ts";
 import { searchWords, snippet } from "../rules/search.ts";
 import type { Caller } from "../security/caller.ts";
@@ -18,7 +19,6 @@ import { NOBODY } from "../store/accounts.ts";
 import { type Awaitable, after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { MessageRecord } from "../store/messages.ts";
-import { publicFile, searchedText } from "../store/shared/files.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 const searchCursor = cursorOf(z.int());

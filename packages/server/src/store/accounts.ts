@@ -30,8 +30,8 @@ export interface AccountReads {
   findAccounts(query: FindQuery): Awaitable<FoundAccount[]>;
   /**
    * A page of accounts with a version above `since` that are visible to the viewer: the viewer, the
-   * viewer's agents, and members and former members of the viewer's conversations. Without `since` the page is empty and
-   * `seq` is the current value, to start from.
+   * viewer's agents, and members and former members of the viewer's conversations. Without `since`
+   * the page is empty and `seq` is the current value, to start from.
    */
   renamedSince(viewerId: number, since: number | undefined): Awaitable<Renamed>;
   /** Who is told a new name of the account. */

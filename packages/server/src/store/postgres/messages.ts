@@ -1,7 +1,7 @@
 import type { File, Turn } from "@parley/protocol";
+import { searchedText } from "../../rules/files.ts";
 import type { MessageReads, MessageRecord, MessageWrites } from "../messages.ts";
 import { type StoredAction, toStoredAction } from "../shared/components.ts";
-import { searchedText } from "../shared/files.ts";
 import { mentionDifference, toStoredMentions } from "../shared/mentions.ts";
 import {
   checkNotDeleted,

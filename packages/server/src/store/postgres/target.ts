@@ -1,5 +1,5 @@
 import type { File } from "@parley/protocol";
-import { searchedText } from "../shared/files.ts";
+import { searchedText } from "../../rules/files.ts";
 import { Unavailable } from "../store.ts";
 import type { Key, Range, Row, Table, TransferTarget } from "../transfer.ts";
 import { asClaimed, claim, finished } from "./claim.ts";

@@ -1,4 +1,3 @@
-import type { File } from "@parley/protocol";
 import type { FileRecord } from "../files.ts";
 
 export interface FileRow extends Omit<FileRecord, "used" | "owner_state"> {
@@ -27,30 +26,3 @@ export const toFileRecord = ({
   used: used_at !== null,
   owner_state: erased_at !== null ? "erased" : suspended_at !== null ? "suspended" : "active",
 });
-
-/** The file as clients see it. */
-export const publicFile = ({
-  id,
-  name,
-  type,
-  size,
-  width,
-  height,
-  duration_ms,
-  status,
-  placeholder,
-}: File): File => ({
-  id,
-  name,
-  type,
-  size,
-  width,
-  height,
-  duration_ms,
-  status,
-  placeholder,
-});
-
-/** What is searched of a message: its text, and the names of its files. */
-export const searchedText = (content: string, files: readonly Pick<File, "name">[]) =>
-  [content, ...files.map(({ name }) => name)].join("\n");

@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
 import { rmSync } from "node:fs";
+import { searchedText } from "../../rules/files.ts";
 import { searchParts, spaced } from "../../rules/search.ts";
 import { keepPrivate } from "../private-file.ts";
 import type { SearchHit, SearchQuery } from "../search.ts";
-import { searchedText } from "../shared/files.ts";
 import { parsedFiles } from "./message-views.ts";
 
 const VERSION = 4;
