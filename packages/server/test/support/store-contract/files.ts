@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
+import { publicFile } from "../../../src/rules/files.ts";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
 import { FIRST_FILE, type FileContent } from "../../../src/store/files.ts";
-import { publicFile } from "../../../src/rules/files.ts";
 import type { WriteTx } from "../../../src/store/store.ts";
 import { type Check, type Fixture, failed, type Room, START, send, times } from "./fixture.ts";
 
