@@ -607,4 +607,8 @@ export const migrations: readonly string[] = [
   ALTER TABLE accounts ADD COLUMN picture_id uuid;
   ALTER TABLE conversations ADD COLUMN picture_id uuid;
   `,
+  `
+  -- The day (UTC) on which an agent last changed its provider.
+  ALTER TABLE accounts ADD COLUMN provider_day text;
+  `,
 ];

@@ -565,4 +565,8 @@ export const migrations: readonly string[] = [
   ALTER TABLE accounts ADD COLUMN picture_id TEXT;
   ALTER TABLE conversations ADD COLUMN picture_id TEXT;
   `,
+  `
+  -- The day (UTC) on which an agent last changed its provider.
+  ALTER TABLE accounts ADD COLUMN provider_day TEXT;
+  `,
 ];
