@@ -82,6 +82,7 @@ function said(sender: Account, content: string, turn: Turn | null = null): Messa
     turn: turn ?? (sender.kind === "agent" ? done : null),
     action: null,
     uses: [],
+    tool_calls: [],
     files: [],
   };
 }
