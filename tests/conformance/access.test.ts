@@ -275,6 +275,13 @@ const rows: Record<OperationName, Row> = {
   stopAgentTurn: ofTurn("conflict"),
   retryAgentTurn: ofTurn(),
   getTurn: ofTurn(),
+  getToolCalls: ofMessage(),
+  getPendingToolCalls: anybody,
+  decideToolCall: {
+    roles,
+    admitted: "not_found",
+    input: () => ({ call_id: Bun.randomUUIDv7(), decision: "approve" }),
+  },
   getGroupAgents: ofChat(),
   addGroupAgent: ofAgent("gpt"),
   removeGroupAgent: ofAgent("claude"),

@@ -154,6 +154,7 @@ describe.each(transports)("a component action over %s", (transport) => {
       turn: null,
       action: { token: "trade:buy:AAPL:10", label: null, by: bob.account },
       uses: [],
+      tool_calls: [],
       files: [],
     });
     for (const socket of [reader, own]) {

@@ -39,6 +39,7 @@ describe.each(transports)("sendMessage over %s", (transport) => {
       turn: null,
       action: null,
       uses: [],
+      tool_calls: [],
       files: [],
     });
   });

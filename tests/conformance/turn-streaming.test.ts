@@ -49,6 +49,7 @@ describe.each(["claude", "gpt"])("the events of a turn of %s", (provider) => {
       mentions: [],
       action: null,
       uses: [],
+      tool_calls: [],
       files: [],
       turn: {
         status: "streaming",

@@ -113,6 +113,8 @@ export interface LocalFile extends File {
 export interface LocalMessage extends Message {
   readonly files: LocalFile[];
   readonly delivery: Delivery;
+  /** What the agent does right now, as text for people, while the message is streaming. */
+  readonly turn_status?: string;
   /** Why sending failed, as text for people. */
   readonly failure?: string;
 }

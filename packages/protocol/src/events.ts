@@ -6,6 +6,7 @@ import {
   Message,
   Reaction,
   SharedConversation,
+  ToolCall,
 } from "./records.ts";
 import { uuid } from "./text.ts";
 
@@ -83,6 +84,16 @@ export const events = {
     "counted",
     ConversationUpdate,
     "Title, picture, members, admin or the mode of an agent of a group changed.",
+  ),
+  "events.toolCallUpdated": event(
+    "counted",
+    z.object({ message_id: uuid, call: ToolCall }),
+    "A tool call of a message is new (it goes to the end of `tool_calls`), or has a new status.",
+  ),
+  "events.turnStatus": event(
+    "transient",
+    z.object({ message_id: uuid, text: z.string() }),
+    "What an agent that is writing a message does right now, for people. Empty: nothing in particular.",
   ),
   "events.chatRead": event(
     "durable",

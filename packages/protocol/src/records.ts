@@ -64,6 +64,9 @@ export const turnErrorCodes = [
   "timeout",
   "interrupted",
   "budget_exceeded",
+  "tool_limit",
+  "agent_offline",
+  "agent_failed",
   "internal",
 ] as const;
 
@@ -83,8 +86,61 @@ export const Turn = record("Turn", {
     .nullable()
     .meta({ description: "Why the turn failed; null if it did not." }),
   usage: Usage.nullable(),
+  continues: uuid.optional().meta({
+    description:
+      "The message of the agent that this one continues: the calls that waited there were decided, or its turn was interrupted.",
+  }),
 });
 export type Turn = z.infer<typeof Turn>;
+
+export const toolCallStatuses = [
+  "pending",
+  "running",
+  "done",
+  "failed",
+  "rejected",
+  "expired",
+] as const;
+
+export const ToolCall = record("ToolCall", {
+  id: uuid,
+  server: z
+    .string()
+    .meta({ description: "The name of the tool server; `parley` for the built-in tools." }),
+  tool: z.string(),
+  title: z.string().meta({ description: "The tool's name for people, as its server gives it." }),
+  status: z.enum(toolCallStatuses).meta({
+    description:
+      "`pending`: it waits for the agent's owner. `running`: it was approved or needs no approval. `expired`: nobody decided within 24 hours.",
+  }),
+  decided_by: z
+    .string()
+    .nullable()
+    .meta({ description: "The username of the owner who decided; null if nobody had to." }),
+});
+export type ToolCall = z.infer<typeof ToolCall>;
+
+export const ToolCallDetail = record("ToolCallDetail", {
+  ...ToolCall.shape,
+  arguments: z
+    .record(z.string(), z.unknown())
+    .meta({ description: "What the tool is called with. An approval covers exactly this." }),
+  result: z
+    .string()
+    .nullable()
+    .meta({ description: "What the tool returned. Null for everybody but the agent's owner." }),
+  error: z.string().nullable().meta({
+    description:
+      "Why the call failed; `interrupted` if it is not known whether it was carried out. Null for everybody but the agent's owner.",
+  }),
+  note: z.string().nullable().meta({ description: "What the owner added to the decision." }),
+  created_at: timestamp,
+  decided_at: timestamp.nullable(),
+  started_at: timestamp.nullable(),
+  finished_at: timestamp.nullable(),
+  expires_at: timestamp.nullable().meta({ description: "When a pending call expires." }),
+});
+export type ToolCallDetail = z.infer<typeof ToolCallDetail>;
 
 export const ComponentUse = record("ComponentUse", {
   token: z.string().meta({ description: "The action of the button, or `form_submit:<id>`." }),
@@ -186,6 +242,10 @@ export const Message = record("Message", {
       "Who used which components of the message, latest last: one entry per person and component, at most 50. Empty while the message is streaming.",
   }),
   files: z.array(File).meta({ description: "At most 10; empty for most messages." }),
+  tool_calls: z.array(ToolCall).meta({
+    description:
+      "The tools that the agent called while it wrote the message, in order. `getToolCalls` has their arguments and results.",
+  }),
   imported: z.literal(true).optional().meta({
     description:
       "Present if `importMessages` stored the message: it counts as read for everybody, and nobody is notified of it.",
@@ -569,8 +629,33 @@ export const TurnReceipt = record("TurnReceipt", {
     .meta({ description: "Milliseconds from the start to the first text." }),
   duration_ms: z.int().nullable().meta({ description: "Milliseconds from the start to the end." }),
   usage: Usage.nullable().meta({ description: "Tokens used. Null for everybody but the owner." }),
+  rounds: z
+    .array(
+      z.object({
+        duration_ms: z.int().meta({ description: "How long the model took." }),
+        usage: Usage.nullable().meta({ description: "Null for everybody but the owner." }),
+        calls: z.array(
+          z.object({
+            ...ToolCall.shape,
+            duration_ms: z.int().nullable().meta({ description: "How long the tool took." }),
+          }),
+        ),
+      }),
+    )
+    .meta({
+      description:
+        "The calls of the model, oldest first, with the tools that each one asked for. Empty for turns of external agents.",
+    }),
 });
 export type TurnReceipt = z.infer<typeof TurnReceipt>;
+
+export const PendingToolCall = record("PendingToolCall", {
+  call: ToolCallDetail,
+  message_id: uuid,
+  conversation_id: uuid,
+  agent: Account,
+});
+export type PendingToolCall = z.infer<typeof PendingToolCall>;
 
 export const UsageRow = record("UsageRow", {
   agent: z.string().meta({ description: "The agent's username." }),

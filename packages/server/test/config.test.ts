@@ -296,7 +296,7 @@ describe("providers", () => {
   };
   const given = (providers: unknown) => ({ PARLEY_PROVIDERS: JSON.stringify(providers) });
   const read = (config: Config) => Object.fromEntries(config.providers);
-  const filled = { ...local, max_output_tokens: 4096, context_tokens: 100_000 };
+  const filled = { ...local, max_output_tokens: 4096, context_tokens: 100_000, tools: true };
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), "parley-config-"));
@@ -309,6 +309,11 @@ describe("providers", () => {
       given({ local: { ...local, max_output_tokens: 10, context_tokens: 20 } }),
       read,
       { local: { ...filled, max_output_tokens: 10, context_tokens: 20 } },
+    ],
+    "models may be without tools": [
+      given({ local: { ...local, tools: false } }),
+      read,
+      { local: { ...filled, tools: false } },
     ],
     "ids have up to 32 characters": [
       given({ [`a${"b-_9".repeat(7)}xyz`]: local }),
@@ -354,6 +359,7 @@ describe("providers", () => {
     wrong({ display_name: "x".repeat(65) }),
     wrong({ max_output_tokens: 0 }),
     wrong({ context_tokens: "many" }),
+    wrong({ tools: "no" }),
     wrong({ max_output_token: 100 }),
   ]);
 

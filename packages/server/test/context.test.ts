@@ -11,7 +11,7 @@ import type {
   ModelMessage,
   UserPart,
 } from "../src/rules/model-content.ts";
-import { estimateImageTokens, estimateTokens } from "../src/rules/token-estimate.ts";
+import { estimateImageTokens, estimateTokens, toolTokens } from "../src/rules/token-estimate.ts";
 
 const person = (username: string, display_name: string): Account => ({
   username,
@@ -82,6 +82,7 @@ function said(sender: Account, content: string, turn: Turn | null = null): Messa
     turn: turn ?? (sender.kind === "agent" ? done : null),
     action: null,
     uses: [],
+    tool_calls: [],
     files: [],
   };
 }
@@ -135,6 +136,7 @@ describe("the request for a group of three people and two agents", () => {
     ...context,
     model: "a-model",
     max_output_tokens: 4096,
+    tools: [],
     api_key: "a-key",
     signal: new AbortController().signal,
   };
@@ -478,6 +480,37 @@ describe("the token estimate", () => {
         expect(estimateTokens(text + more)).toBeGreaterThanOrEqual(estimateTokens(text));
       }),
     );
+  });
+});
+
+describe("the token estimate of tools", () => {
+  const weather = {
+    name: "get_weather",
+    description: "Get the current weather in a given location",
+    input_schema: {
+      type: "object",
+      properties: {
+        location: {
+          type: "string",
+          description: "The city and state, e.g. San Francisco, CA",
+        },
+      },
+      required: ["location"],
+    },
+  };
+
+  test("is nothing without tools", () => {
+    expect(toolTokens([])).toBe(0);
+  });
+
+  test("is not too low for the example in Anthropic's documentation", () => {
+    expect(toolTokens([weather])).toBeGreaterThanOrEqual(472);
+  });
+
+  test("grows with each tool by all that is sent of it", () => {
+    const long = { ...weather, description: "very ".repeat(1000) };
+    expect(toolTokens([weather, long]) - toolTokens([weather])).toBeGreaterThan(1000);
+    expect(toolTokens([long, long]) - toolTokens([long])).toBeGreaterThan(1000);
   });
 });
 

@@ -3,13 +3,15 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripedPng } from "@parley/testkit/pictures.ts";
-import { answers } from "@parley/testkit/provider-responders.ts";
-import { startProvider } from "@parley/testkit/provider-server.ts";
+import { answers, toolCalls } from "@parley/testkit/provider-responders.ts";
+import { type Responder, startProvider } from "@parley/testkit/provider-server.ts";
 import { toolsFolder } from "@parley/testkit/tools.ts";
+import type { ModelRequest } from "../src/agents/providers/adapter.ts";
 import { callModel } from "../src/agents/providers/call.ts";
 import { adapters, type ProtocolName } from "../src/agents/providers/index.ts";
 import type { ModelMessage } from "../src/rules/model-content.ts";
 import { API_KEY, PROTOCOLS, requestTo } from "./support/model-call.ts";
+import { TOOL_PARAMS, TOOL_ROUNDS, TOOLS } from "./support/tool-round.ts";
 
 const png = stripedPng(8, 4, [255, 0, 0]);
 const pdf = Buffer.from("%PDF-1.7");
@@ -96,31 +98,83 @@ const PARAMS = {
 } satisfies Record<ProtocolName, object>;
 
 interface Client {
-  messages: { create(params: object): Promise<unknown> };
-  chat: { completions: { create(params: object): Promise<unknown> } };
+  messages: {
+    create(params: object): Promise<unknown>;
+    stream(params: object): { finalMessage(): Promise<AnthropicMessage> };
+  };
+  chat: {
+    completions: {
+      create(params: object): Promise<unknown>;
+      stream(params: object): { finalMessage(): Promise<OpenAIMessage> };
+    };
+  };
+}
+interface AnthropicMessage {
+  content: { type: string; id: string; name: string; input: unknown }[];
+}
+interface OpenAIMessage {
+  tool_calls: { id: string; function: { name: string; arguments: string } }[];
 }
 type Sdk = { default: new (options: object) => Client };
 
 const importSdk = (path: string): Promise<Sdk> => import(join(toolsFolder(), path));
 
+/** Requests as our adapters take them, and the same for the SDKs. */
+const REQUESTS = {
+  "with files": { ours: { messages: MESSAGES }, official: PARAMS },
+  "with tool calls": {
+    ours: { messages: TOOL_ROUNDS, tools: TOOLS },
+    official: {
+      anthropic: { ...PARAMS.anthropic, ...TOOL_PARAMS.anthropic },
+      openai: { ...PARAMS.openai, ...TOOL_PARAMS.openai },
+    },
+  },
+} satisfies Record<string, { ours: Partial<ModelRequest>; official: Record<ProtocolName, object> }>;
+
+const anthropicClient = async (baseURL: string) => {
+  const { default: Anthropic } = await importSdk("@anthropic-ai/sdk/index.mjs");
+  return new Anthropic({ apiKey: API_KEY, baseURL, maxRetries: 0 });
+};
+const openaiClient = async (url: string) => {
+  const { default: OpenAI } = await importSdk("openai/index.mjs");
+  return new OpenAI({ apiKey: API_KEY, baseURL: `${url}/v1`, maxRetries: 0 });
+};
+
 /** Sends a request with the official SDK of a protocol. */
-const sendWithSdk: Record<ProtocolName, (url: string) => Promise<unknown>> = {
-  async anthropic(baseURL) {
-    const { default: Anthropic } = await importSdk("@anthropic-ai/sdk/index.mjs");
-    const client = new Anthropic({ apiKey: API_KEY, baseURL, maxRetries: 0 });
-    return client.messages.create(PARAMS.anthropic);
+const sendWithSdk: Record<ProtocolName, (url: string, params: object) => Promise<unknown>> = {
+  anthropic: async (url, params) => (await anthropicClient(url)).messages.create(params),
+  openai: async (url, params) => (await openaiClient(url)).chat.completions.create(params),
+};
+
+/** Reads the tool calls of an answer with the official SDK of a protocol. */
+const callsWithSdk: Record<ProtocolName, (url: string) => Promise<object[]>> = {
+  async anthropic(url) {
+    const { messages } = await anthropicClient(url);
+    const { content } = await messages
+      .stream(REQUESTS["with tool calls"].official.anthropic)
+      .finalMessage();
+    return content
+      .filter(({ type }) => type === "tool_use")
+      .map(({ id, name, input }) => ({ type: "tool_use", id, name, input }));
   },
   async openai(url) {
-    const { default: OpenAI } = await importSdk("openai/index.mjs");
-    const client = new OpenAI({ apiKey: API_KEY, baseURL: `${url}/v1`, maxRetries: 0 });
-    return client.chat.completions.create(PARAMS.openai);
+    const { completions } = (await openaiClient(url)).chat;
+    const { tool_calls } = await completions
+      .stream(REQUESTS["with tool calls"].official.openai)
+      .finalMessage();
+    return tool_calls.map(({ id, function: { name, arguments: json } }) => ({
+      type: "tool_use",
+      id,
+      name,
+      input: JSON.parse(json),
+    }));
   },
 };
 
 /**
  * Since 1.0.0 Anthropic's SDK asks for the API version 2026-10-21 and sends the key as a bearer
- * token. The adapter asks for 2023-06-01, with the header of that version: files have the same form
- * in both.
+ * token. The adapter asks for 2023-06-01, with the header of that version: files and tools have the
+ * same form in both.
  */
 const HEADERS = {
   anthropic: {
@@ -133,20 +187,50 @@ const HEADERS = {
   },
 } satisfies Record<ProtocolName, object>;
 
-describe.each(PROTOCOLS)("a request with files in the %s protocol", (protocol) => {
-  test("has the path and the body that the official SDK sends", async () => {
+describe.each(PROTOCOLS)("a request in the %s protocol", (protocol) => {
+  test.each(Object.entries(REQUESTS))("%s is what the official SDK sends", async (_, request) => {
     await using provider = await startProvider(answers("Hello."));
-    await sendWithSdk[protocol](provider.url);
-    const request = requestTo(provider.url, { messages: MESSAGES });
-    await Array.fromAsync(callModel(adapters[protocol], request));
+    const params = request.official[protocol];
+    await sendWithSdk[protocol](provider.url, params);
+    await Array.fromAsync(callModel(adapters[protocol], requestTo(provider.url, request.ours)));
     const [official, ours] = provider.requests;
-    expect(official?.body).toEqual(PARAMS[protocol]);
+    expect(official?.body).toEqual({ ...params });
     expect(ours?.body).toEqual(official?.body ?? {});
     for (const field of ["method", "path"] as const)
       expect(ours?.[field]).toBe(official?.[field] ?? "");
     expect(ours?.headers["content-type"]).toBe(official?.headers["content-type"] ?? "");
     expect(official?.headers).toMatchObject(HEADERS[protocol].official);
     expect(ours?.headers).toMatchObject(HEADERS[protocol].ours);
+  });
+});
+
+describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
+  const documented = new URL(`fixtures/tool-use.${protocol}.sse`, import.meta.url);
+  test.each<[string, Responder]>([
+    [
+      "the documented stream",
+      async ({ head, write, end }) => {
+        await head(200);
+        await write(await Bun.file(documented).text());
+        await end();
+      },
+    ],
+    [
+      "the test provider",
+      toolCalls(
+        [
+          { id: "call_1", name: "get_weather", input: { location: "Rome" } },
+          { id: "call_2", name: "get_time" },
+        ],
+        "Let me look.",
+      ),
+    ],
+  ])("of %s are those that the official SDK reads", async (_, responder) => {
+    await using provider = await startProvider(responder);
+    const official = await callsWithSdk[protocol](provider.url);
+    const events = await Array.fromAsync(callModel(adapters[protocol], requestTo(provider.url)));
+    expect(official).toHaveLength(2);
+    expect<object[]>(events.filter(({ type }) => type === "tool_use")).toEqual(official);
   });
 });
 
@@ -168,11 +252,16 @@ test("the requests have the types that the official SDKs declare", async () => {
 });
 
 function typedRequests(): string {
-  const bodyOf = (protocol: ProtocolName) =>
-    adapters[protocol].request(requestTo("https://provider.invalid", { messages: MESSAGES })).body;
+  const bodies = (protocol: ProtocolName) => {
+    const { request } = adapters[protocol];
+    const sent = Object.values(REQUESTS).map(({ ours }) =>
+      request(requestTo("https://provider.invalid", ours)),
+    );
+    return sent.map(({ body }) => body).join(",");
+  };
   return `import type Anthropic from "@anthropic-ai/sdk";
 import type OpenAI from "openai";
-export const anthropic: Anthropic.MessageCreateParamsStreaming = ${bodyOf("anthropic")};
-export const openai: OpenAI.Chat.Completions.ChatCompletionCreateParamsStreaming = ${bodyOf("openai")};
+export const anthropic: Anthropic.MessageCreateParamsStreaming[] = [${bodies("anthropic")}];
+export const openai: OpenAI.Chat.Completions.ChatCompletionCreateParamsStreaming[] = [${bodies("openai")}];
 `;
 }

@@ -13,10 +13,12 @@ import type { ModelEvent } from "../src/agents/providers/adapter.ts";
 import { callModel } from "../src/agents/providers/call.ts";
 import { adapters } from "../src/agents/providers/index.ts";
 import type {
+  AssistantPart,
   FilePart,
   ImagePart,
   ModelMessage,
   TextPart,
+  ToolDefinition,
   UserPart,
 } from "../src/rules/model-content.ts";
 import {
@@ -69,6 +71,24 @@ const toolResult: ModelMessage = {
     { type: "tool_result", tool_use_id: "call_1", content: [text("sunny")], is_error: false },
   ],
 };
+
+const WEATHER_SCHEMA = {
+  type: "object",
+  properties: { city: { anyOf: [{ type: "string" }, { type: "number" }] } },
+  required: ["city"],
+};
+const TOOLS: ToolDefinition[] = [
+  {
+    name: "weather",
+    description: "w".repeat(2000),
+    input_schema: {
+      $schema: "http://json-schema.org/draft-07/schema#",
+      ...WEATHER_SCHEMA,
+      anyOf: [{ required: ["city"] }],
+    },
+  },
+  { name: "now", description: "", input_schema: {} },
+];
 
 describe.each(PROTOCOLS)("a call in the %s protocol", (protocol) => {
   const callWith = (...responders: Responder[]) => callProvider(protocol, responders);
@@ -373,8 +393,9 @@ describe("requests in the anthropic protocol", () => {
   test("have tool results before other content, marked if the call failed", () => {
     const results = contentOf(
       text("alice: and tomorrow?"),
-      { type: "tool_result", tool_use_id: "a", content: [text("no"), image], is_error: true },
+      { type: "tool_result", tool_use_id: "a", content: [text("no"), text("!")], is_error: true },
       { type: "tool_result", tool_use_id: "b", content: [], is_error: false },
+      { type: "tool_result", tool_use_id: "c", content: [text("a"), image], is_error: false },
     );
     expect(results).toEqual([
       {
@@ -382,12 +403,69 @@ describe("requests in the anthropic protocol", () => {
         tool_use_id: "a",
         content: [
           { type: "text", text: "no" },
-          { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw==" } },
+          { type: "text", text: "!" },
         ],
         is_error: true,
       },
       { type: "tool_result", tool_use_id: "b" },
+      {
+        type: "tool_result",
+        tool_use_id: "c",
+        content: [
+          { type: "text", text: "a" },
+          { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw==" } },
+        ],
+      },
       { type: "text", text: "alice: and tomorrow?" },
+    ]);
+  });
+
+  test("have only text in results of failed calls, because the API rejects anything else", () => {
+    const failed = (...content: (TextPart | ImagePart)[]): UserPart => ({
+      type: "tool_result",
+      tool_use_id: "a",
+      content,
+      is_error: true,
+    });
+    expect(contentOf(failed(), failed(image), failed(text("no"), image))).toMatchObject([
+      { content: "The call failed." },
+      { content: "The call failed." },
+      { content: "no" },
+    ]);
+  });
+
+  test("have no blank text beside calls, and ids that the API accepts", () => {
+    const call: AssistantPart = { type: "tool_use", id: "functions.a:0", name: "a", input: {} };
+    expect(
+      messagesOf(
+        { role: "assistant", content: [text("\n\n"), call] },
+        {
+          role: "user",
+          content: [
+            { type: "tool_result", tool_use_id: call.id, content: [text("1")], is_error: false },
+          ],
+        },
+      ),
+    ).toEqual([
+      {
+        role: "assistant",
+        content: [{ type: "tool_use", id: "functions_a_0", name: "a", input: {} }],
+      },
+      {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: "functions_a_0", content: "1" }],
+      },
+    ]);
+  });
+
+  test("have tools with schemas that the API accepts", () => {
+    expect(JSON.parse(request(requestTo("https://host", { tools: TOOLS })).body).tools).toEqual([
+      {
+        name: "weather",
+        description: "w".repeat(2000),
+        input_schema: WEATHER_SCHEMA,
+      },
+      { name: "now", input_schema: { type: "object", properties: {} } },
     ]);
   });
 
@@ -485,6 +563,23 @@ describe("requests in the openai protocol", () => {
     ]);
   });
 
+  test("have tools with schemas and descriptions that the API accepts", () => {
+    expect(JSON.parse(request(requestTo("https://host", { tools: TOOLS })).body).tools).toEqual([
+      {
+        type: "function",
+        function: {
+          name: "weather",
+          description: `${"w".repeat(1023)}…`,
+          parameters: WEATHER_SCHEMA,
+        },
+      },
+      {
+        type: "function",
+        function: { name: "now", parameters: { type: "object", properties: {} } },
+      },
+    ]);
+  });
+
   test("have tool calls in the assistant's message, and each result as a message", () => {
     expect(messagesOf(question, toolUse, toolResult)).toEqual([
       { role: "user", content: "alice: weather?" },
@@ -564,14 +659,14 @@ File "notes.txt" (text/plain, 21 bytes):
     [{ error: "out of memory" }, "provider_unavailable"],
     [{ choices: [{ delta: {}, finish_reason: "error" }] }, "provider_unavailable"],
   ])("that are answered with the chunk %j fail with %s", (chunk, code) => {
-    expect(() => adapters.openai.parse(JSON.stringify(chunk))).toThrow(
+    expect(() => adapters.openai.parser()(JSON.stringify(chunk))).toThrow(
       expect.objectContaining({ code }),
     );
   });
 
   test("that the model refuses are refused", () => {
     const refusal = { choices: [{ delta: { refusal: "I cannot." }, finish_reason: null }] };
-    expect(adapters.openai.parse(JSON.stringify(refusal))).toEqual([
+    expect(adapters.openai.parser()(JSON.stringify(refusal))).toEqual([
       { type: "end", reason: "refused" },
     ]);
   });

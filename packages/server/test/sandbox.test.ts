@@ -19,6 +19,7 @@ const requestWith = (text: string, changes: Partial<ModelRequest> = {}): ModelRe
     { role: "assistant", content: [{ type: "text", text: "Never mind." }] },
     { role: "user", content: [{ type: "text", text }] },
   ],
+  tools: [],
   model: "test-model",
   max_output_tokens: 4096,
   api_key: "sandbox",

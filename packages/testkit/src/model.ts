@@ -272,6 +272,18 @@ class ModelClient {
       this.react(message_id, reactor, emoji, 1, seq),
     "events.reactionRemoved": ({ message_id, reactor, emoji }, seq) =>
       this.react(message_id, reactor, emoji, -1, seq),
+    "events.toolCallUpdated": ({ message_id, call }, seq) => {
+      const message = this.find(message_id);
+      if (!message) {
+        this.changedUnseen.set(message_id, seq);
+        return;
+      }
+      if (message.version >= seq) return;
+      message.version = seq;
+      const known = message.tool_calls.findIndex(({ id }) => id === call.id);
+      if (known < 0) message.tool_calls.push(call);
+      else message.tool_calls[known] = call;
+    },
     "events.chatRead": ({ conversation_id, reader, last_read_seq }) =>
       this.moveRead(conversation_id, reader.username, last_read_seq),
   };

@@ -1,18 +1,31 @@
 import type { ProtocolName } from "../../server/src/agents/providers/index.ts";
 
+/** A tool call of an answer. */
+export interface SentCall {
+  /** Default: a new one. */
+  id?: string;
+  name: string;
+  /** A string is sent as it is, for arguments that are no JSON. Default: an empty object. */
+  input?: object | string;
+}
+
 /** What a provider sends in one protocol, written after the providers' own documentation. */
 export interface ProtocolFrames {
   /** The events before the first text. */
   begin: string;
   text(text: string): string;
   thinking: string;
+  /** Complete calls, after the text. Their arguments come in several pieces. */
+  toolCalls(calls: readonly SentCall[]): string;
   /** The stop reason and the usage. */
-  end(reason: "stop" | "length" | "refused", outputTokens?: number): string;
+  end(reason: EndReason, outputTokens?: number): string;
   /** An error inside the stream. */
   error(type: string): string;
   /** The body of an error response. */
   errorBody(type: string, message: string): string;
 }
+
+export type EndReason = "stop" | "length" | "refused" | "tool_use";
 
 /** Text that must never appear in what people see. */
 export const RAW_PROVIDER_TEXT = "raw words of the provider";
@@ -21,7 +34,34 @@ const dataFrame = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`;
 const namedFrame = (type: string, data: object) =>
   `event: ${type}\n${dataFrame({ type, ...data })}`;
 
-const ANTHROPIC_STOP_REASONS = { stop: "end_turn", length: "max_tokens", refused: "refusal" };
+const newCallId = () => `toolu_${crypto.randomUUID().replaceAll("-", "")}`;
+
+/** The arguments of a call as JSON, in two pieces. */
+function argumentPieces({ input = {} }: SentCall): string[] {
+  const json = typeof input === "string" ? input : JSON.stringify(input);
+  const middle = Math.ceil(json.length / 2);
+  return [json.slice(0, middle), json.slice(middle)];
+}
+
+const ANTHROPIC_STOP_REASONS = {
+  stop: "end_turn",
+  length: "max_tokens",
+  refused: "refusal",
+  tool_use: "tool_use",
+};
+
+function toolUseBlock(index: number, call: SentCall): string {
+  const { id = newCallId(), name } = call;
+  const content_block = { type: "tool_use", id, name, input: {} };
+  const deltas = ["", ...argumentPieces(call)].map((partial_json) =>
+    namedFrame("content_block_delta", { index, delta: { type: "input_json_delta", partial_json } }),
+  );
+  return (
+    namedFrame("content_block_start", { index, content_block }) +
+    deltas.join("") +
+    namedFrame("content_block_stop", { index })
+  );
+}
 
 const anthropic: ProtocolFrames = {
   begin:
@@ -50,8 +90,11 @@ const anthropic: ProtocolFrames = {
     index: 0,
     delta: { type: "thinking_delta", thinking: "Let me see …" },
   }),
-  end: (reason, output_tokens = 15) =>
+  toolCalls: (calls) =>
     namedFrame("content_block_stop", { index: 0 }) +
+    calls.map((call, index) => toolUseBlock(index + 1, call)).join(""),
+  end: (reason, output_tokens = 15) =>
+    (reason === "tool_use" ? "" : namedFrame("content_block_stop", { index: 0 })) +
     namedFrame("message_delta", {
       delta: { stop_reason: ANTHROPIC_STOP_REASONS[reason], stop_sequence: null },
       usage: { output_tokens },
@@ -75,12 +118,25 @@ const chunkFrame = (delta: object, finish_reason: string | null = null) =>
     usage: null,
   });
 
-const OPENAI_FINISH_REASONS = { stop: "stop", length: "length", refused: "content_filter" };
+const OPENAI_FINISH_REASONS = {
+  stop: "stop",
+  length: "length",
+  refused: "content_filter",
+  tool_use: "tool_calls",
+};
+
+function toolCallChunks(index: number, call: SentCall): string {
+  const { id = newCallId(), name } = call;
+  const head = { index, id, type: "function", function: { name, arguments: "" } };
+  const pieces = argumentPieces(call).map((text) => ({ index, function: { arguments: text } }));
+  return [head, ...pieces].map((delta) => chunkFrame({ tool_calls: [delta] })).join("");
+}
 
 const openai: ProtocolFrames = {
   begin: chunkFrame({ role: "assistant", content: "", refusal: null }),
   text: (content) => chunkFrame({ content }),
   thinking: chunkFrame({ reasoning_content: "Let me see …" }),
+  toolCalls: (calls) => calls.map((call, index) => toolCallChunks(index, call)).join(""),
   end: (reason, completion_tokens = 15) =>
     chunkFrame({}, OPENAI_FINISH_REASONS[reason]) +
     dataFrame({

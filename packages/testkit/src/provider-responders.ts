@@ -1,4 +1,4 @@
-import { type ProtocolFrames, RAW_PROVIDER_TEXT } from "./provider-frames.ts";
+import { type ProtocolFrames, RAW_PROVIDER_TEXT, type SentCall } from "./provider-frames.ts";
 import type { Exchange, Responder } from "./provider-server.ts";
 
 /** Sends the headers and the events before the first text. */
@@ -19,6 +19,16 @@ export const answers =
     await sendTexts(exchange, texts);
     await exchange.write(exchange.frames.end("stop"));
     await exchange.end();
+  };
+
+/** A complete answer with tool calls, after the texts if there are any. */
+export const toolCalls =
+  (calls: readonly SentCall[], ...texts: string[]): Responder =>
+  async (exchange) => {
+    const { write, end, frames } = exchange;
+    await sendTexts(exchange, texts);
+    await write(frames.toolCalls(calls) + frames.end("tool_use"));
+    await end();
   };
 
 /** A short answer that uses all output tokens that the request allows. */

@@ -1,3 +1,4 @@
+import type { SentCall } from "./provider-frames.ts";
 import { beginAnswer } from "./provider-responders.ts";
 import {
   type Exchange,
@@ -10,6 +11,8 @@ import {
 export interface PendingCall {
   readonly request: ReceivedRequest;
   sendText(...texts: string[]): Promise<void>;
+  /** Ends the answer with tool calls. */
+  callTools(...calls: SentCall[]): Promise<void>;
   /** Ends the answer properly. */
   complete(): Promise<void>;
   /** Breaks the connection. */
@@ -28,6 +31,11 @@ function pendingCall(exchange: Exchange): PendingCall {
     async sendText(...texts) {
       await begin();
       for (const text of texts) await write(frames.text(text));
+    },
+    async callTools(...calls) {
+      await begin();
+      await write(frames.toolCalls(calls) + frames.end("tool_use"));
+      await exchange.end();
     },
     async complete() {
       await begin();

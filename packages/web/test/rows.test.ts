@@ -22,6 +22,7 @@ const message = (seq: number, username: string, minute: number, rest = {}): Loca
   turn: null,
   action: null,
   uses: [],
+  tool_calls: [],
   files: [],
   delivery: "sent",
   ...rest,

@@ -34,6 +34,7 @@ function applyEvent(state: ChatState, frame: CountedFrame, me: string | undefine
       return countMention(updateLast(state, frame, me), frame, state, me);
     case "events.reactionAdded":
     case "events.reactionRemoved":
+    case "events.toolCallUpdated":
       return updateLast(state, frame, me);
     case "events.messageDeleted":
       return uncountMessages(state, frame.params.ids, me);

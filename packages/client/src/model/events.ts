@@ -6,7 +6,7 @@ import { type CountedFrame, isStanding } from "./delivery.ts";
 import { setSender } from "./outbox.ts";
 import { markRead } from "./read-positions.ts";
 import type { Blocked, State } from "./state.ts";
-import { applyDeltas } from "./streaming.ts";
+import { applyDeltas, setTurnStatus } from "./streaming.ts";
 import { setEntry, share } from "./structural-sharing.ts";
 import { typingAfter } from "./typing.ts";
 import { updateWindows, windowAfter } from "./window.ts";
@@ -18,6 +18,8 @@ export function applyEvent(state: State, frame: EventFrame): State {
       return setMe(state, frame.params);
     case "events.messageDelta":
       return applyDeltas(state, frame.params.id, [frame.params]);
+    case "events.turnStatus":
+      return setTurnStatus(state, frame.params.message_id, frame.params.text);
     case "events.typing":
       return { ...state, typing: typingAfter(state, frame) };
     case "events.chatRead": {

@@ -1,12 +1,13 @@
-import type { EventFrame, Message, ReactionSummary } from "@parley/protocol";
+import type { EventFrame, Message, ReactionSummary, ToolCall } from "@parley/protocol";
 import type { LocalMessage } from "../types.ts";
 import { byteLength } from "./stream.ts";
 import { share } from "./structural-sharing.ts";
 
-/** A message of the server. Older servers and what earlier versions stored have no `files`. */
+/** A message of the server. Older servers and what earlier versions stored lack the newest lists. */
 export const asSent = (message: Message): LocalMessage => ({
   ...message,
   files: message.files ?? [],
+  tool_calls: message.tool_calls ?? [],
   delivery: "sent",
 });
 
@@ -29,6 +30,7 @@ export type MessageChangeEvent = EventFrame<
   | "events.messageComplete"
   | "events.reactionAdded"
   | "events.reactionRemoved"
+  | "events.toolCallUpdated"
 >;
 
 export const changedMessageId = ({ params }: MessageChangeEvent): string =>
@@ -49,12 +51,21 @@ export function messageAfter(
     const reactions = keepReacted(frame.params.reactions, message.reactions);
     return asSent({ ...frame.params, reactions });
   }
+  if (frame.method === "events.toolCallUpdated") {
+    return { ...message, version, tool_calls: putToolCall(message.tool_calls, frame.params.call) };
+  }
   const { emoji, reactor } = frame.params;
   const on = frame.method === "events.reactionAdded";
   const reactions = countReaction(message.reactions, emoji, on ? 1 : -1, {
     ...(reactor.username === me && { reacted: on }),
   });
   return { ...message, version, reactions };
+}
+
+/** Replaces the call with the same id, or adds it at the end. */
+function putToolCall(calls: readonly ToolCall[], call: ToolCall): ToolCall[] {
+  const place = calls.findIndex(({ id }) => id === call.id);
+  return place < 0 ? [...calls, call] : calls.with(place, call);
 }
 
 /** In events `reacted` is always false: takes it from the known reactions. */

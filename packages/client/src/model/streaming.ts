@@ -30,6 +30,15 @@ export function applyEarlyDeltas(state: State): State {
   }, state);
 }
 
+/** Shows what an agent does right now, until its message is complete. */
+export function setTurnStatus(state: State, id: string, text: string): State {
+  const chatId = chatOfMessage(state, id);
+  if (chatId === undefined) return state;
+  return updateMessage(state, chatId, id, (message) =>
+    message.finalized_at === null ? { ...message, turn_status: text } : message,
+  );
+}
+
 function chatOfMessage(state: State, id: string): string | undefined {
   const hasMessage = (each: ChatState) =>
     each.chat.last_message?.id === id || loadedMessage(each, id) !== undefined;

@@ -175,6 +175,7 @@ function applyEvent(
     case "events.messageComplete":
     case "events.reactionAdded":
     case "events.reactionRemoved":
+    case "events.toolCallUpdated":
       return mapMessage(window, changedMessageId(frame), (message) =>
         messageAfter(message, frame, me),
       );

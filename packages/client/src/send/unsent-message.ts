@@ -34,6 +34,7 @@ export function createUnsentMessage(unsent: UnsentMessage): LocalMessage {
     turn: null,
     action: null,
     uses: [],
+    tool_calls: [],
     files,
     delivery: failure === undefined ? "sending" : "failed",
     ...(failure !== undefined && { failure }),

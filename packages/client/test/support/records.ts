@@ -42,6 +42,7 @@ export function aMessage(given: Partial<Message> = {}): Message {
     turn: null,
     action: null,
     uses: [],
+    tool_calls: [],
     files: [],
     ...given,
   };

@@ -82,6 +82,7 @@ import {
 import { importMessages, issueToken, revokeTokens, upsertUsers } from "./service.ts";
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { finishOidcSignIn, getSignInMethods, startOidcSignIn } from "./sign-in.ts";
+import { decideToolCall, getPendingToolCalls, getToolCalls } from "./tool-calls.ts";
 import { sendChatAction } from "./typing.ts";
 import {
   createWebhook,
@@ -161,6 +162,9 @@ export const operations = {
   setGroupAgentMode,
   stopChatAgents,
   sendComponentAction,
+  getToolCalls,
+  getPendingToolCalls,
+  decideToolCall,
   createUpload,
   cancelUpload,
   getFileLinks,

@@ -60,6 +60,7 @@ export function keyTester(services: KeyServices): KeyTester {
 const testRequest = ({ base_url }: Provider, model: string, api_key: string): ModelRequest => ({
   system: "",
   messages: [{ role: "user", content: [{ type: "text", text: "Say hi." }] }],
+  tools: [],
   model,
   max_output_tokens: MAX_OUTPUT_TOKENS,
   api_key,

@@ -92,6 +92,7 @@ async function prepare(
   const max_output_tokens = await grantTokens(tx, call);
   if (context.unloaded.length > 0 && !isLast) return { unloaded: context.unloaded, provider };
   await tx.reserveTurn(turn, {
+    spent_tokens: 0,
     input_tokens: context.input_tokens,
     output_tokens: max_output_tokens,
     context_ids: context.ids,

@@ -89,6 +89,7 @@ async function streamAnswer(
   const request: ModelRequest = {
     system: context.system,
     messages: context.messages,
+    tools: [],
     model: source === "operator" ? provider.model : turn.model,
     max_output_tokens,
     api_key,
@@ -142,7 +143,7 @@ async function writeEvents(
       Object.assign(progress.usage, counts);
     }
     // An empty message would leave people without an answer, an error or a way to retry.
-    if (event.type === "end" && stream.written().trim() === "") {
+    if (event.type === "end" && event.reason !== "tool_use" && stream.written().trim() === "") {
       throw providerErrors.emptyAnswer(event.reason);
     }
   }

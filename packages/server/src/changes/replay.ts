@@ -56,6 +56,7 @@ const asSent = (message: Message): Message => ({
   edited_at: null,
   reactions: [],
   uses: [],
+  tool_calls: [],
 });
 
 /** Replaces an event about a deleted message, so that the counter has no gap. */

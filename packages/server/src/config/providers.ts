@@ -12,6 +12,8 @@ const Provider = z.strictObject({
   model: z.string().min(1),
   max_output_tokens: z.int().positive().default(4096),
   context_tokens: z.int().positive().default(100_000),
+  /** False for models that cannot use tools: they are offered none. */
+  tools: z.boolean().default(true),
   /** A file with a key of the operator's, for people who have stored none. */
   api_key_file: z.string().min(1).optional(),
   /** What every agent of the provider is told before its owner's instructions. */

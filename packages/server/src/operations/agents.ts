@@ -22,10 +22,12 @@ import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { mayControlTurn } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import { isoOrNull } from "../rules/time.ts";
+import { shownToolCall } from "../rules/tool-calls.ts";
 import type { Caller } from "../security/caller.ts";
 import { keyTail } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
+import type { ToolCallRecord } from "../store/tool-calls.ts";
 import type { TurnRecord } from "../store/turns.ts";
 
 const getMyAgents = bind(operations.getMyAgents, async ({ store, caller, config }) => {
@@ -171,7 +173,7 @@ const getTurn = bind(operations.getTurn, ({ store, caller }, { message_id }) =>
     const { message } = await visibleMessage(tx, message_id, caller);
     const turn = await tx.turnOfMessage(message);
     if (!turn) throw notFound("turn");
-    return receiptOf(turn, message_id, caller);
+    return receiptOf(turn, await tx.toolCallsOf([message.id]), message_id, caller);
   }),
 );
 
@@ -224,7 +226,13 @@ async function controlledTurn(tx: ReadTx, messageId: string, caller: Caller): Pr
   return turn;
 }
 
-function receiptOf(turn: TurnRecord, message_id: string, { account }: Caller): TurnReceipt {
+function receiptOf(
+  turn: TurnRecord,
+  calls: readonly ToolCallRecord[],
+  message_id: string,
+  { account }: Caller,
+): TurnReceipt {
+  const isOwner = turn.agent.owner_id === account.id;
   const { started_at, first_token_at, finished_at } = turn;
   const since = (moment: number | null) =>
     moment === null || started_at === null ? null : moment - started_at;
@@ -242,9 +250,22 @@ function receiptOf(turn: TurnRecord, message_id: string, { account }: Caller): T
     finished_at: isoOrNull(finished_at),
     first_token_ms: since(first_token_at),
     duration_ms: since(finished_at),
-    usage: turn.agent.owner_id === account.id ? turn.usage : null,
+    usage: isOwner ? turn.usage : null,
+    rounds: turn.rounds.map(({ duration_ms, usage }, round) => ({
+      duration_ms,
+      usage: isOwner ? usage : null,
+      calls: calls.filter((call) => call.round === round).map(receiptCall),
+    })),
   };
 }
+
+const receiptCall = (call: ToolCallRecord) => ({
+  ...shownToolCall(call),
+  duration_ms:
+    call.started_at === null || call.finished_at === null
+      ? null
+      : call.finished_at - call.started_at,
+});
 
 /** The fields of an entry of the audit log about a provider key. */
 const keyDetails = ({ caller, origin }: Context, provider: string) => ({

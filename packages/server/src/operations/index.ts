@@ -15,6 +15,7 @@ import { secondFactor } from "./second-factor.ts";
 import { service } from "./service.ts";
 import { sessions } from "./sessions.ts";
 import { signIn } from "./sign-in.ts";
+import { toolCalls } from "./tool-calls.ts";
 import { typing } from "./typing.ts";
 import { webhooks } from "./webhooks.ts";
 
@@ -33,6 +34,7 @@ export const handlers: readonly Bound[] = [
   ...agents,
   ...groups,
   ...components,
+  ...toolCalls,
   ...service,
   ...operators,
   ...reports,

@@ -100,6 +100,9 @@ export const turnErrorMeanings: Record<(typeof turnErrorCodes)[number], string> 
   interrupted: "The server stopped during the turn. The message keeps the text delivered so far.",
   budget_exceeded:
     "A limit of the agent's owner or of the operator does not allow the turn. The provider was not called.",
+  tool_limit: "The turn asked for more tool calls than a turn may make.",
+  agent_offline: "No program of the external agent was connected within ten seconds.",
+  agent_failed: "The program of the external agent reported that it failed.",
   internal: "The server failed.",
 };
 

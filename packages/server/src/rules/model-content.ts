@@ -37,15 +37,28 @@ export interface FilePart {
   readonly data: Uint8Array;
 }
 
-/** A call that the model asked for. Providers accept `A-Z a-z 0-9 _ -` in `id` and `name`. */
+/** A tool that the model may call. */
+export interface ToolDefinition {
+  /** At most 64 characters, `A-Z a-z 0-9 _ -`: providers accept no others. */
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of an object. */
+  readonly input_schema: Readonly<Record<string, unknown>>;
+}
+
+/** A call that the model asked for. */
 export interface ToolUsePart {
   readonly type: "tool_use";
+  /** As the provider named the call. */
   readonly id: string;
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** The result of a call, in the user message right after the one that asked for it. */
+/**
+ * The result of a call, in the user message right after the one that asked for it. Providers reject
+ * a request in which a call has no result there.
+ */
 export interface ToolResultPart {
   readonly type: "tool_result";
   /** The `id` of the `tool_use` part. */

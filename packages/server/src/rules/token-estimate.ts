@@ -1,3 +1,5 @@
+import type { ToolDefinition } from "./model-content.ts";
+
 /** What providers add for each message. */
 const TOKENS_PER_MESSAGE = 8;
 /** A longer run of characters without a space is no word but an identifier, a hash or the like. */
@@ -86,3 +88,15 @@ function scaledDown({ width, height }: Size, factor: number): Size {
 }
 
 export const estimateDocumentTokens = (pages: number) => pages * TOKENS_PER_PAGE;
+
+/** What providers tell the model about tools if there are any. Anthropic adds the most, up to 530. */
+const TOKENS_OF_TOOL_USE = 600;
+
+/** Estimates the tokens of tool definitions in a request. It aims high, as `estimateTokens`. */
+export function toolTokens(definitions: readonly ToolDefinition[]): number {
+  const each = definitions.map((definition) => estimateTokens(JSON.stringify(definition)));
+  return each.reduce(
+    (sum, tokens) => sum + tokens,
+    definitions.length === 0 ? 0 : TOKENS_OF_TOOL_USE,
+  );
+}

@@ -30,6 +30,7 @@ import type { SecondFactorReads, SecondFactorWrites } from "./second-factors.ts"
 import type { ServiceKeyReads, ServiceKeyWrites } from "./service-keys.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
 import type { StatisticsReads } from "./statistics.ts";
+import type { ToolCallReads, ToolCallWrites } from "./tool-calls.ts";
 import type { TurnReads, TurnWrites } from "./turns.ts";
 import type { UpdateReads } from "./updates.ts";
 import type { UsageReads } from "./usage.ts";
@@ -112,7 +113,8 @@ export interface ReadTx
     ReactionReads,
     AgentReads,
     UsageReads,
-    TurnReads {}
+    TurnReads,
+    ToolCallReads {}
 
 /**
  * What a unit of work may write. Methods trust the records that they are given: a unit reads those
@@ -147,6 +149,7 @@ export interface WriteTx
     ReactionWrites,
     AgentWrites,
     TurnWrites,
+    ToolCallWrites,
     SubscriptionWrites {
   /** Records a change of this unit: subscribers receive it once the unit is on disk. */
   emit(change: DurableChange): void;

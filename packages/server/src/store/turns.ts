@@ -48,10 +48,12 @@ export interface TurnWrites {
    */
   beginTurn(id: number, begun: { messageUuid: string; model: string; at: number }): Awaitable<void>;
   /**
-   * Reserves the most that a running turn may spend. The turn has begun and has nothing reserved; the
-   * same unit has read it with `turn`, and what its agent may spend with `spending`.
+   * Reserves the most that a running turn may spend, instead of what it has reserved. The turn has
+   * begun; the same unit has read it with `turn`, and what its agent may spend with `spending`.
    */
   reserveTurn(turn: TurnRecord, reservation: Reservation): Awaitable<void>;
+  /** Stores what the calls of the model have taken so far. */
+  noteRounds(id: number, rounds: readonly TurnRound[]): Awaitable<void>;
   /** Stores how often the provider has been called for a turn. */
   noteTries(id: number, tries: number): Awaitable<void>;
   /**
@@ -76,6 +78,9 @@ export interface TurnRecord {
   readonly trigger_seq: number;
   readonly trigger_sender_id: number;
   readonly trigger_deleted: boolean;
+  /** The message whose tool calls it continues; null for the first turn about a message. */
+  readonly continues_uuid: string | null;
+  readonly continues_seq: number | null;
   /** Whether it answers all messages up to the next one that has a turn, or its trigger alone. */
   readonly open_ended: boolean;
   /** Whether it replaced earlier triggers, which it answers too. */
@@ -101,12 +106,22 @@ export interface TurnRecord {
   readonly first_token_at: number | null;
   readonly finished_at: number | null;
   readonly usage: Turn["usage"];
+  /** The calls of the model that have ended, oldest first. */
+  readonly rounds: readonly TurnRound[];
+}
+
+/** One call of the model. */
+export interface TurnRound {
+  readonly duration_ms: number;
+  readonly usage: Turn["usage"];
 }
 
 export interface NewTurn {
   agent_id: number;
   conversation_id: number;
   trigger_uuid: string;
+  /** The message whose tool calls it continues. */
+  continues_uuid?: string;
   open_ended: boolean;
   refusal: string | null;
   most_waiting: number;
@@ -132,6 +147,8 @@ export interface NewChunk {
 }
 
 export interface Reservation {
+  /** What earlier rounds of the turn have used. */
+  spent_tokens: number;
   input_tokens: number;
   output_tokens: number;
   context_ids: readonly string[];

@@ -11,6 +11,7 @@ export const API_KEY = "marker-key-7f3a9";
 export const requestTo = (base_url: string, changes: Partial<ModelRequest> = {}): ModelRequest => ({
   system: "You are a test.",
   messages: [{ role: "user", content: [{ type: "text", text: "alice: hello" }] }],
+  tools: [],
   model: "test-model",
   max_output_tokens: 100,
   api_key: API_KEY,

@@ -117,11 +117,15 @@ const touched: Touched = {
   adoptTurn: (unit, id) => ofTurns(unit, [id]),
   reserveTurn: (_, { conversation_id }) => [conversation_id],
   finishTurn: (_, { conversation_id }) => [conversation_id],
+  insertToolCall: (_, { conversation_id }) => [conversation_id],
+  updateToolCall: (_, { conversation_id }) => [conversation_id],
+  startToolCall: (_, { conversation_id }) => [conversation_id],
   // These own what they find free: their results are checked.
   claimTurns: none,
   abandonedTurns: none,
   // What the node that owns a turn stores of it alone: they lock the rows of the turns.
   renewLeases: none,
+  noteRounds: none,
   noteTries: none,
   appendChunks: none,
 };

@@ -1,4 +1,4 @@
-import type { ModelMessage } from "../../rules/model-content.ts";
+import type { ModelMessage, ToolDefinition } from "../../rules/model-content.ts";
 
 /** One call of a model, in no provider's wire format. */
 export interface ModelRequest {
@@ -6,6 +6,8 @@ export interface ModelRequest {
   system: string;
   /** Oldest first. */
   messages: readonly ModelMessage[];
+  /** What the model may call. Providers reject messages with tool calls if there are no tools. */
+  tools: readonly ToolDefinition[];
   model: string;
   max_output_tokens: number;
   /** Sent only to `base_url`. Appears in no error. */
@@ -20,19 +22,35 @@ export interface ModelRequest {
 export type ModelEvent =
   | TextEvent
   | UsageEvent
-  /** `length`: the answer reached the token limit. */
-  | { type: "end"; reason: "stop" | "length" };
+  | ToolUseEvent
+  /**
+   * `length`: the answer reached the token limit, possibly in the middle of a call. `tool_use`: the
+   * answer has at least one call, and the model waits for the results.
+   */
+  | { type: "end"; reason: "stop" | "length" | "tool_use" };
 
 /** What an adapter reads from one server-sent event. */
 export type AdapterEvent =
   | TextEvent
   | UsageEvent
+  | ToolUseEvent
   /** Why the model stopped. An answer without it is incomplete. */
   | { type: "end"; reason: "stop" | "length" | "refused" }
-  /** The model is working but has written no text. Resets the idle timeout. */
+  /** The model thinks or writes arguments of a call. Resets the idle timeout. */
   | { type: "thinking" };
 
 type TextEvent = { type: "text"; text: string };
+
+/** One complete call. `name` may be none of the tools that were offered. */
+export type ToolUseEvent = {
+  type: "tool_use";
+  /** Unique in the answer. */
+  id: string;
+  /** At most 64 characters, `A-Z a-z 0-9 _ -`. */
+  name: string;
+  /** Null if the arguments are no JSON object, for example because they were cut off. */
+  input: Record<string, unknown> | null;
+};
 
 /** Token totals so far. A later value replaces an earlier one; a missing value leaves it. */
 export type UsageEvent = { type: "usage"; input_tokens?: number; output_tokens?: number };
@@ -45,15 +63,18 @@ export interface HttpRequest {
 }
 
 /**
- * One wire protocol. An adapter only translates and has no state. The caller handles timeouts,
- * retries, decoding of the byte stream and HTTP errors.
+ * One wire protocol. An adapter only translates. The caller handles timeouts, retries, decoding of
+ * the byte stream and HTTP errors.
  */
 export interface Adapter {
   /** Throws a `ProviderError` for a request that cannot be encoded, such as a malformed key. */
   request(request: ModelRequest): HttpRequest;
-  /**
-   * Parses the data of one server-sent event. Unknown events yield nothing, because protocols
-   * grow. Throws a `ProviderError` for malformed data and for errors that the provider reports.
-   */
-  parse(data: string): AdapterEvent[];
+  /** Returns the parser for one attempt: calls arrive in fragments, which it holds. */
+  parser(): Parser;
 }
+
+/**
+ * Parses the data of one server-sent event. Unknown events yield nothing, because protocols grow.
+ * Throws a `ProviderError` for malformed data and for errors that the provider reports.
+ */
+export type Parser = (data: string) => AdapterEvent[];

@@ -1,18 +1,19 @@
-import type { AdapterEvent, ModelEvent, UsageEvent } from "./adapter.ts";
+import type { AdapterEvent, ModelEvent, ToolUseEvent, UsageEvent } from "./adapter.ts";
 import { providerErrors } from "./provider-errors.ts";
 
 /** Longer than any token is on average. Text beyond it means the provider ignores the limit. */
 const MAX_CHARACTERS_PER_TOKEN = 16;
 
 /**
- * Turns adapter events into the events that a call yields. Usage is held back until there is text
- * or an end, so an attempt that fails before both has yielded nothing and can be retried.
+ * Turns adapter events into the events that a call yields. Usage is held back until there is
+ * text, a call or an end, so an attempt that fails before both has yielded nothing and can be retried.
  */
 export class Answer {
   readonly #text = new CharacterJoiner();
   #events: ModelEvent[] = [];
   #charactersLeft: number;
   #usage: UsageEvent | undefined;
+  #hasCalls = false;
   #end: "stop" | "length" | "refused" | undefined;
 
   constructor(maxOutputTokens: number) {
@@ -34,6 +35,7 @@ export class Answer {
     // Only the first end has the reason: the last event of a stream is a bare "stop".
     if (event.type === "end") this.#end ??= event.reason;
     if (event.type === "text") this.#addText(this.#text.add(event.text));
+    if (event.type === "tool_use") this.#addCall(event);
   }
 
   /** Returns the events since the last call, with consecutive texts joined. */
@@ -51,7 +53,15 @@ export class Answer {
     this.#addUsage();
     yield* this.takeEvents();
     if (reason === "refused") throw providerErrors.answerRefused();
-    yield { type: "end", reason };
+    // Servers report the end of an answer with calls by different reasons.
+    yield { type: "end", reason: reason === "stop" && this.#hasCalls ? "tool_use" : reason };
+  }
+
+  #addCall(call: ToolUseEvent): void {
+    this.#addText(this.#text.flush());
+    this.#addUsage();
+    this.#hasCalls = true;
+    this.#events.push(call);
   }
 
   #addText(text: string): void {

@@ -3,16 +3,24 @@ import type {
   FilePart,
   ModelMessage,
   TextPart,
+  ToolDefinition,
   ToolResultPart,
   UserPart,
 } from "../../rules/model-content.ts";
 import { plainName } from "../../rules/quoting.ts";
 import { decodeText, fileAsText, isTextFile } from "./file-text.ts";
+import { objectSchema } from "./tool-schema.ts";
 
 /** Encodes a message for Anthropic's Messages API. */
 export const encodeMessage = ({ role, content }: ModelMessage) => ({
   role,
-  content: encodeContent(toolResultsFirst(content)),
+  content: encodeContent(withoutBlankTexts(toolResultsFirst(content))),
+});
+
+export const encodeTool = ({ name, description, input_schema }: ToolDefinition): object => ({
+  name,
+  ...(description !== "" && { description }),
+  input_schema: objectSchema(input_schema),
 });
 
 type Part = UserPart | AssistantPart;
@@ -22,6 +30,12 @@ const toolResultsFirst = (parts: readonly Part[]): readonly Part[] => [
   ...parts.filter(({ type }) => type === "tool_result"),
   ...parts.filter(({ type }) => type !== "tool_result"),
 ];
+
+/** The API rejects blank texts, which models write before calls. */
+const withoutBlankTexts = (parts: readonly Part[]): readonly Part[] =>
+  parts.some(({ type }) => type === "tool_use")
+    ? parts.filter((part) => part.type !== "text" || part.text.trim() !== "")
+    : parts;
 
 /** A single text is sent as a plain string, anything else as a list of content blocks. */
 function encodeContent(parts: readonly Part[]): string | object[] {
@@ -38,7 +52,7 @@ function encodePart(part: Part): object {
     case "file":
       return encodeFile(part);
     case "tool_use":
-      return { type: "tool_use", id: part.id, name: part.name, input: part.input };
+      return { type: "tool_use", id: callId(part.id), name: part.name, input: part.input };
     case "tool_result":
       return encodeToolResult(part);
   }
@@ -65,9 +79,18 @@ function encodeFile(file: FilePart): object {
   return encodeText(fileAsText(file));
 }
 
-const encodeToolResult = ({ tool_use_id, content, is_error }: ToolResultPart): object => ({
-  type: "tool_result",
-  tool_use_id,
-  ...(content.length > 0 && { content: encodeContent(content) }),
-  ...(is_error && { is_error }),
-});
+/** The API rejects failed results without a text or with anything else. */
+function encodeToolResult({ tool_use_id, content, is_error }: ToolResultPart): object {
+  const texts = content.filter(({ type }) => type === "text");
+  const failure = texts.length > 0 ? texts : [{ type: "text", text: "The call failed." } as const];
+  const shown = is_error ? failure : content;
+  return {
+    type: "tool_result",
+    tool_use_id: callId(tool_use_id),
+    ...(shown.length > 0 && { content: encodeContent(shown) }),
+    ...(is_error && { is_error }),
+  };
+}
+
+/** Ids of other providers may have characters that the API rejects. */
+const callId = (id: string) => id.replaceAll(/[^\w-]/g, "_");

@@ -1,12 +1,13 @@
-import type { Adapter, AdapterEvent, HttpRequest, ModelRequest } from "./adapter.ts";
+import type { Adapter, AdapterEvent, HttpRequest, ModelRequest, Parser } from "./adapter.ts";
 import { textEvents, tokenCount, usageEvents } from "./adapter-events.ts";
-import { encodeMessage } from "./anthropic-content.ts";
+import { encodeMessage, encodeTool } from "./anthropic-content.ts";
 import { errorFromStream } from "./classify-error.ts";
 import { endpointUrl, keyHeader } from "./http-request.ts";
 import { parseJson, valueAt } from "./json.ts";
+import { type OpenCall, ToolCalls, toolUseEvent } from "./tool-calls.ts";
 
 /** Anthropic's Messages API. */
-export const anthropic: Adapter = { request, parse };
+export const anthropic: Adapter = { request, parser };
 
 function request(request: ModelRequest): HttpRequest {
   return {
@@ -23,6 +24,7 @@ function request(request: ModelRequest): HttpRequest {
       stream: true,
       ...(request.system === "" ? {} : { system: request.system }),
       messages: request.messages.map(encodeMessage),
+      ...(request.tools.length > 0 && { tools: request.tools.map(encodeTool) }),
     }),
   };
 }
@@ -31,32 +33,75 @@ function request(request: ModelRequest): HttpRequest {
 const messagesPath = (base: string) =>
   base.endsWith("/v1") ? `${base}/messages` : `${base}/v1/messages`;
 
-function parse(data: string): AdapterEvent[] {
-  const event = parseJson(data);
-  switch (valueAt(event, "type")) {
-    case "message_start":
-      return usageEvents(inputTokens(valueAt(event, "message", "usage")), undefined);
-    case "content_block_start":
-      return textEvents(valueAt(event, "content_block", "text"));
-    case "content_block_delta":
-      return contentEvents(valueAt(event, "delta"));
-    case "message_delta":
-      return [
-        ...finalUsage(valueAt(event, "usage")),
-        ...endEvents(valueAt(event, "delta", "stop_reason")),
-      ];
-    case "message_stop":
-      return [{ type: "end", reason: "stop" }];
-    case "error":
-      throw errorFromStream(event);
-    default:
-      return [];
-  }
+function parser(): Parser {
+  const blocks = new ContentBlocks();
+  return (data) => {
+    const event = parseJson(data);
+    const index = valueAt(event, "index");
+    switch (valueAt(event, "type")) {
+      case "message_start":
+        return usageEvents(inputTokens(valueAt(event, "message", "usage")), undefined);
+      case "content_block_start":
+        return blocks.start(index, valueAt(event, "content_block"));
+      case "content_block_delta":
+        return blocks.add(index, valueAt(event, "delta"));
+      case "content_block_stop":
+        return blocks.stop(index);
+      case "message_delta":
+        return [
+          ...finalUsage(valueAt(event, "usage")),
+          ...blocks.stopAll(),
+          ...endEvents(valueAt(event, "delta", "stop_reason")),
+        ];
+      case "message_stop":
+        return [{ type: "end", reason: "stop" }];
+      case "error":
+        throw errorFromStream(event);
+      default:
+        return [];
+    }
+  };
 }
 
-function contentEvents(delta: unknown): AdapterEvent[] {
-  if (valueAt(delta, "type") === "thinking_delta") return [{ type: "thinking" }];
-  return textEvents(valueAt(delta, "text"));
+/** Reads the content blocks of an answer. Those that are tool calls arrive in fragments. */
+class ContentBlocks {
+  readonly #calls = new ToolCalls();
+  readonly #open = new Map<unknown, OpenCall>();
+
+  start(index: unknown, block: unknown): AdapterEvent[] {
+    if (valueAt(block, "type") !== "tool_use") return textEvents(valueAt(block, "text"));
+    const call = this.#calls.start(valueAt(block, "id"), valueAt(block, "name"));
+    this.#open.set(index, call);
+    // The input is empty here, and follows in deltas. Some servers send it at once instead.
+    const input = valueAt(block, "input");
+    if (Object.keys(input ?? {}).length > 0) this.#calls.append(call, input);
+    return [{ type: "thinking" }];
+  }
+
+  add(index: unknown, delta: unknown): AdapterEvent[] {
+    switch (valueAt(delta, "type")) {
+      case "thinking_delta":
+        return [{ type: "thinking" }];
+      case "input_json_delta": {
+        const call = this.#open.get(index);
+        if (call) this.#calls.append(call, valueAt(delta, "partial_json"));
+        return [{ type: "thinking" }];
+      }
+      default:
+        return textEvents(valueAt(delta, "text"));
+    }
+  }
+
+  stop(index: unknown): AdapterEvent[] {
+    const call = this.#open.get(index);
+    this.#open.delete(index);
+    return call ? [toolUseEvent(call)] : [];
+  }
+
+  /** For servers that do not report the end of each block. */
+  stopAll(): AdapterEvent[] {
+    return [...this.#open.keys()].flatMap((index) => this.stop(index));
+  }
 }
 
 const finalUsage = (usage: unknown) =>

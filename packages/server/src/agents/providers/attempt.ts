@@ -12,9 +12,9 @@ export type ModelFetch = (url: string, init: BunFetchRequestInit) => Promise<Res
 export interface Timeouts {
   /** From sending the request to the response headers. */
   headersMs: number;
-  /** From the headers to the first text or thinking. */
+  /** From the headers to the first text, thinking or call. */
   firstTokenMs: number;
-  /** From one text or thinking to the next. */
+  /** From one text, thinking or piece of a call to the next. */
   idleMs: number;
   /** From the reported end to the end of the stream. Usage may come in between. */
   tailMs: number;
@@ -34,7 +34,7 @@ const MAX_ERROR_BODY_BYTES = 16 << 10;
 /** Includes the JSON around each token, and thinking. */
 const maxStreamBytes = (maxOutputTokens: number) => maxOutputTokens * 2048 + (1 << 20);
 
-/** Makes one attempt. Yields nothing unless the answer reaches text or an end. */
+/** Makes one attempt. Yields nothing unless the answer reaches text, a call or an end. */
 export async function* streamAttempt(
   adapter: Adapter,
   httpRequest: HttpRequest,
@@ -48,6 +48,7 @@ export async function* streamAttempt(
     maxBytes: maxStreamBytes(max_output_tokens),
     backpressure,
   });
+  const parse = adapter.parser();
   const answer = new Answer(max_output_tokens);
   try {
     while (!answer.isTooLong) {
@@ -55,7 +56,7 @@ export async function* streamAttempt(
       if (!batch) break;
       try {
         for (const data of batch) {
-          const events = adapter.parse(data);
+          const events = parse(data);
           for (const event of events) answer.add(event);
           reader.timeoutMs = nextTimeoutMs(events, answer, timeouts) ?? reader.timeoutMs;
           if (answer.isTooLong) break;
@@ -78,7 +79,7 @@ function nextTimeoutMs(
   timeouts: Timeouts,
 ): number | undefined {
   if (answer.hasEnded) return events.length > 0 ? timeouts.tailMs : undefined;
-  const isWorking = events.some(({ type }) => type === "text" || type === "thinking");
+  const isWorking = events.some(({ type }) => type !== "usage");
   return isWorking ? timeouts.idleMs : undefined;
 }
 

@@ -4,12 +4,14 @@ import type {
   ImagePart,
   ModelMessage,
   TextPart,
+  ToolDefinition,
   ToolResultPart,
   ToolUsePart,
   UserPart,
 } from "../../rules/model-content.ts";
 import { plainName, quoteName } from "../../rules/quoting.ts";
 import { fileAsText } from "./file-text.ts";
+import { objectSchema } from "./tool-schema.ts";
 
 /**
  * Encodes a message for OpenAI's Chat Completions API. One message can become several: each tool
@@ -19,6 +21,23 @@ export const encodeMessage = (message: ModelMessage): object[] =>
   message.role === "assistant"
     ? [encodeAssistantMessage(message.content)]
     : encodeUserMessage(message.content);
+
+/** OpenAI rejects longer descriptions. */
+const MAX_DESCRIPTION_CHARACTERS = 1024;
+
+export const encodeTool = ({ name, description, input_schema }: ToolDefinition): object => ({
+  type: "function",
+  function: {
+    name,
+    ...(description !== "" && { description: shortened(description) }),
+    parameters: objectSchema(input_schema),
+  },
+});
+
+const shortened = (text: string) =>
+  text.length <= MAX_DESCRIPTION_CHARACTERS
+    ? text
+    : `${text.slice(0, MAX_DESCRIPTION_CHARACTERS - 1).toWellFormed()}…`;
 
 function encodeAssistantMessage(parts: readonly AssistantPart[]): object {
   const texts = parts.filter((part) => part.type === "text");

@@ -1,12 +1,13 @@
-import type { Adapter, AdapterEvent, HttpRequest, ModelRequest } from "./adapter.ts";
+import type { Adapter, AdapterEvent, HttpRequest, ModelRequest, Parser } from "./adapter.ts";
 import { textEvents, tokenCount, usageEvents } from "./adapter-events.ts";
 import { errorFromStream } from "./classify-error.ts";
 import { endpointUrl, keyHeader } from "./http-request.ts";
 import { parseJson, valueAt } from "./json.ts";
-import { encodeMessage } from "./openai-content.ts";
+import { encodeMessage, encodeTool } from "./openai-content.ts";
+import { ToolDeltas } from "./openai-tool-deltas.ts";
 
 /** OpenAI's Chat Completions API, which vLLM, Ollama, llama.cpp and most gateways offer too. */
-export const openai: Adapter = { request, parse };
+export const openai: Adapter = { request, parser };
 
 function request(request: ModelRequest): HttpRequest {
   const url = endpointUrl(request.base_url, completionsPath);
@@ -24,6 +25,7 @@ function request(request: ModelRequest): HttpRequest {
       stream: true,
       stream_options: { include_usage: true },
       messages: [...system, ...request.messages.flatMap(encodeMessage)],
+      ...(request.tools.length > 0 && { tools: request.tools.map(encodeTool) }),
     }),
   };
 }
@@ -35,19 +37,25 @@ const completionsPath = (base: string) => `${base === "" ? "/v1" : base}/chat/co
 const lengthField = (host: string) =>
   /(^|\.)openai\.(com|azure\.com)$/.test(host) ? "max_completion_tokens" : "max_tokens";
 
-function parse(data: string): AdapterEvent[] {
-  if (data === "[DONE]") return [{ type: "end", reason: "stop" }];
-  const chunk = parseJson(data);
-  if (isError(chunk)) throw errorFromStream(chunk);
-  const choice = valueAt(chunk, "choices", 0);
-  return [
-    ...contentEvents(valueAt(choice, "delta")),
-    ...endEvents(valueAt(choice, "finish_reason")),
-    ...usageEvents(
-      tokenCount(valueAt(chunk, "usage", "prompt_tokens")),
-      tokenCount(valueAt(chunk, "usage", "completion_tokens")),
-    ),
-  ];
+function parser(): Parser {
+  const calls = new ToolDeltas();
+  return (data) => {
+    if (data === "[DONE]") return [...calls.takeAll(), { type: "end", reason: "stop" }];
+    const chunk = parseJson(data);
+    if (isError(chunk)) throw errorFromStream(chunk);
+    const choice = valueAt(chunk, "choices", 0);
+    const ends = endEvents(valueAt(choice, "finish_reason"));
+    return [
+      ...contentEvents(valueAt(choice, "delta")),
+      ...calls.add(valueAt(choice, "delta", "tool_calls")),
+      ...(ends.length > 0 ? calls.takeAll() : []),
+      ...ends,
+      ...usageEvents(
+        tokenCount(valueAt(chunk, "usage", "prompt_tokens")),
+        tokenCount(valueAt(chunk, "usage", "completion_tokens")),
+      ),
+    ];
+  };
 }
 
 /** vLLM sends `{ "object": "error" }` instead of `{ "error": … }`. */

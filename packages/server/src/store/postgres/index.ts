@@ -45,6 +45,7 @@ import { secondFactorReads, secondFactorWrites } from "./second-factors.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { statisticsReads } from "./statistics.ts";
+import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
 import { updateReads } from "./updates.ts";
@@ -83,6 +84,7 @@ const reads: ReadMethods = {
   ...agentReads,
   ...usageReads,
   ...turnReads,
+  ...toolCallReads,
   ...historyReads,
 };
 
@@ -113,6 +115,7 @@ const writes: WriteMethods = {
   ...reactionWrites,
   ...agentWrites,
   ...turnWrites,
+  ...toolCallWrites,
   ...historyWrites,
   ...subscriptionWrites,
 };

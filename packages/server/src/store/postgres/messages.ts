@@ -248,10 +248,12 @@ async function deleteOne(
     ),
     unit.change("DELETE FROM reactions WHERE message_id = $1", id),
     unit.change("DELETE FROM component_uses WHERE message_id = $1", id),
+    unit.change("DELETE FROM tool_calls WHERE message_id = $1", id),
     message.files.length > 0 && deleteFilesOf(unit, id),
     unit.change(
       `UPDATE messages SET content = '', mentions = NULL, turn = NULL, reactions = 0,
-         action = NULL, uses = 0, files = NULL, deleted_at = $2, version = $3 WHERE id = $1`,
+         action = NULL, uses = 0, files = NULL,
+         tool_calls = NULL, deleted_at = $2, version = $3 WHERE id = $1`,
       id,
       at,
       version,

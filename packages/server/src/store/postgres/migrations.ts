@@ -608,6 +608,45 @@ export const migrations: readonly string[] = [
   ALTER TABLE conversations ADD COLUMN picture_id uuid;
   `,
   `
+  -- What agents asked tools for. The message has these calls as clients see them.
+  CREATE TABLE tool_calls (
+    uuid uuid PRIMARY KEY,
+    message_id bigint NOT NULL,
+    conversation_id bigint NOT NULL,
+    agent_id bigint NOT NULL REFERENCES accounts (id),
+    owner_id bigint NOT NULL REFERENCES accounts (id),
+    -- The round of the turn that asked for it, and its place among the calls of the message.
+    round bigint NOT NULL,
+    position bigint NOT NULL,
+    -- The length in bytes of what the agent had written before.
+    text_bytes bigint NOT NULL,
+    -- The id that the model gave it.
+    model_id text NOT NULL,
+    -- Null for built-in tools.
+    server_id text COLLATE "C",
+    server text NOT NULL,
+    tool text NOT NULL,
+    title text NOT NULL,
+    arguments text NOT NULL,
+    status text COLLATE "C" NOT NULL,
+    result text,
+    error text,
+    decided_by text COLLATE "C",
+    note text,
+    created_at bigint NOT NULL,
+    decided_at bigint,
+    started_at bigint,
+    finished_at bigint,
+    expires_at bigint
+  );
+  CREATE UNIQUE INDEX tool_calls_by_message ON tool_calls (message_id, position);
+  CREATE INDEX tool_calls_pending ON tool_calls (owner_id, expires_at) WHERE status = 'pending';
+  ALTER TABLE messages ADD COLUMN tool_calls jsonb;
+  -- The message whose calls the turn continues, and what each call of the model took.
+  ALTER TABLE turns ADD COLUMN continues_id bigint;
+  ALTER TABLE turns ADD COLUMN rounds jsonb;
+  `,
+  `
   -- The day (UTC) on which an agent last changed its provider.
   ALTER TABLE accounts ADD COLUMN provider_day text;
   `,

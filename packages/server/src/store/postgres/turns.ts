@@ -1,6 +1,6 @@
 import { toStoredMentions } from "../shared/mentions.ts";
 import { TURN, type TurnRow, toShownTurn, toTurn } from "../shared/turns.ts";
-import { releasedUsage, reservedUsage, settledUsage } from "../shared/usage.ts";
+import { newReservation, releasedUsage, settledUsage } from "../shared/usage.ts";
 import type { FinishedTurn, NewChunk, TurnReads, TurnRecord, TurnWrites } from "../turns.ts";
 import { incrementCounter } from "./counters.ts";
 import { mentionWrites } from "./mentions.ts";
@@ -66,14 +66,17 @@ export const turnWrites: Methods<keyof TurnWrites> = {
       if (count > 0) return;
     }
     await unit.change(
-      `INSERT INTO turns (agent_id, conversation_id, trigger_id, open_ended, refusal, status, created_at)
-       SELECT $1, $2, id, $4, $5, 'waiting', $6 FROM messages WHERE uuid = $3`,
+      `INSERT INTO turns (agent_id, conversation_id, trigger_id, open_ended, refusal, status, created_at,
+         continues_id)
+       SELECT $1, $2, id, $4, $5, 'waiting', $6, (SELECT id FROM messages WHERE uuid = $7)
+       FROM messages WHERE uuid = $3`,
       agent_id,
       conversation_id,
       trigger_uuid,
       open_ended,
       refusal,
       at,
+      turn.continues_uuid ?? null,
     );
   },
   dropTurns: async (unit, ids) => {
@@ -147,9 +150,10 @@ export const turnWrites: Methods<keyof TurnWrites> = {
       at,
     );
   },
-  reserveTurn: async (unit, turn, { input_tokens, output_tokens, context_ids, by_operator }) => {
-    const reserved = input_tokens + output_tokens;
-    await addUsage(unit, reservedUsage(turn, reserved, by_operator));
+  reserveTurn: async (unit, turn, reservation) => {
+    const { input_tokens, context_ids, by_operator } = reservation;
+    const { reserved, usage } = newReservation(turn, reservation);
+    await addUsage(unit, usage);
     await unit.change(
       `UPDATE turns SET reserved = $2, estimated_input = $3, context_ids = $4, by_operator = $5
        WHERE id = $1`,
@@ -159,6 +163,9 @@ export const turnWrites: Methods<keyof TurnWrites> = {
       context_ids,
       by_operator,
     );
+  },
+  noteRounds: async (unit, id, rounds) => {
+    await unit.change("UPDATE turns SET rounds = $2 WHERE id = $1", id, rounds);
   },
   noteTries: async (unit, id, count) => {
     await unit.change("UPDATE turns SET tries = $2 WHERE id = $1", id, count);

@@ -1,4 +1,12 @@
-import type { Account, ComponentUse, File, Message, ReactionSummary, Turn } from "@parley/protocol";
+import type {
+  Account,
+  ComponentUse,
+  File,
+  Message,
+  ReactionSummary,
+  ToolCall,
+  Turn,
+} from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import { iso, isoOrNull } from "../../rules/time.ts";
 import type { HistoryQuery, MessageRecord, NewMessage } from "../messages.ts";
@@ -9,7 +17,7 @@ import type { StoredAction } from "./components.ts";
 export const MESSAGE = `m.id, m.uuid, m.conversation_id, c.uuid AS conversation_uuid, m.seq,
   m.version, m.content, m.client_msg_id, m.reply_to_id, m.mentions, m.turn, m.reactions, m.action,
   m.uses, m.created_at, m.edited_at, m.finalized_at, m.deleted_at, a.username, a.kind,
-  a.display_name, a.version AS sender_version, a.erased_at, m.imported, m.files`;
+  a.display_name, a.version AS sender_version, a.erased_at, m.imported, m.files, m.tool_calls`;
 
 export const MESSAGE_TABLES = `messages m JOIN accounts a ON a.id = m.sender_id
   JOIN conversations c ON c.id = m.conversation_id`;
@@ -37,6 +45,7 @@ export interface MessageRow extends AccountRow {
   /** SQLite has a number for it. */
   imported: boolean | number;
   files: File[] | null;
+  tool_calls: ToolCall[] | null;
 }
 
 /** What other tables hold about messages. */
@@ -80,6 +89,7 @@ export function toMessage(row: MessageRow, details: MessageDetails): Message {
     action: action && by ? { ...action, by } : null,
     uses: (showsUses(row) && details.uses(id)) || [],
     files: row.files ?? [],
+    tool_calls: row.tool_calls ?? [],
     ...(row.imported && { imported: true }),
   };
 }
@@ -105,6 +115,7 @@ export function toNewMessage(message: NewMessage, id: string, seq: number): Mess
     action: message.action ? { ...message.action, by: publicAccount(message.action.by) } : null,
     uses: [],
     files: [...(message.files ?? [])],
+    tool_calls: [],
   };
 }
 

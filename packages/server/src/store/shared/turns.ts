@@ -1,6 +1,6 @@
 import type { Turn } from "@parley/protocol";
 import type { AccountRecord } from "../accounts.ts";
-import type { FinishedTurn, TurnRecord } from "../turns.ts";
+import type { FinishedTurn, TurnRecord, TurnRound } from "../turns.ts";
 import { ACCOUNT, accountOf } from "./accounts.ts";
 
 /** Selects `TurnRow`s: turns with their agent, conversation, trigger and message. */
@@ -10,21 +10,23 @@ export const TURN = `SELECT t.id AS turn_id, t.conversation_id, c.uuid AS conver
     t.message_id, m.uuid AS message_uuid, m.seq AS message_seq, t.model, t.error, t.context_ids, t.reserved,
     t.by_operator,
     t.estimated_input, t.tries, t.started_at, t.first_token_at, t.finished_at, t.input_tokens,
-    t.output_tokens, ${ACCOUNT}
+    t.output_tokens, p.uuid AS continues_uuid, p.seq AS continues_seq, t.rounds, ${ACCOUNT}
   FROM turns t
   JOIN accounts a ON a.id = t.agent_id
   JOIN conversations c ON c.id = t.conversation_id
   JOIN messages g ON g.id = t.trigger_id
-  LEFT JOIN messages m ON m.id = t.message_id`;
+  LEFT JOIN messages m ON m.id = t.message_id
+  LEFT JOIN messages p ON p.id = t.continues_id`;
 
 type Flag = "trigger_deleted" | "open_ended" | "folded" | "by_operator";
 
 export type TurnRow = AccountRecord &
-  Omit<TurnRecord, "id" | "agent" | "usage" | Flag> &
+  Omit<TurnRecord, "id" | "agent" | "usage" | "rounds" | Flag> &
   Record<Flag, boolean | number> & {
     turn_id: number;
     input_tokens: number | null;
     output_tokens: number | null;
+    rounds: readonly TurnRound[] | null;
   };
 
 export function toTurn(row: TurnRow): TurnRecord {
@@ -38,6 +40,8 @@ export function toTurn(row: TurnRow): TurnRecord {
     trigger_seq: row.trigger_seq,
     trigger_sender_id: row.trigger_sender_id,
     trigger_deleted: Boolean(row.trigger_deleted),
+    continues_uuid: row.continues_uuid,
+    continues_seq: row.continues_seq,
     open_ended: Boolean(row.open_ended),
     folded: Boolean(row.folded),
     refusal: row.refusal,
@@ -56,12 +60,20 @@ export function toTurn(row: TurnRow): TurnRecord {
     started_at: row.started_at,
     first_token_at: row.first_token_at,
     finished_at: row.finished_at,
+    rounds: row.rounds ?? [],
     usage: input_tokens === null || output_tokens === null ? null : { input_tokens, output_tokens },
   };
 }
 
 /** What the message of a finished turn shows of the turn. */
 export const toShownTurn = (
-  { trigger_uuid, model }: TurnRecord,
+  { trigger_uuid, continues_uuid, model }: TurnRecord,
   { status, error, usage }: FinishedTurn,
-): Turn => ({ status, triggered_by: trigger_uuid, model, error, usage });
+): Turn => ({
+  status,
+  triggered_by: trigger_uuid,
+  model,
+  error,
+  usage,
+  ...(continues_uuid !== null && { continues: continues_uuid }),
+});

@@ -1,5 +1,5 @@
 import { dayOf } from "../../rules/time.ts";
-import type { FinishedTurn, TurnRecord } from "../turns.ts";
+import type { FinishedTurn, Reservation, TurnRecord } from "../turns.ts";
 import type { Spending } from "../usage.ts";
 
 /** The time over which the turns of an agent are limited. */
@@ -58,11 +58,7 @@ export const usageValues = (delta: UsageDelta) => [
   delta.operator_tokens,
 ];
 
-export const reservedUsage = (
-  turn: TurnRecord,
-  tokens: number,
-  by_operator: boolean,
-): UsageDelta => ({
+const reservedUsage = (turn: TurnRecord, tokens: number, by_operator: boolean): UsageDelta => ({
   agent_id: turn.agent.id,
   day: dayOf(turn.started_at ?? 0),
   conversation_id: turn.conversation_id,
@@ -73,6 +69,13 @@ export const reservedUsage = (
   reserved: tokens,
   operator_tokens: by_operator ? tokens : 0,
 });
+
+/** What a turn has reserved in total from now on, and the difference to what it had. */
+export function newReservation(turn: TurnRecord, reservation: Reservation) {
+  const { spent_tokens, input_tokens, output_tokens, by_operator } = reservation;
+  const reserved = spent_tokens + input_tokens + output_tokens;
+  return { reserved, usage: reservedUsage(turn, reserved - turn.reserved, by_operator) };
+}
 
 /** Frees what a turn has reserved. */
 export const releasedUsage = (turn: TurnRecord): UsageDelta =>

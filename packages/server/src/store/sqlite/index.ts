@@ -38,6 +38,7 @@ import { secondFactorReads, secondFactorWrites } from "./second-factors.ts";
 import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { statisticsReads } from "./statistics.ts";
+import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { updateReads } from "./updates.ts";
 import { usageReads } from "./usage.ts";
@@ -159,6 +160,7 @@ const reads = (db: Connection): ReadTx => ({
   ...agentReads(db),
   ...usageReads(db),
   ...turnReads(db),
+  ...toolCallReads(db),
   ...historyReads(db),
 });
 
@@ -188,6 +190,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...reactionWrites(db),
   ...agentWrites(db),
   ...turnWrites(db),
+  ...toolCallWrites(db),
   ...historyWrites(db),
   ...subscriptionWrites(db),
 });

@@ -1,4 +1,4 @@
-import type { File, Message, Turn } from "@parley/protocol";
+import type { File, Message, ToolCall, Turn } from "@parley/protocol";
 import { type AccountRow, publicAccount } from "../../rules/accounts.ts";
 import { PUBLIC_ACCOUNT } from "../shared/accounts.ts";
 import { type ComponentUseRow, type StoredAction, toComponentUse } from "../shared/components.ts";
@@ -17,9 +17,13 @@ import { parsedMentions } from "./mentions.ts";
 export const NOT_HIDDEN = `NOT EXISTS (SELECT 1 FROM hidden h WHERE h.account_id = ?2
   AND h.conversation_id = m.conversation_id AND h.seq = m.seq)`;
 
-export type StoredMessageRow = Omit<MessageRow, "mentions" | "turn" | "action" | "files"> & {
+export type StoredMessageRow = Omit<
+  MessageRow,
+  "mentions" | "turn" | "action" | "files" | "tool_calls"
+> & {
   mentions: string | null;
   files: string | null;
+  tool_calls: string | null;
   turn: string | null;
   action: string | null;
 };
@@ -30,6 +34,7 @@ const parsed = (row: StoredMessageRow): MessageRow => ({
   turn: row.turn === null ? null : (JSON.parse(row.turn) as Turn),
   action: row.action === null ? null : (JSON.parse(row.action) as StoredAction),
   files: parsedFiles(row.files),
+  tool_calls: row.tool_calls === null ? null : (JSON.parse(row.tool_calls) as ToolCall[]),
 });
 
 export const parsedFiles = (files: string | null) =>

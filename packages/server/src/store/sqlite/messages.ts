@@ -184,9 +184,10 @@ function deleteMessages(db: Connection): MessageWrites["deleteMessages"] {
   const increment = incrementCounter(db);
   const remove = db.change(
     `UPDATE messages SET content = '', mentions = NULL, turn = NULL, reactions = 0, action = NULL,
-       uses = 0, files = NULL, deleted_at = ?2, version = ?3 WHERE id = ?1`,
+       uses = 0, files = NULL, tool_calls = NULL, deleted_at = ?2, version = ?3 WHERE id = ?1`,
   );
   const removeReactions = db.change("DELETE FROM reactions WHERE message_id = ?");
+  const removeCalls = db.change("DELETE FROM tool_calls WHERE message_id = ?");
   const removeUses = db.change("DELETE FROM component_uses WHERE message_id = ?");
   const abandonBlobs = db.change(
     "INSERT INTO abandoned_blobs (blob) SELECT blob FROM files WHERE message_id = ?",
@@ -211,6 +212,7 @@ function deleteMessages(db: Connection): MessageWrites["deleteMessages"] {
       if (message.mentions.length > 0) mentions.remove(message.mentions, conversation_id, seq);
       removeReactions.run(id);
       removeUses.run(id);
+      removeCalls.run(id);
       if (message.files.length > 0) {
         abandonBlobs.run(id);
         removeFiles.run(id);

@@ -566,6 +566,45 @@ export const migrations: readonly string[] = [
   ALTER TABLE conversations ADD COLUMN picture_id TEXT;
   `,
   `
+  -- What agents asked tools for. The message has these calls as clients see them.
+  CREATE TABLE tool_calls (
+    uuid TEXT PRIMARY KEY,
+    message_id INTEGER NOT NULL,
+    conversation_id INTEGER NOT NULL,
+    agent_id INTEGER NOT NULL REFERENCES accounts (id),
+    owner_id INTEGER NOT NULL REFERENCES accounts (id),
+    -- The round of the turn that asked for it, and its place among the calls of the message.
+    round INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    -- The length in bytes of what the agent had written before.
+    text_bytes INTEGER NOT NULL,
+    -- The id that the model gave it.
+    model_id TEXT NOT NULL,
+    -- Null for built-in tools.
+    server_id TEXT,
+    server TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    title TEXT NOT NULL,
+    arguments TEXT NOT NULL,
+    status TEXT NOT NULL,
+    result TEXT,
+    error TEXT,
+    decided_by TEXT,
+    note TEXT,
+    created_at INTEGER NOT NULL,
+    decided_at INTEGER,
+    started_at INTEGER,
+    finished_at INTEGER,
+    expires_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX tool_calls_by_message ON tool_calls (message_id, position);
+  CREATE INDEX tool_calls_pending ON tool_calls (owner_id, expires_at) WHERE status = 'pending';
+  ALTER TABLE messages ADD COLUMN tool_calls TEXT;
+  -- The message whose calls the turn continues, and what each call of the model took.
+  ALTER TABLE turns ADD COLUMN continues_id INTEGER;
+  ALTER TABLE turns ADD COLUMN rounds TEXT;
+  `,
+  `
   -- The day (UTC) on which an agent last changed its provider.
   ALTER TABLE accounts ADD COLUMN provider_day TEXT;
   `,

@@ -1,15 +1,16 @@
 import type { Turn } from "@parley/protocol";
 import { TURN, type TurnRow, toShownTurn, toTurn } from "../shared/turns.ts";
-import { releasedUsage, reservedUsage, settledUsage } from "../shared/usage.ts";
-import type { TurnReads, TurnRecord, TurnWrites } from "../turns.ts";
+import { newReservation, releasedUsage, settledUsage } from "../shared/usage.ts";
+import type { TurnReads, TurnRecord, TurnRound, TurnWrites } from "../turns.ts";
 import type { Connection } from "./connection.ts";
 import { incrementCounter } from "./counters.ts";
 import { mentionWrites, storedMentions } from "./mentions.ts";
 import { streamedText } from "./message-views.ts";
 import { addUsage } from "./usage.ts";
 
-type StoredTurnRow = Omit<TurnRow, "error" | "context_ids"> & {
+type StoredTurnRow = Omit<TurnRow, "error" | "context_ids" | "rounds"> & {
   error: string | null;
+  rounds: string | null;
   context_ids: string;
 };
 
@@ -18,6 +19,7 @@ const parsed = (row: StoredTurnRow): TurnRecord =>
     ...row,
     error: row.error === null ? null : (JSON.parse(row.error) as Turn["error"]),
     context_ids: JSON.parse(row.context_ids) as string[],
+    rounds: row.rounds === null ? null : (JSON.parse(row.rounds) as TurnRound[]),
   });
 
 export function turnReads(db: Connection): TurnReads {
@@ -60,8 +62,10 @@ function waitingTurnWrites(
        AND status = 'waiting' AND open_ended = 1 AND refusal IS ?4)`,
   );
   const insert = db.change(
-    `INSERT INTO turns (agent_id, conversation_id, trigger_id, open_ended, refusal, status, created_at)
-     SELECT ?1, ?2, id, ?4, ?5, 'waiting', ?6 FROM messages WHERE uuid = ?3`,
+    `INSERT INTO turns (agent_id, conversation_id, trigger_id, open_ended, refusal, status, created_at,
+       continues_id)
+     SELECT ?1, ?2, id, ?4, ?5, 'waiting', ?6, (SELECT id FROM messages WHERE uuid = ?7)
+     FROM messages WHERE uuid = ?3`,
   );
   const drop = db.change("DELETE FROM turns WHERE id = ? AND status = 'waiting'");
   const next = db.query<{ id: number }>(
@@ -83,7 +87,9 @@ function waitingTurnWrites(
         count >= rest.most_waiting &&
         fold.run(agent_id, conversation_id, trigger_uuid, refusal).changes > 0;
       if (folded) return;
-      insert.run(agent_id, conversation_id, trigger_uuid, open_ended ? 1 : 0, refusal, rest.at);
+      const { at, continues_uuid = null } = rest;
+      const isOpen = open_ended ? 1 : 0;
+      insert.run(agent_id, conversation_id, trigger_uuid, isOpen, refusal, at, continues_uuid);
     },
     dropTurns: (ids) => {
       for (const id of ids) drop.run(id);
@@ -129,7 +135,7 @@ function leaseWrites(
 
 function runningTurnWrites(
   db: Connection,
-): Pick<TurnWrites, "beginTurn" | "reserveTurn" | "noteTries" | "appendChunks"> {
+): Pick<TurnWrites, "beginTurn" | "reserveTurn" | "noteRounds" | "noteTries" | "appendChunks"> {
   const begin = db.change(
     `UPDATE turns SET message_id = (SELECT id FROM messages WHERE uuid = ?2), model = ?3,
        started_at = ?4 WHERE id = ?1`,
@@ -138,6 +144,7 @@ function runningTurnWrites(
     `UPDATE turns SET reserved = ?2, estimated_input = ?3, context_ids = ?4, by_operator = ?5
        WHERE id = ?1`,
   );
+  const rounds = db.change("UPDATE turns SET rounds = ?2 WHERE id = ?1");
   const tries = db.change("UPDATE turns SET tries = ?2 WHERE id = ?1");
   const chunk = db.change(
     `INSERT INTO chunks (message_id, byte_offset, text)
@@ -150,12 +157,14 @@ function runningTurnWrites(
 
   return {
     beginTurn: (id, { messageUuid, model, at }) => void begin.run(id, messageUuid, model, at),
-    reserveTurn: (turn, { input_tokens, output_tokens, context_ids, by_operator }) => {
-      const reserved = input_tokens + output_tokens;
-      addToUsage(reservedUsage(turn, reserved, by_operator));
-      const ids = JSON.stringify(context_ids);
+    reserveTurn: (turn, reservation) => {
+      const { reserved, usage } = newReservation(turn, reservation);
+      addToUsage(usage);
+      const ids = JSON.stringify(reservation.context_ids);
+      const { input_tokens, by_operator } = reservation;
       reserve.run(turn.id, reserved, input_tokens, ids, Number(by_operator));
     },
+    noteRounds: (id, all) => void rounds.run(id, JSON.stringify(all)),
     noteTries: (id, count) => void tries.run(id, count),
     appendChunks: (node, chunks) =>
       chunks

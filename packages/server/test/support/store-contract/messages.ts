@@ -60,6 +60,7 @@ export function messages(check: Check) {
       turn: null,
       action: null,
       uses: [],
+      tool_calls: [],
       files: [],
     });
     const views = await fixture.store.read((tx) => tx.messageViews([sent.id], bob.id));

@@ -16,7 +16,9 @@ export function spending(check: Check) {
     fixture.store.write(async (tx) => {
       const turn = (await tx.turn(id)) as TurnRecord;
       const context_ids = [turn.trigger_uuid];
-      await tx.reserveTurn(turn, { input_tokens, output_tokens, context_ids, by_operator });
+      const spent_tokens = 0;
+      const reservation = { spent_tokens, input_tokens, output_tokens, context_ids, by_operator };
+      await tx.reserveTurn(turn, reservation);
     });
 
   check("a reservation counts until the turn ends, then its usage does", async (fixture) => {

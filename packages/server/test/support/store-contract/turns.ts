@@ -246,6 +246,7 @@ export function turns(check: Check) {
     expect(await abandoned("there")).toEqual([id]);
     await store.write(async (tx) => {
       const reservation = {
+        spent_tokens: 0,
         input_tokens: 5,
         output_tokens: 5,
         context_ids: [],

@@ -1,0 +1,54 @@
+import type { AdapterEvent } from "./adapter.ts";
+import { valueAt } from "./json.ts";
+import { type OpenCall, ToolCalls, toolUseEvent } from "./tool-calls.ts";
+
+/** A call and what the server identifies its fragments by. */
+interface IndexedCall {
+  readonly call: OpenCall;
+  readonly index: unknown;
+  readonly id: unknown;
+}
+
+/**
+ * Assembles the tool calls of one answer. OpenAI identifies the fragments of a call by its index and
+ * sends its id and name in the first one. Compatible servers omit the index, give all calls the same
+ * one, omit the id, send another with each fragment or repeat the name. Many send a whole call at once.
+ */
+export class ToolDeltas {
+  readonly #calls = new ToolCalls();
+  #open: IndexedCall[] = [];
+
+  add(deltas: unknown): AdapterEvent[] {
+    if (!Array.isArray(deltas)) return [];
+    for (const delta of deltas) {
+      const call = this.#callOf(delta) ?? this.#start(delta);
+      this.#calls.append(call, valueAt(delta, "function", "arguments"));
+    }
+    return deltas.length > 0 ? [{ type: "thinking" }] : [];
+  }
+
+  /** The calls in the order of their first fragments. Only the end tells that they are complete. */
+  takeAll(): AdapterEvent[] {
+    const calls = this.#open;
+    this.#open = [];
+    return calls.map(({ call }) => toolUseEvent(call));
+  }
+
+  #start(delta: unknown): OpenCall {
+    const id = valueAt(delta, "id");
+    const call = this.#calls.start(id, valueAt(delta, "function", "name"));
+    this.#open.push({ call, index: valueAt(delta, "index"), id });
+    return call;
+  }
+
+  /** The call that a fragment belongs to. Undefined if it begins another one. */
+  #callOf(delta: unknown): OpenCall | undefined {
+    const index = valueAt(delta, "index");
+    const id = valueAt(delta, "id");
+    const hasIndex = typeof index === "number";
+    const last = this.#open.findLast((open) => !hasIndex || open.index === index);
+    const isNamed = Boolean(valueAt(delta, "function", "name"));
+    const isOther = id ? id !== last?.id : !hasIndex;
+    return isNamed && isOther ? undefined : last?.call;
+  }
+}

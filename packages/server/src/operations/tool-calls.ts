@@ -1,0 +1,40 @@
+import { operations } from "@parley/protocol";
+import { visibleMessage } from "../domain/access.ts";
+import { decide } from "../domain/tool-calls.ts";
+import { bind } from "../operation.ts";
+import { publicAccount } from "../rules/accounts.ts";
+import { notFound } from "../rules/failure.ts";
+import { toolCallDetail } from "../rules/tool-calls.ts";
+
+const getToolCalls = bind(operations.getToolCalls, ({ store, caller }, { message_id }) =>
+  store.read(async (tx) => {
+    const { message } = await visibleMessage(tx, message_id, caller);
+    const calls = await tx.toolCallsOf([message.id]);
+    return { items: calls.map((call) => toolCallDetail(call, caller.account)) };
+  }),
+);
+
+const getPendingToolCalls = bind(operations.getPendingToolCalls, ({ store, caller }) =>
+  store.read(async (tx) => {
+    const calls = await tx.pendingToolCalls(caller.account.id);
+    return {
+      items: calls.map((call) => ({
+        call: toolCallDetail(call, caller.account),
+        message_id: call.message_uuid,
+        conversation_id: call.conversation_uuid,
+        agent: publicAccount(call.agent),
+      })),
+    };
+  }),
+);
+
+const decideToolCall = bind(operations.decideToolCall, ({ store, caller }, input) =>
+  store.write(async (tx) => {
+    await decide(tx, input.call_id, { ...input, note: input.note || null }, caller);
+    const call = await tx.toolCall(input.call_id);
+    if (!call) throw notFound("tool call");
+    return toolCallDetail(call, caller.account);
+  }),
+);
+
+export const toolCalls = [getToolCalls, getPendingToolCalls, decideToolCall];

@@ -1,0 +1,50 @@
+import type { ToolCall, ToolCallDetail } from "@parley/protocol";
+import { iso, isoOrNull } from "./time.ts";
+
+/** The columns of a call that everybody in its conversation sees. */
+export interface ShownCall extends Omit<ToolCall, "id"> {
+  readonly uuid: string;
+}
+
+/** A call as its message shows it. */
+export const shownToolCall = (call: ShownCall): ToolCall => ({
+  id: call.uuid,
+  server: call.server,
+  tool: call.tool,
+  title: call.title,
+  status: call.status,
+  decided_by: call.decided_by,
+});
+
+interface DetailedCall extends ShownCall {
+  readonly owner_id: number;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly result: string | null;
+  readonly error: string | null;
+  readonly note: string | null;
+  readonly created_at: number;
+  readonly decided_at: number | null;
+  readonly started_at: number | null;
+  readonly finished_at: number | null;
+  readonly expires_at: number | null;
+}
+
+/** A call with its arguments. Only the owner of its agent sees what the tool returned. */
+export function toolCallDetail(
+  call: DetailedCall,
+  viewer: { readonly id: number },
+): ToolCallDetail {
+  const isOwner = call.owner_id === viewer.id;
+  return {
+    ...shownToolCall(call),
+    arguments: { ...call.arguments },
+    result: isOwner ? call.result : null,
+    error: isOwner ? call.error : null,
+    note: call.note,
+    created_at: iso(call.created_at),
+    decided_at: isoOrNull(call.decided_at),
+    started_at: isoOrNull(call.started_at),
+    finished_at: isoOrNull(call.finished_at),
+    expires_at: isoOrNull(call.expires_at),
+  };
+}
