@@ -4,6 +4,8 @@ import { contextFiles } from "./agents/context-files/index.ts";
 import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
 import { keyTester } from "./agents/key-test.ts";
+import { elicitations } from "./agents/tools/elicitation.ts";
+import { toolRequests } from "./agents/tools/tool-requests.ts";
 import { storedState } from "./changes/stored-state.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
 import type { Limits } from "./config/limits.ts";
@@ -161,6 +163,7 @@ export async function compose(config: Config): Promise<Running> {
   watchBackgroundWork(background, log, metrics);
   watchGauges(metrics, hub, unsent);
 
+  const asking = elicitations(store);
   const agents = dispatcher({
     node,
     config,
@@ -168,9 +171,12 @@ export async function compose(config: Config): Promise<Running> {
     vault,
     deltas: deltas(store, node),
     contextFiles: contextFiles({ store, blobs: services.files?.blobs ?? null, log }),
+    toolServers,
+    elicit: asking.ask,
     log,
   });
   changes.listen((change) => agents.receive(change));
+  changes.listen(asking.receive);
   metrics.watch("parley_turns", "gauge", "Agent turns in progress.", () => agents.running());
 
   const { httpNames, allNames } = handlersByName();
@@ -266,6 +272,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     erasures: startErasures({ store, node, log }),
     incomingHooks: incomingHooks({ store, ...hookRates(limits, cluster) }),
     ...throttles(limits, cluster),
+    toolRequests: toolRequests(store, toolServers),
     keyTester: keyTester({ config, vault, log }),
     log,
     security,

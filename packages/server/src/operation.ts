@@ -1,6 +1,7 @@
 import { type Access, declaredErrors, type Operation } from "@parley/protocol";
 import type { z } from "zod";
 import type { KeyTester } from "./agents/key-test.ts";
+import type { ToolRequests } from "./agents/tools/tool-requests.ts";
 import type { Config } from "./config.ts";
 import type { Exports } from "./exports/exports.ts";
 import type { Files } from "./files/service.ts";
@@ -53,6 +54,7 @@ export interface Services {
   erasures: Erasures;
   /** Per account or, before sign-in, per network. `services`: per service key, whatever it calls. */
   rates: Record<Operation["rate"] | "services", Throttle>;
+  toolRequests: ToolRequests;
   keyTester: KeyTester;
   /** Limits key tests per account: each one calls the provider. */
   keyTests: Throttle;

@@ -120,6 +120,9 @@ const touched: Touched = {
   insertToolCall: (_, { conversation_id }) => [conversation_id],
   updateToolCall: (_, { conversation_id }) => [conversation_id],
   startToolCall: (_, { conversation_id }) => [conversation_id],
+  insertElicitation: (_, { conversation_id }) => [conversation_id],
+  answerElicitation: none,
+  deleteElicitations: none,
   // These own what they find free: their results are checked.
   claimTurns: none,
   abandonedTurns: none,

@@ -17,6 +17,8 @@ const CONTEXT_TOO_LONG_NAME =
 const NO_CREDIT_MESSAGE =
   /credit balance|insufficient (balance|credit|funds)|exceeded your current quota/i;
 const NO_CREDIT_NAME = /insufficient_quota|billing/;
+/** Models that know no tools are refused in many words, all of which name them. */
+const NO_TOOLS_MESSAGE = /\btools?\b|\bfunction.?call/i;
 const BAD_KEY_NAME = /authentication|permission_error|invalid_api_key/;
 const REFUSED_NAME = /invalid_request|content_policy|content_filter/;
 
@@ -43,6 +45,8 @@ function classify({ status, names, message, retryAfterMs }: ReportedError): Prov
     return providerErrors.rateLimited(status, retryAfterMs);
   if ((status ?? 400) < 500 && CONTEXT_TOO_LONG_MESSAGE.test(message))
     return providerErrors.contextTooLong(status);
+  if (status !== undefined && status < 500 && NO_TOOLS_MESSAGE.test(message))
+    return providerErrors.toolsRefused(status);
   if (status === 404 || /not_found/.test(names)) return providerErrors.unknownModel(status);
   const isClientError = status !== undefined && status < 500 && status !== 408;
   if (isClientError || REFUSED_NAME.test(names)) return providerErrors.requestRefused(status);

@@ -21,6 +21,7 @@ import { commitOrder } from "./commit-order.ts";
 import { componentWrites } from "./components.ts";
 import { connections, openPool, type PostgresOptions } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
+import { elicitationReads, elicitationWrites } from "./elicitations.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
 import { fileReads, fileWrites } from "./files.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
@@ -85,6 +86,7 @@ const reads: ReadMethods = {
   ...usageReads,
   ...turnReads,
   ...toolCallReads,
+  ...elicitationReads,
   ...historyReads,
 };
 
@@ -116,6 +118,7 @@ const writes: WriteMethods = {
   ...agentWrites,
   ...turnWrites,
   ...toolCallWrites,
+  ...elicitationWrites,
   ...historyWrites,
   ...subscriptionWrites,
 };

@@ -650,4 +650,16 @@ export const migrations: readonly string[] = [
   -- The day (UTC) on which an agent last changed its provider.
   ALTER TABLE accounts ADD COLUMN provider_day text;
   `,
+  `
+  -- What tools asked the owners of agents while they ran, until the call ends.
+  CREATE TABLE elicitations (
+    uuid uuid PRIMARY KEY,
+    call_uuid uuid NOT NULL,
+    conversation_id bigint NOT NULL,
+    owner_id bigint NOT NULL REFERENCES accounts (id),
+    action text COLLATE "C",
+    content text
+  );
+  CREATE INDEX elicitations_by_call ON elicitations (call_uuid);
+  `,
 ];
