@@ -51,6 +51,8 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
     const { username } = person;
     expect(await agentsOf(caller)).toEqual([
       {
+        kind: "model",
+        name: "claude",
         provider: "claude",
         username: `${username}:claude`,
         display_name: `${username}'s Claude`,
@@ -61,8 +63,11 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
         model: "model-a",
         instructions: null,
         limits: DEFAULT_LIMITS,
+        online: null,
       },
       {
+        kind: "model",
+        name: "gpt",
         provider: "gpt",
         username: `${username}:gpt`,
         display_name: `${username}'s GPT`,
@@ -73,6 +78,7 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
         model: "model-o",
         instructions: null,
         limits: DEFAULT_LIMITS,
+        online: null,
       },
     ]);
   });
@@ -232,12 +238,15 @@ describe.each(transports)("setAgentProfile over %s", (transport) => {
     await using _ = caller;
     const given = { display_name: "Sage", model: "model-x", instructions: "Be kind.\nBe brief." };
     const profile = {
+      kind: "model" as const,
+      name: "claude",
       provider: "claude",
       username: agentOf(person),
       key_configured: false,
       key_tail: null,
       key_source: null,
       limits: DEFAULT_LIMITS,
+      online: null,
       version: expect.any(Number),
       ...given,
     };
@@ -455,6 +464,7 @@ describe.each(transports)("getAgentUsage over %s", (transport) => {
 
 test("every operation on agents needs a token", async () => {
   const operations = [
+    ...["createAgent", "updateAgent", "deleteAgent"],
     ...["getMyAgents", "setAgentKey", "removeAgentKey", "setAgentProfile", "setAgentLimits"],
     ...["getAgentUsage", "stopAgentTurn", "retryAgentTurn", "getTurn", "getGroupAgents"],
     ...["addGroupAgent", "removeGroupAgent", "setGroupAgentMode", "stopChatAgents"],

@@ -11,6 +11,8 @@ import {
   updateMe,
 } from "./accounts.ts";
 import {
+  createAgent,
+  deleteAgent,
   getAgentUsage,
   getMyAgents,
   getTurn,
@@ -21,6 +23,7 @@ import {
   setAgentProfile,
   stopAgentTurn,
   testAgentKey,
+  updateAgent,
 } from "./agents.ts";
 import { sendComponentAction } from "./components.ts";
 import {
@@ -141,6 +144,9 @@ export const operations = {
   getMessageReactions,
   sendChatAction,
   getMyAgents,
+  createAgent,
+  updateAgent,
+  deleteAgent,
   setAgentKey,
   removeAgentKey,
   testAgentKey,

@@ -1,17 +1,24 @@
-import {
-  type AgentLimits,
-  type AgentProfile,
-  operations,
-  type TurnReceipt,
-} from "@parley/protocol";
+import { type AgentLimits, type InputOf, operations, type TurnReceipt } from "@parley/protocol";
 import { visibleMessage } from "../domain/access.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
+import {
+  type AgentChoice,
+  agentProfile,
+  changeProvider,
+  checkModelAgent,
+  createAgent as insertAgent,
+  keyProvider,
+  ownAgent,
+  ownAgentAccount,
+  shownAgents,
+} from "../domain/agents.ts";
+import { eraseAgent, finishErasure } from "../domain/erasure.ts";
 import { stopTurns } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
+import { isDefaultAgent } from "../rules/agents.ts";
 import { spendingRefusal } from "../rules/dispatch.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
-import { keySourceOf, modelOf } from "../rules/keys.ts";
 import { mayControlTurn } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import { isoOrNull } from "../rules/time.ts";
@@ -19,19 +26,48 @@ import { shownToolCall } from "../rules/tool-calls.ts";
 import type { Caller } from "../security/caller.ts";
 import { keyTail } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
-import type { ReadTx } from "../store/store.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
 import type { ToolCallRecord } from "../store/tool-calls.ts";
 import type { TurnRecord } from "../store/turns.ts";
 
 const getMyAgents = bind(operations.getMyAgents, async ({ store, caller, config }) => {
   const agents = await store.read((tx) => tx.agents(caller.account.id));
-  const offered = agents.filter(({ account }) => config.providers.has(account.provider ?? ""));
-  return { items: offered.map((agent) => profileOf(agent, config)) };
+  return { items: shownAgents(agents, config).map((agent) => agentProfile(agent, config)) };
 });
 
-const setAgentKey = bind(operations.setAgentKey, async (context, { provider, api_key }) => {
+const createAgent = bind(operations.createAgent, (context, input) => {
+  const { store, caller, config, accountCreations } = context;
+  accountCreations.take(`${caller.account.id}`);
+  return store.write(async (tx) => {
+    const { username } = await insertAgent(tx, config, caller, input);
+    return profile(tx, context, { agent_username: username });
+  });
+});
+
+const updateAgent = bind(operations.updateAgent, (context, { provider, ...input }) =>
+  context.store.write(async (tx) => {
+    const { caller, config } = context;
+    const agent = await ownAgent(tx, config, caller, input);
+    const isMoved = provider !== undefined && provider !== agent.account.provider;
+    if (isMoved) await changeProvider(tx, config, agent, provider);
+    await changeProfile(tx, caller, isMoved ? { ...agent, model: null } : agent, input);
+    return profile(tx, context, input);
+  }),
+);
+
+const deleteAgent = bind(operations.deleteAgent, async ({ store, caller }, { agent_username }) => {
+  const agent = await store.write(async (tx) => {
+    const found = await ownAgentAccount(tx, agent_username, caller);
+    if (isDefaultAgent(found)) throw conflict("the default agent of a provider cannot be deleted");
+    await eraseAgent(tx, found, caller.account);
+    return found;
+  });
+  await finishErasure(store, { account: agent, messages: false });
+});
+
+const setAgentKey = bind(operations.setAgentKey, async (context, { api_key, ...choice }) => {
   const { security, caller, config, vault } = context;
-  checkProvider(config, provider);
+  const provider = await keyProviderOf(context, choice);
   if (isSandboxKey(api_key) && !config.sandbox) {
     throw badField("api_key", "is a sandbox key, and this server does not accept sandbox keys");
   }
@@ -45,41 +81,39 @@ const setAgentKey = bind(operations.setAgentKey, async (context, { provider, api
   return { provider, key_tail: tail };
 });
 
-const removeAgentKey = bind(operations.removeAgentKey, async (context, { provider }) => {
-  const { security, caller, config } = context;
-  checkProvider(config, provider);
+const removeAgentKey = bind(operations.removeAgentKey, async (context, choice) => {
+  const { security, caller } = context;
+  const provider = await keyProviderOf(context, choice);
   await security.write(async (tx, record) => {
     await tx.removeAgentKey(caller.account.id, provider);
     await record("agent_key_removed", keyDetails(context, provider));
   });
 });
 
-const testAgentKey = bind(operations.testAgentKey, async (context, { provider, api_key }) => {
+const testAgentKey = bind(operations.testAgentKey, async (context, { api_key, ...choice }) => {
   const { store, security, caller, config, keyTester, keyTests } = context;
-  const agent = await store.read((tx) => ownAgent(tx, config, caller, provider));
+  const agent = await store.read((tx) => ownAgent(tx, config, caller, choice));
+  checkModelAgent(config, agent.account);
   keyTests.take(`${caller.account.id}`);
   const tested = await keyTester.test(agent, api_key);
   const { works } = tested;
-  await security.record("agent_key_tested", { ...keyDetails(context, provider), works });
+  const details = keyDetails(context, agent.account.provider ?? "");
+  await security.record("agent_key_tested", { ...details, works });
   return tested;
 });
 
-const setAgentProfile = bind(operations.setAgentProfile, ({ store, caller, config }, input) =>
-  store.write(async (tx) => {
-    const agent = await ownAgent(tx, config, caller, input.provider);
-    const { model = agent.model, instructions = agent.instructions, display_name } = input;
-    await tx.setAgentProfile(agent.account.id, { model, instructions: instructions || null });
-    if (display_name !== undefined) {
-      await changeDisplayName(tx, agent.account, display_name, caller.account.username);
-    }
-    return profileOf(await ownAgent(tx, config, caller, input.provider), config);
+const setAgentProfile = bind(operations.setAgentProfile, (context, input) =>
+  context.store.write(async (tx) => {
+    const { caller, config } = context;
+    await changeProfile(tx, caller, await ownAgent(tx, config, caller, input), input);
+    return profile(tx, context, input);
   }),
 );
 
 const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
-    const { provider, ...given } = input;
-    const agent = await ownAgent(tx, config, caller, provider);
+    const { provider, agent_username, ...given } = input;
+    const agent = await ownAgent(tx, config, caller, { provider, agent_username });
     const changed = Object.entries(given).filter(([, value]) => value !== undefined);
     const limits: AgentLimits = { ...agent.limits, ...Object.fromEntries(changed) };
     await tx.setAgentLimits(agent.account.id, limits);
@@ -108,7 +142,9 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
     if (turn.trigger_deleted) throw notFound("the message that triggered the turn");
     const agents = await tx.conversationAgents(turn.conversation_id);
     const member = agents.find(({ account }) => account.id === turn.agent.id);
-    if (!member) throw conflict("the agent is no longer in this conversation");
+    if (!member || member.account.erased_at !== null) {
+      throw conflict("the agent is no longer in this conversation");
+    }
     const open = await tx.openTurns(turn.conversation_id);
     const waiting = open.filter(
       ({ agent, status }) => agent.id === turn.agent.id && status === "waiting",
@@ -143,6 +179,9 @@ const getTurn = bind(operations.getTurn, ({ store, caller }, { message_id }) =>
 
 export const agents = [
   getMyAgents,
+  createAgent,
+  updateAgent,
+  deleteAgent,
   setAgentKey,
   removeAgentKey,
   testAgentKey,
@@ -154,40 +193,24 @@ export const agents = [
   getTurn,
 ];
 
-type Config = Context["config"];
+const keyProviderOf = ({ store, caller, config }: Context, choice: AgentChoice) =>
+  store.read((tx) => keyProvider(tx, config, caller, choice));
 
-function checkProvider({ providers }: Config, provider: string): void {
-  if (!providers.has(provider)) {
-    throw badField("provider", `must be one of ${[...providers.keys()].join(", ")}`);
+/** The agent as it is now. */
+const profile = async (tx: ReadTx, { caller, config }: Context, choice: AgentChoice) =>
+  agentProfile(await ownAgent(tx, config, caller, choice), config);
+
+async function changeProfile(
+  tx: WriteTx,
+  { account: owner }: Caller,
+  agent: AgentRecord,
+  input: Pick<InputOf<"updateAgent">, "display_name" | "model" | "instructions">,
+): Promise<void> {
+  const { model = agent.model, instructions = agent.instructions, display_name } = input;
+  await tx.setAgentProfile(agent.account.id, { model, instructions: instructions || null });
+  if (display_name !== undefined) {
+    await changeDisplayName(tx, agent.account, display_name, owner.username);
   }
-}
-
-async function ownAgent(
-  tx: ReadTx,
-  config: Config,
-  { account }: Caller,
-  provider: string,
-): Promise<AgentRecord> {
-  checkProvider(config, provider);
-  const found = (await tx.agents(account.id)).find((agent) => agent.account.provider === provider);
-  if (!found) throw notFound(`agent ${account.username}:${provider}`);
-  return found;
-}
-
-function profileOf(agent: AgentRecord, config: Config): AgentProfile {
-  const { account, key_tail } = agent;
-  return {
-    provider: account.provider ?? "",
-    username: account.username,
-    display_name: account.display_name,
-    version: account.version,
-    key_configured: key_tail !== null,
-    key_tail,
-    key_source: keySourceOf(agent, config),
-    model: modelOf(agent, config),
-    instructions: agent.instructions,
-    limits: agent.limits,
-  };
 }
 
 /** The turn of an agent's message, if the caller may stop and retry it. */

@@ -646,4 +646,8 @@ export const migrations: readonly string[] = [
   ALTER TABLE turns ADD COLUMN continues_id bigint;
   ALTER TABLE turns ADD COLUMN rounds jsonb;
   `,
+  `
+  -- The day (UTC) on which an agent last changed its provider.
+  ALTER TABLE accounts ADD COLUMN provider_day text;
+  `,
 ];

@@ -604,4 +604,8 @@ export const migrations: readonly string[] = [
   ALTER TABLE turns ADD COLUMN continues_id INTEGER;
   ALTER TABLE turns ADD COLUMN rounds TEXT;
   `,
+  `
+  -- The day (UTC) on which an agent last changed its provider.
+  ALTER TABLE accounts ADD COLUMN provider_day TEXT;
+  `,
 ];
