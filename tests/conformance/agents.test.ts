@@ -61,6 +61,7 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
         model: "model-a",
         instructions: null,
         limits: DEFAULT_LIMITS,
+        tools: [],
       },
       {
         provider: "gpt",
@@ -73,6 +74,7 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
         model: "model-o",
         instructions: null,
         limits: DEFAULT_LIMITS,
+        tools: [],
       },
     ]);
   });
@@ -238,6 +240,7 @@ describe.each(transports)("setAgentProfile over %s", (transport) => {
       key_tail: null,
       key_source: null,
       limits: DEFAULT_LIMITS,
+      tools: [],
       version: expect.any(Number),
       ...given,
     };

@@ -1,7 +1,14 @@
 import { z } from "zod";
 import { operation } from "../operation.ts";
-import { AgentLimits, AgentProfile, KeyTest, TurnReceipt, UsageRow } from "../records.ts";
-import { anyText, displayName, line, text, timestamp, uuid } from "../text.ts";
+import {
+  AgentLimits,
+  AgentProfile,
+  KeyTest,
+  ToolGrant,
+  TurnReceipt,
+  UsageRow,
+} from "../records.ts";
+import { anyText, displayName, line, text, timestamp, username, uuid } from "../text.ts";
 
 const provider = text(1, 32).meta({
   description: "The identifier of the provider, such as `claude`.",
@@ -98,6 +105,26 @@ export const setAgentLimits = operation({
     waiting_turns: z.int().min(1).max(100).optional().meta(like("waiting_turns")),
   }),
   output: AgentLimits,
+  errors: ["not_found"],
+});
+
+export const setAgentTools = operation({
+  name: "setAgentTools",
+  socket: "agents.set_tools",
+  summary: "Replaces what one of the caller's agents may use of the tools of tool servers.",
+  input: z.object({
+    agent_username: username,
+    grants: z
+      .array(
+        z.object({
+          server_id: uuid,
+          tool: text(1, 128),
+          policy: ToolGrant.shape.policy,
+        }),
+      )
+      .max(64),
+  }),
+  output: AgentProfile,
   errors: ["not_found"],
 });
 

@@ -19,6 +19,7 @@ import {
   setAgentKey,
   setAgentLimits,
   setAgentProfile,
+  setAgentTools,
   stopAgentTurn,
   testAgentKey,
 } from "./agents.ts";
@@ -80,6 +81,7 @@ import { importMessages, issueToken, revokeTokens, upsertUsers } from "./service
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { finishOidcSignIn, getSignInMethods, startOidcSignIn } from "./sign-in.ts";
 import { decideToolCall, getPendingToolCalls, getToolCalls } from "./tool-calls.ts";
+import { addToolServer, getToolServers, refreshToolServer, removeToolServer } from "./tools.ts";
 import { sendChatAction } from "./typing.ts";
 import {
   createWebhook,
@@ -146,10 +148,15 @@ export const operations = {
   testAgentKey,
   setAgentProfile,
   setAgentLimits,
+  setAgentTools,
   getAgentUsage,
   stopAgentTurn,
   retryAgentTurn,
   getTurn,
+  addToolServer,
+  getToolServers,
+  refreshToolServer,
+  removeToolServer,
   getGroupAgents,
   addGroupAgent,
   removeGroupAgent,

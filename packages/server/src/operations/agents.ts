@@ -6,6 +6,7 @@ import {
 } from "@parley/protocol";
 import { visibleMessage } from "../domain/access.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
+import { type OfferedTools, offeredTool, shownGrant } from "../domain/tools.ts";
 import { stopTurns } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -16,17 +17,23 @@ import { mayControlTurn } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import { isoOrNull } from "../rules/time.ts";
 import { shownToolCall } from "../rules/tool-calls.ts";
-import type { Caller } from "../security/caller.ts";
+import { type Caller, tokenOf } from "../security/caller.ts";
 import { keyTail } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx } from "../store/store.ts";
 import type { ToolCallRecord } from "../store/tool-calls.ts";
 import type { TurnRecord } from "../store/turns.ts";
 
-const getMyAgents = bind(operations.getMyAgents, async ({ store, caller, config }) => {
-  const agents = await store.read((tx) => tx.agents(caller.account.id));
-  const offered = agents.filter(({ account }) => config.providers.has(account.provider ?? ""));
-  return { items: offered.map((agent) => profileOf(agent, config)) };
+const getMyAgents = bind(operations.getMyAgents, async (context) => {
+  const { store, caller, config } = context;
+  const tools = await toolsOf(context);
+  return store.read(async (tx) => {
+    const agents = await tx.agents(caller.account.id);
+    const offered = agents.filter(({ account }) => config.providers.has(account.provider ?? ""));
+    const items: AgentProfile[] = [];
+    for (const agent of offered) items.push(await profileOf(tx, agent, config, tools));
+    return { items };
+  });
 });
 
 const setAgentKey = bind(operations.setAgentKey, async (context, { provider, api_key }) => {
@@ -64,17 +71,19 @@ const testAgentKey = bind(operations.testAgentKey, async (context, { provider, a
   return tested;
 });
 
-const setAgentProfile = bind(operations.setAgentProfile, ({ store, caller, config }, input) =>
-  store.write(async (tx) => {
+const setAgentProfile = bind(operations.setAgentProfile, async (context, input) => {
+  const { store, caller, config } = context;
+  const tools = await toolsOf(context);
+  return store.write(async (tx) => {
     const agent = await ownAgent(tx, config, caller, input.provider);
     const { model = agent.model, instructions = agent.instructions, display_name } = input;
     await tx.setAgentProfile(agent.account.id, { model, instructions: instructions || null });
     if (display_name !== undefined) {
       await changeDisplayName(tx, agent.account, display_name, caller.account.username);
     }
-    return profileOf(await ownAgent(tx, config, caller, input.provider), config);
-  }),
-);
+    return profileOf(tx, await ownAgent(tx, config, caller, input.provider), config, tools);
+  });
+});
 
 const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
@@ -86,6 +95,27 @@ const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config 
     return limits;
   }),
 );
+
+const setAgentTools = bind(operations.setAgentTools, async (context, input) => {
+  const { security, caller, config, origin } = context;
+  const tools = await toolsOf(context);
+  const grants = input.grants.map((grant, place) => {
+    const tool = offeredTool(tools, grant);
+    if (!tool) throw badField(`grants.${place}`, "is not a tool of a server that you can use");
+    return { ...grant, fingerprint: tool.fingerprint };
+  });
+  if (new Set(grants.map(({ server_id, tool }) => `${server_id} ${tool}`)).size < grants.length) {
+    throw badField("grants", "must not have two grants for the same tool");
+  }
+  return security.write(async (tx, record) => {
+    const agent = await namedAgent(tx, caller, input.agent_username);
+    await tx.setToolGrants(agent.account.id, grants);
+    const { username: account } = caller.account;
+    const details = { account, origin, agent: agent.account.username, ...tokenOf(caller) };
+    await record("agent_tools_set", details);
+    return profileOf(tx, agent, config, tools);
+  });
+});
 
 const getAgentUsage = bind(operations.getAgentUsage, async ({ store, caller }, input) => {
   const since = input.since ? Date.parse(input.since) : null;
@@ -148,6 +178,7 @@ export const agents = [
   testAgentKey,
   setAgentProfile,
   setAgentLimits,
+  setAgentTools,
   getAgentUsage,
   stopAgentTurn,
   retryAgentTurn,
@@ -174,7 +205,27 @@ async function ownAgent(
   return found;
 }
 
-function profileOf(agent: AgentRecord, config: Config): AgentProfile {
+/** The tools of the servers that the caller can use. */
+async function toolsOf({ toolServers, caller }: Context): Promise<OfferedTools> {
+  const servers = await toolServers.known(caller.account.id);
+  return new Map(servers.map(({ id, tools }) => [id, tools]));
+}
+
+/** An agent of the caller (403) by its username (404). */
+async function namedAgent(tx: ReadTx, { account }: Caller, username: string): Promise<AgentRecord> {
+  const named = await tx.account(username);
+  const agent = named?.provider ? await tx.agent(named.id) : null;
+  if (!agent) throw notFound(`agent ${username}`);
+  if (agent.owner.id !== account.id) throw forbidden("only the agent's owner may do this");
+  return agent;
+}
+
+async function profileOf(
+  tx: ReadTx,
+  agent: AgentRecord,
+  config: Config,
+  tools: OfferedTools,
+): Promise<AgentProfile> {
   const { account, key_tail } = agent;
   return {
     provider: account.provider ?? "",
@@ -187,6 +238,7 @@ function profileOf(agent: AgentRecord, config: Config): AgentProfile {
     model: modelOf(agent, config),
     instructions: agent.instructions,
     limits: agent.limits,
+    tools: (await tx.toolGrants(account.id)).map((grant) => shownGrant(grant, tools)),
   };
 }
 
