@@ -174,6 +174,14 @@ const ofToolServer: Row = {
 };
 const ofVictim: Row = { input: () => ({ username: "as_victim" }) };
 
+const freshAgent = () => `agent-${++count}`;
+/** An agent of the owner: a new one for the owner, who deletes it. */
+async function createdAgent(_: Group, caller: Caller): Promise<{ agent_username: string }> {
+  if (caller !== "owner") return { agent_username: agentOf(people.owner) };
+  const created = { name: freshAgent(), kind: "model", provider } as const;
+  return { agent_username: (await people.owner.call("createAgent", created)).username };
+}
+
 /** Every operation has a row: without one, this does not compile, and the first test fails. */
 const rows: Record<OperationName, Row> = {
   signUp: { input: () => ({ username: fresh(), password: PASSWORD }) },
@@ -258,6 +266,12 @@ const rows: Record<OperationName, Row> = {
   getMessageReactions: ofMessage(),
   sendChatAction: ofChat({ action: "typing" }),
   getMyAgents: anybody,
+  createAgent: { roles, input: () => ({ name: freshAgent(), kind: "model", provider }) },
+  updateAgent: {
+    roles: ["owner"],
+    input: () => ({ agent_username: agentOf(people.owner), instructions: null }),
+  },
+  deleteAgent: { roles: ["owner"], input: createdAgent },
   setAgentKey: { roles, input: () => ({ provider, api_key: "sandbox-0123456789" }) },
   removeAgentKey: { roles, input: () => ({ provider: "gpt" }) },
   testAgentKey: { roles, input: () => ({ provider }) },

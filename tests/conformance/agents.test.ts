@@ -51,6 +51,8 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
     const { username } = person;
     expect(await agentsOf(caller)).toEqual([
       {
+        kind: "model",
+        name: "claude",
         provider: "claude",
         username: `${username}:claude`,
         display_name: `${username}'s Claude`,
@@ -61,9 +63,12 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
         model: "model-a",
         instructions: null,
         limits: DEFAULT_LIMITS,
+        online: null,
         tools: [],
       },
       {
+        kind: "model",
+        name: "gpt",
         provider: "gpt",
         username: `${username}:gpt`,
         display_name: `${username}'s GPT`,
@@ -74,6 +79,7 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
         model: "model-o",
         instructions: null,
         limits: DEFAULT_LIMITS,
+        online: null,
         tools: [],
       },
     ]);
@@ -234,12 +240,15 @@ describe.each(transports)("setAgentProfile over %s", (transport) => {
     await using _ = caller;
     const given = { display_name: "Sage", model: "model-x", instructions: "Be kind.\nBe brief." };
     const profile = {
+      kind: "model" as const,
+      name: "claude",
       provider: "claude",
       username: agentOf(person),
       key_configured: false,
       key_tail: null,
       key_source: null,
       limits: DEFAULT_LIMITS,
+      online: null,
       tools: [],
       version: expect.any(Number),
       ...given,
@@ -458,6 +467,7 @@ describe.each(transports)("getAgentUsage over %s", (transport) => {
 
 test("every operation on agents needs a token", async () => {
   const operations = [
+    ...["createAgent", "updateAgent", "deleteAgent"],
     ...["getMyAgents", "setAgentKey", "removeAgentKey", "setAgentProfile", "setAgentLimits"],
     ...["getAgentUsage", "stopAgentTurn", "retryAgentTurn", "getTurn", "getGroupAgents"],
     ...["addGroupAgent", "removeGroupAgent", "setGroupAgentMode", "stopChatAgents"],

@@ -6,4 +6,4 @@ export * from "./names.ts";
 export * from "./operation.ts";
 export * from "./operations/index.ts";
 export * from "./records.ts";
-export { BLANK, isBlank } from "./text.ts";
+export { AGENT_NAME, BLANK, isBlank } from "./text.ts";

@@ -120,3 +120,16 @@ export function exclusive<Shape extends z.ZodRawShape>(
     })
     .meta({ not: pairs.length === 1 ? { required: pairs[0] } : { anyOf: both } });
 }
+
+/** An object with exactly one of two fields, also in its JSON Schema. */
+export const exactlyOne = <Shape extends z.ZodRawShape>(
+  object: z.ZodObject<Shape>,
+  one: keyof Shape & string,
+  other: keyof Shape & string,
+): z.ZodObject<Shape> =>
+  exclusive(object, one, other)
+    .refine((value) => [one, other].some((name) => Reflect.get(value, name) !== undefined), {
+      message: `is required, or ${other}`,
+      path: [one],
+    })
+    .meta({ anyOf: [{ required: [one] }, { required: [other] }] });

@@ -5,7 +5,7 @@ const record = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =
   z.object(shape).meta({ id });
 
 export const Account = record("Account", {
-  username: z.string().meta({ description: "Agents use the form `<owner>:<provider>`." }),
+  username: z.string().meta({ description: "Agents use the form `<owner>:<name>`." }),
   kind: z
     .enum(["human", "agent"])
     .meta({ description: "A person, or an agent that belongs to a person." }),
@@ -531,8 +531,18 @@ export const IncomingHook = record("IncomingHook", {
 export type IncomingHook = z.infer<typeof IncomingHook>;
 
 export const AgentSummary = record("AgentSummary", {
-  provider: z.string(),
-  username: z.string().meta({ description: "`<owner>:<provider>`." }),
+  kind: z.enum(["model", "external"]).meta({
+    description: "`model`: a provider's model answers. `external`: a program of the owner answers.",
+  }),
+  name: z.string().meta({
+    description:
+      "The part of the username after the colon. Default agents are named after their provider.",
+  }),
+  provider: z
+    .string()
+    .nullable()
+    .meta({ description: "The identifier of the provider; null for an external agent." }),
+  username: z.string().meta({ description: "`<owner>:<name>`." }),
   display_name: z.string(),
   version: Account.shape.version,
   key_configured: z.boolean(),
@@ -614,13 +624,18 @@ export const AgentProfile = record("AgentProfile", {
       "Whose key the agent uses: the owner's, or the operator's if the owner has stored none. Null: it has no key.",
   }),
   model: z.string().meta({
-    description: "The model that is asked. With the operator's key, it is the operator's choice.",
+    description:
+      "The model that is asked. With the operator's key, it is the operator's choice. Of an external agent, what its owner calls it, or empty.",
   }),
   instructions: z
     .string()
     .nullable()
     .meta({ description: "What the model is told in addition; null if nothing." }),
   limits: AgentLimits,
+  online: z.boolean().nullable().meta({
+    description:
+      "Whether a program is connected that answers for an external agent; null for a model.",
+  }),
   tools: z.array(ToolGrant).meta({ description: "The tools that the agent may use." }),
 });
 export type AgentProfile = z.infer<typeof AgentProfile>;

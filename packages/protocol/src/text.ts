@@ -110,6 +110,18 @@ export const newUsername = anyText
   .regex(/^[a-z0-9_]{2,32}$/, "must be 2 to 32 letters, digits or underscores")
   .refine((value) => !isReservedName(value), { message: "is reserved" });
 
+/** What the ids of providers and the names of agents look like. */
+export const AGENT_NAME = /^[a-z][a-z0-9_-]{1,31}$/;
+
+/** The name of a new agent: the part of its username after the colon. */
+export const agentName = anyText
+  .toLowerCase()
+  .regex(
+    AGENT_NAME,
+    "must be 2 to 32 letters, digits, underscores or hyphens, and begin with a letter",
+  )
+  .refine((value) => !isReservedName(value), { message: "is reserved" });
+
 /** The id of a person in the product that embeds the service: any printable characters. */
 export const externalId = anyText
   .refine((value) => /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u.test(value) && value.trim() === value, {

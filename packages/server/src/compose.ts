@@ -342,7 +342,11 @@ function throttles(limits: Limits, cluster: Cluster) {
     signUps: rate("sign-ups", limits.signups_per_hour / 3600, limits.signups_per_hour),
     reports: rate("reports", limits.reports_per_hour / 3600, limits.reports_per_hour),
     exportLinks: rate("export links", limits.exports_per_hour / 3600, limits.exports_per_hour),
-    hookCreations: rate("hook creations", limits.hooks_per_hour / 3600, limits.hooks_per_hour),
+    accountCreations: rate(
+      "account creations",
+      limits.hooks_per_hour / 3600,
+      limits.hooks_per_hour,
+    ),
     keyTests: rate("key tests", KEY_TESTS.perSecond, KEY_TESTS.burst),
     toolContacts: rate("tool contacts", TOOL_CONTACTS.perSecond, TOOL_CONTACTS.burst),
   };

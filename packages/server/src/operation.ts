@@ -64,8 +64,8 @@ export interface Services {
   reports: Throttle;
   /** Limits links to their own data per account. */
   exportLinks: Throttle;
-  /** Limits new incoming hooks per account. */
-  hookCreations: Throttle;
+  /** Limits the accounts that a person creates for agents and incoming hooks: their names stay taken. */
+  accountCreations: Throttle;
   signInThrottle: SignInThrottle;
   /** Limits sign-ups per network. */
   signUps: Throttle;

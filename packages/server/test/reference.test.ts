@@ -270,7 +270,7 @@ describe("the page", () => {
   });
 
   test("escapes values", () => {
-    expect(page).toContain("&lt;owner&gt;:&lt;provider&gt;");
+    expect(page).toContain("&lt;owner&gt;:&lt;name&gt;");
     expect(page).not.toContain("<owner>");
     expect(html`<p title="${"\"'<&>"}">${["<b>", html`<i></i>`]}</p>`.text).toBe(
       '<p title="&quot;&#39;&lt;&amp;&gt;">&lt;b&gt;<i></i></p>',

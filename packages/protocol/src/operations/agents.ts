@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { operation } from "../operation.ts";
+import { exactlyOne, operation } from "../operation.ts";
 import {
   AgentLimits,
   AgentProfile,
@@ -8,11 +8,35 @@ import {
   TurnReceipt,
   UsageRow,
 } from "../records.ts";
-import { anyText, displayName, line, text, timestamp, username, uuid } from "../text.ts";
+import { agentName, anyText, displayName, line, text, timestamp, username, uuid } from "../text.ts";
 
 const provider = text(1, 32).meta({
   description: "The identifier of the provider, such as `claude`.",
 });
+const agentUsername = username.meta({ description: "The agent's username, `<owner>:<name>`." });
+
+/** One of the caller's agents, by one of two names. */
+const agent = {
+  provider: provider.optional().meta({
+    description:
+      "The identifier of a provider, such as `claude`: its default agent. Either this or `agent_username`.",
+  }),
+  agent_username: username.optional(),
+};
+const namesAgent = <Shape extends z.ZodRawShape>(object: z.ZodObject<Shape & typeof agent>) =>
+  exactlyOne(object, "provider", "agent_username");
+
+const profile = {
+  display_name: displayName.optional(),
+  model: line(1, 128).nullable().optional().meta({
+    description:
+      "The model to ask with the owner's key. Null: the provider's default model, which the operator's key always asks.",
+  }),
+  instructions: text(0, 8000)
+    .nullable()
+    .optional()
+    .meta({ description: "What the model is told in addition. Null: nothing." }),
+};
 const apiKey = anyText
   .transform((key) => key.trim())
   .pipe(
@@ -37,22 +61,72 @@ export const getMyAgents = operation({
   output: z.object({ items: z.array(AgentProfile) }),
 });
 
+export const createAgent = operation({
+  name: "createAgent",
+  socket: "agents.create",
+  summary: "Creates an agent of the caller, beside the default ones; at most 20.",
+  input: z.object({
+    name: agentName.meta({
+      description:
+        "The part of its username after the colon: 2 to 32 characters, a-z, 0-9, _ and -, beginning with a letter. It cannot be changed or used again.",
+    }),
+    kind: AgentProfile.shape.kind,
+    provider: provider.optional().meta({
+      description: "Required for a model; an external agent has none.",
+    }),
+    ...profile,
+    display_name: displayName
+      .optional()
+      .meta({ description: "Default: `<owner>'s <name>`, with the owner's display name." }),
+  }),
+  output: AgentProfile,
+  errors: ["conflict"],
+});
+
+export const updateAgent = operation({
+  name: "updateAgent",
+  socket: "agents.update",
+  summary:
+    "Changes the display name, model, instructions or provider of one of the caller's agents.",
+  input: z.object({
+    agent_username: agentUsername,
+    ...profile,
+    provider: provider.optional().meta({
+      description:
+        "Another provider. The model is then that provider's default, unless one is given. Default agents keep theirs (409).",
+    }),
+  }),
+  output: AgentProfile,
+  errors: ["forbidden", "not_found", "conflict"],
+});
+
+export const deleteAgent = operation({
+  name: "deleteAgent",
+  socket: "agents.delete",
+  summary:
+    "Deletes an agent that the caller created: it stops, leaves its groups, and its direct conversations are closed.",
+  input: z.object({ agent_username: agentUsername }),
+  errors: ["forbidden", "not_found", "conflict"],
+});
+
 export const setAgentKey = operation({
   name: "setAgentKey",
   socket: "agents.set_key",
   summary: "Stores or replaces the caller's API key for a provider; the key is never returned.",
-  input: z.object({ provider, api_key: apiKey }),
+  input: namesAgent(z.object({ ...agent, api_key: apiKey })),
   output: z.object({
     provider: z.string(),
     key_tail: z.string(),
   }),
+  errors: ["forbidden", "not_found"],
 });
 
 export const removeAgentKey = operation({
   name: "removeAgentKey",
   socket: "agents.remove_key",
   summary: "Deletes the caller's API key for a provider.",
-  input: z.object({ provider }),
+  input: namesAgent(z.object(agent)),
+  errors: ["forbidden", "not_found"],
 });
 
 export const testAgentKey = operation({
@@ -60,35 +134,26 @@ export const testAgentKey = operation({
   socket: "agents.test_key",
   summary:
     "Tests an API key with one small call to the provider: the one the agent uses, or one that is not stored.",
-  input: z.object({
-    provider,
-    api_key: apiKey.optional().meta({
-      description:
-        "The key to test; it is not stored. Default: the stored key, or the operator's if there is none.",
+  input: namesAgent(
+    z.object({
+      ...agent,
+      api_key: apiKey.optional().meta({
+        description:
+          "The key to test; it is not stored. Default: the stored key, or the operator's if there is none.",
+      }),
     }),
-  }),
+  ),
   output: KeyTest,
-  errors: ["not_found"],
+  errors: ["forbidden", "not_found"],
 });
 
 export const setAgentProfile = operation({
   name: "setAgentProfile",
   socket: "agents.set_profile",
   summary: "Changes the display name, model or instructions of one of the caller's agents.",
-  input: z.object({
-    provider,
-    display_name: displayName.optional(),
-    model: line(1, 128).nullable().optional().meta({
-      description:
-        "The model to ask with the owner's key. Null: the provider's default model, which the operator's key always asks.",
-    }),
-    instructions: text(0, 8000)
-      .nullable()
-      .optional()
-      .meta({ description: "What the model is told in addition. Null: nothing." }),
-  }),
+  input: namesAgent(z.object({ ...agent, ...profile })),
   output: AgentProfile,
-  errors: ["not_found"],
+  errors: ["forbidden", "not_found"],
 });
 
 export const setAgentLimits = operation({
@@ -96,16 +161,18 @@ export const setAgentLimits = operation({
   socket: "agents.set_limits",
   summary:
     "Sets who may use one of the caller's agents at the caller's expense, and how much; null removes a limit.",
-  input: z.object({
-    provider,
-    spenders: z.enum(["owner", "participants"]).optional().meta(like("spenders")),
-    daily_tokens: optionalLimit.meta(like("daily_tokens")),
-    chat_daily_tokens: optionalLimit.meta(like("chat_daily_tokens")),
-    turns_per_minute: optionalLimit.meta(like("turns_per_minute")),
-    waiting_turns: z.int().min(1).max(100).optional().meta(like("waiting_turns")),
-  }),
+  input: namesAgent(
+    z.object({
+      ...agent,
+      spenders: z.enum(["owner", "participants"]).optional().meta(like("spenders")),
+      daily_tokens: optionalLimit.meta(like("daily_tokens")),
+      chat_daily_tokens: optionalLimit.meta(like("chat_daily_tokens")),
+      turns_per_minute: optionalLimit.meta(like("turns_per_minute")),
+      waiting_turns: z.int().min(1).max(100).optional().meta(like("waiting_turns")),
+    }),
+  ),
   output: AgentLimits,
-  errors: ["not_found"],
+  errors: ["forbidden", "not_found"],
 });
 
 export const setAgentTools = operation({
@@ -125,7 +192,7 @@ export const setAgentTools = operation({
       .max(64),
   }),
   output: AgentProfile,
-  errors: ["not_found"],
+  errors: ["forbidden", "not_found"],
 });
 
 export const getAgentUsage = operation({

@@ -11,6 +11,8 @@ import {
   updateMe,
 } from "./accounts.ts";
 import {
+  createAgent,
+  deleteAgent,
   getAgentUsage,
   getMyAgents,
   getTurn,
@@ -22,6 +24,7 @@ import {
   setAgentTools,
   stopAgentTurn,
   testAgentKey,
+  updateAgent,
 } from "./agents.ts";
 import { sendComponentAction } from "./components.ts";
 import {
@@ -143,6 +146,9 @@ export const operations = {
   getMessageReactions,
   sendChatAction,
   getMyAgents,
+  createAgent,
+  updateAgent,
+  deleteAgent,
   setAgentKey,
   removeAgentKey,
   testAgentKey,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { exclusive, operation } from "../operation.ts";
+import { exactlyOne, operation } from "../operation.ts";
 import { Account, SignedIn } from "../records.ts";
 import {
   anyText,
@@ -24,15 +24,8 @@ const person = {
   username: username.optional(),
 };
 
-/** Exactly one of the two names is given, also in the JSON Schema. */
 const namesPerson = <Shape extends z.ZodRawShape>(object: z.ZodObject<Shape & typeof person>) =>
-  exclusive(object, "external_id", "username")
-    .refine(
-      (value: { external_id?: unknown; username?: unknown }) =>
-        value.external_id !== undefined || value.username !== undefined,
-      { message: "is required, or username", path: ["external_id"] },
-    )
-    .meta({ anyOf: [{ required: ["external_id"] }, { required: ["username"] }] });
+  exactlyOne(object, "external_id", "username");
 
 export const upsertUsers = operation({
   name: "upsertUsers",

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { AGENT_NAME } from "@parley/protocol";
 import { z } from "zod";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import { ConfigError } from "./error.ts";
@@ -25,8 +26,6 @@ export type Provider = z.infer<typeof Provider>;
 /** One line of printable ASCII characters, as providers accept it. */
 const API_KEY_FORM = /^[\x21-\x7e]{1,1024}$/;
 
-const PROVIDER_ID = /^[a-z][a-z0-9_-]{1,31}$/;
-
 const defaultProviders: Record<string, z.input<typeof Provider>> = {
   claude: {
     display_name: "Claude",
@@ -47,7 +46,7 @@ export function readProviders(value: string | undefined): ReadonlyMap<string, Pr
   const given = value ? parseJson("PARLEY_PROVIDERS", fileOrText(value)) : defaultProviders;
   const parsed = z.record(z.string(), Provider).safeParse(given);
   if (!parsed.success) throw new ConfigError(`PARLEY_PROVIDERS ${firstIssue(parsed.error)}.`);
-  const badId = Object.keys(parsed.data).find((id) => !PROVIDER_ID.test(id));
+  const badId = Object.keys(parsed.data).find((id) => !AGENT_NAME.test(id));
   if (badId !== undefined) {
     throw new ConfigError(
       `PARLEY_PROVIDERS: an identifier has 2 to 32 characters, a-z, 0-9, _ and -, and begins with a letter, unlike "${badId}".`,

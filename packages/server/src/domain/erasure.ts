@@ -7,6 +7,7 @@ import { removeMember } from "./groups.ts";
 import { type DeletionProgress, removeAllIn, removeInBatches } from "./messages.ts";
 import { endSessions } from "./sessions.ts";
 import { stopAgentsOf } from "./suspension.ts";
+import { stopTurns } from "./turns.ts";
 
 /** The display name of erased accounts. */
 const ERASED_NAME = "Deleted account";
@@ -36,6 +37,17 @@ export async function eraseAccount(
   // Calls that authenticated just before may still open sockets: sockets close by username.
   tx.emit({ kind: "account_suspended", username: account.username });
   await record("account_erased", { ...details, account: account.username, sessions_ended });
+}
+
+/** Erases an agent, while its owner stays. Call `finishErasure` after the commit. */
+export async function eraseAgent(
+  tx: WriteTx,
+  agent: AccountRecord,
+  owner: AccountRecord,
+): Promise<void> {
+  const at = Date.now();
+  if (!(await tx.eraseAccount(agent, { messages: false, at }))) return;
+  await changeDisplayName(tx, { ...agent, erased_at: at }, ERASED_NAME, owner.username);
 }
 
 /**
@@ -69,7 +81,14 @@ async function leaveConversation(
   await store.write(async (tx) => {
     const conversation = await tx.conversation(uuid, account.id);
     if (!conversation?.joined || conversation.closed_at !== null) return;
-    if (conversation.kind === "direct") return tx.closeConversation(conversation.id, Date.now());
+    if (conversation.kind === "direct") {
+      const open = await tx.openTurns(conversation.id);
+      await stopTurns(
+        tx,
+        open.filter(({ agent }) => agent.id === account.id),
+      );
+      return tx.closeConversation(conversation.id, Date.now());
+    }
     if (unread && conversation.picture_id !== null) {
       await tx.setChatPicture(conversation.id, null, Date.now());
     }

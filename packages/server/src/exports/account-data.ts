@@ -1,6 +1,7 @@
 import type { BlockList, Message } from "@parley/protocol";
 import type { Blobs } from "../files/blobs.ts";
 import { publicAccount } from "../rules/accounts.ts";
+import { agentIdentity } from "../rules/agents.ts";
 import { iso } from "../rules/time.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { AgentRecord } from "../store/agents.ts";
@@ -148,7 +149,7 @@ const toolServerRecord = ({ secrets, owner_id, created_at, ...server }: ToolServ
 
 const agentRecord = ({ account, model, instructions, limits, sealed_key }: AgentRecord) => ({
   ...publicAccount(account),
-  provider: account.provider,
+  ...agentIdentity(account),
   model,
   instructions,
   limits,

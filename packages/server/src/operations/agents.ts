@@ -1,18 +1,31 @@
 import {
   type AgentLimits,
   type AgentProfile,
+  type InputOf,
   operations,
   type TurnReceipt,
 } from "@parley/protocol";
 import { visibleMessage } from "../domain/access.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
-import { type OfferedTools, offeredTool, shownGrant } from "../domain/tools.ts";
+import {
+  type AgentChoice,
+  agentProfile,
+  changeProvider,
+  checkModelAgent,
+  createAgent as insertAgent,
+  keyProvider,
+  ownAgent,
+  ownAgentAccount,
+  shownAgents,
+} from "../domain/agents.ts";
+import { eraseAgent, finishErasure } from "../domain/erasure.ts";
+import { offeredTool, offeredTools, shownGrants } from "../domain/tools.ts";
 import { stopTurns } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
+import { isDefaultAgent } from "../rules/agents.ts";
 import { spendingRefusal } from "../rules/dispatch.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
-import { keySourceOf, modelOf } from "../rules/keys.ts";
 import { mayControlTurn } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import { isoOrNull } from "../rules/time.ts";
@@ -20,25 +33,54 @@ import { shownToolCall } from "../rules/tool-calls.ts";
 import { type Caller, tokenOf } from "../security/caller.ts";
 import { keyTail } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
-import type { ReadTx } from "../store/store.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
 import type { ToolCallRecord } from "../store/tool-calls.ts";
 import type { TurnRecord } from "../store/turns.ts";
 
-const getMyAgents = bind(operations.getMyAgents, async (context) => {
-  const { store, caller, config } = context;
-  const tools = await toolsOf(context);
-  return store.read(async (tx) => {
-    const agents = await tx.agents(caller.account.id);
-    const offered = agents.filter(({ account }) => config.providers.has(account.provider ?? ""));
+const getMyAgents = bind(operations.getMyAgents, (context) =>
+  context.store.read(async (tx) => {
+    const { caller, config } = context;
     const items: AgentProfile[] = [];
-    for (const agent of offered) items.push(await profileOf(tx, agent, config, tools));
+    for (const agent of shownAgents(await tx.agents(caller.account.id), config)) {
+      items.push(await profileOf(tx, context, agent));
+    }
     return { items };
+  }),
+);
+
+const createAgent = bind(operations.createAgent, (context, input) => {
+  const { store, caller, config, accountCreations } = context;
+  accountCreations.take(`${caller.account.id}`);
+  return store.write(async (tx) => {
+    const { username } = await insertAgent(tx, config, caller, input);
+    return profile(tx, context, { agent_username: username });
   });
 });
 
-const setAgentKey = bind(operations.setAgentKey, async (context, { provider, api_key }) => {
+const updateAgent = bind(operations.updateAgent, (context, { provider, ...input }) =>
+  context.store.write(async (tx) => {
+    const { caller, config } = context;
+    const agent = await ownAgent(tx, config, caller, input);
+    const isMoved = provider !== undefined && provider !== agent.account.provider;
+    if (isMoved) await changeProvider(tx, config, agent, provider);
+    await changeProfile(tx, caller, isMoved ? { ...agent, model: null } : agent, input);
+    return profile(tx, context, input);
+  }),
+);
+
+const deleteAgent = bind(operations.deleteAgent, async ({ store, caller }, { agent_username }) => {
+  const agent = await store.write(async (tx) => {
+    const found = await ownAgentAccount(tx, agent_username, caller);
+    if (isDefaultAgent(found)) throw conflict("the default agent of a provider cannot be deleted");
+    await eraseAgent(tx, found, caller.account);
+    return found;
+  });
+  await finishErasure(store, { account: agent, messages: false });
+});
+
+const setAgentKey = bind(operations.setAgentKey, async (context, { api_key, ...choice }) => {
   const { security, caller, config, vault } = context;
-  checkProvider(config, provider);
+  const provider = await keyProviderOf(context, choice);
   if (isSandboxKey(api_key) && !config.sandbox) {
     throw badField("api_key", "is a sandbox key, and this server does not accept sandbox keys");
   }
@@ -52,43 +94,39 @@ const setAgentKey = bind(operations.setAgentKey, async (context, { provider, api
   return { provider, key_tail: tail };
 });
 
-const removeAgentKey = bind(operations.removeAgentKey, async (context, { provider }) => {
-  const { security, caller, config } = context;
-  checkProvider(config, provider);
+const removeAgentKey = bind(operations.removeAgentKey, async (context, choice) => {
+  const { security, caller } = context;
+  const provider = await keyProviderOf(context, choice);
   await security.write(async (tx, record) => {
     await tx.removeAgentKey(caller.account.id, provider);
     await record("agent_key_removed", keyDetails(context, provider));
   });
 });
 
-const testAgentKey = bind(operations.testAgentKey, async (context, { provider, api_key }) => {
+const testAgentKey = bind(operations.testAgentKey, async (context, { api_key, ...choice }) => {
   const { store, security, caller, config, keyTester, keyTests } = context;
-  const agent = await store.read((tx) => ownAgent(tx, config, caller, provider));
+  const agent = await store.read((tx) => ownAgent(tx, config, caller, choice));
+  checkModelAgent(config, agent.account);
   keyTests.take(`${caller.account.id}`);
   const tested = await keyTester.test(agent, api_key);
   const { works } = tested;
-  await security.record("agent_key_tested", { ...keyDetails(context, provider), works });
+  const details = keyDetails(context, agent.account.provider ?? "");
+  await security.record("agent_key_tested", { ...details, works });
   return tested;
 });
 
-const setAgentProfile = bind(operations.setAgentProfile, async (context, input) => {
-  const { store, caller, config } = context;
-  const tools = await toolsOf(context);
-  return store.write(async (tx) => {
-    const agent = await ownAgent(tx, config, caller, input.provider);
-    const { model = agent.model, instructions = agent.instructions, display_name } = input;
-    await tx.setAgentProfile(agent.account.id, { model, instructions: instructions || null });
-    if (display_name !== undefined) {
-      await changeDisplayName(tx, agent.account, display_name, caller.account.username);
-    }
-    return profileOf(tx, await ownAgent(tx, config, caller, input.provider), config, tools);
-  });
-});
+const setAgentProfile = bind(operations.setAgentProfile, (context, input) =>
+  context.store.write(async (tx) => {
+    const { caller, config } = context;
+    await changeProfile(tx, caller, await ownAgent(tx, config, caller, input), input);
+    return profile(tx, context, input);
+  }),
+);
 
 const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
-    const { provider, ...given } = input;
-    const agent = await ownAgent(tx, config, caller, provider);
+    const { provider, agent_username, ...given } = input;
+    const agent = await ownAgent(tx, config, caller, { provider, agent_username });
     const changed = Object.entries(given).filter(([, value]) => value !== undefined);
     const limits: AgentLimits = { ...agent.limits, ...Object.fromEntries(changed) };
     await tx.setAgentLimits(agent.account.id, limits);
@@ -96,26 +134,25 @@ const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config 
   }),
 );
 
-const setAgentTools = bind(operations.setAgentTools, async (context, input) => {
-  const { security, caller, config, origin } = context;
-  const tools = await toolsOf(context);
-  const grants = input.grants.map((grant, place) => {
-    const tool = offeredTool(tools, grant);
-    if (!tool) throw badField(`grants.${place}`, "is not a tool of a server that you can use");
-    return { ...grant, fingerprint: tool.fingerprint };
-  });
-  if (new Set(grants.map(({ server_id, tool }) => `${server_id} ${tool}`)).size < grants.length) {
-    throw badField("grants", "must not have two grants for the same tool");
-  }
-  return security.write(async (tx, record) => {
-    const agent = await namedAgent(tx, caller, input.agent_username);
+const setAgentTools = bind(operations.setAgentTools, (context, input) =>
+  context.security.write(async (tx, record) => {
+    const { caller, config, origin, toolServers } = context;
+    const agent = await ownAgent(tx, config, caller, input);
+    const offered = await offeredTools(tx, caller.account.id, toolServers.operatorTools());
+    const grants = input.grants.map((grant, place) => {
+      const tool = offeredTool(offered, grant);
+      if (!tool) throw badField(`grants.${place}`, "is not a tool of a server that you can use");
+      return { ...grant, fingerprint: tool.fingerprint };
+    });
+    const names = new Set(grants.map(({ server_id, tool }) => `${server_id} ${tool}`));
+    if (names.size < grants.length) throw badField("grants", "must not name a tool twice");
     await tx.setToolGrants(agent.account.id, grants);
     const { username: account } = caller.account;
     const details = { account, origin, agent: agent.account.username, ...tokenOf(caller) };
     await record("agent_tools_set", details);
-    return profileOf(tx, agent, config, tools);
-  });
-});
+    return profileOf(tx, context, agent);
+  }),
+);
 
 const getAgentUsage = bind(operations.getAgentUsage, async ({ store, caller }, input) => {
   const since = input.since ? Date.parse(input.since) : null;
@@ -138,7 +175,9 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
     if (turn.trigger_deleted) throw notFound("the message that triggered the turn");
     const agents = await tx.conversationAgents(turn.conversation_id);
     const member = agents.find(({ account }) => account.id === turn.agent.id);
-    if (!member) throw conflict("the agent is no longer in this conversation");
+    if (!member || member.account.erased_at !== null) {
+      throw conflict("the agent is no longer in this conversation");
+    }
     const open = await tx.openTurns(turn.conversation_id);
     const waiting = open.filter(
       ({ agent, status }) => agent.id === turn.agent.id && status === "waiting",
@@ -173,6 +212,9 @@ const getTurn = bind(operations.getTurn, ({ store, caller }, { message_id }) =>
 
 export const agents = [
   getMyAgents,
+  createAgent,
+  updateAgent,
+  deleteAgent,
   setAgentKey,
   removeAgentKey,
   testAgentKey,
@@ -185,61 +227,27 @@ export const agents = [
   getTurn,
 ];
 
-type Config = Context["config"];
+const keyProviderOf = ({ store, caller, config }: Context, choice: AgentChoice) =>
+  store.read((tx) => keyProvider(tx, config, caller, choice));
 
-function checkProvider({ providers }: Config, provider: string): void {
-  if (!providers.has(provider)) {
-    throw badField("provider", `must be one of ${[...providers.keys()].join(", ")}`);
-  }
-}
+/** The agent as it is now. */
+const profile = async (tx: ReadTx, context: Context, choice: AgentChoice) =>
+  profileOf(tx, context, await ownAgent(tx, context.config, context.caller, choice));
 
-async function ownAgent(
-  tx: ReadTx,
-  config: Config,
-  { account }: Caller,
-  provider: string,
-): Promise<AgentRecord> {
-  checkProvider(config, provider);
-  const found = (await tx.agents(account.id)).find((agent) => agent.account.provider === provider);
-  if (!found) throw notFound(`agent ${account.username}:${provider}`);
-  return found;
-}
+const profileOf = async (tx: ReadTx, { config, toolServers }: Context, agent: AgentRecord) =>
+  agentProfile(agent, config, await shownGrants(tx, agent, toolServers.operatorTools()));
 
-/** The tools of the servers that the caller can use. */
-async function toolsOf({ toolServers, caller }: Context): Promise<OfferedTools> {
-  const servers = await toolServers.known(caller.account.id);
-  return new Map(servers.map(({ id, tools }) => [id, tools]));
-}
-
-/** An agent of the caller (403) by its username (404). */
-async function namedAgent(tx: ReadTx, { account }: Caller, username: string): Promise<AgentRecord> {
-  const named = await tx.account(username);
-  const agent = named?.provider ? await tx.agent(named.id) : null;
-  if (!agent) throw notFound(`agent ${username}`);
-  if (agent.owner.id !== account.id) throw forbidden("only the agent's owner may do this");
-  return agent;
-}
-
-async function profileOf(
-  tx: ReadTx,
+async function changeProfile(
+  tx: WriteTx,
+  { account: owner }: Caller,
   agent: AgentRecord,
-  config: Config,
-  tools: OfferedTools,
-): Promise<AgentProfile> {
-  const { account, key_tail } = agent;
-  return {
-    provider: account.provider ?? "",
-    username: account.username,
-    display_name: account.display_name,
-    version: account.version,
-    key_configured: key_tail !== null,
-    key_tail,
-    key_source: keySourceOf(agent, config),
-    model: modelOf(agent, config),
-    instructions: agent.instructions,
-    limits: agent.limits,
-    tools: (await tx.toolGrants(account.id)).map((grant) => shownGrant(grant, tools)),
-  };
+  input: Pick<InputOf<"updateAgent">, "display_name" | "model" | "instructions">,
+): Promise<void> {
+  const { model = agent.model, instructions = agent.instructions, display_name } = input;
+  await tx.setAgentProfile(agent.account.id, { model, instructions: instructions || null });
+  if (display_name !== undefined) {
+    await changeDisplayName(tx, agent.account, display_name, owner.username);
+  }
 }
 
 /** The turn of an agent's message, if the caller may stop and retry it. */

@@ -1,10 +1,11 @@
 import { operations } from "@parley/protocol";
 import { joinedConversation, joinedGroup } from "../domain/access.ts";
+import { ownAgentAccount } from "../domain/agents.ts";
 import { addMembers, announceChanges, checkSize, removeMember } from "../domain/groups.ts";
 import { stopTurns } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
-import { badField, forbidden, notFound } from "../rules/failure.ts";
+import { notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationAgent } from "../store/agents.ts";
@@ -25,7 +26,7 @@ const getGroupAgents = bind(operations.getGroupAgents, ({ store, caller }, { cha
 const addGroupAgent = bind(operations.addGroupAgent, ({ store, caller, config }, input) =>
   store.write(async (tx) => {
     const group = await joinedGroup(tx, input.chat_id, caller);
-    const agent = await ownAgent(tx, input.agent_username, caller);
+    const agent = await ownAgentAccount(tx, input.agent_username, caller);
     const { always_on } = input;
     const member = await findMember(tx, group.id, agent);
     if (member) return setMode(tx, group, member, always_on ?? member.always_on, caller);
@@ -67,16 +68,6 @@ export const groups = [
   stopChatAgents,
 ];
 
-/** An agent of the caller. Throws if it does not exist (404), is no agent (400) or not the caller's (403). */
-async function ownAgent(tx: ReadTx, username: string, { account }: Caller): Promise<AccountRecord> {
-  const agent = await tx.account(username);
-  if (!agent) throw notFound(`agent ${username}`);
-  if (agent.kind !== "agent" || agent.provider === null)
-    throw badField("agent_username", "is not an agent");
-  if (agent.owner_id !== account.id) throw forbidden("only the agent's owner may do this");
-  return agent;
-}
-
 async function findMember(
   tx: ReadTx,
   groupId: number,
@@ -93,7 +84,7 @@ async function ownMember(
   username: string,
   caller: Caller,
 ): Promise<ConversationAgent> {
-  const member = await findMember(tx, groupId, await ownAgent(tx, username, caller));
+  const member = await findMember(tx, groupId, await ownAgentAccount(tx, username, caller));
   if (!member) throw notFound(`agent ${username} in this group`);
   return member;
 }

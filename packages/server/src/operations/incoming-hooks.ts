@@ -16,7 +16,7 @@ const createIncomingHook = bind(operations.createIncomingHook, async (context, i
   const { security, caller, origin } = context;
   const { chat_id, name } = input;
   const { username } = caller.account;
-  context.hookCreations.take(`${caller.account.id}`);
+  context.accountCreations.take(`${caller.account.id}`);
   const id = Bun.randomUUIDv7();
   const secret = randomBytes(32).toString("base64url");
   await security.write(async (tx, record) => {

@@ -157,7 +157,7 @@ ${list(
 const agents = () => html`
 ${list(
   "In a direct conversation with its owner an agent answers every message. In a group an agent that is always on answers every human message; any other agent answers messages that mention it. Agents never trigger agents.",
-  "A mention is the handle `@<owner>:<provider>`, in any case. A handle in code or after a backslash is not a mention. Neither is one directly after a Latin letter, a digit, `_` or `@`, or directly before another character of a handle: `@ada:claude-x` does not mention `ada:claude`.",
+  "A mention is the handle `@<owner>:<name>`, in any case. A handle in code or after a backslash is not a mention. Neither is one directly after a Latin letter, a digit, `_` or `@`, or directly before another character of a handle: `@ada:claude-x` does not mention `ada:claude`.",
   "Every message that triggers an agent gets an answer of its own. In each conversation an agent answers one message at a time, in order, and each answer takes the answers before it into account. Different agents answer concurrently. At most `waiting_turns` turns wait (see `setAgentLimits`); when that many wait, the last one also answers the messages that come after it.",
   "A new agent may use 2,000,000 tokens per day and answer 60 times per minute, and up to 16 of its turns may wait in each conversation. `setAgentLimits` changes these limits.",
   "`testAgentKey` asks the agent's model for one word, to find out whether a key works before or after it is stored. It costs a few tokens, which the usage figures do not include, and may be called ten times per minute.",

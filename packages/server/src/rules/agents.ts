@@ -7,12 +7,45 @@ interface Owner {
   readonly display_name: string;
 }
 
+/** The provider that accounts of external agents are stored with. No id of a provider looks like it. */
+export const EXTERNAL = "@external";
+
+interface AgentAccount {
+  readonly username: string;
+  readonly provider: string | null;
+}
+
+/** Whether a program of its owner answers for the agent. */
+export const isExternal = ({ provider }: Pick<AgentAccount, "provider">) => provider === EXTERNAL;
+
+/** The part of an agent's username after the colon. */
+const agentNameOf = ({ username }: Pick<AgentAccount, "username">) =>
+  username.slice(username.indexOf(":") + 1);
+
+/** Whether the agent is the one that everybody has for its provider. */
+export const isDefaultAgent = (agent: AgentAccount) => agent.provider === agentNameOf(agent);
+
+/** What clients see of the kind of an agent. */
+export const agentIdentity = (agent: AgentAccount) => ({
+  kind: isExternal(agent) ? ("external" as const) : ("model" as const),
+  name: agentNameOf(agent),
+  provider: isExternal(agent) ? null : agent.provider,
+});
+
+/** The account of an agent. Without a display name, it is `<owner>'s <title>`. */
+export const agentOf = (
+  owner: Owner,
+  { name, provider, title }: { name: string; provider: string; title: string },
+) => ({
+  username: `${owner.username}:${name}`,
+  kind: "agent" as const,
+  display_name: [...`${owner.display_name}'s ${title}`].slice(0, 64).join(""),
+  owner_id: owner.id,
+  provider,
+});
+
 /** The agents of a new person, one for each provider. */
 export const agentsOf = (owner: Owner, providers: ProviderNames) =>
-  [...providers].map(([provider, { display_name }]) => ({
-    username: `${owner.username}:${provider}`,
-    kind: "agent" as const,
-    display_name: [...`${owner.display_name}'s ${display_name}`].slice(0, 64).join(""),
-    owner_id: owner.id,
-    provider,
-  }));
+  [...providers].map(([provider, { display_name }]) =>
+    agentOf(owner, { name: provider, provider, title: display_name }),
+  );

@@ -3,7 +3,10 @@ import type { AccountRecord } from "./accounts.ts";
 import type { Awaitable } from "./awaitable.ts";
 
 export interface AgentReads {
-  /** The agents of an owner that have a provider, ordered by it: accounts of incoming hooks have none. */
+  /**
+   * The agents of an owner that are not erased: the default ones, then the others, each ordered by
+   * username. Accounts of incoming hooks are none.
+   */
   agents(ownerId: number): Awaitable<AgentRecord[]>;
   agent(accountId: number): Awaitable<AgentRecord | null>;
   /** The agents of a conversation, in the order in which they joined. */
@@ -23,6 +26,11 @@ export interface AgentWrites {
     accountId: number,
     profile: { model: string | null; instructions: string | null },
   ): Awaitable<void>;
+  /**
+   * Changes the provider. What the agent uses on this day (UTC) at the operator's expense counts for
+   * every provider, so that a change frees nothing.
+   */
+  setAgentProvider(accountId: number, provider: string, at: number): Awaitable<void>;
   setAgentLimits(accountId: number, limits: AgentLimits): Awaitable<void>;
   /** Changes nothing when the agent is not a member of the conversation. */
   setAlwaysOn(conversationId: number, accountId: number, alwaysOn: boolean): Awaitable<void>;

@@ -97,6 +97,7 @@ const touched: Touched = {
   resealKey: none,
   removeAgentKey: none,
   setAgentProfile: none,
+  setAgentProvider: none,
   setAgentLimits: none,
   // No other unit can see the conversation yet.
   insertConversation: none,

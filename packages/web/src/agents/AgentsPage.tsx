@@ -32,9 +32,9 @@ export default function AgentsPage({ target }: { target: AgentTarget | null }) {
       {agents.length === 0 && problem === null && <Skeleton className="h-80" />}
       {agents.map((agent) => (
         <AgentCard
-          key={agent.provider}
+          key={agent.username}
           agent={agent}
-          target={target?.provider === agent.provider ? target : null}
+          target={target?.name === agent.name ? target : null}
           usage={usage?.filter((row) => row.agent === agent.username) ?? null}
         />
       ))}

@@ -15,11 +15,11 @@ interface KeyFormProps {
 
 /** Stores a key. Refuses text that cannot be a key, and asks to confirm an unusual one. */
 export function KeyForm({ agent, onStored }: KeyFormProps) {
-  const { provider, key_configured } = agent;
+  const { provider, username, key_configured } = agent;
   const client = useClient();
   const field = useRef<HTMLInputElement>(null);
   const saving = useAction();
-  const test = useKeyTest(provider);
+  const test = useKeyTest(username);
   const [problem, setProblem] = useState<string | null>(null);
   const [doubt, setDoubt] = useState<string | null>(null);
 
@@ -35,10 +35,10 @@ export function KeyForm({ agent, onStored }: KeyFormProps) {
     event.preventDefault();
     const key = validKey();
     if (key === null) return;
-    const why = keyDoubt(provider, key);
+    const why = keyDoubt(provider ?? "", key);
     if (why !== null && doubt === null) return setDoubt(why);
     const stored = await saving.run(async () => {
-      await client.setAgentKey({ provider, api_key: key });
+      await client.setAgentKey({ agent_username: username, api_key: key });
       await client.model.refreshAgents();
     });
     if (stored) onStored();

@@ -54,12 +54,12 @@ export function KeySection({ agent, target }: KeySectionProps) {
 function StoredKey({ agent, onReplace }: { agent: AgentProfile; onReplace: () => void }) {
   const client = useClient();
   const { busy, error, run } = useAction();
-  const test = useKeyTest(agent.provider);
+  const test = useKeyTest(agent.username);
   const [asking, setAsking] = useState(false);
   const remove = () => {
     setAsking(false);
     void run(async () => {
-      await client.removeAgentKey({ provider: agent.provider });
+      await client.removeAgentKey({ agent_username: agent.username });
       await client.model.refreshAgents();
     });
   };
@@ -105,7 +105,7 @@ function StoredKey({ agent, onReplace }: { agent: AgentProfile; onReplace: () =>
 
 /** The operator pays for the agent. A key of one's own is possible, and not needed. */
 function ProvidedKey({ agent, onUseOwn }: { agent: AgentProfile; onUseOwn: () => void }) {
-  const test = useKeyTest(agent.provider);
+  const test = useKeyTest(agent.username);
   return (
     <>
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">

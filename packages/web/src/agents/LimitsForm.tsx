@@ -39,7 +39,7 @@ export function LimitsForm({ agent }: { agent: AgentProfile }) {
         const figure = (name: string) => (text(name) === "" ? null : Number(text(name)));
         void action.run(async () => {
           await client.setAgentLimits({
-            provider: agent.provider,
+            agent_username: agent.username,
             spenders: who,
             daily_tokens: figure("daily_tokens"),
             chat_daily_tokens: figure("chat_daily_tokens"),

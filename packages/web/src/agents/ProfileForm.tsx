@@ -18,7 +18,7 @@ export function ProfileForm({ agent }: { agent: AgentProfile }) {
       onSubmit={({ text }) =>
         void action.run(async () => {
           await client.setAgentProfile({
-            provider: agent.provider,
+            agent_username: agent.username,
             ...(text("display_name") !== name && { display_name: text("display_name") }),
             ...(!isProvided(agent) && { model: text("model") || null }),
             instructions: text("instructions") || null,

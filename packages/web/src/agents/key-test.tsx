@@ -16,14 +16,14 @@ interface KeyTest {
 }
 
 /** Tests a key with one small call to the model. */
-export function useKeyTest(provider: string): KeyTest {
+export function useKeyTest(agent_username: string): KeyTest {
   const client = useClient();
   const { busy, error, run } = useAction();
   const [result, setResult] = useState<KeyTest["result"]>(null);
   const start = (key?: string) => {
     setResult(null);
     const given = key === undefined ? {} : { api_key: key };
-    void run(async () => setResult(await client.testAgentKey({ provider, ...given })));
+    void run(async () => setResult(await client.testAgentKey({ agent_username, ...given })));
   };
   return { busy, error, result, start, clear: () => setResult(null) };
 }

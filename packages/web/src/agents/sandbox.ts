@@ -17,7 +17,7 @@ export async function giveSandboxKey(client: Client, username: string): Promise<
   await client.model.refreshAgents();
   const agent = client.model.get("agents").find((each) => each.username === username);
   if (!agent || hasKey(agent)) return;
-  await client.setAgentKey({ provider: agent.provider, api_key: sandboxKey() });
+  await client.setAgentKey({ agent_username: agent.username, api_key: sandboxKey() });
   await client.model.refreshAgents();
 }
 

@@ -20,7 +20,7 @@ export type AgentField = (typeof agentFields)[number];
 /** A field of an agent's card. */
 export interface AgentTarget {
   field: AgentField;
-  provider: string;
+  name: string;
 }
 
 const operatePages = ["state", "accounts", "reports", "audit"] as const;
@@ -51,9 +51,9 @@ export function operatePath(page: OperatePageName, filter: Record<string, string
 }
 
 function parseTarget(hash: string): AgentTarget | null {
-  const [, name, provider] = /^#(\w+)-(.+)$/.exec(hash) ?? [];
-  const field = agentFields.find((each) => each === name);
-  return provider && field ? { field, provider } : null;
+  const [, id, name] = /^#(\w+)-(.+)$/.exec(hash) ?? [];
+  const field = agentFields.find((each) => each === id);
+  return name && field ? { field, name } : null;
 }
 
 /** The path of an agent's key, or of one of its limits. */

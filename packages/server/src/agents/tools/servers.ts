@@ -1,4 +1,4 @@
-import { offeredTool } from "../../domain/tools.ts";
+import { type OfferedTools, offeredTool } from "../../domain/tools.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Metrics } from "../../observe/metrics.ts";
 import type { AgentRecord } from "../../store/agents.ts";
@@ -47,6 +47,8 @@ export interface ToolServers {
   ): Promise<ToolResult>;
   /** The servers that a person can use: their own, oldest first, and those of the operator. */
   known(owner_id: number): Promise<KnownServer[]>;
+  /** The tools of the operator's servers, as far as they are known. */
+  operatorTools(): OfferedTools;
   /** Asks such a server for its tools again, and stores the outcome. Null: there is none. */
   refresh(owner_id: number, server_id: string): Promise<KnownServer | null>;
   /** Closes the connections to a server that was removed. */
@@ -150,6 +152,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       return result;
     },
     known,
+    operatorTools: () => new Map(),
     async refresh(ownerId, serverId) {
       const server = await find(ownerId, serverId);
       if (!server) return null;

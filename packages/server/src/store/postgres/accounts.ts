@@ -112,7 +112,7 @@ export const accountReads: Methods<keyof AccountReads> = {
       query.limit,
     );
     const agents = await unit.all<AccountRecord>(
-      `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = $1`,
+      `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = $1 AND a.erased_at IS NULL`,
       query.viewerId,
     );
     return withAgents(found, agents, range, query.limit);

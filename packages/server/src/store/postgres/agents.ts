@@ -1,9 +1,11 @@
+import { dayOf } from "../../rules/time.ts";
 import type { AgentReads, AgentWrites, SealedKey } from "../agents.ts";
 import {
   AGENT,
   type AgentRow,
   CONVERSATION_AGENT,
   type ConversationAgentRow,
+  IS_CREATED,
   toAgent,
   toConversationAgent,
 } from "../shared/agents.ts";
@@ -12,7 +14,8 @@ import type { Methods } from "./unit.ts";
 export const agentReads: Methods<keyof AgentReads> = {
   agents: async (unit, ownerId) => {
     const rows = await unit.all<AgentRow>(
-      `${AGENT} WHERE a.owner_id = $1 AND a.provider IS NOT NULL ORDER BY a.provider COLLATE "C"`,
+      `${AGENT} WHERE a.owner_id = $1 AND a.provider IS NOT NULL AND a.erased_at IS NULL
+       ORDER BY ${IS_CREATED}, a.username COLLATE "C"`,
       ownerId,
     );
     return rows.map(toAgent);
@@ -68,6 +71,14 @@ export const agentWrites: Methods<keyof AgentWrites> = {
       accountId,
       model,
       instructions,
+    );
+  },
+  setAgentProvider: async (unit, accountId, provider, at) => {
+    await unit.change(
+      "UPDATE accounts SET provider = $2, provider_day = $3 WHERE id = $1",
+      accountId,
+      provider,
+      dayOf(at),
     );
   },
   setAgentLimits: async (unit, accountId, limits) => {

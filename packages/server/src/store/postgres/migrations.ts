@@ -647,6 +647,10 @@ export const migrations: readonly string[] = [
   ALTER TABLE turns ADD COLUMN rounds jsonb;
   `,
   `
+  -- The day (UTC) on which an agent last changed its provider.
+  ALTER TABLE accounts ADD COLUMN provider_day text;
+  `,
+  `
   -- MCP servers that people added. Their secrets are sealed; their tools are a JSON list.
   CREATE TABLE tool_servers (
     id text COLLATE "C" PRIMARY KEY,

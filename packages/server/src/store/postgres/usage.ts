@@ -19,7 +19,7 @@ export const usageReads: Methods<keyof UsageReads> = {
     const row = await unit.get<{ used: number }>(
       `SELECT coalesce(sum(u.operator_tokens), 0)::bigint AS used FROM accounts a
        JOIN agent_usage u ON u.agent_id = a.id AND u.day = $3
-       WHERE a.owner_id = $1 AND a.provider = $2`,
+       WHERE a.owner_id = $1 AND (a.provider = $2 OR a.provider_day = $3)`,
       ownerId,
       provider,
       dayOf(now),

@@ -15,6 +15,9 @@ export const AGENT = `SELECT ${ACCOUNT}, o.username AS owner_username,
   LEFT JOIN agents g ON g.account_id = a.id
   LEFT JOIN agent_keys k ON k.owner_id = a.owner_id AND k.provider = a.provider`;
 
+/** Sorts default agents, which are named after their provider, before others. */
+export const IS_CREATED = "(a.username <> o.username || ':' || a.provider)";
+
 export type AgentRow = AccountRecord &
   AgentLimits & {
     /** False, or null for an agent without settings: the default limits apply. */

@@ -57,7 +57,9 @@ export function accountReads(db: Connection): AccountReads {
          WHERE o.account_id = n.account_id AND o.name >= ?4 AND o.name < n.name)
      ORDER BY n.name, n.username LIMIT ?5`,
   );
-  const owned = db.query<AccountRecord>(`SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = ?`);
+  const owned = db.query<AccountRecord>(
+    `SELECT ${ACCOUNT} FROM accounts a WHERE a.owner_id = ? AND a.erased_at IS NULL`,
+  );
   const nameCounter = db.query<{ seq: number }>("SELECT seq FROM name_counter WHERE id = 1");
   const renamed = db.query<RenamedRow>(
     `SELECT ${PUBLIC_ACCOUNT},

@@ -1,9 +1,11 @@
+import { dayOf } from "../../rules/time.ts";
 import type { AgentReads, AgentWrites, SealedKey } from "../agents.ts";
 import {
   AGENT,
   type AgentRow,
   CONVERSATION_AGENT,
   type ConversationAgentRow,
+  IS_CREATED,
   toAgent,
   toConversationAgent,
 } from "../shared/agents.ts";
@@ -11,7 +13,8 @@ import type { Connection } from "./connection.ts";
 
 export function agentReads(db: Connection): AgentReads {
   const byOwner = db.query<AgentRow>(
-    `${AGENT} WHERE a.owner_id = ? AND a.provider IS NOT NULL ORDER BY a.provider`,
+    `${AGENT} WHERE a.owner_id = ? AND a.provider IS NOT NULL AND a.erased_at IS NULL
+     ORDER BY ${IS_CREATED}, a.username`,
   );
   const byId = db.query<AgentRow>(`${AGENT} WHERE a.id = ?`);
   const inConversation = db.query<ConversationAgentRow>(
@@ -45,6 +48,9 @@ export function agentWrites(db: Connection): AgentWrites {
      ON CONFLICT (account_id) DO UPDATE
      SET model = excluded.model, instructions = excluded.instructions`,
   );
+  const setProvider = db.change(
+    "UPDATE accounts SET provider = ?2, provider_day = ?3 WHERE id = ?1",
+  );
   const setLimits = db.change(
     `INSERT INTO agents (account_id, limits_set, spenders, daily_tokens, chat_daily_tokens,
        turns_per_minute, waiting_turns) VALUES (?, 1, ?, ?, ?, ?, ?)
@@ -62,6 +68,8 @@ export function agentWrites(db: Connection): AgentWrites {
     removeAgentKey: (ownerId, provider) => void removeKey.run(ownerId, provider),
     setAgentProfile: (accountId, { model, instructions }) =>
       void setProfile.run(accountId, model, instructions),
+    setAgentProvider: (accountId, provider, at) =>
+      void setProvider.run(accountId, provider, dayOf(at)),
     setAgentLimits: (accountId, limits) =>
       void setLimits.run(
         accountId,

@@ -605,6 +605,10 @@ export const migrations: readonly string[] = [
   ALTER TABLE turns ADD COLUMN rounds TEXT;
   `,
   `
+  -- The day (UTC) on which an agent last changed its provider.
+  ALTER TABLE accounts ADD COLUMN provider_day TEXT;
+  `,
+  `
   -- MCP servers that people added. Their secrets are sealed; their tools are a JSON list.
   CREATE TABLE tool_servers (
     id TEXT PRIMARY KEY,

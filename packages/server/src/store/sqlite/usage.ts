@@ -34,7 +34,7 @@ export function usageReads(db: Connection): UsageReads {
   const operatorSpent = db.query<{ used: number }>(
     `SELECT coalesce(sum(u.operator_tokens), 0) AS used FROM accounts a
      JOIN agent_usage u ON u.agent_id = a.id AND u.day = ?3
-     WHERE a.owner_id = ?1 AND a.provider = ?2`,
+     WHERE a.owner_id = ?1 AND (a.provider = ?2 OR a.provider_day = ?3)`,
   );
   return {
     operatorSpending: (ownerId, provider, now) =>

@@ -6,6 +6,7 @@ import {
   conversationOf,
   type Fixture,
   inSequence,
+  newAccount,
   newAgent,
   START,
 } from "./fixture.ts";
@@ -53,10 +54,49 @@ export function agents(check: Check) {
     expect(await agent(alice)).toBeNull();
   });
 
-  check("an owner's agents are ordered by provider", async (fixture) => {
-    const { alice, gpt, claude } = await owned(fixture);
-    const list = await fixture.store.read((tx) => tx.agents(alice.id));
-    expect(list.map(({ account }) => account)).toEqual([claude, gpt]);
+  check(
+    "an owner's default agents come first; hooks and erased agents are not listed",
+    async (fixture) => {
+      const { alice, gpt, claude } = await owned(fixture);
+      const { store } = fixture;
+      const named = (name: string, provider?: string) =>
+        store.write((tx) =>
+          newAccount(tx, {
+            username: `alice:${name}`,
+            kind: "agent",
+            owner_id: alice.id,
+            ...(provider !== undefined && { provider }),
+          }),
+        );
+      const writer = await named("writer", "claude");
+      const builder = await named("builder", "@external");
+      const gone = await named("gone", "gpt");
+      await named("hook");
+      await store.write(async (tx) => {
+        await tx.setAgentProfile(gone.id, { model: "m", instructions: "Be kind." });
+        await tx.eraseAccount(gone, { messages: false, at: START });
+      });
+      const list = await store.read((tx) => tx.agents(alice.id));
+      expect(list.map(({ account }) => account)).toEqual([claude, gpt, builder, writer]);
+      const query = { viewerId: alice.id, query: "alice:", limit: 10 };
+      const found = await store.read((tx) => tx.findAccounts(query));
+      expect(found.map(({ username }) => username)).not.toContain(gone.username);
+      expect(await store.read((tx) => tx.agent(gone.id))).toMatchObject({
+        account: { erased_at: START },
+        model: null,
+        instructions: null,
+      });
+    },
+  );
+
+  check("an agent that changes its provider uses that provider's key", async (fixture) => {
+    const { alice, claude, agent, setKey } = await owned(fixture);
+    await setKey(alice, "for gpt", "gpt");
+    await fixture.store.write((tx) => tx.setAgentProvider(claude.id, "gpt", START));
+    expect(await agent(claude)).toMatchObject({
+      account: { ...claude, provider: "gpt" },
+      sealed_key: "for gpt",
+    });
   });
 
   check(

@@ -85,6 +85,23 @@ export function spending(check: Check) {
     },
   );
 
+  check(
+    "what an agent used on the day of a new provider counts for every provider",
+    async (fixture) => {
+      const { alice, agent, begin, finish } = await agentFixture(fixture);
+      const paid = (provider: string, now = START) =>
+        fixture.store.read((tx) => tx.operatorSpending(alice.id, provider, now));
+      const { id } = await begin();
+      await reserve(fixture, id, 10, 5, true);
+      await finish(id, { usage: { input_tokens: 8, output_tokens: 4 } });
+      await fixture.store.write((tx) => tx.setAgentProvider(agent.id, "gpt", START));
+      expect([await paid("claude"), await paid("gpt")]).toEqual([12, 12]);
+      await fixture.store.write((tx) => tx.eraseAccount(agent, { messages: false, at: START + 1 }));
+      expect([await paid("claude"), await paid("gpt")]).toEqual([12, 12]);
+      expect(await paid("claude", START + DAY)).toBe(0);
+    },
+  );
+
   check("usage is listed by agent, conversation and day", async (fixture) => {
     const { alice, bob, agent, room, begin, finish } = await agentFixture(fixture);
     const usage = { input_tokens: 10, output_tokens: 1 };

@@ -1,0 +1,161 @@
+import type { AgentProfile, InputOf } from "@parley/protocol";
+import type { Config } from "../config.ts";
+import { agentIdentity, agentOf, EXTERNAL, isDefaultAgent, isExternal } from "../rules/agents.ts";
+import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
+import { keySourceOf, modelOf } from "../rules/keys.ts";
+import type { Caller } from "../security/caller.ts";
+import type { AccountRecord } from "../store/accounts.ts";
+import type { AgentRecord } from "../store/agents.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
+import { changeDisplayName } from "./accounts.ts";
+
+/** Agents that a person may create, besides the default ones. */
+const MAX_CREATED_AGENTS = 20;
+
+/** An agent by one of two names: a provider stands for its default agent. */
+export interface AgentChoice {
+  readonly provider?: string | undefined;
+  readonly agent_username?: string | undefined;
+}
+
+/**
+ * The account of an agent of the caller. Throws if it does not exist or is deleted (404), is no agent
+ * (400) or not the caller's (403).
+ */
+export async function ownAgentAccount(
+  tx: ReadTx,
+  username: string,
+  { account }: Caller,
+): Promise<AccountRecord> {
+  const agent = await tx.account(username);
+  if (!agent || agent.erased_at !== null) throw notFound(`agent ${username}`);
+  if (agent.kind !== "agent" || agent.provider === null) {
+    throw badField("agent_username", "is not an agent");
+  }
+  if (agent.owner_id !== account.id) throw forbidden("only the agent's owner may do this");
+  return agent;
+}
+
+/** The chosen agent of the caller. Throws as `ownAgentAccount` does, and if there is no such provider (400). */
+export async function ownAgent(
+  tx: ReadTx,
+  config: Config,
+  caller: Caller,
+  { provider = "", agent_username }: AgentChoice,
+): Promise<AgentRecord> {
+  if (agent_username === undefined) checkProvider(config, provider);
+  const { username } = caller.account;
+  const account = await ownAgentAccount(tx, agent_username ?? `${username}:${provider}`, caller);
+  // An agent that its owner gave the name of a provider may have another provider.
+  if (agent_username === undefined && !isDefaultAgent(account)) {
+    throw notFound(`default agent of ${provider}`);
+  }
+  const agent = await tx.agent(account.id);
+  if (!agent) throw notFound(`agent ${account.username}`);
+  return agent;
+}
+
+/** The provider whose key the chosen agent uses. Throws (400) if it has none that is offered. */
+export async function keyProvider(
+  tx: ReadTx,
+  config: Config,
+  caller: Caller,
+  { provider, agent_username = "" }: AgentChoice,
+): Promise<string> {
+  if (provider !== undefined) {
+    checkProvider(config, provider);
+    return provider;
+  }
+  const account = await ownAgentAccount(tx, agent_username, caller);
+  checkModelAgent(config, account);
+  return account.provider ?? "";
+}
+
+/** Throws (400) for an external agent, and for one whose provider is no longer offered. */
+export function checkModelAgent({ providers }: Config, account: AccountRecord): void {
+  if (isExternal(account)) throw badField("agent_username", "is an external agent: it has no key");
+  if (!providers.has(account.provider ?? "")) {
+    throw badField("agent_username", "has a provider that is no longer offered");
+  }
+}
+
+function checkProvider({ providers }: Config, provider: string): void {
+  if (!providers.has(provider)) {
+    throw badField("provider", `must be one of ${[...providers.keys()].join(", ")}`);
+  }
+}
+
+/** The agents that the owner sees: default ones only while their provider is offered. */
+export const shownAgents = (agents: readonly AgentRecord[], { providers }: Config): AgentRecord[] =>
+  agents.filter(({ account }) => !isDefaultAgent(account) || providers.has(account.provider ?? ""));
+
+export function agentProfile(
+  agent: AgentRecord,
+  config: Config,
+  tools: AgentProfile["tools"],
+): AgentProfile {
+  const { account, key_tail } = agent;
+  return {
+    ...agentIdentity(account),
+    username: account.username,
+    display_name: account.display_name,
+    version: account.version,
+    key_configured: key_tail !== null,
+    key_tail,
+    key_source: keySourceOf(agent, config),
+    model: modelOf(agent, config),
+    instructions: agent.instructions,
+    limits: agent.limits,
+    tools,
+    online: isExternal(account) ? false : null,
+  };
+}
+
+/** Creates an agent and announces it to its owner's clients. Throws (409) if the name is taken. */
+export async function createAgent(
+  tx: WriteTx,
+  config: Config,
+  { account: owner }: Caller,
+  input: InputOf<"createAgent">,
+): Promise<AccountRecord> {
+  const { name, model = null, instructions = null } = input;
+  const provider = providerOfNew(config, input);
+  // One after another: otherwise two calls could both create the last agent.
+  await tx.lockCredentials(owner.id);
+  const created = (await tx.agents(owner.id)).filter(({ account }) => !isDefaultAgent(account));
+  if (created.length >= MAX_CREATED_AGENTS) {
+    throw conflict(`you have ${created.length} agents already; delete one first`);
+  }
+  const account = agentOf(owner, { name, provider, title: name });
+  const { display_name = account.display_name } = input;
+  const made = await tx.insertAccount({ ...account, display_name, at: Date.now() });
+  if (!made) throw conflict(`${account.username} is taken, or was the name of a deleted agent`);
+  await tx.setAgentProfile(made.id, { model, instructions: instructions || null });
+  // A new version of the account: clients that were away find it among the renamed ones.
+  await changeDisplayName(tx, made, display_name, owner.username);
+  return made;
+}
+
+function providerOfNew(config: Config, { kind, provider }: InputOf<"createAgent">): string {
+  if (kind === "external") {
+    if (provider !== undefined) throw badField("provider", "is for models only");
+    return EXTERNAL;
+  }
+  if (provider === undefined) throw badField("provider", "is required for a model");
+  checkProvider(config, provider);
+  return provider;
+}
+
+/** Moves an agent to another provider. Throws if it is unknown (400) or the agent must keep its own. */
+export async function changeProvider(
+  tx: WriteTx,
+  config: Config,
+  { account }: AgentRecord,
+  provider: string,
+): Promise<void> {
+  if (provider === account.provider) return;
+  if (isExternal(account)) throw badField("provider", "is for models only");
+  checkProvider(config, provider);
+  if (isDefaultAgent(account)) throw conflict("the default agent of a provider keeps its provider");
+  await tx.setAgentProvider(account.id, provider, Date.now());
+}
