@@ -5,6 +5,7 @@ import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
 import { keyTester } from "./agents/key-test.ts";
 import { elicitations } from "./agents/tools/elicitation.ts";
+import { toolServers } from "./agents/tools/servers.ts";
 import { toolRequests } from "./agents/tools/tool-requests.ts";
 import { storedState } from "./changes/stored-state.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
@@ -53,6 +54,9 @@ const STOP_MS = 5000;
 
 /** Ten key tests per minute and account: enough to correct a typo, too few to probe stolen keys. */
 const KEY_TESTS = { perSecond: 1 / 6, burst: 10 };
+
+/** Tool servers that are added, refreshed or authorized: each time they are contacted. */
+const TOOL_CONTACTS = { perSecond: 1 / 2, burst: 30 };
 
 /** Posts of one incoming hook: as many as Slack accepts, with room for several alerts at once. */
 const HOOK_POSTS = { perSecond: 1, burst: 30 };
@@ -171,7 +175,7 @@ export async function compose(config: Config): Promise<Running> {
     vault,
     deltas: deltas(store, node),
     contextFiles: contextFiles({ store, blobs: services.files?.blobs ?? null, log }),
-    toolServers,
+    toolServers: services.toolServers,
     elicit: asking.ask,
     log,
   });
@@ -219,6 +223,7 @@ export async function compose(config: Config): Promise<Running> {
       await metricsServer?.stop(true);
       await agentsStarted;
       await agents.stop();
+      await services.toolServers.close();
       sockets.stop();
       await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
       await server.stop(true);
@@ -255,6 +260,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const metrics = newMetrics();
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));
   const fetch = guardedFetch({ allowPrivate: config.allowPrivateAddresses });
+  const servers = toolServers({ store, vault, fetch, log, metrics });
   return {
     config,
     store,
@@ -272,8 +278,9 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     erasures: startErasures({ store, node, log }),
     incomingHooks: incomingHooks({ store, ...hookRates(limits, cluster) }),
     ...throttles(limits, cluster),
-    toolRequests: toolRequests(store, toolServers),
     keyTester: keyTester({ config, vault, log }),
+    toolServers: servers,
+    toolRequests: toolRequests(store, servers),
     log,
     security,
     metrics,
@@ -349,6 +356,7 @@ function throttles(limits: Limits, cluster: Cluster) {
       limits.hooks_per_hour,
     ),
     keyTests: rate("key tests", KEY_TESTS.perSecond, KEY_TESTS.burst),
+    toolContacts: rate("tool contacts", TOOL_CONTACTS.perSecond, TOOL_CONTACTS.burst),
   };
 }
 

@@ -1,6 +1,7 @@
 import { type Access, declaredErrors, type Operation } from "@parley/protocol";
 import type { z } from "zod";
 import type { KeyTester } from "./agents/key-test.ts";
+import type { ToolServers } from "./agents/tools/servers.ts";
 import type { ToolRequests } from "./agents/tools/tool-requests.ts";
 import type { Config } from "./config.ts";
 import type { Exports } from "./exports/exports.ts";
@@ -58,6 +59,9 @@ export interface Services {
   keyTester: KeyTester;
   /** Limits key tests per account: each one calls the provider. */
   keyTests: Throttle;
+  toolServers: ToolServers;
+  /** Limits contacts with tool servers per account. */
+  toolContacts: Throttle;
   /** Limits reports of messages per account. */
   reports: Throttle;
   /** Limits links to their own data per account. */

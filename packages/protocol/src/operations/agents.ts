@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { exactlyOne, operation } from "../operation.ts";
-import { AgentLimits, AgentProfile, KeyTest, TurnReceipt, UsageRow } from "../records.ts";
+import {
+  AgentLimits,
+  AgentProfile,
+  KeyTest,
+  ToolGrant,
+  TurnReceipt,
+  UsageRow,
+} from "../records.ts";
 import { agentName, anyText, displayName, line, text, timestamp, username, uuid } from "../text.ts";
 
 const provider = text(1, 32).meta({
@@ -165,6 +172,26 @@ export const setAgentLimits = operation({
     }),
   ),
   output: AgentLimits,
+  errors: ["forbidden", "not_found"],
+});
+
+export const setAgentTools = operation({
+  name: "setAgentTools",
+  socket: "agents.set_tools",
+  summary: "Replaces what one of the caller's agents may use of the tools of tool servers.",
+  input: z.object({
+    agent_username: username,
+    grants: z
+      .array(
+        z.object({
+          server_id: uuid,
+          tool: text(1, 128),
+          policy: ToolGrant.shape.policy,
+        }),
+      )
+      .max(64),
+  }),
+  output: AgentProfile,
   errors: ["forbidden", "not_found"],
 });
 

@@ -21,6 +21,7 @@ import {
   setAgentKey,
   setAgentLimits,
   setAgentProfile,
+  setAgentTools,
   stopAgentTurn,
   testAgentKey,
   updateAgent,
@@ -83,6 +84,7 @@ import { importMessages, issueToken, revokeTokens, upsertUsers } from "./service
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { finishOidcSignIn, getSignInMethods, startOidcSignIn } from "./sign-in.ts";
 import { decideToolCall, getPendingToolCalls, getToolCalls } from "./tool-calls.ts";
+import { addToolServer, getToolServers, refreshToolServer, removeToolServer } from "./tools.ts";
 import { sendChatAction } from "./typing.ts";
 import {
   createWebhook,
@@ -152,10 +154,15 @@ export const operations = {
   testAgentKey,
   setAgentProfile,
   setAgentLimits,
+  setAgentTools,
   getAgentUsage,
   stopAgentTurn,
   retryAgentTurn,
   getTurn,
+  addToolServer,
+  getToolServers,
+  refreshToolServer,
+  removeToolServer,
   getGroupAgents,
   addGroupAgent,
   removeGroupAgent,

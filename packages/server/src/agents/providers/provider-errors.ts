@@ -120,10 +120,10 @@ export const providerErrors = {
       "The provider did not accept the request. Check the agent's model and instructions.",
       { status },
     ),
-  toolsRefused: (status: number) =>
+  toolsRefused: (status?: number) =>
     new ProviderError(
       "provider_refused",
-      "The provider did not accept the tools of this agent. Choose a model that can use tools.",
+      "This agent's model cannot use tools. Choose another model, or ask the operator to offer this provider without tools.",
       { status, about_tools: true },
     ),
   answerRefused: () =>

@@ -47,6 +47,7 @@ import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { statisticsReads } from "./statistics.ts";
 import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
+import { toolReads, toolWrites } from "./tools.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
 import { updateReads } from "./updates.ts";
@@ -83,6 +84,7 @@ const reads: ReadMethods = {
   ...pictureReads,
   ...reactionReads,
   ...agentReads,
+  ...toolReads,
   ...usageReads,
   ...turnReads,
   ...toolCallReads,
@@ -116,6 +118,7 @@ const writes: WriteMethods = {
   ...componentWrites,
   ...reactionWrites,
   ...agentWrites,
+  ...toolWrites,
   ...turnWrites,
   ...toolCallWrites,
   ...elicitationWrites,
