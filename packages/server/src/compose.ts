@@ -4,6 +4,7 @@ import { contextFiles } from "./agents/context-files/index.ts";
 import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
 import { keyTester } from "./agents/key-test.ts";
+import { modelLists } from "./agents/model-lists.ts";
 import { storedState } from "./changes/stored-state.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
 import type { Limits } from "./config/limits.ts";
@@ -267,6 +268,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     incomingHooks: incomingHooks({ store, ...hookRates(limits, cluster) }),
     ...throttles(limits, cluster),
     keyTester: keyTester({ config, vault, log }),
+    modelLists: modelLists({ config, vault, log }),
     log,
     security,
     metrics,
