@@ -296,13 +296,16 @@ describe.each(PROTOCOLS)("in the %s protocol", (protocol) => {
       { role: "assistant", content: [{ type: "tool_use", id: "1", name: "look", input: {} }] },
       {
         role: "user",
-        content: [{ type: "tool_result", tool_use_id: "1", content: [], is_error: false }],
+        content: [
+          { type: "tool_result", tool_use_id: "1", content: [], is_error: false },
+          { type: "text", text: "Alice: and good night" },
+        ],
       },
     ];
     const { text, error } = await ask(protocol, requestWith("", { messages }));
     expect(error).toBeUndefined();
     expect(text).toStartWith("Hello, Alice!");
-    expect(text).toContain("> good morning\n");
+    expect(text).toContain("> and good night\n");
   });
 
   test("usage is estimated, and the answer ends at the token limit", async () => {

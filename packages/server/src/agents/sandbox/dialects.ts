@@ -1,4 +1,5 @@
 import { estimateTokens, type SandboxRequest } from "./request.ts";
+import type { SandboxCall } from "./request-tools.ts";
 import type { ErrorScript } from "./script.ts";
 
 /** How the sandbox answers in one wire protocol. */
@@ -6,13 +7,15 @@ export interface Dialect {
   /** The server-sent events before the first text. */
   begin(request: SandboxRequest): string;
   text(request: SandboxRequest, text: string): string;
-  /** The events after the last text. `answer` is the whole text. */
+  /** Tool calls, after the last text. */
+  calls(request: SandboxRequest, calls: readonly SandboxCall[]): string;
+  /** The events after the last text or call. `answer` is all that was sent. */
   end(request: SandboxRequest, answer: string, reason: EndReason): string;
   /** The body of an error response. */
   error(script: ErrorScript): unknown;
 }
 
-type EndReason = "complete" | "length" | "refused";
+type EndReason = "complete" | "length" | "refused" | "tool_use";
 
 /** The dialect for the path of a request. */
 export function dialectOf(url: string): Dialect | undefined {
@@ -22,7 +25,14 @@ export function dialectOf(url: string): Dialect | undefined {
   return undefined;
 }
 
-const anthropicReasons = { complete: "end_turn", length: "max_tokens", refused: "refusal" };
+const callId = () => `toolu_sandbox_${crypto.randomUUID()}`;
+
+const anthropicReasons = {
+  complete: "end_turn",
+  length: "max_tokens",
+  refused: "refusal",
+  tool_use: "tool_use",
+};
 
 const anthropic: Dialect = {
   begin: ({ model, inputTokens }) =>
@@ -40,6 +50,7 @@ const anthropic: Dialect = {
     }) + named("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
   text: (_, text) =>
     named("content_block_delta", { index: 0, delta: { type: "text_delta", text } }),
+  calls: (_, calls) => calls.map((call, index) => toolBlock(call, index + 1)).join(""),
   end: (_, answer, reason) =>
     named("content_block_stop", { index: 0 }) +
     named("message_delta", {
@@ -50,11 +61,34 @@ const anthropic: Dialect = {
   error: ({ type, message }) => ({ type: "error", error: { type, message } }),
 };
 
-const openaiReasons = { complete: "stop", length: "length", refused: "content_filter" };
+function toolBlock({ name, input }: SandboxCall, index: number): string {
+  const content_block = { type: "tool_use", id: callId(), name, input: {} };
+  const delta = { type: "input_json_delta", partial_json: JSON.stringify(input) };
+  return (
+    named("content_block_start", { index, content_block }) +
+    named("content_block_delta", { index, delta }) +
+    named("content_block_stop", { index })
+  );
+}
+
+const openaiReasons = {
+  complete: "stop",
+  length: "length",
+  refused: "content_filter",
+  tool_use: "tool_calls",
+};
 
 const openai: Dialect = {
   begin: (request) => chunk(request, { role: "assistant", content: "" }, null),
   text: (request, content) => chunk(request, { content }, null),
+  calls: (request, calls) =>
+    calls
+      .map(({ name, input }, index) => {
+        const called = { name, arguments: JSON.stringify(input) };
+        const delta = { index, id: callId(), type: "function", function: called };
+        return chunk(request, { tool_calls: [delta] }, null);
+      })
+      .join(""),
   end: (request, answer, reason) =>
     chunk(request, {}, openaiReasons[reason]) + openaiUsage(request, answer) + lastFrame,
   error: ({ type, message }) => ({ error: { message, type, param: null, code: type } }),

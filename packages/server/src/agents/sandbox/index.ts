@@ -60,8 +60,13 @@ async function* answerFrames(
     yield dialect.text(request, word);
   }
   if (script.end === "cut") throw new Error("the script breaks the connection");
-  const end = sent.length < words.length ? "length" : script.end;
-  yield dialect.end(request, sent.join(""), end);
+  const answer = sent.join("");
+  if (script.calls.length > 0) {
+    yield dialect.calls(request, script.calls);
+    yield dialect.end(request, answer + JSON.stringify(script.calls), "tool_use");
+    return;
+  }
+  yield dialect.end(request, answer, sent.length < words.length ? "length" : script.end);
 }
 
 /** Encodes frames as bytes, each one only when it is read. */

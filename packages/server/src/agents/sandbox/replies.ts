@@ -1,4 +1,5 @@
 import type { SandboxRequest } from "./request.ts";
+import type { SandboxResult } from "./request-tools.ts";
 
 const KEYWORDS = `- \`buy\`: a card with buttons
 - \`alert\`: a card that sets a price alert
@@ -7,6 +8,8 @@ const KEYWORDS = `- \`buy\`: a card with buttons
 - \`slow\`: a slow answer, to try stopping it
 - \`fail\`: a turn that fails; also \`fail key\`, \`fail rate\`, \`fail context\`, \`fail refuse\` and \`fail midway\`
 - \`files\`: what I see of the files in this conversation
+- \`/tool search_messages {"query": "tea"}\`: a call of a tool that this agent may use; one for each such line
+- \`what time is it\`: a call of \`current_time\`
 - \`help\`: this list`;
 
 export const help = `I am the built-in **sandbox**: a stand-in that behaves like a model, but only follows a script. Say one of these words:
@@ -33,6 +36,35 @@ export const files = (descriptions: readonly string[]): string =>
   descriptions.length === 0
     ? "I see no files in this conversation. Send me a picture, a text file or a PDF. 📎"
     : `I see:\n\n${descriptions.map((each) => `- ${escapeMarkup(each)}`).join("\n")}`;
+
+const MAX_RESULT_CHARACTERS = 300;
+
+export const toolResults = (results: readonly SandboxResult[]): string =>
+  results
+    .map(({ tool, text, failed }) => {
+      const what = failed ? "failed" : "answered";
+      const quoted = text.trim() === "" ? " without a text" : `: «${oneLine(text)}»`;
+      return `\`${tool}\` ${what}${quoted}.`;
+    })
+    .join("\n\n");
+
+export const unknownTool = (name: string, offered: readonly string[]): string =>
+  `I am not offered a tool «${oneLine(name)}». ${
+    offered.length === 0
+      ? "I am offered no tools here."
+      : `I am offered: ${offered.map((each) => `\`${each}\``).join(", ")}.`
+  }`;
+
+export const wrongArguments = (name: string): string =>
+  `I cannot call \`${name}\`: what follows the name must be a JSON object on the same line.`;
+
+/** What a tool or a person wrote, as a quote in a sentence. */
+function oneLine(text: string): string {
+  const characters = [...text.trim().replaceAll(/\s+/g, " ")];
+  const isLong = characters.length > MAX_RESULT_CHARACTERS;
+  const shown = characters.slice(0, MAX_RESULT_CHARACTERS).join("");
+  return escapeMarkup(isLong ? `${shown} …` : shown);
+}
 
 export const buy = `Here is an order, ready to be placed. No real shares are involved: this is the sandbox. 📈
 

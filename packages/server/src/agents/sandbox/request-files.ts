@@ -20,6 +20,13 @@ export interface Part {
   /** OpenAI's images and files, as data URLs. */
   image_url?: { url: string };
   file?: { filename: string; file_data: string };
+  /** Anthropic's tool calls and their results. */
+  id?: string;
+  name?: string;
+  input?: unknown;
+  tool_use_id?: string;
+  content?: string | Part[];
+  is_error?: boolean;
 }
 
 /** How the adapter for OpenAI's protocol inlines a text file. */

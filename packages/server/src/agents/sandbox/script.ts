@@ -1,10 +1,13 @@
 import * as replies from "./replies.ts";
 import type { SandboxRequest } from "./request.ts";
+import { readCommand, type SandboxCall } from "./request-tools.ts";
 
 export interface AnswerScript {
   kind: "answer";
   text: string;
   wordIntervalMs: number;
+  /** Tool calls after the text. */
+  calls: readonly SandboxCall[];
   /** `cut` breaks the connection after the text. */
   end: "complete" | "refused" | "cut";
 }
@@ -23,12 +26,15 @@ export type Script = AnswerScript | ErrorScript;
 const WORD_INTERVAL_MS = 18;
 const SLOW_WORD_INTERVAL_MS = 300;
 
-const answer = (text: string, wordIntervalMs = WORD_INTERVAL_MS): Script => ({
+const answer = (text: string, wordIntervalMs = WORD_INTERVAL_MS): AnswerScript => ({
   kind: "answer",
   text,
   wordIntervalMs,
+  calls: [],
   end: "complete",
 });
+
+const callTools = (calls: readonly SandboxCall[]): Script => ({ ...answer(""), calls });
 
 /** The script for each keyword. The first keyword in a message decides. */
 const scripts: Record<string, (request: SandboxRequest) => Script> = {
@@ -65,13 +71,34 @@ const failScripts: Record<string, Script> = {
     type: "invalid_request_error",
     message: "prompt is too long: 300000 tokens > 200000 maximum",
   },
-  refuse: { kind: "answer", text: "", wordIntervalMs: WORD_INTERVAL_MS, end: "refused" },
-  midway: { kind: "answer", text: replies.midway, wordIntervalMs: WORD_INTERVAL_MS, end: "cut" },
+  refuse: { ...answer(""), end: "refused" },
+  midway: { ...answer(replies.midway), end: "cut" },
 };
 
+/**
+ * Only the last message decides: what tools and files say never makes the sandbox call a tool.
+ */
 export function scriptFor(request: SandboxRequest): Script {
+  if (request.results.length > 0) return answer(replies.toolResults(request.results));
+  if (request.commands.length > 0) return toolScript(request);
+  if (WHAT_TIME.test(request.text) && request.tools.includes(CLOCK)) {
+    return callTools([{ name: CLOCK, input: {} }]);
+  }
   const script = firstNamed(scripts, request.text);
   return script ? script(request) : answer(replies.greeting(request));
+}
+
+const CLOCK = "current_time";
+const WHAT_TIME = /\bwhat time is it\b/i;
+
+/** Makes the calls that a message asks for, or none if one of them is wrong. */
+function toolScript({ commands, tools }: SandboxRequest): Script {
+  const unknown = commands.find(({ name }) => !tools.includes(name));
+  if (unknown) return answer(replies.unknownTool(unknown.name, tools));
+  const calls = commands.map(readCommand);
+  const wrong = commands[calls.indexOf(undefined)];
+  if (wrong) return answer(replies.wrongArguments(wrong.name));
+  return callTools(calls.filter((call) => call !== undefined));
 }
 
 /** The entry whose name appears first in the text as a whole word. */
