@@ -166,6 +166,12 @@ async function ofPicture(_: object, caller: Caller) {
   const person = people[role as Role] ?? people.participant;
   return { file_id: (await uploadPicture(person)).id };
 }
+/** A server that nobody has. */
+const ofToolServer: Row = {
+  roles,
+  admitted: "not_found",
+  input: () => ({ server_id: "00000000-0000-7000-8000-000000000000" }),
+};
 const ofVictim: Row = { input: () => ({ username: "as_victim" }) };
 
 const freshAgent = () => `agent-${++count}`;
@@ -272,6 +278,14 @@ const rows: Record<OperationName, Row> = {
   getAgentModels: { roles, input: () => ({ provider }) },
   setAgentProfile: { roles, input: () => ({ provider, display_name: "An agent" }) },
   setAgentLimits: { roles, input: () => ({ provider, daily_tokens: null }) },
+  setAgentTools: {
+    roles: ["owner"],
+    input: () => ({ agent_username: agentOf(people.owner), grants: [] }),
+  },
+  addToolServer: { roles, input: () => ({ name: fresh(), url: "https://tools.invalid/mcp" }) },
+  getToolServers: anybody,
+  refreshToolServer: ofToolServer,
+  removeToolServer: ofToolServer,
   getAgentUsage: { roles, input: () => ({ provider }) },
   stopAgentTurn: ofTurn("conflict"),
   retryAgentTurn: ofTurn(),

@@ -27,7 +27,7 @@ const backend = new Backend(url);
 const operator = await signUpAs(url, "oona");
 
 /** Number of files in an archive. */
-const FILES = 12;
+const FILES = 13;
 
 const linkOf = async (person: Pick<Person, "call">) => (await person.call("exportMe")).url;
 
@@ -79,6 +79,7 @@ describe.each(transports)("over %s", (transport) => {
       "account.jsonl",
       "sessions.jsonl",
       "agents.jsonl",
+      "tool-servers.jsonl",
       "usage.jsonl",
       "blocked.jsonl",
       "incoming-hooks.jsonl",

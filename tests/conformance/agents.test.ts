@@ -64,6 +64,7 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
         instructions: null,
         limits: DEFAULT_LIMITS,
         online: null,
+        tools: [],
       },
       {
         kind: "model",
@@ -79,6 +80,7 @@ describe.each(transports)("getMyAgents over %s", (transport) => {
         instructions: null,
         limits: DEFAULT_LIMITS,
         online: null,
+        tools: [],
       },
     ]);
   });
@@ -247,6 +249,7 @@ describe.each(transports)("setAgentProfile over %s", (transport) => {
       key_source: null,
       limits: DEFAULT_LIMITS,
       online: null,
+      tools: [],
       version: expect.any(Number),
       ...given,
     };

@@ -5,6 +5,7 @@ import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
 import { keyTester } from "./agents/key-test.ts";
 import { modelLists } from "./agents/model-lists.ts";
+import { toolServers } from "./agents/tools/servers.ts";
 import { storedState } from "./changes/stored-state.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
 import type { Limits } from "./config/limits.ts";
@@ -52,6 +53,9 @@ const STOP_MS = 5000;
 
 /** Ten key tests per minute and account: enough to correct a typo, too few to probe stolen keys. */
 const KEY_TESTS = { perSecond: 1 / 6, burst: 10 };
+
+/** Tool servers that are added, refreshed or authorized: each time they are contacted. */
+const TOOL_CONTACTS = { perSecond: 1 / 2, burst: 30 };
 
 /** Posts of one incoming hook: as many as Slack accepts, with room for several alerts at once. */
 const HOOK_POSTS = { perSecond: 1, burst: 30 };
@@ -214,6 +218,7 @@ export async function compose(config: Config): Promise<Running> {
       await metricsServer?.stop(true);
       await agentsStarted;
       await agents.stop();
+      await services.toolServers.close();
       sockets.stop();
       await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
       await server.stop(true);
@@ -269,6 +274,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     ...throttles(limits, cluster),
     keyTester: keyTester({ config, vault, log }),
     modelLists: modelLists({ config, vault, log }),
+    toolServers: toolServers({ store, vault, fetch, log, metrics }),
     log,
     security,
     metrics,
@@ -344,6 +350,7 @@ function throttles(limits: Limits, cluster: Cluster) {
       limits.hooks_per_hour,
     ),
     keyTests: rate("key tests", KEY_TESTS.perSecond, KEY_TESTS.burst),
+    toolContacts: rate("tool contacts", TOOL_CONTACTS.perSecond, TOOL_CONTACTS.burst),
   };
 }
 

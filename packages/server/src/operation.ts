@@ -2,6 +2,7 @@ import { type Access, declaredErrors, type Operation } from "@parley/protocol";
 import type { z } from "zod";
 import type { KeyTester } from "./agents/key-test.ts";
 import type { ModelLists } from "./agents/model-lists.ts";
+import type { ToolServers } from "./agents/tools/servers.ts";
 import type { Config } from "./config.ts";
 import type { Exports } from "./exports/exports.ts";
 import type { Files } from "./files/service.ts";
@@ -58,6 +59,9 @@ export interface Services {
   modelLists: ModelLists;
   /** Limits key tests and new lists of models per account: each one calls the provider. */
   keyTests: Throttle;
+  toolServers: ToolServers;
+  /** Limits contacts with tool servers per account. */
+  toolContacts: Throttle;
   /** Limits reports of messages per account. */
   reports: Throttle;
   /** Limits links to their own data per account. */

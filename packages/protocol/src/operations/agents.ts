@@ -5,6 +5,7 @@ import {
   AgentModel,
   AgentProfile,
   KeyTest,
+  ToolGrant,
   TurnReceipt,
   UsageRow,
 } from "../records.ts";
@@ -187,6 +188,26 @@ export const setAgentLimits = operation({
     }),
   ),
   output: AgentLimits,
+  errors: ["forbidden", "not_found"],
+});
+
+export const setAgentTools = operation({
+  name: "setAgentTools",
+  socket: "agents.set_tools",
+  summary: "Replaces what one of the caller's agents may use of the tools of tool servers.",
+  input: z.object({
+    agent_username: username,
+    grants: z
+      .array(
+        z.object({
+          server_id: uuid,
+          tool: text(1, 128),
+          policy: ToolGrant.shape.policy,
+        }),
+      )
+      .max(64),
+  }),
+  output: AgentProfile,
   errors: ["forbidden", "not_found"],
 });
 

@@ -22,6 +22,7 @@ import {
   setAgentKey,
   setAgentLimits,
   setAgentProfile,
+  setAgentTools,
   stopAgentTurn,
   testAgentKey,
   updateAgent,
@@ -84,6 +85,7 @@ import { importMessages, issueToken, revokeTokens, upsertUsers } from "./service
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { finishOidcSignIn, getSignInMethods, startOidcSignIn } from "./sign-in.ts";
 import { decideToolCall, getPendingToolCalls, getToolCalls } from "./tool-calls.ts";
+import { addToolServer, getToolServers, refreshToolServer, removeToolServer } from "./tools.ts";
 import { sendChatAction } from "./typing.ts";
 import {
   createWebhook,
@@ -154,10 +156,15 @@ export const operations = {
   getAgentModels,
   setAgentProfile,
   setAgentLimits,
+  setAgentTools,
   getAgentUsage,
   stopAgentTurn,
   retryAgentTurn,
   getTurn,
+  addToolServer,
+  getToolServers,
+  refreshToolServer,
+  removeToolServer,
   getGroupAgents,
   addGroupAgent,
   removeGroupAgent,

@@ -1,6 +1,7 @@
 import { keyFile, openStore, openVault } from "../compose.ts";
 import { readConfig } from "../config.ts";
 import { secondFactorBinding } from "../domain/second-factor.ts";
+import { toolSecretsBinding } from "../domain/tools.ts";
 import { secretBinding } from "../outbound/webhook-attempt.ts";
 import type { SealBinding, Vault } from "../security/vault.ts";
 import type { Awaitable } from "../store/awaitable.ts";
@@ -10,9 +11,9 @@ import { commandLog } from "./output.ts";
 
 export const rotateKeysCommand = command({
   name: "keys rotate",
-  summary: "Encrypt all provider keys, webhook secrets and second factors with a new master key.",
-  details: `Adds a key to master.key in the data folder and encrypts all provider keys, webhook
-secrets and second factors with it, while the server runs. With PARLEY_MASTER_KEY, put the new key
+  summary: "Encrypt all stored keys and secrets with a new master key.",
+  details: `Adds a key to master.key in the data folder and encrypts all provider keys, tokens of tool
+servers, webhook secrets and second factors with it, while the server runs. With PARLEY_MASTER_KEY, put the new key
 first and restart the server before.`,
   examples: [{ line: "keys rotate", summary: "As the user of the server, or as root." }],
   async run() {
@@ -74,5 +75,10 @@ const sealedTexts = (store: Store): Promise<SealedText[]> =>
       binding: secondFactorBinding(factor.account_id),
       replace: (write, sealed) => write.resealSecondFactor(factor, sealed),
     }));
-    return [...keys, ...secrets, ...factors];
+    const tools = (await tx.sealedToolSecrets()).map<SealedText>((server) => ({
+      sealed: server.secrets,
+      binding: toolSecretsBinding(server),
+      replace: (write, sealed) => write.resealToolSecrets(server, sealed),
+    }));
+    return [...keys, ...secrets, ...factors, ...tools];
   });

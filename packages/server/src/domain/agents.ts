@@ -90,7 +90,11 @@ function checkProvider({ providers }: Config, provider: string): void {
 export const shownAgents = (agents: readonly AgentRecord[], { providers }: Config): AgentRecord[] =>
   agents.filter(({ account }) => !isDefaultAgent(account) || providers.has(account.provider ?? ""));
 
-export function agentProfile(agent: AgentRecord, config: Config): AgentProfile {
+export function agentProfile(
+  agent: AgentRecord,
+  config: Config,
+  tools: AgentProfile["tools"],
+): AgentProfile {
   const { account, key_tail } = agent;
   return {
     ...agentIdentity(account),
@@ -103,6 +107,7 @@ export function agentProfile(agent: AgentRecord, config: Config): AgentProfile {
     model: modelOf(agent, config),
     instructions: agent.instructions,
     limits: agent.limits,
+    tools,
     online: isExternal(account) ? false : null,
   };
 }

@@ -11,6 +11,7 @@ import type { IncomingHookRecord } from "../store/incoming-hooks.ts";
 import type { ReactionRecord } from "../store/reactions.ts";
 import type { ReportRecord } from "../store/reports.ts";
 import type { ReadTx, Store } from "../store/store.ts";
+import type { ToolServerRecord } from "../store/tools.ts";
 import type { WebhookRecord } from "../store/webhooks.ts";
 import type { ZipEntry } from "./zip.ts";
 
@@ -45,7 +46,14 @@ export async function* accountData(options: AccountDataOptions): AsyncGenerator<
   yield { name: "README.txt", content: linesOf(async () => [], README) };
   yield file("account", (tx) => accountRecord(tx, account));
   yield file("sessions", async (tx) => tx.sessions(id, Date.now()));
-  yield file("agents", async (tx) => (await tx.agents(id)).map(agentRecord));
+  yield file("agents", async (tx) => {
+    const agents: unknown[] = [];
+    for (const agent of await tx.agents(id)) {
+      agents.push({ ...agentRecord(agent), tools: await tx.toolGrants(agent.account.id) });
+    }
+    return agents;
+  });
+  yield file("tool-servers", async (tx) => (await tx.toolServers(id)).map(toolServerRecord));
   yield file("usage", async (tx) => tx.usage(id, null, null));
   yield file("blocked", async (tx) => blockedPeople(await tx.blockList(id)));
   yield file("incoming-hooks", async (tx) => (await tx.incomingHooksBy(username)).map(hookRecord));
@@ -95,6 +103,7 @@ const README = `Your data, as JSON Lines: each line of a file is one JSON object
 account.jsonl        your account, and who may add you to conversations (added_by)
 sessions.jsonl       where you are signed in
 agents.jsonl         your agents and their settings; provider keys are not included
+tool-servers.jsonl   the tool servers that you added, without their tokens
 usage.jsonl          what your agents have used, by day and conversation
 blocked.jsonl        people whom you have blocked
 incoming-hooks.jsonl the incoming hooks that you created, without their secrets
@@ -132,6 +141,11 @@ async function accountRecord(tx: ReadTx, { id, username }: AccountRecord): Promi
     picture_id: avatar?.file_id ?? null,
   }));
 }
+
+const toolServerRecord = ({ secrets, owner_id, created_at, ...server }: ToolServerRecord) => ({
+  ...server,
+  created_at: iso(created_at),
+});
 
 const agentRecord = ({ account, model, instructions, limits, sealed_key }: AgentRecord) => ({
   ...publicAccount(account),

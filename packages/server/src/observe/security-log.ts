@@ -36,6 +36,10 @@ export interface SecurityDetails {
   readonly reporter?: string;
   /** The id of a webhook or of an incoming hook. */
   readonly webhook?: string;
+  /** The id of a tool server. */
+  readonly tool_server?: string;
+  /** The username of an agent. */
+  readonly agent?: string;
   /** The id of a conversation. */
   readonly conversation?: string;
   /** The number of imported messages. */

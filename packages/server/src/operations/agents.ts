@@ -1,4 +1,10 @@
-import { type AgentLimits, type InputOf, operations, type TurnReceipt } from "@parley/protocol";
+import {
+  type AgentLimits,
+  type AgentProfile,
+  type InputOf,
+  operations,
+  type TurnReceipt,
+} from "@parley/protocol";
 import { visibleMessage } from "../domain/access.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
 import {
@@ -13,6 +19,7 @@ import {
   shownAgents,
 } from "../domain/agents.ts";
 import { eraseAgent, finishErasure } from "../domain/erasure.ts";
+import { offeredTool, offeredTools, shownGrants } from "../domain/tools.ts";
 import { stopTurns } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -23,17 +30,23 @@ import { mayControlTurn } from "../rules/permissions.ts";
 import { isSandboxKey } from "../rules/sandbox.ts";
 import { isoOrNull } from "../rules/time.ts";
 import { shownToolCall } from "../rules/tool-calls.ts";
-import type { Caller } from "../security/caller.ts";
+import { type Caller, tokenOf } from "../security/caller.ts";
 import { keyTail } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 import type { ToolCallRecord } from "../store/tool-calls.ts";
 import type { TurnRecord } from "../store/turns.ts";
 
-const getMyAgents = bind(operations.getMyAgents, async ({ store, caller, config }) => {
-  const agents = await store.read((tx) => tx.agents(caller.account.id));
-  return { items: shownAgents(agents, config).map((agent) => agentProfile(agent, config)) };
-});
+const getMyAgents = bind(operations.getMyAgents, (context) =>
+  context.store.read(async (tx) => {
+    const { caller, config } = context;
+    const items: AgentProfile[] = [];
+    for (const agent of shownAgents(await tx.agents(caller.account.id), config)) {
+      items.push(await profileOf(tx, context, agent));
+    }
+    return { items };
+  }),
+);
 
 const createAgent = bind(operations.createAgent, (context, input) => {
   const { store, caller, config, accountCreations } = context;
@@ -128,6 +141,26 @@ const setAgentLimits = bind(operations.setAgentLimits, ({ store, caller, config 
   }),
 );
 
+const setAgentTools = bind(operations.setAgentTools, (context, input) =>
+  context.security.write(async (tx, record) => {
+    const { caller, config, origin, toolServers } = context;
+    const agent = await ownAgent(tx, config, caller, input);
+    const offered = await offeredTools(tx, caller.account.id, toolServers.operatorTools());
+    const grants = input.grants.map((grant, place) => {
+      const tool = offeredTool(offered, grant);
+      if (!tool) throw badField(`grants.${place}`, "is not a tool of a server that you can use");
+      return { ...grant, fingerprint: tool.fingerprint };
+    });
+    const names = new Set(grants.map(({ server_id, tool }) => `${server_id} ${tool}`));
+    if (names.size < grants.length) throw badField("grants", "must not name a tool twice");
+    await tx.setToolGrants(agent.account.id, grants);
+    const { username: account } = caller.account;
+    const details = { account, origin, agent: agent.account.username, ...tokenOf(caller) };
+    await record("agent_tools_set", details);
+    return profileOf(tx, context, agent);
+  }),
+);
+
 const getAgentUsage = bind(operations.getAgentUsage, async ({ store, caller }, input) => {
   const since = input.since ? Date.parse(input.since) : null;
   const until = input.until ? Date.parse(input.until) : null;
@@ -195,6 +228,7 @@ export const agents = [
   getAgentModels,
   setAgentProfile,
   setAgentLimits,
+  setAgentTools,
   getAgentUsage,
   stopAgentTurn,
   retryAgentTurn,
@@ -205,8 +239,11 @@ const keyProviderOf = ({ store, caller, config }: Context, choice: AgentChoice) 
   store.read((tx) => keyProvider(tx, config, caller, choice));
 
 /** The agent as it is now. */
-const profile = async (tx: ReadTx, { caller, config }: Context, choice: AgentChoice) =>
-  agentProfile(await ownAgent(tx, config, caller, choice), config);
+const profile = async (tx: ReadTx, context: Context, choice: AgentChoice) =>
+  profileOf(tx, context, await ownAgent(tx, context.config, context.caller, choice));
+
+const profileOf = async (tx: ReadTx, { config, toolServers }: Context, agent: AgentRecord) =>
+  agentProfile(agent, config, await shownGrants(tx, agent, toolServers.operatorTools()));
 
 async function changeProfile(
   tx: WriteTx,

@@ -16,6 +16,7 @@ import { service } from "./service.ts";
 import { sessions } from "./sessions.ts";
 import { signIn } from "./sign-in.ts";
 import { toolCalls } from "./tool-calls.ts";
+import { tools } from "./tools.ts";
 import { typing } from "./typing.ts";
 import { webhooks } from "./webhooks.ts";
 
@@ -32,6 +33,7 @@ export const handlers: readonly Bound[] = [
   ...reactions,
   ...typing,
   ...agents,
+  ...tools,
   ...groups,
   ...components,
   ...toolCalls,

@@ -27,6 +27,8 @@ export type FetchErrorCode =
   | "timeout"
   | "request_too_large"
   | "response_too_large"
+  /** The response is a redirect, which is not followed. */
+  | "redirected"
   /** The response is compressed, although that was not asked for. */
   | "response_encoded";
 

@@ -150,10 +150,11 @@ function boundedBody(
   );
 }
 
-/** Resolving a name cannot be aborted; only waiting for it can. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+/** Waits for work that cannot be aborted itself. Rejects with the reason of the signal after an abort. */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const onAbort = () => reject(signal.reason);
+  if (signal.aborted) onAbort();
   signal.addEventListener("abort", onAbort);
   try {
     return await Promise.race([work, aborted]);

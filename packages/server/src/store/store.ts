@@ -31,6 +31,7 @@ import type { ServiceKeyReads, ServiceKeyWrites } from "./service-keys.ts";
 import type { SessionReads, SessionWrites } from "./sessions.ts";
 import type { StatisticsReads } from "./statistics.ts";
 import type { ToolCallReads, ToolCallWrites } from "./tool-calls.ts";
+import type { ToolReads, ToolWrites } from "./tools.ts";
 import type { TurnReads, TurnWrites } from "./turns.ts";
 import type { UpdateReads } from "./updates.ts";
 import type { UsageReads } from "./usage.ts";
@@ -112,6 +113,7 @@ export interface ReadTx
     PictureReads,
     ReactionReads,
     AgentReads,
+    ToolReads,
     UsageReads,
     TurnReads,
     ToolCallReads {}
@@ -148,6 +150,7 @@ export interface WriteTx
     ComponentWrites,
     ReactionWrites,
     AgentWrites,
+    ToolWrites,
     TurnWrites,
     ToolCallWrites,
     SubscriptionWrites {

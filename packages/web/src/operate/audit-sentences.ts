@@ -75,6 +75,10 @@ const sentences: Record<AuditAction, Sentence> = {
   agent_key_removed: (entry) => `${who(entry)} removed their key for ${detail(entry, "provider")}`,
   agent_key_tested: (entry) =>
     `${who(entry)} tested a key for ${detail(entry, "provider")}: it ${entry.details.works ? "works" : "does not work"}`,
+  agent_tools_set: (entry) =>
+    `${who(entry)} changed the tools that ${detail(entry, "agent")} may use`,
+  tool_server_added: (entry) => `${who(entry)} added a tool server`,
+  tool_server_removed: (entry) => `${who(entry)} removed a tool server`,
   master_key_rotated: () => "The master key was rotated",
   oidc_account_created: (entry) => `${who(entry)} signed in by single sign-on for the first time`,
   oidc_account_linked: (entry) => `${who(entry)} was linked to single sign-on`,

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Config } from "../../config.ts";
 import { secondFactorBinding } from "../../domain/second-factor.ts";
+import { toolSecretsBinding } from "../../domain/tools.ts";
 import { secretBinding } from "../../outbound/webhook-attempt.ts";
 import { parseMasterKeys, type SealBinding, vault } from "../../security/vault.ts";
 import type { SealedTexts } from "../../store/shared/sealed-texts.ts";
@@ -24,14 +25,14 @@ export function checkMasterKey({ masterKeys, dataDir }: Config, stored: SealedTe
   const source = masterKeys ? "PARLEY_MASTER_KEY" : path;
   const all = textsOf(stored);
   if (!keys && all.length === 0) return [ok(NAME, "none yet, and none needed yet")];
-  const todo = `Put back the master key of the installation. Otherwise people store their keys again, you create the webhooks again, and "parley users reset --second-factor" removes second factors.`;
+  const todo = `Put back the master key of the installation. Otherwise people store their keys and the tokens of their tool servers again, you create the webhooks again, and "parley users reset --second-factor" removes second factors.`;
   if (!keys) return [failed(NAME, `${source} has no key for ${counted(all)}`, todo)];
   const lost = all.filter((text) => !canOpen(keys, text));
   if (lost.length === 0) return [ok(NAME, `${source} opens all ${counted(all)}`)];
   return [failed(NAME, `${source} does not open ${counted(lost, all)}`, todo)];
 }
 
-const textsOf = ({ keys, webhooks, secondFactors }: SealedTexts): SealedText[] => [
+const textsOf = ({ keys, webhooks, secondFactors, toolSecrets }: SealedTexts): SealedText[] => [
   ...keys.map((key) => ({ kind: "provider keys", sealed: key.sealed, binding: key })),
   ...webhooks.map(({ id, secret }) => ({
     kind: "webhook secrets",
@@ -42,6 +43,11 @@ const textsOf = ({ keys, webhooks, secondFactors }: SealedTexts): SealedText[] =
     kind: "second factors",
     sealed: secret,
     binding: secondFactorBinding(account_id),
+  })),
+  ...toolSecrets.map((server) => ({
+    kind: "tokens of tool servers",
+    sealed: server.secrets,
+    binding: toolSecretsBinding(server),
   })),
 ];
 

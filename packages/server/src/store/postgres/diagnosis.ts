@@ -3,6 +3,7 @@ import {
   NOTHING_SEALED,
   SEALED_KEYS,
   SEALED_SECOND_FACTORS,
+  SEALED_TOOL_SECRETS,
   SEALED_WEBHOOKS,
   type SealedTexts,
 } from "../shared/sealed-texts.ts";
@@ -55,9 +56,11 @@ export async function diagnosePostgres(options: PostgresOptions): Promise<Postgr
 async function readSealed(pool: SQL): Promise<SealedTexts> {
   const keys: SealedTexts["keys"] = await pool.unsafe(SEALED_KEYS);
   const factors: SealedTexts["secondFactors"] = await pool.unsafe(SEALED_SECOND_FACTORS);
+  const tools: SealedTexts["toolSecrets"] = await pool.unsafe(SEALED_TOOL_SECRETS);
   return {
     keys: keys.map((key) => ({ ...key, owner_id: Number(key.owner_id) })),
     webhooks: await pool.unsafe(SEALED_WEBHOOKS),
     secondFactors: factors.map((each) => ({ ...each, account_id: Number(each.account_id) })),
+    toolSecrets: tools.map((each) => ({ ...each, owner_id: Number(each.owner_id) })),
   };
 }

@@ -46,6 +46,7 @@ import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { statisticsReads } from "./statistics.ts";
 import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
+import { toolReads, toolWrites } from "./tools.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { binder, type ReadMethods, type Unit, type WriteMethods } from "./unit.ts";
 import { updateReads } from "./updates.ts";
@@ -82,6 +83,7 @@ const reads: ReadMethods = {
   ...pictureReads,
   ...reactionReads,
   ...agentReads,
+  ...toolReads,
   ...usageReads,
   ...turnReads,
   ...toolCallReads,
@@ -114,6 +116,7 @@ const writes: WriteMethods = {
   ...componentWrites,
   ...reactionWrites,
   ...agentWrites,
+  ...toolWrites,
   ...turnWrites,
   ...toolCallWrites,
   ...historyWrites,

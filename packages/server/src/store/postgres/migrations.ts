@@ -650,4 +650,30 @@ export const migrations: readonly string[] = [
   -- The day (UTC) on which an agent last changed its provider.
   ALTER TABLE accounts ADD COLUMN provider_day text;
   `,
+  `
+  -- MCP servers that people added. Their secrets are sealed; their tools are a JSON list.
+  CREATE TABLE tool_servers (
+    id text COLLATE "C" PRIMARY KEY,
+    owner_id bigint NOT NULL REFERENCES accounts (id),
+    name text COLLATE "C" NOT NULL,
+    url text COLLATE "C" NOT NULL,
+    secrets text COLLATE "C",
+    status text COLLATE "C" NOT NULL DEFAULT 'unreachable',
+    error text,
+    tools text NOT NULL DEFAULT '[]',
+    contacted_at bigint,
+    created_at bigint NOT NULL,
+    UNIQUE (owner_id, name)
+  );
+  -- The tools that agents may use. The operator's servers are not in the table above.
+  CREATE TABLE tool_grants (
+    agent_id bigint NOT NULL REFERENCES accounts (id),
+    server_id text COLLATE "C" NOT NULL,
+    tool text COLLATE "C" NOT NULL,
+    policy text COLLATE "C" NOT NULL,
+    fingerprint text COLLATE "C" NOT NULL,
+    PRIMARY KEY (agent_id, server_id, tool)
+  );
+  CREATE INDEX tool_grants_by_server ON tool_grants (server_id);
+  `,
 ];

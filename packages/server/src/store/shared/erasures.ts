@@ -44,6 +44,8 @@ export function erasureStatements(
     },
     ...PERSONAL.map((table) => byId(`DELETE FROM ${table} WHERE account_id = ${first}`)),
     byId(`DELETE FROM agent_keys WHERE owner_id = ${first}`),
+    byId(`DELETE FROM tool_servers WHERE owner_id = ${first}`),
+    byId(`DELETE FROM tool_grants WHERE agent_id = ${first} OR agent_id IN (${owned})`),
     byId(`DELETE FROM upload_usage WHERE owner_id = ${first}`),
     byId(`DELETE FROM agents WHERE account_id = ${first} OR account_id IN (${owned})`),
     { sql: `DELETE FROM incoming_hooks WHERE creator = ${first}`, values: [username] },

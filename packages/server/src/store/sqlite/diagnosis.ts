@@ -3,6 +3,7 @@ import {
   NOTHING_SEALED,
   SEALED_KEYS,
   SEALED_SECOND_FACTORS,
+  SEALED_TOOL_SECRETS,
   SEALED_WEBHOOKS,
   type SealedTexts,
 } from "../shared/sealed-texts.ts";
@@ -40,4 +41,5 @@ const readSealed = (db: Database): SealedTexts => ({
   keys: db.query<SealedTexts["keys"][number], []>(SEALED_KEYS).all(),
   webhooks: db.query<SealedTexts["webhooks"][number], []>(SEALED_WEBHOOKS).all(),
   secondFactors: db.query<SealedTexts["secondFactors"][number], []>(SEALED_SECOND_FACTORS).all(),
+  toolSecrets: db.query<SealedTexts["toolSecrets"][number], []>(SEALED_TOOL_SECRETS).all(),
 });

@@ -39,6 +39,7 @@ import { serviceKeyReads, serviceKeyWrites } from "./service-keys.ts";
 import { sessionReads, sessionWrites } from "./sessions.ts";
 import { statisticsReads } from "./statistics.ts";
 import { toolCallReads, toolCallWrites } from "./tool-calls.ts";
+import { toolReads, toolWrites } from "./tools.ts";
 import { turnReads, turnWrites } from "./turns.ts";
 import { updateReads } from "./updates.ts";
 import { usageReads } from "./usage.ts";
@@ -158,6 +159,7 @@ const reads = (db: Connection): ReadTx => ({
   ...pictureReads(db),
   ...reactionReads(db),
   ...agentReads(db),
+  ...toolReads(db),
   ...usageReads(db),
   ...turnReads(db),
   ...toolCallReads(db),
@@ -189,6 +191,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...componentWrites(db),
   ...reactionWrites(db),
   ...agentWrites(db),
+  ...toolWrites(db),
   ...turnWrites(db),
   ...toolCallWrites(db),
   ...historyWrites(db),

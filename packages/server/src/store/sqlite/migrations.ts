@@ -608,4 +608,30 @@ export const migrations: readonly string[] = [
   -- The day (UTC) on which an agent last changed its provider.
   ALTER TABLE accounts ADD COLUMN provider_day TEXT;
   `,
+  `
+  -- MCP servers that people added. Their secrets are sealed; their tools are a JSON list.
+  CREATE TABLE tool_servers (
+    id TEXT PRIMARY KEY,
+    owner_id INTEGER NOT NULL REFERENCES accounts (id),
+    name TEXT NOT NULL,
+    url TEXT NOT NULL,
+    secrets TEXT,
+    status TEXT NOT NULL DEFAULT 'unreachable',
+    error TEXT,
+    tools TEXT NOT NULL DEFAULT '[]',
+    contacted_at INTEGER,
+    created_at INTEGER NOT NULL,
+    UNIQUE (owner_id, name)
+  ) STRICT, WITHOUT ROWID;
+  -- The tools that agents may use. The operator's servers are not in the table above.
+  CREATE TABLE tool_grants (
+    agent_id INTEGER NOT NULL REFERENCES accounts (id),
+    server_id TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    policy TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    PRIMARY KEY (agent_id, server_id, tool)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX tool_grants_by_server ON tool_grants (server_id);
+  `,
 ];

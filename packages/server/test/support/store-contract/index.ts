@@ -31,6 +31,7 @@ import { serviceKeys } from "./service-keys.ts";
 import { sessions } from "./sessions.ts";
 import { spending } from "./spending.ts";
 import { subscriptions } from "./subscriptions.ts";
+import { tools } from "./tools.ts";
 import { turns } from "./turns.ts";
 import { unitsOfWork } from "./units-of-work.ts";
 import { updates } from "./updates.ts";
@@ -57,6 +58,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("reports", () => reports(check));
     describe("service keys", () => serviceKeys(check));
     describe("webhooks", () => webhooks(check));
+    describe("tools", () => tools(check));
     describe("users of products", () => productUsers(check));
     describe("accounts as operators see them", () => managedAccounts(check));
     describe("erasures", () => erasures(check));

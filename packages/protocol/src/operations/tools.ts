@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { operation } from "../operation.ts";
+import { ToolServer } from "../records.ts";
+import { line, text, uuid } from "../text.ts";
+
+const server = z.object({ server_id: uuid });
+
+export const addToolServer = operation({
+  name: "addToolServer",
+  socket: "tools.add_server",
+  summary:
+    "Adds an MCP server, whose tools the caller's agents can be granted. It is asked for its tools once.",
+  input: z.object({
+    name: line(1, 64).meta({ description: "A name that the caller's other servers do not have." }),
+    url: text(1, 2048).meta({
+      description:
+        "The https address of the server's streamable HTTP endpoint. Private addresses, and http, need the setting `PARLEY_PRIVATE_ADDRESSES=allow`.",
+      examples: ["https://tools.example.com/mcp"],
+    }),
+    token: z
+      .string()
+      .min(1)
+      .max(4096)
+      .regex(/^[\x21-\x7e]*$/, "must be one line of printable ASCII characters")
+      .optional()
+      .meta({
+        description:
+          "Sent to the server as bearer token. It is stored encrypted and never returned.",
+      }),
+  }),
+  output: ToolServer,
+  errors: ["conflict"],
+});
+
+export const getToolServers = operation({
+  name: "getToolServers",
+  socket: "tools.servers",
+  summary: "Lists the caller's tool servers and those that the operator offers to everybody.",
+  output: z.object({ items: z.array(ToolServer) }),
+});
+
+export const refreshToolServer = operation({
+  name: "refreshToolServer",
+  socket: "tools.refresh_server",
+  summary: "Asks a tool server for its tools again.",
+  input: server,
+  output: ToolServer,
+  errors: ["not_found"],
+});
+
+export const removeToolServer = operation({
+  name: "removeToolServer",
+  socket: "tools.remove_server",
+  summary: "Removes a tool server with its token and everything that agents were granted of it.",
+  input: server,
+  errors: ["not_found"],
+});

@@ -1,0 +1,50 @@
+/** A response of a tool server that would cost too much to parse. */
+export class TooComplex extends Error {
+  override name = "TooComplex";
+}
+
+export interface JsonBounds {
+  /** Values, and separators between them, outside of strings. */
+  readonly maxTokens: number;
+  readonly maxDepth: number;
+}
+
+const [QUOTE, BACKSLASH, NEWLINE, COMMA] = [0x22, 0x5c, 0x0a, 0x2c];
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/**
+ * Passes JSON, or events with JSON, on as it is, and fails with `TooComplex` beyond the bounds:
+ * validating a megabyte of tiny values takes seconds, in which the process does nothing else. A line
+ * break ends a string, because JSON has none inside of strings: so that no stray quote in an event
+ * stream hides what follows it.
+ */
+export function boundedJson({ maxTokens, maxDepth }: JsonBounds) {
+  let tokens = 0;
+  let depth = 0;
+  let inString = false;
+  let isEscaped = false;
+
+  function count(byte: number): void {
+    if (byte === NEWLINE) inString = isEscaped = false;
+    else if (isEscaped) isEscaped = false;
+    else if (byte === QUOTE) inString = !inString;
+    else if (inString) isEscaped = byte === BACKSLASH;
+    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+      depth++;
+      tokens++;
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth = Math.max(0, depth - 1);
+    else if (byte === COMMA) tokens++;
+  }
+
+  return new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      for (const byte of chunk) {
+        count(byte);
+        if (depth > maxDepth || tokens > maxTokens) {
+          throw new TooComplex("the response is too complex");
+        }
+      }
+      controller.enqueue(chunk);
+    },
+  });
+}

@@ -1,0 +1,285 @@
+import {
+  type AuthProvider,
+  Client,
+  type ElicitRequest,
+  type ElicitResult,
+  type JsonSchemaValidator,
+  type OAuthClientProvider,
+  type Progress,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { z } from "zod";
+import { VERSION } from "../../observe/version.ts";
+import { type GuardedFetch, untilAborted } from "../../security/guarded-fetch.ts";
+import type { ToolRecord } from "../../store/tools.ts";
+import { pausableDeadline } from "./deadline.ts";
+import { type ToolResult, toolResult } from "./result-text.ts";
+import { toolFetch } from "./tool-fetch.ts";
+import { toolList } from "./tool-list.ts";
+
+/** Asks the person whom a call is made for; what is asked is a form described by a JSON Schema. */
+export type Elicit = (request: {
+  message: string;
+  schema: Record<string, unknown>;
+}) => Promise<{ action: "accept" | "decline" | "cancel"; content?: Record<string, unknown> }>;
+
+export interface CallOptions {
+  readonly signal: AbortSignal;
+  /** Answers the questions of the server. Without it they are declined. */
+  readonly elicit?: Elicit;
+  /** Is told what the server reports about the call. */
+  readonly onProgress?: (text: string) => void;
+}
+
+/** Where a server is, and what it is contacted with. */
+export interface HttpTarget {
+  readonly url: string;
+  readonly fetch: GuardedFetch;
+  readonly auth: AuthProvider | OAuthClientProvider;
+}
+
+export interface Timeouts {
+  /** For connecting, and for listing the tools. */
+  readonly contactMs: number;
+  /** For a call, without the time in which a person answers a question of the server. */
+  readonly callMs: number;
+  /** For the answer to a question. */
+  readonly elicitMs: number;
+}
+
+export const TIMEOUTS: Timeouts = { contactMs: 15_000, callMs: 60_000, elicitMs: 10 * 60_000 };
+
+/**
+ * A session with a tool server. It makes one call at a time, so that a question of the server belongs
+ * to the call in progress.
+ */
+export interface Connection {
+  listTools(signal: AbortSignal): Promise<ToolRecord[]>;
+  /**
+   * Makes a call. Rejects when it fails or takes too long, and with the reason of the signal after an
+   * abort; the server is told, and the connection cannot be used again.
+   */
+  callTool(
+    tool: ToolRecord,
+    input: Record<string, unknown>,
+    options: CallOptions,
+  ): Promise<ToolResult>;
+  /** True once a call failed. */
+  readonly hasFailed: boolean;
+  /** False once a call failed or it is closed, and while the server still answers an earlier call. */
+  readonly isUsable: boolean;
+  /** Is called when the server announces that its tools have changed. */
+  onListChanged: () => void;
+  /** Ends the session. Never rejects. */
+  close(): Promise<void>;
+}
+
+const MAX_LIST_PAGES = 8;
+/** Notifications of cancelled calls are sent before the connection is closed. */
+const CANCEL_MS = 2000;
+/** A server decides when to reconnect to its stream of notifications: not more often than this. */
+const MIN_RECONNECT_MS = 5000;
+
+const ToolPage = z.looseObject({
+  tools: z.array(z.unknown()),
+  nextCursor: z.string().optional(),
+});
+
+/** The results of servers are not validated against their schemas: a schema can be made to take forever. */
+const acceptEverything = {
+  getValidator:
+    <Value>(): JsonSchemaValidator<Value> =>
+    (data) => ({ valid: true, data: data as Value, errorMessage: undefined }),
+};
+
+export function httpConnection(
+  { url, fetch, auth }: HttpTarget,
+  timeouts: Timeouts,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const broken = Promise.withResolvers<never>();
+  const answers = toolFetch(fetch, broken.reject);
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    fetch: answers.fetch,
+    authProvider: auth,
+    reconnectionScheduler: (reconnect, delay) => {
+      const timer = setTimeout(reconnect, Math.max(delay, MIN_RECONNECT_MS));
+      return () => clearTimeout(timer);
+    },
+  });
+  const end = () => transport.terminateSession();
+  const { isAnswering } = answers;
+  return connect({ transport, broken: broken.promise, isAnswering, end, timeouts }, signal);
+}
+
+interface Parts {
+  readonly transport: Transport;
+  /** Rejects when an answer breaks off. */
+  readonly broken: Promise<never>;
+  /** Whether an answer has begun and not ended. */
+  readonly isAnswering: () => boolean;
+  /** Tells the server that the session ends. */
+  readonly end: () => Promise<void>;
+  readonly timeouts: Timeouts;
+}
+
+/** Rejects with a `ContactError`'s cause, and with the reason of the signal after an abort. */
+async function connect(parts: Parts, signal: AbortSignal): Promise<Connection> {
+  const { transport, broken, timeouts } = parts;
+  broken.catch(() => {});
+  const session = new Session(parts);
+  try {
+    await within(timeouts.contactMs, signal, () =>
+      Promise.race([session.client.connect(transport, { timeout: timeouts.contactMs }), broken]),
+    );
+    return session;
+  } catch (error) {
+    await session.close();
+    throw error;
+  }
+}
+
+class Session implements Connection {
+  readonly client: Client;
+  onListChanged = () => {};
+  private elicit: Elicit | null = null;
+  private readonly parts: Parts;
+  hasFailed = false;
+  private isClosed = false;
+
+  constructor(parts: Parts) {
+    this.parts = parts;
+    this.client = new Client(
+      { name: "parley", version: VERSION },
+      {
+        capabilities: { elicitation: { form: {} } },
+        versionNegotiation: { mode: "auto", probe: { timeoutMs: parts.timeouts.contactMs } },
+        jsonSchemaValidator: acceptEverything,
+        listMaxPages: MAX_LIST_PAGES,
+        listChanged: { tools: { autoRefresh: false, onChanged: () => this.onListChanged() } },
+      },
+    );
+    this.client.onclose = () => {
+      this.hasFailed = true;
+    };
+    this.client.setRequestHandler("elicitation/create", (request) => this.answer(request));
+  }
+
+  get isUsable(): boolean {
+    return !this.hasFailed && !this.isClosed && !this.parts.isAnswering();
+  }
+
+  async listTools(signal: AbortSignal): Promise<ToolRecord[]> {
+    if (!this.client.getServerCapabilities()?.tools) return [];
+    const { contactMs } = this.parts.timeouts;
+    return within(contactMs, signal, (aborted) =>
+      Promise.race([this.listPages(aborted), this.parts.broken]),
+    );
+  }
+
+  private async listPages(signal: AbortSignal): Promise<ToolRecord[]> {
+    const sent: unknown[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < MAX_LIST_PAGES; page++) {
+      const request = { method: "tools/list", ...(cursor !== undefined && { params: { cursor } }) };
+      const { tools, nextCursor } = await this.client.request(request, ToolPage, { signal });
+      sent.push(...tools);
+      if (nextCursor === undefined) break;
+      cursor = nextCursor;
+    }
+    return toolList(sent);
+  }
+
+  async callTool(
+    tool: ToolRecord,
+    input: Record<string, unknown>,
+    { signal, elicit, onProgress }: CallOptions,
+  ): Promise<ToolResult> {
+    const { callMs, elicitMs } = this.parts.timeouts;
+    const deadline = pausableDeadline(callMs);
+    const cancelled = new AbortController();
+    this.elicit = elicit ? (request) => deadline.without(elicit(request), elicitMs) : null;
+    const call = this.client.callTool(
+      { name: tool.name, arguments: input },
+      {
+        signal: cancelled.signal,
+        timeout: callMs + elicitMs,
+        maxTotalTimeout: callMs + elicitMs,
+        toolDefinition: definitionOf(tool),
+        ...(onProgress && { onprogress: reporter(onProgress) }),
+      },
+    );
+    try {
+      return toolResult(
+        await untilAborted(Promise.race([call, deadline.ended, this.parts.broken]), signal),
+      );
+    } catch (error) {
+      this.hasFailed = true;
+      cancelled.abort("cancelled");
+      throw error;
+    } finally {
+      this.elicit = null;
+      deadline.stop();
+      call.catch(() => {});
+    }
+  }
+
+  private async answer({ params }: ElicitRequest): Promise<ElicitResult> {
+    if (!this.elicit || !("requestedSchema" in params)) return { action: "decline" };
+    const { message, requestedSchema } = params;
+    const { action, content } = await this.elicit({ message, schema: { ...requestedSchema } });
+    return action === "accept"
+      ? { action, content: (content ?? {}) as NonNullable<ElicitResult["content"]> }
+      : { action };
+  }
+
+  async close(): Promise<void> {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    await Promise.race([this.parts.end(), Bun.sleep(CANCEL_MS)]).catch(() => {});
+    await this.client.close().catch(() => {});
+    // A client that is not connected yet does not close its transport.
+    await this.parts.transport.close().catch(() => {});
+  }
+}
+
+const definitionOf = ({ name, input_schema }: ToolRecord) => ({
+  name,
+  inputSchema: { ...input_schema, type: "object" as const },
+});
+
+const MAX_PROGRESS_CHARACTERS = 200;
+/** A server may report more often than anybody can read. */
+const PROGRESS_MS = 500;
+
+function reporter(onProgress: (text: string) => void): (progress: Progress) => void {
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  return ({ progress, total, message }) => {
+    const now = performance.now();
+    if (now - reportedAt < PROGRESS_MS) return;
+    reportedAt = now;
+    const text = message ?? (total === undefined ? `${progress}` : `${progress} / ${total}`);
+    const clean = text.slice(0, MAX_PROGRESS_CHARACTERS).toWellFormed().replaceAll("\0", "");
+    onProgress(clean);
+  };
+}
+
+/** Runs work with a signal that is aborted at the end: by the caller, by the timeout, or when it is done. */
+async function within<Result>(
+  milliseconds: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  signal.throwIfAborted();
+  const deadline = pausableDeadline(milliseconds);
+  const ended = new AbortController();
+  const done = work(ended.signal);
+  try {
+    return await untilAborted(Promise.race([done, deadline.ended]), signal);
+  } finally {
+    deadline.stop();
+    done.catch(() => {});
+    ended.abort("cancelled");
+  }
+}

@@ -1,0 +1,89 @@
+import {
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  UnauthorizedError,
+} from "@modelcontextprotocol/client";
+import type { ToolServer } from "@parley/protocol";
+import { FetchError } from "../../security/destination.ts";
+import { TooComplex } from "./bounded-json.ts";
+
+/** How a contact with a tool server failed, in a sentence that contains nothing that the server sent. */
+export interface ContactError {
+  readonly status: Exclude<ToolServer["status"], "ready">;
+  readonly error: string;
+}
+
+/** Thrown when a contact did not end in time. */
+export class ContactTimeout extends Error {
+  override name = "ContactTimeout";
+}
+
+/** Thrown when no further connection may be opened. */
+export class PoolFull extends Error {
+  override name = "PoolFull";
+}
+
+const unreachable = (error: string): ContactError => ({ status: "unreachable", error });
+const unauthorized = (error: string): ContactError => ({ status: "unauthorized", error });
+
+const TIMEOUT = unreachable("The server did not answer in time.");
+const DEMANDS_TOKEN = unauthorized("The server demands authorization.");
+
+export function contactError(thrown: unknown): ContactError {
+  for (const error of causesOf(thrown)) {
+    const known = knownError(error);
+    if (known) return known;
+  }
+  return unreachable("The server cannot be reached, or its answer is not valid.");
+}
+
+function knownError(error: unknown): ContactError | null {
+  if (error instanceof ContactTimeout) return TIMEOUT;
+  if (error instanceof DOMException && error.name === "TimeoutError") return TIMEOUT;
+  if (error instanceof PoolFull) return unreachable("Too many calls of tools are in progress.");
+  if (error instanceof UnauthorizedError) return DEMANDS_TOKEN;
+  if (error instanceof FetchError || error instanceof TooComplex) {
+    return unreachable(`The request failed: ${error.message}.`);
+  }
+  if (error instanceof SdkHttpError) {
+    const { status } = error.data;
+    if (status === 401) return DEMANDS_TOKEN;
+    if (status === 403) return unauthorized("The server refuses access.");
+    return unreachable(`The server answered with the HTTP status ${status}.`);
+  }
+  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return TIMEOUT;
+  if (error instanceof ProtocolError) {
+    return unreachable(`The server answered with the error ${error.code}.`);
+  }
+  return null;
+}
+
+const MAX_CAUSES = 4;
+
+/** An error and what caused it: the client wraps errors of its transport. */
+function causesOf(error: unknown): unknown[] {
+  const causes: unknown[] = [];
+  let next = error;
+  while (next !== undefined && next !== null && causes.length < MAX_CAUSES) {
+    causes.push(next);
+    next = next instanceof Error ? next.cause : undefined;
+  }
+  return causes;
+}
+
+const MAX_MESSAGE_CHARACTERS = 1000;
+
+/** Why a call failed, for the model. What the server said about it is quoted. */
+export function callError(thrown: unknown): string {
+  const refusal = causesOf(thrown).find((error) => error instanceof ProtocolError);
+  if (!refusal) return `The call failed. ${contactError(thrown).error}`;
+  return `The server refused the call: ${refusal.message.slice(0, MAX_MESSAGE_CHARACTERS)}`;
+}
+
+export const isTimeout = (thrown: unknown): boolean => contactError(thrown) === TIMEOUT;
+
+/** Whether a server answered that it does not know the session, and so has done nothing. */
+export const isSessionLost = (thrown: unknown): boolean =>
+  thrown instanceof SdkHttpError && (thrown.data.status === 404 || thrown.data.status === 400);

@@ -1,0 +1,104 @@
+import type { Logger } from "../../observe/log.ts";
+import type { ToolRecord, ToolServerRecord, ToolServerState } from "../../store/tools.ts";
+import type { Connection, Timeouts } from "./connection.ts";
+import { contactError } from "./contact-error.ts";
+import { connectionPool, type Lease } from "./pool.ts";
+
+/** A server as it was when it was last contacted, and the way to it. */
+export interface KnownServer
+  extends Pick<ToolServerRecord, "id" | "name" | "status" | "error" | "tools" | "contacted_at"> {
+  /** Null for a program. */
+  readonly url: string | null;
+  /** Whether the operator offers it to everybody. */
+  readonly operator: boolean;
+  /** Calls with the same key share connections. */
+  readonly key: string;
+  connect(timeouts: Timeouts, signal: AbortSignal): Promise<Connection>;
+  /** Stores the outcome of a contact. */
+  save(state: ToolServerState): Promise<void>;
+}
+
+/** A connection, and the tools of its server: as they are now if the connection is new. */
+export interface Contact {
+  readonly lease: Lease;
+  readonly tools: readonly ToolRecord[];
+}
+
+/** Contacts with tool servers. The outcome of each, and the tools of the server, are stored. */
+export interface Contacts {
+  acquire(server: KnownServer, signal: AbortSignal): Promise<Contact>;
+  /** Asks for the tools. Rejects never: the outcome is stored. */
+  refresh(server: KnownServer, signal: AbortSignal): Promise<void>;
+  /** Ends the connections with this key. */
+  drop(key: string): void;
+  size(): number;
+  close(): Promise<void>;
+}
+
+export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger }): Contacts {
+  const pool = connectionPool();
+
+  async function open(server: KnownServer, signal: AbortSignal) {
+    let connection: Connection | undefined;
+    try {
+      connection = await server.connect(timeouts, signal);
+      const tools = await listTools(server, connection, signal);
+      connection.onListChanged = relister(server, connection);
+      return { connection, tools };
+    } catch (error) {
+      await connection?.close();
+      await server.save({ ...contactError(error), at: Date.now() });
+      throw error;
+    }
+  }
+
+  async function listTools(server: KnownServer, connection: Connection, signal: AbortSignal) {
+    const tools = await connection.listTools(signal);
+    await server.save({ status: "ready", error: null, tools, at: Date.now() });
+    return tools;
+  }
+
+  /** Lists the tools again, once at a time, however often a server announces changes. */
+  function relister(server: KnownServer, connection: Connection): () => void {
+    let isListing = false;
+    return async () => {
+      if (isListing) return;
+      isListing = true;
+      await listTools(server, connection, AbortSignal.timeout(timeouts.contactMs)).catch(
+        logged(server),
+      );
+      isListing = false;
+    };
+  }
+
+  const logged = (server: KnownServer) => (error: unknown) =>
+    log.debug({ server_id: server.id, why: contactError(error).error }, "tool server failed");
+
+  async function acquire(server: KnownServer, signal: AbortSignal): Promise<Contact> {
+    let { tools } = server;
+    const openOne = async () => {
+      const opened = await open(server, signal);
+      tools = opened.tools;
+      return opened.connection;
+    };
+    const lease = await pool.acquire(server.key, openOne, signal);
+    return { lease, tools };
+  }
+
+  async function refresh(server: KnownServer, signal: AbortSignal): Promise<void> {
+    const { lease } = await acquire(server, signal);
+    try {
+      if (lease.isReused) await listTools(server, lease.connection, signal);
+    } finally {
+      lease.release();
+    }
+  }
+
+  return {
+    acquire,
+    refresh: (server, signal) => refresh(server, signal).catch(logged(server)),
+    drop: pool.drop,
+    size: pool.size,
+    close: () => pool.close(),
+  };
+}

@@ -1,0 +1,48 @@
+import { ContactTimeout } from "./contact-error.ts";
+
+/** A timeout whose clock can be stopped. */
+export interface PausableDeadline {
+  /** Rejects with a `ContactTimeout`. */
+  readonly ended: Promise<never>;
+  /** Waits for something else, at most for a time, and stops the clock meanwhile. */
+  without<Result>(work: Promise<Result>, mostMs: number): Promise<Result>;
+  stop(): void;
+}
+
+export function pausableDeadline(milliseconds: number): PausableDeadline {
+  const { promise: ended, reject } = Promise.withResolvers<never>();
+  ended.catch(() => {});
+  const end = () => reject(new ContactTimeout("the time is up"));
+  let left = milliseconds;
+  let startedAt = performance.now();
+  let timer = setTimeout(end, left);
+  let isStopped = false;
+  let pauses = 0;
+
+  function restart(after: number): void {
+    clearTimeout(timer);
+    if (!isStopped) timer = setTimeout(end, after);
+  }
+
+  return {
+    ended,
+    async without(work, mostMs) {
+      if (pauses++ === 0) {
+        left -= performance.now() - startedAt;
+        restart(mostMs);
+      }
+      try {
+        return await work;
+      } finally {
+        if (--pauses === 0) {
+          startedAt = performance.now();
+          restart(left);
+        }
+      }
+    },
+    stop() {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}

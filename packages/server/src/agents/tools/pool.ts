@@ -1,0 +1,168 @@
+import { untilAborted } from "../../security/guarded-fetch.ts";
+import type { Connection } from "./connection.ts";
+import { PoolFull } from "./contact-error.ts";
+
+/** A connection that nobody else uses until it is released. */
+export interface Lease {
+  readonly connection: Connection;
+  /** Whether it was used before. */
+  readonly isReused: boolean;
+  release(): void;
+}
+
+export interface ConnectionPool {
+  /**
+   * Returns a connection of the key: an idle one, or a new one. Waits while the key has as many as it
+   * may have. Rejects with what `open` rejects with, with `PoolFull`, or after an abort.
+   */
+  acquire(key: string, open: () => Promise<Connection>, signal: AbortSignal): Promise<Lease>;
+  /** Closes the idle connections of a key; those in use are closed when they are released. */
+  drop(key: string): void;
+  /** How many connections are open. */
+  size(): number;
+  /** Closes all connections. */
+  close(): Promise<void>;
+}
+
+/** Calls to one server at the same time, for one person. */
+const MAX_PER_KEY = 4;
+const MAX_OPEN = 256;
+/** Sessions are kept for the next calls of a conversation. */
+const IDLE_MS = 3 * 60_000;
+
+interface Slot {
+  readonly key: string;
+  readonly idle: Set<Connection>;
+  /** Connections, and attempts to connect. */
+  count: number;
+  /** Woken when a connection is released or closed. */
+  readonly waiting: Set<() => void>;
+  /** Goes up when all connections so far are dropped. */
+  generation: number;
+}
+
+export function connectionPool(idleMs = IDLE_MS): ConnectionPool {
+  const slots = new Map<string, Slot>();
+  const closing = new Set<Promise<void>>();
+  const timers = new Map<Connection, ReturnType<typeof setTimeout>>();
+  let open = 0;
+
+  function slotOf(key: string): Slot {
+    const known = slots.get(key);
+    if (known) return known;
+    const slot: Slot = { key, idle: new Set(), count: 0, waiting: new Set(), generation: 0 };
+    slots.set(key, slot);
+    return slot;
+  }
+
+  function takeIdle(slot: Slot): Connection | null {
+    for (const connection of slot.idle) {
+      unpark(slot, connection);
+      if (connection.isUsable) return connection;
+      end(slot, connection);
+    }
+    return null;
+  }
+
+  function unpark(slot: Slot, connection: Connection): void {
+    slot.idle.delete(connection);
+    clearTimeout(timers.get(connection));
+    timers.delete(connection);
+  }
+
+  function end(slot: Slot, connection: Connection): void {
+    vacate(slot);
+    const closed = connection.close().finally(() => closing.delete(closed));
+    closing.add(closed);
+  }
+
+  function vacate(slot: Slot): void {
+    open--;
+    slot.count--;
+    wake(slot);
+  }
+
+  function wake(slot: Slot): void {
+    for (const resolve of slot.waiting) resolve();
+    if (slot.count === 0 && slot.waiting.size === 0) slots.delete(slot.key);
+  }
+
+  /** Makes room for a connection by closing one that is idle elsewhere. */
+  function makeRoom(): boolean {
+    if (open < MAX_OPEN) return true;
+    for (const slot of slots.values()) {
+      const [oldest] = slot.idle;
+      if (!oldest) continue;
+      unpark(slot, oldest);
+      end(slot, oldest);
+      return true;
+    }
+    return false;
+  }
+
+  function lease(slot: Slot, connection: Connection, isReused: boolean): Lease {
+    const { generation } = slot;
+    return {
+      connection,
+      isReused,
+      release() {
+        if (generation !== slot.generation || connection.hasFailed) return end(slot, connection);
+        slot.idle.add(connection);
+        const expire = () => {
+          unpark(slot, connection);
+          end(slot, connection);
+        };
+        timers.set(connection, setTimeout(expire, idleMs));
+        wake(slot);
+      },
+    };
+  }
+
+  async function turn(slot: Slot, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    slot.waiting.add(resolve);
+    try {
+      await untilAborted(promise, signal);
+    } finally {
+      slot.waiting.delete(resolve);
+    }
+  }
+
+  return {
+    async acquire(key, openOne, signal) {
+      for (;;) {
+        const slot = slotOf(key);
+        const idle = takeIdle(slot);
+        if (idle) return lease(slot, idle, true);
+        if (slot.count >= MAX_PER_KEY) {
+          await turn(slot, signal);
+          continue;
+        }
+        if (!makeRoom()) throw new PoolFull("too many connections to tool servers are open");
+        slots.set(key, slot);
+        open++;
+        slot.count++;
+        try {
+          return lease(slot, await openOne(), false);
+        } catch (error) {
+          vacate(slot);
+          throw error;
+        }
+      }
+    },
+    drop(key) {
+      const slot = slots.get(key);
+      if (!slot) return;
+      slot.generation++;
+      for (const connection of slot.idle) {
+        unpark(slot, connection);
+        end(slot, connection);
+      }
+    },
+    size: () => open,
+    async close() {
+      for (const key of [...slots.keys()]) this.drop(key);
+      await Promise.all(closing);
+    },
+  };
+}

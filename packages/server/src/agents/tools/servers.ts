@@ -1,0 +1,188 @@
+import { type OfferedTools, offeredTool } from "../../domain/tools.ts";
+import type { Logger } from "../../observe/log.ts";
+import type { Metrics } from "../../observe/metrics.ts";
+import type { AgentRecord } from "../../store/agents.ts";
+import type { ToolGrantRecord, ToolRecord } from "../../store/tools.ts";
+import { callMetrics, type Outcome } from "./call-metrics.ts";
+import { type CallOptions, TIMEOUTS, type Timeouts } from "./connection.ts";
+import { callError, contactError, isSessionLost, isTimeout } from "./contact-error.ts";
+import { type KnownServer, contacts as newContacts } from "./contacts.ts";
+import { type OwnServerOptions, ownServer } from "./own-server.ts";
+import { failedCall, type ToolResult } from "./result-text.ts";
+
+export type { CallOptions, Elicit } from "./connection.ts";
+export type { KnownServer } from "./contacts.ts";
+export type { ToolResult } from "./result-text.ts";
+
+/** A tool that an agent may use. */
+export interface GrantedTool {
+  readonly server_id: string;
+  /** The name of the server. */
+  readonly server: string;
+  readonly tool: string;
+  readonly title: string;
+  readonly description: string;
+  readonly input_schema: Record<string, unknown>;
+  /** `ask` for a tool that changed since it was granted. */
+  readonly policy: "ask" | "direct" | "always";
+}
+
+/** The tool servers of people, and calls of their tools. */
+export interface ToolServers {
+  /**
+   * The tools that an agent may use now. Servers that were not contacted for a while are asked for
+   * their tools first; what a server that cannot be reached offered last is still offered.
+   */
+  granted(agent: AgentRecord, signal: AbortSignal): Promise<GrantedTool[]>;
+  /**
+   * Calls a tool of a server of the owner or of the operator. A call has 60 s, without the time in
+   * which `elicit` waits for an answer. Whatever fails is told in the result; rejects only with the
+   * reason of the signal, after the server was told.
+   */
+  call(
+    owner_id: number,
+    tool: Pick<GrantedTool, "server_id" | "tool">,
+    input: Record<string, unknown>,
+    options: CallOptions,
+  ): Promise<ToolResult>;
+  /** The servers that a person can use: their own, oldest first, and those of the operator. */
+  known(owner_id: number): Promise<KnownServer[]>;
+  /** The tools of the operator's servers, as far as they are known. */
+  operatorTools(): OfferedTools;
+  /** Asks such a server for its tools again, and stores the outcome. Null: there is none. */
+  refresh(owner_id: number, server_id: string): Promise<KnownServer | null>;
+  /** Closes the connections to a server that was removed. */
+  forget(server_id: string): void;
+  close(): Promise<void>;
+}
+
+export interface ToolServersOptions extends OwnServerOptions {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly timeouts?: Timeouts;
+}
+
+/** After this time without contact, a server is asked for its tools before they are offered. */
+const STALE_MS = 5 * 60_000;
+/** Before a turn; a server that takes longer is asked again by the next contact. */
+const REFRESH_MS = 5000;
+
+const GONE = "The tool does not exist any more.";
+const CHANGED = "The tool was not called: it has changed since it was offered.";
+
+export function toolServers(options: ToolServersOptions): ToolServers {
+  const { store, log, metrics, timeouts = TIMEOUTS } = options;
+  const contacts = newContacts({ timeouts, log });
+  const count = callMetrics(metrics);
+  metrics.watch("parley_tool_connections", "gauge", "Connections to tool servers.", contacts.size);
+
+  async function known(ownerId: number): Promise<KnownServer[]> {
+    const records = await store.read((tx) => tx.toolServers(ownerId));
+    return records.map((record) => ownServer(record, options));
+  }
+
+  async function find(ownerId: number, serverId: string): Promise<KnownServer | null> {
+    const record = await store.read((tx) => tx.toolServer(serverId));
+    return record?.owner_id === ownerId ? ownServer(record, options) : null;
+  }
+
+  async function granted(agent: AgentRecord, signal: AbortSignal): Promise<GrantedTool[]> {
+    const grants = await store.read((tx) => tx.toolGrants(agent.account.id));
+    if (grants.length === 0) return [];
+    const isUsed = ({ id }: KnownServer) => grants.some(({ server_id }) => server_id === id);
+    const servers = (await known(agent.owner.id)).filter(isUsed);
+    const stale = servers.filter(({ contacted_at: at }) => (at ?? 0) < Date.now() - STALE_MS);
+    if (stale.length === 0) return grantedTools(grants, servers);
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(REFRESH_MS)]);
+    await Promise.all(stale.map((server) => contacts.refresh(server, bounded)));
+    signal.throwIfAborted();
+    return grantedTools(grants, await known(agent.owner.id));
+  }
+
+  /** Makes a call, and once more if the server has forgotten the session, and so has not made it. */
+  async function callTool(
+    server: KnownServer,
+    tool: ToolRecord,
+    input: Record<string, unknown>,
+    callOptions: CallOptions,
+  ): Promise<[Outcome, ToolResult]> {
+    const waiting = AbortSignal.any([callOptions.signal, AbortSignal.timeout(timeouts.callMs)]);
+    const { lease, tools } = await contacts.acquire(server, waiting);
+    try {
+      const now = tools.find(({ name }) => name === tool.name);
+      if (!now) return ["refused", failedCall(GONE)];
+      if (now.fingerprint !== tool.fingerprint) return ["refused", failedCall(CHANGED)];
+      const result = await lease.connection.callTool(tool, input, callOptions);
+      return [result.is_error ? "error" : "ok", result];
+    } catch (error) {
+      if (!lease.isReused || !isSessionLost(error)) throw error;
+    } finally {
+      lease.release();
+    }
+    return callTool(server, tool, input, callOptions);
+  }
+
+  async function outcomeOf(
+    ownerId: number,
+    { server_id, tool: name }: Pick<GrantedTool, "server_id" | "tool">,
+    input: Record<string, unknown>,
+    callOptions: CallOptions,
+  ): Promise<[Outcome, ToolResult | null]> {
+    const server = await find(ownerId, server_id);
+    const tool = server?.tools.find((each) => each.name === name);
+    if (!server || !tool) return ["refused", failedCall(GONE)];
+    try {
+      return await callTool(server, tool, input, callOptions);
+    } catch (error) {
+      if (callOptions.signal.aborted) return ["aborted", null];
+      const failure = contactError(error);
+      if (failure.status === "unauthorized") await server.save({ ...failure, at: Date.now() });
+      return [isTimeout(error) ? "timeout" : "failed", failedCall(callError(error))];
+    }
+  }
+
+  return {
+    granted,
+    async call(ownerId, tool, input, callOptions) {
+      const startedAt = performance.now();
+      const [outcome, result] = await outcomeOf(ownerId, tool, input, callOptions);
+      const seconds = count(outcome, startedAt);
+      log.debug({ server_id: tool.server_id, outcome, seconds }, "tool call ended");
+      if (!result) throw callOptions.signal.reason;
+      return result;
+    },
+    known,
+    operatorTools: () => new Map(),
+    async refresh(ownerId, serverId) {
+      const server = await find(ownerId, serverId);
+      if (!server) return null;
+      contacts.drop(server.key);
+      await contacts.refresh(server, AbortSignal.timeout(2 * timeouts.contactMs));
+      return find(ownerId, serverId);
+    },
+    forget: (serverId) => contacts.drop(serverId),
+    close: () => contacts.close(),
+  };
+}
+
+function grantedTools(
+  grants: readonly ToolGrantRecord[],
+  servers: readonly KnownServer[],
+): GrantedTool[] {
+  const offered = new Map(servers.map(({ id, tools }) => [id, tools]));
+  const names = new Map(servers.map(({ id, name }) => [id, name]));
+  return grants.flatMap((grant) => {
+    const tool = offeredTool(offered, grant);
+    if (!tool) return [];
+    const { name, title, description, input_schema, fingerprint } = tool;
+    return {
+      server_id: grant.server_id,
+      server: names.get(grant.server_id) ?? "",
+      tool: name,
+      title,
+      description,
+      input_schema: { ...input_schema },
+      policy: fingerprint === grant.fingerprint ? grant.policy : "ask",
+    };
+  });
+}

@@ -1,0 +1,95 @@
+import type { FetchLike } from "@modelcontextprotocol/client";
+import { FetchError } from "../../security/destination.ts";
+import type { GuardedFetch } from "../../security/guarded-fetch.ts";
+import { boundedJson } from "./bounded-json.ts";
+
+/** Longer than any call, with the time in which a person answers a question of the server. */
+const ANSWER_MS = 15 * 60_000;
+/** A stream of notifications, which is opened again when it ends. */
+const LISTEN_MS = 30 * 60_000;
+/** For small answers: of authorization servers, and to the end of a session. */
+const SHORT_MS = 10_000;
+
+/** Large enough for a picture, though the model is told no more than its size. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+const JSON_BOUNDS = { maxTokens: 50_000, maxDepth: 64 };
+
+export interface ToolFetch {
+  readonly fetch: FetchLike;
+  /** Whether an answer has begun and not ended. */
+  isAnswering(): boolean;
+}
+
+/**
+ * The fetch of an MCP client: the guarded one, within the bounds that a tool server has. `onBroken` is
+ * called when an answer ends with an error: whoever waits for it waits in vain.
+ */
+export function toolFetch(fetch: GuardedFetch, onBroken: (error: unknown) => void): ToolFetch {
+  let answers = 0;
+
+  async function send(url: string | URL, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers);
+    const isPost = init.method === "POST" && typeof init.body === "string";
+    const isStream = headers.get("accept")?.includes("text/event-stream") === true;
+    const response = await fetch(url, {
+      ...(init.method && { method: init.method }),
+      ...(init.signal && { signal: init.signal }),
+      ...bodyOf(init.body, headers),
+      headers,
+      timeoutMs: isStream ? (isPost ? ANSWER_MS : LISTEN_MS) : SHORT_MS,
+      maxResponseBytes: MAX_ANSWER_BYTES,
+    });
+    if (response.status >= 300 && response.status < 400) {
+      await response.body?.cancel();
+      throw new FetchError("redirected", "the server redirects, which is not followed");
+    }
+    if (response.body === null) return response;
+    const bounded = response.body.pipeThrough(boundedJson(JSON_BOUNDS));
+    if (!isPost || headers.get("mcp-method") === LISTEN) return new Response(bounded, response);
+    answers++;
+    const onEnd = (error?: unknown) => {
+      answers--;
+      if (error !== undefined) onBroken(error);
+    };
+    return new Response(watched(bounded, onEnd), response);
+  }
+
+  return { fetch: send, isAnswering: () => answers > 0 };
+}
+
+/** The method whose answer is a stream of notifications. */
+const LISTEN = "subscriptions/listen";
+
+function bodyOf(body: BodyInit | null | undefined, headers: Headers): { body?: string } {
+  if (body instanceof URLSearchParams && !headers.has("content-type")) {
+    headers.set("content-type", "application/x-www-form-urlencoded");
+  }
+  return body === null || body === undefined ? {} : { body: String(body) };
+}
+
+function watched(
+  body: ReadableStream<Uint8Array>,
+  onEnd: (error?: unknown) => void,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { value } = await reader.read();
+          if (value) return controller.enqueue(value);
+          onEnd();
+          controller.close();
+        } catch (error) {
+          onEnd(error);
+          controller.error(error);
+        }
+      },
+      cancel: (reason) => {
+        onEnd();
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,43 @@
+import type { ToolGrant } from "@parley/protocol";
+import type { SealBinding } from "../security/vault.ts";
+import type { AgentRecord } from "../store/agents.ts";
+import type { ReadTx } from "../store/store.ts";
+import type { ToolRecord } from "../store/tools.ts";
+
+/** What secrets are sealed for. Not a valid provider id, so that they are never taken for a provider key. */
+export const toolSecretsBinding = (server: { id: string; owner_id: number }): SealBinding => ({
+  owner_id: server.owner_id,
+  provider: `tool server ${server.id}`,
+});
+
+/** The tools of servers, by the id of the server. */
+export type OfferedTools = ReadonlyMap<string, readonly ToolRecord[]>;
+
+export const offeredTool = (offered: OfferedTools, grant: { server_id: string; tool: string }) =>
+  offered.get(grant.server_id)?.find(({ name }) => name === grant.tool);
+
+/** The tools of the servers that a person can use: their own, and those of the operator. */
+export async function offeredTools(
+  tx: ReadTx,
+  ownerId: number,
+  operatorTools: OfferedTools,
+): Promise<OfferedTools> {
+  const own = await tx.toolServers(ownerId);
+  return new Map([...operatorTools, ...own.map(({ id, tools }) => [id, tools] as const)]);
+}
+
+/** What an agent was granted, as its owner sees it. A tool that is gone counts as unchanged. */
+export async function shownGrants(
+  tx: ReadTx,
+  { account, owner }: AgentRecord,
+  operatorTools: OfferedTools,
+): Promise<ToolGrant[]> {
+  const grants = await tx.toolGrants(account.id);
+  if (grants.length === 0) return [];
+  const offered = await offeredTools(tx, owner.id, operatorTools);
+  return grants.map((grant) => {
+    const { server_id, tool, policy, fingerprint } = grant;
+    const now = offeredTool(offered, grant)?.fingerprint ?? fingerprint;
+    return { server_id, tool, policy, changed: now !== fingerprint };
+  });
+}

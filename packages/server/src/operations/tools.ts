@@ -1,0 +1,78 @@
+import { operations, type ToolServer } from "@parley/protocol";
+import { toolSecretsBinding } from "../domain/tools.ts";
+import { bind, type Context } from "../operation.ts";
+import { badField, conflict, notFound } from "../rules/failure.ts";
+import { tokenOf } from "../security/caller.ts";
+import { checkDestination, FetchError } from "../security/destination.ts";
+
+const MAX_SERVERS = 20;
+
+type KnownServer = Awaited<ReturnType<Context["toolServers"]["known"]>>[number];
+
+const addToolServer = bind(operations.addToolServer, async (context, { name, url, token }) => {
+  const { security, caller, vault, toolServers } = context;
+  const { id: owner_id } = caller.account;
+  await checkUrl(url, context);
+  context.toolContacts.take(`${owner_id}`);
+  const id = Bun.randomUUIDv7();
+  const secrets = token ? vault.seal(token, toolSecretsBinding({ id, owner_id })) : null;
+  await security.write(async (tx, record) => {
+    const server = { id, owner_id, name, url, secrets, created_at: Date.now() };
+    const outcome = await tx.insertToolServer(server, MAX_SERVERS);
+    if (outcome === "full") throw conflict(`there are ${MAX_SERVERS} tool servers already`);
+    if (outcome === "taken") throw conflict("another tool server has this name");
+    await record("tool_server_added", detailsOf(context, id));
+  });
+  return shown(await toolServers.refresh(owner_id, id));
+});
+
+const getToolServers = bind(operations.getToolServers, async ({ toolServers, caller }) => ({
+  items: (await toolServers.known(caller.account.id)).map(shown),
+}));
+
+const refreshToolServer = bind(operations.refreshToolServer, (context, { server_id }) => {
+  context.toolContacts.take(`${context.caller.account.id}`);
+  return context.toolServers.refresh(context.caller.account.id, server_id).then(shown);
+});
+
+const removeToolServer = bind(operations.removeToolServer, async (context, { server_id: id }) => {
+  const { security, caller, toolServers } = context;
+  await security.write(async (tx, record) => {
+    const server = await tx.toolServer(id);
+    if (server?.owner_id !== caller.account.id) throw notFound("tool server");
+    await tx.deleteToolServer(id);
+    await record("tool_server_removed", detailsOf(context, id));
+  });
+  toolServers.forget(id);
+});
+
+export const tools = [addToolServer, getToolServers, refreshToolServer, removeToolServer];
+
+/** Throws `bad_request` when the address can never be contacted. Whether it answers is another question. */
+async function checkUrl(url: string, { config }: Context): Promise<void> {
+  try {
+    await checkDestination(url, { allowPrivate: config.allowPrivateAddresses });
+  } catch (error) {
+    if (!(error instanceof FetchError)) throw error;
+    if (error.code === "address_unknown") return;
+    throw badField("url", `cannot be used: ${error.message}`);
+  }
+}
+
+/** Throws `not_found` if there is no such server. */
+function shown(server: KnownServer | null): ToolServer {
+  if (!server) throw notFound("tool server");
+  const { id, name, url, status, error, operator } = server;
+  const tools = server.tools.map(({ fingerprint, ...tool }) => ({
+    ...tool,
+    input_schema: { ...tool.input_schema },
+  }));
+  return { id, name, url, status, tools, error, operator };
+}
+
+const detailsOf = ({ caller, origin }: Context, id: string) => ({
+  account: caller.account.username,
+  tool_server: id,
+  origin,
+  ...tokenOf(caller),
+});

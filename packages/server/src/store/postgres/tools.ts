@@ -1,0 +1,88 @@
+import { SEALED_TOOL_SECRETS } from "../shared/sealed-texts.ts";
+import { TOOL_GRANTS, TOOL_SERVER, type ToolServerRow, toToolServer } from "../shared/tools.ts";
+import type { SealedToolSecrets, ToolGrantRecord, ToolReads, ToolWrites } from "../tools.ts";
+import type { Methods } from "./unit.ts";
+
+export const toolReads: Methods<keyof ToolReads> = {
+  toolServers: async (unit, ownerId) => {
+    const rows = await unit.all<ToolServerRow>(
+      `${TOOL_SERVER} WHERE owner_id = $1 ORDER BY created_at, id`,
+      ownerId,
+    );
+    return rows.map(toToolServer);
+  },
+  toolServer: async (unit, id) => {
+    const row = await unit.get<ToolServerRow>(`${TOOL_SERVER} WHERE id = $1`, id);
+    return row && toToolServer(row);
+  },
+  toolGrants: (unit, agentId) =>
+    unit.all<ToolGrantRecord>(
+      `${TOOL_GRANTS} WHERE agent_id = $1 ORDER BY server_id, tool`,
+      agentId,
+    ),
+  sealedToolSecrets: (unit) => unit.all<SealedToolSecrets>(SEALED_TOOL_SECRETS),
+};
+
+const serverWrites: Methods<Exclude<keyof ToolWrites, "setToolGrants">> = {
+  insertToolServer: async (unit, { id, owner_id, name, url, secrets, created_at }, most) => {
+    await unit.ownRow("accounts", owner_id);
+    const taken = await unit.all<{ name: string }>(
+      "SELECT name FROM tool_servers WHERE owner_id = $1",
+      owner_id,
+    );
+    if (taken.length >= most) return "full";
+    if (taken.some((each) => each.name === name)) return "taken";
+    await unit.change(
+      `INSERT INTO tool_servers (id, owner_id, name, url, secrets, created_at)
+       VALUES ($1, $2, $3, $4, $5, $6)`,
+      id,
+      owner_id,
+      name,
+      url,
+      secrets,
+      created_at,
+    );
+    return "added";
+  },
+  setToolServerState: async (unit, id, { status, error, tools, at }) => {
+    await unit.change(
+      `UPDATE tool_servers SET status = $2, error = $3, tools = coalesce($4, tools),
+         contacted_at = $5 WHERE id = $1`,
+      id,
+      status,
+      error,
+      tools ? JSON.stringify(tools) : null,
+      at,
+    );
+  },
+  setToolServerSecrets: async (unit, id, secrets) => {
+    await unit.change("UPDATE tool_servers SET secrets = $2 WHERE id = $1", id, secrets);
+  },
+  resealToolSecrets: async (unit, { id, secrets: from }, to) => {
+    await unit.change(
+      "UPDATE tool_servers SET secrets = $3 WHERE id = $1 AND secrets = $2",
+      id,
+      from,
+      to,
+    );
+  },
+  deleteToolServer: async (unit, id) => {
+    await unit.change("DELETE FROM tool_servers WHERE id = $1", id);
+    await unit.change("DELETE FROM tool_grants WHERE server_id = $1", id);
+  },
+};
+
+export const toolWrites: Methods<keyof ToolWrites> = {
+  ...serverWrites,
+  setToolGrants: async (unit, agentId, grants) => {
+    await unit.ownRow("accounts", agentId);
+    await unit.change("DELETE FROM tool_grants WHERE agent_id = $1", agentId);
+    await unit.change(
+      `INSERT INTO tool_grants (agent_id, server_id, tool, policy, fingerprint)
+       SELECT $1, server_id, tool, policy, fingerprint FROM jsonb_to_recordset($2::text::jsonb)
+         AS g (server_id text, tool text, policy text, fingerprint text)`,
+      agentId,
+      JSON.stringify(grants),
+    );
+  },
+};

@@ -1,0 +1,77 @@
+import type { ToolGrant, ToolServer } from "@parley/protocol";
+import type { Awaitable } from "./awaitable.ts";
+
+/** The tool servers that people added, and the tools that their agents may use. */
+export interface ToolReads {
+  /** The servers of a person, ordered by creation. */
+  toolServers(ownerId: number): Awaitable<ToolServerRecord[]>;
+  toolServer(id: string): Awaitable<ToolServerRecord | null>;
+  /** What an agent was granted, ordered by server and tool. */
+  toolGrants(agentId: number): Awaitable<ToolGrantRecord[]>;
+  /** The sealed secrets of all servers, for the rotation of the key that seals them. */
+  sealedToolSecrets(): Awaitable<SealedToolSecrets[]>;
+}
+
+export interface ToolWrites {
+  /**
+   * Adds a server unless its owner has `most` of them (`full`) or one of that name (`taken`). Its
+   * owner's servers are added one after another, on all nodes.
+   */
+  insertToolServer(server: NewToolServer, most: number): Awaitable<"added" | "full" | "taken">;
+  /** Stores the outcome of a contact with a server. Without `tools`, the known ones stay. */
+  setToolServerState(id: string, state: ToolServerState): Awaitable<void>;
+  setToolServerSecrets(id: string, secrets: string | null): Awaitable<void>;
+  /** Replaces the sealed secrets unless they were changed since they were read. */
+  resealToolSecrets(server: SealedToolSecrets, secrets: string): Awaitable<void>;
+  /** Deletes a server and what agents were granted of it. */
+  deleteToolServer(id: string): Awaitable<void>;
+  /** Replaces what an agent was granted. No two grants are for the same tool. */
+  setToolGrants(agentId: number, grants: readonly ToolGrantRecord[]): Awaitable<void>;
+}
+
+/** A tool as its server describes it. */
+export interface ToolRecord {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly input_schema: Readonly<Record<string, unknown>>;
+  /** Changes with the description and the schema that the server sent. */
+  readonly fingerprint: string;
+}
+
+export interface ToolServerState {
+  readonly status: ToolServer["status"];
+  readonly error: string | null;
+  readonly tools?: readonly ToolRecord[];
+  /** When the contact ended. */
+  readonly at: number;
+}
+
+export interface SealedToolSecrets {
+  readonly id: string;
+  readonly owner_id: number;
+  readonly secrets: string;
+}
+
+export interface NewToolServer {
+  readonly id: string;
+  readonly owner_id: number;
+  readonly name: string;
+  readonly url: string;
+  /** What the server is contacted with, sealed; null: nothing. */
+  readonly secrets: string | null;
+  readonly created_at: number;
+}
+
+export interface ToolServerRecord extends NewToolServer {
+  readonly status: ToolServer["status"];
+  readonly error: string | null;
+  readonly tools: readonly ToolRecord[];
+  /** When the last contact ended; null before the first one. */
+  readonly contacted_at: number | null;
+}
+
+export interface ToolGrantRecord extends Omit<ToolGrant, "changed"> {
+  /** The fingerprint of the tool when it was granted. */
+  readonly fingerprint: string;
+}

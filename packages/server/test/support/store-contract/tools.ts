@@ -1,0 +1,125 @@
+import { expect } from "bun:test";
+import type { AccountRecord } from "../../../src/store/accounts.ts";
+import type { NewToolServer } from "../../../src/store/tools.ts";
+import { type Check, type Fixture, newAgent, START } from "./fixture.ts";
+
+export function tools(check: Check) {
+  const server = (owner: AccountRecord, id: string, name = id): NewToolServer => ({
+    id,
+    owner_id: owner.id,
+    name,
+    url: `https://example.com/${id}`,
+    secrets: `sealed ${id}`,
+    created_at: START,
+  });
+  const add = ({ store }: Fixture, added: NewToolServer, most = 20) =>
+    store.write((tx) => tx.insertToolServer(added, most));
+  const echo = {
+    name: "echo",
+    title: "Echo",
+    description: "Repeats \u0000 what it is told.",
+    input_schema: { type: "object", properties: { z: {}, a: {} } },
+    fingerprint: "f1",
+  };
+
+  check("a person's tool servers are theirs, with what they offered last", async (fixture) => {
+    const { store } = fixture;
+    const [ada, bob] = await fixture.people("ada", "bob");
+    expect(await add(fixture, server(ada, "one"))).toBe("added");
+    expect(await add(fixture, server(bob, "two"))).toBe("added");
+    expect(await store.read((tx) => tx.toolServers(ada.id))).toEqual([
+      {
+        ...server(ada, "one"),
+        status: "unreachable",
+        error: null,
+        tools: [],
+        contacted_at: null,
+      },
+    ]);
+    const ready = { status: "ready", error: null, tools: [echo], at: START + 1 } as const;
+    await store.write((tx) => tx.setToolServerState("one", ready));
+    const failed = { status: "unauthorized", error: "It refuses.", at: START + 2 } as const;
+    await store.write((tx) => tx.setToolServerState("one", failed));
+    const found = await store.read((tx) => tx.toolServer("one"));
+    expect(found).toMatchObject({ status: "unauthorized", error: "It refuses." });
+    expect(found).toMatchObject({ tools: [echo], contacted_at: START + 2 });
+    expect(JSON.stringify(found?.tools)).toBe(JSON.stringify([echo]));
+    expect(await store.read((tx) => tx.toolServer("none"))).toBeNull();
+  });
+
+  check(
+    "names of tool servers are unique per person, and their number is limited",
+    async (made) => {
+      const [ada, bob] = await made.people("ada", "bob");
+      const outcomes = await Promise.all([
+        add(made, server(ada, "1", "same"), 2),
+        add(made, server(ada, "2", "same"), 2),
+        add(made, server(bob, "3", "same"), 2),
+      ]);
+      expect(outcomes.toSorted()).toEqual(["added", "added", "taken"]);
+      const more = ["4", "5", "6"].map((id) => add(made, server(ada, id), 2));
+      expect((await Promise.all(more)).toSorted()).toEqual(["added", "full", "full"]);
+    },
+  );
+
+  check("secrets of tool servers are replaced, and resealed unless they changed", async (made) => {
+    const { store } = made;
+    const [ada] = await made.people("ada");
+    await add(made, server(ada, "one"));
+    await add(made, { ...server(ada, "two"), secrets: null });
+    const sealed = await store.read((tx) => tx.sealedToolSecrets());
+    expect(sealed).toEqual([{ id: "one", owner_id: ada.id, secrets: "sealed one" }]);
+    const [first] = sealed;
+    if (!first) return;
+    const secrets = async () => (await store.read((tx) => tx.toolServer("one")))?.secrets;
+    await store.write((tx) => tx.resealToolSecrets(first, "resealed"));
+    expect(await secrets()).toBe("resealed");
+    await store.write((tx) => tx.resealToolSecrets(first, "too late"));
+    expect(await secrets()).toBe("resealed");
+    await store.write((tx) => tx.setToolServerSecrets("one", null));
+    expect(await store.read((tx) => tx.sealedToolSecrets())).toEqual([]);
+  });
+
+  check("an agent's grants are replaced, and removed with their server", async (made) => {
+    const { store } = made;
+    const [ada] = await made.people("ada");
+    const [claude, gpt] = await store.write(async (tx) => [
+      await newAgent(tx, ada, "claude"),
+      await newAgent(tx, ada, "gpt"),
+    ]);
+    if (!claude || !gpt) throw new Error("there are no agents");
+    await add(made, server(ada, "one"));
+    const grant = (server_id: string, tool: string) =>
+      ({ server_id, tool, policy: "direct", fingerprint: "f1" }) as const;
+    const grantsOf = (agent: AccountRecord) => store.read((tx) => tx.toolGrants(agent.id));
+    const set = (agent: AccountRecord, ...grants: ReturnType<typeof grant>[]) =>
+      store.write((tx) => tx.setToolGrants(agent.id, grants));
+    await set(claude, grant("one", "write"), grant("one", "read"), grant("other", "read"));
+    await set(gpt, grant("one", "read"));
+    expect(await grantsOf(claude)).toEqual([
+      grant("one", "read"),
+      grant("one", "write"),
+      grant("other", "read"),
+    ]);
+    await store.write((tx) => tx.deleteToolServer("one"));
+    expect(await grantsOf(claude)).toEqual([grant("other", "read")]);
+    expect(await grantsOf(gpt)).toEqual([]);
+    expect(await store.read((tx) => tx.toolServers(ada.id))).toEqual([]);
+    await set(claude);
+    expect(await grantsOf(claude)).toEqual([]);
+  });
+
+  check("nothing is left of an erased person's tool servers and grants", async (made) => {
+    const { store } = made;
+    const [ada] = await made.people("ada");
+    const agent = await store.write((tx) => newAgent(tx, ada, "claude"));
+    await add(made, server(ada, "one"));
+    const grants = [
+      { server_id: "one", tool: "echo", policy: "always", fingerprint: "f1" } as const,
+    ];
+    await store.write((tx) => tx.setToolGrants(agent.id, grants));
+    await store.write((tx) => tx.eraseAccount(ada, { messages: false, at: START }));
+    expect(await store.read((tx) => tx.toolServers(ada.id))).toEqual([]);
+    expect(await store.read((tx) => tx.toolGrants(agent.id))).toEqual([]);
+  });
+}

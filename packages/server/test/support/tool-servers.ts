@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CallOptions } from "../../src/agents/tools/connection.ts";
+import { type ToolServersOptions, toolServers } from "../../src/agents/tools/servers.ts";
+import { toolSecretsBinding } from "../../src/domain/tools.ts";
+import { logger } from "../../src/observe/log.ts";
+import { metrics as newMetrics } from "../../src/observe/metrics.ts";
+import { guardedFetch } from "../../src/security/guarded-fetch.ts";
+import { vault as newVault } from "../../src/security/vault.ts";
+import { openSqliteStore } from "../../src/store/sqlite/index.ts";
+
+/** Short enough for tests of servers that hang; a slow machine needs no longer for those that answer. */
+const TIMEOUTS = { contactMs: 20_000, callMs: 20_000, elicitMs: 20_000 };
+
+/** The tool servers of one person, in a store of their own. */
+export async function startToolServers(options: Partial<ToolServersOptions> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "parley-tools-"));
+  const store = openSqliteStore(join(folder, "parley.db"));
+  const vault = newVault([Buffer.alloc(32, 1)]);
+  const metrics = newMetrics();
+  const [ada, agent] = await store.write(async (tx) => {
+    const person = await tx.insertAccount({
+      username: "ada",
+      kind: "human",
+      display_name: "Ada",
+      at: Date.now(),
+    });
+    if (!person) throw new Error("the account was not created");
+    const agentAccount = await tx.insertAccount({
+      username: "ada:claude",
+      kind: "agent",
+      display_name: "Claude",
+      owner_id: person.id,
+      provider: "claude",
+      at: Date.now(),
+    });
+    const made = agentAccount && (await tx.agent(agentAccount.id));
+    if (!made) throw new Error("the agent was not created");
+    return [person, made];
+  });
+  const servers = toolServers({
+    store,
+    vault,
+    metrics,
+    log: logger("silent"),
+    fetch: guardedFetch({ allowPrivate: true }),
+    timeouts: TIMEOUTS,
+    ...options,
+  });
+  const never = new AbortController().signal;
+
+  return {
+    ...servers,
+    store,
+    vault,
+    metrics,
+    ada,
+    agent,
+    /** Adds a server and contacts it once. */
+    async add(url: string, token?: string) {
+      const id = Bun.randomUUIDv7();
+      const owned = { id, owner_id: ada.id };
+      const secrets = token ? vault.seal(token, toolSecretsBinding(owned)) : null;
+      await store.write((tx) =>
+        tx.insertToolServer({ ...owned, name: id, url, secrets, created_at: Date.now() }, 20),
+      );
+      const server = await servers.refresh(ada.id, id);
+      if (!server) throw new Error("the server was not added");
+      return server;
+    },
+    callTool: (
+      { id }: { id: string },
+      tool: string,
+      input: Record<string, unknown> = {},
+      callOptions: Partial<CallOptions> = {},
+    ) => servers.call(ada.id, { server_id: id, tool }, input, { signal: never, ...callOptions }),
+    /** Grants the agent tools as they are now. */
+    async grant(
+      { id, tools }: Awaited<ReturnType<typeof servers.known>>[number],
+      policy: "ask" | "direct" | "always",
+    ) {
+      const grants = tools.map(({ name, fingerprint }) => ({
+        server_id: id,
+        tool: name,
+        policy,
+        fingerprint,
+      }));
+      await store.write((tx) => tx.setToolGrants(agent.account.id, grants));
+    },
+    offered: () => servers.granted(agent, never),
+    async [Symbol.asyncDispose]() {
+      await servers.close();
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

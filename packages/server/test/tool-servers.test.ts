@@ -1,0 +1,274 @@
+import { expect, test } from "bun:test";
+import {
+  event,
+  eventStream,
+  type McpMessage,
+  reply,
+  ToolServer,
+  textResult,
+  tool,
+} from "@parley/testkit/tool-server.ts";
+import { until } from "@parley/testkit/until.ts";
+import type { Elicit } from "../src/agents/tools/servers.ts";
+import { startToolServers } from "./support/tool-servers.ts";
+
+test("a server is asked for its tools, and they can be called, with its token", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  server.token = "secret-token";
+  const added = await tools.add(server.url, "secret-token");
+  expect(added).toMatchObject({ status: "ready", error: null, operator: false });
+  expect(added.tools).toMatchObject([{ name: "echo", description: "The tool echo." }]);
+  const result = await tools.callTool(added, "echo", { text: "hello" });
+  expect(result).toEqual({ text: '{"text":"hello"}', is_error: false });
+});
+
+test("a session is used for several calls, and a new one is begun when the server forgot it", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const added = await tools.add(server.url);
+  await tools.callTool(added, "echo");
+  await tools.callTool(added, "echo");
+  expect(server.got("initialize")).toHaveLength(1);
+  server.forgetSessions();
+  expect(await tools.callTool(added, "echo", { text: "again" })).toMatchObject({ is_error: false });
+  expect(server.got("initialize")).toHaveLength(2);
+});
+
+test("calls at the same time have sessions of their own, and there are at most four", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const added = await tools.add(server.url);
+  const gate = Promise.withResolvers<void>();
+  server.answer = ({ message }) =>
+    message.method === "tools/call"
+      ? gate.promise.then(() => reply(message.id, textResult("done")))
+      : undefined;
+  const calls = Array.from({ length: 6 }, () => tools.callTool(added, "echo"));
+  await server.has("tools/call", 4);
+  gate.resolve();
+  expect((await Promise.all(calls)).map(({ text }) => text)).toEqual(Array(6).fill("done"));
+  expect(server.got("initialize")).toHaveLength(4);
+});
+
+test("a token that the server refuses makes it unauthorized, also during a call", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  server.token = "right";
+  expect(await tools.add(server.url, "wrong")).toMatchObject({
+    status: "unauthorized",
+    error: "The server demands authorization.",
+    tools: [],
+  });
+  const added = await tools.add(server.url, "right");
+  server.token = "changed";
+  expect(await tools.callTool(added, "echo")).toMatchObject({ is_error: true });
+  const known = await tools.known(tools.ada.id);
+  expect(known.map(({ status }) => status)).toEqual(["unauthorized", "unauthorized"]);
+  // What it offered is still known, and so are grants of it.
+  expect(known[1]?.tools).toHaveLength(1);
+});
+
+test("a server announces that its tools have changed", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const added = await tools.add(server.url);
+  server.tools = [...server.tools, tool("more")];
+  await server.notify("notifications/tools/list_changed");
+  await until(async () => {
+    const [known] = await tools.known(tools.ada.id);
+    return known?.tools.some(({ name }) => name === "more");
+  }, "the new tool");
+  expect(await tools.callTool(added, "more")).toMatchObject({ is_error: false });
+});
+
+test("a granted tool is offered with its policy, and asks once it has changed", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  server.tools = [tool("read"), tool("write")];
+  const added = await tools.add(server.url);
+  expect(await tools.offered()).toEqual([]);
+  await tools.grant(added, "always");
+  expect(await tools.offered()).toMatchObject([
+    { server_id: added.id, server: added.name, tool: "read", policy: "always" },
+    { tool: "write", policy: "always", description: "The tool write." },
+  ]);
+  server.tools = [tool("read", "Deletes everything.")];
+  const changed = await tools.refresh(tools.ada.id, added.id);
+  expect(await tools.offered()).toMatchObject([{ tool: "read", policy: "ask" }]);
+  if (changed) await tools.grant(changed, "always");
+  expect(await tools.offered()).toMatchObject([{ tool: "read", policy: "always" }]);
+});
+
+test("a tool that changed since it was offered is not called", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const added = await tools.add(server.url);
+  tools.forget(added.id);
+  server.tools = [tool("echo", "Deletes everything.")];
+  expect(await tools.callTool(added, "echo")).toEqual({
+    text: "The tool was not called: it has changed since it was offered.",
+    is_error: true,
+  });
+  server.tools = [];
+  tools.forget(added.id);
+  expect(await tools.callTool(added, "echo")).toMatchObject({
+    text: "The tool does not exist any more.",
+  });
+  expect(server.got("tools/call")).toEqual([]);
+});
+
+test("nobody calls the tools of another person's server", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const { id } = await tools.add(server.url);
+  const { signal } = new AbortController();
+  const result = await tools.call(
+    tools.ada.id + 100,
+    { server_id: id, tool: "echo" },
+    {},
+    { signal },
+  );
+  expect(result).toMatchObject({ is_error: true });
+  expect(server.got("tools/call")).toEqual([]);
+});
+
+test("pictures, resources and structured content become short text", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const added = await tools.add(server.url);
+  const answer = async (result: unknown) => {
+    server.answer = ({ message }) =>
+      message.method === "tools/call" ? reply(message.id, result) : undefined;
+    return tools.callTool(added, "echo");
+  };
+  const data = Buffer.alloc(300).toString("base64");
+  const content = [
+    { type: "text", text: "one\0" },
+    { type: "image", mimeType: "image/png", data },
+    { type: "resource_link", uri: "file:///a.txt", name: "a.txt" },
+    { type: "resource", resource: { uri: "file:///b.txt", text: "two" } },
+    { type: "resource", resource: { uri: "file:///c.bin", blob: data } },
+  ];
+  expect(await answer({ content, isError: true })).toEqual({
+    text: [
+      "one",
+      "[image, image/png, 300 bytes]",
+      "[resource a.txt, file:///a.txt]",
+      "two",
+      "[resource file:///c.bin, unknown type, 300 bytes]",
+    ].join("\n"),
+    is_error: true,
+  });
+  expect(await answer({ content: [], structuredContent: { degrees: 21 } })).toEqual({
+    text: '{"degrees":21}',
+    is_error: false,
+  });
+  const long = (await answer(textResult("ä".repeat(100_000)))).text;
+  expect(Buffer.byteLength(long)).toBeLessThanOrEqual(65_536);
+  expect(long).toEndWith("ä\n[The result was cut here: it is longer than 64 KiB.]");
+});
+
+test("an error of the protocol is told with the server's words", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const added = await tools.add(server.url);
+  server.answer = ({ message: { method, id } }) =>
+    method === "tools/call"
+      ? Response.json({ jsonrpc: "2.0", id, error: { code: -32602, message: "city is missing" } })
+      : undefined;
+  const result = await tools.callTool(added, "echo");
+  expect(result.is_error).toBe(true);
+  expect(result.text).toContain("The server refused the call:");
+  expect(result.text).toContain("city is missing");
+});
+
+test("an aborted call rejects with the reason, and the server is told", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const added = await tools.add(server.url);
+  server.answer = ({ message }) =>
+    message.method === "tools/call" ? new Promise<Response>(() => {}) : undefined;
+  const stopped = new AbortController();
+  const call = tools.callTool(added, "echo", {}, { signal: stopped.signal });
+  await server.has("tools/call");
+  stopped.abort(new Error("stopped by the owner"));
+  expect(call).rejects.toThrow("stopped by the owner");
+  await server.has("notifications/cancelled");
+  const [cancelled] = server.got("notifications/cancelled");
+  expect(cancelled?.message.params).toMatchObject({
+    requestId: server.got("tools/call")[0]?.message.id,
+  });
+  expect(JSON.stringify(cancelled?.message)).not.toContain("owner");
+});
+
+test("a server reports progress, and asks the person whom a call is made for", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const added = await tools.add(server.url);
+  const answered = Promise.withResolvers<unknown>();
+  server.answer = ({ message }) => {
+    if (message.id === "question" && message.method === undefined) answered.resolve(message.result);
+    if (message.method !== "tools/call") return undefined;
+    return eventStream(
+      new ReadableStream<string>({
+        async start(controller) {
+          const params = { ...progressOf(message), progress: 1, total: 2, message: "Half done" };
+          controller.enqueue(event({ jsonrpc: "2.0", method: "notifications/progress", params }));
+          controller.enqueue(event(question));
+          const result = textResult(JSON.stringify(await answered.promise));
+          controller.enqueue(event({ jsonrpc: "2.0", id: message.id, result }));
+          controller.close();
+        },
+      }) as never,
+    );
+  };
+  const reported: string[] = [];
+  const asked: unknown[] = [];
+  const elicit: Elicit = async (request) => {
+    asked.push(request);
+    return { action: "accept", content: { city: "Bern" } };
+  };
+  const result = await tools.callTool(
+    added,
+    "echo",
+    {},
+    {
+      onProgress: (text) => reported.push(text),
+      elicit,
+    },
+  );
+  expect(JSON.parse(result.text)).toEqual({ action: "accept", content: { city: "Bern" } });
+  expect(reported).toEqual(["Half done"]);
+  expect(asked).toEqual([
+    { message: "Where?", schema: expect.objectContaining({ type: "object" }) },
+  ]);
+});
+
+const progressOf = ({ params }: McpMessage) => ({
+  progressToken: (params as { _meta: { progressToken: number } })._meta.progressToken,
+});
+
+const question = {
+  jsonrpc: "2.0",
+  id: "question",
+  method: "elicitation/create",
+  params: {
+    message: "Where?",
+    requestedSchema: { type: "object", properties: { city: { type: "string" } } },
+  },
+};
+
+test("calls are counted by outcome, without names", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const added = await tools.add(server.url);
+  await tools.callTool(added, "echo");
+  await tools.callTool(added, "missing");
+  const text = tools.metrics.text();
+  expect(text).toContain('parley_tool_calls_total{outcome="ok"} 1');
+  expect(text).toContain('parley_tool_calls_total{outcome="refused"} 1');
+  expect(text).toMatch(/parley_tool_call_seconds_total\{outcome="ok"\} 0\.\d+/);
+  expect(text).toContain("parley_tool_connections 1");
+  expect(text).not.toContain("echo");
+});

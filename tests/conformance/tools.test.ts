@@ -1,0 +1,155 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { agentOf, failure, people, transports } from "@parley/testkit/client.ts";
+import { noRates, startServer } from "@parley/testkit/server.ts";
+import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
+
+const server = await startServer({ ...noRates, PARLEY_PRIVATE_ADDRESSES: "allow" });
+afterAll(() => server[Symbol.asyncDispose]());
+const { url } = server;
+
+const code = async (call: Promise<unknown>) => (await failure(call)).code;
+
+describe.each(transports)("tool servers over %s", (transport) => {
+  async function newcomer() {
+    const [person] = await people(url, "ada");
+    return { person, caller: await person.via(transport) };
+  }
+
+  test("a server is added with its tools, listed, refreshed and removed", async () => {
+    const { caller } = await newcomer();
+    await using _ = caller;
+    await using tools = new ToolServer();
+    tools.token = "secret";
+    const added = await caller.call("addToolServer", {
+      name: " My  tools ",
+      url: tools.url,
+      token: "secret",
+    });
+    expect(added).toEqual({
+      id: expect.any(String),
+      name: "My tools",
+      url: tools.url,
+      status: "ready",
+      error: null,
+      operator: false,
+      tools: [
+        {
+          name: "echo",
+          title: "",
+          description: "The tool echo.",
+          input_schema: { type: "object", properties: { text: { type: "string" } } },
+        },
+      ],
+    });
+    expect((await caller.call("getToolServers")).items).toEqual([added]);
+    tools.tools = [tool("other")];
+    const refreshed = await caller.call("refreshToolServer", { server_id: added.id });
+    expect(refreshed.tools.map(({ name }) => name)).toEqual(["other"]);
+    expect((await caller.call("getToolServers")).items).toEqual([refreshed]);
+    await caller.call("removeToolServer", { server_id: added.id });
+    expect((await caller.call("getToolServers")).items).toEqual([]);
+    const again = caller.call("removeToolServer", { server_id: added.id });
+    expect(await code(again)).toBe("not_found");
+  });
+
+  test("a server that cannot be reached is kept, with a sentence that tells no secret", async () => {
+    const { caller } = await newcomer();
+    await using _ = caller;
+    await using tools = new ToolServer();
+    tools.token = "right";
+    const refused = await caller.call("addToolServer", {
+      name: "refuses",
+      url: tools.url,
+      token: "wrong-token",
+    });
+    expect(refused).toMatchObject({
+      status: "unauthorized",
+      error: "The server demands authorization.",
+      tools: [],
+    });
+    const unknown = await caller.call("addToolServer", {
+      name: "unknown",
+      url: "https://tools.invalid/mcp?key=secret",
+    });
+    expect(unknown).toMatchObject({
+      status: "unreachable",
+      error: "The request failed: the name cannot be resolved.",
+    });
+  });
+
+  test("names are unique, addresses valid, and there are at most 20 servers", async () => {
+    const { caller } = await newcomer();
+    await using _ = caller;
+    const add = (name: string, address = "https://tools.invalid/mcp") =>
+      caller.call("addToolServer", { name, url: address });
+    await add("one");
+    expect(await code(add("one"))).toBe("conflict");
+    for (const bad of [
+      "nonsense",
+      "ftp://example.com/",
+      "https://me:pw@example.com/",
+      "http://1.1.1.1/",
+    ]) {
+      expect(await code(add("bad", bad))).toBe("bad_request");
+    }
+    await Promise.all(Array.from({ length: 19 }, (_, place) => add(`more ${place}`)));
+    expect(await code(add("too many"))).toBe("conflict");
+    expect((await caller.call("getToolServers")).items).toHaveLength(20);
+  });
+
+  test("an agent is granted tools, and a changed tool is marked until it is granted again", async () => {
+    const { caller, person } = await newcomer();
+    await using _ = caller;
+    await using tools = new ToolServer();
+    tools.tools = [tool("read"), tool("write")];
+    const { id } = await caller.call("addToolServer", { name: "files", url: tools.url });
+    const agent_username = agentOf(person);
+    const grants = [
+      { server_id: id, tool: "read", policy: "always" },
+      { server_id: id, tool: "write", policy: "ask" },
+    ] as const;
+    const grant = () =>
+      caller.call("setAgentTools", { agent_username, grants: grants.map((each) => ({ ...each })) });
+    const unchanged = grants.map((each) => ({ ...each, changed: false }));
+    expect((await grant()).tools).toEqual(unchanged);
+    const shown = async () => {
+      const { items } = await caller.call("getMyAgents");
+      return items.find(({ username }) => username === agent_username)?.tools;
+    };
+    expect(await shown()).toEqual(unchanged);
+    tools.tools = [tool("read", "Deletes everything."), tool("write")];
+    await caller.call("refreshToolServer", { server_id: id });
+    expect(await shown()).toMatchObject([{ changed: true }, { changed: false }]);
+    expect((await grant()).tools).toEqual(unchanged);
+    await caller.call("removeToolServer", { server_id: id });
+    expect(await shown()).toEqual([]);
+  });
+
+  test("grants are refused for other people's agents and servers, and for tools that are not there", async () => {
+    const { caller, person } = await newcomer();
+    await using _ = caller;
+    const [other] = await people(url, "bob");
+    await using tools = new ToolServer();
+    const own = await caller.call("addToolServer", { name: "own", url: tools.url });
+    const theirs = await other.call("addToolServer", { name: "theirs", url: tools.url });
+    const grant = (server_id: string, name = "echo", agent_username = agentOf(person)) =>
+      caller.call("setAgentTools", {
+        agent_username,
+        grants: [{ server_id, tool: name, policy: "always" }],
+      });
+    expect(await code(grant(theirs.id))).toBe("bad_request");
+    expect(await code(grant(own.id, "missing"))).toBe("bad_request");
+    expect(await code(grant(own.id, "echo", agentOf(other)))).toBe("forbidden");
+    expect(await code(grant(own.id, "echo", "nobody:claude"))).toBe("not_found");
+    const twice = { server_id: own.id, tool: "echo", policy: "ask" } as const;
+    const doubled = caller.call("setAgentTools", {
+      agent_username: agentOf(person),
+      grants: [twice, { ...twice, policy: "always" }],
+    });
+    expect(await code(doubled)).toBe("bad_request");
+    for (const name of ["refreshToolServer", "removeToolServer"] as const) {
+      expect(await code(caller.call(name, { server_id: theirs.id }))).toBe("not_found");
+    }
+    expect((await other.call("getToolServers")).items).toHaveLength(1);
+  });
+});
