@@ -4,6 +4,7 @@ import { contextFiles } from "./agents/context-files/index.ts";
 import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
 import { keyTester } from "./agents/key-test.ts";
+import { modelLists } from "./agents/model-lists.ts";
 import { elicitations } from "./agents/tools/elicitation.ts";
 import { toolServers } from "./agents/tools/servers.ts";
 import { toolRequests } from "./agents/tools/tool-requests.ts";
@@ -281,6 +282,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     keyTester: keyTester({ config, vault, log }),
     toolServers: servers,
     toolRequests: toolRequests(store, servers),
+    modelLists: modelLists({ config, vault, log }),
     log,
     security,
     metrics,

@@ -1,6 +1,7 @@
 import { type Access, declaredErrors, type Operation } from "@parley/protocol";
 import type { z } from "zod";
 import type { KeyTester } from "./agents/key-test.ts";
+import type { ModelLists } from "./agents/model-lists.ts";
 import type { ToolServers } from "./agents/tools/servers.ts";
 import type { ToolRequests } from "./agents/tools/tool-requests.ts";
 import type { Config } from "./config.ts";
@@ -57,7 +58,8 @@ export interface Services {
   rates: Record<Operation["rate"] | "services", Throttle>;
   toolRequests: ToolRequests;
   keyTester: KeyTester;
-  /** Limits key tests per account: each one calls the provider. */
+  modelLists: ModelLists;
+  /** Limits key tests and new lists of models per account: each one calls the provider. */
   keyTests: Throttle;
   toolServers: ToolServers;
   /** Limits contacts with tool servers per account. */

@@ -92,7 +92,7 @@ async function checkMember(tx: WriteTx, call: ToolCallRecord): Promise<void> {
 }
 
 /** Queues the turn that goes on once no call of the message waits any more and one was decided. */
-export async function continueWhenDecided(tx: WriteTx, call: ToolCallRecord): Promise<void> {
+async function continueWhenDecided(tx: WriteTx, call: ToolCallRecord): Promise<void> {
   const calls = await tx.toolCallsOf([call.message_id]);
   if (calls.some(({ status }) => status === "pending")) return;
   if (!calls.some(({ decided_at }) => decided_at !== null)) return;
