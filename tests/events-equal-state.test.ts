@@ -166,6 +166,20 @@ describe("initial fetch and events equal a fresh fetch", () => {
       person(1).call("updateMe", { display_name: `Bob ${Math.random()}` }),
     "after an agent's change of name": () =>
       person(0).call("setAgentProfile", { provider: "claude", display_name: `C ${Math.random()}` }),
+    "after further conversations with agents, their titles, and the end of an agent": async ({
+      id,
+    }) => {
+      const name = `agent-${Bun.randomUUIDv7().slice(-12)}`;
+      const made = { name, kind: "model", provider: "claude" } as const;
+      const { username } = await person(1).call("createAgent", made);
+      await person(1).call("addGroupAgent", { chat_id: id, agent_username: username });
+      const start = (title?: string) =>
+        person(1).call("startChat", { usernames: [username], kind: "direct", new: true, title });
+      const [first] = [await start(), await start("Second")];
+      await person(1).call("setChatTitle", { chat_id: first.id, title: "First" });
+      await person(1).call("updateAgent", { agent_username: username, display_name: "Helper" });
+      await person(1).call("deleteAgent", { agent_username: username });
+    },
     "after new pictures": async ({ id }) => {
       await setPictures(person(1), id);
       await person(2).call("setChatPicture", { chat_id: id, file_id: null });

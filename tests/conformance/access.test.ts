@@ -275,6 +275,7 @@ const rows: Record<OperationName, Row> = {
   setAgentKey: { roles, input: () => ({ provider, api_key: "sandbox-0123456789" }) },
   removeAgentKey: { roles, input: () => ({ provider: "gpt" }) },
   testAgentKey: { roles, input: () => ({ provider }) },
+  getAgentModels: { roles, input: () => ({ provider }) },
   setAgentProfile: { roles, input: () => ({ provider, display_name: "An agent" }) },
   setAgentLimits: { roles, input: () => ({ provider, daily_tokens: null }) },
   setAgentTools: {

@@ -467,7 +467,7 @@ describe.each(transports)("getAgentUsage over %s", (transport) => {
 
 test("every operation on agents needs a token", async () => {
   const operations = [
-    ...["createAgent", "updateAgent", "deleteAgent"],
+    ...["createAgent", "updateAgent", "deleteAgent", "getAgentModels"],
     ...["getMyAgents", "setAgentKey", "removeAgentKey", "setAgentProfile", "setAgentLimits"],
     ...["getAgentUsage", "stopAgentTurn", "retryAgentTurn", "getTurn", "getGroupAgents"],
     ...["addGroupAgent", "removeGroupAgent", "setGroupAgentMode", "stopChatAgents"],

@@ -98,7 +98,7 @@ describe.each(transports)("over %s", (transport) => {
     ];
     for (const call of wrong) {
       expect((await failure(call)).parameters?.fields).toEqual({
-        agent_username: "is an external agent: it has no key",
+        agent_username: "is an external agent: it has no provider",
       });
     }
     const moved = await failure(caller.call("updateAgent", { ...given, provider: "gpt" }));

@@ -147,6 +147,7 @@ const dotted: Record<string, string> = {
   createAgent: "agents.create",
   updateAgent: "agents.update",
   deleteAgent: "agents.delete",
+  getAgentModels: "agents.models",
   setAgentKey: "agents.set_key",
   removeAgentKey: "agents.remove_key",
   setAgentProfile: "agents.set_profile",

@@ -186,6 +186,9 @@ class ClientRuntime {
         const { chat_id: chatId } = input as InputOf<"leaveChat">;
         return this.store.dispatch({ type: "chatRemoved", chatId });
       }
+      case "createAgent":
+      case "updateAgent":
+      case "deleteAgent":
       case "setAgentKey":
       case "removeAgentKey":
       case "setAgentProfile":

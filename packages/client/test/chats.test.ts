@@ -139,6 +139,31 @@ describe("the list", () => {
 });
 
 describe("agents", () => {
+  test("that are created or deleted appear and disappear in all clients of their owner", async () => {
+    using one = await connected(cat, server.url);
+    using two = await connected(cat, server.url);
+    const agent = { name: "research", kind: "model", provider: "claude" } as const;
+    const { username } = await one.createAgent(agent);
+    for (const client of [one, two]) {
+      const has = () => client.model.get("agents").some((each) => each.username === username);
+      await until(client, "agents", has);
+    }
+    const start = () => one.startChat({ usernames: [username], kind: "direct", new: true });
+    const [first, second] = [await start(), await start()];
+    await until(two, "chats", () => two.model.get("chats")[0] === second.id);
+    await one.setChatTitle({ chat_id: first.id, title: "Plans" });
+    await until(
+      two,
+      `chat:${first.id}`,
+      () => two.model.get(`chat:${first.id}`)?.title === "Plans",
+    );
+    await one.deleteAgent({ agent_username: username });
+    for (const client of [one, two]) {
+      const has = () => client.model.get("agents").some((each) => each.username === username);
+      await until(client, "agents", () => !has());
+    }
+  });
+
   test("are loaded at the start and after every change", async () => {
     using client = await connected(cat, server.url);
     const claude = () => client.model.get("agents").find(({ provider }) => provider === "claude");

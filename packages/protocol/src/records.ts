@@ -257,7 +257,7 @@ const conversationShape = {
   id: uuid,
   kind: z.enum(["direct", "group"]).meta({
     description:
-      "A direct conversation has two participants and no title. A group may have any size.",
+      "A direct conversation has two participants; with one's own agent there may be several, and they may have titles. A group may have any size.",
   }),
   title: z.string().nullable(),
   participants: z.array(Account).meta({
@@ -639,6 +639,12 @@ export const AgentProfile = record("AgentProfile", {
   tools: z.array(ToolGrant).meta({ description: "The tools that the agent may use." }),
 });
 export type AgentProfile = z.infer<typeof AgentProfile>;
+
+export const AgentModel = record("AgentModel", {
+  id: z.string().meta({ description: "What `model` of an agent is set to." }),
+  display_name: z.string(),
+});
+export type AgentModel = z.infer<typeof AgentModel>;
 
 export const KeyTest = record("KeyTest", {
   works: z.boolean().meta({ description: "Whether the key was accepted." }),

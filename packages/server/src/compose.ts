@@ -4,6 +4,7 @@ import { contextFiles } from "./agents/context-files/index.ts";
 import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
 import { keyTester } from "./agents/key-test.ts";
+import { modelLists } from "./agents/model-lists.ts";
 import { toolServers } from "./agents/tools/servers.ts";
 import { storedState } from "./changes/stored-state.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
@@ -272,6 +273,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     incomingHooks: incomingHooks({ store, ...hookRates(limits, cluster) }),
     ...throttles(limits, cluster),
     keyTester: keyTester({ config, vault, log }),
+    modelLists: modelLists({ config, vault, log }),
     toolServers: toolServers({ store, vault, fetch, log, metrics }),
     log,
     security,

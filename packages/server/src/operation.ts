@@ -1,6 +1,7 @@
 import { type Access, declaredErrors, type Operation } from "@parley/protocol";
 import type { z } from "zod";
 import type { KeyTester } from "./agents/key-test.ts";
+import type { ModelLists } from "./agents/model-lists.ts";
 import type { ToolServers } from "./agents/tools/servers.ts";
 import type { Config } from "./config.ts";
 import type { Exports } from "./exports/exports.ts";
@@ -55,7 +56,8 @@ export interface Services {
   /** Per account or, before sign-in, per network. `services`: per service key, whatever it calls. */
   rates: Record<Operation["rate"] | "services", Throttle>;
   keyTester: KeyTester;
-  /** Limits key tests per account: each one calls the provider. */
+  modelLists: ModelLists;
+  /** Limits key tests and new lists of models per account: each one calls the provider. */
   keyTests: Throttle;
   toolServers: ToolServers;
   /** Limits contacts with tool servers per account. */

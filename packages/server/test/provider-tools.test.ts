@@ -10,8 +10,9 @@ import {
   toolCalls,
 } from "@parley/testkit/provider-responders.ts";
 import type { Responder } from "@parley/testkit/provider-server.ts";
+import fc from "fast-check";
 import type { ModelEvent } from "../src/agents/providers/adapter.ts";
-import type { ProtocolName } from "../src/agents/providers/index.ts";
+import { adapters, type ProtocolName } from "../src/agents/providers/index.ts";
 import type { ModelMessage } from "../src/rules/model-content.ts";
 import {
   callOutcome,
@@ -43,6 +44,41 @@ const sends =
 /** A stream as the documentation of the protocol shows it. */
 const documented = (protocol: ProtocolName) =>
   Bun.file(new URL(`fixtures/tool-use.${protocol}.sse`, import.meta.url)).text();
+
+/** The events of one call whose arguments come in these pieces. */
+const argumentEvents: Record<ProtocolName, (pieces: string[]) => object[]> = {
+  anthropic: (pieces) => [
+    {
+      type: "content_block_start",
+      index: 0,
+      content_block: { type: "tool_use", id: "1", name: "a" },
+    },
+    ...pieces.map((partial_json) => ({
+      type: "content_block_delta",
+      index: 0,
+      delta: { type: "input_json_delta", partial_json },
+    })),
+    { type: "content_block_stop", index: 0 },
+  ],
+  openai: (pieces) => [
+    ...["", ...pieces].map((text, index) => ({
+      choices: [
+        {
+          delta: {
+            tool_calls: [
+              {
+                index: 0,
+                ...(index === 0 && { id: "1" }),
+                function: { ...(index === 0 && { name: "a" }), arguments: text },
+              },
+            ],
+          },
+        },
+      ],
+    })),
+    { choices: [{ delta: {}, finish_reason: "tool_calls" }] },
+  ],
+};
 
 describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
   const callWith = (...responders: Responder[]) => callProvider(protocol, responders);
@@ -101,6 +137,23 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
     const { events, end } = await callWith(toolCalls([{ name: "get_weather", input }]));
     expect(callsOf(events)).toMatchObject([{ name: "get_weather", input: null }]);
     expect(end).toBe("tool_use");
+  });
+
+  test("have the same input wherever their arguments are cut into pieces", () => {
+    const input = fc.dictionary(fc.string({ unit: "grapheme" }), fc.jsonValue({ maxDepth: 3 }));
+    fc.assert(
+      fc.property(input, fc.array(fc.nat(200), { maxLength: 5 }), (given, cuts) => {
+        const json = JSON.stringify(given);
+        const ends = [...cuts, json.length].sort((a, b) => a - b);
+        const pieces = ends.map((end, index) => json.slice(ends[index - 1] ?? 0, end));
+        const parse = adapters[protocol].parser();
+        const events = argumentEvents[protocol](pieces).flatMap((event) =>
+          parse(JSON.stringify(event)),
+        );
+        const calls = events.filter(({ type }) => type === "tool_use");
+        expect(calls).toEqual([{ type: "tool_use", id: "1", name: "a", input: JSON.parse(json) }]);
+      }),
+    );
   });
 
   test("have replacement characters for what a store cannot keep", async () => {
@@ -180,6 +233,19 @@ describe.each(PROTOCOLS)("tool calls in the %s protocol", (protocol) => {
     expect(errorCode(error)).toBe("provider_refused");
     expect(error).toMatchObject({ status, retryable: false });
     expect(events).toEqual([]);
+  });
+
+  test.each([
+    [400, "registry.ollama.ai/library/gemma:latest does not support tools"],
+    [404, "No endpoints found that support tool use. To learn more about provider routing, …"],
+    [400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
+    [500, "tools param requires --jinja flag"],
+    [500, "Unsupported param: tools"],
+  ])("a model without tools is recognised (%d, %s)", async (status, message) => {
+    const { error, attempts } = await callWith(fails(status, { type: "server_error", message }));
+    expect(errorCode(error)).toBe("provider_refused");
+    expect(error).toMatchObject({ status, message: expect.stringContaining("cannot use tools") });
+    expect(attempts).toBe(1);
   });
 
   test("an answer without calls ends as before", async () => {

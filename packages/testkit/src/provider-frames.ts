@@ -23,6 +23,8 @@ export interface ProtocolFrames {
   error(type: string): string;
   /** The body of an error response. */
   errorBody(type: string, message: string): string;
+  /** The body of a list of models, given newest first. */
+  models(ids: readonly string[]): string;
 }
 
 export type EndReason = "stop" | "length" | "refused" | "tool_use";
@@ -102,6 +104,18 @@ const anthropic: ProtocolFrames = {
     namedFrame("message_stop", {}),
   error: (type) => namedFrame("error", { error: { type, message: RAW_PROVIDER_TEXT } }),
   errorBody: (type, message) => JSON.stringify({ type: "error", error: { type, message } }),
+  models: (ids) =>
+    JSON.stringify({
+      data: ids.map((id) => ({
+        type: "model",
+        id,
+        display_name: `The ${id}`,
+        created_at: "2025-02-19T00:00:00Z",
+      })),
+      has_more: false,
+      first_id: ids[0] ?? null,
+      last_id: ids.at(-1) ?? null,
+    }),
 };
 
 const OPENAI_CHUNK = {
@@ -148,6 +162,23 @@ const openai: ProtocolFrames = {
   error: (type) => dataFrame({ error: { message: RAW_PROVIDER_TEXT, type, code: null } }),
   errorBody: (type, message) =>
     JSON.stringify({ error: { message, type, param: null, code: null } }),
+  // OpenAI indents it, and lists models in no order.
+  models: (ids) =>
+    JSON.stringify(
+      {
+        object: "list",
+        data: ids
+          .map((id, place) => ({
+            id,
+            object: "model",
+            created: 1_686_935_002 - place,
+            owned_by: "openai",
+          }))
+          .reverse(),
+      },
+      null,
+      2,
+    ),
 };
 
 export const framesOf: Record<ProtocolName, ProtocolFrames> = { anthropic, openai };

@@ -36,6 +36,8 @@ export type Responder = (exchange: Exchange) => Promise<void> | void;
  */
 export async function startProvider(...responders: Responder[]) {
   const requests: ReceivedRequest[] = [];
+  const listRequests: ReceivedRequest[] = [];
+  let listResponder: Responder = listsModels("model-1", "model-2");
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -44,6 +46,10 @@ export async function startProvider(...responders: Responder[]) {
     closed.then(() => sockets.delete(socket));
     socket.on("error", () => socket.destroy());
     readRequests(socket, closed, (request) => {
+      if (request.method === "GET") {
+        listRequests.push(request);
+        return void respond(listResponder, socket, request);
+      }
       requests.push(request);
       const responder = responders[Math.min(requests.length, responders.length) - 1];
       if (!responder) throw new Error("startProvider needs a responder");
@@ -55,12 +61,27 @@ export async function startProvider(...responders: Responder[]) {
   return {
     url: `http://127.0.0.1:${port}`,
     requests,
+    /** The requests for the list of models, which are not in `requests`. */
+    listRequests,
+    /** Sets how requests for the list of models are answered from now on. */
+    respondToLists: (responder: Responder) => {
+      listResponder = responder;
+    },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
     },
   };
 }
+
+/** Answers a request for the list of models as the providers do, the newest model first. */
+export const listsModels =
+  (...ids: string[]): Responder =>
+  async ({ head, write, end, frames }) => {
+    await head(200, { "content-type": "application/json" });
+    await write(frames.models(ids));
+    await end();
+  };
 
 async function respond(
   responder: Responder,
@@ -127,10 +148,10 @@ function readRequests(
     const headers = Object.fromEntries(fields.map(readField));
     const end = headLength + 4 + Number(headers["content-length"] ?? 0);
     if (pending.length < end) return;
-    const body = JSON.parse(pending.subarray(headLength + 4, end).toString());
+    const body = JSON.parse(pending.subarray(headLength + 4, end).toString() || "{}");
     pending = pending.subarray(end);
     const [method = "", path = ""] = start.split(" ");
-    const protocol = path.includes("/messages") ? "anthropic" : "openai";
+    const protocol = "x-api-key" in headers ? "anthropic" : "openai";
     receive({ method, path, headers, body, protocol, closed });
   });
 }

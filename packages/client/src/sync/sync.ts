@@ -81,6 +81,17 @@ export class Sync {
   /** Called with every event after it was applied. */
   handleEvent(frame: EventFrame): void {
     this.#resync.handleEvent(frame);
+    // If this fails, the next connection fetches the agents.
+    if (this.#changesAgents(frame)) this.refreshAgents().catch(() => {});
+  }
+
+  /** Whether another client has created or deleted one of the caller's agents. */
+  #changesAgents(frame: EventFrame): boolean {
+    if (frame.method !== "events.accountUpdated") return false;
+    const { me, agents } = this.#store.state;
+    const { username, deleted = false } = frame.params;
+    const isKnown = agents.some((agent) => agent.username === username);
+    return username.startsWith(`${me?.username}:`) && isKnown === deleted;
   }
 
   /** Forgets which conversations were opened. */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { exactlyOne, operation } from "../operation.ts";
 import {
   AgentLimits,
+  AgentModel,
   AgentProfile,
   KeyTest,
   ToolGrant,
@@ -144,6 +145,21 @@ export const testAgentKey = operation({
     }),
   ),
   output: KeyTest,
+  errors: ["forbidden", "not_found"],
+});
+
+export const getAgentModels = operation({
+  name: "getAgentModels",
+  socket: "agents.models",
+  summary: "Lists the models that one of the caller's agents can be given.",
+  input: namesAgent(z.object(agent)),
+  output: z.object({
+    items: z.array(AgentModel).meta({ description: "Suggestions: any other name can be set too." }),
+    from: z.enum(["provider", "configuration"]).meta({
+      description:
+        "`provider`: its own list, for the caller's key, kept for some minutes. `configuration`: the configured model alone, because there is no key, the operator's key is used, or the provider has not answered with a list.",
+    }),
+  }),
   errors: ["forbidden", "not_found"],
 });
 

@@ -17,10 +17,16 @@ export const startChat = operation({
     usernames: usernames.meta({
       description: "The other participants. Only its owner may invite an agent.",
     }),
-    title: line(1, 128).optional(),
+    title: line(1, 128).optional().meta({
+      description: "Of a group, or of a new conversation with one's own agent.",
+    }),
     kind: z.enum(["direct", "group"]).optional().meta({
       description:
         "Default: `direct` with one other participant and no title, otherwise `group`. A group may have any size and needs no title.",
+    }),
+    new: z.boolean().optional().meta({
+      description:
+        'True, with `kind: "direct"` and one of the caller\'s agents: starts another conversation, in which the agent knows nothing of the others. Without it, the latest one is returned.',
     }),
   }),
   output: Conversation,
@@ -48,7 +54,7 @@ export const getChat = operation({
 export const setChatTitle = operation({
   name: "setChatTitle",
   socket: "conversations.rename",
-  summary: "Changes the title of a group.",
+  summary: "Changes the title of a group, or of a conversation with one of the caller's agents.",
   input: z.object({ chat_id: uuid, title: line(1, 128) }),
   output: Conversation,
   errors: ["forbidden", "not_found"],

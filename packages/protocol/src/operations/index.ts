@@ -13,6 +13,7 @@ import {
 import {
   createAgent,
   deleteAgent,
+  getAgentModels,
   getAgentUsage,
   getMyAgents,
   getTurn,
@@ -152,6 +153,7 @@ export const operations = {
   setAgentKey,
   removeAgentKey,
   testAgentKey,
+  getAgentModels,
   setAgentProfile,
   setAgentLimits,
   setAgentTools,

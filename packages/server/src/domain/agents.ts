@@ -73,7 +73,8 @@ export async function keyProvider(
 
 /** Throws (400) for an external agent, and for one whose provider is no longer offered. */
 export function checkModelAgent({ providers }: Config, account: AccountRecord): void {
-  if (isExternal(account)) throw badField("agent_username", "is an external agent: it has no key");
+  if (isExternal(account))
+    throw badField("agent_username", "is an external agent: it has no provider");
   if (!providers.has(account.provider ?? "")) {
     throw badField("agent_username", "has a provider that is no longer offered");
   }

@@ -115,6 +115,13 @@ const testAgentKey = bind(operations.testAgentKey, async (context, { api_key, ..
   return tested;
 });
 
+const getAgentModels = bind(operations.getAgentModels, async (context, choice) => {
+  const { store, caller, config, modelLists, keyTests } = context;
+  const agent = await store.read((tx) => ownAgent(tx, config, caller, choice));
+  checkModelAgent(config, agent.account);
+  return modelLists.of(agent, () => keyTests.take(`${caller.account.id}`));
+});
+
 const setAgentProfile = bind(operations.setAgentProfile, (context, input) =>
   context.store.write(async (tx) => {
     const { caller, config } = context;
@@ -218,6 +225,7 @@ export const agents = [
   setAgentKey,
   removeAgentKey,
   testAgentKey,
+  getAgentModels,
   setAgentProfile,
   setAgentLimits,
   setAgentTools,

@@ -1,4 +1,4 @@
-import { operations } from "@parley/protocol";
+import { type InputOf, operations } from "@parley/protocol";
 import { z } from "zod";
 import { durable } from "../changes/change.ts";
 import { formerConversation, joinedConversation, joinedGroup } from "../domain/access.ts";
@@ -29,8 +29,13 @@ const startChat = bind(operations.startChat, (context, input) => {
     const [other] = others;
     const direct = isDirect(input, others);
     if (direct && other) {
+      // One after another: each conversation takes the pair from the one before.
+      if (input.new) await tx.lockCredentials(caller.account.id);
       const existing = await tx.directConversation([caller.account.id, other.id]);
-      if (existing !== null) return tx.conversationView(existing, caller.account.id);
+      if (existing !== null && !input.new) {
+        return tx.conversationView(existing, caller.account.id);
+      }
+      if (existing !== null) await tx.releasePair(existing);
       await checkNotBlockedBy(tx, caller.account, other);
     }
     await checkInvitation(tx, caller.account, others);
@@ -73,12 +78,16 @@ const getChat = bind(operations.getChat, ({ store, caller }, { chat_id }) =>
 
 const setChatTitle = bind(operations.setChatTitle, ({ store, caller }, { chat_id, title }) =>
   store.write(async (tx) => {
-    const group = await joinedGroup(tx, chat_id, caller);
-    if (group.title !== title) {
-      await tx.setTitle(group.id, title);
-      await announceChanges(tx, group, caller.account, [{ kind: "renamed", title }]);
+    const chat = await joinedConversation(tx, chat_id, caller);
+    // An agent's direct conversations are with its owner.
+    if (chat.kind === "direct" && chat.agent_count === 0) {
+      throw badField("chat_id", "is neither a group nor a conversation with an agent");
     }
-    return tx.conversationView(group.id, caller.account.id);
+    if (chat.title !== title) {
+      await tx.setTitle(chat.id, title);
+      await announceChanges(tx, chat, caller.account, [{ kind: "renamed", title }]);
+    }
+    return tx.conversationView(chat.id, caller.account.id);
   }),
 );
 
@@ -178,12 +187,16 @@ async function invitees(
   return accounts;
 }
 
-/** Whether to start a direct conversation: one other participant, no title, and no `kind: "group"`. */
-function isDirect(
-  { kind, title }: { kind?: "direct" | "group" | undefined; title?: string | undefined },
-  others: readonly AccountRecord[],
-): boolean {
-  if (kind === "direct" && title !== undefined) throw badField("title", "is for groups only");
+/**
+ * Whether to start a direct conversation: one other participant, and no title or `kind: "group"`. Only
+ * a further one with an agent may have a title.
+ */
+function isDirect(input: InputOf<"startChat">, others: readonly AccountRecord[]): boolean {
+  const { kind, title } = input;
+  if (input.new) checkNew(input, others);
+  else if (kind === "direct" && title !== undefined) {
+    throw badField("title", "is for groups and for new conversations with agents");
+  }
   const isPair = others.length === 1;
   if (kind === "direct" && !isPair) {
     throw badField("usernames", "must name one other participant for a direct conversation");
@@ -191,7 +204,15 @@ function isDirect(
   if (kind === undefined && title === undefined && others.length === 0) {
     throw badField("usernames", "must name at least one other participant");
   }
-  return kind !== "group" && title === undefined && isPair;
+  return kind === "direct" || (kind !== "group" && title === undefined && isPair);
+}
+
+/** Others than owners cannot invite an agent, so it is the caller's. */
+function checkNew({ kind }: InputOf<"startChat">, others: readonly AccountRecord[]): void {
+  if (kind !== "direct") throw badField("new", 'needs kind: "direct"');
+  if (others.length !== 1 || others[0]?.kind !== "agent") {
+    throw badField("new", "is for conversations with one of your agents");
+  }
 }
 
 /** Decodes a cursor of `getChats`. The conversation in it must exist. */

@@ -229,7 +229,7 @@ export const fieldMeanings: Record<string, string> = {
   seq: "A value of the conversation's change counter.",
   session_id: "The id of the session.",
   since_seq: "The counter value that the caller has seen; 0 for everything.",
-  title: "The title of a group.",
+  title: "The title of a group, or of a conversation with one's own agent.",
   triggered_by: "The id of the message that the turn answers.",
   unread: "The unread messages by kind of sender, and those that mention the caller.",
   unread_count: "The number of messages the caller has not read.",

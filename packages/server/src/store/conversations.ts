@@ -12,7 +12,10 @@ export interface ConversationReads {
    * changes the conversation from here until this one ends.
    */
   conversation(uuid: string, viewerId: number): Awaitable<ConversationRecord | null>;
-  /** The id of the direct conversation of two accounts. Their order does not matter. */
+  /**
+   * The id of the direct conversation of two accounts, of several the one that was inserted last. The
+   * order of the two does not matter.
+   */
   directConversation(pair: readonly [number, number]): Awaitable<number | null>;
   /** All members, in the order in which they joined. */
   members(conversationId: number): Awaitable<MemberRecord[]>;
@@ -40,9 +43,14 @@ export interface ConversationReads {
 export interface ConversationWrites {
   /**
    * Inserts a conversation without members and returns its id. The creator of a group is its admin.
-   * The uuid must be new, and so must the pair of a direct conversation.
+   * The uuid must be new, and so must the pair of a direct conversation, unless it was released.
    */
   insertConversation(conversation: NewConversation): Awaitable<number>;
+  /**
+   * Lets another direct conversation of the same pair be inserted, which is found instead. The unit
+   * must have locked one of the two accounts: units that find the same conversation conflict.
+   */
+  releasePair(conversationId: number): Awaitable<void>;
   /** Adds members in this order; they have read everything so far. None of them may be a member yet. */
   insertMembers(conversationId: number, accountIds: readonly number[], at: number): Awaitable<void>;
   /** Makes the members among these accounts former members, until they are inserted again. */
@@ -95,7 +103,7 @@ export interface NewConversation {
   kind: "direct" | "group";
   title: string | null;
   created_by: number;
-  /** The two accounts of a direct conversation, which has at most one for each pair. */
+  /** The two accounts of a direct conversation. */
   direct?: readonly [number, number];
   at: number;
 }

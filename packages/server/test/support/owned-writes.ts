@@ -101,6 +101,7 @@ const touched: Touched = {
   setAgentLimits: none,
   // No other unit can see the conversation yet.
   insertConversation: none,
+  releasePair: given,
   insertMembers: given,
   deleteMembers: given,
   setAdmin: given,

@@ -55,7 +55,7 @@ export type ToolUseEvent = {
 /** Token totals so far. A later value replaces an earlier one; a missing value leaves it. */
 export type UsageEvent = { type: "usage"; input_tokens?: number; output_tokens?: number };
 
-/** A request in the provider's wire format. The method is always POST. */
+/** A request in the provider's wire format. The method is POST if it has a body, else GET. */
 export interface HttpRequest {
   url: string;
   headers: Record<string, string>;
@@ -69,6 +69,8 @@ export interface HttpRequest {
 export interface Adapter {
   /** Throws a `ProviderError` for a request that cannot be encoded, such as a malformed key. */
   request(request: ModelRequest): HttpRequest;
+  /** The request for the list of models. Throws a `ProviderError` for a malformed key. */
+  models(access: Pick<ModelRequest, "api_key" | "base_url">): Omit<HttpRequest, "body">;
   /** Returns the parser for one attempt: calls arrive in fragments, which it holds. */
   parser(): Parser;
 }

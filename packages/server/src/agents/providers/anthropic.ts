@@ -7,7 +7,7 @@ import { parseJson, valueAt } from "./json.ts";
 import { type OpenCall, ToolCalls, toolUseEvent } from "./tool-calls.ts";
 
 /** Anthropic's Messages API. */
-export const anthropic: Adapter = { request, parser };
+export const anthropic: Adapter = { request, models, parser };
 
 function request(request: ModelRequest): HttpRequest {
   return {
@@ -15,8 +15,7 @@ function request(request: ModelRequest): HttpRequest {
     headers: {
       "content-type": "application/json",
       accept: "text/event-stream",
-      "anthropic-version": "2023-06-01",
-      "x-api-key": keyHeader(request.api_key),
+      ...access(request.api_key),
     },
     body: JSON.stringify({
       model: request.model,
@@ -29,9 +28,21 @@ function request(request: ModelRequest): HttpRequest {
   };
 }
 
+const access = (apiKey: string) => ({
+  "anthropic-version": "2023-06-01",
+  "x-api-key": keyHeader(apiKey),
+});
+
 /** Base URLs are configured with and without the version. */
-const messagesPath = (base: string) =>
-  base.endsWith("/v1") ? `${base}/messages` : `${base}/v1/messages`;
+const withVersion = (base: string) => (base.endsWith("/v1") ? base : `${base}/v1`);
+const messagesPath = (base: string) => `${withVersion(base)}/messages`;
+
+function models({ base_url, api_key }: Pick<ModelRequest, "base_url" | "api_key">) {
+  const url = endpointUrl(base_url, (base) => `${withVersion(base)}/models`);
+  // Pages have 20 models by default, and this many at most.
+  url.searchParams.set("limit", "1000");
+  return { url: url.href, headers: { accept: "application/json", ...access(api_key) } };
+}
 
 function parser(): Parser {
   const blocks = new ContentBlocks();

@@ -17,6 +17,9 @@ const CONTEXT_TOO_LONG_NAME =
 const NO_CREDIT_MESSAGE =
   /credit balance|insufficient (balance|credit|funds)|exceeded your current quota/i;
 const NO_CREDIT_NAME = /insufficient_quota|billing/;
+/** How Ollama, OpenRouter, vLLM and llama.cpp say it, with different statuses. */
+const NO_TOOLS_MESSAGE =
+  /not support (tool|function)s?\b|endpoints found that support tool use|tool choice requires|tools param requires|unsupported param: tools/i;
 const BAD_KEY_NAME = /authentication|permission_error|invalid_api_key/;
 const REFUSED_NAME = /invalid_request|content_policy|content_filter/;
 
@@ -43,6 +46,7 @@ function classify({ status, names, message, retryAfterMs }: ReportedError): Prov
     return providerErrors.rateLimited(status, retryAfterMs);
   if ((status ?? 400) < 500 && CONTEXT_TOO_LONG_MESSAGE.test(message))
     return providerErrors.contextTooLong(status);
+  if (NO_TOOLS_MESSAGE.test(message)) return providerErrors.toolsRefused(status);
   if (status === 404 || /not_found/.test(names)) return providerErrors.unknownModel(status);
   const isClientError = status !== undefined && status < 500 && status !== 408;
   if (isClientError || REFUSED_NAME.test(names)) return providerErrors.requestRefused(status);

@@ -7,7 +7,7 @@ import { encodeMessage, encodeTool } from "./openai-content.ts";
 import { ToolDeltas } from "./openai-tool-deltas.ts";
 
 /** OpenAI's Chat Completions API, which vLLM, Ollama, llama.cpp and most gateways offer too. */
-export const openai: Adapter = { request, parser };
+export const openai: Adapter = { request, models, parser };
 
 function request(request: ModelRequest): HttpRequest {
   const url = endpointUrl(request.base_url, completionsPath);
@@ -17,7 +17,7 @@ function request(request: ModelRequest): HttpRequest {
     headers: {
       "content-type": "application/json",
       accept: "text/event-stream",
-      authorization: `Bearer ${keyHeader(request.api_key)}`,
+      ...access(request.api_key),
     },
     body: JSON.stringify({
       model: request.model,
@@ -31,7 +31,15 @@ function request(request: ModelRequest): HttpRequest {
 }
 
 /** Base URLs usually end in a version (`/v1`, `/v1beta/openai`). A bare host gets `/v1`. */
-const completionsPath = (base: string) => `${base === "" ? "/v1" : base}/chat/completions`;
+const withVersion = (base: string) => (base === "" ? "/v1" : base);
+const completionsPath = (base: string) => `${withVersion(base)}/chat/completions`;
+
+const access = (apiKey: string) => ({ authorization: `Bearer ${keyHeader(apiKey)}` });
+
+function models({ base_url, api_key }: Pick<ModelRequest, "base_url" | "api_key">) {
+  const url = endpointUrl(base_url, (base) => `${withVersion(base)}/models`);
+  return { url: url.href, headers: { accept: "application/json", ...access(api_key) } };
+}
 
 /** OpenAI's newer models reject `max_tokens`; compatible servers may know no other name. */
 const lengthField = (host: string) =>

@@ -116,6 +116,12 @@ export const providerErrors = {
       "The provider did not accept the request. Check the agent's model and instructions.",
       { status },
     ),
+  toolsRefused: (status?: number) =>
+    new ProviderError(
+      "provider_refused",
+      "This agent's model cannot use tools. Choose another model, or ask the operator to offer this provider without tools.",
+      { status },
+    ),
   answerRefused: () =>
     new ProviderError(
       "provider_refused",

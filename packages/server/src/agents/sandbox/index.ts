@@ -1,6 +1,7 @@
 import type { ModelFetch } from "../providers/attempt.ts";
 import { sleep } from "../providers/sleep.ts";
 import { type Dialect, dialectOf } from "./dialects.ts";
+import { modelsResponse } from "./models.ts";
 import { readRequest, type SandboxRequest } from "./request.ts";
 import { type AnswerScript, type ErrorScript, scriptFor } from "./script.ts";
 
@@ -14,6 +15,7 @@ export const sandboxFetch: ModelFetch = makeSandboxFetch();
 export function makeSandboxFetch({ speed = 1 } = {}): ModelFetch {
   return async (url, init) => {
     init.signal?.throwIfAborted();
+    if (init.method === "GET") return modelsResponse(url);
     const dialect = dialectOf(url);
     if (!dialect || typeof init.body !== "string") return new Response(null, { status: 404 });
     const request = await readRequest(init.body);

@@ -225,6 +225,10 @@ export const conversationWrites: Methods<keyof ConversationWrites> = {
     if (!row) throw new Error("a conversation was not inserted");
     return row.id;
   },
+  releasePair: async (unit, id) => {
+    await unit.own(id);
+    await unit.change("UPDATE conversations SET direct_pair = NULL WHERE id = $1", id);
+  },
   insertMembers: async (unit, id, accountIds, at) => {
     await unit.own(id);
     await unit.change(

@@ -156,6 +156,7 @@ export function conversationWrites(db: Connection): ConversationWrites {
          WHERE m.conversation_id = ?1 AND a.kind = 'agent')
      WHERE conversation_id = ?1`,
   );
+  const release = db.change("UPDATE conversations SET direct_pair = NULL WHERE id = ?");
   const admin = db.change("UPDATE conversations SET admin_id = ?2 WHERE id = ?1");
   const title = db.change("UPDATE conversations SET title = ?2 WHERE id = ?1");
   const close = db.change("UPDATE conversations SET closed_at = ?2 WHERE id = ?1");
@@ -170,6 +171,7 @@ export function conversationWrites(db: Connection): ConversationWrites {
       insertCounters.run(row.id, at);
       return row.id;
     },
+    releasePair: (conversationId) => void release.run(conversationId),
     insertMembers: (conversationId, accountIds, at) => {
       let position = lastPosition.get(conversationId)?.position ?? 0;
       for (const accountId of accountIds) {

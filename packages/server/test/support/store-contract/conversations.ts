@@ -136,6 +136,30 @@ export function conversations(check: Check) {
     },
   );
 
+  check(
+    "after its pair is released, another direct conversation is found, also under concurrent inserts",
+    async (fixture) => {
+      const [alice, bob] = await trio(fixture);
+      const { store } = fixture;
+      const direct = [alice.id, bob.id] as const;
+      const made = { kind: "direct", created_by: alice.id, direct, at: START } as const;
+      const start = (title: string) =>
+        store.write(async (tx) => {
+          await tx.lockCredentials(alice.id);
+          const existing = await tx.directConversation(direct);
+          if (existing !== null) await tx.releasePair(existing);
+          return tx.insertConversation({ uuid: Bun.randomUUIDv7(), title, ...made });
+        });
+      const find = () => store.read((tx) => tx.directConversation(direct));
+      expect(await find()).toBeNull();
+      expect(await start("first")).toBe((await find()) as number);
+      expect(await start("second")).toBe((await find()) as number);
+      const ids = await Promise.all(times(10).map((_, place) => start(`${place}`)));
+      expect(new Set(ids).size).toBe(10);
+      expect(ids).toContain((await find()) as number);
+    },
+  );
+
   check("members are in the order in which they joined", async (fixture) => {
     const [alice, bob, carol] = await trio(fixture);
     const { store } = fixture;
