@@ -10,8 +10,9 @@ import { type KnownServer, contacts as newContacts } from "./contacts.ts";
 import { type OwnServerOptions, ownServer } from "./own-server.ts";
 import { failedCall, type ToolResult } from "./result-text.ts";
 
-export type { CallOptions, Elicit } from "./connection.ts";
+export type { CallOptions } from "./connection.ts";
 export type { KnownServer } from "./contacts.ts";
+export type { Elicit } from "./mcp-client.ts";
 export type { ToolResult } from "./result-text.ts";
 
 /** A tool that an agent may use. */
@@ -112,7 +113,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       const now = tools.find(({ name }) => name === tool.name);
       if (!now) return ["refused", failedCall(GONE)];
       if (now.fingerprint !== tool.fingerprint) return ["refused", failedCall(CHANGED)];
-      const result = await lease.connection.callTool(tool, input, callOptions);
+      const result = await lease.connection.callTool(tool.name, input, callOptions);
       return [result.is_error ? "error" : "ok", result];
     } catch (error) {
       if (!lease.isReused || !isSessionLost(error)) throw error;
