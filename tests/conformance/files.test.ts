@@ -6,7 +6,7 @@ import { limits, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer({
   ...serviceKeySetting(),
-  ...limits({ file_bytes: 1000, upload_bytes_per_day: 100_000 }),
+  ...limits({ file_bytes: 1000, upload_bytes_per_day: 100 * 64 * 1024 }),
 });
 afterAll(() => server[Symbol.asyncDispose]());
 const [alice, bob, stranger] = await people(server.url, "alice", "bob", "stranger");
@@ -114,10 +114,10 @@ describe("an upload", () => {
     });
   });
 
-  test("counts against a limit of bytes a day", async () => {
+  test("counts against a limit of bytes a day, as at least 64 KiB", async () => {
     const [carol] = await people(server.url, "carol");
     const own = await groupOf(carol);
-    for (let sent = 0; sent < 100; sent++) await announce(carol, own.id, "a.txt", 1000);
+    for (let sent = 0; sent < 100; sent++) await announce(carol, own.id, "a.txt", sent);
     const refused = await failure(announce(carol, own.id, "a.txt", 1));
     expect(refused).toMatchObject({ code: "rate_limited" });
     expect(refused.parameters?.retry_after).toBeGreaterThan(0);

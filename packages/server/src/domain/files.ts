@@ -1,13 +1,23 @@
 import { badField, conflict, Failure, forbidden, notFound, rateLimited } from "../rules/failure.ts";
+import { dayOf } from "../rules/time.ts";
 import type { Caller } from "../security/caller.ts";
-import type { FileRecord } from "../store/files.ts";
+import type { FileRecord, UploadUsage } from "../store/files.ts";
 import type { ReadTx } from "../store/store.ts";
 import { joinedConversation } from "./access.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** The day whose uploads are counted together, in UTC. */
-export const dayOf = (now: number) => new Date(now).toISOString().slice(0, 10);
+/**
+ * What a file counts at least toward the daily bytes: its row and its objects cost space too, so that
+ * the quota also bounds the number of empty files.
+ */
+const MIN_COUNTED_BYTES = 64 * 1024;
+
+/** What an announcement adds to the daily bytes of its owner. */
+export const uploadUsage = (size: number, now: number): UploadUsage => ({
+  day: dayOf(now),
+  bytes: Math.max(size, MIN_COUNTED_BYTES),
+});
 
 /** Throws (413) for a file that is larger than the server takes. */
 export function checkSize(size: number, file_bytes: number): void {

@@ -15,13 +15,13 @@ export interface FileReads {
   storedFiles(after: string, limit: number): Awaitable<StoredFile[]>;
   /** The ids of blobs whose files are deleted, to delete them too. */
   abandonedBlobs(limit: number): Awaitable<string[]>;
-  /** The bytes that a person announced on a day. */
+  /** The bytes that were counted for a person on a day. */
   uploadedBytes(ownerId: number, day: string): Awaitable<number>;
 }
 
 export interface FileWrites {
-  /** Also counts the bytes of its owner on the day. */
-  insertFile(file: NewFile, day: string): Awaitable<void>;
+  /** Also counts the usage of its owner. The row that counts stays locked until the unit ends. */
+  insertFile(file: NewFile, usage: UploadUsage): Awaitable<void>;
   /** Returns false, and changes nothing, if the file is gone or its bytes have arrived already. */
   finishFile(id: string, content: FileContent): Awaitable<boolean>;
   /** Marks a file whose bytes were refused. Does nothing if it is gone or ready. */
@@ -51,6 +51,12 @@ export interface NewFile {
   /** In bytes, as announced. */
   readonly size: number;
   readonly at: number;
+}
+
+/** What a file adds to the bytes that are counted for its owner on a day (`YYYY-MM-DD`, in UTC). */
+export interface UploadUsage {
+  readonly day: string;
+  readonly bytes: number;
 }
 
 /** What is known of a file once its bytes have arrived. */

@@ -46,7 +46,7 @@ export const fileReads: Methods<keyof FileReads> = {
 };
 
 export const fileWrites: Methods<keyof FileWrites> = {
-  insertFile: async (unit, { id, owner_id, conversation_id, name, size, at }, day) => {
+  insertFile: async (unit, { id, owner_id, conversation_id, name, size, at }, { day, bytes }) => {
     await unit.change(
       `INSERT INTO files (uuid, owner_id, conversation_id, name, size, created_at)
        VALUES ($1, $2, $3, $4, $5, $6)`,
@@ -62,7 +62,7 @@ export const fileWrites: Methods<keyof FileWrites> = {
        ON CONFLICT (owner_id, day) DO UPDATE SET bytes = u.bytes + excluded.bytes`,
       owner_id,
       day,
-      size,
+      bytes,
     );
   },
   finishFile: async (unit, id, content) => {

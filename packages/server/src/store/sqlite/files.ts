@@ -56,9 +56,9 @@ export function fileWrites(db: Connection): FileWrites {
   const setStatus = db.change("UPDATE files SET status = ?3 WHERE uuid = ?1 AND blob = ?2");
   const forget = db.change(`DELETE FROM abandoned_blobs WHERE blob ${IN_LIST}`);
   return {
-    insertFile: ({ id, owner_id, conversation_id, name, size, at }, day) => {
+    insertFile: ({ id, owner_id, conversation_id, name, size, at }, { day, bytes }) => {
       insert.run(id, owner_id, conversation_id, name, size, at);
-      count.run(owner_id, day, size);
+      count.run(owner_id, day, bytes);
     },
     finishFile: (id, { blob, type, size, width, height, duration_ms, placeholder }) =>
       finish.run(id, blob, type, size, width, height, duration_ms, placeholder).changes > 0,

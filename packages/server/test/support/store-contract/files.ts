@@ -26,7 +26,7 @@ async function newFile(
 ) {
   const [id, blob] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
   const file = { id, owner_id: owner.id, conversation_id: room.id, name: "ä.png", size: 5, at };
-  await tx.insertFile(file, DAY);
+  await tx.insertFile(file, { day: DAY, bytes: 8 });
   if (!waits) expect(await tx.finishFile(id, content(blob))).toBe(true);
   return { id, blob };
 }
@@ -93,16 +93,19 @@ function uploads(check: Check) {
     expect(await store.write((tx) => tx.finishFile(unknown, content(second)))).toBe(false);
   });
 
-  check("the bytes that a person announces are counted by day", async (fixture) => {
-    const { store } = fixture;
-    const { ada, bob, room } = await place(fixture);
-    const bytes = (person: AccountRecord, day: string) =>
-      store.read((tx) => tx.uploadedBytes(person.id, day));
-    for (const _ of times(2)) await store.write((tx) => newFile(tx, ada, room, { waits: true }));
-    expect(await bytes(ada, DAY)).toBe(10);
-    expect(await bytes(ada, "2026-11-16")).toBe(0);
-    expect(await bytes(bob, DAY)).toBe(0);
-  });
+  check(
+    "what the files of a person count is added up by day, whatever their size",
+    async (fixture) => {
+      const { store } = fixture;
+      const { ada, bob, room } = await place(fixture);
+      const bytes = (person: AccountRecord, day: string) =>
+        store.read((tx) => tx.uploadedBytes(person.id, day));
+      for (const _ of times(2)) await store.write((tx) => newFile(tx, ada, room, { waits: true }));
+      expect(await bytes(ada, DAY)).toBe(16);
+      expect(await bytes(ada, "2026-11-16")).toBe(0);
+      expect(await bytes(bob, DAY)).toBe(0);
+    },
+  );
 
   check("the state of the owner is part of a file", async (fixture) => {
     const { store } = fixture;
