@@ -210,9 +210,12 @@ test("a message that has only a file is answered in a direct conversation", asyn
   expect(JSON.stringify(sharedProvider.calls(key)[0]?.body)).toContain('"type":"image"');
 });
 
-test.each([400, 413])(
-  "a provider that answers %d to files is asked without them",
-  async (status) => {
+test.each([
+  [400, "was not accepted, so you cannot see its content"],
+  [413, "the request was too large with its files, so you cannot see its content"],
+])(
+  "a provider that answers %d to files is asked without them, and told why",
+  async (status, why) => {
     await using group = await agentGroup();
     sharedProvider.respond(group.key, fails(status), answers("I cannot see it."));
     await share(alice, group.chat, "red.png", red);
@@ -221,7 +224,7 @@ test.each([400, 413])(
     const [refused, accepted] = sharedProvider.calls(group.key).map(({ body }) => body);
     expect(JSON.stringify(refused)).toContain('"type":"image"');
     expect(JSON.stringify(accepted)).not.toContain('"type":"image"');
-    expect(JSON.stringify(accepted)).toContain("was not accepted, so you cannot see its content");
+    expect(JSON.stringify(accepted)).toContain(why);
     expect(await alice.call("getTurn", { message_id: final.id })).toMatchObject({ tries: 2 });
   },
 );
@@ -246,7 +249,10 @@ test("pictures count against the limits of an agent before the provider is calle
   await share(dave, chat, "large.png", stripedPng(1500, 700, [255, 0, 0]));
   expect((await answerTo(socket, await ask())).turn).toMatchObject({
     status: "failed",
-    error: { code: "budget_exceeded" },
+    error: {
+      code: "budget_exceeded",
+      message: expect.stringContaining("is too small for the files in this conversation"),
+    },
   });
   expect(sharedProvider.calls(key)).toHaveLength(1);
 });
