@@ -64,7 +64,17 @@ describe("an upload", () => {
   });
 
   test("has a name without paths and control characters, and a size that fits", async () => {
-    for (const name of ["", "a/b", "..", "a\\b", "a\nb", "x".repeat(256)]) {
+    for (const name of [
+      "",
+      "a/b",
+      "..",
+      "a\\b",
+      "a\nb",
+      "a\u0085b",
+      "a\u000bb",
+      "a\u007fb",
+      "x".repeat(256),
+    ]) {
       expect(await failure(announce(alice, chat.id, name, 5))).toMatchObject({
         code: "bad_request",
         parameters: { fields: { name: expect.any(String) } },
@@ -84,6 +94,7 @@ describe("an upload", () => {
       ["\u2066a\u2067b\u2068c\u2069.pdf", "abc.pdf"],
       ["a\u200e\u200f\u061c.txt", "a.txt"],
       ["\ufeffa\u00ad\u2060.txt", "a.txt"],
+      ["a\u2028b\u2029.txt", "ab.txt"],
       ["דוח.pdf", "דוח.pdf"],
     ] as const) {
       const file = await upload(alice, chat.id, given, "hello");

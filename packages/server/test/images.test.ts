@@ -7,12 +7,15 @@ import { detectType } from "../src/files/detect-type.ts";
 import { cleanPicture, cleanProfilePicture, isPicture } from "../src/files/images.ts";
 import {
   animatedGif,
+  animatedPng,
   animatedWebp,
   animatedWebpWithProfile,
   bmp,
+  gifOnCanvas,
   hugePng,
   jpegWithExif,
   jpegWithProfile,
+  losslessWebp,
   pngWithExif,
   pngWithProfile,
   SECRET,
@@ -110,6 +113,39 @@ describe("a picture", () => {
         tooLong,
       );
     }
+  });
+
+  test("whose canvas is larger than its frame has the size of the canvas, which is checked", async () => {
+    expect(await clean(gifOnCanvas(300, 200))).toMatchObject({ width: 300, height: 200 });
+    expect(await clean(gifOnCanvas(0, 0))).toMatchObject({ width: 2, height: 2 });
+    for (const [width, height, why] of [
+      [10_000, 10_000, "too many pixels"],
+      [65_535, 1, "16384"],
+    ] as const) {
+      for (const work of [cleanPicture, cleanProfilePicture]) {
+        await expect(clean(gifOnCanvas(width, height), work)).rejects.toMatchObject({
+          code: "payload_too_large",
+          message: expect.stringContaining(why),
+        });
+      }
+    }
+  });
+
+  test("that is a lossless WebP keeps every pixel, and loses its metadata", async () => {
+    const bytes = await losslessWebp();
+    const pixels = async (each: Uint8Array) => Buffer.from(await new Bun.Image(each).png().bytes());
+    const { served, type } = await clean(trailing(bytes));
+    expect(type).toBe("image/webp");
+    expect(served.includes(SECRET)).toBe(false);
+    expect(await pixels(served)).toEqual(await pixels(bytes));
+  });
+
+  test("that is an animated PNG becomes a still of its first frame", async () => {
+    const bytes = await animatedPng();
+    expect(await detectType(await fileOf(bytes))).toBe("image/apng");
+    const { served, type } = await clean(bytes);
+    expect(type).toBe("image/png");
+    for (const mark of ["acTL", "fdAT"]) expect(served.includes(mark)).toBe(false);
   });
 
   test("that grows beyond the limit of a file when it is encoded again is refused", async () => {

@@ -35,9 +35,10 @@ export interface FileWrites {
   deleteUnusedFiles(ids: readonly string[]): Awaitable<number>;
   /**
    * Makes a file ready whose blob was found, and failed whose blob is missing. Returns false, and
-   * changes nothing, if the file is gone or has another blob by now.
+   * changes nothing, if the file is gone, or has another blob or another message by now. The unit
+   * owns the message's conversation, and changes what the message shows of the file.
    */
-  setBlobFound(file: Pick<StoredFile, "id" | "blob">, isFound: boolean): Awaitable<boolean>;
+  setBlobFound(file: Omit<StoredFile, "status">, isFound: boolean): Awaitable<boolean>;
   /** Forgets abandoned blobs once they are deleted. */
   forgetBlobs(ids: readonly string[]): Awaitable<void>;
 }
@@ -74,6 +75,7 @@ export interface StoredFile {
   readonly id: string;
   readonly blob: string;
   readonly status: File["status"];
+  readonly message_uuid: string | null;
 }
 
 /** Before the ids of all files. */

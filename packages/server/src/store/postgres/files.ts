@@ -30,7 +30,7 @@ export const fileReads: Methods<keyof FileReads> = {
     return rows.map(toFileRecord);
   },
   storedFiles: (unit, after, limit) =>
-    unit.all<StoredFile>(`${STORED_FILES} $1 ORDER BY uuid LIMIT $2`, after, limit),
+    unit.all<StoredFile>(`${STORED_FILES} $1 ORDER BY f.uuid LIMIT $2`, after, limit),
   abandonedBlobs: async (unit, limit) => {
     const sql = "SELECT blob FROM abandoned_blobs LIMIT $1";
     return (await unit.all<{ blob: string }>(sql, limit)).map(({ blob }) => blob);
@@ -101,11 +101,13 @@ export const fileWrites: Methods<keyof FileWrites> = {
     const { count } = await unit.change(deleteUnused(`uuid ${IN_LIST}`), list(ids));
     return count;
   },
-  setBlobFound: async (unit, { id, blob }, isFound) => {
+  setBlobFound: async (unit, { id, blob, message_uuid }, isFound) => {
     const { count } = await unit.change(
-      "UPDATE files SET status = $3 WHERE uuid = $1 AND blob = $2",
+      `UPDATE files SET status = $4 WHERE uuid = $1 AND blob = $2
+         AND message_id IS NOT DISTINCT FROM (SELECT id FROM messages WHERE uuid = $3)`,
       id,
       blob,
+      message_uuid,
       isFound ? "ready" : "failed",
     );
     return count > 0;
