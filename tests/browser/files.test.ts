@@ -1,5 +1,6 @@
 /// <reference lib="dom" />
 import { expect } from "bun:test";
+import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
 import { lightbox, loaded, sendFiles } from "./files.ts";
 import { png, wav } from "./pictures.ts";
@@ -94,6 +95,59 @@ test("a picture whose link no longer works is loaded with a new link", async () 
   expect(refused).toBe(2);
   expect(visit.problems()).toEqual([]);
 });
+
+test("white and black pictures have a visible edge in both themes", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  await sendFiles(bob, chat, { "white.png": png(200, 120, [255, 255, 255]) });
+  await sendFiles(bob, chat, { "black.png": png(200, 120, [17, 18, 20]) });
+  for (const [colorScheme, name] of [
+    ["light", "white.png"],
+    ["dark", "black.png"],
+  ] as const) {
+    await using visit = await harness().visit(ada, { path, colorScheme });
+    const { page } = visit;
+    await loaded(page, name);
+    const button = page.getByRole("button", { name });
+    const [edge, inside] = await colorsAt(page, await button.screenshot(), [
+      { x: 0, y: 60 },
+      { x: 100, y: 60 },
+    ]);
+    expect(Math.abs((edge ?? 0) - (inside ?? 0))).toBeGreaterThan(15);
+    expect(visit.problems()).toEqual([]);
+  }
+});
+
+test("very long and very wide pictures are cropped, and say so", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  await sendFiles(bob, chat, { "page.png": png(400, 4000) });
+  await sendFiles(bob, chat, { "panorama.png": png(4000, 400), "b.png": png(40, 40) });
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  await loaded(page, "page.png");
+  const long = page.getByRole("button", { name: "page.png" });
+  await long.getByText("Long picture").waitFor();
+  expect(await long.boundingBox()).toMatchObject({ width: 180, height: 360 });
+  await page.getByRole("button", { name: "panorama.png" }).getByText("Wide picture").waitFor();
+  expect(await page.getByRole("button", { name: "b.png" }).innerText()).toBe("");
+  expect(visit.problems()).toEqual([]);
+});
+
+/** The brightness of points of a screenshot, from 0 to 255. */
+const colorsAt = (page: Page, screenshot: Buffer, points: { x: number; y: number }[]) =>
+  page.evaluate(
+    async ([base64, at]) => {
+      const image = new Image();
+      image.src = `data:image/png;base64,${base64}`;
+      await image.decode();
+      const canvas = new OffscreenCanvas(image.width, image.height).getContext("2d");
+      canvas?.drawImage(image, 0, 0);
+      return at.map(({ x, y }) => {
+        const [red = 0, green = 0, blue = 0] = canvas?.getImageData(x, y, 1, 1).data ?? [];
+        return (red + green + blue) / 3;
+      });
+    },
+    [screenshot.toString("base64"), points] as const,
+  );
 
 test("files are accessible in both themes, also on a phone", async () => {
   const { ada, bob, chat, path } = await groupChat(harness());

@@ -1,8 +1,9 @@
 /// <reference lib="dom" />
 import { expect } from "bun:test";
+import { expectNoViolations } from "./axe.ts";
 import { lightbox, loaded, sendFiles } from "./files.ts";
 import { png } from "./pictures.ts";
-import { groupChat, hasFocus, PHONE, sharedHarness, test } from "./support.ts";
+import { groupChat, hasFocus, PHONE, say, sharedHarness, test } from "./support.ts";
 
 const harness = sharedHarness();
 
@@ -92,9 +93,110 @@ test("the lightbox closes when its message is deleted", async () => {
   expect(visit.problems()).toEqual([]);
 });
 
+test("arrows go across the pictures of the whole conversation, and «back» closes", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  await sendFiles(bob, chat, { "first.png": png(50, 50), "second.png": png(50, 50) });
+  await say(ada, chat, "Words between");
+  await sendFiles(ada, chat, { "notes.txt": "text", "third.png": png(50, 50) });
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  await page.getByRole("button", { name: "second.png" }).click();
+  await page.getByRole("dialog", { name: "second.png, 2 of 3" }).waitFor();
+  await lightbox(page).getByRole("button", { name: "Next picture" }).click();
+  await page.getByRole("dialog", { name: "third.png, 3 of 3" }).waitFor();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("ArrowLeft");
+  await page.getByRole("dialog", { name: "first.png, 1 of 3" }).waitFor();
+  await sendFiles(bob, chat, { "fourth.png": png(50, 50) });
+  await page.getByRole("dialog", { name: "first.png, 1 of 4" }).waitFor();
+  await page.goBack();
+  await lightbox(page).waitFor({ state: "detached" });
+  expect(new URL(page.url()).pathname).toBe(path);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("arrows skip the pictures of people whom one blocked", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  await sendFiles(ada, chat, { "mine.png": png(50, 50) });
+  await sendFiles(bob, chat, { "theirs.png": png(50, 50) });
+  await sendFiles(ada, chat, { "mine-too.png": png(50, 50) });
+  await ada.call("blockUser", { username: bob.username });
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  await page.getByRole("button", { name: "mine.png" }).click();
+  await page.getByRole("dialog", { name: "mine.png, 1 of 2" }).waitFor();
+  await page.keyboard.press("ArrowRight");
+  await page.getByRole("dialog", { name: "mine-too.png, 2 of 2" }).waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a long picture is shown in its own width, and scrolled", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  await sendFiles(bob, chat, { "page.png": png(400, 4000) });
+  await using visit = await harness().visit(ada, { path });
+  const { page } = visit;
+  await page.getByRole("button", { name: "page.png" }).click();
+  const picture = lightbox(page).getByRole("img", { name: "page.png" });
+  const box = lightbox(page).locator("header + div");
+  const place = async () => {
+    const { x = 0, y = 0, width = 0, height = 0 } = (await picture.boundingBox()) ?? {};
+    const around = await box.boundingBox();
+    const [above, below] = [y - (around?.y ?? 0), y + height - (around?.y ?? 0)];
+    return { x, width, above, belowEnd: below - (around?.height ?? 0) };
+  };
+  await picture.waitFor();
+  const first = await place();
+  expect(first.width).toBeCloseTo(400, 0);
+  expect(first.x).toBeCloseTo(440, 0);
+  expect(first.above).toBeCloseTo(0, 0);
+  expect(first.belowEnd).toBeGreaterThan(3000);
+
+  await picture.hover({ position: { x: 200, y: 100 } });
+  await page.mouse.wheel(0, 500);
+  await page.waitForFunction(
+    (top) => (document.querySelector("dialog img[alt]")?.getBoundingClientRect().top ?? 0) < top,
+    first.above,
+  );
+  expect((await place()).above).toBeCloseTo(first.above - 500, 0);
+  for (let times = 0; times < 8; times++) await page.keyboard.press("PageDown");
+  const last = await place();
+  expect(last.belowEnd).toBeCloseTo(0, 0);
+  await page.keyboard.press("ArrowUp");
+  expect((await place()).above).toBeGreaterThan(last.above);
+  await page.keyboard.press("0");
+  expect((await place()).above).toBeCloseTo(0, 0);
+  for (let times = 0; times < 8; times++) await page.keyboard.press("-");
+  expect((await place()).belowEnd).toBeCloseTo(0, 0);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("arrows on a phone stand below the picture", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  await sendFiles(bob, chat, { "tall.png": png(400, 900) });
+  await sendFiles(bob, chat, { "other.png": png(400, 900) });
+  await using visit = await harness().visit(ada, { path, ...PHONE });
+  const { page } = visit;
+  await page.getByRole("button", { name: "tall.png" }).tap();
+  const picture = lightbox(page).getByRole("img", { name: "tall.png" });
+  await picture.waitFor();
+  const { y = 0, height = 0 } = (await picture.boundingBox()) ?? {};
+  for (const name of ["Previous picture", "Next picture"]) {
+    const arrow = await lightbox(page).getByRole("button", { name }).boundingBox();
+    expect(arrow?.y).toBeGreaterThanOrEqual(y + height);
+    expect((arrow?.y ?? 0) + (arrow?.height ?? 0)).toBeLessThanOrEqual(740);
+    expect(Math.min(arrow?.width ?? 0, arrow?.height ?? 0)).toBeGreaterThanOrEqual(44);
+  }
+  await lightbox(page).getByRole("button", { name: "Next picture" }).tap();
+  await lightbox(page).getByText("2 of 2").waitFor();
+  await expectNoViolations(page);
+  expect(visit.problems()).toEqual([]);
+});
+
 test("a swipe on a phone shows the next picture", async () => {
   const { ada, bob, chat, path } = await groupChat(harness());
-  await sendFiles(bob, chat, { "left.png": png(50, 50), "right.png": png(50, 50) });
+  await sendFiles(bob, chat, { "left.png": png(50, 50) });
+  await sendFiles(bob, chat, { "right.png": png(50, 50) });
   await using visit = await harness().visit(ada, { path, ...PHONE });
   const { page } = visit;
   await page.getByRole("button", { name: "left.png" }).tap();
@@ -108,6 +210,12 @@ test("a swipe on a phone shows the next picture", async () => {
   await touch("touchEnd");
   await lightbox(page).getByText("2 of 2").waitFor();
 
+  await touch("touchStart", { x: 120, y: 400 });
+  await touch("touchMove", { x: 180, y: 400 });
+  await touch("touchMove", { x: 250, y: 400 });
+  await touch("touchEnd");
+  await lightbox(page).getByText("1 of 2").waitFor();
+  await lightbox(page).getByRole("button", { name: "Next picture" }).tap();
   const picture = lightbox(page).getByRole("img", { name: "right.png" });
   await picture.waitFor();
   await touch("touchStart", { x: 150, y: 400 }, { x: 210, y: 400 });

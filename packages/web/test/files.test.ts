@@ -64,6 +64,8 @@ describe("the box of pictures", () => {
     expect(box(1000, 2000)).toEqual({ width: 180, height: 360 });
     expect(box(1, 1)).toEqual({ width: 96, height: 96 });
     expect(box(10_000, 10)).toEqual({ width: 320, height: 96 });
+    expect(box(1080, 9600)).toEqual({ width: 180, height: 360 });
+    expect(box(9600, 1080)).toEqual({ width: 320, height: 120 });
   });
 
   test("does not depend on the shapes of several pictures", () => {

@@ -80,7 +80,7 @@ function AttachmentItem({ item, onRemove }: AttachmentItemProps) {
           onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) => {
             item.size = { width: naturalWidth, height: naturalHeight };
           }}
-          className="size-10 shrink-0 rounded-sm bg-sunken object-cover"
+          className="size-10 shrink-0 rounded-sm bg-sunken object-cover outline -outline-offset-1 outline-ink/15"
         />
       )}
       <span className="min-w-0 flex-1">

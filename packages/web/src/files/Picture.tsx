@@ -16,8 +16,12 @@ interface PictureProps {
 
 /** A picture in a box of fixed size, with its placeholder until it has loaded. */
 export function Picture({ file, version, className }: PictureProps) {
-  const { src, isLoaded, isMissing, onLoad, onError, attempt } = usePictureSource(file, version);
-  const backdrop = file.placeholder ?? undefined;
+  const { src, link, isLoaded, isMissing, onLoad, onError, attempt } = usePictureSource(
+    file,
+    version,
+  );
+  // The list has loaded the preview already.
+  const backdrop = (version === "full" && link?.preview_url) || file.placeholder;
   return (
     <>
       {!isLoaded && backdrop && (
@@ -71,6 +75,7 @@ function usePictureSource(file: ShownFile, version: Version) {
   };
   return {
     src: local ?? addressOf(link, version),
+    link,
     attempt,
     isLoaded,
     isMissing,
