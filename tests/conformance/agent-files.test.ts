@@ -164,6 +164,27 @@ describe("other files", () => {
     });
   });
 
+  test("are text in the encodings of other editors too, and served in them", async () => {
+    await using group = await agentGroup();
+    const text = "Viele Grüße aus Graz – 5 €";
+    const encodings = {
+      "utf-16le": Buffer.from(`\ufeff${text}`, "utf16le"),
+      "utf-16be": Buffer.from(`\ufeff${text}`, "utf16le").swap16(),
+      "windows-1252": Buffer.from(text.replace("–", "\x96").replace("€", "\x80"), "latin1"),
+    };
+    for (const [charset, bytes] of Object.entries(encodings)) {
+      const { file } = await share(alice, group.chat, `${charset}.txt`, new Uint8Array(bytes));
+      expect(file.type).toBe(`text/plain; charset=${charset}`);
+      const { headers } = await fetch((await linkOf(alice, file.id)).url);
+      expect(headers.get("content-type")).toBe(file.type);
+      expect(headers.get("content-disposition")).toStartWith("inline;");
+      expect(headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
+    }
+    const documents = (await contentFor(group)).filter(({ type }) => type === "document");
+    const shown = { type: "text", media_type: "text/plain", data: text };
+    expect(documents.map(({ source }) => source)).toEqual([shown, shown, shown]);
+  });
+
   test("are cut if they are long", async () => {
     await using group = await agentGroup();
     await share(alice, group.chat, "long.txt", "many words ".repeat(20_000));
