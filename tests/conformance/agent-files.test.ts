@@ -285,3 +285,16 @@ test("the sandbox describes a picture that somebody else has posted", async () =
   const final = await answerTo(group.reader, await group.ask("what is this?"));
   expect(final.content).toContain("a picture of 640 × 480 pixels, mostly red and white");
 });
+
+test("the sandbox names a file that it cannot see, with its type and size", async () => {
+  await using group = await agentGroup();
+  await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox" });
+  const zip = new Uint8Array([0x50, 0x4b, 5, 6, ...new Uint8Array(18)]);
+  await share(carol, group.chat, "all.zip", zip);
+  await share(carol, group.chat, "more.zip", zip, "and more");
+  const final = await answerTo(group.reader, await group.ask("files"));
+  for (const name of ["all.zip", "more.zip"]) {
+    const described = `- the file «${name}» (application/zip, 22 bytes), whose content I cannot see`;
+    expect(final.content).toContain(described);
+  }
+});
