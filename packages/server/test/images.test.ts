@@ -270,6 +270,8 @@ describe("a picture of an account or a group", () => {
 });
 
 describe("the type of a file", () => {
+  const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le");
+  const latin = (text: string) => Buffer.from(text, "latin1");
   const types: readonly (readonly [string, string | Uint8Array, string])[] = [
     ["text", "hello, wörld\n", "text/plain"],
     ["an empty file", "", "text/plain"],
@@ -288,6 +290,19 @@ describe("the type of a file", () => {
     ["text that begins like an animation", "GIF89a is a format name", "text/plain"],
     ["text that begins like music", "ID3 tags explained", "text/plain"],
     ["a PDF of ASCII only", "%PDF-1.4\n1 0 obj\n<<>>\nendobj\n", "application/pdf"],
+    ["text in UTF-16", utf16("Grüße 😀"), "text/plain; charset=utf-16le"],
+    ["text in UTF-16 of the other order", utf16("Grüße").swap16(), "text/plain; charset=utf-16be"],
+    ["HTML in UTF-16", utf16("<!doctype html><script>alert(1)</script>"), "text/html"],
+    ["a mark before bytes that are no text", utf16("\u0001\u0002"), "application/octet-stream"],
+    ["long text in UTF-16", utf16("a".repeat(40_000)), "text/plain; charset=utf-16le"],
+    ["text in windows-1252", latin("Viele Grüße\r\n"), "text/plain; charset=windows-1252"],
+    ["HTML in windows-1252", latin("<html>Viele Grüße"), "text/html"],
+    [
+      "text in another old encoding",
+      new Uint8Array([...Buffer.from("a, "), 0xcf, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2]),
+      "application/octet-stream",
+    ],
+    ["bytes without zeros", latin("\u0001\u0002abcdefghijk\u00ff"), "application/octet-stream"],
     ["a comment without end", `<!--${"-".repeat(60_000)}`, "text/plain"],
     [
       "text of which a character is cut by the end of what is read",

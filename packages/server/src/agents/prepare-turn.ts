@@ -163,7 +163,7 @@ interface Call {
   readonly by_operator: boolean;
 }
 
-/** The longest answer within the limits in force. Throws a `TurnFailed` if they are used up. */
+/** The longest answer within the limits in force. Throws a `TurnFailed` if the request does not fit. */
 async function grantTokens(tx: WriteTx, call: Call): Promise<number> {
   const { turn, agent, provider, context, by_operator } = call;
   // Usage is settled on the day on which the turn started too.
@@ -177,8 +177,7 @@ async function grantTokens(tx: WriteTx, call: Call): Promise<number> {
   const granted = grant(
     { ...agent.limits, operator_daily_tokens },
     { ...spent, byOperator },
-    context.input_tokens,
-    provider.max_output_tokens,
+    { ...context, max_output_tokens: provider.max_output_tokens },
   );
   if ("refusal" in granted) throw new TurnFailed("budget_exceeded", granted.refusal);
   return granted.output_tokens;

@@ -107,7 +107,8 @@ async function streamAnswer(
         { turn: turn.id, status: error.status },
         "provider refused request with files",
       );
-      return answer(withoutFiles(context.messages));
+      const why = error.code === "context_too_long" ? "too_large" : "not_accepted";
+      return answer(withoutFiles(context.messages, why));
     });
   } catch (error) {
     await stream.end();

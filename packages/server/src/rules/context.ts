@@ -27,6 +27,8 @@ export interface ModelContext {
   readonly unloaded: readonly File[];
   /** An estimate that aims high. */
   readonly input_tokens: number;
+  /** The part of it that is for the contents of files. */
+  readonly file_tokens: number;
 }
 
 /** Builds the request of a turn: the system text and the newest messages that fit. */
@@ -44,6 +46,7 @@ export function modelContext(input: ContextInput): ModelContext {
     isAsked: kept.at(-1)?.role === "user",
     unloaded: kept.flatMap(({ unloaded }) => unloaded),
     input_tokens: kept.reduce((sum, { tokens }) => sum + tokens, fixedTokens),
+    file_tokens: kept.reduce((sum, { file_tokens }) => sum + file_tokens, 0),
   };
 }
 
@@ -51,6 +54,8 @@ export function modelContext(input: ContextInput): ModelContext {
 type ContextMessage = ModelMessage & {
   readonly id: string;
   readonly tokens: number;
+  /** The part of the tokens that is for the contents of files. */
+  readonly file_tokens: number;
   readonly unloaded: readonly File[];
 };
 
@@ -102,6 +107,7 @@ const encodeOwn = ({ id, content }: Message): ContextMessage => ({
   id,
   ...textMessage("assistant", content),
   tokens: estimateTokens(content),
+  file_tokens: 0,
   unloaded: [],
 });
 
@@ -127,6 +133,9 @@ function encodeOther(message: Message, viewFile: ViewFile, maxTokens: number): C
       ...views.flatMap(({ parts }) => parts),
     ],
     tokens,
+    file_tokens: views
+      .filter(({ parts }) => parts.length > 0)
+      .reduce((sum, view) => sum + view.tokens, 0),
     unloaded: views.filter(({ isUnloaded }) => isUnloaded).map(({ file }) => file),
   };
 }
@@ -159,8 +168,8 @@ function alternateRoles(kept: readonly ContextMessage[]): ModelMessage[] {
         content: joinContent(last.content, next.content),
       });
     } else {
-      const { id: _id, tokens: _tokens, unloaded: _unloaded, ...message } = next;
-      messages.push(message);
+      const { id: _id, tokens: _tokens, file_tokens: _files, unloaded: _unloaded, ...rest } = next;
+      messages.push(rest);
     }
   }
   if (messages.at(-1)?.role !== "user") messages.push(textMessage("user", PROMPT_TO_ANSWER));
