@@ -96,6 +96,29 @@ test("a picture whose link no longer works is loaded with a new link", async () 
   expect(visit.problems()).toEqual([]);
 });
 
+test("files whose bytes the server has lost say so", async () => {
+  const { ada, bob, chat, path } = await groupChat(harness());
+  await sendFiles(bob, chat, { "photo.png": png(200, 120), "notes.txt": "hello" });
+  await using visit = await harness().visit(ada, { path: "/" });
+  const { page } = visit;
+  const withoutBytes = (text: string) => text.replaceAll('"status":"ready"', '"status":"failed"');
+  await page.routeWebSocket("**", (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((frame) => socket.send(withoutBytes(String(frame))));
+  });
+  await page.route("**/api/**", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: withoutBytes(await response.text()) });
+  });
+  await page.goto(harness().url + path);
+  await page.getByRole("button", { name: "photo.png" }).getByText("No longer available").waitFor();
+  const tile = page.getByRole("article").locator("div", { hasText: /^TXTnotes.txt No longer/ });
+  await tile.first().waitFor();
+  expect(await page.getByRole("link", { name: /notes.txt/ }).count()).toBe(0);
+  await expectNoViolations(page);
+  expect(visit.problems()).toEqual([]);
+});
+
 test("white and black pictures have a visible edge in both themes", async () => {
   const { ada, bob, chat, path } = await groupChat(harness());
   await sendFiles(bob, chat, { "white.png": png(200, 120, [255, 255, 255]) });

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { File } from "@parley/protocol";
 import { extensionOf, formatSize, kindOf, messageLine } from "../src/files/describe.ts";
 import { filesHeight, gridBox } from "../src/files/layout.ts";
+import { describeFailure } from "../src/lib/describe-failure.ts";
 
 const file = (name: string, type: string, width: number | null = null, height = width): File => ({
   id: name,
@@ -47,6 +48,21 @@ test("sizes are rounded for people", () => {
     "1 KB",
     "4.2 MB",
     "25 MB",
+  ]);
+});
+
+test("what the server says about a refused file is put into words for people", () => {
+  const failures = [
+    "a.bin: payload too large: a file has at most 26214400 bytes",
+    "a.heic: unsupported media type: pictures of the type image/heic are not supported",
+    "a.png: rate limited: uploads of 1073741824 bytes a day, try again in 41000 s",
+    "you are not part of this conversation",
+  ];
+  expect(failures.map(describeFailure)).toEqual([
+    "a.bin: a file has at most 25 MB",
+    "a.heic: pictures of the type image/heic are not supported",
+    "a.png: uploads of 1 GB a day, try again in 12 hours",
+    "you are not part of this conversation",
   ]);
 });
 

@@ -2,6 +2,7 @@ import type { LocalMessage } from "@parley/client";
 import { useClient, useMessages } from "@parley/client/react";
 import { acceptableCopies, copiesOf } from "../files/local-copies.ts";
 import { copyText } from "../lib/copy.ts";
+import { describeFailure } from "../lib/describe-failure.ts";
 import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { count, firstName } from "../lib/names.ts";
@@ -68,13 +69,14 @@ function NotSent({ message, clientMsgId }: NotSentProps) {
   const { model } = useClient();
   const { content, failure, files, isRejected = false } = message;
   const isTooLong = (bytesLeft(content) ?? 0) < 0;
-  const reason = isTooLong ? "it is too long" : failure;
+  const reason = isTooLong ? "it is too long" : failure && describeFailure(failure);
   // After a reload, the page no longer has the files that it would return to the composer.
   const canReturn = files.length === 0 || copiesOf(clientMsgId).length > 0;
   const isWorthEditing = !isRejected || content !== "" || acceptableCopies(message).length > 0;
   const copy = () => copyText(content).then(() => toast("Copied."), showError);
   return (
     <Problem
+      isAtEnd
       actions={
         <>
           {!isTooLong && !isReadOnly && !isRejected && (

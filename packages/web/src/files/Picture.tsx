@@ -43,7 +43,7 @@ export function Picture({ file, version, className }: PictureProps) {
       {isMissing && (
         <span className="absolute inset-0 flex flex-col items-center justify-center gap-1 bg-sunken p-2 text-xs text-ink-2">
           <Icon name="alert" size={16} />
-          Could not be loaded
+          {file.status === "failed" ? "No longer available" : "Could not be loaded"}
         </span>
       )}
     </>
@@ -78,7 +78,7 @@ function usePictureSource(file: ShownFile, version: Version) {
     link,
     attempt,
     isLoaded,
-    isMissing,
+    isMissing: isMissing || file.status === "failed",
     onLoad: () => setLoaded(true),
     onError,
   };

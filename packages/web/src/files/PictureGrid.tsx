@@ -1,6 +1,7 @@
 import type { LocalMessage } from "@parley/client";
 import { useChatContext } from "../chat/context.ts";
-import { cropOf, gridBox, SHOWN_PICTURES } from "./layout.ts";
+import { Icon } from "../ui/Icon.tsx";
+import { cropOf, gridBox, isLight, SHOWN_PICTURES } from "./layout.ts";
 import { Picture } from "./Picture.tsx";
 import type { ShownFile } from "./shown-file.ts";
 import { UploadProgress } from "./UploadProgress.tsx";
@@ -36,15 +37,16 @@ export function PictureGrid({ message, pictures }: PictureGridProps) {
             aria-label={isMore ? `${file.name} and ${hidden} more` : undefined}
             title={file.name}
             onClick={() => onPicture({ message, index })}
-            className={`relative min-h-0 min-w-0 overflow-hidden rounded-xs bg-sunken focus-visible:outline-offset-[-3px] ${EDGE} ${corners[shown.length]?.[index] ?? ""} ${shown.length === 3 && index === 0 ? "row-span-2" : ""}`}
+            className={`relative min-h-0 min-w-0 overflow-hidden bg-sunken focus-visible:outline-offset-[-3px] ${EDGE} ${corners[shown.length]?.[index] ?? ""} ${shown.length === 3 && index === 0 ? "row-span-2" : ""}`}
           >
             <Picture
               file={file}
-              version="preview"
+              version={crop && isLight(file) ? "full" : "preview"}
               className={`object-cover ${crop === "long" ? "object-top" : ""}`}
             />
             {crop && !isMore && <CropHint crop={crop} />}
-            <UploadProgress file={file} />
+            <UploadProgress file={file} on="picture" />
+            {file.error !== undefined && <RefusedMark />}
             {isMore && (
               <span
                 aria-hidden="true"
@@ -67,16 +69,28 @@ const CropHint = ({ crop }: { crop: "long" | "wide" }) => (
   </span>
 );
 
+/** Lies over a picture whose upload was refused. */
+const RefusedMark = () => (
+  <span className="absolute inset-0 flex items-center justify-center bg-lightbox/60 text-on-lightbox">
+    <Icon name="alert" size={24} />
+  </span>
+);
+
 /** A hairline over the picture, so that a white one has a visible edge on a light page. */
 const EDGE =
   "after:pointer-events-none after:absolute after:inset-0 after:rounded-[inherit] after:inset-ring after:inset-ring-ink/15";
 
-/** The outer corners of each picture, by the number of pictures. */
+/** The corners of each picture, of which the outer ones are rounder, by the number of pictures. */
 const corners: Record<number, readonly string[]> = {
   1: ["rounded-lg"],
-  2: ["rounded-l-lg", "rounded-r-lg"],
-  3: ["rounded-l-lg", "rounded-tr-lg", "rounded-br-lg"],
-  4: ["rounded-tl-lg", "rounded-tr-lg", "rounded-bl-lg", "rounded-br-lg"],
+  2: ["rounded-xs rounded-l-lg", "rounded-xs rounded-r-lg"],
+  3: ["rounded-xs rounded-l-lg", "rounded-xs rounded-tr-lg", "rounded-xs rounded-br-lg"],
+  4: [
+    "rounded-xs rounded-tl-lg",
+    "rounded-xs rounded-tr-lg",
+    "rounded-xs rounded-bl-lg",
+    "rounded-xs rounded-br-lg",
+  ],
 };
 
 const grids: Record<number, string> = {

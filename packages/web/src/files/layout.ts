@@ -25,6 +25,13 @@ export function cropOf({ width, height }: Pick<File, "width" | "height">): "long
   return width > MEDIA_WIDTH_PX && width > height * MAX_RATIO ? "wide" : null;
 }
 
+const LIGHT_BYTES = 2_000_000;
+const LIGHT_PIXELS = 16_000_000;
+
+/** Whether a list can load the picture itself. Of a cropped picture, the preview has too few pixels. */
+export const isLight = ({ size, width, height }: Pick<File, "size" | "width" | "height">) =>
+  size <= LIGHT_BYTES && (width ?? 0) * (height ?? 0) <= LIGHT_PIXELS;
+
 /** The box of a single picture: its own shape, within limits, so that nothing moves when it loads. */
 function pictureBox({ width, height }: Size): Size {
   const crop = cropOf({ width, height });
