@@ -313,6 +313,22 @@ function races(check: Check) {
     }
   });
 
+  check("of announcements at once, no more see that they fit than fit", async (fixture) => {
+    const { store } = fixture;
+    const { ada, room } = await place(fixture);
+    const announce = () =>
+      store.write(async (tx) => {
+        await newFile(tx, ada, room, { waits: true });
+        return tx.uploadedBytes(ada.id, DAY);
+      });
+    const counted = await Promise.all(times(5).map(announce));
+    for (const limit of [8, 16, 24, 32, 40]) {
+      expect(counted.filter((bytes) => bytes <= limit).length).toBeLessThanOrEqual(limit / 8);
+    }
+    expect(Math.max(...counted)).toBe(40);
+    expect(await store.read((tx) => tx.uploadedBytes(ada.id, DAY))).toBe(40);
+  });
+
   check("of two uploads that finish at once, one counts", async (fixture) => {
     const { store } = fixture;
     const { ada, room } = await place(fixture);
