@@ -702,7 +702,8 @@ describe("files", () => {
   test("that the provider does not accept are replaced by a text", () => {
     const one = picture();
     const { messages } = contextOf([shared(bob, "look", one)], loaded([one, shown(image)]));
-    expect(partsOf(withoutFiles(messages)).map(({ type }) => type)).toEqual(["text", "text"]);
+    const types = partsOf(withoutFiles(messages, "too_large")).map(({ type }) => type);
+    expect(types).toEqual(["text", "text"]);
   });
 
   test("have names that stay on one line", () => {

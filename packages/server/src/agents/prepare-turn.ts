@@ -130,8 +130,7 @@ async function affordablePlan(
   if (turn.trigger_deleted && !context.isAsked) {
     throw new TurnFailed("interrupted", "The message was deleted before it was answered.");
   }
-  const { input_tokens } = context;
-  const granted = await grantTokens(tx, admitted, { spent_tokens: 0, input_tokens });
+  const granted = await grantTokens(tx, admitted, { spent_tokens: 0, ...context });
   if (!("refusal" in granted)) return { context, tools, max_output_tokens: granted.output_tokens };
   // Providers reject calls in the context if there are no tools.
   if (tools.size === 0 || turn.continues_uuid !== null) {
@@ -178,14 +177,14 @@ export async function admitTurn(
 export function reserveRound(
   services: PrepareServices,
   { turn: { id }, context }: PreparedTurn,
-  needed: { readonly spent_tokens: number; readonly input_tokens: number },
+  needed: Omit<NeededTokens, "file_tokens">,
 ): Promise<number | null> {
   return services.store.write(async (tx) => {
     const admitted = await admitTurn(tx, services, id);
     if (!admitted) return null;
     const { provider, by_operator } = admitted;
     if (needed.input_tokens + MIN_OUTPUT_TOKENS > provider.context_tokens) throw tooLong();
-    const granted = await grantTokens(tx, admitted, needed);
+    const granted = await grantTokens(tx, admitted, { ...needed, file_tokens: 0 });
     if ("refusal" in granted) throw new TurnFailed("budget_exceeded", granted.refusal);
     const { output_tokens } = granted;
     const context_ids = context.ids;
@@ -278,11 +277,21 @@ async function lastContextSeq(
   return Math.min(conversation.seq, ...later.map(({ trigger_seq }) => trigger_seq - 1));
 }
 
+/** The tokens that a call of the model needs. */
+interface NeededTokens {
+  /** What earlier calls of the turn have used. */
+  readonly spent_tokens: number;
+  /** Estimated. */
+  readonly input_tokens: number;
+  /** The part of it that is for the contents of files. */
+  readonly file_tokens: number;
+}
+
 /** The longest answer within the limits in force, or why they do not allow one. */
 async function grantTokens(
   tx: WriteTx,
   { turn, agent, provider, by_operator }: AdmittedTurn,
-  { spent_tokens, input_tokens }: { spent_tokens: number; input_tokens: number },
+  { spent_tokens, input_tokens, file_tokens }: NeededTokens,
 ): Promise<Grant> {
   // Usage is settled on the day on which the turn started too.
   const startedAt = turn.started_at ?? Date.now();
@@ -303,7 +312,6 @@ async function grantTokens(
       turnsInMinute: turn.reserved > 0 ? 0 : spent.turnsInMinute,
       byOperator,
     },
-    input_tokens,
-    provider.max_output_tokens,
+    { input_tokens, file_tokens, max_output_tokens: provider.max_output_tokens },
   );
 }

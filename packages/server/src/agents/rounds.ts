@@ -267,7 +267,8 @@ function fallback(request: ModelRequest, error: unknown): ModelRequest | null {
   );
   if (error.about_tools && request.tools.length > 0 && !usesTools) return { ...request, tools: [] };
   if (!isRefusal || !haveFiles(request.messages)) return null;
-  return { ...request, messages: withoutFiles(request.messages) };
+  const why = error.code === "context_too_long" ? "too_large" : "not_accepted";
+  return { ...request, messages: withoutFiles(request.messages, why) };
 }
 
 /** Stores the number of attempts in the background, in order. */

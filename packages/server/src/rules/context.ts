@@ -42,6 +42,8 @@ export interface ModelContext {
   readonly unloaded: readonly File[];
   /** An estimate that aims high. */
   readonly input_tokens: number;
+  /** The part of it that is for the contents of files. */
+  readonly file_tokens: number;
 }
 
 /** Builds the request of a turn: the system text and the newest messages that fit. */
@@ -59,6 +61,7 @@ export function modelContext(input: ContextInput): ModelContext {
     isAsked: kept.at(-1)?.isOwn === false,
     unloaded: kept.flatMap(({ unloaded }) => unloaded),
     input_tokens: kept.reduce((sum, { tokens }) => sum + tokens, fixedTokens),
+    file_tokens: kept.reduce((sum, { file_tokens }) => sum + file_tokens, 0),
   };
 }
 
@@ -68,6 +71,8 @@ interface ContextMessage {
   readonly isOwn: boolean;
   readonly messages: readonly ModelMessage[];
   readonly tokens: number;
+  /** The part of the tokens that is for the contents of files. */
+  readonly file_tokens: number;
   readonly unloaded: readonly File[];
 }
 
@@ -132,6 +137,7 @@ function encodeOwn(message: Message, calls: readonly ContextCall[] | undefined):
     isOwn: true,
     messages,
     tokens: partTokens(messages),
+    file_tokens: 0,
     unloaded: [],
   };
 }
@@ -171,6 +177,9 @@ function encodeOther(message: Message, viewFile: ViewFile, maxTokens: number): C
       },
     ],
     tokens,
+    file_tokens: views
+      .filter(({ parts }) => parts.length > 0)
+      .reduce((sum, view) => sum + view.tokens, 0),
     unloaded: views.filter(({ isUnloaded }) => isUnloaded).map(({ file }) => file),
   };
 }

@@ -117,6 +117,7 @@ const touched: Touched = {
   hideMessages: ofMessages,
   addReaction: ofMessage,
   removeReaction: ofMessage,
+  setMessageFiles: ofMessage,
   useComponent: ofMessage,
   queueTurn: (_, { conversation_id }) => [conversation_id],
   dropTurns: ofTurns,
