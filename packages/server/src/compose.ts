@@ -261,7 +261,15 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const metrics = newMetrics();
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));
   const fetch = guardedFetch({ allowPrivate: config.allowPrivateAddresses });
-  const servers = toolServers({ store, vault, fetch, log, metrics });
+  const servers = toolServers({
+    store,
+    vault,
+    fetch,
+    offered: config.toolServers,
+    operatorFetch: guardedFetch({ allowPrivate: true }),
+    log,
+    metrics,
+  });
   return {
     config,
     store,

@@ -105,7 +105,7 @@ interface Parts {
 }
 
 /** Rejects with a `ContactError`'s cause, and with the reason of the signal after an abort. */
-async function connect(parts: Parts, signal: AbortSignal): Promise<Connection> {
+export async function connect(parts: Parts, signal: AbortSignal): Promise<Connection> {
   const { transport, broken, timeouts } = parts;
   const session = new Session(parts);
   broken.catch(() => {
