@@ -1,9 +1,12 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { type Conversation, closeCodes, type Message } from "@parley/protocol";
 import {
   agentOf,
   answerTo,
   assembledContent,
+  failure,
   groupOf,
   liftLimits,
   type Person,
@@ -16,6 +19,25 @@ import { answers, beginAnswer, stallsAfter } from "@parley/testkit/provider-resp
 import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
+
+test("an answer is not tried again in a conversation that is closed", async () => {
+  await using server = await startServer(noRates);
+  const alice = await signUp(server.url, "alice");
+  await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox" });
+  const chat = await alice.call("startChat", { usernames: [agentOf(alice)] });
+  await using reader = await alice.connect();
+  const { id: message_id } = await answerTo(reader, await say(alice, chat, "hello"));
+  closeConversations(server);
+  const refused = await failure(alice.call("retryAgentTurn", { message_id }));
+  expect(refused.code).toBe("forbidden");
+  expect(refused).toEqual(await failure(say(alice, chat, "again")));
+});
+
+/** Closes all conversations, as the deletion of an account does before the account is gone. */
+function closeConversations({ dataDir }: TestServer): void {
+  using db = new Database(join(dataDir, "parley.db"), { readwrite: true });
+  db.run("UPDATE conversations SET closed_at = 1");
+}
 
 const ROUNDS = 25;
 const STREAMS_PER_ROUND = 4;

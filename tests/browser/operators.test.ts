@@ -4,6 +4,7 @@ import { groupOf, type Person } from "@parley/testkit/client.ts";
 import { runMain } from "@parley/testkit/server.ts";
 import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
+import { sendFiles } from "./files.ts";
 import { startProxy } from "./proxy.ts";
 import { hasFocus, PHONE, say, sharedHarness, test } from "./support.ts";
 
@@ -182,6 +183,20 @@ describe("reports", () => {
     await page.getByText("Resolved", { exact: true }).click();
     await card.getByText(`Resolved by @${olga.username}`).waitFor();
     expect(await card.getByRole("button").count()).toBe(0);
+    expect(visit.problems()).toEqual([]);
+  });
+
+  test("name the files of the messages", async () => {
+    const [hugo, iris] = [await harness().person("hugo"), await harness().person("iris")];
+    const chat = await groupOf(hugo, iris);
+    const { id: message_id } = await sendFiles(iris, chat, { "watches.txt": "Buy watches" });
+    const reason = `Advertising by ${iris.username}`;
+    await hugo.call("reportMessage", { message_id, reason });
+    await using visit = await harness().visit(olga, { path: "/operate/reports" });
+    const { page } = visit;
+    const files = reportOf(page, reason).getByRole("list", { name: "Files" });
+    await files.getByText("watches.txt").waitFor();
+    await files.getByText("11 bytes").waitFor();
     expect(visit.problems()).toEqual([]);
   });
 

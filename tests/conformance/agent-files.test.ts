@@ -164,6 +164,27 @@ describe("other files", () => {
     });
   });
 
+  test("are text in the encodings of other editors too, and served in them", async () => {
+    await using group = await agentGroup();
+    const text = "Viele Grüße aus Graz – 5 €";
+    const encodings = {
+      "utf-16le": Buffer.from(`\ufeff${text}`, "utf16le"),
+      "utf-16be": Buffer.from(`\ufeff${text}`, "utf16le").swap16(),
+      "windows-1252": Buffer.from(text.replace("–", "\x96").replace("€", "\x80"), "latin1"),
+    };
+    for (const [charset, bytes] of Object.entries(encodings)) {
+      const { file } = await share(alice, group.chat, `${charset}.txt`, new Uint8Array(bytes));
+      expect(file.type).toBe(`text/plain; charset=${charset}`);
+      const { headers } = await fetch((await linkOf(alice, file.id)).url);
+      expect(headers.get("content-type")).toBe(file.type);
+      expect(headers.get("content-disposition")).toStartWith("inline;");
+      expect(headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
+    }
+    const documents = (await contentFor(group)).filter(({ type }) => type === "document");
+    const shown = { type: "text", media_type: "text/plain", data: text };
+    expect(documents.map(({ source }) => source)).toEqual([shown, shown, shown]);
+  });
+
   test("are cut if they are long", async () => {
     await using group = await agentGroup();
     await share(alice, group.chat, "long.txt", "many words ".repeat(20_000));
@@ -210,9 +231,12 @@ test("a message that has only a file is answered in a direct conversation", asyn
   expect(JSON.stringify(sharedProvider.calls(key)[0]?.body)).toContain('"type":"image"');
 });
 
-test.each([400, 413])(
-  "a provider that answers %d to files is asked without them",
-  async (status) => {
+test.each([
+  [400, "was not accepted, so you cannot see its content"],
+  [413, "the request was too large with its files, so you cannot see its content"],
+])(
+  "a provider that answers %d to files is asked without them, and told why",
+  async (status, why) => {
     await using group = await agentGroup();
     sharedProvider.respond(group.key, fails(status), answers("I cannot see it."));
     await share(alice, group.chat, "red.png", red);
@@ -221,7 +245,7 @@ test.each([400, 413])(
     const [refused, accepted] = sharedProvider.calls(group.key).map(({ body }) => body);
     expect(JSON.stringify(refused)).toContain('"type":"image"');
     expect(JSON.stringify(accepted)).not.toContain('"type":"image"');
-    expect(JSON.stringify(accepted)).toContain("was not accepted, so you cannot see its content");
+    expect(JSON.stringify(accepted)).toContain(why);
     expect(await alice.call("getTurn", { message_id: final.id })).toMatchObject({ tries: 2 });
   },
 );
@@ -246,7 +270,10 @@ test("pictures count against the limits of an agent before the provider is calle
   await share(dave, chat, "large.png", stripedPng(1500, 700, [255, 0, 0]));
   expect((await answerTo(socket, await ask())).turn).toMatchObject({
     status: "failed",
-    error: { code: "budget_exceeded" },
+    error: {
+      code: "budget_exceeded",
+      message: expect.stringContaining("is too small for the files in this conversation"),
+    },
   });
   expect(sharedProvider.calls(key)).toHaveLength(1);
 });
@@ -257,4 +284,17 @@ test("the sandbox describes a picture that somebody else has posted", async () =
   await share(carol, group.chat, "flag.png", stripedPng(640, 480, [220, 30, 30], [255, 255, 255]));
   const final = await answerTo(group.reader, await group.ask("what is this?"));
   expect(final.content).toContain("a picture of 640 × 480 pixels, mostly red and white");
+});
+
+test("the sandbox names a file that it cannot see, with its type and size", async () => {
+  await using group = await agentGroup();
+  await alice.call("setAgentKey", { provider: "claude", api_key: "sandbox" });
+  const zip = new Uint8Array([0x50, 0x4b, 5, 6, ...new Uint8Array(18)]);
+  await share(carol, group.chat, "all.zip", zip);
+  await share(carol, group.chat, "more.zip", zip, "and more");
+  const final = await answerTo(group.reader, await group.ask("files"));
+  for (const name of ["all.zip", "more.zip"]) {
+    const described = `- the file «${name}» (application/zip, 22 bytes), whose content I cannot see`;
+    expect(final.content).toContain(described);
+  }
 });

@@ -6,7 +6,7 @@ import { limits, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer({
   ...serviceKeySetting(),
-  ...limits({ file_bytes: 1000, upload_bytes_per_day: 100_000 }),
+  ...limits({ file_bytes: 1000, upload_bytes_per_day: 100 * 64 * 1024 }),
 });
 afterAll(() => server[Symbol.asyncDispose]());
 const [alice, bob, stranger] = await people(server.url, "alice", "bob", "stranger");
@@ -64,7 +64,17 @@ describe("an upload", () => {
   });
 
   test("has a name without paths and control characters, and a size that fits", async () => {
-    for (const name of ["", "a/b", "..", "a\\b", "a\nb", "x".repeat(256)]) {
+    for (const name of [
+      "",
+      "a/b",
+      "..",
+      "a\\b",
+      "a\nb",
+      "a\u0085b",
+      "a\u000bb",
+      "a\u007fb",
+      "x".repeat(256),
+    ]) {
       expect(await failure(announce(alice, chat.id, name, 5))).toMatchObject({
         code: "bad_request",
         parameters: { fields: { name: expect.any(String) } },
@@ -84,6 +94,7 @@ describe("an upload", () => {
       ["\u2066a\u2067b\u2068c\u2069.pdf", "abc.pdf"],
       ["a\u200e\u200f\u061c.txt", "a.txt"],
       ["\ufeffa\u00ad\u2060.txt", "a.txt"],
+      ["a\u2028b\u2029.txt", "ab.txt"],
       ["דוח.pdf", "דוח.pdf"],
     ] as const) {
       const file = await upload(alice, chat.id, given, "hello");
@@ -114,10 +125,10 @@ describe("an upload", () => {
     });
   });
 
-  test("counts against a limit of bytes a day", async () => {
+  test("counts against a limit of bytes a day, as at least 64 KiB", async () => {
     const [carol] = await people(server.url, "carol");
     const own = await groupOf(carol);
-    for (let sent = 0; sent < 100; sent++) await announce(carol, own.id, "a.txt", 1000);
+    for (let sent = 0; sent < 100; sent++) await announce(carol, own.id, "a.txt", sent);
     const refused = await failure(announce(carol, own.id, "a.txt", 1));
     expect(refused).toMatchObject({ code: "rate_limited" });
     expect(refused.parameters?.retry_after).toBeGreaterThan(0);
@@ -197,7 +208,9 @@ describe("a message", () => {
     expect(items[0]?.snippet).toBe("**Quartalsbericht**.txt");
     await alice.call("editMessage", { message_id: message.id, content: "figures" });
     const edited = await bob.call("searchMessages", { query: "figures quartals" });
-    expect(edited.items).toHaveLength(1);
+    expect(edited.items.map(({ snippet }) => snippet)).toEqual([
+      "**figures** · **Quartalsbericht**.txt",
+    ]);
   });
 
   test("may lose its words, but only with files", async () => {

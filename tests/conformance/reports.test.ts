@@ -11,6 +11,7 @@ import {
   transports,
   UUID_V7,
 } from "@parley/testkit/client.ts";
+import { upload } from "@parley/testkit/files.ts";
 import { limits, noRates, startServer } from "@parley/testkit/server.ts";
 
 const server = await startServer({
@@ -27,6 +28,20 @@ async function reportsOf({ id }: { id: string }) {
   const pages = await pagesOf((place) => olga.call("getReports", { ...place }));
   return pages.flat().filter(({ message }) => message.id === id);
 }
+
+test("a report names the files of the message, also after the message is deleted", async () => {
+  const [alice, bob] = await people(server.url, "alice", "bob");
+  const chat = await groupOf(alice, bob);
+  const { id } = await upload(bob, chat.id, "rude.txt", "rude");
+  const sent = { chat_id: chat.id, content: "", file_ids: [id] };
+  const message = await bob.call("sendMessage", sent);
+  const reason = "Look at the name.";
+  await alice.call("reportMessage", { message_id: message.id, reason });
+  await bob.call("deleteMessages", { chat_id: chat.id, message_ids: [message.id] });
+  const [report] = await reportsOf(message);
+  expect(report?.message).toEqual(message);
+  expect(report?.message.files).toMatchObject([{ id, name: "rude.txt", type: "text/plain" }]);
+});
 
 describe.each(transports)("over %s", (transport) => {
   test("a report has the message and the five around it, and nothing else", async () => {

@@ -1,13 +1,27 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { agentOf, failure, people, transports } from "@parley/testkit/client.ts";
+import { agentOf, failure, type Person, people, transports } from "@parley/testkit/client.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
 
-const server = await startServer({ ...noRates, PARLEY_PRIVATE_ADDRESSES: "allow" });
-afterAll(() => server[Symbol.asyncDispose]());
+const offered = new ToolServer();
+offered.token = "operator's";
+const server = await startServer({
+  ...noRates,
+  PARLEY_PRIVATE_ADDRESSES: "allow",
+  PARLEY_TOOL_SERVERS: JSON.stringify([
+    { name: "Everybody's", url: offered.url, token: "operator's" },
+  ]),
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await offered[Symbol.asyncDispose]();
+});
 const { url } = server;
 
 const code = async (call: Promise<unknown>) => (await failure(call)).code;
+
+const ownServers = async (caller: Pick<Person, "call">) =>
+  (await caller.call("getToolServers")).items.filter(({ operator }) => !operator);
 
 describe.each(transports)("tool servers over %s", (transport) => {
   async function newcomer() {
@@ -41,13 +55,13 @@ describe.each(transports)("tool servers over %s", (transport) => {
         },
       ],
     });
-    expect((await caller.call("getToolServers")).items).toEqual([added]);
+    expect(await ownServers(caller)).toEqual([added]);
     tools.tools = [tool("other")];
     const refreshed = await caller.call("refreshToolServer", { server_id: added.id });
     expect(refreshed.tools.map(({ name }) => name)).toEqual(["other"]);
-    expect((await caller.call("getToolServers")).items).toEqual([refreshed]);
+    expect(await ownServers(caller)).toEqual([refreshed]);
     await caller.call("removeToolServer", { server_id: added.id });
-    expect((await caller.call("getToolServers")).items).toEqual([]);
+    expect(await ownServers(caller)).toEqual([]);
     const again = caller.call("removeToolServer", { server_id: added.id });
     expect(await code(again)).toBe("not_found");
   });
@@ -94,7 +108,7 @@ describe.each(transports)("tool servers over %s", (transport) => {
     }
     await Promise.all(Array.from({ length: 19 }, (_, place) => add(`more ${place}`)));
     expect(await code(add("too many"))).toBe("conflict");
-    expect((await caller.call("getToolServers")).items).toHaveLength(20);
+    expect(await ownServers(caller)).toHaveLength(20);
   });
 
   test("an agent is granted tools, and a changed tool is marked until it is granted again", async () => {
@@ -150,6 +164,21 @@ describe.each(transports)("tool servers over %s", (transport) => {
     for (const name of ["refreshToolServer", "removeToolServer"] as const) {
       expect(await code(caller.call(name, { server_id: theirs.id }))).toBe("not_found");
     }
-    expect((await other.call("getToolServers")).items).toHaveLength(1);
+    expect(await ownServers(other)).toHaveLength(1);
+  });
+
+  test("a server of the operator is everybody's, and nobody removes it", async () => {
+    const { caller, person } = await newcomer();
+    await using _ = caller;
+    const [shared] = (await caller.call("getToolServers")).items;
+    expect(shared).toMatchObject({ name: "Everybody's", operator: true, status: "ready" });
+    const server_id = shared?.id ?? "";
+    expect(await code(caller.call("removeToolServer", { server_id }))).toBe("forbidden");
+    expect(await caller.call("refreshToolServer", { server_id })).toMatchObject({ id: server_id });
+    const { tools } = await caller.call("setAgentTools", {
+      agent_username: agentOf(person),
+      grants: [{ server_id, tool: "echo", policy: "direct" }],
+    });
+    expect(tools).toEqual([{ server_id, tool: "echo", policy: "direct", changed: false }]);
   });
 });

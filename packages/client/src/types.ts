@@ -117,6 +117,8 @@ export interface LocalMessage extends Message {
   readonly turn_status?: string;
   /** Why sending failed, as text for people. */
   readonly failure?: string;
+  /** Sending the message again would fail again: the service refuses a file of it, or the bytes are gone. */
+  readonly isRejected?: boolean;
 }
 
 /** A conversation as a client shows it. */

@@ -161,13 +161,15 @@ describe("a message with files", () => {
     const id = client.model.send(chat, "one", { files });
     client.model.send(chat, "two");
     const message = await failed(client, chat);
-    expect(message).toMatchObject({ id, failure: expect.stringContaining("large.txt: ") });
+    const failure = expect.stringContaining("large.txt: ");
+    expect(message).toMatchObject({ id, failure, isRejected: true });
     expect(message.files[1]?.error).toContain("10 bytes");
     await until(client, `messages:${chat}`, () => contents(client, chat).join() === "one");
     const isReady = () => last(client, chat)?.files[0]?.status === "ready";
     await until(client, `messages:${chat}`, isReady);
     client.model.retry(id);
     expect(last(client, chat)?.files[1]?.error).toBeUndefined();
+    expect(last(client, chat)?.isRejected).toBeUndefined();
     await failed(client, chat);
     // The file that is uploaded is not uploaded again, and the other one is refused before.
     expect(count("upload")).toBe(1);
@@ -311,7 +313,8 @@ describe("after a reload", () => {
     first.close();
     using second = clientOf(ann, proxy.url, { storage, blobs: memoryBlobs() });
     const message = await failed(second, chat);
-    expect(message).toMatchObject({ id, failure: expect.stringContaining("no longer available") });
+    const failure = expect.stringContaining("no longer available");
+    expect(message).toMatchObject({ id, failure, isRejected: true });
     expect(message.files[0]?.error).toContain("no longer available");
     proxy.reset();
     await second.connect();

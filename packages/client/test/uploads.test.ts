@@ -112,7 +112,7 @@ describe("an upload", () => {
   });
 
   test("that the service refuses fails like any call", async () => {
-    await using small = await startServer(limits({ file_bytes: 10, upload_bytes_per_day: 15 }));
+    await using small = await startServer(limits({ file_bytes: 10, upload_bytes_per_day: 65_536 }));
     const [cat] = await people(small.url, "cat");
     const own = await groupOf(cat);
     using client = clientOf(cat, small.url);

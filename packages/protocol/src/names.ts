@@ -14,8 +14,11 @@ const MEANINGFUL = [
   "(?<=\\p{scx=Hani})[\\u{fe00}-\\u{fe02}\\u{e0100}-\\u{e01ef}]",
 ].join("|");
 
-/** Format and bidirectional controls, zero-width characters, fillers and blank characters. */
-const INVISIBLE = "[\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800]";
+/**
+ * Format and bidirectional controls, zero-width characters, fillers, blank characters, and separators
+ * of lines and paragraphs.
+ */
+const INVISIBLE = "[\\p{Cf}\\p{Default_Ignorable_Code_Point}\\p{Zl}\\p{Zp}\\u2800]";
 
 const meaningfulOrInvisible = new RegExp(`(${MEANINGFUL})|${INVISIBLE}`, "gv");
 

@@ -174,7 +174,7 @@ export const File = record("File", {
   }),
   status: z.enum(["waiting", "ready", "failed"]).meta({
     description:
-      "`waiting` until the bytes have arrived; `failed` if they were refused. Both can be sent again.",
+      "`waiting` until the bytes have arrived; `failed` if they were refused. Both can be sent again. `failed` in a message: the server has lost the bytes.",
   }),
   placeholder: z.string().nullable().meta({
     description: "A tiny blurred picture as a data URL, to show until the picture has loaded.",

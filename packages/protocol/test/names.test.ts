@@ -8,6 +8,7 @@ describe("a name", () => {
     ["zero-width characters", "A\u200bd\u200ca\u200d\u2060\ufeff", "Ada"],
     ["soft hyphens and tags", "A\u00adda\u{e0041}", "Ada"],
     ["fillers", "\u3164Ada\u115f\uffa0\u2800", "Ada"],
+    ["separators of lines and paragraphs", "Ada\u2028 \u2029Lovelace", "Ada Lovelace"],
     ["variation selectors after a letter", "Ada\ufe0f", "Ada"],
   ])("loses %s", (_, given, stored) => {
     expect(cleanName(given)).toBe(stored);

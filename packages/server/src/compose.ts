@@ -5,7 +5,9 @@ import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
 import { keyTester } from "./agents/key-test.ts";
 import { modelLists } from "./agents/model-lists.ts";
+import { elicitations } from "./agents/tools/elicitation.ts";
 import { toolServers } from "./agents/tools/servers.ts";
+import { toolRequests } from "./agents/tools/tool-requests.ts";
 import { storedState } from "./changes/stored-state.ts";
 import { type Changes, changeStream } from "./changes/stream.ts";
 import type { Limits } from "./config/limits.ts";
@@ -166,6 +168,7 @@ export async function compose(config: Config): Promise<Running> {
   watchBackgroundWork(background, log, metrics);
   watchGauges(metrics, hub, unsent);
 
+  const asking = elicitations(store);
   const agents = dispatcher({
     node,
     config,
@@ -173,9 +176,12 @@ export async function compose(config: Config): Promise<Running> {
     vault,
     deltas: deltas(store, node),
     contextFiles: contextFiles({ store, blobs: services.files?.blobs ?? null, log }),
+    toolServers: services.toolServers,
+    elicit: asking.ask,
     log,
   });
   changes.listen((change) => agents.receive(change));
+  changes.listen(asking.receive);
   metrics.watch("parley_turns", "gauge", "Agent turns in progress.", () => agents.running());
 
   const { httpNames, allNames } = handlersByName();
@@ -255,6 +261,15 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const metrics = newMetrics();
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));
   const fetch = guardedFetch({ allowPrivate: config.allowPrivateAddresses });
+  const servers = toolServers({
+    store,
+    vault,
+    fetch,
+    offered: config.toolServers,
+    operatorFetch: guardedFetch({ allowPrivate: true }),
+    log,
+    metrics,
+  });
   return {
     config,
     store,
@@ -273,8 +288,9 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     incomingHooks: incomingHooks({ store, ...hookRates(limits, cluster) }),
     ...throttles(limits, cluster),
     keyTester: keyTester({ config, vault, log }),
+    toolServers: servers,
+    toolRequests: toolRequests(store, servers),
     modelLists: modelLists({ config, vault, log }),
-    toolServers: toolServers({ store, vault, fetch, log, metrics }),
     log,
     security,
     metrics,

@@ -6,6 +6,7 @@ import { type Limits, readLimits } from "./config/limits.ts";
 import { type OidcSettings, readOidc } from "./config/oidc.ts";
 import { type Provider, readOperatorKeys, readProviders } from "./config/providers.ts";
 import { readSwitch } from "./config/switch.ts";
+import { type OperatorToolServer, readToolServers } from "./config/tool-servers.ts";
 import { SERVICE_KEY_FORM } from "./security/service-keys.ts";
 import { hashToken } from "./security/tokens.ts";
 import { parseMasterKeys } from "./security/vault.ts";
@@ -46,6 +47,8 @@ export interface Config {
   providers: ReadonlyMap<string, Provider>;
   /** API keys that the operator pays for, by provider. */
   operatorKeys: ReadonlyMap<string, string>;
+  /** Tool servers that are offered to everybody. They have secrets. */
+  toolServers: readonly OperatorToolServer[];
   /** Whether sandbox keys are accepted, which the built-in model answers. */
   sandbox: boolean;
   /** Newest first. Null: the keys are in a file in the data folder. */
@@ -89,6 +92,7 @@ export function readConfig(env: Environment = process.env): Config {
     }),
     providers,
     operatorKeys: readOperatorKeys(providers, sandbox),
+    toolServers: readToolServers(env.PARLEY_TOOL_SERVERS),
     sandbox,
     masterKeys: readMasterKeys(env.PARLEY_MASTER_KEY),
     limits: readLimits(env.PARLEY_LIMITS),

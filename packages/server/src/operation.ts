@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { KeyTester } from "./agents/key-test.ts";
 import type { ModelLists } from "./agents/model-lists.ts";
 import type { ToolServers } from "./agents/tools/servers.ts";
+import type { ToolRequests } from "./agents/tools/tool-requests.ts";
 import type { Config } from "./config.ts";
 import type { Exports } from "./exports/exports.ts";
 import type { Files } from "./files/service.ts";
@@ -55,6 +56,7 @@ export interface Services {
   erasures: Erasures;
   /** Per account or, before sign-in, per network. `services`: per service key, whatever it calls. */
   rates: Record<Operation["rate"] | "services", Throttle>;
+  toolRequests: ToolRequests;
   keyTester: KeyTester;
   modelLists: ModelLists;
   /** Limits key tests and new lists of models per account: each one calls the provider. */

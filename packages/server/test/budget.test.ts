@@ -10,8 +10,17 @@ const unlimited: BudgetLimits = {
 };
 const nothingSpent: Spent = { today: 0, todayHere: 0, turnsInMinute: 0, byOperator: 0 };
 
-const limited = (limits: Partial<BudgetLimits>, spent: Partial<Spent> = {}, input = 100) =>
-  grant({ ...unlimited, ...limits }, { ...nothingSpent, ...spent }, input, 1000);
+const request = (input_tokens: number, max_output_tokens: number, file_tokens = 0) => ({
+  input_tokens,
+  file_tokens,
+  max_output_tokens,
+});
+const limited = (
+  limits: Partial<BudgetLimits>,
+  spent: Partial<Spent> = {},
+  input = 100,
+  files = 0,
+) => grant({ ...unlimited, ...limits }, { ...nothingSpent, ...spent }, request(input, 1000, files));
 
 const refusalOf = (granted: Grant) => ("refusal" in granted ? granted.refusal : null);
 
@@ -48,8 +57,23 @@ describe("a grant", () => {
     );
   });
 
-  test("is refused when the input alone exceeds the limit", () => {
-    expect(refusalOf(limited({ daily_tokens: 1000 }, {}, 5000))).not.toBeNull();
+  test("is refused when the input alone exceeds the limit, and the sentence says so", () => {
+    expect(refusalOf(limited({ daily_tokens: 1000 }, {}, 5000))).toBe(
+      "This agent's budget of 1000 tokens a day is too small for this conversation, which needs about 5000. Its owner can raise it.",
+    );
+  });
+
+  test("is refused when only the files do not fit, and the sentence says so", () => {
+    expect(refusalOf(limited({ daily_tokens: 1000 }, { today: 300 }, 900, 800))).toBe(
+      "This agent's budget of 1000 tokens a day is too small for the files in this conversation, which need about 800: 700 are left. Its owner can raise it.",
+    );
+    const paid = limited({ operator_daily_tokens: 1000 }, { byOperator: 300 }, 5000, 4900);
+    expect(refusalOf(paid)).toBe(
+      "This agent's budget of 1000 tokens a day, which this server pays for, is too small for the files in this conversation, which need about 4900: 700 are left. Its owner can store an API key of their own.",
+    );
+    expect(refusalOf(limited({ daily_tokens: 1000 }, { today: 950 }, 900, 800))).toBe(
+      "This agent's budget of 1000 tokens a day is used up. Its owner can raise it.",
+    );
   });
 
   test("is refused by the limit of the conversation while the daily limit has room", () => {
@@ -79,7 +103,7 @@ describe("a grant", () => {
   });
 
   test("is not refused because the model's own answer limit is below 64 tokens", () => {
-    expect(grant({ ...unlimited, daily_tokens: 120 }, nothingSpent, 100, 16)).toEqual({
+    expect(grant({ ...unlimited, daily_tokens: 120 }, nothingSpent, request(100, 16))).toEqual({
       output_tokens: 16,
     });
   });
@@ -108,7 +132,7 @@ test("no grant exceeds a limit, and none is below the minimum", () => {
       amount,
       fc.integer({ min: 1, max: 8192 }),
       (limits, spent, input, max) => {
-        const granted = grant(limits, spent, input, max);
+        const granted = grant(limits, spent, request(input, max));
         if ("refusal" in granted) {
           expect(granted.refusal).toMatch(/^This agent.*\.$/);
           return;
@@ -150,7 +174,7 @@ test("concurrent turns that reserve and settle in any order never exceed a limit
         }
         const today = at(0) + at(1) + at(2);
         const spent = { today, todayHere: at(chat), turnsInMinute: granted, byOperator: today };
-        const outcome = grant(limits, spent, input, 1000);
+        const outcome = grant(limits, spent, request(input, 1000));
         if ("refusal" in outcome) continue;
         granted++;
         const reserved = input + outcome.output_tokens;

@@ -550,3 +550,35 @@ describe("strict errors", () => {
   });
   refuses("PARLEY_STRICT_ERRORS", ["", "ON", "yes", "1"]);
 });
+
+describe("tool servers of the operator", () => {
+  const list = (...servers: object[]) => ({ PARLEY_TOOL_SERVERS: JSON.stringify(servers) });
+  const program = { name: "files", command: "node", args: ["server.js"], env: { A: "1" } };
+  const remote = { name: "weather", url: "http://10.0.0.1/mcp", token: "secret" };
+  accepts({
+    "there are none by default": [{}, ({ toolServers }) => toolServers, []],
+    "programs and addresses": [
+      list(program, remote, { name: "x", command: "x" }),
+      ({ toolServers }) => toolServers,
+      [program, remote, { name: "x", command: "x", args: [], env: {} }],
+    ],
+  });
+  refuses("PARLEY_TOOL_SERVERS", [
+    "nonsense",
+    "[",
+    "[1]",
+    '[{"name":"a"}]',
+    '[{"name":"","url":"https://a.example"}]',
+    '[{"name":"a","url":"ftp://a.example"}]',
+    '[{"name":"a","url":"https://a.example","command":"a"}]',
+    '[{"name":"a","url":"https://a.example","token":"with space"}]',
+    '[{"name":"a","command":""}]',
+    '[{"name":"a","command":"a","args":"b"}]',
+    '[{"name":"a","command":"a","env":{"b":1}}]',
+    '[{"name":"a","command":"a"},{"name":"a","command":"b"}]',
+  ]);
+  test("no refusal repeats a token", () => {
+    const bad = list({ ...remote, token: "with secret space" });
+    expect(() => readConfig(bad)).toThrow(/^(?!.*secret)/s);
+  });
+});

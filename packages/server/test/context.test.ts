@@ -98,6 +98,9 @@ const contextOf = (messages: Message[], changes: Partial<ContextInput> = {}) =>
     participants: [alice, bob, carol, claude, gpt],
     messages: messages.toReversed(),
     files: new Map(),
+    continues: null,
+    calls: new Map(),
+    tool_tokens: 0,
     context_tokens: 100_000,
     max_output_tokens: 4096,
     ...changes,
@@ -699,7 +702,8 @@ describe("files", () => {
   test("that the provider does not accept are replaced by a text", () => {
     const one = picture();
     const { messages } = contextOf([shared(bob, "look", one)], loaded([one, shown(image)]));
-    expect(partsOf(withoutFiles(messages)).map(({ type }) => type)).toEqual(["text", "text"]);
+    const types = partsOf(withoutFiles(messages, "too_large")).map(({ type }) => type);
+    expect(types).toEqual(["text", "text"]);
   });
 
   test("have names that stay on one line", () => {

@@ -2,12 +2,14 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { EventFrame } from "@parley/protocol";
 import { until } from "@parley/testkit/until.ts";
 import { type Blobs, previewOf } from "../src/files/blobs.ts";
 import { diskBlobs } from "../src/files/disk.ts";
 import { fileMaintenance } from "../src/files/maintenance.ts";
 import { logger } from "../src/observe/log.ts";
 import { metrics } from "../src/observe/metrics.ts";
+import { NOBODY } from "../src/store/accounts.ts";
 import { openSqliteStore } from "../src/store/sqlite/index.ts";
 import type { Store } from "../src/store/store.ts";
 import { newAccount, newGroup, remove, send } from "./support/store-contract/fixture.ts";
@@ -21,6 +23,15 @@ const hoursAgo = (hours: number) => Date.now() - hours * HOUR_MS;
 /** A store and a file storage with one person and one group. */
 async function installation(name: string) {
   const store = openSqliteStore(join(folder, `${name}.db`));
+  /** The frames of edits that were announced. */
+  const edits: EventFrame<"events.messageEdited">[] = [];
+  store.onCommit((changes) => {
+    for (const each of changes) {
+      if (each.kind === "event" && each.name === "events.messageEdited") {
+        edits.push(JSON.parse(each.data));
+      }
+    }
+  });
   const storage = join(folder, name);
   const blobs = await diskBlobs(storage);
   const { ada, room } = await store.write(async (tx) => {
@@ -47,7 +58,7 @@ async function installation(name: string) {
     const none = { width: null, height: null, duration_ms: null, placeholder: null };
     const content = { ...none, blob, type: "text/plain", size: 5 };
     await store.write(async (tx) => {
-      await tx.insertFile({ ...about, at: hoursAgo(hours) }, "2026-11-15");
+      await tx.insertFile({ ...about, at: hoursAgo(hours) }, { day: "2026-11-15", bytes: 5 });
       await tx.finishFile(id, content);
     });
     return { id, blob };
@@ -62,7 +73,7 @@ async function installation(name: string) {
     });
 
   return {
-    ...{ store, blobs, pathOf, put, newFile, sendFile },
+    ...{ store, blobs, pathOf, put, newFile, sendFile, edits },
     status: async (id: string) => (await store.read((tx) => tx.files([id])))[0]?.status,
     async names() {
       const names: string[] = [];
@@ -155,17 +166,24 @@ describe("file maintenance", () => {
     await store.close();
   });
 
-  test("marks files whose bytes are missing, until they are found again", async () => {
-    const { store, blobs, put, newFile, sendFile, status } = await installation("missing");
-    const [lost, kept] = [await newFile(), await newFile()];
-    await sendFile(lost.id);
-    await blobs.delete(lost.blob);
+  test("marks files whose bytes are missing, until they are found again, and tells clients", async () => {
+    const { store, blobs, put, newFile, sendFile, status, edits } = await installation("missing");
+    const [lost, kept, unsent] = [await newFile(), await newFile(), await newFile()];
+    const message = await sendFile(lost.id);
+    await sendFile(kept.id);
+    for (const { blob } of [lost, unsent]) await blobs.delete(blob);
     await runOnce(store, blobs);
-    await until(async () => (await status(lost.id)) === "failed", "the file is marked");
+    await until(async () => (await status(unsent.id)) === "failed", "the files are marked");
+    expect(await status(lost.id)).toBe("failed");
     expect(await status(kept.id)).toBe("ready");
+    const [shown] = await store.read((tx) => tx.messageViews([message.id], NOBODY));
+    expect(shown?.files).toMatchObject([{ id: lost.id, status: "failed" }]);
+    expect(edits.map(({ params, at }) => [params, at?.seq])).toEqual([[shown, shown?.version]]);
     await put(lost.blob);
     await runOnce(store, blobs);
     await until(async () => (await status(lost.id)) === "ready", "the file is ready again");
+    expect(edits[1]?.params).toMatchObject({ id: message.id, files: [{ status: "ready" }] });
+    expect(edits).toHaveLength(2);
     await store.close();
   });
 

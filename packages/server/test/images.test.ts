@@ -7,12 +7,15 @@ import { detectType } from "../src/files/detect-type.ts";
 import { cleanPicture, cleanProfilePicture, isPicture } from "../src/files/images.ts";
 import {
   animatedGif,
+  animatedPng,
   animatedWebp,
   animatedWebpWithProfile,
   bmp,
+  gifOnCanvas,
   hugePng,
   jpegWithExif,
   jpegWithProfile,
+  losslessWebp,
   pngWithExif,
   pngWithProfile,
   SECRET,
@@ -110,6 +113,39 @@ describe("a picture", () => {
         tooLong,
       );
     }
+  });
+
+  test("whose canvas is larger than its frame has the size of the canvas, which is checked", async () => {
+    expect(await clean(gifOnCanvas(300, 200))).toMatchObject({ width: 300, height: 200 });
+    expect(await clean(gifOnCanvas(0, 0))).toMatchObject({ width: 2, height: 2 });
+    for (const [width, height, why] of [
+      [10_000, 10_000, "too many pixels"],
+      [65_535, 1, "16384"],
+    ] as const) {
+      for (const work of [cleanPicture, cleanProfilePicture]) {
+        await expect(clean(gifOnCanvas(width, height), work)).rejects.toMatchObject({
+          code: "payload_too_large",
+          message: expect.stringContaining(why),
+        });
+      }
+    }
+  });
+
+  test("that is a lossless WebP keeps every pixel, and loses its metadata", async () => {
+    const bytes = await losslessWebp();
+    const pixels = async (each: Uint8Array) => Buffer.from(await new Bun.Image(each).png().bytes());
+    const { served, type } = await clean(trailing(bytes));
+    expect(type).toBe("image/webp");
+    expect(served.includes(SECRET)).toBe(false);
+    expect(await pixels(served)).toEqual(await pixels(bytes));
+  });
+
+  test("that is an animated PNG becomes a still of its first frame", async () => {
+    const bytes = await animatedPng();
+    expect(await detectType(await fileOf(bytes))).toBe("image/apng");
+    const { served, type } = await clean(bytes);
+    expect(type).toBe("image/png");
+    for (const mark of ["acTL", "fdAT"]) expect(served.includes(mark)).toBe(false);
   });
 
   test("that grows beyond the limit of a file when it is encoded again is refused", async () => {
@@ -234,6 +270,8 @@ describe("a picture of an account or a group", () => {
 });
 
 describe("the type of a file", () => {
+  const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le");
+  const latin = (text: string) => Buffer.from(text, "latin1");
   const types: readonly (readonly [string, string | Uint8Array, string])[] = [
     ["text", "hello, wörld\n", "text/plain"],
     ["an empty file", "", "text/plain"],
@@ -252,6 +290,19 @@ describe("the type of a file", () => {
     ["text that begins like an animation", "GIF89a is a format name", "text/plain"],
     ["text that begins like music", "ID3 tags explained", "text/plain"],
     ["a PDF of ASCII only", "%PDF-1.4\n1 0 obj\n<<>>\nendobj\n", "application/pdf"],
+    ["text in UTF-16", utf16("Grüße 😀"), "text/plain; charset=utf-16le"],
+    ["text in UTF-16 of the other order", utf16("Grüße").swap16(), "text/plain; charset=utf-16be"],
+    ["HTML in UTF-16", utf16("<!doctype html><script>alert(1)</script>"), "text/html"],
+    ["a mark before bytes that are no text", utf16("\u0001\u0002"), "application/octet-stream"],
+    ["long text in UTF-16", utf16("a".repeat(40_000)), "text/plain; charset=utf-16le"],
+    ["text in windows-1252", latin("Viele Grüße\r\n"), "text/plain; charset=windows-1252"],
+    ["HTML in windows-1252", latin("<html>Viele Grüße"), "text/html"],
+    [
+      "text in another old encoding",
+      new Uint8Array([...Buffer.from("a, "), 0xcf, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2]),
+      "application/octet-stream",
+    ],
+    ["bytes without zeros", latin("\u0001\u0002abcdefghijk\u00ff"), "application/octet-stream"],
     ["a comment without end", `<!--${"-".repeat(60_000)}`, "text/plain"],
     [
       "text of which a character is cut by the end of what is read",

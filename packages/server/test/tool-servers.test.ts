@@ -156,7 +156,7 @@ test("pictures, resources and structured content become short text", async () =>
       "[image, image/png, 300 bytes]",
       "[resource a.txt, file:///a.txt]",
       "two",
-      "[resource file:///c.bin, unknown type, 300 bytes]",
+      "[resource file:///c.bin, unknown, 300 bytes]",
     ].join("\n"),
     is_error: true,
   });

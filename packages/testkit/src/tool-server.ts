@@ -41,16 +41,18 @@ export class ToolServer implements AsyncDisposable {
   /** The bearer token that it demands. */
   token: string | null = null;
   answer: Answer = () => undefined;
+  /** Answers clients that listen for notifications. */
+  listening: () => Response = () => this.listen();
   readonly received: ReceivedMessage[] = [];
   /** Streams of notifications that clients have opened. */
   private readonly listeners = new Set<ReadableStreamDefaultController<string>>();
   private sessions = new Set<string>();
   private readonly http: Bun.Server<undefined>;
 
-  constructor(options: { port?: number; path?: string } = {}) {
+  constructor() {
     this.http = Bun.serve({
       hostname: "127.0.0.1",
-      port: options.port ?? 0,
+      port: 0,
       idleTimeout: 0,
       fetch: (request) => this.handle(request),
     });
@@ -81,7 +83,7 @@ export class ToolServer implements AsyncDisposable {
   }
 
   private async handle(request: Request): Promise<Response> {
-    if (request.method === "GET") return this.listen();
+    if (request.method === "GET") return this.listening();
     if (request.method === "DELETE") return new Response(null, { status: 200 });
     const { headers, signal } = request;
     const received = { message: (await request.json()) as McpMessage, headers, signal };

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { File } from "@parley/protocol";
 import { extensionOf, formatSize, kindOf, messageLine } from "../src/files/describe.ts";
 import { filesHeight, gridBox } from "../src/files/layout.ts";
+import { describeFailure } from "../src/lib/describe-failure.ts";
 
 const file = (name: string, type: string, width: number | null = null, height = width): File => ({
   id: name,
@@ -50,6 +51,21 @@ test("sizes are rounded for people", () => {
   ]);
 });
 
+test("what the server says about a refused file is put into words for people", () => {
+  const failures = [
+    "a.bin: payload too large: a file has at most 26214400 bytes",
+    "a.heic: unsupported media type: pictures of the type image/heic are not supported",
+    "a.png: rate limited: uploads of 1073741824 bytes a day, try again in 41000 s",
+    "you are not part of this conversation",
+  ];
+  expect(failures.map(describeFailure)).toEqual([
+    "a.bin: a file has at most 25 MB",
+    "a.heic: pictures of the type image/heic are not supported",
+    "a.png: uploads of 1 GB a day, try again in 12 hours",
+    "you are not part of this conversation",
+  ]);
+});
+
 test("the end of a name is its label", () => {
   const names = ["a.pdf", "README", "archive.tar.gz", "a.verylong", ".env"];
   expect(names.map(extensionOf)).toEqual(["PDF", "", "GZ", "", "ENV"]);
@@ -64,6 +80,8 @@ describe("the box of pictures", () => {
     expect(box(1000, 2000)).toEqual({ width: 180, height: 360 });
     expect(box(1, 1)).toEqual({ width: 96, height: 96 });
     expect(box(10_000, 10)).toEqual({ width: 320, height: 96 });
+    expect(box(1080, 9600)).toEqual({ width: 180, height: 360 });
+    expect(box(9600, 1080)).toEqual({ width: 320, height: 120 });
   });
 
   test("does not depend on the shapes of several pictures", () => {

@@ -7,7 +7,13 @@ import { setEntry, share } from "./structural-sharing.ts";
 export type OutboxAction =
   | { type: "queued"; message: LocalMessage }
   | { type: "sent"; clientMsgId: string; message: LocalMessage }
-  | { type: "failed"; chatId: string; clientMsgId: string; failure: string }
+  | {
+      type: "failed";
+      chatId: string;
+      clientMsgId: string;
+      failure: string;
+      isRejected: boolean;
+    }
   | { type: "requeued"; chatId: string; clientMsgId: string }
   | { type: "dropped"; chatId: string; clientMsgId: string }
   /** A file of an unsent message has another state. */
@@ -42,7 +48,12 @@ export function reduceOutbox(state: State, action: OutboxAction): State {
       return updateEntries(state, action.chatId, (entries) =>
         entries.map((each) =>
           isEntry(each, action.clientMsgId)
-            ? { ...each, delivery: "failed", failure: action.failure }
+            ? {
+                ...each,
+                delivery: "failed",
+                failure: action.failure,
+                ...(action.isRejected && { isRejected: true }),
+              }
             : each,
         ),
       );
@@ -70,8 +81,8 @@ export function reduceOutbox(state: State, action: OutboxAction): State {
 
 const isEntry = ({ client_msg_id }: LocalMessage, id: string) => client_msg_id === id;
 
-function asSending({ failure: _, ...message }: LocalMessage): LocalMessage {
-  const files = message.files.map(({ error: __, ...file }) => file);
+function asSending({ failure: _, isRejected: __, ...message }: LocalMessage): LocalMessage {
+  const files = message.files.map(({ error: ___, ...file }) => file);
   return { ...message, files, delivery: "sending" };
 }
 

@@ -154,7 +154,7 @@ export class Attachments {
       } else if (file.status !== "ready") {
         this.#show(attached, index, { ...file, error: FILES_GONE });
         const failure = `${file.name}: ${FILES_GONE}`;
-        this.#store.dispatch({ type: "failed", chatId, clientMsgId, failure });
+        this.#store.dispatch({ type: "failed", chatId, clientMsgId, failure, isRejected: true });
       }
     }
   }

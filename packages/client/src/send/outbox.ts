@@ -1,4 +1,4 @@
-import type { Account, Message } from "@parley/protocol";
+import type { Account, ErrorCode, Message } from "@parley/protocol";
 import { pause, retryDelayMs } from "../async/retry.ts";
 import { describeError, isCallError, isTransient, isUnauthorized } from "../errors.ts";
 import { asSent } from "../model/message.ts";
@@ -146,8 +146,11 @@ export class Outbox {
       isCallError(error) &&
       error.message === MESSAGE_NOT_FOUND;
     if (wasDeleted) this.#store.dispatch({ type: "dropped", chatId, clientMsgId });
-    else
-      this.#store.dispatch({ type: "failed", chatId, clientMsgId, failure: describeError(error) });
+    else {
+      const failure = describeError(error);
+      const isRejected = isFinal(error);
+      this.#store.dispatch({ type: "failed", chatId, clientMsgId, failure, isRejected });
+    }
     this.#neverSent.delete(clientMsgId);
   }
 
@@ -167,6 +170,20 @@ export class Outbox {
     return true;
   }
 }
+
+/** The codes with which the service refuses a file for good, or for the rest of the day. */
+const FINAL_CODES: readonly ErrorCode[] = [
+  "bad_request",
+  "payload_too_large",
+  "unsupported_media_type",
+  "rate_limited",
+];
+
+/** Whether the files of a message are refused for good. What the service said about one is the cause. */
+const isFinal = (error: unknown): boolean => {
+  if (isCallError(error) || !(error instanceof Error)) return false;
+  return !isCallError(error.cause) || FINAL_CODES.includes(error.cause.code);
+};
 
 const isRefusal = (error: unknown, failures: number): boolean => {
   if (isUnauthorized(error)) return false;

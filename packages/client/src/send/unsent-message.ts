@@ -11,11 +11,12 @@ export interface UnsentMessage {
   files?: LocalFile[];
   createdAt?: string;
   failure?: string | undefined;
+  isRejected?: boolean | undefined;
 }
 
 /** A message as it is shown before the service has accepted it. */
 export function createUnsentMessage(unsent: UnsentMessage): LocalMessage {
-  const { id, chatId, content, replyTo, sender, files = [], failure } = unsent;
+  const { id, chatId, content, replyTo, sender, files = [], failure, isRejected = false } = unsent;
   const { createdAt = new Date().toISOString() } = unsent;
   return {
     id,
@@ -38,6 +39,7 @@ export function createUnsentMessage(unsent: UnsentMessage): LocalMessage {
     files,
     delivery: failure === undefined ? "sending" : "failed",
     ...(failure !== undefined && { failure }),
+    ...(isRejected && { isRejected }),
   };
 }
 

@@ -12,6 +12,7 @@ interface StoredMessage {
   reply_to_id: string | null;
   created_at: string;
   failure?: string;
+  isRejected?: boolean;
   /** Their bytes are in the `blobs` of the client. Missing for messages without files. */
   files?: LocalFile[];
 }
@@ -128,6 +129,7 @@ const toStored = (message: LocalMessage): StoredMessage => ({
   reply_to_id: message.reply_to_id,
   created_at: message.created_at,
   ...(message.failure !== undefined && { failure: message.failure }),
+  ...(message.isRejected && { isRejected: true }),
   ...(message.files.length > 0 && { files: message.files.map(withoutRuntimeFields) }),
 });
 
@@ -141,6 +143,7 @@ const restoreMessage = (stored: StoredMessage, sender: Account): LocalMessage =>
     files: stored.files ?? [],
     createdAt: stored.created_at,
     failure: stored.failure,
+    isRejected: stored.isRejected,
   });
 
 /** The drafts that changed. A deleted one is undefined, which JSON leaves out. */

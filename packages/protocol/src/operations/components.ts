@@ -45,5 +45,5 @@ export const sendComponentAction = operation({
     }),
     fields: fields.optional(),
   }),
-  errors: ["forbidden", "not_found"],
+  errors: ["forbidden", "not_found", "conflict"],
 });

@@ -1,3 +1,4 @@
+import { queueContinuation } from "../domain/tool-calls.ts";
 import { beginTurn, endTurn } from "../domain/turns.ts";
 import type { Delivered } from "../realtime/bus.ts";
 import { modelOf } from "../rules/keys.ts";
@@ -183,7 +184,8 @@ class TurnDispatcher implements Dispatcher {
     const adopted = await store.write(async (tx) => {
       const ids: number[] = [];
       for (const turn of await tx.abandonedTurns(node)) {
-        if (await hasStreamed(tx, turn)) {
+        if (turn.rounds.length > 0) await endAndContinue(tx, turn);
+        else if (await hasStreamed(tx, turn)) {
           await endTurn(tx, turn.id, { status: "failed", error: INTERRUPTED });
         } else {
           await tx.adoptTurn(turn.id, node, LEASE_MS);
@@ -201,6 +203,19 @@ const INTERRUPTED = {
   code: "interrupted",
   message: "The answer was interrupted by a restart. Try again.",
 } as const;
+
+/**
+ * Ends a turn that has made calls. A call that ran may have been carried out, so nothing is made
+ * again: another turn goes on, and its model is told. A second interruption ends that one for good.
+ */
+async function endAndContinue(tx: WriteTx, turn: TurnRecord): Promise<void> {
+  await endTurn(tx, turn.id, { status: "failed", error: INTERRUPTED });
+  const { message_uuid, continues_uuid, trigger_uuid, agent, conversation_id } = turn;
+  const continued = continues_uuid === null ? null : await tx.message(continues_uuid);
+  const earlier = continued && (await tx.turnOfMessage(continued));
+  if (message_uuid === null || earlier?.error?.code === "interrupted") return;
+  await queueContinuation(tx, { agent_id: agent.id, conversation_id, message_uuid }, trigger_uuid);
+}
 
 const hasStreamed = async (tx: WriteTx, { message_id }: TurnRecord): Promise<boolean> =>
   message_id !== null && (await tx.streamed(message_id)) !== "";

@@ -68,6 +68,8 @@ export type InternalChange =
   | { kind: "session_ended"; session_id: string }
   /** All sockets of the account close. */
   | { kind: "account_suspended"; username: string }
+  /** The owner of an agent answered what a tool asked. */
+  | { kind: "elicitation_answered"; id: string }
   /** Turns of agents wait to be run. */
   | { kind: "turns_queued" }
   /** The nodes that run these turns abort them. */

@@ -1,13 +1,26 @@
+import type { File } from "@parley/protocol";
+import { messageChanged } from "../changes/change.ts";
 import { badField, conflict, Failure, forbidden, notFound, rateLimited } from "../rules/failure.ts";
+import { dayOf } from "../rules/time.ts";
 import type { Caller } from "../security/caller.ts";
-import type { FileRecord } from "../store/files.ts";
-import type { ReadTx } from "../store/store.ts";
+import { NOBODY } from "../store/accounts.ts";
+import type { FileRecord, StoredFile, UploadUsage } from "../store/files.ts";
+import type { ReadTx, WriteTx } from "../store/store.ts";
 import { joinedConversation } from "./access.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** The day whose uploads are counted together, in UTC. */
-export const dayOf = (now: number) => new Date(now).toISOString().slice(0, 10);
+/**
+ * What a file counts at least toward the daily bytes: its row and its objects cost space too, so that
+ * the quota also bounds the number of empty files.
+ */
+const MIN_COUNTED_BYTES = 64 * 1024;
+
+/** What an announcement adds to the daily bytes of its owner. */
+export const uploadUsage = (size: number, now: number): UploadUsage => ({
+  day: dayOf(now),
+  bytes: Math.max(size, MIN_COUNTED_BYTES),
+});
 
 /** Throws (413) for a file that is larger than the server takes. */
 export function checkSize(size: number, file_bytes: number): void {
@@ -86,6 +99,28 @@ export async function loadableFiles(
     (message_uuid === null || visible.has(message_uuid));
   const found = new Map(files.filter(isLoadable).map((file) => [file.id, file]));
   return [...new Set(ids)].flatMap((id) => found.get(id) ?? []);
+}
+
+/**
+ * Makes a file ready whose bytes were found, and failed whose bytes are missing, also in what its
+ * message shows, and announces that as an edit. Returns false, and changes nothing, if the file is
+ * gone or was sent meanwhile.
+ */
+export async function markBytesFound(
+  tx: WriteTx,
+  file: StoredFile,
+  isFound: boolean,
+): Promise<boolean> {
+  // Owns the conversation before the file is locked, in the order in which messages are sent.
+  const message = file.message_uuid === null ? null : await tx.message(file.message_uuid);
+  if (!(await tx.setBlobFound(file, isFound))) return false;
+  if (!message) return true;
+  const status: File["status"] = isFound ? "ready" : "failed";
+  const files = message.files.map((each) => (each.id === file.id ? { ...each, status } : each));
+  const seq = await tx.setMessageFiles(message, files);
+  const [shown] = await tx.messageViews([message.uuid], NOBODY);
+  if (shown) tx.emit(messageChanged("events.messageEdited", shown, seq));
+  return true;
 }
 
 export const takesNoFiles = () => forbidden("this server takes no files");

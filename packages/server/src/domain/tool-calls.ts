@@ -1,13 +1,32 @@
-import { counted } from "../changes/change.ts";
+import { counted, messageChanged } from "../changes/change.ts";
+import { approvalCard, callNotice } from "../rules/approval-card.ts";
 import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { shownToolCall } from "../rules/tool-calls.ts";
 import type { Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
+import type { ConversationRecord } from "../store/conversations.ts";
+import type { ElicitationAnswer } from "../store/elicitations.ts";
+import type { NewAction } from "../store/messages.ts";
 import type { WriteTx } from "../store/store.ts";
-import type { ToolCallChange, ToolCallRecord } from "../store/tool-calls.ts";
+import type { NewToolCall, ToolCallChange, ToolCallRecord } from "../store/tool-calls.ts";
+import type { TurnRecord } from "../store/turns.ts";
+
+/** How long a call waits for a decision. */
+export const APPROVAL_MS = 24 * 60 * 60_000;
+
+/** Adds a call to a message and announces it. */
+export async function addToolCall(
+  tx: WriteTx,
+  call: NewToolCall,
+  { message_uuid, conversation_uuid }: { message_uuid: string; conversation_uuid: string },
+): Promise<void> {
+  const seq = await tx.insertToolCall(call);
+  const params = { message_id: message_uuid, call: shownToolCall({ ...call, decided_by: null }) };
+  tx.emit(counted("events.toolCallUpdated", params, conversation_uuid, seq));
+}
 
 /** Changes a call and announces it. */
-async function changeToolCall(
+export async function changeToolCall(
   tx: WriteTx,
   call: ToolCallRecord,
   change: ToolCallChange,
@@ -83,7 +102,7 @@ async function continueWhenDecided(tx: WriteTx, call: ToolCallRecord): Promise<v
 }
 
 /** Queues a turn that continues after the calls of a message. */
-async function queueContinuation(
+export async function queueContinuation(
   tx: WriteTx,
   call: Pick<ToolCallRecord, "agent_id" | "conversation_id" | "message_uuid">,
   trigger_uuid: string,
@@ -99,4 +118,123 @@ async function queueContinuation(
     at: Date.now(),
   });
   tx.emit({ kind: "turns_queued" });
+}
+
+/**
+ * Ends the calls of a turn that has ended while they ran: whether they were carried out is not known.
+ * Calls that were approved and not made yet end too.
+ */
+export async function endOpenCalls(
+  tx: WriteTx,
+  turn: Pick<TurnRecord, "message_id" | "continues_uuid">,
+  error: string,
+): Promise<void> {
+  const continued = turn.continues_uuid === null ? null : await tx.message(turn.continues_uuid);
+  const ids = [turn.message_id, continued?.id].filter((id) => id !== null && id !== undefined);
+  const open = (await tx.toolCallsOf(ids)).filter(({ status }) => status === "running");
+  for (const call of open) {
+    await changeToolCall(tx, call, { status: "failed", error, finished_at: Date.now() });
+  }
+}
+
+/** Ends pending calls that nobody decided in time. Returns how many it has looked at. */
+export async function expireToolCalls(tx: WriteTx, limit: number): Promise<number> {
+  const expired = await tx.expiredToolCalls(Date.now(), limit);
+  for (const { uuid } of expired) {
+    const call = await tx.toolCall(uuid);
+    if (call?.status !== "pending") continue;
+    await changeToolCall(tx, call, { status: "expired", finished_at: Date.now() });
+    await continueWhenDecided(tx, call);
+  }
+  return expired.length;
+}
+
+/** A tool that somebody asks for with a component of an agent's message. */
+export interface RequestedCall {
+  readonly conversation: ConversationRecord;
+  /** The message with the component. */
+  readonly reply_to_id: string;
+  readonly agent: AccountRecord;
+  readonly owner_id: number;
+  readonly tool: Pick<NewToolCall, "server_id" | "server" | "tool" | "title"> & {
+    readonly policy: "ask" | "direct" | "always";
+  };
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly action: NewAction;
+  /** Why the agent must not act for this person; null if it may. */
+  readonly refusal: string | null;
+}
+
+/**
+ * Posts a message of the agent with the call, which waits for its owner or is made by the turn that
+ * goes on after it.
+ */
+export async function requestCall(tx: WriteTx, requested: RequestedCall): Promise<void> {
+  const { conversation, agent, owner_id, tool, action, refusal } = requested;
+  const { policy, ...named } = tool;
+  const now = Date.now();
+  const uuid = Bun.randomUUIDv7();
+  const asks = policy === "ask" || (policy === "direct" && conversation.kind !== "direct");
+  const call = { ...named, uuid, arguments: requested.arguments };
+  const posted = await tx.insertMessage({
+    conversation,
+    sender: agent,
+    content: refusal ?? (asks ? approvalCard([call]) : callNotice(call, action.by.username)),
+    client_msg_id: null,
+    reply_to_id: requested.reply_to_id,
+    mentions: [],
+    action,
+    at: now,
+  });
+  if (!posted) return;
+  tx.emit(messageChanged("events.messageNew", posted, posted.seq));
+  if (refusal !== null) return;
+  const message = await tx.message(posted.id);
+  if (!message) return;
+  const place = { message_uuid: posted.id, conversation_uuid: conversation.uuid };
+  await addToolCall(
+    tx,
+    {
+      ...call,
+      message_id: message.id,
+      conversation_id: conversation.id,
+      agent_id: agent.id,
+      owner_id,
+      round: 0,
+      position: 0,
+      text_bytes: 0,
+      model_id: `call_${uuid.replaceAll("-", "")}`,
+      status: asks ? "pending" : "running",
+      error: null,
+      created_at: now,
+      started_at: null,
+      finished_at: null,
+      expires_at: asks ? now + APPROVAL_MS : null,
+    },
+    place,
+  );
+  if (asks) return;
+  const continued = {
+    agent_id: agent.id,
+    conversation_id: conversation.id,
+    message_uuid: posted.id,
+  };
+  await queueContinuation(tx, continued, posted.id);
+}
+
+/** Stores the owner's answer to what a tool asked. Returns false if nothing was asked by this id. */
+export async function answerElicitation(
+  tx: WriteTx,
+  id: string,
+  answer: ElicitationAnswer,
+  { account }: Caller,
+): Promise<boolean> {
+  const asked = await tx.elicitation(id);
+  if (!asked) return false;
+  if (asked.owner_id !== account.id) {
+    throw forbidden("only the agent's owner may answer what its tools ask");
+  }
+  await tx.answerElicitation(id, answer);
+  tx.emit({ kind: "elicitation_answered", id });
+  return true;
 }

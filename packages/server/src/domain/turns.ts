@@ -9,13 +9,15 @@ import {
 import { publicAccount } from "../rules/accounts.ts";
 import { type Dispatched, dispatch } from "../rules/dispatch.ts";
 import { estimateTokens } from "../rules/token-estimate.ts";
+import { addUsage, totalUsage } from "../rules/usage.ts";
 import { type AccountRecord, NOBODY } from "../store/accounts.ts";
 import type { ConversationAgent } from "../store/agents.ts";
 import type { Awaitable } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { WriteTx } from "../store/store.ts";
-import type { FinishedTurn, TurnRecord } from "../store/turns.ts";
+import type { FinishedTurn, TurnRecord, TurnRound } from "../store/turns.ts";
 import { mentionsIn } from "./mentions.ts";
+import { endOpenCalls } from "./tool-calls.ts";
 
 /** Queues a turn for each agent that answers a new message, in the message's unit of work. */
 export const queueTurns = (
@@ -74,7 +76,15 @@ export async function dropTurnsOf(
     ({ status, folded, trigger_uuid }) =>
       status === "waiting" && !folded && messageIds.includes(trigger_uuid),
   );
-  await tx.dropTurns(dropped.map(({ id }) => id));
+  await dropTurns(tx, dropped);
+}
+
+/** Drops waiting turns. Calls that they were to make are not made. */
+async function dropTurns(tx: WriteTx, turns: readonly TurnRecord[]): Promise<void> {
+  for (const turn of turns) {
+    if (turn.continues_uuid !== null) await endOpenCalls(tx, turn, "stopped");
+  }
+  await tx.dropTurns(turns.map(({ id }) => id));
 }
 
 /** Starts a claimed turn. Inserts its empty message unless it has one from an earlier run. */
@@ -96,6 +106,7 @@ export async function beginTurn(
     model,
     error: null,
     usage: null,
+    ...(turn.continues_uuid !== null && { continues: turn.continues_uuid }),
   };
   const message = await tx.insertMessage({
     conversation,
@@ -120,6 +131,8 @@ export interface Ending {
   content?: string;
   error?: Turn["error"];
   usage?: Turn["usage"];
+  /** The calls of the model, if the caller knows them; otherwise those that are stored. */
+  rounds?: readonly TurnRound[];
 }
 
 /**
@@ -145,6 +158,10 @@ export async function endTurn(
   const unsent = content.startsWith(stored) ? content.slice(stored.length) : "";
   if (unsent !== "") tx.signal(deltaOf(turn, unsent, Buffer.byteLength(content)));
   const at = Date.now();
+  if (ending.rounds) await tx.noteRounds(turn.id, ending.rounds);
+  if (turn.rounds.length > 0 || turn.continues_uuid !== null) {
+    await endOpenCalls(tx, turn, status === "stopped" ? "stopped" : "interrupted");
+  }
   const seq = await tx.finishTurn(turn, { status, content, mentions, error, usage, at });
   const [message] = await tx.messageViews([turn.message_uuid], NOBODY);
   if (message) {
@@ -158,14 +175,16 @@ export async function endTurn(
 
 /** Estimates what a provider charges for a call whose usage it did not report. */
 function estimatedUsage(
-  { reserved, estimated_input }: TurnRecord,
+  { reserved, estimated_input, rounds }: TurnRecord,
   streamed: string,
   status: FinishedTurn["status"],
 ): Turn["usage"] {
   const charged = streamed !== "" || (status === "stopped" && reserved > 0);
-  if (!charged) return null;
+  const earlier = totalUsage(rounds);
+  if (!charged) return earlier;
   const output_tokens = streamed === "" ? 0 : estimateTokens(streamed);
-  return { input_tokens: estimated_input, output_tokens };
+  const last = { input_tokens: estimated_input, output_tokens };
+  return earlier ? addUsage(earlier, last) : last;
 }
 
 /** Ends the running turns among these and drops the waiting ones. */
@@ -176,7 +195,7 @@ export async function stopTurns(
   const running = turns.filter(({ status }) => status === "running");
   const waiting = turns.filter(({ status }) => status === "waiting");
   for (const { id } of running) await endTurn(tx, id, { status: "stopped" });
-  await tx.dropTurns(waiting.map(({ id }) => id));
+  await dropTurns(tx, waiting);
   return { stopped: running.length, cancelled: waiting.length };
 }
 

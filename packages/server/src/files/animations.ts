@@ -29,6 +29,12 @@ export function animationIn(bytes: Uint8Array): Animation | null {
   return { parts: stripWebp(chunks), firstFrame: firstWebpFrame(chunks) };
 }
 
+/** The size of the canvas on which the frames of a GIF are shown. Each frame has a size of its own. */
+export function gifCanvas(bytes: Uint8Array): { width: number; height: number } {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return { width: view.getUint16(6, true), height: view.getUint16(8, true) };
+}
+
 const GIF_HEADER = 13;
 const EXTENSION = 0x21;
 const IMAGE = 0x2c;

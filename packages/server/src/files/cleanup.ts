@@ -1,5 +1,6 @@
 import { opendir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { markBytesFound } from "../domain/files.ts";
 import type { Logger } from "../observe/log.ts";
 import { FIRST_FILE, type StoredFile } from "../store/files.ts";
 import type { Store } from "../store/store.ts";
@@ -138,7 +139,7 @@ export async function checkFiles(options: CleanupOptions, after: string): Promis
 async function checkFile({ store, blobs, log }: CleanupOptions, file: StoredFile): Promise<void> {
   const isFound = (await blobs.open(file.blob)) !== null;
   if (isFound === (file.status === "ready")) return;
-  if (!(await store.write((tx) => tx.setBlobFound(file, isFound)))) return;
+  if (!(await store.write((tx) => markBytesFound(tx, file, isFound)))) return;
   const fields = { file: file.id, blob: file.blob };
   if (isFound) log.info(fields, "file bytes found again");
   else log.error(fields, "file bytes missing");

@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
 import { fileTypeFromBuffer } from "file-type";
+import { decodeText, plainTextType } from "./text-encoding.ts";
 
 /** The first bytes, which show the type. */
 const HEAD_BYTES = 64 * 1024;
@@ -12,27 +13,17 @@ const BINARY = "application/octet-stream";
  */
 export async function detectType(path: string): Promise<string> {
   const head = await readHead(path);
-  const text = asText(head);
-  if (text === null) return (await fileTypeFromBuffer(head))?.mime ?? BINARY;
+  const decoded = decodeText(head, head.length < HEAD_BYTES);
+  if (!decoded) return (await fileTypeFromBuffer(head))?.mime ?? BINARY;
+  const { text, encoding } = decoded;
   if (text.startsWith("%PDF-")) return "application/pdf";
-  return markupType(text) ?? "text/plain";
+  return markupType(text) ?? plainTextType(encoding);
 }
 
 async function readHead(path: string): Promise<Uint8Array> {
   await using file = await open(path);
   const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
   return buffer.subarray(0, bytesRead);
-}
-
-/** The bytes as text; null if they are not UTF-8 text. The last character may be incomplete. */
-function asText(bytes: Uint8Array): string | null {
-  if (bytes.includes(0)) return null;
-  try {
-    const isWhole = bytes.length < HEAD_BYTES;
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: !isWhole });
-  } catch {
-    return null;
-  }
 }
 
 /** How much of a text shows which markup it is. */

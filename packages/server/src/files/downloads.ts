@@ -4,7 +4,8 @@ import type { Store } from "../store/store.ts";
 import { type Blob, type Blobs, type ByteRange, previewOf } from "./blobs.ts";
 
 /** Types that browsers may show in place: none of them can run scripts. */
-const INLINE = /^(?:image\/(?:jpeg|png|webp|gif)|audio\/[\w.+-]+|video\/[\w.+-]+|text\/plain)$/;
+const INLINE =
+  /^(?:image\/(?:jpeg|png|webp|gif)|audio\/[\w.+-]+|video\/[\w.+-]+|text\/plain(?:; charset=[\w-]+)?)$/;
 
 export interface Download {
   readonly status: 200 | 206 | 304 | 416;

@@ -1,8 +1,9 @@
 import { chmod, open, rm, stat } from "node:fs/promises";
 import { Failure } from "../rules/failure.ts";
-import { animationIn } from "./animations.ts";
+import { animationIn, gifCanvas } from "./animations.ts";
 import { withoutLargeProfile } from "./color-profiles.ts";
 import { Damaged } from "./picture-parts.ts";
+import { isLosslessWebp } from "./webp.ts";
 
 /** Types that are processed as pictures. */
 const FORMATS: Record<string, Bun.Image.Format> = {
@@ -19,6 +20,8 @@ const UNSUPPORTED = /^image\/(?!svg\+xml$)/;
 
 const JPEG_QUALITY = 90;
 const WEBP_QUALITY = 90;
+/** Encoding a larger WebP without loss would hold up other pictures for many seconds. */
+const MAX_LOSSLESS_PIXELS = 16_000_000;
 const PREVIEW_PIXELS = 640;
 const PREVIEW_QUALITY = 75;
 const SMALL_PREVIEW_QUALITY = 40;
@@ -68,10 +71,11 @@ export function isPicture(type: string): boolean {
 export async function cleanPicture(path: string, files: PictureFiles): Promise<Picture> {
   const { cleaned, preview, maxPixels } = files;
   return decodable(path, files, async (source) => {
-    const { width, height, format } = await sizeOf(source, maxPixels);
+    const size = await sizeOf(source, maxPixels);
+    const { width, height, format } = size;
     const animation = animationOf(source, format);
     if (animation) await writeParts(cleaned, animation.parts);
-    else await write(encoded(new Bun.Image(source, { maxPixels }), format), cleaned);
+    else await write(encoded(source, files, size), cleaned);
     await checkBytes(cleaned, files.maxBytes);
     const still = animation?.firstFrame ?? cleaned;
     const small = () => scaled(new Bun.Image(still, { maxPixels }), PREVIEW_PIXELS);
@@ -119,10 +123,18 @@ async function decodable(
   }
 }
 
+/** The format of a picture, and the size at which browsers show it. Throws if it is too large. */
 async function sizeOf(path: string, maxPixels: number): Promise<Bun.Image.Metadata> {
-  const found = await new Bun.Image(path, { maxPixels }).metadata();
-  if (Math.max(found.width, found.height) <= MAX_SIDE_PIXELS) return found;
-  throw tooLarge(`a picture has at most ${MAX_SIDE_PIXELS} pixels on its longer side`);
+  const { format, ...frame } = await new Bun.Image(path, { maxPixels }).metadata();
+  // Of a GIF the decoder sees only the first frame. Browsers allocate the canvas.
+  const canvas = format === "gif" ? gifCanvas(Bun.mmap(path)) : frame;
+  const width = Math.max(frame.width, canvas.width);
+  const height = Math.max(frame.height, canvas.height);
+  if (Math.max(width, height) > MAX_SIDE_PIXELS) {
+    throw tooLarge(`a picture has at most ${MAX_SIDE_PIXELS} pixels on its longer side`);
+  }
+  if (width * height > maxPixels) throw tooManyPixels();
+  return { format, width, height };
 }
 
 const animationOf = (path: string, format: Bun.Image.Format) =>
@@ -151,9 +163,16 @@ const scaled = (image: Bun.Image, pixels: number) =>
 /** What is thrown for a file that should be a picture of an account or a group, and is none. */
 export const notAPicture = () => unsupported("it must be a JPEG, PNG, WebP or GIF picture");
 
-function encoded(image: Bun.Image, format: Bun.Image.Format): Bun.Image {
+function encoded(
+  path: string,
+  { maxPixels }: PictureFiles,
+  { format, width, height }: Bun.Image.Metadata,
+): Bun.Image {
+  const image = new Bun.Image(path, { maxPixels });
   if (format === "jpeg") return image.jpeg({ quality: JPEG_QUALITY });
-  return format === "webp" ? image.webp({ quality: WEBP_QUALITY }) : image.png();
+  if (format !== "webp") return image.png();
+  const lossless = width * height <= MAX_LOSSLESS_PIXELS && isLosslessWebp(Bun.mmap(path));
+  return image.webp(lossless ? { lossless } : { quality: WEBP_QUALITY });
 }
 
 async function writeParts(path: string, parts: readonly Uint8Array[]): Promise<void> {
@@ -181,14 +200,14 @@ function* batches(parts: readonly Uint8Array[]): Generator<Uint8Array[]> {
 
 const tooLarge = (why: string) => new Failure("payload_too_large", `payload too large: ${why}`);
 
+const tooManyPixels = () => tooLarge("the picture has too many pixels");
+
 const unsupported = (why: string) =>
   new Failure("unsupported_media_type", `unsupported media type: ${why}`);
 
 function problemOf(error: unknown): unknown {
   const { code } = error as { code?: string };
-  if (code === "ERR_IMAGE_TOO_MANY_PIXELS") {
-    return tooLarge("the picture has too many pixels");
-  }
+  if (code === "ERR_IMAGE_TOO_MANY_PIXELS") return tooManyPixels();
   const isDamaged = error instanceof Damaged || code?.startsWith("ERR_IMAGE_");
   return isDamaged ? unsupported("the picture is damaged") : error;
 }

@@ -1,4 +1,4 @@
-import { Damaged } from "./picture-parts.ts";
+import { Damaged, isAscii } from "./picture-parts.ts";
 
 const RIFF_HEADER = 12;
 const CHUNK_HEADER = 8;
@@ -22,6 +22,11 @@ export const webpChunks = (bytes: Uint8Array) => {
   const size = new DataView(bytes.buffer, bytes.byteOffset).getUint32(4, true);
   return chunksIn(bytes.subarray(RIFF_HEADER, CHUNK_HEADER + size), MAX_CHUNKS);
 };
+
+/** Whether a file is a WebP whose still picture is lossless. */
+export const isLosslessWebp = (bytes: Uint8Array) =>
+  isAscii(bytes, RIFF_HEADER, "VP8L") ||
+  (isAscii(bytes, RIFF_HEADER, "VP8X") && webpChunks(bytes).some(({ kind }) => kind === "VP8L"));
 
 export function chunksIn(bytes: Uint8Array, maxChunks: number): Chunk[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

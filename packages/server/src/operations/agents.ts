@@ -5,7 +5,7 @@ import {
   operations,
   type TurnReceipt,
 } from "@parley/protocol";
-import { visibleMessage } from "../domain/access.ts";
+import { checkWritable, visibleMessage } from "../domain/access.ts";
 import { changeDisplayName } from "../domain/accounts.ts";
 import {
   type AgentChoice,
@@ -169,7 +169,7 @@ const getAgentUsage = bind(operations.getAgentUsage, async ({ store, caller }, i
 
 const stopAgentTurn = bind(operations.stopAgentTurn, ({ store, caller }, { message_id }) =>
   store.write(async (tx) => {
-    const turn = await controlledTurn(tx, message_id, caller);
+    const { turn } = await controlledTurn(tx, message_id, caller);
     if (turn.status !== "running") throw conflict("the turn has already finished");
     await stopTurns(tx, [turn]);
   }),
@@ -177,7 +177,8 @@ const stopAgentTurn = bind(operations.stopAgentTurn, ({ store, caller }, { messa
 
 const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { message_id }) =>
   store.write(async (tx) => {
-    const turn = await controlledTurn(tx, message_id, caller);
+    const { turn, conversation } = await controlledTurn(tx, message_id, caller);
+    checkWritable(conversation);
     if (turn.status === "running") throw conflict("the turn is still running");
     if (turn.trigger_deleted) throw notFound("the message that triggered the turn");
     const agents = await tx.conversationAgents(turn.conversation_id);
@@ -259,7 +260,7 @@ async function changeProfile(
 }
 
 /** The turn of an agent's message, if the caller may stop and retry it. */
-async function controlledTurn(tx: ReadTx, messageId: string, caller: Caller): Promise<TurnRecord> {
+async function controlledTurn(tx: ReadTx, messageId: string, caller: Caller) {
   const { message, conversation } = await visibleMessage(tx, messageId, caller);
   const turn = await tx.turnOfMessage(message);
   if (!turn) throw notFound("turn");
@@ -268,7 +269,7 @@ async function controlledTurn(tx: ReadTx, messageId: string, caller: Caller): Pr
       "only the agent's owner, the person who triggered it or the group's admin may do this",
     );
   }
-  return turn;
+  return { turn, conversation };
 }
 
 function receiptOf(

@@ -1,20 +1,28 @@
 import { operations } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
+import type { z } from "zod";
+import type { RequestedTool } from "../agents/tools/tool-requests.ts";
 import { messageChanged } from "../changes/change.ts";
 import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
-import { bind } from "../operation.ts";
-import { replyToAction } from "../rules/action-tokens.ts";
+import { answerElicitation, decide, requestCall } from "../domain/tool-calls.ts";
+import { bind, type Context } from "../operation.ts";
+import { askedTool, decisionOf, replyToAction } from "../rules/action-tokens.ts";
+import { spendingRefusal } from "../rules/dispatch.ts";
+import { elicitationAnswer } from "../rules/elicitation-form.ts";
 import { notFound } from "../rules/failure.ts";
 import type { Caller } from "../security/caller.ts";
 import { type AccountRecord, NOBODY } from "../store/accounts.ts";
-import type { MessageRecord } from "../store/messages.ts";
+import type { ConversationRecord } from "../store/conversations.ts";
+import type { MessageRecord, NewAction } from "../store/messages.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
 
 /** A label may be as long as a message: longer ones are truncated. */
 const MAX_LABEL_LENGTH = 200;
 
-const sendComponentAction = bind(operations.sendComponentAction, ({ store, caller }, input) =>
-  store.write(async (tx) => {
+const sendComponentAction = bind(operations.sendComponentAction, async (context, input) => {
+  const { store, caller } = context;
+  const tool = await requestedTool(context, input);
+  return store.write(async (tx) => {
     const conversation = await joinedConversation(tx, input.chat_id, caller);
     checkWritable(conversation);
     const place = await tx.message(input.message_id);
@@ -23,17 +31,16 @@ const sendComponentAction = bind(operations.sendComponentAction, ({ store, calle
     const [shown] = await tx.messageViews([message.uuid], NOBODY);
     const component = componentOf(shown?.content ?? "", input.action);
     if (component) await markUsed(tx, message, input.action, caller.account);
+    if (await decideOrAnswer(tx, conversation, input, caller)) return;
 
-    const { username } = caller.account;
-    const content = replyToAction({
-      action: input.action,
-      fields: input.fields ?? {},
-      by: username,
-    });
+    const label = component?.label?.slice(0, MAX_LABEL_LENGTH).toWellFormed() ?? null;
+    const action = { token: input.action, label, by: caller.account };
+    const fields = input.fields ?? {};
+    if (tool && (await requestTool(tx, { conversation, message, tool, fields, action }))) return;
+    const content = replyToAction({ action: input.action, fields, by: caller.account.username });
     if (content === null) return;
     const sender = await replyingAgent(tx, message, caller);
     if (!sender) return;
-    const label = component?.label?.slice(0, MAX_LABEL_LENGTH).toWellFormed() ?? null;
     const reply = await tx.insertMessage({
       conversation,
       sender,
@@ -41,15 +48,77 @@ const sendComponentAction = bind(operations.sendComponentAction, ({ store, calle
       client_msg_id: null,
       reply_to_id: message.uuid,
       mentions: [],
-      action: { token: input.action, label, by: caller.account },
+      action,
       at: Date.now(),
     });
     if (!reply) return;
     tx.emit(messageChanged("events.messageNew", reply, reply.seq));
-  }),
-);
+  });
+});
 
 export const components = [sendComponentAction];
+
+type Action = z.output<typeof operations.sendComponentAction.input>;
+
+/** The tool that the action asks for, if the agent that wrote the message may use it. */
+async function requestedTool(
+  { store, toolRequests }: Context,
+  { action, message_id }: Action,
+): Promise<RequestedTool | null> {
+  const name = askedTool(action);
+  if (name === null) return null;
+  const message = await store.read((tx) => tx.message(message_id));
+  return message?.sender_kind === "agent" ? toolRequests.find(message.sender_id, name) : null;
+}
+
+interface ToolAction {
+  readonly conversation: ConversationRecord;
+  readonly message: MessageRecord;
+  readonly tool: RequestedTool;
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly action: NewAction;
+}
+
+/** Asks for the call in the name of the agent. Returns false if the agent has left the conversation. */
+async function requestTool(
+  tx: WriteTx,
+  { conversation, message, tool, fields, action }: ToolAction,
+): Promise<boolean> {
+  const agents = await tx.conversationAgents(conversation.id);
+  const member = agents.find(({ account }) => account.id === message.sender_id);
+  if (!member) return false;
+  const { server_id, server, title, policy, owner_id } = tool;
+  await requestCall(tx, {
+    conversation,
+    reply_to_id: message.uuid,
+    agent: member.account,
+    owner_id,
+    tool: { server_id, server, tool: tool.tool, title, policy },
+    arguments: fields,
+    action,
+    refusal: spendingRefusal(member, action.by),
+  });
+  return true;
+}
+
+/** Handles the actions that decide about a tool call or answer a tool. Returns false for all others. */
+async function decideOrAnswer(
+  tx: WriteTx,
+  conversation: ConversationRecord,
+  { action, fields = {} }: Action,
+  caller: Caller,
+): Promise<boolean> {
+  const decided = decisionOf(action);
+  const call = decided && (await tx.toolCall(decided.call_id));
+  if (decided && call?.conversation_id === conversation.id) {
+    await decide(tx, decided.call_id, { decision: decided.decision, note: null }, caller);
+    return true;
+  }
+  const answer = elicitationAnswer(action);
+  if (!answer) return false;
+  const given = { action: answer.action, content: fields };
+  return answerElicitation(tx, answer.id, given, caller);
+}
 
 /** Records that the account used a component of the message, and announces it as an edit. */
 async function markUsed(

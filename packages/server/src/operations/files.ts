@@ -1,6 +1,12 @@
 import { operations } from "@parley/protocol";
 import { checkWritable, joinedConversation } from "../domain/access.ts";
-import { checkDailyBytes, checkSize, dayOf, loadableFiles, takesNoFiles } from "../domain/files.ts";
+import {
+  checkDailyBytes,
+  checkSize,
+  loadableFiles,
+  takesNoFiles,
+  uploadUsage,
+} from "../domain/files.ts";
 import { linksNow } from "../files/links.ts";
 import { bind } from "../operation.ts";
 import { conflict } from "../rules/failure.ts";
@@ -23,7 +29,8 @@ const createUpload = bind(operations.createUpload, async (context, input) => {
   const file = await store.write(async (tx) => {
     const conversation_id = chat_id === undefined ? null : await writable(tx, chat_id, caller);
     const owner_id = caller.account.id;
-    await tx.insertFile({ id, owner_id, conversation_id, name, size, at: now }, dayOf(now));
+    const about = { id, owner_id, conversation_id, name, size, at: now };
+    await tx.insertFile(about, uploadUsage(size, now));
     await checkDailyBytes(tx, caller, { now, limit });
     const [inserted] = await tx.files([id]);
     if (!inserted) throw new Error(`the file ${id} was not inserted`);

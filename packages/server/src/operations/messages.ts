@@ -11,7 +11,7 @@ import { readChangesSince } from "../domain/sync.ts";
 import { queueTurns } from "../domain/turns.ts";
 import { bind } from "../operation.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
-import { publicFile, searchedText } from "../rules/files.ts";
+import { publicFile, shownText } from "../rules/files.ts";
 import { mayDelete } from "../rules/permissions.ts";
 import { searchWords, snippet } from "../rules/search.ts";
 import type { Caller } from "../security/caller.ts";
@@ -203,7 +203,7 @@ const searchMessages = bind(operations.searchMessages, async (context, input) =>
   return {
     items: messages.map((message) => ({
       message,
-      snippet: snippet(searchedText(message.content, message.files), words),
+      snippet: snippet(shownText(message.content, message.files), words),
     })),
     next_cursor,
   };

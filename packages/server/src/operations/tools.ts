@@ -1,7 +1,7 @@
 import { operations, type ToolServer } from "@parley/protocol";
 import { toolSecretsBinding } from "../domain/tools.ts";
 import { bind, type Context } from "../operation.ts";
-import { badField, conflict, notFound } from "../rules/failure.ts";
+import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { tokenOf } from "../security/caller.ts";
 import { checkDestination, FetchError } from "../security/destination.ts";
 
@@ -38,6 +38,7 @@ const refreshToolServer = bind(operations.refreshToolServer, (context, { server_
 const removeToolServer = bind(operations.removeToolServer, async (context, { server_id: id }) => {
   const { security, caller, toolServers } = context;
   await security.write(async (tx, record) => {
+    if (toolServers.operatorTools().has(id)) throw forbidden("the operator offers this server");
     const server = await tx.toolServer(id);
     if (server?.owner_id !== caller.account.id) throw notFound("tool server");
     await tx.deleteToolServer(id);

@@ -138,3 +138,21 @@ function shorten(value: string, maxLength: number): string {
   if (characters.length <= maxLength) return value;
   return `${characters.slice(0, maxLength - 1).join("")}…`;
 }
+
+const UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
+const DECISION = new RegExp(`^call:(${UUID}):(approve|reject)$`);
+
+/** What a token decides about a tool call. Null if the token is something else. */
+export function decisionOf(
+  action: string,
+): { call_id: string; decision: "approve" | "reject" } | null {
+  const [, call_id, decision] = DECISION.exec(action) ?? [];
+  if (call_id === undefined) return null;
+  return { call_id, decision: decision as "approve" | "reject" };
+}
+
+/** The tool that a token asks for. Null if the token is something else. */
+export const askedTool = (action: string): string | null =>
+  action.startsWith("tool:") && action.length > "tool:".length
+    ? action.slice("tool:".length)
+    : null;

@@ -121,15 +121,19 @@ const isFile = ({ type }: UserPart) => type === "image" || type === "file";
 export const haveFiles = (messages: readonly ModelMessage[]) =>
   messages.some(({ role, content }) => role === "user" && content.some(isFile));
 
-/** The same messages for a model that does not accept their files. It is told so. */
-export const withoutFiles = (messages: readonly ModelMessage[]): ModelMessage[] =>
-  messages.map((message) =>
-    message.role === "user"
-      ? { role: "user", content: message.content.map((part) => (isFile(part) ? REFUSED : part)) }
-      : message,
+/** The same messages for a model that does not accept their files. It is told why. */
+export function withoutFiles(
+  messages: readonly ModelMessage[],
+  why: keyof typeof WHY_REFUSED,
+): ModelMessage[] {
+  const text = `(The file that should be here ${WHY_REFUSED[why]}, so you cannot see its content.)`;
+  const visible = (part: UserPart) => (isFile(part) ? ({ type: "text", text } as const) : part);
+  return messages.map((message) =>
+    message.role === "user" ? { role: "user", content: message.content.map(visible) } : message,
   );
+}
 
-const REFUSED = {
-  type: "text",
-  text: "(The file that should be here was not accepted, so you cannot see its content.)",
-} as const;
+const WHY_REFUSED = {
+  not_accepted: "was not accepted",
+  too_large: "is missing: the request was too large with its files",
+};

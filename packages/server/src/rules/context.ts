@@ -1,15 +1,30 @@
 import type { Account, File, Message } from "@parley/protocol";
 import { fileViews, type LoadedFile, type ViewFile } from "./context-files.ts";
+import { isElicitation } from "./elicitation-form.ts";
 import type { AssistantPart, ModelMessage, TextPart, UserPart } from "./model-content.ts";
 import { indentLines, quoteName } from "./quoting.ts";
 import { type SystemTextInput, systemText } from "./system-text.ts";
 import { estimateTokens } from "./token-estimate.ts";
+import {
+  type ContextCall,
+  callMessages,
+  callSummary,
+  continuedMessages,
+  ownText,
+  partTokens,
+} from "./tool-context.ts";
 
 export interface ContextInput extends SystemTextInput {
   /** Newest first. */
   readonly messages: readonly Message[];
   /** The contents of files that are loaded, by id. */
   readonly files: ReadonlyMap<string, LoadedFile>;
+  /** The message whose calls the turn continues; null if it continues none. */
+  readonly continues: string | null;
+  /** The calls of the continued messages, by message. */
+  readonly calls: ReadonlyMap<string, readonly ContextCall[]>;
+  /** Estimated, of the tools that the model may use. */
+  readonly tool_tokens: number;
   /** The model's limit for input and output together. */
   readonly context_tokens: number;
   readonly max_output_tokens: number;
@@ -27,48 +42,56 @@ export interface ModelContext {
   readonly unloaded: readonly File[];
   /** An estimate that aims high. */
   readonly input_tokens: number;
+  /** The part of it that is for the contents of files. */
+  readonly file_tokens: number;
 }
 
 /** Builds the request of a turn: the system text and the newest messages that fit. */
 export function modelContext(input: ContextInput): ModelContext {
-  const system = systemText(
-    input,
-    input.messages.some(({ files }) => files.length > 0),
-  );
-  const fixedTokens = estimateTokens(system) + estimateTokens(PROMPT_TO_ANSWER);
+  const system = systemText(input, {
+    hasFiles: input.messages.some(({ files }) => files.length > 0),
+    hasTools: input.tool_tokens > 0,
+  });
+  const fixedTokens = estimateTokens(system) + estimateTokens(PROMPT_TO_ANSWER) + input.tool_tokens;
   const kept = newestThatFit(input, input.context_tokens - input.max_output_tokens - fixedTokens);
   return {
     system,
     messages: alternateRoles(kept),
     ids: kept.map(({ id }) => id),
-    isAsked: kept.at(-1)?.role === "user",
+    isAsked: kept.at(-1)?.isOwn === false,
     unloaded: kept.flatMap(({ unloaded }) => unloaded),
     input_tokens: kept.reduce((sum, { tokens }) => sum + tokens, fixedTokens),
+    file_tokens: kept.reduce((sum, { file_tokens }) => sum + file_tokens, 0),
   };
 }
 
 /** A message as the model reads it. */
-type ContextMessage = ModelMessage & {
+interface ContextMessage {
   readonly id: string;
+  readonly isOwn: boolean;
+  readonly messages: readonly ModelMessage[];
   readonly tokens: number;
+  /** The part of the tokens that is for the contents of files. */
+  readonly file_tokens: number;
   readonly unloaded: readonly File[];
-};
+}
 
 /** The newest messages within the token limit, oldest first. The newest one is always included. */
 function newestThatFit(input: ContextInput, maxTokens: number): ContextMessage[] {
   const kept: ContextMessage[] = [];
   let tokensLeft = maxTokens;
   const viewFile = fileViews(input.messages, input.files);
+  const continued = continuedMessages(input.messages, input.continues);
   for (const message of inDialogueOrder(input).toReversed()) {
     if (!hasContent(message)) continue;
     const encoded = isOwn(message, input.agent)
-      ? encodeOwn(message)
+      ? encodeOwn(message, continued.has(message.id) ? input.calls.get(message.id) : undefined)
       : encodeOther(message, viewFile, tokensLeft);
     tokensLeft -= encoded.tokens;
     if (tokensLeft < 0 && kept.length > 0) break;
     kept.unshift(encoded);
   }
-  const first = kept.findIndex(({ role }) => role === "user");
+  const first = kept.findIndex(({ isOwn }) => !isOwn);
   return first < 0 ? [] : kept.slice(first);
 }
 
@@ -90,20 +113,42 @@ function inDialogueOrder({ messages, agent }: ContextInput): Message[] {
 }
 
 /** The content of a turn that failed before any text is our error message, not the agent's text. */
-const hasContent = ({ content, turn, files }: Message) =>
-  (content.trim() !== "" || files.length > 0) &&
-  !(turn?.status === "failed" && turn.error?.message === content);
+const hasContent = ({ sender, content, turn, files, tool_calls }: Message) =>
+  tool_calls.length > 0 ||
+  (!(sender.kind === "agent" && turn === null && isElicitation(content)) &&
+    (content.trim() !== "" || files.length > 0) &&
+    !(turn?.status === "failed" && turn.error?.message === content));
 
-/** The reply to a component action is labelled as the person's action, not as the agent's text. */
-const isOwn = ({ sender, action }: Message, agent: Account) =>
-  sender.username === agent.username && action === null;
+/**
+ * The reply to a component action is labelled as the person's action, not as the agent's text, unless
+ * it asked for a tool.
+ */
+const isOwn = ({ sender, action, tool_calls }: Message, agent: Account) =>
+  sender.username === agent.username && (action === null || tool_calls.length > 0);
 
-const encodeOwn = ({ id, content }: Message): ContextMessage => ({
-  id,
-  ...textMessage("assistant", content),
-  tokens: estimateTokens(content),
-  unloaded: [],
-});
+/** With `calls` the message is continued: the model sees what it asked for, and the results. */
+function encodeOwn(message: Message, calls: readonly ContextCall[] | undefined): ContextMessage {
+  const messages = [
+    ...actionMessages(message),
+    ...(calls ? callMessages(message, calls) : summarised(message)),
+  ];
+  return {
+    id: message.id,
+    isOwn: true,
+    messages,
+    tokens: partTokens(messages),
+    file_tokens: 0,
+    unloaded: [],
+  };
+}
+
+function summarised(message: Message): ModelMessage[] {
+  const text = ownText(message);
+  return [
+    ...(text.trim() === "" ? [] : [textMessage("assistant", text)]),
+    ...(message.tool_calls.length === 0 ? [] : [textMessage("user", callSummary(message))]),
+  ];
+}
 
 /** Files whose content would take more tokens than are left are only named. */
 function encodeOther(message: Message, viewFile: ViewFile, maxTokens: number): ContextMessage {
@@ -121,15 +166,27 @@ function encodeOther(message: Message, viewFile: ViewFile, maxTokens: number): C
   const lines = [...text, ...views.map(({ line }) => line)];
   return {
     id: message.id,
-    role: "user",
-    content: [
-      { type: "text", text: `${label}: ${indentLines(lines.join("\n"))}` },
-      ...views.flatMap(({ parts }) => parts),
+    isOwn: false,
+    messages: [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: `${label}: ${indentLines(lines.join("\n"))}` },
+          ...views.flatMap(({ parts }) => parts),
+        ],
+      },
     ],
     tokens,
+    file_tokens: views
+      .filter(({ parts }) => parts.length > 0)
+      .reduce((sum, view) => sum + view.tokens, 0),
     unloaded: views.filter(({ isUnloaded }) => isUnloaded).map(({ file }) => file),
   };
 }
+
+/** Tells the model who asked for a tool with a component. */
+const actionMessages = ({ action }: Message): ModelMessage[] =>
+  action ? [textMessage("user", `${action.by.username}: ${describeAction(action)}`)] : [];
 
 const actionText = ({ action }: Message) => (action ? [describeAction(action)] : []);
 
@@ -149,7 +206,7 @@ const textMessage = (role: ModelMessage["role"], text: string): ModelMessage => 
 /** Joins consecutive messages of one role. */
 function alternateRoles(kept: readonly ContextMessage[]): ModelMessage[] {
   const messages: ModelMessage[] = [];
-  for (const next of kept) {
+  for (const next of kept.flatMap((each) => each.messages)) {
     const last = messages.at(-1);
     if (last?.role === "user" && next.role === "user") {
       messages.splice(-1, 1, { role: "user", content: joinContent(last.content, next.content) });
@@ -159,8 +216,7 @@ function alternateRoles(kept: readonly ContextMessage[]): ModelMessage[] {
         content: joinContent(last.content, next.content),
       });
     } else {
-      const { id: _id, tokens: _tokens, unloaded: _unloaded, ...message } = next;
-      messages.push(message);
+      messages.push(next);
     }
   }
   if (messages.at(-1)?.role !== "user") messages.push(textMessage("user", PROMPT_TO_ANSWER));

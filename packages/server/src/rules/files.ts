@@ -23,6 +23,10 @@ export const publicFile = ({
   placeholder,
 });
 
+/** What a search result shows of a message. The names of its files stand apart from its text. */
+export const shownText = (content: string, files: readonly Pick<File, "name">[]) =>
+  [content, ...files.map(({ name }) => name)].filter((each) => each.trim() !== "").join(" · ");
+
 /** What is searched of a message: its text, and the names of its files. */
 export const searchedText = (content: string, files: readonly Pick<File, "name">[]) =>
   [content, ...files.map(({ name }) => name)].join("\n");

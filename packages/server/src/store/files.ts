@@ -15,13 +15,13 @@ export interface FileReads {
   storedFiles(after: string, limit: number): Awaitable<StoredFile[]>;
   /** The ids of blobs whose files are deleted, to delete them too. */
   abandonedBlobs(limit: number): Awaitable<string[]>;
-  /** The bytes that a person announced on a day. */
+  /** The bytes that were counted for a person on a day. */
   uploadedBytes(ownerId: number, day: string): Awaitable<number>;
 }
 
 export interface FileWrites {
-  /** Also counts the bytes of its owner on the day. */
-  insertFile(file: NewFile, day: string): Awaitable<void>;
+  /** Also counts the usage of its owner. The row that counts stays locked until the unit ends. */
+  insertFile(file: NewFile, usage: UploadUsage): Awaitable<void>;
   /** Returns false, and changes nothing, if the file is gone or its bytes have arrived already. */
   finishFile(id: string, content: FileContent): Awaitable<boolean>;
   /** Marks a file whose bytes were refused. Does nothing if it is gone or ready. */
@@ -35,9 +35,10 @@ export interface FileWrites {
   deleteUnusedFiles(ids: readonly string[]): Awaitable<number>;
   /**
    * Makes a file ready whose blob was found, and failed whose blob is missing. Returns false, and
-   * changes nothing, if the file is gone or has another blob by now.
+   * changes nothing, if the file is gone, or has another blob or another message by now. The unit
+   * owns the message's conversation, and changes what the message shows of the file.
    */
-  setBlobFound(file: Pick<StoredFile, "id" | "blob">, isFound: boolean): Awaitable<boolean>;
+  setBlobFound(file: Omit<StoredFile, "status">, isFound: boolean): Awaitable<boolean>;
   /** Forgets abandoned blobs once they are deleted. */
   forgetBlobs(ids: readonly string[]): Awaitable<void>;
 }
@@ -51,6 +52,12 @@ export interface NewFile {
   /** In bytes, as announced. */
   readonly size: number;
   readonly at: number;
+}
+
+/** What a file adds to the bytes that are counted for its owner on a day (`YYYY-MM-DD`, in UTC). */
+export interface UploadUsage {
+  readonly day: string;
+  readonly bytes: number;
 }
 
 /** What is known of a file once its bytes have arrived. */
@@ -68,6 +75,7 @@ export interface StoredFile {
   readonly id: string;
   readonly blob: string;
   readonly status: File["status"];
+  readonly message_uuid: string | null;
 }
 
 /** Before the ids of all files. */

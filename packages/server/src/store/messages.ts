@@ -42,6 +42,11 @@ export interface MessageWrites {
     at: number,
   ): Awaitable<number>;
   /**
+   * Replaces what a message shows of its files. Increments the counter and returns its new value.
+   * Throws for a deleted message.
+   */
+  setMessageFiles(message: MessageRecord, files: readonly File[]): Awaitable<number>;
+  /**
    * Turns messages into tombstones. Increments the counter once for all of them and returns its new
    * value. Throws when they are of several conversations, or one of them is deleted already.
    */

@@ -9,6 +9,7 @@ import type { BlockReads, BlockWrites } from "./blocks.ts";
 import type { ChangeLog, SubscriptionWrites } from "./changes.ts";
 import type { ComponentWrites } from "./components.ts";
 import type { ConversationReads, ConversationWrites } from "./conversations.ts";
+import type { ElicitationReads, ElicitationWrites } from "./elicitations.ts";
 import type { ErasureReads, ErasureWrites } from "./erasures.ts";
 import type { FileReads, FileWrites } from "./files.ts";
 import type { GroupChangeReads, GroupChangeWrites } from "./group-changes.ts";
@@ -116,7 +117,8 @@ export interface ReadTx
     ToolReads,
     UsageReads,
     TurnReads,
-    ToolCallReads {}
+    ToolCallReads,
+    ElicitationReads {}
 
 /**
  * What a unit of work may write. Methods trust the records that they are given: a unit reads those
@@ -153,6 +155,7 @@ export interface WriteTx
     ToolWrites,
     TurnWrites,
     ToolCallWrites,
+    ElicitationWrites,
     SubscriptionWrites {
   /** Records a change of this unit: subscribers receive it once the unit is on disk. */
   emit(change: DurableChange): void;

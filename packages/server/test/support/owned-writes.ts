@@ -117,6 +117,7 @@ const touched: Touched = {
   hideMessages: ofMessages,
   addReaction: ofMessage,
   removeReaction: ofMessage,
+  setMessageFiles: ofMessage,
   useComponent: ofMessage,
   queueTurn: (_, { conversation_id }) => [conversation_id],
   dropTurns: ofTurns,
@@ -127,6 +128,9 @@ const touched: Touched = {
   insertToolCall: (_, { conversation_id }) => [conversation_id],
   updateToolCall: (_, { conversation_id }) => [conversation_id],
   startToolCall: (_, { conversation_id }) => [conversation_id],
+  insertElicitation: (_, { conversation_id }) => [conversation_id],
+  answerElicitation: none,
+  deleteElicitations: none,
   // These own what they find free: their results are checked.
   claimTurns: none,
   abandonedTurns: none,

@@ -140,6 +140,50 @@ export function animatedGif(): Uint8Array {
   ]);
 }
 
+/** The same GIF, with frames of 2 × 2 pixels on a canvas of another size. */
+export function gifOnCanvas(width: number, height: number): Uint8Array {
+  const gif = Buffer.from(animatedGif());
+  gif.writeUInt16LE(width, 6);
+  gif.writeUInt16LE(height, 8);
+  return gif;
+}
+
+/** A lossless WebP of 64 × 32 pixels with an EXIF block. */
+export async function losslessWebp(): Promise<Uint8Array> {
+  const webp = await new Bun.Image(bmp()).webp({ lossless: true }).bytes();
+  const body = Buffer.concat([
+    riffChunk("VP8X", Buffer.from([0x08, 0, 0, 0, 63, 0, 0, 31, 0, 0])),
+    webp.subarray(12),
+    riffChunk("EXIF", Buffer.from(SECRET)),
+  ]);
+  return riffChunk("RIFF", Buffer.concat([Buffer.from("WEBP"), body]));
+}
+
+/** An animated PNG whose second frame has the pixels of the first one. */
+export async function animatedPng(): Promise<Uint8Array> {
+  const png = Buffer.from(await new Bun.Image(bmp()).png().bytes());
+  const afterHeader = 33;
+  const dataAt = png.indexOf("IDAT") - 4;
+  const data = png.subarray(dataAt + 8, dataAt + 8 + png.readUInt32BE(dataAt));
+  const control = (sequence: number) => {
+    const body = Buffer.alloc(26);
+    for (const [place, value] of [sequence, 64, 32, 0, 0].entries()) {
+      body.writeUInt32BE(value, place * 4);
+    }
+    body.set([0, 1, 0, 10], 20);
+    return pngChunk("fcTL", body);
+  };
+  return Buffer.concat([
+    png.subarray(0, afterHeader),
+    pngChunk("acTL", Buffer.from([0, 0, 0, 2, 0, 0, 0, 0])),
+    control(0),
+    png.subarray(afterHeader, -12),
+    control(1),
+    pngChunk("fdAT", Buffer.concat([Buffer.from([0, 0, 0, 2]), data])),
+    png.subarray(-12),
+  ]);
+}
+
 /** A WebP of 64 × 32 pixels with two frames and an EXIF block. */
 export function animatedWebp(): Uint8Array {
   const frames = Buffer.from(FRAMES, "base64");

@@ -2,7 +2,7 @@ import type { LocalMessage } from "@parley/client";
 import { useChat, useClient } from "@parley/client/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { DropArea } from "../files/DropArea.tsx";
-import { copiesOf } from "../files/local-copies.ts";
+import { acceptableCopies } from "../files/local-copies.ts";
 import { useIsBlocked } from "../lib/blocked.ts";
 import { codeOf, describeError } from "../lib/errors.ts";
 import { navigate, type Route } from "../lib/router.ts";
@@ -65,8 +65,7 @@ export function ChatView({ route }: ChatViewProps) {
         onReturnToComposer: (message: LocalMessage) => {
           const replied = message.reply_to_id && loadedMessage(model, id, message.reply_to_id);
           setWriting(replied ? { kind: "reply", message: replied } : { kind: "new" });
-          const files = copiesOf(message.client_msg_id).map(({ file }) => file);
-          composer.current?.returnToDraft(message.content, files);
+          composer.current?.returnToDraft(message.content, acceptableCopies(message));
           if (message.client_msg_id) model.discard(message.client_msg_id);
         },
         onJump,

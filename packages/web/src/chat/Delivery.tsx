@@ -1,7 +1,8 @@
 import type { LocalMessage } from "@parley/client";
 import { useClient, useMessages } from "@parley/client/react";
-import { copiesOf } from "../files/local-copies.ts";
+import { acceptableCopies, copiesOf } from "../files/local-copies.ts";
 import { copyText } from "../lib/copy.ts";
+import { describeFailure } from "../lib/describe-failure.ts";
 import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
 import { count, firstName } from "../lib/names.ts";
@@ -59,24 +60,29 @@ interface NotSentProps {
   clientMsgId: string;
 }
 
-/** A message that could not be sent: it can be sent again, edited, copied or discarded. */
+/**
+ * A message that could not be sent: it can be sent again, edited, copied or discarded. If a file of it
+ * is refused for good, editing leaves the file out and keeps what else there is.
+ */
 function NotSent({ message, clientMsgId }: NotSentProps) {
   const { isReadOnly, onReturnToComposer } = useChatContext();
   const { model } = useClient();
-  const { content, failure, files } = message;
+  const { content, failure, files, isRejected = false } = message;
   const isTooLong = (bytesLeft(content) ?? 0) < 0;
-  const reason = isTooLong ? "it is too long" : failure;
+  const reason = isTooLong ? "it is too long" : failure && describeFailure(failure);
   // After a reload, the page no longer has the files that it would return to the composer.
   const canReturn = files.length === 0 || copiesOf(clientMsgId).length > 0;
+  const isWorthEditing = !isRejected || content !== "" || acceptableCopies(message).length > 0;
   const copy = () => copyText(content).then(() => toast("Copied."), showError);
   return (
     <Problem
+      isAtEnd
       actions={
         <>
-          {!isTooLong && !isReadOnly && (
+          {!isTooLong && !isReadOnly && !isRejected && (
             <ProblemButton onClick={() => model.retry(clientMsgId)}>Try again</ProblemButton>
           )}
-          {canReturn && !isReadOnly && (
+          {canReturn && isWorthEditing && !isReadOnly && (
             <ProblemButton onClick={() => onReturnToComposer(message)}>Edit</ProblemButton>
           )}
           {content !== "" && <ProblemButton onClick={copy}>Copy</ProblemButton>}

@@ -7,14 +7,24 @@ interface ProblemProps {
   icon?: IconName;
   children: ReactNode;
   actions?: ReactNode;
+  /** The problem is below a message at the right. */
+  isAtEnd?: boolean;
 }
 
 /** A line about a problem with a message, with buttons that solve it. */
-export function Problem({ tone = "danger", icon = "alert", children, actions }: ProblemProps) {
+export function Problem({
+  tone = "danger",
+  icon = "alert",
+  children,
+  actions,
+  isAtEnd = false,
+}: ProblemProps) {
   return (
-    <div className="flex max-w-full flex-wrap items-center gap-x-1 text-sm">
-      <p className="flex min-w-0 items-center gap-1.5 py-1 pr-1.5">
-        <span className={tone === "danger" ? "text-danger" : "text-ink-3"}>
+    <div
+      className={`flex flex-wrap items-center gap-x-1 text-sm ${isAtEnd ? "max-w-[min(100%,26rem)] justify-end" : "max-w-full"}`}
+    >
+      <p className="flex min-w-0 items-start gap-1.5 py-1 pr-1.5">
+        <span className={`mt-0.5 ${tone === "danger" ? "text-danger" : "text-ink-3"}`}>
           <Icon name={icon} size={15} />
         </span>
         <span className={`min-w-0 ${tone === "danger" ? "text-danger" : "text-ink-2"}`}>

@@ -8,8 +8,7 @@ export interface Deletion {
 
 /** Which picture of which message is open. */
 export interface OpenPicture {
-  /** The `client_msg_id` of the message, or its id. */
-  messageId: string;
+  message: LocalMessage;
   /** The place of the picture among the pictures of the message. */
   index: number;
 }

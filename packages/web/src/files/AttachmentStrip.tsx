@@ -1,9 +1,13 @@
 import type { RefObject } from "react";
 import { count } from "../lib/names.ts";
 import { IconButton } from "../ui/Button.tsx";
+import { Icon } from "../ui/Icon.tsx";
 import type { Attachment, Attachments } from "./attachments.ts";
 import { formatSize } from "./describe.ts";
 import { FileMark } from "./FileTile.tsx";
+
+/** How many files before the limit their number is shown. */
+const NEAR_LIMIT = 2;
 
 interface AttachmentStripProps {
   attachments: Attachments;
@@ -13,15 +17,33 @@ interface AttachmentStripProps {
 
 /** The files that will be sent with the next message, above the text. */
 export function AttachmentStrip({ attachments, field }: AttachmentStripProps) {
-  const { items, problem, remove } = attachments;
+  const { items, limit, problem, remove } = attachments;
+  const isNearLimit = items.length > 0 && items.length >= limit - NEAR_LIMIT;
+  const attached = isNearLimit
+    ? `${items.length} of ${count(limit, "file")}`
+    : count(items.length, "file");
   return (
     <>
       <p role="status" className="sr-only">
-        {items.length > 0 && `${count(items.length, "file")} attached`}
+        {items.length > 0 && `${attached} attached`}
       </p>
-      <p role="alert" className="px-4 text-sm text-danger not-empty:pt-2">
-        {problem}
-      </p>
+      <div className="flex items-start gap-3 px-3 text-sm has-[p:not(:empty)]:pt-2">
+        <p role="alert" className="min-w-0 flex-1 break-words text-ink-2">
+          {problem !== null && (
+            <>
+              <span className="mr-1.5 inline-flex align-[-2px] text-warn">
+                <Icon name="alert" size={15} />
+              </span>
+              {problem}
+            </>
+          )}
+        </p>
+        {isNearLimit && (
+          <p aria-hidden="true" className="shrink-0 text-xs leading-5 text-ink-3 tabular-nums">
+            {attached}
+          </p>
+        )}
+      </div>
       {items.length > 0 && (
         <ul aria-label="Attached files" className="flex gap-2 overflow-x-auto px-2 pt-2 pb-1">
           {items.map((item) => (
@@ -58,7 +80,7 @@ function AttachmentItem({ item, onRemove }: AttachmentItemProps) {
           onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) => {
             item.size = { width: naturalWidth, height: naturalHeight };
           }}
-          className="size-10 shrink-0 rounded-sm bg-sunken object-cover"
+          className="size-10 shrink-0 rounded-sm bg-sunken object-cover outline -outline-offset-1 outline-ink/15"
         />
       )}
       <span className="min-w-0 flex-1">

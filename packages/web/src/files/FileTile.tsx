@@ -7,15 +7,20 @@ import { UploadProgress } from "./UploadProgress.tsx";
 const LOOK =
   "relative flex w-80 max-w-full items-center gap-3 overflow-hidden rounded-lg border border-line bg-surface p-2 pr-3 text-left";
 
-/** A file with its name, type and size; a click downloads it once it is sent. */
+/** A file with its name, type and size; a click downloads it once it is sent, unless its bytes are lost. */
 export function FileTile({ file }: { file: ShownFile }) {
   const { id, name, isSent } = file;
   const link = useFileLink(isSent ? id : null);
-  if (!isSent) {
+  if (!isSent || file.status === "failed") {
     return (
       <div className={LOOK}>
         <FileLabel file={file} />
-        <UploadProgress file={file} />
+        <UploadProgress file={file} on="tile" />
+        {file.error !== undefined && (
+          <span className="text-danger">
+            <Icon name="alert" size={17} />
+          </span>
+        )}
       </div>
     );
   }
@@ -35,7 +40,7 @@ export function FileTile({ file }: { file: ShownFile }) {
   );
 }
 
-function FileLabel({ file: { name, size } }: { file: ShownFile }) {
+function FileLabel({ file: { name, size, status } }: { file: ShownFile }) {
   return (
     <>
       <FileMark name={name} />
@@ -43,7 +48,9 @@ function FileLabel({ file: { name, size } }: { file: ShownFile }) {
         <span dir="auto" title={name} className="block truncate text-left text-base font-medium">
           {name}
         </span>{" "}
-        <span className="block text-xs text-ink-3">{formatSize(size)}</span>
+        <span className="block text-xs text-ink-3">
+          {status === "failed" ? "No longer available" : formatSize(size)}
+        </span>
       </span>
     </>
   );
@@ -55,7 +62,7 @@ export function FileMark({ name }: { name: string }) {
   return (
     <span
       aria-hidden="true"
-      className="inline-flex size-10 shrink-0 items-center justify-center rounded-md bg-accent-soft text-2xs font-semibold text-accent"
+      className="inline-flex size-10 shrink-0 items-center justify-center rounded-md bg-accent-soft text-2xs font-semibold tracking-tight text-accent"
     >
       {extension === "" ? <Icon name="file" size={18} /> : extension}
     </span>

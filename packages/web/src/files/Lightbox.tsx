@@ -1,11 +1,17 @@
-import { useAside, useMessages } from "@parley/client/react";
 import { type KeyboardEvent, type RefObject, useEffect, useRef, useState } from "react";
-import { type OpenPicture, useChatContext } from "../chat/context.ts";
+import type { OpenPicture } from "../chat/context.ts";
+import { nameOf } from "../lib/names.ts";
+import { shortTime } from "../lib/time.ts";
 import { useModal } from "../ui/Dialog.tsx";
 import { Icon, type IconName } from "../ui/Icon.tsx";
-import { formatSize, kindOf } from "./describe.ts";
+import {
+  type ConversationPicture,
+  isSamePicture,
+  useConversationPictures,
+} from "./conversation-pictures.ts";
+import { formatSize } from "./describe.ts";
 import { useFileLink } from "./links.ts";
-import { type ShownFile, useShownFiles } from "./shown-file.ts";
+import type { ShownFile } from "./shown-file.ts";
 import { ZoomedPicture } from "./ZoomedPicture.tsx";
 import type { Zoom } from "./zoom.ts";
 
@@ -13,21 +19,23 @@ interface LightboxProps extends OpenPicture {
   onClose: () => void;
 }
 
-/** The pictures of a message over the whole window. Closes when the message is deleted. */
-export default function Lightbox({ messageId, index: opened, onClose }: LightboxProps) {
-  const pictures = usePictures(messageId);
-  const [index, setIndex] = useState(opened);
+/** The pictures of the loaded conversation over the whole window. Closes when the message is deleted. */
+export default function Lightbox({ message, index, onClose }: LightboxProps) {
+  const [open, setOpen] = useState<OpenPicture>({ message, index });
+  const pictures = useConversationPictures(open.message, message);
   const modal = useModal(onClose);
   const zoom = useRef<Zoom>(null);
-  const file = pictures[index];
-  const isGone = file === undefined;
+  const at = pictures.findIndex((each) => isSamePicture(each, open));
+  const picture = pictures[at];
+  const isGone = picture === undefined;
   useEffect(() => {
     if (isGone) onClose();
   }, [isGone, onClose]);
-  if (!file) return null;
+  if (!picture) return null;
 
+  const { file } = picture;
   const isMany = pictures.length > 1;
-  const move = (step: 1 | -1) => setIndex(Math.min(Math.max(index + step, 0), pictures.length - 1));
+  const move = (step: 1 | -1) => setOpen(pictures[at + step] ?? open);
   const handleKey = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (handlesKey(event.key, move, zoom.current)) event.preventDefault();
@@ -36,31 +44,30 @@ export default function Lightbox({ messageId, index: opened, onClose }: Lightbox
     <dialog
       {...modal}
       onKeyDown={handleKey}
-      aria-label={isMany ? `${file.name}, ${index + 1} of ${pictures.length}` : file.name}
+      aria-label={isMany ? `${file.name}, ${at + 1} of ${pictures.length}` : file.name}
       className="m-0 h-dvh max-h-none w-screen max-w-none overflow-hidden bg-lightbox text-on-lightbox open:flex open:animate-fade open:flex-col"
     >
       <header className="flex items-center gap-1 p-2 pl-4">
-        <p className="min-w-0 flex-1">
-          <span dir="auto" className="block truncate text-left text-base font-medium">
-            {file.name}
-          </span>
-          <span className="block text-xs opacity-80">
-            {isMany && `${index + 1} of ${pictures.length} · `}
-            {formatSize(file.size)}
-          </span>
-        </p>
+        <Caption {...picture} />
         <Tools file={file} zoom={zoom} onClose={onClose} />
       </header>
-      <div className="relative min-h-0 flex-1">
-        <ZoomedPicture key={index} ref={zoom} file={file} onSwipe={move} onClose={onClose} />
+      <div className={`min-h-0 flex-1 ${isMany ? MANY_LOOK : "relative"}`}>
+        <div className={isMany ? "relative max-sm:col-span-3 sm:col-start-2" : "absolute inset-0"}>
+          <ZoomedPicture
+            key={`${picture.message.client_msg_id ?? picture.message.id} ${picture.index}`}
+            ref={zoom}
+            file={file}
+            onSwipe={move}
+            onClose={onClose}
+          />
+        </div>
         {isMany && (
           <>
-            <Step label="Previous picture" isEnd={index === 0} onMove={() => move(-1)} />
-            <Step
-              label="Next picture"
-              isEnd={index === pictures.length - 1}
-              onMove={() => move(1)}
-            />
+            <Step label="Previous picture" isEnd={at === 0} onMove={() => move(-1)} />
+            <p className="text-center text-xs tabular-nums opacity-80 sm:col-start-2 sm:row-start-2">
+              {at + 1} of {pictures.length}
+            </p>
+            <Step label="Next picture" isEnd={at === pictures.length - 1} onMove={() => move(1)} />
           </>
         )}
       </div>
@@ -68,17 +75,27 @@ export default function Lightbox({ messageId, index: opened, onClose }: Lightbox
   );
 }
 
-/** The pictures of a message, and none after it was deleted. */
-function usePictures(messageId: string): readonly ShownFile[] {
-  const { chat } = useChatContext();
-  const live = useMessages(chat.id);
-  const aside = useAside(chat.id);
-  const all = [...live.items, ...(aside?.items ?? [])];
-  const message =
-    all.find(({ id }) => id === messageId) ??
-    all.find(({ client_msg_id }) => client_msg_id === messageId);
-  return useShownFiles(message).filter((file) => kindOf(file) === "picture");
+/** The arrows stand beside the picture, on phones below it: they never cover it. */
+const MANY_LOOK =
+  "grid grid-rows-[minmax(0,1fr)_auto] items-center pb-[max(0.5rem,env(safe-area-inset-bottom))] max-sm:grid-cols-[auto_1fr_auto] max-sm:gap-y-2 max-sm:*:first:self-stretch sm:grid-cols-[4rem_minmax(0,1fr)_4rem] sm:gap-y-2 sm:*:first:self-stretch";
+
+function Caption({ message: { sender, created_at }, file }: ConversationPicture) {
+  return (
+    <p className="min-w-0 flex-1">
+      <span dir="auto" className="block truncate text-left text-base font-medium">
+        {file.name}
+      </span>
+      <span className="block truncate text-xs opacity-80">
+        {nameOf(sender)}, <time dateTime={created_at}>{shortTime(created_at)}</time> ·{" "}
+        {formatSize(file.size)}
+      </span>
+    </p>
+  );
 }
+
+/** How far keys scroll a long picture, as a part of the height of the window. */
+const LINE = 0.1;
+const PAGE = 0.9;
 
 /** False if the key has no meaning here. */
 function handlesKey(key: string, move: (step: 1 | -1) => void, zoom: Zoom | null): boolean {
@@ -87,6 +104,10 @@ function handlesKey(key: string, move: (step: 1 | -1) => void, zoom: Zoom | null
   else if (key === "+" || key === "=") zoom?.zoomIn();
   else if (key === "-") zoom?.zoomOut();
   else if (key === "0") zoom?.reset();
+  else if (key === "ArrowUp") zoom?.scroll(-LINE);
+  else if (key === "ArrowDown") zoom?.scroll(LINE);
+  else if (key === "PageUp") zoom?.scroll(-PAGE);
+  else if (key === "PageDown") zoom?.scroll(PAGE);
   else return false;
   return true;
 }
@@ -101,8 +122,18 @@ function Tools({ file, zoom, onClose }: ToolsProps) {
   const link = useFileLink(file.isSent ? file.id : null);
   return (
     <>
-      <Tool icon="minus" label="Zoom out" onClick={() => zoom.current?.zoomOut()} />
-      <Tool icon="plus" label="Zoom in" onClick={() => zoom.current?.zoomIn()} />
+      <Tool
+        icon="minus"
+        label="Zoom out"
+        className="max-sm:hidden"
+        onClick={() => zoom.current?.zoomOut()}
+      />
+      <Tool
+        icon="plus"
+        label="Zoom in"
+        className="max-sm:hidden"
+        onClick={() => zoom.current?.zoomIn()}
+      />
       <a
         href={link?.url ?? file.url}
         download={file.name}
@@ -124,10 +155,11 @@ interface ToolProps {
   icon: IconName;
   label: string;
   autofocus?: boolean;
+  className?: string;
   onClick: () => void;
 }
 
-function Tool({ icon, label, autofocus, onClick }: ToolProps) {
+function Tool({ icon, label, autofocus, className = "", onClick }: ToolProps) {
   return (
     <button
       type="button"
@@ -135,7 +167,7 @@ function Tool({ icon, label, autofocus, onClick }: ToolProps) {
       title={label}
       data-autofocus={autofocus}
       onClick={onClick}
-      className={TOOL_LOOK}
+      className={`${TOOL_LOOK} ${className}`}
     >
       <Icon name={icon} size={19} />
     </button>
@@ -158,7 +190,7 @@ function Step({ label, isEnd, onMove }: StepProps) {
       aria-disabled={isEnd}
       title={label}
       onClick={onMove}
-      className={`absolute top-1/2 -mt-5 inline-flex size-10 items-center justify-center rounded-full bg-lightbox/70 transition-colors focus-visible:outline-on-lightbox aria-disabled:opacity-40 not-aria-disabled:hover:bg-lightbox pointer-coarse:size-11 ${isNext ? "right-3" : "left-3"}`}
+      className={`inline-flex size-11 items-center justify-center justify-self-center rounded-full transition-colors focus-visible:outline-on-lightbox aria-disabled:cursor-default aria-disabled:opacity-40 not-aria-disabled:hover:bg-on-lightbox/15 max-sm:mx-3 sm:row-start-1 ${isNext ? "sm:col-start-3" : "sm:col-start-1"}`}
     >
       <Icon name={isNext ? "next" : "back"} size={22} />
     </button>

@@ -30,7 +30,7 @@ export function MessageFiles({ message, mine }: MessageFilesProps) {
 
 function viewOf(file: ShownFile) {
   const kind = kindOf(file);
-  if (!file.isSent) return FileTile;
+  if (!file.isSent || file.status === "failed") return FileTile;
   if (kind === "video") return VideoPlayer;
   return kind === "audio" ? AudioPlayer : FileTile;
 }

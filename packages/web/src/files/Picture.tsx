@@ -16,8 +16,12 @@ interface PictureProps {
 
 /** A picture in a box of fixed size, with its placeholder until it has loaded. */
 export function Picture({ file, version, className }: PictureProps) {
-  const { src, isLoaded, isMissing, onLoad, onError, attempt } = usePictureSource(file, version);
-  const backdrop = file.placeholder ?? undefined;
+  const { src, link, isLoaded, isMissing, onLoad, onError, attempt } = usePictureSource(
+    file,
+    version,
+  );
+  // The list has loaded the preview already.
+  const backdrop = (version === "full" && link?.preview_url) || file.placeholder;
   return (
     <>
       {!isLoaded && backdrop && (
@@ -39,7 +43,7 @@ export function Picture({ file, version, className }: PictureProps) {
       {isMissing && (
         <span className="absolute inset-0 flex flex-col items-center justify-center gap-1 bg-sunken p-2 text-xs text-ink-2">
           <Icon name="alert" size={16} />
-          Could not be loaded
+          {file.status === "failed" ? "No longer available" : "Could not be loaded"}
         </span>
       )}
     </>
@@ -71,9 +75,10 @@ function usePictureSource(file: ShownFile, version: Version) {
   };
   return {
     src: local ?? addressOf(link, version),
+    link,
     attempt,
     isLoaded,
-    isMissing,
+    isMissing: isMissing || file.status === "failed",
     onLoad: () => setLoaded(true),
     onError,
   };

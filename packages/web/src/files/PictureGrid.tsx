@@ -1,6 +1,7 @@
 import type { LocalMessage } from "@parley/client";
 import { useChatContext } from "../chat/context.ts";
-import { gridBox, SHOWN_PICTURES } from "./layout.ts";
+import { Icon } from "../ui/Icon.tsx";
+import { cropOf, gridBox, isLight, SHOWN_PICTURES } from "./layout.ts";
 import { Picture } from "./Picture.tsx";
 import type { ShownFile } from "./shown-file.ts";
 import { UploadProgress } from "./UploadProgress.tsx";
@@ -22,10 +23,11 @@ export function PictureGrid({ message, pictures }: PictureGridProps) {
   return (
     <div
       style={{ width, aspectRatio: `${width} / ${height}` }}
-      className={`grid max-w-full gap-0.5 overflow-hidden rounded-lg ${grids[shown.length] ?? ""}`}
+      className={`grid max-w-full gap-0.5 ${grids[shown.length] ?? ""}`}
     >
       {shown.map((file, index) => {
         const isMore = hidden > 0 && index === shown.length - 1;
+        const crop = cropOf(file);
         return (
           <button
             key={keyOf(message, index)}
@@ -34,11 +36,17 @@ export function PictureGrid({ message, pictures }: PictureGridProps) {
             aria-haspopup="dialog"
             aria-label={isMore ? `${file.name} and ${hidden} more` : undefined}
             title={file.name}
-            onClick={() => onPicture({ messageId: message.client_msg_id ?? message.id, index })}
-            className={`relative min-h-0 min-w-0 overflow-hidden bg-sunken focus-visible:outline-offset-[-3px] ${shown.length === 3 && index === 0 ? "row-span-2" : ""}`}
+            onClick={() => onPicture({ message, index })}
+            className={`relative min-h-0 min-w-0 overflow-hidden bg-sunken focus-visible:outline-offset-[-3px] ${EDGE} ${corners[shown.length]?.[index] ?? ""} ${shown.length === 3 && index === 0 ? "row-span-2" : ""}`}
           >
-            <Picture file={file} version="preview" className="object-cover" />
-            <UploadProgress file={file} />
+            <Picture
+              file={file}
+              version={crop && isLight(file) ? "full" : "preview"}
+              className={`object-cover ${crop === "long" ? "object-top" : ""}`}
+            />
+            {crop && !isMore && <CropHint crop={crop} />}
+            <UploadProgress file={file} on="picture" />
+            {file.error !== undefined && <RefusedMark />}
             {isMore && (
               <span
                 aria-hidden="true"
@@ -53,6 +61,37 @@ export function PictureGrid({ message, pictures }: PictureGridProps) {
     </div>
   );
 }
+
+/** Says that a picture is cropped. */
+const CropHint = ({ crop }: { crop: "long" | "wide" }) => (
+  <span className="absolute bottom-1.5 left-1.5 rounded-full bg-lightbox/70 px-2 text-2xs leading-5 font-medium text-on-lightbox">
+    {crop === "long" ? "Long picture" : "Wide picture"}
+  </span>
+);
+
+/** Lies over a picture whose upload was refused. */
+const RefusedMark = () => (
+  <span className="absolute inset-0 flex items-center justify-center bg-lightbox/60 text-on-lightbox">
+    <Icon name="alert" size={24} />
+  </span>
+);
+
+/** A hairline over the picture, so that a white one has a visible edge on a light page. */
+const EDGE =
+  "after:pointer-events-none after:absolute after:inset-0 after:rounded-[inherit] after:inset-ring after:inset-ring-ink/15";
+
+/** The corners of each picture, of which the outer ones are rounder, by the number of pictures. */
+const corners: Record<number, readonly string[]> = {
+  1: ["rounded-lg"],
+  2: ["rounded-xs rounded-l-lg", "rounded-xs rounded-r-lg"],
+  3: ["rounded-xs rounded-l-lg", "rounded-xs rounded-tr-lg", "rounded-xs rounded-br-lg"],
+  4: [
+    "rounded-xs rounded-tl-lg",
+    "rounded-xs rounded-tr-lg",
+    "rounded-xs rounded-bl-lg",
+    "rounded-xs rounded-br-lg",
+  ],
+};
 
 const grids: Record<number, string> = {
   2: "grid-cols-2",

@@ -17,7 +17,7 @@ export function VideoPlayer({ file }: PlayerProps) {
       preload="metadata"
       aria-label={file.name}
       title={file.name}
-      className="aspect-video w-80 max-w-full rounded-lg bg-lightbox"
+      className="aspect-video w-80 max-w-full rounded-lg bg-lightbox not-focus-visible:outline not-focus-visible:-outline-offset-1 not-focus-visible:outline-ink/15"
     />
   );
 }

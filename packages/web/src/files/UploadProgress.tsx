@@ -1,7 +1,17 @@
 import type { ShownFile } from "./shown-file.ts";
 
-/** A bar at the lower edge of a file that is being uploaded. */
-export function UploadProgress({ file: { name, uploaded } }: { file: ShownFile }) {
+interface UploadProgressProps {
+  file: ShownFile;
+  on: "picture" | "tile";
+}
+
+const looks = {
+  picture: { track: "inset-x-2 bottom-2 bg-lightbox/60", bar: "bg-on-lightbox" },
+  tile: { track: "inset-x-3 bottom-0.5 bg-chip", bar: "bg-accent-fill" },
+};
+
+/** A bar near the lower edge of a file that is being uploaded. */
+export function UploadProgress({ file: { name, uploaded }, on }: UploadProgressProps) {
   if (uploaded === null) return null;
   const percent = Math.round(uploaded * 100);
   return (
@@ -11,11 +21,11 @@ export function UploadProgress({ file: { name, uploaded } }: { file: ShownFile }
       aria-valuenow={percent}
       aria-valuemin={0}
       aria-valuemax={100}
-      className="absolute inset-x-0 bottom-0 h-1.5 bg-lightbox/50"
+      className={`absolute h-1 overflow-hidden rounded-full ${looks[on].track}`}
     >
       <span
         style={{ width: `${percent}%` }}
-        className="block h-full bg-accent-fill transition-[width]"
+        className={`block h-full rounded-full transition-[width] ${looks[on].bar}`}
       />
     </span>
   );

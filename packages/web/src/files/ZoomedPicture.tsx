@@ -1,6 +1,7 @@
 import { type Ref, useImperativeHandle, useRef } from "react";
 import { Picture } from "./Picture.tsx";
 import type { ShownFile } from "./shown-file.ts";
+import { enlarged } from "./view.ts";
 import { useZoom, type Zoom } from "./zoom.ts";
 
 interface ZoomedPictureProps {
@@ -10,19 +11,19 @@ interface ZoomedPictureProps {
   onClose: () => void;
 }
 
-/** Smaller pictures are enlarged to this. */
-const MIN_SIDE_PX = 96;
-
 /** A picture that fits into its box, and can be zoomed and moved inside it. */
 export function ZoomedPicture({ ref, file, onSwipe, onClose }: ZoomedPictureProps) {
   const box = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLDivElement>(null);
-  const { zoom, handlers } = useZoom({ box, picture, onSwipe, onClose });
+  const { zoom, handlers } = useZoom({ box, picture, file, onSwipe, onClose });
   useImperativeHandle(ref, () => zoom, [zoom]);
   return (
     <div ref={box} {...handlers} className="absolute inset-0 touch-none overflow-hidden">
-      <div ref={picture} className="absolute inset-0">
-        <div style={largestBox(file)} className="absolute inset-0 m-auto">
+      <div
+        ref={picture}
+        className="absolute inset-0 flex items-center justify-center [container-type:size]"
+      >
+        <div style={fittedStyle(file)} className="relative shrink-0">
           <Picture file={file} version="full" className="object-contain" />
         </div>
       </div>
@@ -30,8 +31,10 @@ export function ZoomedPicture({ ref, file, onSwipe, onClose }: ZoomedPictureProp
   );
 }
 
-/** The size of the picture itself: only zooming enlarges it. */
-const largestBox = ({ width, height }: ShownFile) =>
-  width && height
-    ? { maxWidth: Math.max(width, MIN_SIDE_PX), maxHeight: Math.max(height, MIN_SIDE_PX) }
-    : {};
+/** The size of the picture itself, or as much as fits: only zooming enlarges it. `fittedSize` in CSS. */
+function fittedStyle({ width, height }: ShownFile) {
+  if (!width || !height) return { width: "100cqw", height: "100cqh" };
+  const ratio = width / height;
+  const own = Math.min(enlarged(width), enlarged(height) * ratio);
+  return { width: `min(100cqw, ${100 * ratio}cqh, ${own}px)`, aspectRatio: ratio };
+}

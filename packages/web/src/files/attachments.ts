@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { useChatContext } from "../chat/context.ts";
-import { count } from "../lib/names.ts";
-import { formatSize, kindOf } from "./describe.ts";
+import { count, shortenMiddle } from "../lib/names.ts";
+import { formatSize, isRefusedPicture, kindOf } from "./describe.ts";
 import type { Size } from "./layout.ts";
 import { type FileLimits, useFileLimits } from "./limits.ts";
 
@@ -21,6 +21,9 @@ interface Draft {
   readonly problem: string | null;
 }
 
+/** Longer names are shortened in the sentence about a problem. */
+const NAME_LENGTH = 40;
+
 const EMPTY: Draft = { items: [], problem: null };
 /** By conversation. They stay while the person looks at other conversations, but not across a reload. */
 const drafts = new Map<string, Draft>();
@@ -39,6 +42,8 @@ function subscribe(listener: () => void): () => void {
 }
 
 export interface Attachments extends Draft {
+  /** The most files that a message takes. */
+  limit: number;
   add: (files: readonly globalThis.File[], problem?: string) => void;
   remove: (id: number) => void;
   /** Removes and returns all of them. */
@@ -53,6 +58,7 @@ export function useAttachments(): Attachments {
   const draft = useSyncExternalStore(subscribe, read);
   return {
     ...draft,
+    limit: limits.files_per_message,
     add: (files, problem) => setDraft(chat.id, withFiles(read(), files, limits, problem)),
     remove(id) {
       const { items } = read();
@@ -82,13 +88,17 @@ function withFiles(
   limits: FileLimits,
   problem: string | null = null,
 ): Draft {
-  const small = files.filter(({ size }) => size <= limits.file_bytes);
-  const large = files.find(({ size }) => size > limits.file_bytes);
   if (limits.files_per_message === 0) return { items, problem: "This server takes no files." };
+  const refused = files.filter(isRefusedPicture);
+  const rest = files.filter((file) => !isRefusedPicture(file));
+  const small = rest.filter(({ size }) => size <= limits.file_bytes);
+  const large = rest.find(({ size }) => size > limits.file_bytes);
   const added = small.slice(0, Math.max(0, limits.files_per_message - items.length));
   const problems = [
     problem,
-    large && `${large.name} is larger than ${formatSize(limits.file_bytes)}.`,
+    describeRefused(refused),
+    large &&
+      `${shortenMiddle(large.name, NAME_LENGTH)} is larger than ${formatSize(limits.file_bytes)}.`,
     added.length < small.length &&
       `A message takes at most ${count(limits.files_per_message, "file")}.`,
   ].filter((each) => typeof each === "string");
@@ -96,6 +106,13 @@ function withFiles(
     items: [...items, ...added.map(attachmentOf)],
     problem: problems.length > 0 ? problems.join(" ") : null,
   };
+}
+
+function describeRefused([first, ...others]: readonly globalThis.File[]): string | null {
+  if (!first) return null;
+  const name = shortenMiddle(first.name, NAME_LENGTH);
+  if (others.length === 0) return `${name} cannot be sent: save it as JPEG or PNG.`;
+  return `${name} and ${count(others.length, "other")} cannot be sent: save them as JPEG or PNG.`;
 }
 
 const attachmentOf = (file: globalThis.File): Attachment => ({

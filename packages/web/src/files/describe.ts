@@ -13,6 +13,16 @@ export function kindOf({ type }: Pick<File, "type">): FileKind {
   return type.startsWith("audio/") ? "audio" : "other";
 }
 
+/** Pictures by type that the server takes. SVG is a file like any other to it. */
+const ACCEPTED = /^image\/(?:jpeg|a?png|webp|gif|bmp|svg\+xml)$/;
+/** Browsers that do not know a format give it no type. */
+const REFUSED_NAME = /\.(?:heic|heif|hif|avif|tiff?|psd)$/i;
+
+/** Whether the server refuses a file because it is a picture that it cannot process, such as HEIC. */
+export function isRefusedPicture({ name, type }: Pick<File, "name" | "type">): boolean {
+  return type.startsWith("image/") ? !ACCEPTED.test(type) : REFUSED_NAME.test(name);
+}
+
 const marks: Record<FileKind, string> = { picture: "📷", video: "🎬", audio: "🎵", other: "📎" };
 
 /** A message in a line: its words, or its files if it has none. */

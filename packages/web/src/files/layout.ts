@@ -12,14 +12,41 @@ export interface Size {
   height: number;
 }
 
+/** A picture with a longer side of more than so many times the shorter one is cropped in lists. */
+const MAX_RATIO = 3;
+/** The largest boxes of cropped pictures. */
+const LONG_BOX: Size = { width: 180, height: MAX_HEIGHT_PX };
+const WIDE_BOX: Size = { width: MEDIA_WIDTH_PX, height: 120 };
+
+/** Which pictures are cropped: a screenshot of a whole page is long, a panorama wide. Null: not cropped. */
+export function cropOf({ width, height }: Pick<File, "width" | "height">): "long" | "wide" | null {
+  if (!width || !height) return null;
+  if (height > MAX_HEIGHT_PX && height > width * MAX_RATIO) return "long";
+  return width > MEDIA_WIDTH_PX && width > height * MAX_RATIO ? "wide" : null;
+}
+
+const LIGHT_BYTES = 2_000_000;
+const LIGHT_PIXELS = 16_000_000;
+
+/** Whether a list can load the picture itself. Of a cropped picture, the preview has too few pixels. */
+export const isLight = ({ size, width, height }: Pick<File, "size" | "width" | "height">) =>
+  size <= LIGHT_BYTES && (width ?? 0) * (height ?? 0) <= LIGHT_PIXELS;
+
 /** The box of a single picture: its own shape, within limits, so that nothing moves when it loads. */
 function pictureBox({ width, height }: Size): Size {
+  const crop = cropOf({ width, height });
+  if (crop) return croppedBox({ width, height }, crop === "long" ? LONG_BOX : WIDE_BOX);
   const scale = Math.min(1, MEDIA_WIDTH_PX / width, MAX_HEIGHT_PX / height);
   return {
     width: Math.round(Math.max(MIN_SIDE_PX, width * scale)),
     height: Math.round(Math.max(MIN_SIDE_PX, height * scale)),
   };
 }
+
+const croppedBox = ({ width, height }: Size, most: Size): Size => ({
+  width: Math.max(MIN_SIDE_PX, Math.min(width, most.width)),
+  height: Math.max(MIN_SIDE_PX, Math.min(height, most.height)),
+});
 
 /** The box of a picture whose size is not known yet. */
 const UNKNOWN_SIZE: Size = { width: MEDIA_WIDTH_PX, height: 240 };

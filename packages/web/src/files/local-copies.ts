@@ -1,3 +1,4 @@
+import type { LocalMessage } from "@parley/client";
 import type { Size } from "./layout.ts";
 
 /** A file that was sent from this page. */
@@ -20,6 +21,12 @@ export function rememberCopies(clientMsgId: string, files: readonly LocalCopy[])
   copies.set(clientMsgId, files);
   for (const [id] of [...copies].slice(0, -MAX_MESSAGES)) copies.delete(id);
 }
+
+/** The files of a message that was not sent, without those that are refused for good. */
+export const acceptableCopies = ({ client_msg_id, files, isRejected }: LocalMessage) =>
+  copiesOf(client_msg_id)
+    .filter((_, index) => !isRejected || files[index]?.error === undefined)
+    .map(({ file }) => file);
 
 export const copiesOf = (clientMsgId: string | null): readonly LocalCopy[] =>
   (clientMsgId === null ? undefined : copies.get(clientMsgId)) ?? [];

@@ -15,7 +15,7 @@ export function useShownFiles(message: LocalMessage | undefined): readonly Shown
   return useMemo(() => (message ? shownFiles(message) : []), [message]);
 }
 
-function shownFiles({ files, delivery, client_msg_id }: LocalMessage): ShownFile[] {
+export function shownFiles({ files, delivery, client_msg_id }: LocalMessage): ShownFile[] {
   const copies = copiesOf(client_msg_id);
   return files.map((file, index) => ({
     ...file,

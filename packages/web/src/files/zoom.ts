@@ -1,33 +1,36 @@
 import { type PointerEvent, type RefObject, useEffect, useMemo, useRef } from "react";
+import type { Size } from "./layout.ts";
+import {
+  farthest,
+  firstView,
+  type PictureSize,
+  type Point,
+  scaledAround,
+  type View,
+  validScale,
+  validView,
+  WHOLE,
+} from "./view.ts";
 
 export interface Zoom {
   zoomIn: () => void;
   zoomOut: () => void;
-  /** Shows the whole picture again. */
+  /** Shows the picture as at first. */
   reset: () => void;
+  /** Scrolls down by a part of the height of the box. */
+  scroll: (part: number) => void;
 }
 
 interface ZoomOptions {
   box: RefObject<HTMLElement | null>;
   picture: RefObject<HTMLElement | null>;
+  file: PictureSize;
   /** A swipe to the left asks for the next picture (1), one to the right for the previous one (-1). */
   onSwipe: (step: 1 | -1) => void;
   /** A swipe down closes the picture. */
   onClose: () => void;
 }
 
-interface Point {
-  x: number;
-  y: number;
-}
-
-/** How the picture is drawn: enlarged around the middle of the box, then moved. */
-interface View extends Point {
-  scale: number;
-}
-
-const WHOLE: View = { scale: 1, x: 0, y: 0 };
-const MAX_SCALE = 8;
 const STEP = 1.5;
 const DOUBLE_CLICK_SCALE = 2.5;
 /** The scale per pixel of a wheel; browsers report the pinch of a touchpad as a wheel with Ctrl. */
@@ -46,13 +49,20 @@ export function useZoom(options: ZoomOptions) {
     // React registers wheel listeners as passive, which cannot prevent the zoom of the page.
     const onWheel = (event: WheelEvent) => gestures.wheel(event);
     box?.addEventListener("wheel", onWheel, { passive: false });
-    return () => box?.removeEventListener("wheel", onWheel);
+    // The box has no size before the dialog is open, and another one after a phone was turned.
+    const resizes = new ResizeObserver(() => gestures.fit());
+    if (box) resizes.observe(box);
+    return () => {
+      box?.removeEventListener("wheel", onWheel);
+      resizes.disconnect();
+    };
   }, [gestures]);
   const zoom = useMemo(
     (): Zoom => ({
       zoomIn: () => gestures.zoomBy(STEP),
       zoomOut: () => gestures.zoomBy(1 / STEP),
-      reset: () => gestures.show(WHOLE),
+      reset: () => gestures.reset(),
+      scroll: (part) => gestures.scroll(part),
     }),
     [gestures],
   );
@@ -64,6 +74,8 @@ class Gestures {
   readonly #options: RefObject<ZoomOptions>;
   readonly #pointers = new Map<number, Point>();
   #view = WHOLE;
+  /** The picture is shown as at first: it is fitted again when the box changes. */
+  #isFirst = true;
   /** Where a drag of one pointer or a pinch of two began, and the view then. */
   #start: { at: Point; distance: number; view: View } | null = null;
   #hadTwo = false;
@@ -89,23 +101,54 @@ class Gestures {
     onPointerUp: (event: PointerEvent<HTMLElement>) => this.#lift(event, true),
     onPointerCancel: (event: PointerEvent<HTMLElement>) => this.#lift(event, false),
     onDoubleClick: (event: { clientX: number; clientY: number }) => {
-      if (this.#view.scale > 1) this.show(WHOLE);
-      else this.show(scaledAround(this.#view, DOUBLE_CLICK_SCALE, this.#place(event)));
+      const { scale } = firstView(this.#options.current.file, this.#size());
+      if (this.#view.scale === scale) this.#zoomBy(DOUBLE_CLICK_SCALE, this.#place(event));
+      else this.reset();
     },
   };
 
+  /** Fits the picture into the box. */
+  fit(): void {
+    if (this.#isFirst) this.reset();
+    else this.#show(this.#view);
+  }
+
+  reset(): void {
+    this.#show(firstView(this.#options.current.file, this.#size()));
+    this.#isFirst = true;
+  }
+
+  scroll(part: number): void {
+    this.#show({ ...this.#view, y: this.#view.y - part * this.#size().height });
+  }
+
+  /** A wheel scrolls a long picture and zooms others, as it does with Ctrl. */
   wheel(event: WheelEvent): void {
     event.preventDefault();
-    const factor = Math.exp(-event.deltaY * (event.ctrlKey ? PINCH_RATE : WHEEL_RATE));
-    this.show(scaledAround(this.#view, this.#view.scale * factor, this.#place(event)));
+    const { file } = this.#options.current;
+    const isLong = firstView(file, this.#size()).scale > 1;
+    if (isLong && !event.ctrlKey && this.#farthest(this.#view).y > 0) {
+      const { x, y } = this.#view;
+      this.#show({ ...this.#view, x: x - event.deltaX, y: y - event.deltaY });
+    } else {
+      const factor = Math.exp(-event.deltaY * (event.ctrlKey ? PINCH_RATE : WHEEL_RATE));
+      this.#zoomBy(factor, this.#place(event));
+    }
   }
 
   zoomBy(factor: number): void {
-    this.show(scaledAround(this.#view, this.#view.scale * factor, { x: 0, y: 0 }));
+    this.#zoomBy(factor, { x: 0, y: 0 });
   }
 
-  show(view: View): void {
-    this.#view = this.#within(view);
+  #zoomBy(factor: number, around: Point): void {
+    const { file } = this.#options.current;
+    const scale = validScale(this.#view.scale * factor, file, this.#size());
+    this.#show(scaledAround(this.#view, scale, around));
+  }
+
+  #show(view: View): void {
+    this.#view = validView(view, this.#options.current.file, this.#size());
+    this.#isFirst = false;
     this.#draw(this.#view);
   }
 
@@ -113,7 +156,8 @@ class Gestures {
     const { picture, box } = this.#options.current;
     if (picture.current)
       picture.current.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
-    if (box.current) box.current.style.cursor = scale > 1 ? "grab" : "";
+    const far = this.#farthest(this.#view);
+    if (box.current) box.current.style.cursor = far.x > 0 || far.y > 0 ? "grab" : "";
   }
 
   #begin(): void {
@@ -127,13 +171,21 @@ class Gestures {
     const now = middleOf([...this.#pointers.values()]);
     const moved = { ...view, x: view.x + now.x - at.x, y: view.y + now.y - at.y };
     if (this.#pointers.size === 2) {
-      this.show(scaledAround(moved, (view.scale * this.#distance()) / distance, now));
-    } else if (view.scale > 1) {
-      this.show(moved);
+      const { file } = this.#options.current;
+      const scale = validScale((view.scale * this.#distance()) / distance, file, this.#size());
+      this.#show(scaledAround(moved, scale, now));
     } else {
-      // The whole picture follows the finger until it is lifted.
-      this.#draw(moved);
+      this.#show(moved);
+      this.#follow(now.x - at.x, now.y - at.y);
     }
+  }
+
+  /** A picture that cannot be moved in a direction follows the finger there until it is lifted. */
+  #follow(right: number, down: number): void {
+    const far = this.#farthest(this.#view);
+    const isAcross = Math.abs(right) > Math.abs(down);
+    if (isAcross && far.x === 0) this.#draw({ ...this.#view, x: right });
+    else if (!isAcross && far.y === 0) this.#draw({ ...this.#view, y: down });
   }
 
   #lift(event: PointerEvent<HTMLElement>, isDone: boolean): void {
@@ -142,14 +194,15 @@ class Gestures {
     if (this.#pointers.size > 0) return void this.#begin();
     this.#start = null;
     this.#draw(this.#view);
-    if (!isDone || this.#hadTwo || view.scale > 1) return;
+    if (!isDone || this.#hadTwo) return;
     const { onSwipe, onClose } = this.#options.current;
     const end = this.#place(event);
     const right = end.x - at.x;
     const down = end.y - at.y;
-    if (Math.abs(right) > SWIPE_PX && Math.abs(right) > Math.abs(down)) {
-      onSwipe(right < 0 ? 1 : -1);
-    } else if (down > CLOSE_PX && event.pointerType === "touch") {
+    const far = this.#farthest(view);
+    if (Math.abs(right) > Math.abs(down)) {
+      if (far.x === 0 && Math.abs(right) > SWIPE_PX) onSwipe(right < 0 ? 1 : -1);
+    } else if (far.y === 0 && down > CLOSE_PX && event.pointerType === "touch") {
       onClose();
     }
   }
@@ -166,25 +219,14 @@ class Gestures {
     return { x: clientX - box.left - box.width / 2, y: clientY - box.top - box.height / 2 };
   }
 
-  /** The view with a valid scale, moved so that the picture covers the middle of the box. */
-  #within({ scale, x, y }: View): View {
-    const valid = Math.min(Math.max(scale, 1), MAX_SCALE);
-    const box = this.#options.current.box.current;
-    const farX = ((box?.clientWidth ?? 0) * (valid - 1)) / 2;
-    const farY = ((box?.clientHeight ?? 0) * (valid - 1)) / 2;
-    return {
-      scale: valid,
-      x: Math.min(Math.max(x, -farX), farX),
-      y: Math.min(Math.max(y, -farY), farY),
-    };
+  #farthest({ scale }: View): Point {
+    return farthest(scale, this.#options.current.file, this.#size());
   }
-}
 
-/** The view at another scale, with the same part of the picture at the given point. */
-function scaledAround(view: View, scale: number, { x, y }: Point): View {
-  const valid = Math.min(Math.max(scale, 1), MAX_SCALE);
-  const factor = valid / view.scale;
-  return { scale: valid, x: x - (x - view.x) * factor, y: y - (y - view.y) * factor };
+  #size(): Size {
+    const box = this.#options.current.box.current;
+    return { width: box?.clientWidth ?? 0, height: box?.clientHeight ?? 0 };
+  }
 }
 
 const middleOf = (points: readonly Point[]): Point => ({

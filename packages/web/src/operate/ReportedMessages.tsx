@@ -1,9 +1,11 @@
 import type { Message, Report } from "@parley/protocol";
 import { useState } from "react";
+import { formatSize } from "../files/describe.ts";
 import { nameOf } from "../lib/names.ts";
 import { clockTime, fullTime } from "../lib/time.ts";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
+import { Icon } from "../ui/Icon.tsx";
 
 /** The reported message among those around it. */
 export function ReportedMessages({ report: { message, around } }: { report: Report }) {
@@ -20,7 +22,7 @@ export function ReportedMessages({ report: { message, around } }: { report: Repo
 }
 
 function MessageLine({ message, isReported }: { message: Message; isReported: boolean }) {
-  const { sender, content, created_at, edited_at } = message;
+  const { sender, content, created_at, edited_at, files } = message;
   return (
     <li
       className={`flex gap-3 px-4 py-2 ${isReported ? "bg-warn-soft shadow-[inset_3px_0_var(--color-warn)] forced-colors:outline-2" : ""}`}
@@ -36,11 +38,27 @@ function MessageLine({ message, isReported }: { message: Message; isReported: bo
           </time>
           {isReported && <span className="text-xs font-semibold text-warn">Reported</span>}
         </p>
-        <Source text={content} />
+        {content !== "" && <Source text={content} />}
+        {files.length > 0 && <FileNames files={files} />}
       </div>
     </li>
   );
 }
+
+/** The names of the files: operators do not see what is in them. */
+const FileNames = ({ files }: Pick<Message, "files">) => (
+  <ul aria-label="Files" className="flex flex-col text-sm text-ink-2">
+    {files.map(({ id, name, size }) => (
+      <li key={id} className="flex min-w-0 items-center gap-1.5">
+        <Icon name="file" size={14} />
+        <span dir="auto" className="min-w-0 break-words">
+          {name}
+        </span>
+        <span className="shrink-0 text-xs text-ink-3">{formatSize(size)}</span>
+      </li>
+    ))}
+  </ul>
+);
 
 /** Longer messages are cut off at first. */
 const MAX_CHARACTERS = 1500;

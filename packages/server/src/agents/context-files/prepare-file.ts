@@ -1,5 +1,6 @@
 import type { File } from "@parley/protocol";
 import { Damaged } from "../../files/picture-parts.ts";
+import { decodeKnownText } from "../../files/text-encoding.ts";
 import { type LoadedFile, shownKind } from "../../rules/context-files.ts";
 import type { FilePart } from "../../rules/model-content.ts";
 import { indentLines } from "../../rules/quoting.ts";
@@ -81,7 +82,7 @@ async function prepareText(
   { context_tokens, max_output_tokens }: ModelLimits,
 ): Promise<LoadedFile> {
   // A character at the end may be incomplete.
-  const decoded = new TextDecoder().decode(bytes, { stream: bytes.length < file.size });
+  const decoded = decodeKnownText(bytes, file.type, bytes.length === file.size);
   // Only the beginning of a file decides its type.
   const text = decoded.replaceAll("\0", "\ufffd");
   if (text.trim() === "") return { status: "empty" };
@@ -108,9 +109,10 @@ function cutToTokens(text: string, maxTokens: number): string {
   return cut.replace(/[\ud800-\udbff]$/, "");
 }
 
+/** The media type has no encoding: text is in UTF-8 here. */
 const filePart = ({ name, type }: File, data: Uint8Array): FilePart => ({
   type: "file",
   name,
-  media_type: type,
+  media_type: type.replace(/;.*/, ""),
   data,
 });

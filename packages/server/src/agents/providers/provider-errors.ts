@@ -10,6 +10,8 @@ interface ProviderErrorDetails {
   retry_after_ms?: number | undefined;
   /** The HTTP status that the provider answered with or reported, for the log. */
   status?: number | undefined;
+  /** Whether the provider refused the tools of the request. */
+  about_tools?: boolean;
   /** The error of the connection, for the log. Never anything that the provider wrote. */
   cause?: unknown;
 }
@@ -24,6 +26,7 @@ export class ProviderError extends Error {
   readonly retryable: boolean;
   readonly retry_after_ms: number | undefined;
   readonly status: number | undefined;
+  readonly about_tools: boolean;
 
   constructor(code: TurnErrorCode, message: string, details: ProviderErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -31,6 +34,7 @@ export class ProviderError extends Error {
     this.retryable = details.retryable ?? false;
     this.retry_after_ms = details.retry_after_ms;
     this.status = details.status;
+    this.about_tools = details.about_tools ?? false;
   }
 }
 
@@ -120,7 +124,7 @@ export const providerErrors = {
     new ProviderError(
       "provider_refused",
       "This agent's model cannot use tools. Choose another model, or ask the operator to offer this provider without tools.",
-      { status },
+      { status, about_tools: true },
     ),
   answerRefused: () =>
     new ProviderError(

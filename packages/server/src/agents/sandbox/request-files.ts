@@ -49,6 +49,26 @@ export async function describeFile(part: Part): Promise<SandboxFile | null> {
   return describeText(JSON.parse(name), content);
 }
 
+/** How a message tells of a file whose content is not in the request. */
+const NAMED =
+  /^(?: {2}|\S[^:\n]{0,79}: )\(file ("(?:[^"\\\n]|\\.)*"), (.*?\d bytes); (?!it follows|only its beginning follows).*\)$/gm;
+
+/** Describes the files that a text only names. */
+export const namedFiles = (text: string): SandboxFile[] =>
+  [...text.matchAll(NAMED)].map(([, name = "", facts]) => ({
+    description: `the file «${unquoted(name)}» (${facts}), whose content I cannot see`,
+    tokens: 0,
+  }));
+
+function unquoted(name: string): string {
+  try {
+    return JSON.parse(name);
+  } catch {
+    // A person has written something similar.
+    return name;
+  }
+}
+
 const dataOf = (url: string) => url.slice(url.indexOf(",") + 1);
 
 async function describePicture(base64: string): Promise<SandboxFile> {

@@ -1,4 +1,4 @@
-import { describeFile, isFile, type Part, type SandboxFile } from "./request-files.ts";
+import { describeFile, isFile, namedFiles, type Part, type SandboxFile } from "./request-files.ts";
 import {
   type Command,
   commandsIn,
@@ -77,9 +77,10 @@ function textOf(content: Content | null | undefined): string {
 }
 
 async function filesOf(content: Content | null | undefined): Promise<SandboxFile[]> {
-  if (typeof content === "string") return [];
+  const named = namedFiles(textOf(content));
+  if (typeof content === "string") return named;
   const files = await Promise.all((content ?? []).filter(isFile).map(describeFile));
-  return files.filter((file) => file !== null);
+  return [...files.filter((file) => file !== null), ...named];
 }
 
 export const estimateTokens = (characters: number) => Math.ceil(characters / 4);

@@ -1,28 +1,19 @@
 import {
   type AuthProvider,
-  Client,
-  type ElicitRequest,
-  type ElicitResult,
-  type JsonSchemaValidator,
   type OAuthClientProvider,
   type Progress,
+  ProtocolError,
   StreamableHTTPClientTransport,
   type Transport,
 } from "@modelcontextprotocol/client";
 import { z } from "zod";
-import { VERSION } from "../../observe/version.ts";
 import { type GuardedFetch, untilAborted } from "../../security/guarded-fetch.ts";
 import type { ToolRecord } from "../../store/tools.ts";
 import { pausableDeadline } from "./deadline.ts";
-import { type ToolResult, toolResult } from "./result-text.ts";
+import { type Elicit, McpClient } from "./mcp-client.ts";
+import { SentResult, type ToolResult, toolResult } from "./result-text.ts";
 import { toolFetch } from "./tool-fetch.ts";
 import { toolList } from "./tool-list.ts";
-
-/** Asks the person whom a call is made for; what is asked is a form described by a JSON Schema. */
-export type Elicit = (request: {
-  message: string;
-  schema: Record<string, unknown>;
-}) => Promise<{ action: "accept" | "decline" | "cancel"; content?: Record<string, unknown> }>;
 
 export interface CallOptions {
   readonly signal: AbortSignal;
@@ -60,11 +51,7 @@ export interface Connection {
    * Makes a call. Rejects when it fails or takes too long, and with the reason of the signal after an
    * abort; the server is told, and the connection cannot be used again.
    */
-  callTool(
-    tool: ToolRecord,
-    input: Record<string, unknown>,
-    options: CallOptions,
-  ): Promise<ToolResult>;
+  callTool(tool: string, input: Record<string, unknown>, options: CallOptions): Promise<ToolResult>;
   /** True once a call failed. */
   readonly hasFailed: boolean;
   /** False once a call failed or it is closed, and while the server still answers an earlier call. */
@@ -85,13 +72,6 @@ const ToolPage = z.looseObject({
   tools: z.array(z.unknown()),
   nextCursor: z.string().optional(),
 });
-
-/** The results of servers are not validated against their schemas: a schema can be made to take forever. */
-const acceptEverything = {
-  getValidator:
-    <Value>(): JsonSchemaValidator<Value> =>
-    (data) => ({ valid: true, data: data as Value, errorMessage: undefined }),
-};
 
 export function httpConnection(
   { url, fetch, auth }: HttpTarget,
@@ -125,10 +105,12 @@ interface Parts {
 }
 
 /** Rejects with a `ContactError`'s cause, and with the reason of the signal after an abort. */
-async function connect(parts: Parts, signal: AbortSignal): Promise<Connection> {
+export async function connect(parts: Parts, signal: AbortSignal): Promise<Connection> {
   const { transport, broken, timeouts } = parts;
-  broken.catch(() => {});
   const session = new Session(parts);
+  broken.catch(() => {
+    session.hasFailed = true;
+  });
   try {
     await within(timeouts.contactMs, signal, () =>
       Promise.race([session.client.connect(transport, { timeout: timeouts.contactMs }), broken]),
@@ -141,7 +123,7 @@ async function connect(parts: Parts, signal: AbortSignal): Promise<Connection> {
 }
 
 class Session implements Connection {
-  readonly client: Client;
+  readonly client: McpClient;
   onListChanged = () => {};
   private elicit: Elicit | null = null;
   private readonly parts: Parts;
@@ -150,20 +132,13 @@ class Session implements Connection {
 
   constructor(parts: Parts) {
     this.parts = parts;
-    this.client = new Client(
-      { name: "parley", version: VERSION },
-      {
-        capabilities: { elicitation: { form: {} } },
-        versionNegotiation: { mode: "auto", probe: { timeoutMs: parts.timeouts.contactMs } },
-        jsonSchemaValidator: acceptEverything,
-        listMaxPages: MAX_LIST_PAGES,
-        listChanged: { tools: { autoRefresh: false, onChanged: () => this.onListChanged() } },
-      },
-    );
+    this.client = new McpClient(parts.timeouts.contactMs, {
+      onListChanged: () => this.onListChanged(),
+      elicit: async (request) => (await this.elicit?.(request)) ?? { action: "decline" },
+    });
     this.client.onclose = () => {
       this.hasFailed = true;
     };
-    this.client.setRequestHandler("elicitation/create", (request) => this.answer(request));
   }
 
   get isUsable(): boolean {
@@ -192,7 +167,7 @@ class Session implements Connection {
   }
 
   async callTool(
-    tool: ToolRecord,
+    tool: string,
     input: Record<string, unknown>,
     { signal, elicit, onProgress }: CallOptions,
   ): Promise<ToolResult> {
@@ -200,22 +175,19 @@ class Session implements Connection {
     const deadline = pausableDeadline(callMs);
     const cancelled = new AbortController();
     this.elicit = elicit ? (request) => deadline.without(elicit(request), elicitMs) : null;
-    const call = this.client.callTool(
-      { name: tool.name, arguments: input },
-      {
-        signal: cancelled.signal,
-        timeout: callMs + elicitMs,
-        maxTotalTimeout: callMs + elicitMs,
-        toolDefinition: definitionOf(tool),
-        ...(onProgress && { onprogress: reporter(onProgress) }),
-      },
-    );
+    const params = { name: tool, arguments: input };
+    const call = this.client.request({ method: "tools/call", params }, SentResult, {
+      signal: cancelled.signal,
+      timeout: callMs + elicitMs,
+      ...(onProgress && { onprogress: reporter(onProgress) }),
+    });
     try {
       return toolResult(
         await untilAborted(Promise.race([call, deadline.ended, this.parts.broken]), signal),
       );
     } catch (error) {
-      this.hasFailed = true;
+      // An error of the protocol is an answer too.
+      this.hasFailed ||= !(error instanceof ProtocolError);
       cancelled.abort("cancelled");
       throw error;
     } finally {
@@ -223,15 +195,6 @@ class Session implements Connection {
       deadline.stop();
       call.catch(() => {});
     }
-  }
-
-  private async answer({ params }: ElicitRequest): Promise<ElicitResult> {
-    if (!this.elicit || !("requestedSchema" in params)) return { action: "decline" };
-    const { message, requestedSchema } = params;
-    const { action, content } = await this.elicit({ message, schema: { ...requestedSchema } });
-    return action === "accept"
-      ? { action, content: (content ?? {}) as NonNullable<ElicitResult["content"]> }
-      : { action };
   }
 
   async close(): Promise<void> {
@@ -243,11 +206,6 @@ class Session implements Connection {
     await this.parts.transport.close().catch(() => {});
   }
 }
-
-const definitionOf = ({ name, input_schema }: ToolRecord) => ({
-  name,
-  inputSchema: { ...input_schema, type: "object" as const },
-});
 
 const MAX_PROGRESS_CHARACTERS = 200;
 /** A server may report more often than anybody can read. */

@@ -20,6 +20,11 @@ export class ContactTimeout extends Error {
   override name = "ContactTimeout";
 }
 
+/** Thrown when a program that failed to start is not to be started again yet. */
+export class ContactDelayed extends Error {
+  override name = "ContactDelayed";
+}
+
 /** Thrown when no further connection may be opened. */
 export class PoolFull extends Error {
   override name = "PoolFull";
@@ -42,6 +47,9 @@ export function contactError(thrown: unknown): ContactError {
 function knownError(error: unknown): ContactError | null {
   if (error instanceof ContactTimeout) return TIMEOUT;
   if (error instanceof DOMException && error.name === "TimeoutError") return TIMEOUT;
+  if (error instanceof ContactDelayed) {
+    return unreachable("The program failed to start, and is started again later.");
+  }
   if (error instanceof PoolFull) return unreachable("Too many calls of tools are in progress.");
   if (error instanceof UnauthorizedError) return DEMANDS_TOKEN;
   if (error instanceof FetchError || error instanceof TooComplex) {

@@ -1,8 +1,9 @@
-import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
+import { z } from "zod";
 
 const MAX_RESULT_BYTES = 65_536;
 const CUT_NOTE = "\n[The result was cut here: it is longer than 64 KiB.]";
-const MAX_ADDRESS_CHARACTERS = 512;
+const MAX_BLOCKS = 1000;
+const MAX_LABEL_CHARACTERS = 512;
 
 /** The outcome of a call, for the model. */
 export interface ToolResult {
@@ -11,8 +12,35 @@ export interface ToolResult {
   readonly is_error: boolean;
 }
 
-export function toolResult({ content, structuredContent, isError }: CallToolResult): ToolResult {
-  const parts = content.map(describe);
+/**
+ * The result of a call as a server sends it. The parts of its content are parsed one by one, and only
+ * as many as the model is told: the client's own schema takes seconds for an answer of a megabyte.
+ */
+export const SentResult = z.looseObject({
+  content: z.array(z.unknown()).default([]),
+  structuredContent: z.unknown().optional(),
+  isError: z.boolean().optional(),
+});
+
+const label = z
+  .string()
+  .transform((text) => text.slice(0, MAX_LABEL_CHARACTERS))
+  .catch("unknown");
+const resource = z.union([
+  z.object({ uri: label, text: z.string() }),
+  z.object({ uri: label, mimeType: label, blob: z.string() }),
+]);
+const Block = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text"), text: z.string() }),
+  z.object({ type: z.enum(["image", "audio"]), mimeType: label, data: z.string() }),
+  z.object({ type: z.literal("resource_link"), name: label, uri: label }),
+  z.object({ type: z.literal("resource"), resource }),
+]);
+
+export function toolResult(sent: z.infer<typeof SentResult>): ToolResult {
+  const { content, structuredContent, isError } = sent;
+  const parts = content.slice(0, MAX_BLOCKS).map(describe);
+  if (content.length > MAX_BLOCKS) parts.push(`[${content.length - MAX_BLOCKS} more parts]`);
   // A server repeats structured content as text, unless it has only clients that read the former.
   if (parts.length === 0 && structuredContent !== undefined) {
     parts.push(JSON.stringify(structuredContent));
@@ -22,25 +50,24 @@ export function toolResult({ content, structuredContent, isError }: CallToolResu
 
 export const failedCall = (why: string): ToolResult => ({ text: boundedText(why), is_error: true });
 
-function describe(block: ContentBlock): string {
-  switch (block.type) {
+function describe(sent: unknown): string {
+  const { data: block } = Block.safeParse(sent);
+  switch (block?.type) {
+    case undefined:
+      return "[content of an unknown kind]";
     case "text":
       return block.text;
     case "image":
     case "audio":
       return `[${block.type}, ${block.mimeType}, ${bytesOf(block.data)} bytes]`;
     case "resource_link":
-      return `[resource ${block.name}, ${address(block.uri)}]`;
-    case "resource": {
-      const { resource } = block;
-      if ("text" in resource) return resource.text;
-      const type = resource.mimeType ?? "unknown type";
-      return `[resource ${address(resource.uri)}, ${type}, ${bytesOf(resource.blob)} bytes]`;
-    }
+      return `[resource ${block.name}, ${block.uri}]`;
+    case "resource":
+      return "text" in block.resource
+        ? block.resource.text
+        : `[resource ${block.resource.uri}, ${block.resource.mimeType}, ${bytesOf(block.resource.blob)} bytes]`;
   }
 }
-
-const address = (uri: string) => uri.slice(0, MAX_ADDRESS_CHARACTERS);
 
 /** About: of base64. */
 const bytesOf = (data: string) => Math.floor((data.length * 3) / 4);

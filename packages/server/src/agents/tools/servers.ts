@@ -1,17 +1,21 @@
+import type { OperatorToolServer } from "../../config/tool-servers.ts";
 import { type OfferedTools, offeredTool } from "../../domain/tools.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Metrics } from "../../observe/metrics.ts";
+import type { GuardedFetch } from "../../security/guarded-fetch.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { ToolGrantRecord, ToolRecord } from "../../store/tools.ts";
 import { callMetrics, type Outcome } from "./call-metrics.ts";
 import { type CallOptions, TIMEOUTS, type Timeouts } from "./connection.ts";
 import { callError, contactError, isSessionLost, isTimeout } from "./contact-error.ts";
 import { type KnownServer, contacts as newContacts } from "./contacts.ts";
+import { operatorServers } from "./operator-servers.ts";
 import { type OwnServerOptions, ownServer } from "./own-server.ts";
 import { failedCall, type ToolResult } from "./result-text.ts";
 
-export type { CallOptions, Elicit } from "./connection.ts";
+export type { CallOptions } from "./connection.ts";
 export type { KnownServer } from "./contacts.ts";
+export type { Elicit } from "./mcp-client.ts";
 export type { ToolResult } from "./result-text.ts";
 
 /** A tool that an agent may use. */
@@ -57,6 +61,10 @@ export interface ToolServers {
 }
 
 export interface ToolServersOptions extends OwnServerOptions {
+  /** The servers that the operator offers to everybody. */
+  readonly offered?: readonly OperatorToolServer[];
+  /** For the addresses that the operator configured: they may be private. */
+  readonly operatorFetch?: GuardedFetch;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly timeouts?: Timeouts;
@@ -76,12 +84,23 @@ export function toolServers(options: ToolServersOptions): ToolServers {
   const count = callMetrics(metrics);
   metrics.watch("parley_tool_connections", "gauge", "Connections to tool servers.", contacts.size);
 
+  const contactSignal = () => AbortSignal.timeout(2 * timeouts.contactMs);
+  const operators = operatorServers(
+    options.offered ?? [],
+    options.operatorFetch ?? options.fetch,
+    (server) => contacts.refresh(server, contactSignal()),
+  );
+  void operators.contacted();
+
   async function known(ownerId: number): Promise<KnownServer[]> {
     const records = await store.read((tx) => tx.toolServers(ownerId));
-    return records.map((record) => ownServer(record, options));
+    await operators.contacted();
+    return [...records.map((record) => ownServer(record, options)), ...operators.known(ownerId)];
   }
 
   async function find(ownerId: number, serverId: string): Promise<KnownServer | null> {
+    const offered = operators.known(ownerId).find(({ id }) => id === serverId);
+    if (offered) return offered;
     const record = await store.read((tx) => tx.toolServer(serverId));
     return record?.owner_id === ownerId ? ownServer(record, options) : null;
   }
@@ -112,7 +131,7 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       const now = tools.find(({ name }) => name === tool.name);
       if (!now) return ["refused", failedCall(GONE)];
       if (now.fingerprint !== tool.fingerprint) return ["refused", failedCall(CHANGED)];
-      const result = await lease.connection.callTool(tool, input, callOptions);
+      const result = await lease.connection.callTool(tool.name, input, callOptions);
       return [result.is_error ? "error" : "ok", result];
     } catch (error) {
       if (!lease.isReused || !isSessionLost(error)) throw error;
@@ -152,12 +171,13 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       return result;
     },
     known,
-    operatorTools: () => new Map(),
+    operatorTools: operators.tools,
     async refresh(ownerId, serverId) {
       const server = await find(ownerId, serverId);
       if (!server) return null;
-      contacts.drop(server.key);
-      await contacts.refresh(server, AbortSignal.timeout(2 * timeouts.contactMs));
+      // Processes of a program are everybody's: they stay.
+      if (server.url !== null) contacts.drop(server.key);
+      await contacts.refresh(server, contactSignal());
       return find(ownerId, serverId);
     },
     forget: (serverId) => contacts.drop(serverId),

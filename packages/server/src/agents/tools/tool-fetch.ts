@@ -12,7 +12,11 @@ const SHORT_MS = 10_000;
 
 /** Large enough for a picture, though the model is told no more than its size. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-const JSON_BOUNDS = { maxTokens: 50_000, maxDepth: 64 };
+const MAX_DEPTH = 64;
+/** Tools and results can be large. Other answers are validated by slow schemas. */
+const LARGE_TOKENS = 50_000;
+const SMALL_TOKENS = 2000;
+const LARGE_METHODS = ["tools/list", "tools/call"];
 
 export interface ToolFetch {
   readonly fetch: FetchLike;
@@ -44,7 +48,9 @@ export function toolFetch(fetch: GuardedFetch, onBroken: (error: unknown) => voi
       throw new FetchError("redirected", "the server redirects, which is not followed");
     }
     if (response.body === null) return response;
-    const bounded = response.body.pipeThrough(boundedJson(JSON_BOUNDS));
+    const bounded = response.body.pipeThrough(
+      boundedJson({ maxTokens: isPost ? tokensFor(init.body) : SMALL_TOKENS, maxDepth: MAX_DEPTH }),
+    );
     if (!isPost || headers.get("mcp-method") === LISTEN) return new Response(bounded, response);
     answers++;
     const onEnd = (error?: unknown) => {
@@ -55,6 +61,11 @@ export function toolFetch(fetch: GuardedFetch, onBroken: (error: unknown) => voi
   }
 
   return { fetch: send, isAnswering: () => answers > 0 };
+}
+
+function tokensFor(body: unknown): number {
+  const { method } = JSON.parse(String(body)) as { method?: string };
+  return LARGE_METHODS.includes(method ?? "") ? LARGE_TOKENS : SMALL_TOKENS;
 }
 
 /** The method whose answer is a stream of notifications. */

@@ -30,7 +30,7 @@ export const fileReads: Methods<keyof FileReads> = {
     return rows.map(toFileRecord);
   },
   storedFiles: (unit, after, limit) =>
-    unit.all<StoredFile>(`${STORED_FILES} $1 ORDER BY uuid LIMIT $2`, after, limit),
+    unit.all<StoredFile>(`${STORED_FILES} $1 ORDER BY f.uuid LIMIT $2`, after, limit),
   abandonedBlobs: async (unit, limit) => {
     const sql = "SELECT blob FROM abandoned_blobs LIMIT $1";
     return (await unit.all<{ blob: string }>(sql, limit)).map(({ blob }) => blob);
@@ -46,7 +46,7 @@ export const fileReads: Methods<keyof FileReads> = {
 };
 
 export const fileWrites: Methods<keyof FileWrites> = {
-  insertFile: async (unit, { id, owner_id, conversation_id, name, size, at }, day) => {
+  insertFile: async (unit, { id, owner_id, conversation_id, name, size, at }, { day, bytes }) => {
     await unit.change(
       `INSERT INTO files (uuid, owner_id, conversation_id, name, size, created_at)
        VALUES ($1, $2, $3, $4, $5, $6)`,
@@ -62,7 +62,7 @@ export const fileWrites: Methods<keyof FileWrites> = {
        ON CONFLICT (owner_id, day) DO UPDATE SET bytes = u.bytes + excluded.bytes`,
       owner_id,
       day,
-      size,
+      bytes,
     );
   },
   finishFile: async (unit, id, content) => {
@@ -101,11 +101,13 @@ export const fileWrites: Methods<keyof FileWrites> = {
     const { count } = await unit.change(deleteUnused(`uuid ${IN_LIST}`), list(ids));
     return count;
   },
-  setBlobFound: async (unit, { id, blob }, isFound) => {
+  setBlobFound: async (unit, { id, blob, message_uuid }, isFound) => {
     const { count } = await unit.change(
-      "UPDATE files SET status = $3 WHERE uuid = $1 AND blob = $2",
+      `UPDATE files SET status = $4 WHERE uuid = $1 AND blob = $2
+         AND message_id IS NOT DISTINCT FROM (SELECT id FROM messages WHERE uuid = $3)`,
       id,
       blob,
+      message_uuid,
       isFound ? "ready" : "failed",
     );
     return count > 0;

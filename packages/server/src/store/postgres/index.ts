@@ -21,6 +21,7 @@ import { commitOrder } from "./commit-order.ts";
 import { componentWrites } from "./components.ts";
 import { connections, openPool, type PostgresOptions } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
+import { elicitationReads, elicitationWrites } from "./elicitations.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
 import { fileReads, fileWrites } from "./files.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
@@ -87,6 +88,7 @@ const reads: ReadMethods = {
   ...usageReads,
   ...turnReads,
   ...toolCallReads,
+  ...elicitationReads,
   ...historyReads,
 };
 
@@ -119,6 +121,7 @@ const writes: WriteMethods = {
   ...toolWrites,
   ...turnWrites,
   ...toolCallWrites,
+  ...elicitationWrites,
   ...historyWrites,
   ...subscriptionWrites,
 };

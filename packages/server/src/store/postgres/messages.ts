@@ -216,6 +216,18 @@ export const messageWrites: Methods<keyof MessageWrites> = {
     await reindex(unit, id, conversation_id, searchedText(content, message.files));
     return version;
   },
+  setMessageFiles: async (unit, message, files) => {
+    checkNotDeleted(message);
+    const { id, conversation_id } = message;
+    const version = await incrementCounter(unit, conversation_id);
+    await unit.change(
+      "UPDATE messages SET files = $2, version = $3 WHERE id = $1",
+      id,
+      files,
+      version,
+    );
+    return version;
+  },
   deleteMessages: async (unit, messages, at) => {
     const version = await incrementCounter(unit, conversationOfDeleted(messages));
     for (const message of messages) await deleteOne(unit, message, at, version);

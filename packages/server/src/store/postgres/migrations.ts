@@ -676,4 +676,16 @@ export const migrations: readonly string[] = [
   );
   CREATE INDEX tool_grants_by_server ON tool_grants (server_id);
   `,
+  `
+  -- What tools asked the owners of agents while they ran, until the call ends.
+  CREATE TABLE elicitations (
+    uuid uuid PRIMARY KEY,
+    call_uuid uuid NOT NULL,
+    conversation_id bigint NOT NULL,
+    owner_id bigint NOT NULL REFERENCES accounts (id),
+    action text COLLATE "C",
+    content text
+  );
+  CREATE INDEX elicitations_by_call ON elicitations (call_uuid);
+  `,
 ];

@@ -47,6 +47,11 @@ export function erasureStatements(
     byId(`DELETE FROM tool_servers WHERE owner_id = ${first}`),
     byId(`DELETE FROM tool_grants WHERE agent_id = ${first} OR agent_id IN (${owned})`),
     byId(`DELETE FROM upload_usage WHERE owner_id = ${first}`),
+    byId(`DELETE FROM elicitations WHERE owner_id = ${first}`),
+    // What only the owner saw. The arguments stay with the messages.
+    byId(
+      `UPDATE tool_calls SET result = NULL, error = NULL, note = NULL WHERE owner_id = ${first}`,
+    ),
     byId(`DELETE FROM agents WHERE account_id = ${first} OR account_id IN (${owned})`),
     { sql: `DELETE FROM incoming_hooks WHERE creator = ${first}`, values: [username] },
   ];

@@ -13,8 +13,8 @@ export const FILES = `SELECT f.uuid AS id, f.owner_id, c.uuid AS conversation_uu
   FROM files f LEFT JOIN messages m ON m.id = f.message_id LEFT JOIN conversations c ON c.id = f.conversation_id JOIN accounts o ON o.id = f.owner_id`;
 
 /** Selects `StoredFile`s. */
-export const STORED_FILES =
-  "SELECT uuid AS id, blob, status FROM files WHERE blob IS NOT NULL AND uuid >";
+export const STORED_FILES = `SELECT f.uuid AS id, f.blob, f.status, m.uuid AS message_uuid
+  FROM files f LEFT JOIN messages m ON m.id = f.message_id WHERE f.blob IS NOT NULL AND f.uuid >`;
 
 export const toFileRecord = ({
   used_at,

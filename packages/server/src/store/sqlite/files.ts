@@ -13,7 +13,7 @@ export function fileReads(db: Connection): FileReads {
   const owned = db.query<FileRow>(
     `${FILES} WHERE f.owner_id = ? AND f.uuid > ? AND f.status = 'ready' ORDER BY f.uuid LIMIT ?`,
   );
-  const stored = db.query<StoredFile>(`${STORED_FILES} ? ORDER BY uuid LIMIT ?`);
+  const stored = db.query<StoredFile>(`${STORED_FILES} ? ORDER BY f.uuid LIMIT ?`);
   const abandoned = db.query<{ blob: string }>("SELECT blob FROM abandoned_blobs LIMIT ?");
   const uploaded = db.query<{ bytes: number }>(
     "SELECT bytes FROM upload_usage WHERE owner_id = ? AND day = ?",
@@ -53,12 +53,15 @@ export function fileWrites(db: Connection): FileWrites {
      WHERE uuid ${IN_LIST} AND used_at IS NULL AND blob IS NOT NULL`,
   );
   const remove = db.change(`DELETE FROM files WHERE uuid ${IN_LIST} AND used_at IS NULL`);
-  const setStatus = db.change("UPDATE files SET status = ?3 WHERE uuid = ?1 AND blob = ?2");
+  const setStatus = db.change(
+    `UPDATE files SET status = ?4 WHERE uuid = ?1 AND blob = ?2
+     AND message_id IS (SELECT id FROM messages WHERE uuid = ?3)`,
+  );
   const forget = db.change(`DELETE FROM abandoned_blobs WHERE blob ${IN_LIST}`);
   return {
-    insertFile: ({ id, owner_id, conversation_id, name, size, at }, day) => {
+    insertFile: ({ id, owner_id, conversation_id, name, size, at }, { day, bytes }) => {
       insert.run(id, owner_id, conversation_id, name, size, at);
-      count.run(owner_id, day, size);
+      count.run(owner_id, day, bytes);
     },
     finishFile: (id, { blob, type, size, width, height, duration_ms, placeholder }) =>
       finish.run(id, blob, type, size, width, height, duration_ms, placeholder).changes > 0,
@@ -70,8 +73,8 @@ export function fileWrites(db: Connection): FileWrites {
       abandon.run(list);
       return remove.run(list).changes;
     },
-    setBlobFound: ({ id, blob }, isFound) =>
-      setStatus.run(id, blob, isFound ? "ready" : "failed").changes > 0,
+    setBlobFound: ({ id, blob, message_uuid }, isFound) =>
+      setStatus.run(id, blob, message_uuid, isFound ? "ready" : "failed").changes > 0,
     forgetBlobs: (ids) => void forget.run(JSON.stringify(ids)),
   };
 }

@@ -15,6 +15,7 @@ import { changeLog, changePruner, changeWriter, subscriptionWrites } from "./cha
 import { componentWrites } from "./components.ts";
 import { type Connection, connection, migrate, openDatabase } from "./connection.ts";
 import { conversationReads, conversationWrites } from "./conversations.ts";
+import { elicitationReads, elicitationWrites } from "./elicitations.ts";
 import { erasureReads, erasureWrites } from "./erasures.ts";
 import { fileReads, fileWrites } from "./files.ts";
 import { groupChangeReads, groupChangeWrites } from "./group-changes.ts";
@@ -163,6 +164,7 @@ const reads = (db: Connection): ReadTx => ({
   ...usageReads(db),
   ...turnReads(db),
   ...toolCallReads(db),
+  ...elicitationReads(db),
   ...historyReads(db),
 });
 
@@ -194,6 +196,7 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...toolWrites(db),
   ...turnWrites(db),
   ...toolCallWrites(db),
+  ...elicitationWrites(db),
   ...historyWrites(db),
   ...subscriptionWrites(db),
 });

@@ -95,6 +95,7 @@ export function messageWrites(db: Connection): MessageWrites {
   return {
     insertMessage: insertMessage(db),
     editMessage: editMessage(db),
+    setMessageFiles: setMessageFiles(db),
     deleteMessages: deleteMessages(db),
   };
 }
@@ -176,6 +177,17 @@ function editMessage(db: Connection): MessageWrites["editMessage"] {
     if (removed.length > 0) mentions.remove(removed, conversation_id, seq);
     if (added.length > 0) mentions.add(added, conversation_id, seq, sender_id);
     reindex.run(id);
+    return version;
+  };
+}
+
+function setMessageFiles(db: Connection): MessageWrites["setMessageFiles"] {
+  const increment = incrementCounter(db);
+  const update = db.change("UPDATE messages SET files = ?2, version = ?3 WHERE id = ?1");
+  return (message, files) => {
+    checkNotDeleted(message);
+    const version = increment(message.conversation_id);
+    update.run(message.id, JSON.stringify(files), version);
     return version;
   };
 }

@@ -634,4 +634,16 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX tool_grants_by_server ON tool_grants (server_id);
   `,
+  `
+  -- What tools asked the owners of agents while they ran, until the call ends.
+  CREATE TABLE elicitations (
+    uuid TEXT PRIMARY KEY,
+    call_uuid TEXT NOT NULL,
+    conversation_id INTEGER NOT NULL,
+    owner_id INTEGER NOT NULL REFERENCES accounts (id),
+    action TEXT,
+    content TEXT
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX elicitations_by_call ON elicitations (call_uuid);
+  `,
 ];

@@ -3,7 +3,16 @@ import { publicFile } from "../../../src/rules/files.ts";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
 import { FIRST_FILE, type FileContent } from "../../../src/store/files.ts";
 import type { WriteTx } from "../../../src/store/store.ts";
-import { type Check, type Fixture, failed, type Room, START, send, times } from "./fixture.ts";
+import {
+  type Check,
+  type Fixture,
+  failed,
+  type Room,
+  recordOf,
+  START,
+  send,
+  times,
+} from "./fixture.ts";
 
 const DAY = "2026-11-15";
 
@@ -26,7 +35,7 @@ async function newFile(
 ) {
   const [id, blob] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
   const file = { id, owner_id: owner.id, conversation_id: room.id, name: "ä.png", size: 5, at };
-  await tx.insertFile(file, DAY);
+  await tx.insertFile(file, { day: DAY, bytes: 8 });
   if (!waits) expect(await tx.finishFile(id, content(blob))).toBe(true);
   return { id, blob };
 }
@@ -93,16 +102,19 @@ function uploads(check: Check) {
     expect(await store.write((tx) => tx.finishFile(unknown, content(second)))).toBe(false);
   });
 
-  check("the bytes that a person announces are counted by day", async (fixture) => {
-    const { store } = fixture;
-    const { ada, bob, room } = await place(fixture);
-    const bytes = (person: AccountRecord, day: string) =>
-      store.read((tx) => tx.uploadedBytes(person.id, day));
-    for (const _ of times(2)) await store.write((tx) => newFile(tx, ada, room, { waits: true }));
-    expect(await bytes(ada, DAY)).toBe(10);
-    expect(await bytes(ada, "2026-11-16")).toBe(0);
-    expect(await bytes(bob, DAY)).toBe(0);
-  });
+  check(
+    "what the files of a person count is added up by day, whatever their size",
+    async (fixture) => {
+      const { store } = fixture;
+      const { ada, bob, room } = await place(fixture);
+      const bytes = (person: AccountRecord, day: string) =>
+        store.read((tx) => tx.uploadedBytes(person.id, day));
+      for (const _ of times(2)) await store.write((tx) => newFile(tx, ada, room, { waits: true }));
+      expect(await bytes(ada, DAY)).toBe(16);
+      expect(await bytes(ada, "2026-11-16")).toBe(0);
+      expect(await bytes(bob, DAY)).toBe(0);
+    },
+  );
 
   check("the state of the owner is part of a file", async (fixture) => {
     const { store } = fixture;
@@ -124,7 +136,7 @@ function uploads(check: Check) {
       expect(await ids(FIRST_FILE)).toEqual(own.slice(0, 2));
       expect(await ids(own[1] ?? "")).toEqual(own.slice(2));
       const stored = await tx.storedFiles(own[2] ?? "", 5);
-      expect(stored).toEqual([{ ...other, status: "ready" }]);
+      expect(stored).toEqual([{ ...other, status: "ready", message_uuid: null }]);
       expect(await tx.storedFiles(FIRST_FILE, 5)).toHaveLength(4);
     });
   });
@@ -135,16 +147,40 @@ function uploads(check: Check) {
     const stored = await store.write((tx) => newFile(tx, ada, room));
     const status = async () => (await file(fixture, stored.id))?.status;
     const setFound = (blob: string, isFound: boolean) =>
-      store.write((tx) => tx.setBlobFound({ id: stored.id, blob }, isFound));
+      store.write((tx) => tx.setBlobFound({ id: stored.id, blob, message_uuid: null }, isFound));
     expect(await setFound(stored.blob, false)).toBe(true);
     expect(await status()).toBe("failed");
     expect(await store.read((tx) => tx.storedFiles(FIRST_FILE, 5))).toEqual([
-      { ...stored, status: "failed" },
+      { ...stored, status: "failed", message_uuid: null },
     ]);
     expect(await setFound(Bun.randomUUIDv7(), true)).toBe(false);
     expect(await status()).toBe("failed");
     await setFound(stored.blob, true);
     expect(await status()).toBe("ready");
+    // A message has it by now, which has to show the new status too.
+    const message = await store.write((tx) => sendFiles(tx, room, ada, [stored.id]));
+    expect(await setFound(stored.blob, false)).toBe(false);
+    expect(await status()).toBe("ready");
+    expect(await store.read((tx) => tx.storedFiles(FIRST_FILE, 5))).toEqual([
+      { ...stored, status: "ready", message_uuid: message.id },
+    ]);
+  });
+
+  check("the files that a message shows change with the counter", async (fixture) => {
+    const { store } = fixture;
+    const { ada, bob, room } = await place(fixture);
+    const { id } = await store.write((tx) => newFile(tx, ada, room));
+    const message = await store.write((tx) => sendFiles(tx, room, ada, [id]));
+    const files = message.files.map((each) => ({ ...each, status: "failed" as const }));
+    const change = () =>
+      store.write(async (tx) => tx.setMessageFiles(await recordOf(tx, message), files));
+    const version = message.seq + 1;
+    expect(await change()).toBe(version);
+    const [shown] = await store.read((tx) => tx.messageViews([message.id], bob.id));
+    expect(shown).toEqual({ ...message, files, version });
+    expect((await fixture.view(room, bob))?.seq).toBe(version);
+    await fixture.remove(message);
+    expect(await failed(change())).toBe(true);
   });
 }
 
@@ -275,6 +311,22 @@ function races(check: Check) {
       const refused = await Promise.all([sending(), sending()]);
       expect(refused.filter(Boolean)).toHaveLength(1);
     }
+  });
+
+  check("of announcements at once, no more see that they fit than fit", async (fixture) => {
+    const { store } = fixture;
+    const { ada, room } = await place(fixture);
+    const announce = () =>
+      store.write(async (tx) => {
+        await newFile(tx, ada, room, { waits: true });
+        return tx.uploadedBytes(ada.id, DAY);
+      });
+    const counted = await Promise.all(times(5).map(announce));
+    for (const limit of [8, 16, 24, 32, 40]) {
+      expect(counted.filter((bytes) => bytes <= limit).length).toBeLessThanOrEqual(limit / 8);
+    }
+    expect(Math.max(...counted)).toBe(40);
+    expect(await store.read((tx) => tx.uploadedBytes(ada.id, DAY))).toBe(40);
   });
 
   check("of two uploads that finish at once, one counts", async (fixture) => {

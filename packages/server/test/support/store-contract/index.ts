@@ -31,6 +31,7 @@ import { serviceKeys } from "./service-keys.ts";
 import { sessions } from "./sessions.ts";
 import { spending } from "./spending.ts";
 import { subscriptions } from "./subscriptions.ts";
+import { toolCalls } from "./tool-calls.ts";
 import { tools } from "./tools.ts";
 import { turns } from "./turns.ts";
 import { unitsOfWork } from "./units-of-work.ts";
@@ -79,6 +80,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("search", () => search(check));
     describe("agents", () => agents(check));
     describe("turns", () => turns(check));
+    describe("tool calls", () => toolCalls(check));
     describe("spending", () => spending(check));
     describe("preconditions", () => preconditions(check));
     describe("the change log", () => changes(check));

@@ -10,7 +10,7 @@ export function pictures(check: Check) {
   ) => {
     const id = Bun.randomUUIDv7();
     const file = { id, owner_id: owner.id, conversation_id, name: "me.png", size: 5, at: START };
-    await store.write((tx) => tx.insertFile(file, "2026-11-15"));
+    await store.write((tx) => tx.insertFile(file, { day: "2026-11-15", bytes: 5 }));
     return id;
   };
 

@@ -1,0 +1,287 @@
+import type { Turn } from "@parley/protocol";
+import { approvalCard } from "../rules/approval-card.ts";
+import { haveFiles, withoutFiles } from "../rules/context-files.ts";
+import type { AssistantPart, ModelMessage, ToolResultPart } from "../rules/model-content.ts";
+import { estimateTokens } from "../rules/token-estimate.ts";
+import { partTokens } from "../rules/tool-context.ts";
+import { addUsage, tokensOf, totalUsage } from "../rules/usage.ts";
+import type { TurnRecord, TurnRound } from "../store/turns.ts";
+import type { AnswerStream, Deltas } from "./deltas.ts";
+import { type AgentKey, fetchForKey, type KeyServices, openKey, operatorKeyError } from "./keys.ts";
+import { type PreparedTurn, reserveRound } from "./prepare-turn.ts";
+import type { ModelEvent, ModelRequest, ToolUseEvent } from "./providers/adapter.ts";
+import { callModel } from "./providers/call.ts";
+import { adapters } from "./providers/index.ts";
+import { ProviderError, providerErrors } from "./providers/provider-errors.ts";
+import { definitionOf } from "./tools/offered.ts";
+import { type CallServices, makeCalls, storeCalls } from "./tools/run-calls.ts";
+import { TurnFailed } from "./turn-failed.ts";
+
+export interface RoundServices extends KeyServices, Omit<CallServices, "config"> {
+  deltas: Deltas;
+}
+
+/** A turn that asks for more calls fails. */
+const MAX_CALLS = 16;
+
+/** What the model has sent so far. The store may have less of it. */
+export interface Progress {
+  content: string;
+  /** The calls of the model that have ended. */
+  rounds: TurnRound[];
+  /** Of a turn that failed while the model wrote; null if it is to be estimated or `rounds` has all. */
+  usage: Turn["usage"];
+}
+
+export const newProgress = (): Progress => ({ content: "", rounds: [], usage: null });
+
+/**
+ * Asks the model, makes the calls that it asks for, and asks it again with their results, until it
+ * asks for no more or a call waits for the owner.
+ */
+export async function streamAnswer(
+  services: RoundServices,
+  prepared: PreparedTurn,
+  call: AbortController,
+  progress: Progress,
+): Promise<void> {
+  const stream = services.deltas.open(prepared.turn, call);
+  const attempts = attemptCounter(services, prepared.turn);
+  try {
+    await answerInRounds({ services, prepared, call, progress, stream, attempts });
+  } catch (error) {
+    await stream.end();
+    throw error;
+  } finally {
+    progress.content = stream.written();
+    // The receipt must be complete when the turn ends.
+    await attempts.stored();
+  }
+  await stream.end();
+}
+
+interface Answering {
+  readonly services: RoundServices;
+  readonly prepared: PreparedTurn;
+  readonly call: AbortController;
+  readonly progress: Progress;
+  readonly stream: AnswerStream;
+  readonly attempts: ReturnType<typeof attemptCounter>;
+}
+
+async function answerInRounds(answering: Answering): Promise<void> {
+  const { services, prepared, call, progress, stream } = answering;
+  const key = openKey(services, prepared.agent);
+  const made: ModelMessage[] = [];
+  let { input_tokens } = prepared.context;
+  let { max_output_tokens } = prepared;
+  for (let calls = 0; ; ) {
+    const request = { made, input_tokens, max_output_tokens };
+    const { text, uses, end } = await askModel(answering, key, request);
+    if (uses.length === 0) {
+      // An empty message would leave people without an answer, an error or a way to retry.
+      if (stream.written().trim() === "" && calls === 0) throw providerErrors.emptyAnswer(end);
+      return;
+    }
+    if (calls + uses.length > MAX_CALLS) throw tooManyCalls();
+    const place = { ...prepared, signal: call.signal };
+    const stored = await storeCalls(services, place, {
+      uses,
+      offered: prepared.tools,
+      isDirect: prepared.isDirect,
+      text_bytes: Buffer.byteLength(stream.written()),
+      earlier: calls,
+      rounds: progress.rounds,
+    });
+    if (!stored) return call.abort();
+    const results = await makeCalls(services, place, stored);
+    const pending = stored.filter(({ status }) => status === "pending");
+    if (pending.length > 0) {
+      const gap = stream.written() === "" ? "" : "\n\n";
+      stream.write(`${gap}${approvalCard(pending)}`);
+      return;
+    }
+    calls += uses.length;
+    const said = roundMessages(text, uses, results.parts);
+    made.push(...said);
+    input_tokens += partTokens(said) + results.tokens;
+    const spent_tokens = tokensOf(totalUsage(progress.rounds));
+    const reserved = await reserveRound(services, prepared, { spent_tokens, input_tokens });
+    if (reserved === null) return call.abort();
+    max_output_tokens = reserved;
+  }
+}
+
+const tooManyCalls = () =>
+  new TurnFailed(
+    "tool_limit",
+    `This agent asked for more than ${MAX_CALLS} tool calls in one answer, so it was stopped.`,
+  );
+
+/** What the model wrote and asked for, and the results, as it is told in the next round. */
+const roundMessages = (
+  text: string,
+  uses: readonly ToolUseEvent[],
+  results: readonly ToolResultPart[],
+): ModelMessage[] => {
+  const calls = uses.map(
+    ({ id, name, input }): AssistantPart => ({ type: "tool_use", id, name, input: input ?? {} }),
+  );
+  const said: AssistantPart[] = text.trim() === "" ? [] : [{ type: "text", text: text.trim() }];
+  return [
+    { role: "assistant", content: [...said, ...calls] },
+    { role: "user", content: [...results] },
+  ];
+};
+
+interface RoundRequest {
+  readonly made: readonly ModelMessage[];
+  /** Estimated. */
+  readonly input_tokens: number;
+  readonly max_output_tokens: number;
+}
+
+interface ModelAnswer {
+  readonly text: string;
+  readonly uses: readonly ToolUseEvent[];
+  readonly end: "stop" | "length";
+}
+
+/** Calls the model once and streams its text. What it used is added to the rounds. */
+async function askModel(
+  answering: Answering,
+  key: AgentKey,
+  { made, input_tokens, max_output_tokens }: RoundRequest,
+): Promise<ModelAnswer> {
+  const { services, prepared, call, progress, stream } = answering;
+  const { context, provider, turn } = prepared;
+  const tools = [...prepared.tools.values()].map(definitionOf);
+  const request: ModelRequest = {
+    system: context.system,
+    messages: [...context.messages, ...made],
+    tools,
+    model: key.source === "operator" ? provider.model : turn.model,
+    max_output_tokens,
+    api_key: key.api_key,
+    base_url: provider.base_url,
+    signal: call.signal,
+  };
+  const began = performance.now();
+  const before = stream.written().length;
+  const answer = newAnswer(stream);
+  const written = () => stream.written().slice(before);
+  const used = () => usageOf(answer.usage);
+  try {
+    await askWithFallbacks(answering, key, request, answer);
+  } catch (error) {
+    if (progress.rounds.length > 0 || answer.isCharged()) {
+      const last = used() ?? { input_tokens, output_tokens: estimateTokens(written()) };
+      const earlier = totalUsage(progress.rounds);
+      progress.usage = earlier ? addUsage(earlier, last) : used();
+    }
+    throw key.source === "own"
+      ? error
+      : operatorKeyError(error, turn.agent.provider ?? "", services);
+  }
+  const isOnly = progress.rounds.length === 0 && answer.uses.length === 0;
+  const estimate = isOnly ? null : { input_tokens, output_tokens: estimateTokens(written()) };
+  const duration_ms = Math.round(performance.now() - began);
+  progress.rounds.push({ duration_ms, usage: used() ?? estimate });
+  return { text: written(), uses: answer.uses, end: answer.end() };
+}
+
+/** Usage is null unless the provider reported both counts. */
+function usageOf(counts: Partial<NonNullable<Turn["usage"]>>): Turn["usage"] {
+  const { input_tokens, output_tokens } = counts;
+  const isComplete = input_tokens !== undefined && output_tokens !== undefined;
+  return isComplete ? { input_tokens, output_tokens } : null;
+}
+
+/** Collects what the model sends. Its text goes to the stream, apart from that of earlier rounds. */
+function newAnswer(stream: AnswerStream) {
+  const uses: ToolUseEvent[] = [];
+  const usage: Partial<NonNullable<Turn["usage"]>> = {};
+  let end: "stop" | "length" = "stop";
+  let hasText = false;
+  function writeText(text: string): void {
+    const before = stream.written();
+    const isNewRound = !hasText && before !== "" && !before.endsWith("\n");
+    hasText = true;
+    stream.write(isNewRound ? `\n\n${text}` : text);
+  }
+  return {
+    uses,
+    usage,
+    end: () => end,
+    isCharged: () => hasText || uses.length > 0,
+    async take(events: AsyncIterable<ModelEvent>): Promise<void> {
+      for await (const event of events) {
+        if (event.type === "text") writeText(event.text);
+        else if (event.type === "tool_use") uses.push(event);
+        else if (event.type === "usage") {
+          const { type: _, ...counts } = event;
+          Object.assign(usage, counts);
+        } else end = event.reason === "length" ? "length" : "stop";
+      }
+    },
+  };
+}
+
+/**
+ * Many models take no pictures, some know no tools, and documents can be damaged: a request that the
+ * provider refuses is made again without what it may have refused.
+ */
+async function askWithFallbacks(
+  { services, prepared, stream, attempts }: Answering,
+  { api_key }: AgentKey,
+  request: ModelRequest,
+  answer: ReturnType<typeof newAnswer>,
+): Promise<void> {
+  const { turn, provider } = prepared;
+  const options = {
+    ...fetchForKey(api_key, services.config),
+    backpressure: stream.backpressure,
+    onAttempt: attempts.store,
+  };
+  for (let next: ModelRequest | null = request; next !== null; ) {
+    const current: ModelRequest = next;
+    try {
+      return await answer.take(callModel(adapters[provider.protocol], current, options));
+    } catch (error) {
+      next = answer.isCharged() ? null : fallback(current, error);
+      if (next === null) throw error;
+      const what = next.tools.length < current.tools.length ? "tools" : "files";
+      const { status } = error as ProviderError;
+      services.log.warn({ turn: turn.id, status }, `provider refused request with ${what}`);
+    }
+  }
+}
+
+/** The request without what the provider may have refused; null if nothing can be left out. */
+function fallback(request: ModelRequest, error: unknown): ModelRequest | null {
+  if (!(error instanceof ProviderError) || error.status === undefined) return null;
+  const isRefusal = error.code === "provider_refused" || error.code === "context_too_long";
+  // A provider that was told the results of calls accepts tools.
+  const usesTools = request.messages.some(({ content }) =>
+    content.some(({ type }) => type === "tool_use"),
+  );
+  if (error.about_tools && request.tools.length > 0 && !usesTools) return { ...request, tools: [] };
+  if (!isRefusal || !haveFiles(request.messages)) return null;
+  const why = error.code === "context_too_long" ? "too_large" : "not_accepted";
+  return { ...request, messages: withoutFiles(request.messages, why) };
+}
+
+/** Stores the number of attempts in the background, in order. */
+function attemptCounter({ store, log }: RoundServices, { id }: TurnRecord) {
+  let pending = Promise.resolve();
+  let attempts = 0;
+  return {
+    store(): void {
+      const attempt = ++attempts;
+      pending = pending
+        .then(() => store.note((tx) => tx.noteTries(id, attempt)))
+        .catch((error) => log.error({ err: error, turn: id }, "turn attempt count not stored"));
+    },
+    stored: () => pending,
+  };
+}

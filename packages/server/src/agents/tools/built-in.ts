@@ -1,0 +1,201 @@
+import type { File, Message } from "@parley/protocol";
+import { z } from "zod";
+import type { Provider } from "../../config.ts";
+import type { FilePart, ImagePart } from "../../rules/model-content.ts";
+import { indentLines, quoteName } from "../../rules/quoting.ts";
+import { searchWords } from "../../rules/search.ts";
+import type { Store } from "../../store/store.ts";
+import type { TurnRecord } from "../../store/turns.ts";
+import type { ContextFiles } from "../context-files/index.ts";
+import { isTextFile } from "../providers/file-text.ts";
+import type { OfferedTool } from "./offered.ts";
+
+/** What a built-in tool returns. The parts are shown to the model and not stored. */
+export interface BuiltInResult {
+  readonly text: string;
+  readonly parts?: readonly (ImagePart | FilePart)[];
+  /** Estimated, of the parts. */
+  readonly tokens?: number;
+  readonly is_error: boolean;
+}
+
+interface BuiltInServices {
+  readonly store: Pick<Store, "read" | "search">;
+  readonly contextFiles: ContextFiles;
+  readonly config: { readonly limits: { readonly image_pixels: number } };
+}
+
+/** Where a built-in tool is used: in the conversation of a turn, with the eyes of the agent's owner. */
+export interface BuiltInPlace {
+  readonly turn: Pick<TurnRecord, "conversation_id" | "conversation_uuid">;
+  readonly owner_id: number;
+  readonly provider: Provider;
+  readonly signal: AbortSignal;
+}
+
+interface BuiltIn<Input extends z.ZodType = z.ZodType> {
+  readonly title: string;
+  readonly description: string;
+  readonly input: Input;
+  run(
+    services: BuiltInServices,
+    place: BuiltInPlace,
+    input: z.output<Input>,
+  ): Promise<BuiltInResult>;
+}
+
+const tool = <Input extends z.ZodType>(definition: BuiltIn<Input>): BuiltIn =>
+  definition as unknown as BuiltIn;
+
+/** The name of the server that the built-in tools belong to. */
+const SERVER = "parley";
+const MAX_FOUND = 20;
+const MAX_READ = 50;
+const ok = (text: string): BuiltInResult => ({ text, is_error: false });
+const failed = (text: string): BuiltInResult => ({ text, is_error: true });
+
+const search_messages = tool({
+  title: "Search messages",
+  description: `Finds messages of this conversation that contain all the given words, newest first, at most ${MAX_FOUND}.`,
+  input: z.object({ query: z.string().min(1).max(200).describe("The words to search for.") }),
+  run: async ({ store }, { turn, owner_id }, { query }) => {
+    const words = searchWords(query);
+    if (words.length === 0) return failed("The query has no words to search for.");
+    const scope = { viewerId: owner_id, conversationId: turn.conversation_id };
+    const hits = await store.search({ words, ...scope, limit: MAX_FOUND });
+    const uuids = hits.map(({ uuid }) => uuid);
+    return ok(listed(await store.read((tx) => tx.messageViews(uuids, owner_id))));
+  },
+});
+
+const read_messages = tool({
+  title: "Read messages",
+  description: `Reads messages of this conversation, oldest first, at most ${MAX_READ}: the latest, or those before the message with the given id.`,
+  input: z.object({
+    before: z.uuid().optional().describe("The id of a message."),
+    limit: z.int().min(1).max(MAX_READ).optional(),
+  }),
+  run: async ({ store }, { turn, owner_id }, { before, limit = MAX_READ }) =>
+    store.read(async (tx) => {
+      const place = before === undefined ? null : await tx.message(before);
+      if (before !== undefined && place?.conversation_id !== turn.conversation_id) {
+        return failed("There is no message with this id in this conversation.");
+      }
+      const { items } = await tx.history({
+        conversationId: turn.conversation_id,
+        viewerId: owner_id,
+        ...(place && { from: { seq: place.seq, direction: "older" as const } }),
+        limit,
+      });
+      return ok(listed(items));
+    }),
+});
+
+const read_file = tool({
+  title: "Read a file",
+  description:
+    "Shows a text file, a PDF or a picture that was sent in this conversation. The lists of messages have the ids of their files.",
+  input: z.object({ file_id: z.uuid().describe("The id of the file.") }),
+  run: async (services, place, { file_id }) => {
+    const file = await visibleFile(services, place, file_id);
+    if (!file) return failed("There is no file with this id in this conversation.");
+    const { image_pixels } = services.config.limits;
+    using files = services.contextFiles.open(place.signal);
+    await files.load([file], { ...place.provider, image_pixels });
+    const loaded = files.loaded.get(file_id);
+    if (loaded?.status !== "shown") return failed("The file cannot be shown.");
+    const { part, tokens } = loaded;
+    if (part.type === "file" && isTextFile(part)) {
+      return ok(`The file ${quoteName(file.name)}:\n${new TextDecoder().decode(part.data)}`);
+    }
+    return { text: `The file ${quoteName(file.name)}:`, parts: [part], tokens, is_error: false };
+  },
+});
+
+const current_time = tool({
+  title: "Current time",
+  description: "Returns the current date and time.",
+  input: z.object({
+    time_zone: z.string().max(64).optional().describe("Such as Europe/Berlin. Default: UTC."),
+  }),
+  run: async (_, __, { time_zone = "UTC" }) => {
+    const now = new Date();
+    try {
+      const local = new Intl.DateTimeFormat("en-GB", {
+        dateStyle: "full",
+        timeStyle: "long",
+        timeZone: time_zone,
+      }).format(now);
+      return ok(`${now.toISOString()} (${local})`);
+    } catch {
+      return failed("There is no such time zone.");
+    }
+  },
+});
+
+const all: Readonly<Record<string, BuiltIn>> = {
+  search_messages,
+  read_messages,
+  read_file,
+  current_time,
+};
+
+/** For every agent, without a grant: they show what the agent can read anyway. */
+export const builtInTools: readonly Omit<OfferedTool, "name">[] = Object.entries(all).map(
+  ([name, { title, description, input }]) => ({
+    server_id: null,
+    server: SERVER,
+    tool: name,
+    title,
+    description,
+    input_schema: schemaOf(input),
+    policy: "always",
+  }),
+);
+
+/** Without what models do not need: every request has it, and the owner pays for it. */
+function schemaOf(input: z.ZodType): Record<string, unknown> {
+  const {
+    $schema: _,
+    additionalProperties: __,
+    ...schema
+  } = z.toJSONSchema(input, { io: "input" });
+  return schema;
+}
+
+/** Runs a built-in tool. What is wrong with the arguments is told to the model. */
+export async function runBuiltIn(
+  services: BuiltInServices,
+  place: BuiltInPlace,
+  name: string,
+  given: Readonly<Record<string, unknown>>,
+): Promise<BuiltInResult> {
+  const builtIn = all[name];
+  if (!builtIn) return failed("There is no such tool.");
+  const parsed = builtIn.input.safeParse(given);
+  if (!parsed.success) return failed(`Wrong arguments: ${z.prettifyError(parsed.error)}`);
+  return builtIn.run(services, place, parsed.data);
+}
+
+async function visibleFile(
+  { store }: BuiltInServices,
+  { turn, owner_id }: BuiltInPlace,
+  fileId: string,
+): Promise<File | undefined> {
+  return store.read(async (tx) => {
+    const [record] = await tx.files([fileId]);
+    if (record?.conversation_uuid !== turn.conversation_uuid || record.message_uuid === null)
+      return;
+    const [message] = await tx.messageViews([record.message_uuid], owner_id);
+    return message?.files.find(({ id }) => id === fileId);
+  });
+}
+
+/** Messages as a model reads them, each with its id. What people wrote is indented. */
+const listed = (messages: readonly Message[]): string =>
+  messages.length === 0 ? "There are none." : messages.map(line).join("\n");
+
+function line({ id, sender, created_at, content, files }: Message): string {
+  const named = files.map((file) => `\n(file ${quoteName(file.name)}, id ${file.id})`);
+  return `[${id}] ${created_at} ${sender.username}: ${indentLines(`${content}${named.join("")}`)}`;
+}

@@ -1,0 +1,91 @@
+import { messageChanged } from "../../changes/change.ts";
+import type { Delivered } from "../../realtime/bus.ts";
+import { elicitationForm, elicitedValues } from "../../rules/elicitation-form.ts";
+import type { ElicitationAnswer } from "../../store/elicitations.ts";
+import type { Store, WriteTx } from "../../store/store.ts";
+import type { ToolCallRecord } from "../../store/tool-calls.ts";
+import type { Elicit } from "./servers.ts";
+
+/** How long the owner has to answer. */
+const ANSWER_MS = 10 * 60_000;
+
+export interface Elicitations {
+  /** Asks the owner of the agent that makes the call. */
+  ask(call: ToolCallRecord, signal: AbortSignal): Elicit;
+  /** Hands an answer, given on any node, to the call that waits for it. */
+  receive(change: Delivered): void;
+}
+
+/** Posts what tools ask as forms in the conversation, and waits for the answers. */
+export function elicitations(store: Store): Elicitations {
+  const waiting = new Map<string, () => void>();
+
+  async function answerOf(id: string, signal: AbortSignal): Promise<ElicitationAnswer | null> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, ANSWER_MS);
+    signal.addEventListener("abort", () => resolve(), { once: true });
+    waiting.set(id, resolve);
+    try {
+      // It may have been answered before this waited.
+      const early = await store.read((tx) => tx.elicitation(id));
+      if (early?.answer) return early.answer;
+      await promise;
+      if (signal.aborted) return null;
+      return (await store.read((tx) => tx.elicitation(id)))?.answer ?? null;
+    } finally {
+      clearTimeout(timer);
+      waiting.delete(id);
+    }
+  }
+
+  return {
+    ask:
+      (call, signal) =>
+      async ({ message, schema }) => {
+        const id = Bun.randomUUIDv7();
+        if (!(await store.write((tx) => post(tx, call, { id, message, schema })))) {
+          return { action: "cancel" };
+        }
+        const answer = await answerOf(id, signal);
+        await store.write((tx) => tx.deleteElicitations(call.uuid));
+        if (answer === null) return { action: "cancel" };
+        if (answer.action === "decline") return { action: "decline" };
+        return { action: "accept", content: elicitedValues(schema, answer.content) };
+      },
+    receive: (change) => {
+      if (change.kind === "elicitation_answered") waiting.get(change.id)?.();
+    },
+  };
+}
+
+interface Asked {
+  readonly id: string;
+  readonly message: string;
+  readonly schema: Record<string, unknown>;
+}
+
+/** Posts the form as a message of the agent. False if the agent has left the conversation. */
+async function post(
+  tx: WriteTx,
+  call: ToolCallRecord,
+  { id, message, schema }: Asked,
+): Promise<boolean> {
+  const { agent, server, owner_id, conversation_id } = call;
+  const conversation = await tx.conversation(call.conversation_uuid, agent.id);
+  const settings = await tx.agent(agent.id);
+  if (!conversation?.joined || !settings) return false;
+  const owner = settings.owner.username;
+  const posted = await tx.insertMessage({
+    conversation,
+    sender: agent,
+    content: elicitationForm({ id, server, owner, message, schema }),
+    client_msg_id: null,
+    reply_to_id: null,
+    mentions: await tx.participantsAmong(conversation.id, [owner]),
+    at: Date.now(),
+  });
+  if (!posted) return false;
+  await tx.insertElicitation({ uuid: id, call_uuid: call.uuid, conversation_id, owner_id });
+  tx.emit(messageChanged("events.messageNew", posted, posted.seq));
+  return true;
+}

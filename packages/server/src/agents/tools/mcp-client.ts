@@ -1,0 +1,70 @@
+import { Client, type JsonSchemaValidator } from "@modelcontextprotocol/client";
+import { z } from "zod";
+import { VERSION } from "../../observe/version.ts";
+
+const MAX_MESSAGE_CHARACTERS = 4096;
+const MAX_SCHEMA_CHARACTERS = 32_768;
+
+/** A question of a server to the person whom a call is made for. */
+const Question = z.looseObject({
+  mode: z.string().default("form"),
+  message: z.string().max(MAX_MESSAGE_CHARACTERS),
+  requestedSchema: z
+    .record(z.string(), z.unknown())
+    .refine((schema) => JSON.stringify(schema).length <= MAX_SCHEMA_CHARACTERS),
+});
+
+/** The answer to a question; the same words as those of the protocol. */
+export interface Answer {
+  readonly action: "accept" | "decline" | "cancel";
+  readonly content?: Record<string, unknown>;
+}
+
+/** Asks a person; what is asked is a form described by a JSON Schema. */
+export type Elicit = (request: {
+  message: string;
+  schema: Record<string, unknown>;
+}) => Promise<Answer>;
+
+/** The results of servers are not validated against their schemas: a schema can be made to take forever. */
+const acceptEverything = {
+  getValidator:
+    <Value>(): JsonSchemaValidator<Value> =>
+    (data) => ({ valid: true, data: data as Value, errorMessage: undefined }),
+};
+
+interface Handlers {
+  /** The tools have changed. */
+  onListChanged(): void;
+  elicit: Elicit;
+}
+
+/**
+ * The official client, for servers that nobody trusts. The schemas of the protocol are not used for what
+ * can be large: they take seconds to refuse a megabyte of nonsense.
+ */
+export class McpClient extends Client {
+  constructor(probeMs: number, { onListChanged, elicit }: Handlers) {
+    super(
+      { name: "parley", version: VERSION },
+      {
+        capabilities: { elicitation: { form: {} } },
+        versionNegotiation: { mode: "auto", probe: { timeoutMs: probeMs } },
+        jsonSchemaValidator: acceptEverything,
+        listChanged: { tools: { autoRefresh: false, onChanged: onListChanged } },
+      },
+    );
+    this.setRequestHandler("elicitation/create", { params: z.unknown() }, async (params) => {
+      const asked = Question.safeParse(params);
+      if (!asked.success || asked.data.mode !== "form") return { action: "decline" };
+      const { message, requestedSchema: schema } = asked.data;
+      const { action, content = {} } = await elicit({ message, schema });
+      return action === "accept" ? { action, content } : { action };
+    });
+  }
+
+  /** Handlers get requests as they are: `Question` validates them. */
+  protected override _wrapHandler(...[, handler]: Parameters<Client["_wrapHandler"]>) {
+    return handler;
+  }
+}

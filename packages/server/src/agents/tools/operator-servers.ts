@@ -1,0 +1,105 @@
+import { createHash } from "node:crypto";
+import type { OperatorToolServer } from "../../config/tool-servers.ts";
+import type { OfferedTools } from "../../domain/tools.ts";
+import type { GuardedFetch } from "../../security/guarded-fetch.ts";
+import type { ToolServerState } from "../../store/tools.ts";
+import { type Connection, httpConnection, type Timeouts } from "./connection.ts";
+import { ContactDelayed } from "./contact-error.ts";
+import type { KnownServer } from "./contacts.ts";
+
+/** The servers that the operator offers to everybody. What they offer is kept in memory. */
+export interface OperatorServers {
+  /** As a person sees them: sessions of a server at an address are the person's own. */
+  known(ownerId: number): KnownServer[];
+  tools(): OfferedTools;
+  /** Contacts those that were not contacted yet, and waits for the outcome. */
+  contacted(): Promise<void>;
+}
+
+const FIRST_RETRY_MS = 1000;
+const MAX_RETRY_MS = 60_000;
+
+export function operatorServers(
+  settings: readonly OperatorToolServer[],
+  fetch: GuardedFetch,
+  refresh: (server: KnownServer) => Promise<void>,
+): OperatorServers {
+  const servers = settings.map((setting) => new OperatorServer(setting, fetch));
+  const first = new Map<OperatorServer, Promise<void>>();
+  return {
+    known: (ownerId) => servers.map((server) => server.knownTo(ownerId)),
+    tools: () => new Map(servers.map(({ id, state }) => [id, state.tools ?? []])),
+    async contacted() {
+      const contact = (server: OperatorServer) => {
+        const contacting = first.get(server) ?? refresh(server.knownTo(0));
+        first.set(server, contacting);
+        return contacting;
+      };
+      await Promise.all(servers.map(contact));
+    },
+  };
+}
+
+class OperatorServer {
+  readonly id: string;
+  state: ToolServerState = { status: "unreachable", error: null, at: 0 };
+  private readonly setting: OperatorToolServer;
+  private readonly fetch: GuardedFetch;
+  private failures = 0;
+  private retryAt = 0;
+
+  constructor(setting: OperatorToolServer, fetch: GuardedFetch) {
+    this.setting = setting;
+    this.fetch = fetch;
+    this.id = idOf(setting.name);
+  }
+
+  knownTo(ownerId: number): KnownServer {
+    const { id, setting, state } = this;
+    const isProgram = "command" in setting;
+    return {
+      id,
+      name: setting.name,
+      url: isProgram ? null : setting.url,
+      status: state.status,
+      error: state.error,
+      tools: state.tools ?? [],
+      contacted_at: state.at || null,
+      operator: true,
+      // Everybody shares the processes of a program, one call at a time.
+      key: isProgram ? id : `${id} ${ownerId}`,
+      connect: (timeouts, signal) => this.connect(timeouts, signal),
+      save: async (next) => {
+        this.state = { ...next, tools: next.tools ?? this.state.tools ?? [] };
+      },
+    };
+  }
+
+  /** A program that ends at once is not started again at once. */
+  private async connect(timeouts: Timeouts, signal: AbortSignal): Promise<Connection> {
+    const { setting, fetch } = this;
+    if (!("command" in setting)) {
+      const auth = { token: async () => setting.token };
+      return httpConnection({ url: setting.url, fetch, auth }, timeouts, signal);
+    }
+    if (Date.now() < this.retryAt) throw new ContactDelayed("the program failed to start");
+    const { stdioConnection } = await import("./stdio-connection.ts");
+    try {
+      const connection = await stdioConnection(setting, timeouts, signal);
+      this.failures = 0;
+      return connection;
+    } catch (error) {
+      const delay = Math.min(FIRST_RETRY_MS * 2 ** this.failures++, MAX_RETRY_MS);
+      this.retryAt = Date.now() + delay;
+      throw error;
+    }
+  }
+}
+
+/** The same id after a restart and on every node: grants refer to it. */
+function idOf(name: string): string {
+  const hash = createHash("sha256").update(`tool server of the operator: ${name}`).digest("hex");
+  // A UUID of version 8, whose content is free.
+  const [, a, b, c, d, e] = /^(.{8})(.{4}).(.{3}).(.{3})(.{12})/.exec(hash) ?? [];
+  return `${a}-${b}-8${c}-8${d}-${e}`;
+}

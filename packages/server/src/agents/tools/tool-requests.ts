@@ -1,0 +1,29 @@
+import type { Store } from "../../store/store.ts";
+import { type OfferedTool, offeredTools } from "./offered.ts";
+import type { ToolServers } from "./servers.ts";
+
+/** How long somebody who pressed a button waits until tool servers have answered. */
+const OFFER_MS = 10_000;
+
+/** Finds tools that people ask for with components of an agent's messages. */
+export interface ToolRequests {
+  /** The tool that the agent may use by this name; null if it has none. */
+  find(agentId: number, tool: string): Promise<RequestedTool | null>;
+}
+
+export interface RequestedTool extends OfferedTool {
+  readonly owner_id: number;
+}
+
+export const toolRequests = (
+  store: Pick<Store, "read">,
+  toolServers: ToolServers,
+): ToolRequests => ({
+  async find(agentId, tool) {
+    const agent = await store.read((tx) => tx.agent(agentId));
+    if (!agent) return null;
+    const offered = await offeredTools(toolServers, agent, AbortSignal.timeout(OFFER_MS));
+    const found = [...offered.values()].find((each) => each.tool === tool);
+    return found ? { ...found, owner_id: agent.owner.id } : null;
+  },
+});

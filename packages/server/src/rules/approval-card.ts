@@ -1,0 +1,46 @@
+import { inertText, quotedText } from "@parley/protocol/markup";
+import { quoteName } from "./quoting.ts";
+
+interface AskedCall {
+  readonly uuid: string;
+  readonly server: string;
+  readonly tool: string;
+  readonly title: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** Longer arguments are cut in the card; `getToolCalls` has them whole. */
+const MAX_SHOWN_CHARACTERS = 4000;
+
+/**
+ * The card that ends a message whose calls wait for the agent's owner, with a button for each decision,
+ * for clients that show nothing but messages.
+ */
+export function approvalCard(calls: readonly AskedCall[]): string {
+  const title = calls.length === 1 ? "Approval needed" : `${calls.length} approvals needed`;
+  return [`<card title="${title}">`, ...calls.flatMap(describe), "", "</card>"].join("\n");
+}
+
+/** What a message says that asks for a tool because somebody used a component. */
+export const callNotice = ({ title }: AskedCall, by: string) =>
+  `@${by} asked me to use **${inertText(title)}**.`;
+
+function describe(call: AskedCall): string[] {
+  const name = inertText(call.title);
+  return [
+    "",
+    `**${name}** (${inertText(quoteName(`${call.server}/${call.tool}`))}) would be called with:`,
+    "",
+    ...quotedText(shownArguments(call)),
+    "",
+    `<button action="call:${call.uuid}:approve">Approve</button>`,
+    `<button action="call:${call.uuid}:reject">Reject</button>`,
+  ];
+}
+
+function shownArguments({ arguments: given }: AskedCall): string {
+  const text = JSON.stringify(given, null, 2).toWellFormed();
+  return text.length <= MAX_SHOWN_CHARACTERS
+    ? text
+    : `${text.slice(0, MAX_SHOWN_CHARACTERS).toWellFormed()}… (shortened)`;
+}

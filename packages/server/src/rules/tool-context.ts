@@ -1,0 +1,122 @@
+import type { Message } from "@parley/protocol";
+import type { AssistantPart, ModelMessage, ToolResultPart, UserPart } from "./model-content.ts";
+import { quoteName } from "./quoting.ts";
+import { estimateTokens } from "./token-estimate.ts";
+import { functionName } from "./tool-names.ts";
+
+/** A call as a model reads it in the turn that goes on after it. */
+export interface ContextCall {
+  readonly round: number;
+  readonly text_bytes: number;
+  readonly model_id: string;
+  readonly server_id: string | null;
+  readonly server: string;
+  readonly tool: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly status: Message["tool_calls"][number]["status"];
+  readonly result: string | null;
+  readonly error: string | null;
+  readonly note: string | null;
+}
+
+/** The messages that a turn continues, newest first: one for each time that it waited. */
+export function continuedMessages(
+  messages: readonly Message[],
+  continues: string | null,
+): ReadonlySet<string> {
+  const byId = new Map(messages.map((message) => [message.id, message]));
+  const ids = new Set<string>();
+  for (let id = continues ?? undefined; id !== undefined && !ids.has(id); ) {
+    ids.add(id);
+    id = byId.get(id)?.turn?.continues;
+  }
+  return ids;
+}
+
+/** What the agent wrote of a message: not our texts, such as an error or the card that asks for an approval. */
+export function ownText({ content, tool_calls, turn, action }: Message): string {
+  if (action !== null) return "";
+  if (turn?.status === "failed" && turn.error?.message === content) return "";
+  const asks = tool_calls.some(({ id }) => content.includes(`call:${id}:`));
+  const card = asks ? content.lastIndexOf("<card ") : -1;
+  return card < 0 ? content : content.slice(0, card).trimEnd();
+}
+
+/** A message that is continued, as the model produced it: texts, calls and their results. */
+export function callMessages(message: Message, calls: readonly ContextCall[]): ModelMessage[] {
+  const bytes = Buffer.from(ownText(message));
+  const messages: ModelMessage[] = [];
+  let written = 0;
+  for (const [, round] of Map.groupBy(calls, (call) => call.round)) {
+    const upTo = Math.max(written, round[0]?.text_bytes ?? 0);
+    const text = bytes.toString("utf8", written, upTo).trim();
+    written = upTo;
+    messages.push({ role: "assistant", content: [...textParts(text), ...round.map(toolUse)] });
+    messages.push({ role: "user", content: round.map(toolResult) });
+  }
+  const rest = bytes.toString("utf8", written).trim();
+  if (rest !== "") messages.push({ role: "assistant", content: textParts(rest) });
+  return messages;
+}
+
+const textParts = (text: string): AssistantPart[] => (text === "" ? [] : [{ type: "text", text }]);
+
+const toolUse = (call: ContextCall): AssistantPart => ({
+  type: "tool_use",
+  id: call.model_id,
+  name: functionName(call),
+  input: call.arguments,
+});
+
+const toolResult = (call: ContextCall): ToolResultPart => ({
+  type: "tool_result",
+  tool_use_id: call.model_id,
+  content: [{ type: "text", text: resultText(call) }],
+  is_error: call.status !== "done",
+});
+
+/** What the model is told about a call. Notes are the owner's words, so they are quoted. */
+export function resultText({ status, result, error, note }: ContextCall): string {
+  const said = note === null ? "" : ` The owner noted: ${quoteName(note)}`;
+  switch (status) {
+    case "done":
+      return `${result || "(The tool returned nothing.)"}${said}`;
+    case "rejected":
+      return `The owner rejected this call. It was not made.${said}`;
+    case "expired":
+      return "Nobody approved this call in time. It was not made.";
+    case "failed":
+      return error === "interrupted"
+        ? "The call was interrupted. It is not known whether it was carried out: do not assume either, and do not repeat it unasked."
+        : `The call failed: ${error ?? "unknown error"}`;
+    default:
+      return "The call was not made.";
+  }
+}
+
+/** Tells the model in later turns which tools it had used. Results are not repeated. */
+export function callSummary({ tool_calls }: Message): string {
+  const calls = tool_calls.map(
+    ({ server, tool, status }) => `${quoteName(`${server}/${tool}`)} ${status}`,
+  );
+  return `(tools that you used for the message above: ${calls.join(", ")})`;
+}
+
+/** Estimated tokens of texts, calls and results. */
+export const partTokens = (messages: readonly ModelMessage[]): number =>
+  messages
+    .flatMap<UserPart | AssistantPart>(({ content }) => [...content])
+    .reduce((sum, part) => sum + tokensOf(part), 0);
+
+function tokensOf(part: UserPart | AssistantPart): number {
+  switch (part.type) {
+    case "text":
+      return estimateTokens(part.text);
+    case "tool_use":
+      return estimateTokens(part.name) + estimateTokens(JSON.stringify(part.input));
+    case "tool_result":
+      return part.content.reduce((sum, each) => sum + tokensOf(each), estimateTokens(""));
+    default:
+      return 0;
+  }
+}

@@ -1,0 +1,152 @@
+import { expect } from "bun:test";
+import type { Message } from "@parley/protocol";
+import type { NewToolCall, ToolCallRecord } from "../../../src/store/tool-calls.ts";
+import type { TurnRecord } from "../../../src/store/turns.ts";
+import { agentFixture } from "./agent-fixture.ts";
+import { type Check, type Fixture, recordOf, START } from "./fixture.ts";
+
+export function toolCalls(check: Check) {
+  async function talk(fixture: Fixture) {
+    const agents = await agentFixture(fixture);
+    const { alice, agent, room, begin } = agents;
+    const { id: turnId, message } = await begin();
+    const insert = (position: number, rest: Partial<NewToolCall> = {}) =>
+      fixture.store.write(async (tx) => {
+        const { id: message_id } = await recordOf(tx, message);
+        const uuid = Bun.randomUUIDv7();
+        const seq = await tx.insertToolCall({
+          uuid,
+          message_id,
+          conversation_id: room.id,
+          agent_id: agent.id,
+          owner_id: alice.id,
+          round: 0,
+          position,
+          text_bytes: 0,
+          model_id: `call_${position}`,
+          server_id: null,
+          server: "parley",
+          tool: "current_time",
+          title: "Current time",
+          arguments: { zone: "Ω" },
+          status: "running",
+          error: null,
+          created_at: START,
+          started_at: START,
+          finished_at: null,
+          expires_at: null,
+          ...rest,
+        });
+        return { uuid, seq };
+      });
+    const call = async (uuid: string) =>
+      (await fixture.store.read((tx) => tx.toolCall(uuid))) as ToolCallRecord;
+    const view = async () => {
+      const [shown] = await fixture.store.read((tx) => tx.messageViews([message.id], -1));
+      return shown as Message;
+    };
+    return { ...agents, turnId, message, insert, call, view };
+  }
+
+  check("a message lists its calls in order, and each change counts", async (fixture) => {
+    const { message, insert, view, call, agent, alice, room } = await talk(fixture);
+    const first = await insert(0);
+    const second = await insert(1, { status: "pending", expires_at: START + 10, started_at: null });
+    expect([first.seq, second.seq]).toEqual([message.seq + 1, message.seq + 2]);
+    const shown = { server: "parley", tool: "current_time", title: "Current time" };
+    expect(await view()).toMatchObject({
+      version: message.seq + 2,
+      tool_calls: [
+        { id: first.uuid, ...shown, status: "running", decided_by: null },
+        { id: second.uuid, ...shown, status: "pending", decided_by: null },
+      ],
+    });
+    expect(await call(first.uuid)).toMatchObject({
+      agent: { id: agent.id },
+      owner_id: alice.id,
+      message_uuid: message.id,
+      conversation_id: room.id,
+      arguments: { zone: "Ω" },
+      result: null,
+    });
+    const seq = await fixture.store.write(async (tx) => {
+      const stored = (await tx.toolCall(second.uuid)) as ToolCallRecord;
+      return tx.updateToolCall(stored, { status: "rejected", decided_by: "alice", note: "no" });
+    });
+    expect(seq).toBe(message.seq + 3);
+    expect((await view()).tool_calls[1]).toMatchObject({
+      status: "rejected",
+      decided_by: "alice",
+    });
+    expect(await call(second.uuid)).toMatchObject({ note: "no", expires_at: START + 10 });
+  });
+
+  check("pending calls are found by owner and by the end of their time", async (fixture) => {
+    const { insert, alice, bob } = await talk(fixture);
+    await insert(0);
+    const pending = { status: "pending", started_at: null } as const;
+    const { uuid: late } = await insert(1, { ...pending, expires_at: START + 20, created_at: 2 });
+    const { uuid: soon } = await insert(2, { ...pending, expires_at: START + 10, created_at: 1 });
+    const { store } = fixture;
+    const waiting = (id: number) => store.read((tx) => tx.pendingToolCalls(id));
+    expect((await waiting(alice.id)).map(({ uuid }) => uuid)).toEqual([soon, late]);
+    expect(await waiting(bob.id)).toEqual([]);
+    const expired = await store.read((tx) => tx.expiredToolCalls(START + 10, 10));
+    expect(expired.map(({ uuid }) => uuid)).toEqual([soon]);
+  });
+
+  check("a call that was started says so, and counts nothing", async (fixture) => {
+    const { insert, call, view } = await talk(fixture);
+    const { uuid, seq } = await insert(0, { started_at: null });
+    await fixture.store.write(async (tx) =>
+      tx.startToolCall((await tx.toolCall(uuid)) as ToolCallRecord, START + 3),
+    );
+    expect((await call(uuid)).started_at).toBe(START + 3);
+    expect((await view()).version).toBe(seq);
+  });
+
+  check("deleting a message deletes its calls", async (fixture) => {
+    const { insert, message, finish, turnId } = await talk(fixture);
+    const { uuid } = await insert(0);
+    await finish(turnId);
+    await fixture.store.write(async (tx) =>
+      tx.deleteMessages([await recordOf(tx, message)], START),
+    );
+    expect(await fixture.store.read((tx) => tx.toolCall(uuid))).toBeNull();
+  });
+
+  check("a turn continues a message, and remembers its rounds", async (fixture) => {
+    const { queue, claim, finish, turnId, message, turn, alice, room } = await talk(fixture);
+    await finish(turnId);
+    const trigger = await fixture.send(room, alice, "more");
+    await queue(trigger, { continues_uuid: message.id, open_ended: false });
+    const [next] = (await claim()) as [TurnRecord];
+    expect(next).toMatchObject({
+      continues_uuid: message.id,
+      continues_seq: message.seq,
+      rounds: [],
+    });
+    const rounds = [{ duration_ms: 12, usage: { input_tokens: 1, output_tokens: 2 } }];
+    await fixture.store.write((tx) => tx.noteRounds(next.id, rounds));
+    expect((await turn(next.id))?.rounds).toEqual(rounds);
+  });
+
+  check("what a tool asked is answered once, and deleted with its call", async (fixture) => {
+    const { insert, alice, room } = await talk(fixture);
+    const { uuid: call_uuid } = await insert(0);
+    const uuid = Bun.randomUUIDv7();
+    const { store } = fixture;
+    const asked = { uuid, call_uuid, conversation_id: room.id, owner_id: alice.id };
+    await store.write(async (tx) => {
+      await tx.toolCall(call_uuid);
+      await tx.insertElicitation(asked);
+    });
+    expect(await store.read((tx) => tx.elicitation(uuid))).toEqual({ ...asked, answer: null });
+    const answer = { action: "accept", content: { name: "Ω" } } as const;
+    await store.write((tx) => tx.answerElicitation(uuid, answer));
+    await store.write((tx) => tx.answerElicitation(uuid, { action: "decline", content: {} }));
+    expect(await store.read((tx) => tx.elicitation(uuid))).toEqual({ ...asked, answer });
+    await store.write((tx) => tx.deleteElicitations(call_uuid));
+    expect(await store.read((tx) => tx.elicitation(uuid))).toBeNull();
+  });
+}
