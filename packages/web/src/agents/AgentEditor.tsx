@@ -13,6 +13,7 @@ import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem, type FormValues } from "../ui/Form.tsx";
 import { DeleteAgent } from "./DeleteAgent.tsx";
 import { InstructionsField } from "./InstructionsField.tsx";
+import { isProvided } from "./keys.ts";
 import { LimitFields, limitsIn } from "./LimitFields.tsx";
 import { ModelFields } from "./ModelFields.tsx";
 import { NameFields } from "./NameFields.tsx";
@@ -167,12 +168,15 @@ function useSave(agent: AgentProfile | null) {
     const agent_username = agent.username;
     const name = nameOf({ ...agent, kind: "agent" });
     const { model, ...rest } = given;
+    const provider = text("provider") || agent.provider;
+    // The field is missing, and the owner's choice stays.
+    const isChosenByServer = provider === agent.provider && isProvided(agent);
     await client.updateAgent({
       agent_username,
       ...rest,
-      ...(model !== undefined && model !== agent.model && { model }),
+      ...(model !== undefined && model !== agent.model && !isChosenByServer && { model }),
       ...(text("display_name") !== name && { display_name: text("display_name") }),
-      ...(isModel && text("provider") !== "" && { provider: text("provider") }),
+      ...(provider !== null && { provider }),
     });
     if (!isSame(limits, agent.limits)) await client.setAgentLimits({ agent_username, ...limits });
   };
