@@ -100,6 +100,10 @@ export class NatsBus implements Bus {
     if (change.kind === "session_ended" || change.kind === "account_suspended") {
       this.send(this.subjects.nodes, change);
     }
+    // Programs of external agents wait for turns on every node.
+    if (change.kind === "turns_queued" && change.agents) {
+      this.send(this.subjects.nodes, { ...change, agents: [...change.agents] });
+    }
     if (change.kind === "turns_ended") this.sendToRunners(change.turns);
     this.deliver(change);
   }
