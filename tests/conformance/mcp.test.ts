@@ -548,6 +548,28 @@ describe("requests to /mcp", () => {
     ]);
   });
 
+  test("with the token of an agent do what agents may do, and ask no agents", async () => {
+    const person = await signUp(server.url, "owner");
+    const { username } = await person.call("createAgent", { name: "helper", kind: "external" });
+    const { token } = await person.call("createAgentToken", { agent_username: username });
+    const chat = await groupOf(person, bob, { username });
+    const other = await groupOf(person, bob);
+    await using mcp = await McpClient.connect({ url: server.url, token });
+    const history = await mcp.tool("get_chat_history", { chat_id: chat.id });
+    expect(history.structured).toMatchObject({ items: [] });
+    for (const [name, args] of [
+      ["get_chat_history", { chat_id: other.id }],
+      ["get_users", {}],
+      ["ask_agent", { chat_id: chat.id, text: "x" }],
+    ] as const) {
+      const { structured } = await mcp.tool(name, args);
+      expect([name, structured]).toEqual([
+        name,
+        { error: expect.objectContaining({ code: "forbidden" }) },
+      ]);
+    }
+  });
+
   test("get results of a bounded size", async () => {
     const chat = await groupOf(alice, bob);
     await using mcp = await McpClient.connect(alice);

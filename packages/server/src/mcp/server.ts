@@ -31,13 +31,14 @@ export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
 
   /** Calls operations as every transport does, for the caller of a request. */
   const operationsFor =
-    ({ caller, origin }: McpRequest): CallOperation =>
+    ({ request, caller, origin }: McpRequest): CallOperation =>
     async (name, input) => {
       const outcome = await invoke({
         name,
         origin,
         reference: () => Bun.randomUUIDv7(),
         authenticate: () => caller,
+        signal: () => request.signal,
         input: () => input,
       });
       if (!outcome.ok) throw outcome.failure;
