@@ -10,6 +10,7 @@ import {
   unblockUser,
   updateMe,
 } from "./accounts.ts";
+import { createAgentToken, getAgentTokens, revokeAgentToken } from "./agent-tokens.ts";
 import {
   createAgent,
   deleteAgent,
@@ -86,6 +87,7 @@ import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } f
 import { finishOidcSignIn, getSignInMethods, startOidcSignIn } from "./sign-in.ts";
 import { decideToolCall, getPendingToolCalls, getToolCalls } from "./tool-calls.ts";
 import { addToolServer, getToolServers, refreshToolServer, removeToolServer } from "./tools.ts";
+import { claimTurn, finishTurn, setTurnStatus, writeTurn } from "./turns.ts";
 import { sendChatAction } from "./typing.ts";
 import {
   createWebhook,
@@ -165,6 +167,13 @@ export const operations = {
   getToolServers,
   refreshToolServer,
   removeToolServer,
+  createAgentToken,
+  getAgentTokens,
+  revokeAgentToken,
+  claimTurn,
+  writeTurn,
+  setTurnStatus,
+  finishTurn,
   getGroupAgents,
   addGroupAgent,
   removeGroupAgent,
