@@ -85,7 +85,13 @@ import { importMessages, issueToken, revokeTokens, upsertUsers } from "./service
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { finishOidcSignIn, getSignInMethods, startOidcSignIn } from "./sign-in.ts";
 import { decideToolCall, getPendingToolCalls, getToolCalls } from "./tool-calls.ts";
-import { addToolServer, getToolServers, refreshToolServer, removeToolServer } from "./tools.ts";
+import {
+  addToolServer,
+  authorizeToolServer,
+  getToolServers,
+  refreshToolServer,
+  removeToolServer,
+} from "./tools.ts";
 import { sendChatAction } from "./typing.ts";
 import {
   createWebhook,
@@ -164,6 +170,7 @@ export const operations = {
   addToolServer,
   getToolServers,
   refreshToolServer,
+  authorizeToolServer,
   removeToolServer,
   getGroupAgents,
   addGroupAgent,
