@@ -12,21 +12,34 @@ import {
   say,
 } from "@parley/testkit/client.ts";
 import { Watcher } from "@parley/testkit/model.ts";
-import { answers, endsWith, fails, stopsShortAfter } from "@parley/testkit/provider-responders.ts";
+import {
+  answers,
+  endsWith,
+  fails,
+  stopsShortAfter,
+  toolCalls,
+} from "@parley/testkit/provider-responders.ts";
 import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
 import { noRates, onSeveralNodes, startServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
+import { ToolServer } from "@parley/testkit/tool-server.ts";
 import fc from "fast-check";
 
 /** A run takes longer on several nodes. */
 const RANDOM_RUNS = onSeveralNodes ? 20 : 60;
 
 const sharedProvider = await startSharedProvider();
-const server = await startServer({ ...noRates, ...providersAt(sharedProvider.url) });
+const tools = new ToolServer();
+const server = await startServer({
+  ...noRates,
+  ...providersAt(sharedProvider.url),
+  PARLEY_PRIVATE_ADDRESSES: "allow",
+});
 const everybody = await people(server.url, "ann", "bob", "cat", "dan");
 const [ann, bob, cat, dan] = everybody;
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
+  await tools[Symbol.asyncDispose]();
   await sharedProvider[Symbol.asyncDispose]();
 });
 
@@ -35,6 +48,11 @@ const keys = { claude: "key-of-ann", gpt: "key-of-bob" };
 await ann.call("setAgentKey", { provider: "claude", api_key: keys.claude });
 await bob.call("setAgentKey", { provider: "gpt", api_key: keys.gpt });
 for (const owner of [ann, bob]) await liftLimits(owner);
+const { id: server_id } = await ann.call("addToolServer", { name: "bank", url: tools.url });
+await ann.call("setAgentTools", {
+  agent_username: claude,
+  grants: [{ server_id, tool: "echo", policy: "ask" }],
+});
 
 interface WatchedGroup {
   chat: Conversation;
@@ -85,6 +103,9 @@ async function answered(
   sharedProvider.respond(keys.claude, ...responders);
   return answerTo(socket, await say(cat, chat, `@${claude} hello`));
 }
+
+const usesClock = toolCalls([{ name: "current_time", input: {} }], "Let me see.");
+const asksToEcho = toolCalls([{ name: "bank__echo", input: { text: "hi" } }], "May I? ");
 
 describe("with agents, initial fetch and events equal a fresh fetch", () => {
   const changes: Record<string, (group: WatchedGroup) => Promise<unknown>> = {
@@ -172,6 +193,24 @@ describe("with agents, initial fetch and events equal a fresh fetch", () => {
       const action = { chat_id: group.chat.id, message_id: id, action: "trade:buy:AAPL:10" };
       await bob.call("sendComponentAction", action);
     },
+    "after an answer with a tool": (group) => answered(group, usesClock, answers("It is late.")),
+    "while a call waits, and after it is approved": async (group) => {
+      const asked = await answered(group, asksToEcho, answers("It said hi."));
+      await group.check();
+      const call_id = asked.tool_calls[0]?.id ?? "";
+      await ann.call("decideToolCall", { call_id, decision: "approve" });
+      const isNext = ({ turn }: Message) => turn?.continues === asked.id;
+      await group.socket.event("events.messageComplete", isNext);
+    },
+    "after a button asked for a tool": async (group) => {
+      const { id } = await answered(group, answers('<button action="tool:echo">Echo</button>'));
+      const action = { chat_id: group.chat.id, message_id: id, action: "tool:echo" };
+      await bob.call("sendComponentAction", action);
+    },
+    "after the deletion of a message whose call waits": async (group) => {
+      const { id } = await answered(group, asksToEcho);
+      await ann.call("deleteMessages", { chat_id: group.chat.id, message_ids: [id] });
+    },
     "after a new name of an agent": async (group) => {
       await answered(group, answers("Hello."));
       const display_name = `Sage ${Math.random()}`;
@@ -195,6 +234,8 @@ const longAnswer: Responder = async (exchange) => {
 };
 
 const RESPONDERS: Responder[] = [
+  usesClock,
+  asksToEcho,
   answers("Hello ", "🦜"),
   answers(`@${ann.username} @${bob.username} @${gpt} `, "look"),
   longAnswer,
@@ -214,7 +255,20 @@ interface Step {
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom(
     ...["ask", "ask", "ask", "ask both", "talk", "stop", "retry", "stop all", "delete", "hide"],
-    ...["react", "read", "press", "add agent", "remove agent", "mode", "add", "leave", "edit"],
+    ...[
+      "react",
+      "read",
+      "press",
+      "press tool",
+      "decide",
+      "decide",
+      "add agent",
+      "remove agent",
+      "mode",
+      "add",
+      "leave",
+      "edit",
+    ],
   ),
   actor: fc.nat(3),
   pick: fc.nat(50),
@@ -226,7 +280,7 @@ async function perform(chat_id: string, { kind, actor, pick }: Step): Promise<vo
   const own = agentOf(who, actor === 0 ? "claude" : "gpt");
   const { items } = await who.call("getChatHistory", { chat_id });
   const theirs = items.filter(({ sender }) => sender.kind === "agent");
-  const pool = ["stop", "retry", "press"].includes(kind) ? theirs.slice(-3) : items;
+  const pool = ["stop", "retry", "press", "press tool"].includes(kind) ? theirs.slice(-3) : items;
   const message_id = pool[pick % Math.max(pool.length, 1)]?.id ?? Bun.randomUUIDv7();
   const message_ids = [message_id];
   const target = { chat_id, agent_username: own };
@@ -244,6 +298,16 @@ async function perform(chat_id: string, { kind, actor, pick }: Step): Promise<vo
     read: () => who.call("readChat", { chat_id, seq: pick }),
     press: () =>
       who.call("sendComponentAction", { chat_id, message_id, action: "alert:AAPL:gt:200" }),
+    "press tool": () =>
+      who.call("sendComponentAction", { chat_id, message_id, action: "tool:echo" }),
+    decide: async () => {
+      const { items: pending } = await who.call("getPendingToolCalls");
+      const call_id = pending[pick % Math.max(pending.length, 1)]?.call.id ?? Bun.randomUUIDv7();
+      await who.call("decideToolCall", {
+        call_id,
+        decision: pick % 3 === 0 ? "reject" : "approve",
+      });
+    },
     "add agent": () => who.call("addGroupAgent", { ...target, always_on: pick % 2 === 0 }),
     "remove agent": () => who.call("removeGroupAgent", target),
     mode: () => who.call("setGroupAgentMode", { ...target, always_on: pick % 2 === 0 }),

@@ -12,10 +12,11 @@ import {
   type Transport,
   transports,
 } from "@parley/testkit/client.ts";
+import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import fc from "fast-check";
 
-/** Alice is an operator, so that she can call all operations but those of service keys. */
+/** Alice is an operator, so that she can call all operations but those of service keys and agents. */
 const server = await startServer({
   ...noRates,
   ...serviceKeySetting(),
@@ -26,6 +27,8 @@ const [alice, bob] = [await signUpAs(server.url, "alice"), await signUp(server.u
 const chat = await groupOf(alice, bob);
 const message = await say(alice, chat, "hello");
 const socket = await alice.connect();
+const { agent } = await externalAgent(bob);
+const agentSocket = await agent.connect();
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** After any input, the server has logged no internal error and the same socket still answers. */
@@ -38,7 +41,12 @@ afterEach(async () => {
 const names = (Object.keys(operations) as OperationName[]).filter(
   (name) => name !== "signOut" && name !== "revokeTokens",
 );
-const isForService = (name: string) => operations[name as OperationName].access === "service";
+const accessOf = (name: string) => operations[name as OperationName].access;
+/** The token of a caller who may call the operation. */
+function tokenFor(name: string): string {
+  if (accessOf(name) === "agent") return agent.token;
+  return accessOf(name) === "service" ? backend.key : alice.token;
+}
 
 const fieldsOf = (name: OperationName) =>
   Object.keys((operations[name].input as unknown as { shape: object }).shape).filter(
@@ -103,7 +111,7 @@ const callers: Record<Transport, (name: string, input: string) => Promise<Failed
       method: "POST",
       headers: {
         "content-type": "application/json",
-        authorization: `Bearer ${isForService(name) ? backend.key : alice.token}`,
+        authorization: `Bearer ${tokenFor(name)}`,
       },
       body: input,
     });
@@ -113,11 +121,12 @@ const callers: Record<Transport, (name: string, input: string) => Promise<Failed
   "the socket": async (name, input) => {
     const id = `bad${++calls}`;
     const { socket: method } = operations[name as OperationName];
-    socket.send(`{"method": "${method}", "id": "${id}", "params": ${input}}`);
-    const found = () => socket.replies.findIndex((reply) => reply.id === id);
-    await socket.until(() => found() !== -1 || socket.closed, `the reply to ${name}`);
-    const [reply] = socket.replies.splice(found(), 1);
-    if (!reply) throw new Error(`the socket closed with ${socket.closed?.code}`);
+    const open = accessOf(name) === "agent" ? agentSocket : socket;
+    open.send(`{"method": "${method}", "id": "${id}", "params": ${input}}`);
+    const found = () => open.replies.findIndex((reply) => reply.id === id);
+    await open.until(() => found() !== -1 || open.closed, `the reply to ${name}`);
+    const [reply] = open.replies.splice(found(), 1);
+    if (!reply) throw new Error(`the socket closed with ${open.closed?.code}`);
     return reply.ok ? null : (reply as SocketFailure).error;
   },
 };
@@ -166,7 +175,7 @@ const snapshot = async () =>
 describe.each(transports)("over %s", (transport) => {
   const call = callers[transport];
 
-  const callable = names.filter((name) => transport === "HTTP" || !isForService(name));
+  const callable = names.filter((name) => transport === "HTTP" || accessOf(name) !== "service");
 
   describe.each(callable)("%s", (name) => {
     const fields = fieldsOf(name);

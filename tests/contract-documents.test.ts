@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Operation, operations } from "@parley/protocol";
+import { type Access, type Operation, type OperationName, operations } from "@parley/protocol";
 import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { groupOf, type Person, people, post, RawSocket, say } from "@parley/testkit/client.ts";
+import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { freePort } from "@parley/testkit/postgres.ts";
 import { noRates, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { tool, toolsFolder } from "@parley/testkit/tools.ts";
@@ -196,9 +197,13 @@ describe("a proxy that validates every call and every answer against OpenAPI", (
       if (!call) throw new Error(`${name} is not described`);
       const { key } = new Backend(server.url);
       const { alice, carol, known } = await setUp(await signedIn());
+      const access: Access = operations[name as OperationName].access;
+      const program = access === "agent" ? (await externalAgent(alice)).agent : null;
       const isForService = privileged.includes(name);
-      const token = (person: Person) =>
-        call.security?.length === 0 ? undefined : isForService ? key : person.token;
+      const token = (person: Person) => {
+        if (call.security?.length === 0) return undefined;
+        return isForService ? key : (program ?? person).token;
+      };
       const example = exampleFor(call, known);
       await count(agree(name, example, "ply_wrong"));
       await count(agree(name, example, undefined));

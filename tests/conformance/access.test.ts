@@ -38,7 +38,8 @@ const backend = new Backend(server.url);
 const roles = ["stranger", "participant", "former", "admin", "owner", "operator"] as const;
 type Role = (typeof roles)[number];
 
-const callers = [...roles, "nobody", "suspended", "service", "delegate"] as const;
+/** An external agent of the owner takes part in the group too. */
+const callers = [...roles, "agent", "nobody", "suspended", "service", "delegate"] as const;
 type Caller = (typeof callers)[number];
 
 const names = [...roles, "suspended", "victim"] as const;
@@ -60,6 +61,19 @@ await backend.call("suspendAccount", { username: "as_suspended" });
 for (const role of roles) {
   await people[role].call("setAgentKey", { provider: "claude", api_key: "sandbox-0123456789" });
 }
+
+const { username: programName } = await people.owner.call("createAgent", {
+  name: "program",
+  kind: "external",
+});
+const { token: programToken } = await people.owner.call("createAgentToken", {
+  agent_username: programName,
+});
+const program = new Person(
+  server.url,
+  programToken,
+  await people.owner.call("getUser", { username: programName }),
+);
 
 const PASSWORD = "correct horse battery";
 
@@ -83,6 +97,7 @@ async function newGroup(): Promise<Group> {
   const chat = await groupOf(admin, participant, former, owner);
   const chat_id = chat.id;
   await owner.call("addGroupAgent", { chat_id, agent_username: agentOf(owner) });
+  await owner.call("addGroupAgent", { chat_id, agent_username: programName });
   const message = await say(participant, chat, "hello");
   await admin.call("removeChatMember", { chat_id, username: former.username });
   return { chat, chat_id, message };
@@ -104,6 +119,8 @@ interface Row {
   input?(group: Group, caller: Caller): object | Promise<object>;
   /** What the call answers those who may make it. Default: `ok`. */
   readonly admitted?: string;
+  /** What it answers the external agent, if that differs. */
+  readonly agent?: string;
 }
 
 let count = 0;
@@ -166,6 +183,10 @@ async function ofPicture(_: object, caller: Caller) {
   const person = people[role as Role] ?? people.participant;
   return { file_id: (await uploadPicture(person)).id };
 }
+const unknownTurn = (more: object): Row => ({
+  admitted: "not_found",
+  input: () => ({ turn_id: 999_999_999, ...more }),
+});
 /** A server that nobody has. */
 const ofToolServer: Row = {
   roles,
@@ -247,9 +268,10 @@ const rows: Record<OperationName, Row> = {
   sendMessage: ofChat({ content: "hello" }),
   getChatHistory: ofChat(),
   getMessage: ofMessage(),
-  editMessage: ofMessage({ content: "edited" }, ["participant"]),
+  editMessage: { ...ofMessage({ content: "edited" }, ["participant"]), agent: "forbidden" },
   deleteMessages: {
     roles: ["participant", "admin"],
+    agent: "forbidden",
     input: ({ chat_id, message }) => ({ chat_id, message_ids: [message.id] }),
   },
   deleteMessagesForMe: {
@@ -288,6 +310,17 @@ const rows: Record<OperationName, Row> = {
   authorizeToolServer: ofToolServer,
   removeToolServer: ofToolServer,
   getAgentUsage: { roles, input: () => ({ provider }) },
+  createAgentToken: { roles: ["owner"], input: () => ({ agent_username: programName }) },
+  getAgentTokens: anybody,
+  revokeAgentToken: {
+    roles,
+    admitted: "not_found",
+    input: () => ({ token_id: Bun.randomUUIDv7() }),
+  },
+  claimTurn: {},
+  writeTurn: unknownTurn({ delta: "hello", offset: 0 }),
+  setTurnStatus: unknownTurn({ text: "reading" }),
+  finishTurn: unknownTurn({ status: "complete" }),
   stopAgentTurn: ofTurn("conflict"),
   retryAgentTurn: ofTurn(),
   getTurn: ofTurn(),
@@ -360,10 +393,14 @@ const rows: Record<OperationName, Row> = {
 /** The outcome of a call over HTTP that the contract promises. */
 function expected(name: OperationName, caller: Caller): string {
   const access: Access = operations[name].access;
-  const { roles: allowed = [], admitted = "ok" } = rows[name];
+  const { roles: allowed = [], admitted = "ok", agent = admitted } = rows[name];
   const admits = (isAllowed: boolean) => (isAllowed ? admitted : "forbidden");
   if (access === "public") return admitted;
   if (caller === "nobody") return "unauthorized";
+  if (caller === "agent") {
+    return access === "agent" || operations[name].agents ? agent : "forbidden";
+  }
+  if (access === "agent") return caller === "suspended" ? "suspended" : "forbidden";
   if (caller === "suspended") return "suspended";
   // A service key acts for the participant. It has no session that it could sign out.
   if (caller === "delegate" && name === "signOut") return "bad_request";
@@ -382,13 +419,23 @@ async function callOverHttp(name: OperationName, caller: Caller, input: object):
     const { body } = await post(server.url, name, input);
     return body.ok ? "ok" : body.code;
   }
+  if (caller === "agent") return outcome(program.call(name, input as never));
   const person = caller === "suspended" ? suspended : await signedIn(caller);
   return outcome(person.call(name, input as never));
 }
 
-async function callOnSocket(name: OperationName, role: Role, input: object): Promise<string> {
-  const { access_token } = await backend.call("issueToken", { external_id: role });
-  await using socket = await Socket.open(server.url, access_token);
+const onSocket = [...roles, "agent"] as const;
+
+async function callOnSocket(
+  name: OperationName,
+  caller: (typeof onSocket)[number],
+  input: object,
+): Promise<string> {
+  const token =
+    caller === "agent"
+      ? programToken
+      : (await backend.call("issueToken", { external_id: caller })).access_token;
+  await using socket = await Socket.open(server.url, token);
   return await outcome(socket.call(name, input as never));
 }
 
@@ -423,8 +470,10 @@ describe("over HTTP", () => {
 
 describe("on the socket", () => {
   test.each(all)("%s", async (name) => {
-    const wanted = roles.map((role) => [role, expected(name, role)]);
-    const found = await outcomes(name, roles, (role, input) => callOnSocket(name, role, input));
+    const wanted = onSocket.map((caller) => [caller, expected(name, caller)]);
+    const found = await outcomes(name, onSocket, (caller, input) =>
+      callOnSocket(name, caller, input),
+    );
     expect(found).toEqual(Object.fromEntries(wanted));
   });
 

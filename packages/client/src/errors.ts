@@ -6,13 +6,20 @@ class FailedCall extends Error implements CallError {
   readonly code: ErrorCode;
   readonly retryAfter: number | undefined;
   readonly fields: Readonly<Record<string, string>> | undefined;
+  readonly offset: number | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, "cause" in details ? { cause: details.cause } : undefined);
     this.code = code;
     this.retryAfter = details.retry_after;
     this.fields = details.fields;
+    this.offset = details.offset;
   }
+}
+
+/** Thrown by `onTurn` of an agent: the conversation shows its message, a sentence for people. */
+export class TurnFailure extends Error {
+  override readonly name = "TurnFailure";
 }
 
 interface ErrorDetails extends ErrorParameters {

@@ -3,6 +3,8 @@ export type {
   AgentLimits,
   AgentProfile,
   AgentSummary,
+  AgentToken,
+  ClaimedTurn,
   ComponentAction,
   ComponentUse,
   Conversation,
@@ -28,9 +30,11 @@ export type {
   SignedIn,
   Turn,
   TurnReceipt,
+  TurnRequest,
   UsageRow,
 } from "@parley/protocol";
+export { createAgent } from "./agent/agent.ts";
 export { createClient } from "./client.ts";
-export { isCallError } from "./errors.ts";
+export { isCallError, TurnFailure } from "./errors.ts";
 export { indexedDbBlobs } from "./storage/indexed-db.ts";
 export type * from "./types.ts";

@@ -330,4 +330,49 @@ export interface CallError extends Error {
   readonly retryAfter: number | undefined;
   /** What is wrong with the input, by field. */
   readonly fields: Readonly<Record<string, string>> | undefined;
+  /** Of `writeTurn` at a wrong offset: the length of the answer in bytes. */
+  readonly offset: number | undefined;
+}
+
+export interface AgentOptions
+  extends Pick<ClientOptions, "url" | "timeoutMs" | "reconnectMs" | "WebSocket" | "fetch"> {
+  /** A token of the external agent, from `createAgentToken`. */
+  token: string;
+  /**
+   * Answers a turn. When it returns, the answer is complete. If it throws, the turn fails: people see
+   * the message of a `TurnFailure`, and a general sentence for other errors.
+   */
+  onTurn(turn: AgentTurn): unknown;
+  /** How many turns run at once; 8 by default. Further ones wait. */
+  maxTurns?: number;
+  /** Called with what `onTurn` throws, and when the token is not accepted. */
+  onError?(error: unknown, turn?: AgentTurn): void;
+}
+
+/** A turn of an external agent: a message to answer. */
+export interface AgentTurn {
+  readonly id: number;
+  readonly conversationId: string;
+  /** The message that the answer is written to. */
+  readonly answerId: string;
+  /** The message to answer; null if it was deleted, and the turn answers messages before it. */
+  readonly message: Message | null;
+  /** The conversation up to the message to answer, or a little beyond it, oldest first. */
+  readonly context: readonly Message[];
+  /** Aborted when somebody stops the answer, when the service gives the turn up, and by `close()`. */
+  readonly signal: AbortSignal;
+  /** Appends text to the answer. The promise resolves when it is stored, and may be ignored. */
+  write(text: string): Promise<void>;
+  /** Shows the conversation in a few words what the agent is doing; empty: nothing in particular. */
+  status(text: string): Promise<void>;
+  /** Reports what the answer has cost. It counts against the agent's limits. */
+  usage(usage: { input_tokens: number; output_tokens: number }): void;
+}
+
+/** A program that answers as an external agent, with every operation that agents may call. */
+export interface Agent extends Operations {
+  /** Settles when no more turns are claimed: rejects if the token is not accepted. */
+  readonly closed: Promise<void>;
+  /** Stops the running turns, which then fail, and closes the connection. */
+  close(): Promise<void>;
 }

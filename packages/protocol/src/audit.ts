@@ -44,5 +44,8 @@ export const auditActions = [
   "webhook_disabled",
   "incoming_hook_created",
   "incoming_hook_deleted",
+  "agent_token_created",
+  "agent_token_revoked",
+  "agent_token_refused",
 ] as const;
 export type AuditAction = (typeof auditActions)[number];

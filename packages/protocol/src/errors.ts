@@ -22,6 +22,8 @@ export interface ErrorParameters {
   retry_after?: number;
   /** What is wrong with each field; present with a `bad_request` for invalid input. */
   fields?: Record<string, string>;
+  /** The length of the answer in bytes; present with a `conflict` of `writeTurn` at another offset. */
+  offset?: number;
 }
 
 /** The body of a failed HTTP call. */

@@ -7,6 +7,7 @@ import {
   Reaction,
   SharedConversation,
   ToolCall,
+  TurnRequest,
 } from "./records.ts";
 import { uuid } from "./text.ts";
 
@@ -74,6 +75,11 @@ export const events = {
     "transient",
     z.object({ conversation_id: uuid, actor: Account, is_typing: z.boolean() }),
     "Somebody started or stopped typing; goes to everyone but them.",
+  ),
+  "events.turnRequested": event(
+    "transient",
+    TurnRequest,
+    "A turn of an external agent waits for `claimTurn`; goes only to the agent's own clients.",
   ),
   "events.conversationNew": event(
     "standing",

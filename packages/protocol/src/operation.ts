@@ -11,6 +11,7 @@ export interface Operation<
   Input extends z.ZodType = z.ZodType,
   Output extends z.ZodType | null = z.ZodType | null,
   Level extends Access = Access,
+  Agents extends boolean = boolean,
 > {
   /** Callable as `POST /api/<name>`, and by this name on the socket too. */
   readonly name: Name;
@@ -26,11 +27,13 @@ export interface Operation<
   /**
    * - `public`: anybody, without a token.
    * - `session`: a person, or a service key that acts for one.
-   * - `agent`: reserved for tokens of agents; no operation has it yet.
+   * - `agent`: a program with a token of an external agent.
    * - `service`: a service key that acts for nobody. HTTP only.
    * - `operator`: an operator, or a service key.
    */
   readonly access: Level;
+  /** Whether external agents may call it too, in the conversations that they take part in. */
+  readonly agents: Agents;
   /** The rate limit that its calls count against. */
   readonly rate: "messages" | "operations" | "searches";
 }
@@ -64,7 +67,13 @@ export const declaredErrors = ({ access, errors }: Operation): readonly ErrorCod
   ...errors,
 ];
 
-type Declaration<Name extends string, Input, Output, Level extends Access> = {
+type Declaration<
+  Name extends string,
+  Input,
+  Output,
+  Level extends Access,
+  Agents extends boolean,
+> = {
   name: Name;
   socket: string;
   summary: string;
@@ -73,6 +82,8 @@ type Declaration<Name extends string, Input, Output, Level extends Access> = {
   errors?: readonly ErrorCode[];
   /** Default: `session`. */
   access?: Level;
+  /** Default: false. */
+  agents?: Agents;
   rate?: "messages" | "searches";
 };
 
@@ -83,12 +94,16 @@ export function operation<
   Input extends z.ZodType = typeof nothing,
   Output extends z.ZodType | null = null,
   const Level extends Access = "session",
->(declaration: Declaration<Name, Input, Output, Level>): Operation<Name, Input, Output, Level> {
+  const Agents extends boolean = false,
+>(
+  declaration: Declaration<Name, Input, Output, Level, Agents>,
+): Operation<Name, Input, Output, Level, Agents> {
   return {
     rate: "operations",
     errors: [],
     ...declaration,
     access: (declaration.access ?? "session") as Level,
+    agents: (declaration.agents ?? false) as Agents,
     input: (declaration.input ?? nothing) as Input,
     output: (declaration.output ?? null) as Output,
   };

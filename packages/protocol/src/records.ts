@@ -520,6 +520,34 @@ export const WebhookDelivery = record("WebhookDelivery", {
 });
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
+export const AgentToken = record("AgentToken", {
+  id: uuid,
+  agent_username: z.string(),
+  name: z.string().meta({ description: "What its owner calls it; may be empty." }),
+  created_at: timestamp,
+  last_used_at: timestamp.nullable().meta({
+    description: "When a program last used it, to the minute; null if none has.",
+  }),
+});
+export type AgentToken = z.infer<typeof AgentToken>;
+
+export const TurnRequest = record("TurnRequest", {
+  turn_id: z.int(),
+  conversation_id: uuid,
+  message_id: uuid.meta({ description: "The message to answer." }),
+  context: z.array(Message).meta({
+    description:
+      "The conversation up to the message to answer, or a little beyond it, oldest first, as the agent's owner sees it. At most 100 messages.",
+  }),
+});
+export type TurnRequest = z.infer<typeof TurnRequest>;
+
+export const ClaimedTurn = record("ClaimedTurn", {
+  ...TurnRequest.shape,
+  answer_id: uuid.meta({ description: "The message that the answer is written to." }),
+});
+export type ClaimedTurn = z.infer<typeof ClaimedTurn>;
+
 export const IncomingHook = record("IncomingHook", {
   id: uuid,
   name: z.string(),

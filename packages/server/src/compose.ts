@@ -3,6 +3,7 @@ import type { Server } from "bun";
 import { contextFiles } from "./agents/context-files/index.ts";
 import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
+import { externalTurns } from "./agents/external/index.ts";
 import { keyTester } from "./agents/key-test.ts";
 import { modelLists } from "./agents/model-lists.ts";
 import { elicitations } from "./agents/tools/elicitation.ts";
@@ -181,6 +182,7 @@ export async function compose(config: Config): Promise<Running> {
     log,
   });
   changes.listen((change) => agents.receive(change));
+  changes.listen((change) => services.externalTurns.receive(change));
   changes.listen(asking.receive);
   metrics.watch("parley_turns", "gauge", "Agent turns in progress.", () => agents.running());
 
@@ -216,6 +218,7 @@ export async function compose(config: Config): Promise<Running> {
   const upkeep = startUpkeep({ store, auditDays: config.auditDays, log });
   const deletion = retention({ store, node, days: config.retentionDays, log, metrics });
   const agentsStarted = agents.start();
+  services.externalTurns.start();
   return {
     url: urlOf(config.host, server.port),
     metricsUrl:
@@ -224,6 +227,7 @@ export async function compose(config: Config): Promise<Running> {
       await metricsServer?.stop(true);
       await agentsStarted;
       await agents.stop();
+      await services.externalTurns.stop();
       await services.toolServers.close();
       sockets.stop();
       await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
@@ -287,6 +291,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
     erasures: startErasures({ store, node, log }),
     incomingHooks: incomingHooks({ store, ...hookRates(limits, cluster) }),
     ...throttles(limits, cluster),
+    externalTurns: externalTurns({ store, hub, log }),
     keyTester: keyTester({ config, vault, log }),
     toolServers: servers,
     toolRequests: toolRequests(store, servers),

@@ -1,5 +1,6 @@
 import { type Access, declaredErrors, type Operation } from "@parley/protocol";
 import type { z } from "zod";
+import type { ExternalTurns } from "./agents/external/index.ts";
 import type { KeyTester } from "./agents/key-test.ts";
 import type { ModelLists } from "./agents/model-lists.ts";
 import type { ToolServers } from "./agents/tools/servers.ts";
@@ -17,10 +18,12 @@ import type { Typing } from "./realtime/typing.ts";
 import { badFields, Failure, forbidden, notFound } from "./rules/failure.ts";
 import type { Authenticator } from "./security/authenticate.ts";
 import type {
+  AgentCaller,
   AnyCaller,
   Caller,
   DelegateCaller,
   Origin,
+  Participant,
   ServiceCaller,
 } from "./security/caller.ts";
 import type { Erasures } from "./security/erasures.ts";
@@ -56,6 +59,7 @@ export interface Services {
   erasures: Erasures;
   /** Per account or, before sign-in, per network. `services`: per service key, whatever it calls. */
   rates: Record<Operation["rate"] | "services", Throttle>;
+  externalTurns: ExternalTurns;
   toolRequests: ToolRequests;
   keyTester: KeyTester;
   modelLists: ModelLists;
@@ -81,6 +85,8 @@ export interface Services {
 export interface Context<Who = Caller> extends Services {
   readonly caller: Who;
   readonly origin: Origin;
+  /** Aborted when the client is gone: nobody reads the answer then. */
+  readonly signal: () => AbortSignal;
   /** Names the existing account that a call before sign-in is about, for the audit log. */
   readonly about: (username: string) => void;
 }
@@ -105,10 +111,13 @@ interface Omittable {
 interface CallerOf extends Record<Access, unknown> {
   public: undefined;
   session: Caller;
-  agent: never;
+  agent: AgentCaller;
   service: ServiceCaller;
   operator: AnyCaller;
 }
+type CallerFor<Contract extends Operation> = Contract["agents"] extends true
+  ? Participant
+  : CallerOf[Contract["access"]];
 type ResultOf<Contract extends Operation> = Contract["output"] extends z.ZodType
   ? Promise<z.output<Contract["output"]>>
   : Promise<void>;
@@ -116,7 +125,7 @@ type ResultOf<Contract extends Operation> = Contract["output"] extends z.ZodType
 export function bind<Contract extends Operation>(
   contract: Contract,
   handle: (
-    context: Context<CallerOf[Contract["access"]]>,
+    context: Context<CallerFor<Contract>>,
     input: z.output<Contract["input"]>,
   ) => ResultOf<Contract>,
 ): Bound {
@@ -145,7 +154,9 @@ export interface Call {
   /** The id that an internal error carries both in the log and in the reply. */
   reference(): string;
   /** Throws `unauthorized`. */
-  authenticate(): Awaitable<AnyCaller>;
+  authenticate(): Awaitable<AnyCaller | AgentCaller>;
+  /** Aborted when the client is gone. */
+  signal(): AbortSignal;
   /** The raw input. Read only after access and rates are checked, so that a refused call costs little. */
   input(): Awaitable<unknown>;
   /** The name this transport gives to a field of the contract, for error messages. */
@@ -182,13 +193,20 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
     });
   }
 
-  function take(contract: Operation, caller: AnyCaller): void {
-    if (caller.kind === "session") rates[contract.rate].take(`${caller.account.id}`);
-    else rates.services.take(caller.key.name);
+  function take(contract: Operation, caller: AnyCaller | AgentCaller): void {
+    if ("key" in caller) rates.services.take(caller.key.name);
+    else rates[contract.rate].take(`${caller.account.id}`);
   }
 
   /** Throws `forbidden` unless the caller has the operation's access level. */
-  function checkAccess({ access }: Operation, caller: AnyCaller): Awaitable<void> {
+  function checkAccess(
+    { access, agents }: Operation,
+    caller: AnyCaller | AgentCaller,
+  ): Awaitable<void> {
+    if (caller.kind === "agent") {
+      if (access === "agent" || agents) return;
+      throw forbidden("an agent may not call this operation");
+    }
     if (access === "session" && caller.kind !== "service") return;
     if (access === "service" && caller.kind === "service") return;
     if (access === "operator") return caller.kind === "service" ? undefined : checkOperator(caller);
@@ -210,14 +228,15 @@ export function invoker(registry: ReadonlyMap<string, Bound>, services: Services
   function run(
     bound: Bound,
     call: Call,
-    caller: AnyCaller | undefined,
+    caller: AnyCaller | AgentCaller | undefined,
     about: (username: string) => void,
   ): Awaitable<unknown> {
     const { contract, handle, omittable } = bound;
     return after(call.input(), (raw) => {
       const input = parse(contract.input, omittable, raw, call.spell);
       // Inherits the services: copying some twenty fields for every call would cost more.
-      const context = { __proto__: services, caller, origin: call.origin, about };
+      const { origin, signal } = call;
+      const context = { __proto__: services, caller, origin, signal, about };
       return handle(context as unknown as Context, input);
     });
   }

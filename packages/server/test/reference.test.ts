@@ -84,8 +84,15 @@ describe("OpenAPI", () => {
       expect(statuses.includes(401)).toBe(
         each.access !== "public" || each.errors.includes("unauthorized"),
       );
-      const security = { public: [], service: [{ serviceKey: [] }], session: undefined };
-      if (each.access in security) {
+      const agentToken = { agentToken: [] };
+      const security = {
+        public: [],
+        service: [{ serviceKey: [] }],
+        agent: [agentToken],
+        session: undefined,
+      };
+      if (each.agents) expect(callOf(each.name).security).toContainEqual(agentToken);
+      else if (each.access in security) {
         expect(callOf(each.name).security).toEqual(security[each.access as "public"]);
       }
     }

@@ -35,6 +35,8 @@ export function applyEvent(state: State, frame: EventFrame): State {
         ...frame.params,
         own_seq: frame.own_seq ?? 0,
       });
+    case "events.turnRequested":
+      return state;
     case "events.accountUpdated":
       // The reducer takes new names from every action.
       return state;

@@ -6,6 +6,7 @@ import { displayName, pictureId, text, username } from "../text.ts";
 export const getMe = operation({
   name: "getMe",
   socket: "accounts.me",
+  agents: true,
   summary: "Returns the caller's own account.",
   output: OwnAccount,
 });

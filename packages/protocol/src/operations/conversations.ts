@@ -36,6 +36,7 @@ export const startChat = operation({
 export const getChats = operation({
   name: "getChats",
   socket: "conversations.list",
+  agents: true,
   summary: "Lists the caller's conversations, most recent activity first.",
   input: z.object({ cursor, limit }),
   output: page(Conversation),
@@ -44,6 +45,7 @@ export const getChats = operation({
 export const getChat = operation({
   name: "getChat",
   socket: "conversations.get",
+  agents: true,
   summary:
     "Returns one conversation with all of its participants and how far each person has read.",
   input: z.object({ chat_id: uuid }),
@@ -103,6 +105,7 @@ export const leaveChat = operation({
 export const readChat = operation({
   name: "readChat",
   socket: "conversations.read",
+  agents: true,
   summary: "Marks a conversation as read up to the given `seq`.",
   input: z.object({ chat_id: uuid, seq }),
   output: z.object({ unread_count: z.int() }),

@@ -6,6 +6,7 @@ import { fileName, text, timestamp, uuid } from "../text.ts";
 export const createUpload = operation({
   name: "createUpload",
   socket: "files.create",
+  agents: true,
   summary: "Announces a file, and returns the address that takes its bytes.",
   input: exclusive(
     z.object({
@@ -42,6 +43,7 @@ export const createUpload = operation({
 export const cancelUpload = operation({
   name: "cancelUpload",
   socket: "files.cancel",
+  agents: true,
   summary: "Deletes an upload of the caller that is not used; succeeds also if it is gone.",
   input: z.object({ file_id: uuid }),
   errors: ["conflict"],
@@ -50,6 +52,7 @@ export const cancelUpload = operation({
 export const getFileLinks = operation({
   name: "getFileLinks",
   socket: "files.links",
+  agents: true,
   summary:
     "Returns addresses from which files can be loaded without a token, for at least ten minutes.",
   input: z.object({

@@ -10,6 +10,7 @@ import {
   unblockUser,
   updateMe,
 } from "./accounts.ts";
+import { createAgentToken, getAgentTokens, revokeAgentToken } from "./agent-tokens.ts";
 import {
   createAgent,
   deleteAgent,
@@ -92,6 +93,7 @@ import {
   refreshToolServer,
   removeToolServer,
 } from "./tools.ts";
+import { claimTurn, finishTurn, setTurnStatus, writeTurn } from "./turns.ts";
 import { sendChatAction } from "./typing.ts";
 import {
   createWebhook,
@@ -172,6 +174,13 @@ export const operations = {
   refreshToolServer,
   authorizeToolServer,
   removeToolServer,
+  createAgentToken,
+  getAgentTokens,
+  revokeAgentToken,
+  claimTurn,
+  writeTurn,
+  setTurnStatus,
+  finishTurn,
   getGroupAgents,
   addGroupAgent,
   removeGroupAgent,

@@ -21,6 +21,7 @@ const messageIds = z.array(uuid).min(1).max(100);
 export const sendMessage = operation({
   name: "sendMessage",
   socket: "messages.send",
+  agents: true,
   summary: "Sends a message; sending the same `client_msg_id` again returns the first message.",
   rate: "messages",
   input: z
@@ -53,6 +54,7 @@ export const sendMessage = operation({
 export const getChatHistory = operation({
   name: "getChatHistory",
   socket: "messages.history",
+  agents: true,
   summary:
     "Returns a page of messages, oldest first: the latest ones, or those before, after or around a message.",
   input: exclusive(
@@ -84,6 +86,7 @@ export const getChatHistory = operation({
 export const getMessage = operation({
   name: "getMessage",
   socket: "messages.get",
+  agents: true,
   summary: "Returns one message.",
   input: z.object({ message_id: uuid }),
   output: Message,
@@ -93,6 +96,7 @@ export const getMessage = operation({
 export const editMessage = operation({
   name: "editMessage",
   socket: "messages.edit",
+  agents: true,
   summary: "Replaces the content of one of the caller's own messages; an edit starts no agent.",
   input: z.object({ message_id: uuid, content: messageContent }),
   output: Message,
@@ -102,6 +106,7 @@ export const editMessage = operation({
 export const deleteMessages = operation({
   name: "deleteMessages",
   socket: "messages.delete",
+  agents: true,
   summary: "Deletes messages for everyone: all of those given, or none.",
   input: z.object({ chat_id: uuid, message_ids: messageIds }),
   errors: ["forbidden", "not_found"],
@@ -120,6 +125,7 @@ const Ahead = z.object({ conversation_id: uuid, seq: z.int() });
 export const getUpdates = operation({
   name: "getUpdates",
   socket: "sync.updates",
+  agents: true,
   summary:
     "Returns what changed in one conversation since a counter value, or, without `chat_id`, which conversations changed.",
   input: z
@@ -209,6 +215,7 @@ export const getUpdates = operation({
 export const searchMessages = operation({
   name: "searchMessages",
   socket: "messages.search",
+  agents: true,
   summary: "Searches the messages of the caller's conversations, newest first.",
   rate: "searches",
   input: z.object({

@@ -8,6 +8,7 @@ const target = { message_id: uuid, emoji };
 export const setMessageReaction = operation({
   name: "setMessageReaction",
   socket: "reactions.set",
+  agents: true,
   summary:
     "Toggles a reaction, or removes it with `remove`; returns the Reaction if one was added.",
   input: z.object({ ...target, remove: z.boolean().optional() }),
@@ -18,6 +19,7 @@ export const setMessageReaction = operation({
 export const addReaction = operation({
   name: "addReaction",
   socket: "reactions.add",
+  agents: true,
   summary: "Adds a reaction; one that already exists is returned unchanged.",
   input: z.object(target),
   output: Reaction,
@@ -27,6 +29,7 @@ export const addReaction = operation({
 export const removeReaction = operation({
   name: "removeReaction",
   socket: "reactions.remove",
+  agents: true,
   summary: "Removes a reaction; succeeds also if there is none.",
   input: z.object(target),
   errors: ["forbidden", "not_found"],
@@ -35,6 +38,7 @@ export const removeReaction = operation({
 export const getMessageReactions = operation({
   name: "getMessageReactions",
   socket: "reactions.list",
+  agents: true,
   summary: "Lists the reactions to a message, oldest first.",
   input: z.object({
     message_id: uuid,

@@ -5,6 +5,7 @@ import { uuid } from "../text.ts";
 export const sendChatAction = operation({
   name: "sendChatAction",
   socket: "typing.set",
+  agents: true,
   summary:
     "Shows or renews the caller's typing indicator (action `typing`), or clears it (any other action).",
   input: z

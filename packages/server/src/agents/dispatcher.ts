@@ -1,6 +1,7 @@
 import { queueContinuation } from "../domain/tool-calls.ts";
 import { beginTurn, endTurn } from "../domain/turns.ts";
 import type { Delivered } from "../realtime/bus.ts";
+import { EXTERNAL_NODE } from "../rules/agents.ts";
 import { modelOf } from "../rules/keys.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { TurnRecord } from "../store/turns.ts";
@@ -184,7 +185,9 @@ class TurnDispatcher implements Dispatcher {
     const adopted = await store.write(async (tx) => {
       const ids: number[] = [];
       for (const turn of await tx.abandonedTurns(node)) {
-        if (turn.rounds.length > 0) await endAndContinue(tx, turn);
+        if (turn.node === EXTERNAL_NODE) {
+          await endTurn(tx, turn.id, { status: "failed", error: PROGRAM_GONE });
+        } else if (turn.rounds.length > 0) await endAndContinue(tx, turn);
         else if (await hasStreamed(tx, turn)) {
           await endTurn(tx, turn.id, { status: "failed", error: INTERRUPTED });
         } else {
@@ -202,6 +205,12 @@ class TurnDispatcher implements Dispatcher {
 const INTERRUPTED = {
   code: "interrupted",
   message: "The answer was interrupted by a restart. Try again.",
+} as const;
+
+/** The lease of a program has expired. Its turn is not given to another one: it may have acted. */
+const PROGRAM_GONE = {
+  code: "interrupted",
+  message: "The program of this agent stopped answering. Try again.",
 } as const;
 
 /**

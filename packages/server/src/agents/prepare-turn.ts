@@ -260,7 +260,7 @@ async function continuedCalls(
  * what came after it. Otherwise it ends before the next message that has a waiting turn of the same
  * agent.
  */
-async function lastContextSeq(
+export async function lastContextSeq(
   tx: ReadTx,
   turn: TurnRecord,
   conversation: ConversationRecord,

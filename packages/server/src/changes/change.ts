@@ -70,8 +70,8 @@ export type InternalChange =
   | { kind: "account_suspended"; username: string }
   /** The owner of an agent answered what a tool asked. */
   | { kind: "elicitation_answered"; id: string }
-  /** Turns of agents wait to be run. */
-  | { kind: "turns_queued" }
+  /** Turns of agents wait to be run. `agents`: the usernames of the external ones among them. */
+  | { kind: "turns_queued"; agents?: readonly string[] }
   /** The nodes that run these turns abort them. */
   | { kind: "turns_ended"; turns: readonly { id: number; node: string | null }[] };
 

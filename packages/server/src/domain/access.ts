@@ -1,5 +1,5 @@
 import { badField, forbidden, notFound } from "../rules/failure.ts";
-import type { Caller } from "../security/caller.ts";
+import type { Participant } from "../security/caller.ts";
 import { type Awaitable, after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { MessageRecord } from "../store/messages.ts";
@@ -9,7 +9,7 @@ import type { ReadTx } from "../store/store.ts";
 export const joinedConversation = (
   tx: ReadTx,
   uuid: string,
-  { account }: Caller,
+  { account }: Participant,
 ): Awaitable<ConversationRecord> =>
   after(tx.conversation(uuid, account.id), (conversation) => {
     if (!conversation) throw notFound("conversation");
@@ -24,7 +24,7 @@ export const joinedConversation = (
 export async function visibleMessage(
   tx: ReadTx,
   uuid: string,
-  caller: Caller,
+  caller: Participant,
 ): Promise<{ message: MessageRecord; conversation: ConversationRecord }> {
   const message = await tx.message(uuid);
   if (!message || message.deleted) throw notFound("message");
@@ -37,7 +37,7 @@ export async function visibleMessage(
 export async function joinedGroup(
   tx: ReadTx,
   uuid: string,
-  caller: Caller,
+  caller: Participant,
 ): Promise<ConversationRecord> {
   const conversation = await joinedConversation(tx, uuid, caller);
   if (conversation.kind !== "group") throw badField("chat_id", "is not a group");
@@ -48,7 +48,7 @@ export async function joinedGroup(
 export async function formerConversation(
   tx: ReadTx,
   uuid: string,
-  { account }: Caller,
+  { account }: Participant,
 ): Promise<ConversationRecord | null> {
   const conversation = await tx.conversation(uuid, account.id);
   if (!conversation || conversation.joined) return null;

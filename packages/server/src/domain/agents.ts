@@ -1,6 +1,13 @@
 import type { AgentProfile, InputOf } from "@parley/protocol";
 import type { Config } from "../config.ts";
-import { agentIdentity, agentOf, EXTERNAL, isDefaultAgent, isExternal } from "../rules/agents.ts";
+import {
+  agentIdentity,
+  agentOf,
+  EXTERNAL,
+  isDefaultAgent,
+  isExternal,
+  OFFLINE_MS,
+} from "../rules/agents.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { keySourceOf, modelOf } from "../rules/keys.ts";
 import type { Caller } from "../security/caller.ts";
@@ -90,10 +97,16 @@ function checkProvider({ providers }: Config, provider: string): void {
 export const shownAgents = (agents: readonly AgentRecord[], { providers }: Config): AgentRecord[] =>
   agents.filter(({ account }) => !isDefaultAgent(account) || providers.has(account.provider ?? ""));
 
+/** Whether a program is connected for an external agent; null for a model. */
+export async function isOnline(tx: ReadTx, { account }: AgentRecord): Promise<boolean | null> {
+  if (!isExternal(account)) return null;
+  return (await tx.agentsSeen([account.id], OFFLINE_MS)).length > 0;
+}
+
 export function agentProfile(
   agent: AgentRecord,
   config: Config,
-  tools: AgentProfile["tools"],
+  { tools, online }: Pick<AgentProfile, "tools" | "online">,
 ): AgentProfile {
   const { account, key_tail } = agent;
   return {
@@ -108,7 +121,7 @@ export function agentProfile(
     instructions: agent.instructions,
     limits: agent.limits,
     tools,
-    online: isExternal(account) ? false : null,
+    online,
   };
 }
 

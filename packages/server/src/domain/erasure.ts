@@ -3,6 +3,7 @@ import type { AccountRecord } from "../store/accounts.ts";
 import type { ErasureRecord } from "../store/erasures.ts";
 import type { ReadTx, Store, WriteTx } from "../store/store.ts";
 import { changeDisplayName } from "./accounts.ts";
+import { closeAgentSockets } from "./agent-tokens.ts";
 import { removeMember } from "./groups.ts";
 import { type DeletionProgress, removeAllIn, removeInBatches } from "./messages.ts";
 import { endSessions } from "./sessions.ts";
@@ -36,6 +37,7 @@ export async function eraseAccount(
   }
   // Calls that authenticated just before may still open sockets: sockets close by username.
   tx.emit({ kind: "account_suspended", username: account.username });
+  closeAgentSockets(tx, owned);
   await record("account_erased", { ...details, account: account.username, sessions_ended });
 }
 
@@ -48,6 +50,7 @@ export async function eraseAgent(
   const at = Date.now();
   if (!(await tx.eraseAccount(agent, { messages: false, at }))) return;
   await changeDisplayName(tx, { ...agent, erased_at: at }, ERASED_NAME, owner.username);
+  closeAgentSockets(tx, [agent]);
 }
 
 /**

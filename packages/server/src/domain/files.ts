@@ -2,7 +2,7 @@ import type { File } from "@parley/protocol";
 import { messageChanged } from "../changes/change.ts";
 import { badField, conflict, Failure, forbidden, notFound, rateLimited } from "../rules/failure.ts";
 import { dayOf } from "../rules/time.ts";
-import type { Caller } from "../security/caller.ts";
+import type { Participant } from "../security/caller.ts";
 import { NOBODY } from "../store/accounts.ts";
 import type { FileRecord, StoredFile, UploadUsage } from "../store/files.ts";
 import type { ReadTx, WriteTx } from "../store/store.ts";
@@ -42,7 +42,7 @@ export function checkFileCount(count: number, most: number): void {
  */
 export async function checkDailyBytes(
   tx: ReadTx,
-  { account }: Caller,
+  { account }: Participant,
   { now, limit }: { now: number; limit: number },
 ): Promise<void> {
   if (limit === 0 || (await tx.uploadedBytes(account.id, dayOf(now))) <= limit) return;
@@ -58,7 +58,7 @@ export async function filesToSend(
   tx: ReadTx,
   ids: readonly string[],
   conversationUuid: string,
-  { account }: Caller,
+  { account }: Participant,
 ): Promise<FileRecord[]> {
   const found = new Map((await tx.files(ids)).map((file) => [file.id, file]));
   return ids.map((id) => {
@@ -79,7 +79,7 @@ export async function filesToSend(
 export async function loadableFiles(
   tx: ReadTx,
   ids: readonly string[],
-  caller: Caller,
+  caller: Participant,
 ): Promise<FileRecord[]> {
   const files = await tx.files(ids);
   for (const uuid of new Set(files.map(({ conversation_uuid }) => conversation_uuid))) {

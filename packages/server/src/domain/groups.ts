@@ -1,4 +1,5 @@
 import { conversationShared, groupChanged } from "../changes/change.ts";
+import { isExternal } from "../rules/agents.ts";
 import { badField } from "../rules/failure.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord, MemberRecord } from "../store/conversations.ts";
@@ -17,8 +18,11 @@ export function checkSize(
   }
 }
 
-const humansAmong = (accounts: readonly AccountRecord[]) =>
-  accounts.filter(({ kind }) => kind === "human").map(({ username }) => username);
+/** The usernames of those who may have clients: people, and agents whose programs connect. */
+const connectable = (accounts: readonly AccountRecord[]) =>
+  accounts
+    .filter((account) => account.kind === "human" || isExternal(account))
+    .map(({ username }) => username);
 
 /** Announces a conversation to its new participants and subscribes their sockets to it. */
 export async function announceNew(
@@ -28,7 +32,7 @@ export async function announceNew(
   exceptSocket: string | undefined,
 ): Promise<void> {
   const shared = await tx.sharedConversation(id);
-  tx.emit(conversationShared(shared, humansAmong(people), exceptSocket));
+  tx.emit(conversationShared(shared, connectable(people), exceptSocket));
 }
 
 /**
@@ -94,5 +98,5 @@ export async function removeMember(
     await tx.setAdmin(group.id, nextAdmin?.id ?? null);
     if (nextAdmin) changes.push({ kind: "admin_changed", subjects: [nextAdmin] });
   }
-  await announceChanges(tx, group, actor, changes, humansAmong(leaving));
+  await announceChanges(tx, group, actor, changes, connectable(leaving));
 }

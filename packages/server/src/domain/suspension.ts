@@ -1,6 +1,7 @@
 import type { Recorder, SecurityDetails } from "../observe/security-log.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { Store, WriteTx } from "../store/store.ts";
+import { closeAgentSockets } from "./agent-tokens.ts";
 import { endSessions } from "./sessions.ts";
 import { stopTurns } from "./turns.ts";
 
@@ -19,6 +20,7 @@ export async function suspend(
   const sessions_ended = await endSessions(tx, account);
   // Calls that authenticated just before may still open sockets: sockets close by username.
   tx.emit({ kind: "account_suspended", username: account.username });
+  closeAgentSockets(tx, await tx.ownedAccounts(account.id));
   await record("account_suspended", { ...details, account: account.username, sessions_ended });
 }
 

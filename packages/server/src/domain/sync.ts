@@ -4,20 +4,23 @@ import type { ReadTx, Store } from "../store/store.ts";
 
 /** The state from which a client follows events. */
 export interface SyncPoint {
-  /** Whether the session has ended meanwhile. */
+  /** Whether the session has ended, or the token was revoked, meanwhile. */
   readonly isEnded: boolean;
   readonly conversations: { uuid: string; seq: number }[];
   readonly history_id: string;
 }
 
-/** Reads the sync point of a session that is about to receive events. */
+/** Reads the sync point of a client that is about to receive events. */
 export const readSyncPoint = (
   { store }: { store: Store },
   { id }: AccountRecord,
-  sessionId: string,
+  token: { kind: "session" | "agent"; id: string },
 ): Promise<SyncPoint> =>
   store.read(async (tx) => ({
-    isEnded: await tx.hasSessionEnded(sessionId),
+    isEnded:
+      token.kind === "agent"
+        ? !(await tx.hasAgentToken(token.id))
+        : await tx.hasSessionEnded(token.id),
     conversations: await tx.counters(id),
     history_id: await tx.historyId(),
   }));

@@ -1,12 +1,14 @@
 import type { Message, Turn } from "@parley/protocol";
 import {
   counted,
+  type DurableChange,
   messageChanged,
   messageDelta,
   type TransientChange,
   transient,
 } from "../changes/change.ts";
 import { publicAccount } from "../rules/accounts.ts";
+import { isExternal } from "../rules/agents.ts";
 import { type Dispatched, dispatch } from "../rules/dispatch.ts";
 import { estimateTokens } from "../rules/token-estimate.ts";
 import { addUsage, totalUsage } from "../rules/usage.ts";
@@ -48,7 +50,15 @@ async function queueAnswers(
       at: Date.now(),
     });
   }
-  if (answering.length > 0) tx.emit({ kind: "turns_queued" });
+  const ids = answering.map(({ agent_id }) => agent_id);
+  const queued = agents.filter(({ account }) => ids.includes(account.id));
+  if (queued.length > 0) tx.emit(turnsQueued(queued.map(({ account }) => account)));
+}
+
+/** Turns of these agents wait to be run. */
+export function turnsQueued(agents: readonly AccountRecord[]): DurableChange {
+  const external = agents.filter(isExternal).map(({ username }) => username);
+  return { kind: "turns_queued", ...(external.length > 0 && { agents: external }) };
 }
 
 /** Agents do not answer people whom their owner blocked. */
@@ -171,14 +181,18 @@ export async function endTurn(
   }
   tx.signal(typingOf(turn, false));
   tx.emit({ kind: "turns_ended", turns: [{ id: turn.id, node: turn.node }] });
+  // The agent's next turn in the conversation can be claimed now.
+  if (isExternal(turn.agent)) tx.emit(turnsQueued([turn.agent]));
 }
 
 /** Estimates what a provider charges for a call whose usage it did not report. */
 function estimatedUsage(
-  { reserved, estimated_input, rounds }: TurnRecord,
+  { agent, reserved, estimated_input, rounds }: TurnRecord,
   streamed: string,
   status: FinishedTurn["status"],
 ): Turn["usage"] {
+  // Only the program knows what its answer has cost, if anything.
+  if (isExternal(agent)) return null;
   const charged = streamed !== "" || (status === "stopped" && reserved > 0);
   const earlier = totalUsage(rounds);
   if (!charged) return earlier;

@@ -42,6 +42,8 @@ export interface SecurityDetails {
   readonly agent?: string;
   /** The id of a conversation. */
   readonly conversation?: string;
+  /** The id of a token of an external agent. */
+  readonly agent_token?: string;
   /** The number of imported messages. */
   readonly messages?: number;
 }

@@ -13,6 +13,7 @@ import {
   changeProvider,
   checkModelAgent,
   createAgent as insertAgent,
+  isOnline,
   keyProvider,
   ownAgent,
   ownAgentAccount,
@@ -20,7 +21,7 @@ import {
 } from "../domain/agents.ts";
 import { eraseAgent, finishErasure } from "../domain/erasure.ts";
 import { offeredTool, offeredTools, shownGrants } from "../domain/tools.ts";
-import { stopTurns } from "../domain/turns.ts";
+import { stopTurns, turnsQueued } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { isDefaultAgent } from "../rules/agents.ts";
@@ -205,7 +206,7 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
       most_waiting: member.waiting_turns,
       at: Date.now(),
     });
-    tx.emit({ kind: "turns_queued" });
+    tx.emit(turnsQueued([turn.agent]));
   }),
 );
 
@@ -244,7 +245,10 @@ const profile = async (tx: ReadTx, context: Context, choice: AgentChoice) =>
   profileOf(tx, context, await ownAgent(tx, context.config, context.caller, choice));
 
 const profileOf = async (tx: ReadTx, { config, toolServers }: Context, agent: AgentRecord) =>
-  agentProfile(agent, config, await shownGrants(tx, agent, toolServers.operatorTools()));
+  agentProfile(agent, config, {
+    tools: await shownGrants(tx, agent, toolServers.operatorTools()),
+    online: await isOnline(tx, agent),
+  });
 
 async function changeProfile(
   tx: WriteTx,

@@ -16,7 +16,7 @@ import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { badField, forbidden, notFound } from "../rules/failure.ts";
 import { mayInvite, mayRemove } from "../rules/permissions.ts";
-import type { Caller } from "../security/caller.ts";
+import type { Caller, Participant } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ReadTx } from "../store/store.ts";
 
@@ -151,7 +151,9 @@ const readChat = bind(operations.readChat, ({ store, caller }, { chat_id, seq })
     if (await tx.markRead(id, caller.account.id, last_read_seq)) {
       const reader = publicAccount(caller.account);
       const params = { conversation_id: chat_id, reader, last_read_seq };
-      tx.emit(durable({ method: "events.chatRead", params }, { conversation: chat_id }));
+      // People see how far people have read.
+      const to = caller.kind === "agent" ? { users: [reader.username] } : { conversation: chat_id };
+      tx.emit(durable({ method: "events.chatRead", params }, to));
     }
     return { unread_count: await tx.unreadCount(id, caller.account.id) };
   }),
@@ -216,7 +218,7 @@ function checkNew({ kind }: InputOf<"startChat">, others: readonly AccountRecord
 }
 
 /** Decodes a cursor of `getChats`. The conversation in it must exist. */
-async function chatsPlace(tx: ReadTx, cursor: string | undefined, caller: Caller) {
+async function chatsPlace(tx: ReadTx, cursor: string | undefined, caller: Participant) {
   const place = chatsCursor.decode(cursor);
   if (!place) return undefined;
   const conversation = await tx.conversation(place.id, caller.account.id);

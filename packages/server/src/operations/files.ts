@@ -9,10 +9,10 @@ import {
 } from "../domain/files.ts";
 import { linksNow } from "../files/links.ts";
 import { bind } from "../operation.ts";
-import { conflict } from "../rules/failure.ts";
+import { conflict, forbidden } from "../rules/failure.ts";
 import { publicFile } from "../rules/files.ts";
 import { iso } from "../rules/time.ts";
-import type { Caller } from "../security/caller.ts";
+import type { Participant } from "../security/caller.ts";
 import type { ReadTx } from "../store/store.ts";
 
 /** How long the address of an upload takes bytes. */
@@ -23,6 +23,9 @@ const createUpload = bind(operations.createUpload, async (context, input) => {
   const { store, caller, config, files, origin } = context;
   if (!files) throw takesNoFiles();
   const { file_bytes, upload_bytes_per_day: limit } = config.limits;
+  if (chat_id === undefined && caller.kind === "agent") {
+    throw forbidden("agents upload files to conversations only");
+  }
   checkSize(size, file_bytes);
   const id = Bun.randomUUIDv7();
   const now = Date.now();
@@ -69,7 +72,7 @@ const getFileLinks = bind(operations.getFileLinks, async (context, { file_ids })
 });
 
 /** The id of a conversation that the caller can write to. */
-async function writable(tx: ReadTx, chatId: string, caller: Caller): Promise<number> {
+async function writable(tx: ReadTx, chatId: string, caller: Participant): Promise<number> {
   const conversation = await joinedConversation(tx, chatId, caller);
   checkWritable(conversation);
   return conversation.id;

@@ -1,5 +1,6 @@
 import type { Bound } from "../operation.ts";
 import { accounts } from "./accounts.ts";
+import { agentTokens } from "./agent-tokens.ts";
 import { agents } from "./agents.ts";
 import { components } from "./components.ts";
 import { conversations } from "./conversations.ts";
@@ -17,6 +18,7 @@ import { sessions } from "./sessions.ts";
 import { signIn } from "./sign-in.ts";
 import { toolCalls } from "./tool-calls.ts";
 import { tools } from "./tools.ts";
+import { turns } from "./turns.ts";
 import { typing } from "./typing.ts";
 import { webhooks } from "./webhooks.ts";
 
@@ -34,6 +36,8 @@ export const handlers: readonly Bound[] = [
   ...typing,
   ...agents,
   ...tools,
+  ...agentTokens,
+  ...turns,
   ...groups,
   ...components,
   ...toolCalls,

@@ -14,7 +14,7 @@ import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { publicFile, shownText } from "../rules/files.ts";
 import { mayDelete } from "../rules/permissions.ts";
 import { searchWords, snippet } from "../rules/search.ts";
-import type { Caller } from "../security/caller.ts";
+import type { Participant } from "../security/caller.ts";
 import { NOBODY } from "../store/accounts.ts";
 import { type Awaitable, after } from "../store/awaitable.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
@@ -40,7 +40,7 @@ function send(
   tx: WriteTx,
   conversation: ConversationRecord,
   input: SendInput,
-  caller: Caller,
+  caller: Participant,
 ): Awaitable<Message> {
   const target = isReplyTargetGone(tx, input.reply_to_id, conversation, caller);
   return after(target, (gone) => {
@@ -57,7 +57,7 @@ async function insertWithFiles(
   tx: WriteTx,
   conversation: ConversationRecord,
   input: SendInput & { file_ids: string[] },
-  caller: Caller,
+  caller: Participant,
 ): Promise<Message> {
   const { file_ids, client_msg_id } = input;
   const sent =
@@ -75,7 +75,7 @@ function insert(
   tx: WriteTx,
   conversation: ConversationRecord,
   input: SendInput,
-  caller: Caller,
+  caller: Participant,
   files?: readonly File[],
 ): Awaitable<Message> {
   const { content, client_msg_id = null, reply_to_id = null } = input;
@@ -124,6 +124,7 @@ const editMessage = bind(operations.editMessage, ({ store, caller }, { message_i
     if (message.sender_id !== caller.account.id) {
       throw forbidden("only its sender may edit a message");
     }
+    if (!message.finalized) throw forbidden("an answer can be edited once it is complete");
     checkWritable(conversation);
     if (message.files.length === 0 && isBlank(content)) throw badField("content", BLANK);
     const mentions = await mentionsIn(tx, content, conversation.id, caller.account);
@@ -231,7 +232,7 @@ async function firstSent(
   tx: ReadTx,
   conversation: ConversationRecord,
   clientMsgId: string | undefined,
-  { account }: Caller,
+  { account }: Participant,
 ): Promise<Message> {
   const uuid = await tx.sentBefore(conversation.id, account.id, clientMsgId ?? "");
   if (uuid === null) throw notFound("message");
@@ -246,7 +247,7 @@ function isReplyTargetGone(
   tx: ReadTx,
   uuid: string | undefined,
   conversation: ConversationRecord,
-  { account }: Caller,
+  { account }: Participant,
 ): Awaitable<boolean> {
   if (uuid === undefined) return false;
   return messageIn(tx, uuid, conversation.id).then(

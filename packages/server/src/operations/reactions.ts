@@ -7,7 +7,7 @@ import { cursorOf, pageOf, pageSize } from "../domain/pagination.ts";
 import { bind } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
 import { conflict } from "../rules/failure.ts";
-import type { Caller } from "../security/caller.ts";
+import type { Participant } from "../security/caller.ts";
 import type { MessageRecord } from "../store/messages.ts";
 import type { WriteTx } from "../store/store.ts";
 
@@ -66,7 +66,7 @@ const getMessageReactions = bind(
 
 export const reactions = [setMessageReaction, addReaction, removeReaction, getMessageReactions];
 
-async function find(tx: WriteTx, { message_id, emoji }: Target, caller: Caller) {
+async function find(tx: WriteTx, { message_id, emoji }: Target, caller: Participant) {
   const { message, conversation } = await visibleMessage(tx, message_id, caller);
   return { message, conversation, existing: await tx.reaction(message, caller.account, emoji) };
 }
@@ -75,7 +75,7 @@ async function add(
   tx: WriteTx,
   message: MessageRecord,
   emoji: string,
-  { account }: Caller,
+  { account }: Participant,
   limits: Limits,
 ): Promise<Reaction> {
   const counts = await tx.reactionCounts(message, account.id);
@@ -101,7 +101,7 @@ async function remove(
   tx: WriteTx,
   message: MessageRecord,
   emoji: string,
-  { account }: Caller,
+  { account }: Participant,
 ): Promise<void> {
   const seq = await tx.removeReaction(message, account.id, emoji);
   const params = { message_id: message.uuid, reactor: publicAccount(account), emoji };

@@ -12,7 +12,7 @@ import {
   success,
 } from "./contract.ts";
 import { answerExample, eventExample, frameExample, inputExample } from "./examples.ts";
-import { accessMeanings, resourceTag, resourceTitle } from "./prose.ts";
+import { AGENTS_TOO, accessMeanings, resourceTag, resourceTitle } from "./prose.ts";
 import { mapEntries, type Schema, type SchemaBook, schemaBook, socketParams } from "./schemas.ts";
 
 /** The address of the service: its host, such as `chat.example.com`, and whether it uses TLS. */
@@ -102,7 +102,7 @@ const receiving = (operation: Operation) => ({
   action: "receive",
   channel,
   summary: operation.summary,
-  description: `Access: \`${operation.access}\`. ${accessMeanings[operation.access]}`,
+  description: `Access: \`${operation.access}\`. ${accessMeanings[operation.access]}${operation.agents ? ` ${AGENTS_TOO}` : ""}`,
   tags: [{ name: resourceTitle(resourceOf(operation)) }],
   messages: [channelMessage(operation.socket)],
   reply: { channel, messages: replyNames(operation).map(channelMessage) },

@@ -49,6 +49,10 @@ const parameters = z
       .record(z.string(), z.string())
       .meta({ description: "What is wrong with which field." })
       .exactOptional(),
+    offset: z
+      .int()
+      .meta({ description: "Of `writeTurn`: the length of the answer in bytes." })
+      .exactOptional(),
   })
   .exactOptional();
 const code = z.enum(allErrors);

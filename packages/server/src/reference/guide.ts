@@ -199,6 +199,8 @@ const actions = [
   ["alert:<symbol>:<gt or lt>:<value>", "A card «Alert set»."],
   ["modify:limit", "A form that asks for a limit price."],
   ["form_submit:<id>", "A card «Form submitted» that lists the fields."],
+  ["call:<id>:approve or call:<id>:reject", "Decides about a tool call, for its owner."],
+  ["tool:<tool>", "The agent asks for the tool with the fields as arguments, if it may use it."],
   ["cancel:… or dismiss:…", "None. Its use is listed all the same."],
   ["any other token", "An acknowledgement."],
 ];

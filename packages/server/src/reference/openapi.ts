@@ -14,6 +14,7 @@ import {
 } from "./contract.ts";
 import { answerExample, inputExample } from "./examples.ts";
 import {
+  AGENTS_TOO,
   accessMeanings,
   errorMeanings,
   limitMeanings,
@@ -51,6 +52,7 @@ export function openApi(): object {
         accessTokenInQuery: query,
         serviceKey,
         actsFor,
+        agentToken,
       },
       headers,
       responses: failureResponses(paths, book),
@@ -83,6 +85,12 @@ const serviceKey = {
     "A service key, `pls_…`, for the backend of a product. Refused with 403 in a request that has an `Origin` header.",
 };
 
+const agentToken = {
+  type: "http",
+  scheme: "bearer",
+  description: "A token of an external agent, `pla_…`, from createAgentToken.",
+};
+
 const actsFor = {
   type: "apiKey",
   name: ACTS_FOR,
@@ -95,7 +103,7 @@ const actsFor = {
 const security: Record<Access, object[]> = {
   public: [],
   session: [{ accessToken: [] }, { serviceKey: [], actsFor: [] }],
-  agent: [],
+  agent: [{ agentToken: [] }],
   service: [{ serviceKey: [] }],
   operator: [{ accessToken: [] }, { serviceKey: [] }],
 };
@@ -152,7 +160,7 @@ function call(operation: Operation, book: SchemaBook) {
     summary: operation.summary,
     description: callDescription(operation),
     tags: [resourceTitle(resourceOf(operation))],
-    ...(operation.access !== "session" && { security: security[operation.access] }),
+    ...securityOf(operation),
     requestBody: requestBody(operation, book),
     responses: {
       200: answer(operation, book),
@@ -161,9 +169,15 @@ function call(operation: Operation, book: SchemaBook) {
   };
 }
 
+/** Left out where it is the same as that of the document. */
+function securityOf({ access, agents }: Operation) {
+  if (agents) return { security: [...security[access], ...security.agent] };
+  return access === "session" ? {} : { security: security[access] };
+}
+
 /** How the operation is called on the socket, and by whom. */
-const callDescription = ({ socket, access }: Operation) =>
-  `${access === "service" ? "HTTP only." : `On the socket: \`${socket}\`.`} Access: \`${access}\`. ${accessMeanings[access]}`;
+const callDescription = ({ socket, access, agents }: Operation) =>
+  `${access === "service" ? "HTTP only." : `On the socket: \`${socket}\`.`} Access: \`${access}\`. ${accessMeanings[access]}${agents ? ` ${AGENTS_TOO}` : ""}`;
 
 function requestBody(operation: Operation, book: SchemaBook) {
   const schema = book.input(operation.input);

@@ -73,10 +73,15 @@ export const errorMeanings: Record<ErrorCode, { meaning: string; example: string
 export const accessMeanings: Record<Access, string> = {
   public: "Anybody, without a token.",
   session: "A person with an access token, or a service key that acts for a person.",
-  agent: "An agent with a token of its own. Reserved: no operation has this level yet.",
+  agent:
+    "A program with a token of an external agent. It may also call the operations marked with this level, in the conversations that the agent takes part in.",
   service: "A service key that acts for nobody. HTTP only.",
   operator: "A person who is an operator, or a service key.",
 };
+
+/** Of operations that external agents may call too. */
+export const AGENTS_TOO =
+  "External agents may call it too, in the conversations that they take part in.";
 
 /** Why the server closes a socket, and what the client should do. */
 export const closeMeanings: Record<keyof typeof closeCodes, string> = {
@@ -155,6 +160,7 @@ const resourceMeanings: Record<string, string> = {
   service: "For the backends of products, with a service key: users and their tokens.",
   server: "Health checks, metrics, limits and API documents.",
   sync: "Catching up after a client was offline.",
+  turns: "For the programs of external agents: turns to claim, write and finish.",
   typing: "Typing indicators.",
   webhooks: "Events for the backends of products and for integrations.",
 };

@@ -1,6 +1,15 @@
 /** The configured providers, by id. */
 export type ProviderNames = ReadonlyMap<string, { display_name: string }>;
 
+/** What turns have in place of a node while a program of their owner answers them. */
+export const EXTERNAL_NODE = "external";
+
+/** How long a claimed turn stays with a program that makes no calls about it. */
+export const EXTERNAL_LEASE_MS = 30_000;
+
+/** How long an agent counts as online after its program was last seen, and how long a turn waits for it. */
+export const OFFLINE_MS = 10_000;
+
 interface Owner {
   readonly id: number;
   readonly username: string;

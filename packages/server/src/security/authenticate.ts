@@ -2,7 +2,8 @@ import type { SecurityLog } from "../observe/security-log.ts";
 import { Failure, forbidden, suspended, unauthorized } from "../rules/failure.ts";
 import type { SessionRecord } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
-import type { Origin, SessionCaller } from "./caller.ts";
+import { agentTokens, isAgentToken } from "./agent-tokens.ts";
+import type { AgentCaller, Origin, SessionCaller } from "./caller.ts";
 import type { OidcTokens } from "./oidc.ts";
 import type { OidcAccounts } from "./oidc-accounts.ts";
 import { isServiceKey } from "./service-keys.ts";
@@ -11,11 +12,16 @@ import { hashToken, type SessionLimits, sessionEnd } from "./tokens.ts";
 /** How old `last_used_at` may become before a call updates it. */
 const TOUCH_MS = 60_000;
 
-export interface Authenticated extends SessionCaller {
+interface Validity {
   readonly expires_at: number;
   /** When the session began, if use extends it; null if its end is fixed. */
   readonly renewable_since: number | null;
 }
+
+type AuthenticatedSession = SessionCaller & Validity;
+
+/** A person or an external agent, by a token of their own. */
+export type Authenticated = AuthenticatedSession | (AgentCaller & Validity);
 
 export interface Authenticator {
   /** Throws `unauthorized` for a token that is missing, unknown, expired or signed out, or `suspended`. */
@@ -35,16 +41,22 @@ export interface AuthenticatorOptions {
 
 export function authenticator(options: AuthenticatorOptions): Authenticator {
   const { store, oidcTokens, oidcAccounts, limits, security } = options;
+  const byAgentToken = agentTokens(options);
 
   async function authenticate(token: string | null, origin: Origin): Promise<Authenticated> {
     if (!token) throw unauthorized("an access token is required");
     if (isServiceKey(token)) throw forbidden("service keys are for HTTP calls only");
+    if (isAgentToken(token)) {
+      // It ends when it is revoked.
+      const expires_at = Number.POSITIVE_INFINITY;
+      return { ...(await byAgentToken(token, origin)), expires_at, renewable_since: null };
+    }
     if (!oidcTokens?.recognises(token)) return byAccessToken(token);
     return byIssuedToken(oidcTokens, token, origin);
   }
 
   /** Using a session extends it, unless its end is fixed. */
-  async function byAccessToken(token: string): Promise<Authenticated> {
+  async function byAccessToken(token: string): Promise<AuthenticatedSession> {
     const session = await activeSession(store, hashToken(token));
     if (!session) throw expired();
     const { id, account, created_at, last_used_at, fixed } = session;
@@ -63,7 +75,7 @@ export function authenticator(options: AuthenticatorOptions): Authenticator {
     tokens: OidcTokens,
     token: string,
     origin: Origin,
-  ): Promise<Authenticated> {
+  ): Promise<AuthenticatedSession> {
     const verified = await tokens.verify(token).catch(recordRefusal(security, origin));
     const token_hash = hashToken(token);
     const known = await activeSession(store, token_hash);

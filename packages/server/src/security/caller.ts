@@ -20,8 +20,19 @@ export interface ServiceCaller {
   readonly key: ServiceKey;
 }
 
+/** A program that calls as an external agent, with a token of that agent. */
+export interface AgentCaller {
+  readonly kind: "agent";
+  readonly account: AccountRecord;
+  /** The id of the token. */
+  readonly token_id: string;
+}
+
 /** The person whom a call is made by or for. */
 export type Caller = SessionCaller | DelegateCaller;
+
+/** Whoever takes part in conversations. */
+export type Participant = Caller | AgentCaller;
 
 export type AnyCaller = Caller | ServiceCaller;
 

@@ -1,6 +1,8 @@
 import type { Change, DurableChange, TransientChange } from "../changes/change.ts";
 import { Failure } from "../rules/failure.ts";
 import type { AccountReads, AccountWrites } from "./accounts.ts";
+import type { AgentPresenceReads, AgentPresenceWrites } from "./agent-presence.ts";
+import type { AgentTokenReads, AgentTokenWrites } from "./agent-tokens.ts";
 import type { AgentReads, AgentWrites } from "./agents.ts";
 import type { AuditReads, AuditWrites } from "./audit-log.ts";
 import type { Awaitable } from "./awaitable.ts";
@@ -114,6 +116,8 @@ export interface ReadTx
     PictureReads,
     ReactionReads,
     AgentReads,
+    AgentTokenReads,
+    AgentPresenceReads,
     ToolReads,
     UsageReads,
     TurnReads,
@@ -152,6 +156,8 @@ export interface WriteTx
     ComponentWrites,
     ReactionWrites,
     AgentWrites,
+    AgentTokenWrites,
+    AgentPresenceWrites,
     ToolWrites,
     TurnWrites,
     ToolCallWrites,

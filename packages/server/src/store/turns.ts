@@ -13,6 +13,10 @@ export interface TurnReads {
   conversationsWithOpenTurns(ownerId: number): Awaitable<number[]>;
   /** The text that a message has streamed so far; empty once the message is finalized. */
   streamed(messageId: number): Awaitable<string>;
+  /** The length of that text in bytes. */
+  streamedBytes(messageId: number): Awaitable<number>;
+  /** The turns of an external agent that it can claim now, oldest first, at most `most`. */
+  claimableTurns(agentId: number, most: number): Awaitable<TurnRecord[]>;
 }
 
 export interface TurnWrites {
@@ -26,7 +30,8 @@ export interface TurnWrites {
   dropTurns(ids: readonly number[]): Awaitable<void>;
   /**
    * Claims waiting turns for a node, at most one for each agent and conversation that has none
-   * running. `more` says that there may be others to claim at once.
+   * running. `more` says that there may be others to claim at once. Turns of external agents are left
+   * to their programs, unless they are refused.
    */
   claimTurns(
     node: string,
@@ -34,8 +39,22 @@ export interface TurnWrites {
     most: number,
   ): Awaitable<{ turns: TurnRecord[]; more: boolean }>;
   /**
+   * Claims a waiting turn of an external agent for its program: the given one, or the oldest in a
+   * conversation where none of the agent runs. `busy`: there is one, but another unit owns its
+   * conversation.
+   */
+  claimExternalTurn(
+    claim: { agentId: number; turnId: number | null },
+    leaseMs: number,
+  ): Awaitable<{ turn: TurnRecord | null; busy: boolean }>;
+  /**
+   * Claims turns of external agents that have waited for `waitedMs`, and whose agents were not seen for
+   * as long: at most one for each agent and conversation.
+   */
+  claimOfflineTurns(waitedMs: number, leaseMs: number, most: number): Awaitable<TurnRecord[]>;
+  /**
    * Running turns whose node is gone: the lease has expired, or, in a store of one process, another
-   * process than `node` has left them.
+   * process than `node` has left them. Those of external agents are abandoned when the lease has expired.
    */
   abandonedTurns(node: string): Awaitable<TurnRecord[]>;
   /** Takes over an abandoned turn that has streamed nothing, and frees what it has reserved. */

@@ -1,6 +1,6 @@
 import type { Invoke, Services } from "../operation.ts";
 import { badField, Failure, notFound } from "../rules/failure.ts";
-import type { AnyCaller, Origin } from "../security/caller.ts";
+import type { AgentCaller, AnyCaller, Origin } from "../security/caller.ts";
 import { ACTS_FOR, isServiceKey } from "../security/service-keys.ts";
 import { readJson, readText } from "./body.ts";
 import { fileRoute } from "./files.ts";
@@ -146,6 +146,7 @@ async function call(
     reference: () => request_id,
     origin,
     authenticate: () => authenticate(services, request, origin),
+    signal: () => request.signal,
     input: () => readJson(request, config.limits.frame_bytes),
   });
   const response = outcome.ok ? successResponse(outcome.result) : failureResponse(outcome.failure);
@@ -153,12 +154,12 @@ async function call(
   return response;
 }
 
-/** The caller of a request: a person by their token, or a service key. */
+/** The caller of a request: a person or an agent by their token, or a service key. */
 function authenticate(
   { authenticator, serviceKeys }: Services,
   request: Request,
   origin: Origin,
-): Promise<AnyCaller> {
+): Promise<AnyCaller | AgentCaller> {
   const token = bearer(request);
   const actsFor = utf8Header(request, ACTS_FOR);
   if (!isServiceKey(token)) {

@@ -15,7 +15,7 @@ import { publicAccount } from "../rules/accounts.ts";
 import { encode } from "../rules/encoding.ts";
 import { Failure, forbidden, rateLimited } from "../rules/failure.ts";
 import type { Authenticated } from "../security/authenticate.ts";
-import type { Origin, SessionCaller } from "../security/caller.ts";
+import type { AgentCaller, Origin, SessionCaller } from "../security/caller.ts";
 import { sessionEnd } from "../security/tokens.ts";
 import { bearer, originAllowed } from "./headers.ts";
 
@@ -106,12 +106,16 @@ interface Dependencies {
 /** One socket: its registration with the hub, its calls and their replies. */
 class Connection implements Client, Reader {
   readonly id: string = Bun.randomUUIDv7();
+  /** The id of the session, or of the token of an external agent. */
   readonly session_id: string;
   expires_at: number;
   readonly renewable_since: number | null;
   private readonly shared: Dependencies;
   private readonly origin: Origin;
   private readonly account: Authenticated["account"];
+  private readonly kind: Authenticated["kind"];
+  /** Aborted when the socket is closed. Most calls need no signal, so most sockets have none. */
+  private gone: AbortController | null = null;
   private socket: Socket | null = null;
   private person: Person | null = null;
   /** Frames that wait for `hello` or for an end of congestion; null when nothing holds frames back. */
@@ -126,7 +130,8 @@ class Connection implements Client, Reader {
   constructor(shared: Dependencies, who: Authenticated, origin: Origin) {
     this.shared = shared;
     this.account = who.account;
-    this.session_id = who.session_id;
+    this.kind = who.kind;
+    this.session_id = who.kind === "agent" ? who.token_id : who.session_id;
     this.expires_at = who.expires_at;
     this.renewable_since = who.renewable_since;
     this.origin = { ...origin, socket_id: this.id };
@@ -155,7 +160,10 @@ class Connection implements Client, Reader {
     let point: SyncPoint;
     do {
       membership = person.membership;
-      point = await readSyncPoint(services, person.account, this.session_id);
+      point = await readSyncPoint(services, person.account, {
+        kind: this.kind,
+        id: this.session_id,
+      });
       await hub.follow(person, point.conversations);
     } while (this.socket && membership !== person.membership);
     if (!this.socket) return;
@@ -207,8 +215,15 @@ class Connection implements Client, Reader {
     this.socket?.terminate();
   }
 
+  private signal(): AbortSignal {
+    this.gone ??= new AbortController();
+    if (!this.socket) this.gone.abort();
+    return this.gone.signal;
+  }
+
   closed(): void {
     this.socket = null;
+    this.gone?.abort();
     this.outbox = [];
     this.outboxBytes = 0;
     this.waiting = null;
@@ -263,6 +278,7 @@ class Connection implements Client, Reader {
           reference: () => Bun.randomUUIDv7(),
           origin: this.origin,
           authenticate: () => this.caller(),
+          signal: () => this.signal(),
           input: () => withChatId(params ?? {}),
           spell: (field) => (field === "chat_id" ? "conversation_id" : field),
         });
@@ -270,10 +286,12 @@ class Connection implements Client, Reader {
     this.reply(id, outcome);
   }
 
-  private caller(): SessionCaller {
+  private caller(): SessionCaller | AgentCaller {
     if (this.ended) throw new Failure("unauthorized", "unauthorized: the session has ended");
     const account = this.person?.account ?? this.account;
-    return { kind: "session", account, session_id: this.session_id };
+    return this.kind === "agent"
+      ? { kind: "agent", account, token_id: this.session_id }
+      : { kind: "session", account, session_id: this.session_id };
   }
 
   /** Queues a reply. Replies of one event-loop turn are written together, as fast as the client reads. */

@@ -132,6 +132,12 @@ const touched: Touched = {
   deleteElicitations: none,
   // These own what they find free: their results are checked.
   claimTurns: none,
+  claimExternalTurn: none,
+  claimOfflineTurns: none,
+  insertAgentToken: none,
+  touchAgentToken: none,
+  deleteAgentTokens: none,
+  noteAgentsSeen: none,
   abandonedTurns: none,
   // What the node that owns a turn stores of it alone: they lock the rows of the turns.
   renewLeases: none,
@@ -162,9 +168,7 @@ function checkedTx(tx: WriteTx): WriteTx {
         );
         const checked = checkedUnit(unit, () => checkOwned(unit, name, conversations));
         const result = await Reflect.apply(method, { unit: checked }, args);
-        if (name === "claimTurns" || name === "abandonedTurns") {
-          checkOwned(unit, name, conversationsIn(result as Claimed));
-        }
+        if (isClaim(name)) checkOwned(unit, name, conversationsIn(result as Claimed));
         return result;
       };
     },
@@ -173,9 +177,18 @@ function checkedTx(tx: WriteTx): WriteTx {
 
 const isWrite = (name: string | symbol): name is WriteName => name in touched;
 
-type Claimed = Awaited<ReturnType<WriteTx["claimTurns"] | WriteTx["abandonedTurns"]>>;
+const claims = ["claimTurns", "claimExternalTurn", "claimOfflineTurns", "abandonedTurns"] as const;
+const isClaim = (name: string): name is (typeof claims)[number] =>
+  (claims as readonly string[]).includes(name);
+
+type Claimed = Awaited<ReturnType<WriteTx[(typeof claims)[number]]>>;
+const turnsIn = (claimed: Claimed) => {
+  if ("turns" in claimed) return claimed.turns;
+  if ("turn" in claimed) return claimed.turn ? [claimed.turn] : [];
+  return claimed;
+};
 const conversationsIn = (claimed: Claimed) =>
-  ("turns" in claimed ? claimed.turns : claimed).map(({ conversation_id }) => conversation_id);
+  turnsIn(claimed).map(({ conversation_id }) => conversation_id);
 
 function checkOwned(unit: UnitRun, name: string, conversations: readonly number[]): void {
   const foreign = conversations.find((id) => !unit.owned.has(`counters:${id}`));

@@ -113,4 +113,7 @@ const sentences: Record<AuditAction, Sentence> = {
       : "A webhook was disabled, because its receiver is gone",
   incoming_hook_created: (entry) => `${who(entry)} created an incoming hook`,
   incoming_hook_deleted: (entry) => `${who(entry)} deleted an incoming hook`,
+  agent_token_created: (entry) => `${who(entry)} created a token for an external agent`,
+  agent_token_revoked: (entry) => `${who(entry)} revoked a token of an external agent`,
+  agent_token_refused: () => "An unknown token of an external agent was refused",
 };

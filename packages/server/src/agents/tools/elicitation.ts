@@ -81,7 +81,7 @@ async function post(
     content: elicitationForm({ id, server, owner, message, schema }),
     client_msg_id: null,
     reply_to_id: null,
-    mentions: [],
+    mentions: await tx.participantsAmong(conversation.id, [owner]),
     at: Date.now(),
   });
   if (!posted) return false;

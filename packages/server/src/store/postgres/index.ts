@@ -6,6 +6,8 @@ import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/change-log
 import { SEARCH_DEADLINE_MS, SEARCH_SLOTS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, SharedStore, WriteTx } from "../store.ts";
 import { accountReads, accountWrites } from "./accounts.ts";
+import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
+import { agentTokenReads, agentTokenWrites } from "./agent-tokens.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
 import { blockReads, blockWrites } from "./blocks.ts";
@@ -84,6 +86,8 @@ const reads: ReadMethods = {
   ...pictureReads,
   ...reactionReads,
   ...agentReads,
+  ...agentTokenReads,
+  ...agentPresenceReads,
   ...toolReads,
   ...usageReads,
   ...turnReads,
@@ -118,6 +122,8 @@ const writes: WriteMethods = {
   ...componentWrites,
   ...reactionWrites,
   ...agentWrites,
+  ...agentTokenWrites,
+  ...agentPresenceWrites,
   ...toolWrites,
   ...turnWrites,
   ...toolCallWrites,

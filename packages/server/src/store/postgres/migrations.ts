@@ -688,4 +688,20 @@ export const migrations: readonly string[] = [
   );
   CREATE INDEX elicitations_by_call ON elicitations (call_uuid);
   `,
+  `
+  -- Tokens with which programs connect as external agents, and when such programs were last seen.
+  CREATE TABLE agent_tokens (
+    id uuid PRIMARY KEY,
+    token_hash text COLLATE "C" NOT NULL UNIQUE,
+    account_id bigint NOT NULL REFERENCES accounts (id),
+    name text NOT NULL,
+    created_at bigint NOT NULL,
+    last_used_at bigint
+  );
+  CREATE INDEX agent_tokens_by_account ON agent_tokens (account_id);
+  CREATE TABLE agent_presence (
+    account_id bigint PRIMARY KEY REFERENCES accounts (id),
+    seen_at bigint NOT NULL
+  );
+  `,
 ];

@@ -1,3 +1,4 @@
+import { EXTERNAL, EXTERNAL_NODE } from "../../rules/agents.ts";
 import { toStoredMentions } from "../shared/mentions.ts";
 import { TURN, type TurnRow, toShownTurn, toTurn } from "../shared/turns.ts";
 import { newReservation, releasedUsage, settledUsage } from "../shared/usage.ts";
@@ -11,6 +12,12 @@ import { list, type Methods, NOW, type Unit } from "./unit.ts";
 import { addUsage } from "./usage.ts";
 
 const one = (row: TurnRow | null) => row && toTurn(row);
+
+/** The first waiting turns where no turn of the agent runs. A condition and `GROUP BY` follow. */
+const HEADS = `SELECT min(t.id) AS id, t.conversation_id FROM turns t
+  JOIN accounts a ON a.id = t.agent_id
+  WHERE t.status = 'waiting' AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.status = 'running'
+    AND r.agent_id = t.agent_id AND r.conversation_id = t.conversation_id)`;
 
 export const turnReads: Methods<keyof TurnReads> = {
   turn: async (unit, id) => {
@@ -44,6 +51,22 @@ export const turnReads: Methods<keyof TurnReads> = {
   },
   streamed: async (unit, messageId) =>
     (await streamedTexts(unit, [messageId])).get(messageId) ?? "",
+  streamedBytes: async (unit, messageId) => {
+    const row = await unit.get<{ length: number | null }>(
+      "SELECT max(byte_offset) AS length FROM chunks WHERE message_id = $1",
+      messageId,
+    );
+    return row?.length ?? 0;
+  },
+  claimableTurns: async (unit, agentId, most) => {
+    const heads = await unit.all<Candidate>(
+      `${HEADS} AND t.agent_id = $1 AND t.refusal IS NULL GROUP BY t.conversation_id
+       ORDER BY id LIMIT $2`,
+      agentId,
+      most,
+    );
+    return turnsOf(unit, heads);
+  },
 };
 
 export const turnWrites: Methods<keyof TurnWrites> = {
@@ -86,25 +109,33 @@ export const turnWrites: Methods<keyof TurnWrites> = {
   },
   claimTurns: async (unit, node, leaseMs, most) => {
     const next = await unit.all<Candidate>(
-      `SELECT min(t.id) AS id, t.conversation_id FROM turns t
-       WHERE t.status = 'waiting' AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.status = 'running'
-         AND r.agent_id = t.agent_id AND r.conversation_id = t.conversation_id)
+      `${HEADS} AND (a.provider IS DISTINCT FROM '${EXTERNAL}' OR t.refusal IS NOT NULL)
        GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $1`,
       most,
     );
-    const rows = await claimFree(unit, next, (ids) =>
-      unit.change<{ id: number }>(
-        `UPDATE turns SET status = 'running', node = $2, lease_until = ${NOW} + $3
-         WHERE id = ANY($1::bigint[]) AND status = 'waiting' AND NOT EXISTS (
-           SELECT 1 FROM turns r WHERE r.status = 'running' AND r.agent_id = turns.agent_id
-             AND r.conversation_id = turns.conversation_id) RETURNING id`,
-        ids,
-        node,
-        leaseMs,
-      ),
+    const turns = await claimHeads(unit, next, node, leaseMs);
+    return { turns, more: turns.length < next.length || next.length === most };
+  },
+  claimExternalTurn: async (unit, { agentId, turnId }, leaseMs) => {
+    const heads = await unit.all<Candidate>(
+      `SELECT h.id, h.conversation_id FROM (${HEADS} AND t.agent_id = $1 AND t.refusal IS NULL
+         GROUP BY t.conversation_id) h WHERE $2::bigint IS NULL OR h.id = $2 ORDER BY h.id LIMIT 1`,
+      agentId,
+      turnId,
     );
-    const turns = await turnsOf(unit, rows);
-    return { turns, more: rows.length < next.length || next.length === most };
+    const [turn = null] = await claimHeads(unit, heads, EXTERNAL_NODE, leaseMs);
+    return { turn, busy: turn === null && heads.length > 0 };
+  },
+  claimOfflineTurns: async (unit, waitedMs, leaseMs, most) => {
+    const heads = await unit.all<Candidate>(
+      `${HEADS} AND a.provider = '${EXTERNAL}' AND t.refusal IS NULL
+         AND t.created_at <= ${NOW} - $1::bigint AND NOT EXISTS (SELECT 1 FROM agent_presence p
+           WHERE p.account_id = t.agent_id AND p.seen_at > ${NOW} - $1::bigint)
+       GROUP BY t.agent_id, t.conversation_id ORDER BY min(t.id) LIMIT $2`,
+      waitedMs,
+      most,
+    );
+    return claimHeads(unit, heads, EXTERNAL_NODE, leaseMs);
   },
   abandonedTurns: async (unit) => {
     const found = await unit.all<Candidate>(
@@ -177,6 +208,27 @@ export const turnWrites: Methods<keyof TurnWrites> = {
 interface Candidate {
   id: number;
   conversation_id: number;
+}
+
+/** Claims those of these turns whose conversations no other transaction holds at this moment. */
+async function claimHeads(
+  unit: Unit,
+  heads: readonly Candidate[],
+  node: string,
+  leaseMs: number,
+): Promise<TurnRecord[]> {
+  const rows = await claimFree(unit, heads, (ids) =>
+    unit.change<{ id: number }>(
+      `UPDATE turns SET status = 'running', node = $2, lease_until = ${NOW} + $3
+       WHERE id = ANY($1::bigint[]) AND status = 'waiting' AND NOT EXISTS (
+         SELECT 1 FROM turns r WHERE r.status = 'running' AND r.agent_id = turns.agent_id
+           AND r.conversation_id = turns.conversation_id) RETURNING id`,
+      ids,
+      node,
+      leaseMs,
+    ),
+  );
+  return turnsOf(unit, rows);
 }
 
 /** Claims the candidates whose conversations no other transaction holds at this moment. */

@@ -52,7 +52,9 @@ export function erasureStatements(
     byId(
       `UPDATE tool_calls SET result = NULL, error = NULL, note = NULL WHERE owner_id = ${first}`,
     ),
-    byId(`DELETE FROM agents WHERE account_id = ${first} OR account_id IN (${owned})`),
+    ...["agents", "agent_tokens", "agent_presence"].map((table) =>
+      byId(`DELETE FROM ${table} WHERE account_id = ${first} OR account_id IN (${owned})`),
+    ),
     { sql: `DELETE FROM incoming_hooks WHERE creator = ${first}`, values: [username] },
   ];
 }

@@ -7,6 +7,8 @@ import { LOG_LIMITS, type LogLimits, pruneRegularly } from "../shared/change-log
 import { SEARCH_DEADLINE_MS, searchQueue } from "../shared/search-queue.ts";
 import type { ReadTx, Store, WriteTx } from "../store.ts";
 import { accountReads, accountWrites, indexAccounts } from "./accounts.ts";
+import { agentPresenceReads, agentPresenceWrites } from "./agent-presence.ts";
+import { agentTokenReads, agentTokenWrites } from "./agent-tokens.ts";
 import { agentReads, agentWrites } from "./agents.ts";
 import { auditReads, auditWrites } from "./audit-log.ts";
 import { type Background, startIndexer, startSearcher } from "./background.ts";
@@ -160,6 +162,8 @@ const reads = (db: Connection): ReadTx => ({
   ...pictureReads(db),
   ...reactionReads(db),
   ...agentReads(db),
+  ...agentTokenReads(db),
+  ...agentPresenceReads(db),
   ...toolReads(db),
   ...usageReads(db),
   ...turnReads(db),
@@ -193,6 +197,8 @@ const writes = (db: Connection): Omit<WriteTx, "emit" | "signal" | keyof ReadTx>
   ...componentWrites(db),
   ...reactionWrites(db),
   ...agentWrites(db),
+  ...agentTokenWrites(db),
+  ...agentPresenceWrites(db),
   ...toolWrites(db),
   ...turnWrites(db),
   ...toolCallWrites(db),

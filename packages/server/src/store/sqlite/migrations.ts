@@ -646,4 +646,20 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX elicitations_by_call ON elicitations (call_uuid);
   `,
+  `
+  -- Tokens with which programs connect as external agents, and when such programs were last seen.
+  CREATE TABLE agent_tokens (
+    id TEXT PRIMARY KEY,
+    token_hash TEXT NOT NULL UNIQUE,
+    account_id INTEGER NOT NULL REFERENCES accounts (id),
+    name TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX agent_tokens_by_account ON agent_tokens (account_id);
+  CREATE TABLE agent_presence (
+    account_id INTEGER PRIMARY KEY REFERENCES accounts (id),
+    seen_at INTEGER NOT NULL
+  ) STRICT;
+  `,
 ];

@@ -1,4 +1,5 @@
 import type { Turn } from "@parley/protocol";
+import { EXTERNAL, EXTERNAL_NODE } from "../../rules/agents.ts";
 import { TURN, type TurnRow, toShownTurn, toTurn } from "../shared/turns.ts";
 import { newReservation, releasedUsage, settledUsage } from "../shared/usage.ts";
 import type { TurnReads, TurnRecord, TurnRound, TurnWrites } from "../turns.ts";
@@ -22,6 +23,11 @@ const parsed = (row: StoredTurnRow): TurnRecord =>
     rounds: row.rounds === null ? null : (JSON.parse(row.rounds) as TurnRound[]),
   });
 
+/** The first waiting turns where no turn of the agent runs. A condition and `GROUP BY` follow. */
+const HEADS = `SELECT min(t.id) AS id FROM turns t JOIN accounts a ON a.id = t.agent_id
+  WHERE t.status = 'waiting' AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.agent_id = t.agent_id
+    AND r.conversation_id = t.conversation_id AND r.status = 'running')`;
+
 export function turnReads(db: Connection): TurnReads {
   const byId = db.query<StoredTurnRow>(`${TURN} WHERE t.id = ?`);
   const byMessage = db.query<StoredTurnRow>(`${TURN} WHERE t.message_id = ?`);
@@ -32,6 +38,13 @@ export function turnReads(db: Connection): TurnReads {
     `SELECT DISTINCT t.conversation_id AS id FROM accounts a JOIN turns t ON t.agent_id = a.id
      WHERE a.owner_id = ? AND t.status IN ('waiting', 'running')`,
   );
+  const bytes = db.query<{ length: number | null }>(
+    "SELECT max(byte_offset) AS length FROM chunks WHERE message_id = ?",
+  );
+  const claimable = db.query<StoredTurnRow>(
+    `${TURN} WHERE t.id IN (${HEADS} AND t.agent_id = ?1 AND t.refusal IS NULL
+       GROUP BY t.conversation_id) ORDER BY t.id LIMIT ?2`,
+  );
   const one = (row: StoredTurnRow | null) => row && parsed(row);
   return {
     turn: (id) => one(byId.get(id)),
@@ -39,6 +52,8 @@ export function turnReads(db: Connection): TurnReads {
     openTurns: (conversationId) => open.all(conversationId).map(parsed),
     conversationsWithOpenTurns: (ownerId) => openOfOwner.all(ownerId).map(({ id }) => id),
     streamed: streamedText(db),
+    streamedBytes: (messageId) => bytes.get(messageId)?.length ?? 0,
+    claimableTurns: (agentId, most) => claimable.all(agentId, most).map(parsed),
   };
 }
 
@@ -51,7 +66,10 @@ export const turnWrites = (db: Connection): TurnWrites => ({
 
 function waitingTurnWrites(
   db: Connection,
-): Pick<TurnWrites, "queueTurn" | "dropTurns" | "claimTurns"> {
+): Pick<
+  TurnWrites,
+  "queueTurn" | "dropTurns" | "claimTurns" | "claimExternalTurn" | "claimOfflineTurns"
+> {
   const waiting = db.query<{ count: number }>(
     `SELECT count(*) AS count FROM turns
      WHERE agent_id = ? AND conversation_id = ? AND status = 'waiting'`,
@@ -69,15 +87,27 @@ function waitingTurnWrites(
   );
   const drop = db.change("DELETE FROM turns WHERE id = ? AND status = 'waiting'");
   const next = db.query<{ id: number }>(
-    `SELECT min(t.id) AS id FROM turns t WHERE t.status = 'waiting' AND NOT EXISTS (
-       SELECT 1 FROM turns r WHERE r.agent_id = t.agent_id
-       AND r.conversation_id = t.conversation_id AND r.status = 'running')
+    `${HEADS} AND (a.provider IS NOT '${EXTERNAL}' OR t.refusal IS NOT NULL)
      GROUP BY t.agent_id, t.conversation_id ORDER BY id LIMIT ?`,
+  );
+  const nextExternal = db.query<{ id: number }>(
+    `SELECT h.id FROM (${HEADS} AND t.agent_id = ?1 AND t.refusal IS NULL
+       GROUP BY t.conversation_id) h WHERE ?2 IS NULL OR h.id = ?2 ORDER BY h.id LIMIT 1`,
+  );
+  const nextOffline = db.query<{ id: number }>(
+    `${HEADS} AND a.provider = '${EXTERNAL}' AND t.refusal IS NULL AND t.created_at <= ?1
+       AND NOT EXISTS (SELECT 1 FROM agent_presence p
+         WHERE p.account_id = t.agent_id AND p.seen_at > ?1)
+     GROUP BY t.agent_id, t.conversation_id ORDER BY id LIMIT ?2`,
   );
   const claim = db.change(
     "UPDATE turns SET status = 'running', node = ?2, lease_until = ?3 WHERE id = ?1",
   );
   const byId = db.query<StoredTurnRow>(`${TURN} WHERE t.id = ?`);
+  const claimed = (id: number, node: string, leaseMs: number) => {
+    claim.run(id, node, Date.now() + leaseMs);
+    return parsed(byId.get(id) as StoredTurnRow);
+  };
 
   return {
     queueTurn: ({ agent_id, conversation_id, trigger_uuid, open_ended, refusal, ...rest }) => {
@@ -95,12 +125,17 @@ function waitingTurnWrites(
       for (const id of ids) drop.run(id);
     },
     claimTurns: (node, leaseMs, most) => {
-      const turns = next.all(most).map(({ id }) => {
-        claim.run(id, node, Date.now() + leaseMs);
-        return parsed(byId.get(id) as StoredTurnRow);
-      });
+      const turns = next.all(most).map(({ id }) => claimed(id, node, leaseMs));
       return { turns, more: turns.length === most };
     },
+    claimExternalTurn: ({ agentId, turnId }, leaseMs) => {
+      const head = nextExternal.get(agentId, turnId);
+      return { turn: head && claimed(head.id, EXTERNAL_NODE, leaseMs), busy: false };
+    },
+    claimOfflineTurns: (waitedMs, leaseMs, most) =>
+      nextOffline
+        .all(Date.now() - waitedMs, most)
+        .map(({ id }) => claimed(id, EXTERNAL_NODE, leaseMs)),
   };
 }
 
@@ -110,7 +145,8 @@ function leaseWrites(
   const byId = db.query<StoredTurnRow>(`${TURN} WHERE t.id = ?`);
   // One process owns the database: a turn that another process runs is left over from a crash.
   const abandoned = db.query<StoredTurnRow>(
-    `${TURN} WHERE t.status = 'running' AND t.node IS NOT ?`,
+    `${TURN} WHERE t.status = 'running' AND t.node IS NOT ?1
+       AND (t.node IS NOT '${EXTERNAL_NODE}' OR t.lease_until <= ?2)`,
   );
   const adopt = db.change(
     "UPDATE turns SET node = ?2, lease_until = ?3, reserved = 0, estimated_input = 0 WHERE id = ?1",
@@ -121,7 +157,7 @@ function leaseWrites(
   const addToUsage = addUsage(db);
 
   return {
-    abandonedTurns: (node) => abandoned.all(node).map(parsed),
+    abandonedTurns: (node) => abandoned.all(node, Date.now()).map(parsed),
     adoptTurn: (id, node, leaseMs) => {
       const row = byId.get(id);
       if (row) addToUsage(releasedUsage(parsed(row)));
@@ -148,7 +184,9 @@ function runningTurnWrites(
   const tries = db.change("UPDATE turns SET tries = ?2 WHERE id = ?1");
   const chunk = db.change(
     `INSERT INTO chunks (message_id, byte_offset, text)
-     SELECT message_id, ?2, ?3 FROM turns WHERE id = ?1 AND status = 'running' AND node = ?4`,
+     SELECT message_id, ?2, ?3 FROM turns t WHERE id = ?1 AND status = 'running' AND node = ?4
+       AND ?2 - octet_length(?3) = coalesce(
+         (SELECT max(c.byte_offset) FROM chunks c WHERE c.message_id = t.message_id), 0)`,
   );
   const firstToken = db.change(
     "UPDATE turns SET first_token_at = ?2 WHERE id = ?1 AND first_token_at IS NULL",

@@ -1,5 +1,6 @@
 import { describe, test } from "bun:test";
 import { accounts } from "./accounts.ts";
+import { agentTokens } from "./agent-tokens.ts";
 import { agents } from "./agents.ts";
 import { auditLog } from "./audit-log.ts";
 import { blocks, invitations } from "./blocks.ts";
@@ -8,6 +9,7 @@ import { closing } from "./closing.ts";
 import { components } from "./components.ts";
 import { conversations } from "./conversations.ts";
 import { erasures, messageScans } from "./erasures.ts";
+import { externalTurns } from "./external-turns.ts";
 import { files } from "./files.ts";
 import { type Check, type OpenedStore, openFixture } from "./fixture.ts";
 import { hidingAndDeleting } from "./hiding-and-deleting.ts";
@@ -80,6 +82,8 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
     describe("search", () => search(check));
     describe("agents", () => agents(check));
     describe("turns", () => turns(check));
+    describe("turns of external agents", () => externalTurns(check));
+    describe("tokens of external agents", () => agentTokens(check));
     describe("tool calls", () => toolCalls(check));
     describe("spending", () => spending(check));
     describe("preconditions", () => preconditions(check));

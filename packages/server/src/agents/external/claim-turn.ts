@@ -1,0 +1,132 @@
+import type { ClaimedTurn, Message, TurnRequest } from "@parley/protocol";
+import { beginTurn, endTurn } from "../../domain/turns.ts";
+import { EXTERNAL_LEASE_MS, EXTERNAL_NODE } from "../../rules/agents.ts";
+import { grant } from "../../rules/budget.ts";
+import { OWNER_SUSPENDED } from "../../rules/dispatch.ts";
+import type { AgentRecord } from "../../store/agents.ts";
+import type { ConversationRecord } from "../../store/conversations.ts";
+import type { ReadTx, WriteTx } from "../../store/store.ts";
+import type { TurnRecord } from "../../store/turns.ts";
+import { lastContextSeq } from "../prepare-turn.ts";
+import { TurnFailed } from "../turn-failed.ts";
+
+const MAX_CONTEXT_MESSAGES = 100;
+/** Of the contents of all messages together. The newest message is always included. */
+const MAX_CONTEXT_BYTES = 131_072;
+
+export type Claim =
+  | { readonly kind: "claimed"; readonly turn: ClaimedTurn }
+  | { readonly kind: "none" }
+  /** Another unit owns the conversation: try again at once. */
+  | { readonly kind: "busy" }
+  /** The turn was refused: try again for the next one. */
+  | { readonly kind: "refused" };
+
+/** Claims a turn for a program of an external agent. A turn that its limits do not allow ends as failed. */
+export async function claimTurn(
+  tx: WriteTx,
+  wanted: { agentId: number; turnId: number | null },
+): Promise<Claim> {
+  const { turn: claimed, busy } = await tx.claimExternalTurn(wanted, EXTERNAL_LEASE_MS);
+  if (!claimed) return { kind: busy ? "busy" : "none" };
+  const { agent, conversation } = await placeOf(tx, claimed);
+  const answer_id = await beginTurn(tx, claimed, conversation, agent.model ?? "");
+  const turn = await tx.turn(claimed.id);
+  if (!turn) throw new Error(`turn ${claimed.id} is gone`);
+  const context = await contextOf(tx, turn, agent, conversation);
+  try {
+    await checkAllowed(tx, turn, agent, context);
+  } catch (error) {
+    if (!(error instanceof TurnFailed)) throw error;
+    const { code, message } = error;
+    await endTurn(tx, turn.id, { status: "failed", error: { code, message } }, EXTERNAL_NODE);
+    return { kind: "refused" };
+  }
+  await tx.reserveTurn(turn, {
+    // Counts the turn against the turns per minute; the program reports what it really uses.
+    input_tokens: 1,
+    spent_tokens: 0,
+    output_tokens: 0,
+    context_ids: context.map(({ id }) => id),
+    by_operator: false,
+  });
+  await tx.noteTries(turn.id, 1);
+  return { kind: "claimed", turn: { ...requestOf(turn, context), answer_id } };
+}
+
+/** The turns that an agent can claim now, as its programs are told of them. */
+export async function requestedTurns(
+  tx: ReadTx,
+  agentId: number,
+  most: number,
+): Promise<TurnRequest[]> {
+  const requests: TurnRequest[] = [];
+  for (const turn of await tx.claimableTurns(agentId, most)) {
+    const { agent, conversation } = await placeOf(tx, turn);
+    requests.push(requestOf(turn, await contextOf(tx, turn, agent, conversation)));
+  }
+  return requests;
+}
+
+async function placeOf(tx: ReadTx, turn: TurnRecord) {
+  const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
+  const agent = await tx.agent(turn.agent.id);
+  if (!conversation || !agent) throw new Error(`turn ${turn.id} has no agent or no conversation`);
+  return { conversation, agent };
+}
+
+/** Throws a `TurnFailed` if the program must not be asked. */
+async function checkAllowed(
+  tx: ReadTx,
+  turn: TurnRecord,
+  { account, owner, limits }: AgentRecord,
+  context: readonly Message[],
+): Promise<void> {
+  if (owner.suspended_at !== null) throw new TurnFailed("budget_exceeded", OWNER_SUSPENDED);
+  if (turn.trigger_deleted && context.at(-1)?.sender.username === account.username) {
+    throw new TurnFailed("interrupted", "The message was deleted before it was answered.");
+  }
+  const spent = await tx.spending(account.id, turn.conversation_id, turn.started_at ?? Date.now());
+  const budget = { ...limits, operator_daily_tokens: null };
+  // What the answer will cost is not known: it is allowed until the limit is used up.
+  const unknown = { input_tokens: 0, file_tokens: 0, max_output_tokens: 1 };
+  const granted = grant(budget, { ...spent, byOperator: 0 }, unknown);
+  if ("refusal" in granted) throw new TurnFailed("budget_exceeded", granted.refusal);
+}
+
+/** The newest messages that the agent's owner can see, oldest first, as for a model. */
+async function contextOf(
+  tx: ReadTx,
+  turn: TurnRecord,
+  agent: AgentRecord,
+  conversation: ConversationRecord,
+): Promise<Message[]> {
+  const upTo = await lastContextSeq(tx, turn, conversation);
+  const newestFirst = await tx.contextMessages({
+    conversationId: conversation.id,
+    viewerId: agent.owner.id,
+    upTo,
+    answers: { agentId: turn.agent.id, upTo, toBefore: turn.trigger_seq },
+    limit: MAX_CONTEXT_MESSAGES,
+  });
+  let bytes = 0;
+  const beyond = newestFirst.findIndex((message, place) => {
+    bytes += Buffer.byteLength(message.content);
+    return place > 0 && bytes > MAX_CONTEXT_BYTES;
+  });
+  const kept = newestFirst.slice(0, beyond === -1 ? MAX_CONTEXT_MESSAGES : beyond);
+  return kept.toReversed().map(withoutOwnReactions);
+}
+
+/** The owner's own reactions are not those of the agent. */
+const withoutOwnReactions = (message: Message): Message => ({
+  ...message,
+  reactions: message.reactions.map((reaction) => ({ ...reaction, reacted: false })),
+});
+
+const requestOf = (turn: TurnRecord, context: Message[]): TurnRequest => ({
+  turn_id: turn.id,
+  conversation_id: turn.conversation_uuid,
+  message_id: turn.trigger_uuid,
+  context,
+});

@@ -1,0 +1,168 @@
+import type { ClaimedTurn } from "@parley/protocol";
+import { transient } from "../../changes/change.ts";
+import { beginTurn, endTurn } from "../../domain/turns.ts";
+import type { Logger } from "../../observe/log.ts";
+import type { Delivered } from "../../realtime/bus.ts";
+import type { Hub } from "../../realtime/hub.ts";
+import { EXTERNAL_LEASE_MS, EXTERNAL_NODE, OFFLINE_MS } from "../../rules/agents.ts";
+import type { AgentCaller } from "../../security/caller.ts";
+import type { AccountRecord } from "../../store/accounts.ts";
+import type { Store } from "../../store/store.ts";
+import { type Claim, claimTurn, requestedTurns } from "./claim-turn.ts";
+import { Presence } from "./presence.ts";
+import { WaitingClaims } from "./waiting-claims.ts";
+
+const TICK_MS = 1000;
+/** How long to wait when another unit owns the conversation of the turn. */
+const BUSY_RETRY_MS = 10;
+/** Turns that a node ends as `agent_offline` in one unit of work. */
+const MAX_OFFLINE_TURNS = 100;
+/** Turns of one agent that its sockets are told of at once. */
+const MAX_ANNOUNCED_TURNS = 10;
+
+export interface ClaimOptions {
+  /** Null: the turn that waits longest. */
+  readonly turnId: number | null;
+  readonly waitMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** The turns of external agents: programs claim them, on any node. */
+export interface ExternalTurns {
+  /** Resolves to null if there is no turn to claim, or the client is gone. */
+  claim(caller: AgentCaller, options: ClaimOptions): Promise<ClaimedTurn | null>;
+  /** A program makes calls as the agent. */
+  seen(agent: Pick<AccountRecord, "id">): void;
+  /** Wakes programs when turns were queued, and ends the calls of those whose token was revoked. */
+  receive(change: Delivered): void;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+export interface ExternalTurnsOptions {
+  readonly store: Store;
+  readonly hub: Pick<Hub, "people" | "person" | "receive">;
+  readonly log: Logger;
+}
+
+export const externalTurns = (options: ExternalTurnsOptions): ExternalTurns =>
+  new ProgramTurns(options);
+
+class ProgramTurns implements ExternalTurns {
+  readonly #options: ExternalTurnsOptions;
+  readonly #waiting = new WaitingClaims();
+  readonly #presence: Presence;
+  /** The turns that the sockets of each agent on this node were told of. */
+  readonly #announced = new Map<string, ReadonlySet<number>>();
+  #startedAt = Number.POSITIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+  #ticking: Promise<void> = Promise.resolve();
+  #isStopping = false;
+
+  constructor(options: ExternalTurnsOptions) {
+    this.#options = options;
+    this.#presence = new Presence(options.store, options.hub);
+  }
+
+  start(): void {
+    this.#startedAt = performance.now();
+    this.#scheduleTick();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    clearTimeout(this.#timer);
+    this.#waiting.end(() => true);
+    await this.#ticking;
+  }
+
+  seen({ id }: Pick<AccountRecord, "id">): void {
+    this.#presence.seen(id);
+  }
+
+  async claim(caller: AgentCaller, options: ClaimOptions): Promise<ClaimedTurn | null> {
+    const { store } = this.#options;
+    const { turnId, waitMs, signal } = options;
+    const deadline = performance.now() + waitMs;
+    this.seen(caller.account);
+    while (!this.#isStopping && !signal.aborted) {
+      // Before the claim, so that a turn that is queued during it wakes this call.
+      using waiting = this.#waiting.open(caller, signal);
+      const claim: Claim = await store.write((tx) =>
+        claimTurn(tx, { agentId: caller.account.id, turnId }),
+      );
+      if (claim.kind === "claimed") return claim.turn;
+      if (claim.kind === "busy") await Bun.sleep(BUSY_RETRY_MS);
+      if (claim.kind !== "none") continue;
+      const left = deadline - performance.now();
+      if (left <= 0 || !(await waiting.wait(left))) return null;
+    }
+    return null;
+  }
+
+  receive(change: Delivered): void {
+    if (change.kind === "turns_queued") {
+      for (const username of change.agents ?? []) {
+        this.#waiting.wake(username);
+        this.#announce(username).catch((error) =>
+          this.#options.log.error({ err: error }, "turn request not sent"),
+        );
+      }
+    } else if (change.kind === "session_ended") {
+      this.#waiting.end(({ token_id }) => token_id === change.session_id);
+    } else if (change.kind === "account_suspended") {
+      this.#waiting.end(({ account }) => account.username === change.username);
+    }
+  }
+
+  /** Tells the sockets of an agent on this node of turns that they were not told of before. */
+  async #announce(username: string): Promise<void> {
+    const { store, hub } = this.#options;
+    const agent = hub.person(username)?.account;
+    if (!agent) {
+      this.#announced.delete(username);
+      return;
+    }
+    const requests = await store.read((tx) => requestedTurns(tx, agent.id, MAX_ANNOUNCED_TURNS));
+    const before = this.#announced.get(username);
+    this.#announced.set(username, new Set(requests.map(({ turn_id }) => turn_id)));
+    for (const request of requests) {
+      if (before?.has(request.turn_id)) continue;
+      hub.receive(transient("events.turnRequested", request, { users: [username] }));
+    }
+  }
+
+  #scheduleTick(): void {
+    if (this.#isStopping) return;
+    this.#timer = setTimeout(() => {
+      this.#ticking = this.#tick()
+        .catch((error) => this.#options.log.error({ err: error }, "external turn check failed"))
+        .then(() => this.#scheduleTick());
+    }, TICK_MS);
+  }
+
+  async #tick(): Promise<void> {
+    await this.#presence.flush(this.#waiting.agents());
+    // Programs get the time to connect again after a restart.
+    if (performance.now() - this.#startedAt > OFFLINE_MS) await this.#failOfflineTurns();
+  }
+
+  /** Ends the turns that wait for agents without a program. */
+  async #failOfflineTurns(): Promise<void> {
+    const { store } = this.#options;
+    await store.write(async (tx) => {
+      const turns = await tx.claimOfflineTurns(OFFLINE_MS, EXTERNAL_LEASE_MS, MAX_OFFLINE_TURNS);
+      for (const turn of turns) {
+        const conversation = await tx.conversation(turn.conversation_uuid, turn.agent.id);
+        if (!conversation) continue;
+        await beginTurn(tx, turn, conversation, "");
+        await endTurn(tx, turn.id, { status: "failed", error: OFFLINE }, EXTERNAL_NODE);
+      }
+    });
+  }
+}
+
+const OFFLINE = {
+  code: "agent_offline",
+  message: "The program of this agent is not connected. Its owner can start it; then try again.",
+} as const;

@@ -1,0 +1,73 @@
+import { type AgentToken, operations } from "@parley/protocol";
+import { revokeTokens } from "../domain/agent-tokens.ts";
+import { ownAgentAccount } from "../domain/agents.ts";
+import { bind } from "../operation.ts";
+import { isExternal } from "../rules/agents.ts";
+import { badField, conflict, notFound } from "../rules/failure.ts";
+import { iso, isoOrNull } from "../rules/time.ts";
+import { newAgentToken } from "../security/agent-tokens.ts";
+import { tokenOf } from "../security/caller.ts";
+import { hashToken } from "../security/tokens.ts";
+import type { AgentTokenRecord } from "../store/agent-tokens.ts";
+
+const MAX_TOKENS_PER_AGENT = 10;
+
+const createAgentToken = bind(operations.createAgentToken, async (context, input) => {
+  const { security, caller, origin } = context;
+  const id = Bun.randomUUIDv7();
+  const token = newAgentToken();
+  await security.write(async (tx, record) => {
+    const agent = await ownAgentAccount(tx, input.agent_username, caller);
+    if (!isExternal(agent)) throw badField("agent_username", "is not an external agent");
+    const existing = await tx.agentTokens(caller.account.id);
+    const { length } = existing.filter(({ account }) => account.id === agent.id);
+    if (length >= MAX_TOKENS_PER_AGENT) throw conflict(`the agent has ${length} tokens already`);
+    await tx.insertAgentToken({
+      id,
+      token_hash: hashToken(token),
+      account_id: agent.id,
+      name: input.name ?? "",
+      at: Date.now(),
+    });
+    await record("agent_token_created", {
+      account: caller.account.username,
+      agent: agent.username,
+      agent_token: id,
+      origin,
+      ...tokenOf(caller),
+    });
+  });
+  return { id, token };
+});
+
+const getAgentTokens = bind(operations.getAgentTokens, async ({ store, caller }) => {
+  const tokens = await store.read((tx) => tx.agentTokens(caller.account.id));
+  return { items: tokens.map(shown) };
+});
+
+const revokeAgentToken = bind(operations.revokeAgentToken, async (context, { token_id }) => {
+  const { security, caller, origin } = context;
+  await security.write(async (tx, record) => {
+    const tokens = await tx.agentTokens(caller.account.id);
+    const token = tokens.find(({ id }) => id === token_id);
+    if (!token) throw notFound("token");
+    await revokeTokens(tx, [token_id]);
+    await record("agent_token_revoked", {
+      account: caller.account.username,
+      agent: token.account.username,
+      agent_token: token_id,
+      origin,
+      ...tokenOf(caller),
+    });
+  });
+});
+
+export const agentTokens = [createAgentToken, getAgentTokens, revokeAgentToken];
+
+const shown = (token: AgentTokenRecord): AgentToken => ({
+  id: token.id,
+  agent_username: token.account.username,
+  name: token.name,
+  created_at: iso(token.created_at),
+  last_used_at: isoOrNull(token.last_used_at),
+});

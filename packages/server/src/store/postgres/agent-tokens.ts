@@ -1,0 +1,39 @@
+import type { AgentTokenReads, AgentTokenWrites } from "../agent-tokens.ts";
+import { AGENT_TOKEN, type AgentTokenRow, toAgentToken } from "../shared/agent-tokens.ts";
+import { list, type Methods } from "./unit.ts";
+
+export const agentTokenReads: Methods<keyof AgentTokenReads> = {
+  agentToken: async (unit, tokenHash) => {
+    const row = await unit.get<AgentTokenRow>(`${AGENT_TOKEN} WHERE k.token_hash = $1`, tokenHash);
+    return row && toAgentToken(row);
+  },
+  hasAgentToken: async (unit, id) =>
+    (await unit.get("SELECT id FROM agent_tokens WHERE id = $1", id)) !== null,
+  agentTokens: async (unit, ownerId) => {
+    const rows = await unit.all<AgentTokenRow>(
+      `${AGENT_TOKEN} WHERE a.owner_id = $1 ORDER BY k.created_at, k.id`,
+      ownerId,
+    );
+    return rows.map(toAgentToken);
+  },
+};
+
+export const agentTokenWrites: Methods<keyof AgentTokenWrites> = {
+  insertAgentToken: async (unit, { id, token_hash, account_id, name, at }) => {
+    await unit.change(
+      `INSERT INTO agent_tokens (id, token_hash, account_id, name, created_at)
+       VALUES ($1, $2, $3, $4, $5)`,
+      id,
+      token_hash,
+      account_id,
+      name,
+      at,
+    );
+  },
+  touchAgentToken: async (unit, id, lastUsedAt) => {
+    await unit.change("UPDATE agent_tokens SET last_used_at = $2 WHERE id = $1", id, lastUsedAt);
+  },
+  deleteAgentTokens: async (unit, ids) => {
+    await unit.change("DELETE FROM agent_tokens WHERE id = ANY($1::uuid[])", list(ids));
+  },
+};

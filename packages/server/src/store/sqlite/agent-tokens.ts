@@ -1,0 +1,36 @@
+import type { AgentTokenReads, AgentTokenWrites } from "../agent-tokens.ts";
+import { AGENT_TOKEN, type AgentTokenRow, toAgentToken } from "../shared/agent-tokens.ts";
+import type { Connection } from "./connection.ts";
+
+export function agentTokenReads(db: Connection): AgentTokenReads {
+  const byHash = db.query<AgentTokenRow>(`${AGENT_TOKEN} WHERE k.token_hash = ?`);
+  const byId = db.query<{ id: string }>("SELECT id FROM agent_tokens WHERE id = ?");
+  const byOwner = db.query<AgentTokenRow>(
+    `${AGENT_TOKEN} WHERE a.owner_id = ? ORDER BY k.created_at, k.id`,
+  );
+  return {
+    agentToken: (tokenHash) => {
+      const row = byHash.get(tokenHash);
+      return row && toAgentToken(row);
+    },
+    hasAgentToken: (id) => byId.get(id) !== null,
+    agentTokens: (ownerId) => byOwner.all(ownerId).map(toAgentToken),
+  };
+}
+
+export function agentTokenWrites(db: Connection): AgentTokenWrites {
+  const insert = db.change(
+    `INSERT INTO agent_tokens (id, token_hash, account_id, name, created_at)
+     VALUES (?, ?, ?, ?, ?)`,
+  );
+  const touch = db.change("UPDATE agent_tokens SET last_used_at = ?2 WHERE id = ?1");
+  const remove = db.change("DELETE FROM agent_tokens WHERE id = ?");
+  return {
+    insertAgentToken: ({ id, token_hash, account_id, name, at }) =>
+      void insert.run(id, token_hash, account_id, name, at),
+    touchAgentToken: (id, lastUsedAt) => void touch.run(id, lastUsedAt),
+    deleteAgentTokens: (ids) => {
+      for (const id of ids) remove.run(id);
+    },
+  };
+}
