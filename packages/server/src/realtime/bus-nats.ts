@@ -97,9 +97,7 @@ export class NatsBus implements Bus {
       this.order.receive(change);
       return;
     }
-    if (change.kind === "session_ended" || change.kind === "account_suspended") {
-      this.send(this.subjects.nodes, change);
-    }
+    if (isForEveryNode(change)) this.send(this.subjects.nodes, change);
     // Programs of external agents wait for turns on every node.
     if (change.kind === "turns_queued" && change.agents) {
       this.send(this.subjects.nodes, { ...change, agents: [...change.agents] });
@@ -248,3 +246,9 @@ export class NatsBus implements Bus {
 }
 
 const seenBy = (username: string, changeId: string) => `${changeId} ${username}`;
+
+/** Whether any node may hold what the change ends: sockets, or a tool that waits for an answer. */
+const isForEveryNode = (change: Change) =>
+  change.kind === "session_ended" ||
+  change.kind === "account_suspended" ||
+  change.kind === "elicitation_answered";

@@ -35,6 +35,7 @@ const Logged = z.discriminatedUnion("kind", [
   LoggedEvent,
   z.looseObject({ kind: z.literal("session_ended"), session_id: z.string() }),
   z.looseObject({ kind: z.literal("account_suspended"), username: z.string() }),
+  z.looseObject({ kind: z.literal("elicitation_answered"), id: z.string() }),
   z.looseObject({
     kind: z.literal("turns_queued"),
     agents: z.array(z.string()).exactOptional(),
