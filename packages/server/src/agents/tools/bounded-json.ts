@@ -18,13 +18,28 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
  * break ends a string, because JSON has none inside of strings: so that no stray quote in an event
  * stream hides what follows it.
  */
-export function boundedJson({ maxTokens, maxDepth }: JsonBounds) {
-  let tokens = 0;
-  let depth = 0;
-  let inString = false;
-  let isEscaped = false;
+export function boundedJson(bounds: JsonBounds) {
+  let state: JsonState = { tokens: 0, depth: 0, inString: false, isEscaped: false };
+  return new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      state = count(chunk, state, bounds);
+      controller.enqueue(chunk);
+    },
+  });
+}
 
-  function count(byte: number): void {
+interface JsonState {
+  readonly tokens: number;
+  readonly depth: number;
+  readonly inString: boolean;
+  readonly isEscaped: boolean;
+}
+
+/** With an index and local variables, which is several times faster than with an iterator. */
+function count(chunk: Uint8Array, state: JsonState, { maxTokens, maxDepth }: JsonBounds) {
+  let { tokens, depth, inString, isEscaped } = state;
+  for (let index = 0; index < chunk.length; index++) {
+    const byte = chunk[index];
     if (byte === NEWLINE) inString = isEscaped = false;
     else if (isEscaped) isEscaped = false;
     else if (byte === QUOTE) inString = !inString;
@@ -34,17 +49,7 @@ export function boundedJson({ maxTokens, maxDepth }: JsonBounds) {
       tokens++;
     } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth = Math.max(0, depth - 1);
     else if (byte === COMMA) tokens++;
+    if (depth > maxDepth || tokens > maxTokens) throw new TooComplex("the response is too complex");
   }
-
-  return new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      for (const byte of chunk) {
-        count(byte);
-        if (depth > maxDepth || tokens > maxTokens) {
-          throw new TooComplex("the response is too complex");
-        }
-      }
-      controller.enqueue(chunk);
-    },
-  });
+  return { tokens, depth, inString, isEscaped };
 }
