@@ -4,6 +4,7 @@ import { showError } from "../lib/errors.ts";
 import { nameOf } from "../lib/names.ts";
 import type { AgentTarget } from "../lib/router.ts";
 import { CopyButton } from "../markdown/CodeBlock.tsx";
+import AgentTools from "../tools/AgentTools.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
 import { CardSection, CollapsibleSection } from "./CardSection.tsx";
@@ -53,6 +54,9 @@ export function AgentCard({ agent, usage, target }: AgentCardProps) {
         </CardSection>
         <CollapsibleSection title="Name, model and instructions">
           <ProfileForm agent={agent} />
+        </CollapsibleSection>
+        <CollapsibleSection title="Tools">
+          <AgentTools agent={agent} />
         </CollapsibleSection>
         <CollapsibleSection title="Limits" target={target?.field !== "key" ? target : null}>
           <LimitsForm agent={agent} />
