@@ -1,15 +1,19 @@
 /**
  * The floor: a minimal server on Bun for the same frames. It parses a send, replies, and publishes
  * one event to the conversation's topic; it checks and stores nothing. With `providerPort` it also
- * calls the provider and relays every chunk.
+ * calls the provider and relays every chunk. With `toolServerPort` it makes the calls of tools that the
+ * provider asks for.
  */
 import { loopLag } from "../packages/server/src/observe/lag.ts";
 
 interface Plan {
   subscriptions: Record<string, string[]>;
   providerPort?: number;
+  toolServerPort?: number;
 }
-const { subscriptions, providerPort } = JSON.parse(process.env.FLOOR ?? "{}") as Plan;
+const { subscriptions, providerPort, toolServerPort } = JSON.parse(
+  process.env.FLOOR ?? "{}",
+) as Plan;
 
 const lag = loopLag();
 
@@ -58,26 +62,82 @@ const server = Bun.serve<{ token: string }>({
   },
 });
 
+interface ToolUse {
+  id: string;
+  function: { name: string; arguments: string };
+}
+
+interface ProviderChunk {
+  choices: [{ delta: { content?: string; tool_calls?: [ToolUse] } }];
+}
+
 async function relay(conversation: string, port: number): Promise<void> {
   const id = Bun.randomUUIDv7();
   let offset = 0;
-  const response = await fetch(`http://127.0.0.1:${port}/v1`, { method: "POST", body: "{}" });
-  const decoder = new TextDecoder();
-  for await (const chunk of response.body ?? []) {
-    for (const line of decoder.decode(chunk, { stream: true }).split("\n")) {
-      if (!line.startsWith("data: {")) continue;
-      const data = JSON.parse(line.slice(6)) as { choices: [{ delta: { content?: string } }] };
-      const delta = data.choices[0].delta.content;
-      if (!delta) continue;
-      offset += delta.length;
-      const params = { id, delta, offset };
-      server.publish(conversation, JSON.stringify({ method: "events.messageDelta", params }));
+  const show = (delta: string) => {
+    offset += delta.length;
+    const params = { id, delta, offset };
+    server.publish(conversation, JSON.stringify({ method: "events.messageDelta", params }));
+  };
+  const callTool = toolServerPort ? await openToolServer(toolServerPort) : undefined;
+  const messages: object[] = [{ role: "user", content: "go on" }];
+  for (;;) {
+    const uses = await askModel(port, messages, show);
+    if (uses.length === 0 || !callTool) break;
+    messages.push({ role: "assistant", content: null, tool_calls: uses });
+    for (const use of uses) {
+      messages.push({ role: "tool", tool_call_id: use.id, content: await callTool(use) });
     }
   }
   server.publish(
     conversation,
     `{"method":"events.messageComplete","params":{"id":"${id}","turn":{"status":"complete"}}}`,
   );
+}
+
+/** Returns the calls that the model asks for. */
+async function askModel(
+  port: number,
+  messages: readonly object[],
+  show: (delta: string) => void,
+): Promise<ToolUse[]> {
+  const uses: ToolUse[] = [];
+  const response = await fetch(`http://127.0.0.1:${port}/v1`, {
+    method: "POST",
+    body: JSON.stringify({ messages }),
+  });
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) {
+    for (const line of decoder.decode(chunk, { stream: true }).split("\n")) {
+      if (!line.startsWith("data: {")) continue;
+      const { delta } = (JSON.parse(line.slice(6)) as ProviderChunk).choices[0];
+      if (delta.content) show(delta.content);
+      uses.push(...(delta.tool_calls ?? []));
+    }
+  }
+  return uses;
+}
+
+/** Makes the requests of an MCP client. Only tools of the server are called there. */
+async function openToolServer(port: number): Promise<(use: ToolUse) => Promise<string>> {
+  const post = async (message: object): Promise<string> => {
+    const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
+      method: "POST",
+      body: JSON.stringify({ jsonrpc: "2.0", ...message }),
+    });
+    return response.text();
+  };
+  await post({ id: 0, method: "server/discover" });
+  await post({ id: 1, method: "initialize" });
+  await post({ method: "notifications/initialized" });
+  await post({ id: 2, method: "tools/list" });
+  return async ({ function: { name, arguments: input } }) => {
+    const [, tool] = name.split("__");
+    if (!tool) return "";
+    const params = { name: tool, arguments: JSON.parse(input) };
+    const sent = JSON.parse(await post({ id: 3, method: "tools/call", params }));
+    return (sent as { result: { content: [{ text: string }] } }).result.content[0].text;
+  };
 }
 
 process.stdout.write(`floor listens on http://127.0.0.1:${server.port}\n`);

@@ -2,16 +2,11 @@
  * Generates the load, in a separate process. Each scenario reads its input from a file and prints
  * its measurements as JSON.
  */
-import {
-  closeSync,
-  fdatasync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, fdatasync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { connect, connectAll, cpuOf, cpuWithChildren, lag, percentile } from "./measure.ts";
+import { startProvider } from "./provider.ts";
+import { toolTurns } from "./tool-turns.ts";
 
 const [scenario, file] = process.argv.slice(2);
 const TIMEOUT_MS = 120_000;
@@ -19,66 +14,6 @@ setTimeout(() => {
   process.stderr.write(`${scenario} timed out\n`);
   process.exit(1);
 }, TIMEOUT_MS).unref();
-
-/**
- * The CPU time of a process so far, in microseconds. Sums its threads, because the kernel counts the
- * time of a thread in nanoseconds and that of a process in ticks of ten milliseconds.
- */
-function cpuOf(pid: number): number {
-  let nanoseconds = 0;
-  for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    const [running] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ");
-    nanoseconds += Number(running);
-  }
-  return nanoseconds / 1000;
-}
-
-/** The same for a process and its children: PostgreSQL has a process for each connection. */
-function cpuWithChildren(pid: number): number {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
-  const pids = [pid, ...(children === "" ? [] : children.split(" ").map(Number))];
-  return pids.reduce((sum, each) => sum + cpuOf(each), 0);
-}
-
-function connect(url: string, token: string, onFrame: (text: string) => void): Promise<WebSocket> {
-  return new Promise((resolve, reject) => {
-    const socket = new WebSocket(`${url.replace(/^http/, "ws")}/api/ws?token=${token}`);
-    let isOpen = false;
-    socket.onmessage = ({ data }) => {
-      if (isOpen) return onFrame(data as string);
-      // The first frame is `events.hello`.
-      isOpen = true;
-      resolve(socket);
-    };
-    socket.onclose = ({ code }) => reject(new Error(`closed with ${code}`));
-  });
-}
-
-async function connectAll(
-  urls: string | readonly string[],
-  tokens: readonly string[],
-  onFrame: (text: string, place: number) => void,
-): Promise<WebSocket[]> {
-  const all = [urls].flat();
-  const urlOf = (place: number) => all[place % all.length] as string;
-  const sockets: WebSocket[] = [];
-  for (let from = 0; from < tokens.length; from += 100) {
-    const some = tokens.slice(from, from + 100);
-    sockets.push(
-      ...(await Promise.all(
-        some.map((token, index) =>
-          connect(urlOf(from + index), token, (text) => onFrame(text, from + index)),
-        ),
-      )),
-    );
-  }
-  return sockets;
-}
-
-function percentile(values: Float64Array, share: number): number {
-  const sorted = values.slice().sort();
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-}
 
 interface Load {
   /** One server, or several nodes over which the clients are spread. */
@@ -300,56 +235,6 @@ async function streams({ url, pid, tokens, conversations, providerPort, chunks, 
   };
   testProvider.stop();
   return result;
-}
-
-/** The longest delay of the server's event loop since the last call. */
-async function lag(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^parley_event_loop_lag_seconds (.+)$/m.exec(text)?.[1] ?? 0);
-}
-
-/**
- * A provider with the Chat Completions protocol. Each chunk contains the time it was sent. One timer
- * serves one slot of streams per millisecond of the pace, so that not all streams send at once.
- */
-function startProvider(port: number, chunks: number, paceMs: number) {
-  const frame = (choice: object) =>
-    `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`;
-  const end = `${frame({ delta: {}, finish_reason: "stop" })}data: [DONE]\n\n`;
-  const slots = Array.from(
-    { length: paceMs },
-    () => new Map<ReadableStreamDefaultController, number>(),
-  );
-  let opened = 0;
-  let tick = 0;
-  const timer = setInterval(() => {
-    const slot = slots[tick++ % paceMs];
-    const content = ` ${(performance.timeOrigin + performance.now()).toFixed(3)}`;
-    const chunk = frame({ delta: { content } });
-    for (const [controller, sent] of slot ?? []) {
-      controller.enqueue(sent + 1 < chunks ? chunk : chunk + end);
-      slot?.set(controller, sent + 1);
-      if (sent + 1 < chunks) continue;
-      controller.close();
-      slot?.delete(controller);
-    }
-  }, 1);
-  const server = Bun.serve({
-    hostname: "127.0.0.1",
-    port,
-    idleTimeout: 60,
-    fetch: () => {
-      const slot = slots[opened++ % paceMs];
-      const body = new ReadableStream({ start: (controller) => void slot?.set(controller, 0) });
-      return new Response(body, { headers: { "content-type": "text/event-stream" } });
-    },
-  });
-  return {
-    stop() {
-      clearInterval(timer);
-      void server.stop(true);
-    },
-  };
 }
 
 interface Paced extends Pick<Load, "tokens" | "senders" | "messages" | "receivers"> {
@@ -580,6 +465,7 @@ const scenarios: Record<string, (input: never) => Promise<unknown>> = {
   calls,
   sync,
   streams,
+  tool_turns: toolTurns,
   paced,
   store_file: storeFile,
   transfers,

@@ -18,6 +18,7 @@ import { chart, type Measurement, type Row, summarize, table } from "./report.ts
 import { idle, size, typing } from "./size.ts";
 import { start } from "./start.ts";
 import { streams } from "./streams.ts";
+import { tools } from "./tools.ts";
 
 const scenarios: Record<string, () => Promise<Measurement[]>> = {
   "pairs-400": () => pairs(200, 2, 40_000, 1.8),
@@ -27,6 +28,14 @@ const scenarios: Record<string, () => Promise<Measurement[]>> = {
   single,
   "streams-500": () => streams(500, 1.3),
   "streams-1000": () => streams(1000, 1.3),
+  "tools-200": () =>
+    tools("tool calls", 200, { tools: 8, schemaCharacters: 600, resultCharacters: 2000 }),
+  "tools-large": () =>
+    tools("large tool calls", 20, {
+      tools: 128,
+      schemaCharacters: 1800,
+      resultCharacters: 65_536,
+    }),
   start,
   nodes,
   size,

@@ -6,13 +6,18 @@ import { vault } from "../packages/server/src/security/vault.ts";
 import type { AccountRecord } from "../packages/server/src/store/accounts.ts";
 import type { ConversationRecord } from "../packages/server/src/store/conversations.ts";
 import { openSqliteStore } from "../packages/server/src/store/sqlite/index.ts";
-import type { Store } from "../packages/server/src/store/store.ts";
+import type { Store, WriteTx } from "../packages/server/src/store/store.ts";
+import type { NewToolServer, ToolRecord } from "../packages/server/src/store/tools.ts";
 
 export interface Seed {
   /** One token for each person. */
   tokens: string[];
   /** The ids of the conversations, in the order of `groups`. */
   conversations: string[];
+}
+
+export interface SeedToolServer extends Pick<NewToolServer, "name" | "url"> {
+  readonly tools: readonly ToolRecord[];
 }
 
 /** Writes people, conversations and messages directly into a store, before the server starts. */
@@ -24,6 +29,8 @@ export async function seed(
     groups: number[][];
     /** Adds an agent of this provider for each person, to the conversation with the same index. */
     agents?: string;
+    /** Adds this tool server for each person, and grants all of its tools to their agent. */
+    toolServer?: SeedToolServer;
     /** How many messages to write to the first conversation. */
     messages?: number;
   },
@@ -44,7 +51,9 @@ export async function seed(
       ),
     ),
   );
-  if (plan.agents) await addAgents(store, dataDir, accounts, made, plan.agents);
+  if (plan.agents) {
+    await addAgents(store, dataDir, accounts, made, plan.agents, plan.toolServer);
+  }
   const [first] = made;
   if (first && plan.messages) await addMessages(store, first, accounts, plan.messages);
   await store.close();
@@ -96,6 +105,7 @@ async function addAgents(
   accounts: AccountRecord[],
   conversations: ConversationRecord[],
   provider: string,
+  toolServer: SeedToolServer | undefined,
 ): Promise<void> {
   const sealing = vault(masterKeyFile(join(dataDir, "master.key")).read());
   for (const [place, owner] of accounts.entries()) {
@@ -118,8 +128,28 @@ async function addAgents(
       await tx.setAgentLimits(agent.id, { ...DEFAULT_LIMITS, ...unlimited });
       await tx.insertMembers(conversation.id, [agent.id], at);
       await tx.setAlwaysOn(conversation.id, agent.id, true);
+      if (toolServer) await addToolServer(tx, owner.id, agent.id, toolServer);
     });
   }
+}
+
+async function addToolServer(
+  tx: WriteTx,
+  owner_id: number,
+  agentId: number,
+  { name, url, tools }: SeedToolServer,
+): Promise<void> {
+  const id = Bun.randomUUIDv7();
+  const at = Date.now();
+  await tx.insertToolServer({ id, owner_id, name, url, secrets: null, created_at: at }, 1);
+  await tx.setToolServerState(id, { status: "ready", error: null, tools, at });
+  const grants = tools.map(({ name: tool, fingerprint }) => ({
+    server_id: id,
+    tool,
+    policy: "always" as const,
+    fingerprint,
+  }));
+  await tx.setToolGrants(agentId, grants);
 }
 
 async function addMessages(

@@ -37,17 +37,16 @@ test("name, model, instructions and limits are saved", async () => {
   await using visit = await harness().visit(ada, { path: "/agents" });
   const { page } = visit;
   const card = cardOf(page, agentOf(ada));
-  await card.getByText("Name, model and instructions").click();
-  await card.getByLabel("Name", { exact: true }).fill("Scout");
-  await card.getByLabel("Instructions").fill("Be brief.");
-  await card.locator("details").first().getByRole("button", { name: "Save" }).click();
-  await card.getByText("Saved").waitFor();
-
-  await card.locator("summary").last().click();
-  await card.getByText("Everyone in the conversation").click();
-  await card.getByLabel("Answers a minute").fill("5");
-  await card.locator("details").last().getByRole("button", { name: "Save" }).click();
-  await card.locator("details").last().getByText("Saved").waitFor();
+  await card.getByRole("button", { name: "Edit" }).click();
+  const editor = page.getByRole("dialog", { name: "Edit Claude" });
+  await editor.getByLabel("Name", { exact: true }).fill("Scout");
+  await editor.getByLabel("Instructions").fill("Be brief.");
+  await editor.getByText("9 of 8,000 characters").waitFor();
+  await editor.getByText("Everyone in the conversation").click();
+  await editor.getByLabel("Answers a minute").fill("5");
+  await editor.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.getByRole("heading", { name: "Scout" }).waitFor();
   const { items } = await ada.call("getMyAgents");
   expect(items.find(({ provider }) => provider === "claude")).toMatchObject({
     display_name: "Scout",
@@ -131,6 +130,9 @@ test("the button under a failed turn opens the field that solves the problem", a
     turns_per_minute: null,
     chat_daily_tokens: 1,
   });
+  // The first «back» closes the editor.
+  await page.goBack();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.goBack();
   await write(page, "And again");
   const refused = message(page, "tokens a day in this conversation");
@@ -143,11 +145,11 @@ test("an invalid limit is refused beside its field", async () => {
   const ada = await harness().person("ada");
   await using visit = await harness().visit(ada, { path: "/agents#daily_tokens-claude" });
   const { page } = visit;
-  const card = cardOf(page, agentOf(ada));
-  const field = card.getByLabel("Answers a minute");
+  const editor = page.getByRole("dialog", { name: "Edit Claude" });
+  const field = editor.getByLabel("Answers a minute");
   await field.fill("-3");
-  await card.locator("details").last().getByRole("button", { name: "Save" }).click();
-  await card.getByRole("alert").getByText("At least 0").waitFor();
+  await editor.getByRole("button", { name: "Save" }).click();
+  await editor.getByRole("alert").getByText("At least 0").waitFor();
   expect(await hasFocus(field)).toBe(true);
   expect(visit.problems()).toEqual([]);
 });

@@ -196,7 +196,7 @@ test("the switcher ranks conversations and commands by how well they match", asy
 test("Tab reaches radio buttons far down a page without scrolling the window", async () => {
   await using visit = await harness().visit(await harness().person("ada"), { path: "/agents" });
   const { page } = visit;
-  await page.getByText("Limits", { exact: true }).last().click();
+  await page.getByRole("button", { name: "Edit" }).last().click();
   await tabTo(page, "Everyone in the conversation");
   expect(await page.evaluate(() => document.documentElement.scrollTop)).toBe(0);
   const choice = page.getByText("Only me", { exact: true }).last();

@@ -53,16 +53,20 @@ test("the card of a provided agent asks for no key, and takes one", async () => 
   await card.getByText("Provided by this server").waitFor();
   expect(await card.getByLabel("Your API key").count()).toBe(0);
   expect(await card.getByText("Without a key it cannot answer").count()).toBe(0);
-  await card.getByText("Name, model and instructions").click();
-  expect(await card.getByLabel("Model").isEditable()).toBe(false);
-  await card.getByLabel("Instructions").fill("Be brief.");
-  await card.locator("details").first().getByRole("button", { name: "Save" }).click();
-  await card.getByText("Saved").waitFor();
+  await nora.call("setAgentProfile", { provider: "house", model: "my-choice" });
+  await card.getByRole("button", { name: "Edit" }).click();
+  const editor = page.getByRole("dialog");
+  expect(await editor.getByLabel("Model").isEditable()).toBe(false);
+  await editor.getByLabel("Instructions").fill("Be brief.");
+  await editor.getByRole("button", { name: "Save" }).click();
+  await editor.waitFor({ state: "detached" });
 
   await card.getByRole("button", { name: "Use your own key" }).click();
   await card.getByLabel("Your API key").fill("sandbox-of-my-own-0123");
   await card.getByRole("button", { name: "Save" }).first().click();
   await card.getByText("••••••••0123").waitFor();
+  // The choice of a model counts with one's own key, and an edit without it keeps it.
+  await card.getByText("my-choice").waitFor();
   expect(await card.getByText("Provided by this server").count()).toBe(0);
   await card.getByRole("button", { name: "Remove" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove key" }).click();

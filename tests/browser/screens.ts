@@ -180,7 +180,15 @@ export const screens = {
     path: () => "/agents",
     ready: async (page) => {
       await page.getByText("tokens in").first().waitFor();
-      for (const summary of await page.locator("summary").all()) await summary.click();
+    },
+  },
+  "new agent": {
+    path: () => "/agents",
+    ready: async (page) => {
+      await page.getByRole("button", { name: "New agent" }).click();
+      await page.getByRole("dialog").getByLabel("Handle").fill("9");
+      await page.getByRole("button", { name: "Create agent" }).click();
+      await page.getByRole("dialog").getByRole("alert").first().waitFor();
     },
   },
   settings: {

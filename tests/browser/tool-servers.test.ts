@@ -78,8 +78,11 @@ test("tools are allowed one by one, and a changed tool is not allowed again by a
   });
   await using visit = await harness().visit(alice, { url: room.url, path: "/agents" });
   const { page } = visit;
-  const card = page.getByRole("region", { name: "Claude" });
-  await card.locator("summary", { hasText: "Tools" }).click();
+  const agentCard = page.getByRole("region", { name: "Claude" });
+  await agentCard.getByText("It may use 2 tools, and asks you first for 1 of them.").waitFor();
+  await agentCard.getByText("1 tool changed since you allowed it: asks again.").waitFor();
+  await agentCard.getByRole("button", { name: "Choose tools" }).click();
+  const card = page.getByRole("dialog", { name: "Tools of Claude" });
   await card.getByText("Changed since you allowed it: asks again.").waitFor();
   await card.getByText("Every call waits for your approval.").waitFor();
   await expectNoViolations(page);
@@ -102,8 +105,11 @@ test("tool servers and tools fit on a phone", async () => {
   for (const path of ["/settings", "/agents"]) {
     await using visit = await harness().visit(room.alice, { ...options, path });
     const { page } = visit;
-    const opens = path === "/settings" ? "2 tools" : "Tools";
-    await page.locator("summary", { hasText: opens }).first().tap();
+    const opener =
+      path === "/settings"
+        ? page.locator("summary", { hasText: "2 tools" })
+        : page.getByRole("button", { name: "Choose tools" });
+    await opener.first().tap();
     await page.getByText("Searches your calendar.").first().waitFor();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(
       PHONE.viewport.width,

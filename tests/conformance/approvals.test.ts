@@ -81,7 +81,12 @@ describe("a call that needs approval", () => {
     const first = await answerTo(reader, await ask("go on", bob));
     expect(first.turn?.status).toBe("complete");
     const [call] = first.tool_calls;
-    expect(call).toMatchObject({ server: "bank", tool: "echo", status: "pending" });
+    expect(call).toMatchObject({
+      server: "bank",
+      tool: "echo",
+      title: "echo",
+      status: "pending",
+    });
     const call_id = call?.id ?? "";
     expect(first.content).toStartWith("One moment.\n\n<card ");
     expect(first.content).toContain(`<button action="call:${call_id}:approve">`);
@@ -147,6 +152,23 @@ describe("a call that needs approval", () => {
     await continuation(reader, first);
     const made = tools.got("tools/call").map(({ message }) => message.params?.arguments);
     expect(made).toEqual([{ text: "a" }]);
+  });
+
+  test("is neither made nor continued once its message is deleted", async () => {
+    await using talk = await setUp("ask");
+    const { alice, tools, key, chat, reader, ask } = talk;
+    const asksBoth = toolCalls(["a", "b"].map((text) => ({ name: "bank__echo", input: { text } })));
+    sharedProvider.respond(key, asksBoth, answers("Hello."));
+    const first = await answerTo(reader, await ask("go on"));
+    const [one, other] = first.tool_calls.map(({ id }) => id) as [string, string];
+    await alice.call("decideToolCall", { call_id: one, decision: "approve" });
+    await alice.call("deleteMessages", { chat_id: chat.id, message_ids: [first.id] });
+    const late = alice.call("decideToolCall", { call_id: other, decision: "approve" });
+    expect((await failure(late)).code).toBe("not_found");
+    expect(await pendingOf(alice)).toEqual([]);
+    const next = await answerTo(reader, await ask("are you there?"));
+    expect(next.content).toBe("Hello.");
+    expect(tools.got("tools/call")).toHaveLength(0);
   });
 
   test("can no longer be approved when the agent has left", async () => {

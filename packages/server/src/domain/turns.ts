@@ -75,7 +75,10 @@ async function withoutBlockers(
   return asked.filter(({ agent_id }) => !blockers.includes(owners.get(agent_id) ?? id));
 }
 
-/** Drops the waiting turns of deleted messages, except turns that answer other messages too. */
+/**
+ * Drops the waiting turns that answer or continue deleted messages, except turns that answer other
+ * messages too.
+ */
 export async function dropTurnsOf(
   tx: WriteTx,
   conversation: ConversationRecord,
@@ -83,8 +86,10 @@ export async function dropTurnsOf(
 ): Promise<void> {
   if (conversation.agent_count === 0) return;
   const dropped = (await tx.openTurns(conversation.id)).filter(
-    ({ status, folded, trigger_uuid }) =>
-      status === "waiting" && !folded && messageIds.includes(trigger_uuid),
+    ({ status, folded, trigger_uuid, continues_uuid }) =>
+      status === "waiting" &&
+      ((!folded && messageIds.includes(trigger_uuid)) ||
+        (continues_uuid !== null && messageIds.includes(continues_uuid))),
   );
   await dropTurns(tx, dropped);
 }

@@ -1,44 +1,86 @@
 import { useClient } from "@parley/client/react";
 import type { AgentProfile, UsageRow } from "@parley/protocol";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { showError } from "../lib/errors.ts";
 import { nameOf } from "../lib/names.ts";
-import type { AgentTarget } from "../lib/router.ts";
+import type { AgentField, AgentTarget } from "../lib/router.ts";
 import { CopyButton } from "../markdown/CodeBlock.tsx";
-import AgentTools from "../tools/AgentTools.tsx";
+import { ToolsSection } from "../tools/ToolsSection.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
-import { CardSection, CollapsibleSection } from "./CardSection.tsx";
+import { AgentChats, NewChatButton } from "./AgentChats.tsx";
+import { CardSection } from "./CardSection.tsx";
 import { KeySection } from "./KeySection.tsx";
-import { LimitsForm } from "./LimitsForm.tsx";
-import { ProfileForm } from "./ProfileForm.tsx";
+import { hasKey } from "./keys.ts";
 import { openDirect } from "./sandbox.ts";
 import { UsageChart } from "./UsageChart.tsx";
+
+const AgentEditor = lazy(() => import("./AgentEditor.tsx"));
 
 interface AgentCardProps {
   agent: AgentProfile;
   usage: UsageRow[] | null;
-  /** The field to open the card at. */
+  /** The field to open the card at; a new object for each request. */
   target: AgentTarget | null;
 }
 
 export function AgentCard({ agent, usage, target }: AgentCardProps) {
-  const client = useClient();
-  const account = { ...agent, kind: "agent" } as const;
-  const name = nameOf(account);
+  const name = nameOf({ ...agent, kind: "agent" });
+  const [editing, setEditing] = useState<{ field: AgentField | null } | null>(null);
+  useEffect(() => {
+    if (target !== null && target.field !== "key") setEditing({ field: target.field });
+  }, [target]);
+  // All agents of a provider share its key, which the card of the default agent has.
+  const isDefault = agent.name === agent.provider;
+  const withKey = isDefault || !hasKey(agent) || target?.field === "key";
   return (
     <section
       aria-label={name}
       className="overflow-hidden rounded-lg border border-line bg-surface shadow-low"
     >
-      <header className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-5 py-4">
-        <Avatar account={account} size={40} />
-        <div className="min-w-0 flex-1 basis-44">
-          <h2 className="text-lg leading-6 font-semibold tracking-tight break-words">{name}</h2>
-          <p className="flex items-center gap-1 text-sm text-ink-3">
-            <span className="truncate">@{agent.username}</span>
-            <CopyButton text={`@${agent.username}`} />
-          </p>
-        </div>
+      <CardHeader agent={agent} name={name} onEdit={() => setEditing({ field: null })} />
+      <div className="flex flex-col gap-6 p-5">
+        {withKey && <KeySection agent={agent} target={target?.field === "key" ? target : null} />}
+        <CardSection title="Chats" action={<NewChatButton username={agent.username} />}>
+          <AgentChats username={agent.username} />
+        </CardSection>
+        {agent.kind === "model" && <ToolsSection agent={agent} />}
+        <CardSection title="Usage">
+          <UsageChart rows={usage} />
+        </CardSection>
+      </div>
+      {editing && (
+        <Suspense>
+          <AgentEditor agent={agent} field={editing.field} onClose={() => setEditing(null)} />
+        </Suspense>
+      )}
+    </section>
+  );
+}
+
+interface CardHeaderProps {
+  agent: AgentProfile;
+  name: string;
+  onEdit: () => void;
+}
+
+function CardHeader({ agent, name, onEdit }: CardHeaderProps) {
+  const client = useClient();
+  return (
+    <header className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-5 py-4">
+      <Avatar account={{ ...agent, kind: "agent" }} size={40} />
+      <div className="min-w-0 flex-1 basis-44">
+        <h2 className="text-lg leading-6 font-semibold tracking-tight break-words">{name}</h2>
+        <p className="flex items-center gap-1 text-sm text-ink-3">
+          <span className="truncate">@{agent.username}</span>
+          <CopyButton text={`@${agent.username}`} />
+        </p>
+        <p className="truncate text-sm text-ink-3">{whatAnswers(agent)}</p>
+      </div>
+      <div className="flex gap-2">
+        <Button icon="edit" size="small" onClick={onEdit}>
+          Edit
+        </Button>
         <Button
           icon="send"
           size="small"
@@ -46,22 +88,12 @@ export function AgentCard({ agent, usage, target }: AgentCardProps) {
         >
           Open conversation
         </Button>
-      </header>
-      <div className="flex flex-col gap-6 p-5">
-        <KeySection agent={agent} target={target?.field === "key" ? target : null} />
-        <CardSection title="Usage">
-          <UsageChart rows={usage} />
-        </CardSection>
-        <CollapsibleSection title="Name, model and instructions">
-          <ProfileForm agent={agent} />
-        </CollapsibleSection>
-        <CollapsibleSection title="Tools">
-          <AgentTools agent={agent} />
-        </CollapsibleSection>
-        <CollapsibleSection title="Limits" target={target?.field !== "key" ? target : null}>
-          <LimitsForm agent={agent} />
-        </CollapsibleSection>
       </div>
-    </section>
+    </header>
   );
+}
+
+function whatAnswers({ kind, model, online }: AgentProfile): string {
+  if (kind === "model") return model;
+  return online ? "Your program · connected" : "Your program · not connected";
 }

@@ -1,14 +1,17 @@
 import { useAgents, useClient } from "@parley/client/react";
 import type { UsageRow } from "@parley/protocol";
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { describeError } from "../lib/errors.ts";
 import type { AgentTarget } from "../lib/router.ts";
 import { Page } from "../shell/Page.tsx";
+import { Button } from "../ui/Button.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 import { AgentCard } from "./AgentCard.tsx";
 import { isProvided } from "./keys.ts";
 import { DAYS, sinceDays } from "./usage.ts";
+
+const AgentEditor = lazy(() => import("./AgentEditor.tsx"));
 
 /** `target` is a field of a card to open, scroll to and focus. */
 export default function AgentsPage({ target }: { target: AgentTarget | null }) {
@@ -26,6 +29,7 @@ export default function AgentsPage({ target }: { target: AgentTarget | null }) {
   return (
     <Page
       title="My agents"
+      action={<NewAgentButton />}
       intro={`They answer in your name${agents.some(isProvided) ? "" : " and with your keys"}, in conversations you bring them to.`}
     >
       {problem !== null && <Notice>{describeError(problem)}</Notice>}
@@ -39,5 +43,21 @@ export default function AgentsPage({ target }: { target: AgentTarget | null }) {
         />
       ))}
     </Page>
+  );
+}
+
+function NewAgentButton() {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button look="primary" icon="plus" onClick={() => setOpen(true)}>
+        New agent
+      </Button>
+      {open && (
+        <Suspense>
+          <AgentEditor agent={null} onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </>
   );
 }

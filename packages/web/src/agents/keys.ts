@@ -3,8 +3,9 @@ import type { AgentProfile } from "@parley/protocol";
 /** Whether the operator pays for the agent: its owner has stored no key, and needs none. */
 export const isProvided = ({ key_source }: AgentProfile) => key_source === "operator";
 
-/** Whether the agent can answer, whoever pays for it. */
-export const hasKey = (agent: AgentProfile) => agent.key_configured || isProvided(agent);
+/** Whether the agent can answer, whoever pays for it. An external one needs no key. */
+export const hasKey = (agent: AgentProfile) =>
+  agent.kind === "external" || agent.key_configured || isProvided(agent);
 
 /** How keys usually begin, by provider id. */
 const prefixes: Record<string, { pattern: RegExp; text: string }> = {

@@ -1,5 +1,9 @@
+import { useClient } from "@parley/client/react";
+import { startNewChat } from "../agents/chats.ts";
+import { useOneChatTitle } from "../agents/openings.ts";
+import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
-import { chatTitle, count, isMyAgent, others, ownerOf } from "../lib/names.ts";
+import { count, isMyAgent, nameOf, others, ownerOf } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
 import { ChatAvatar } from "../shell/ChatItem.tsx";
 import { IconButton } from "../ui/Button.tsx";
@@ -13,6 +17,10 @@ interface HeaderProps {
 export function ChatHeader({ details, onDetails }: HeaderProps) {
   const { chat } = useChatContext();
   const me = useSelf();
+  const client = useClient();
+  const title = useOneChatTitle(chat);
+  const [other] = chat.kind === "direct" ? others(chat, me) : [];
+  const agent = other && !other.deleted && isMyAgent(other, me) ? other : null;
   return (
     <header className="flex min-h-15 shrink-0 items-center gap-2 border-b border-line bg-surface px-2 py-2 md:px-4">
       <div className="md:hidden">
@@ -21,15 +29,22 @@ export function ChatHeader({ details, onDetails }: HeaderProps) {
       <ChatAvatar chat={chat} />
       <div className="min-w-0 flex-1 pl-1">
         <h1
-          title={chatTitle(chat, me)}
+          title={title}
           className="line-clamp-2 text-md leading-5 font-semibold tracking-tight break-words"
         >
-          {chatTitle(chat, me)}
+          {title}
         </h1>
         <p className="truncate text-sm text-ink-3">
           <Subtitle />
         </p>
       </div>
+      {agent && (
+        <IconButton
+          icon="chat"
+          label="New chat"
+          onClick={() => startNewChat(client, agent.username).catch(showError)}
+        />
+      )}
       <IconButton
         icon={chat.kind === "group" ? "users" : "info"}
         label={chat.kind === "group" ? "Members and agents" : "Details"}
@@ -51,6 +66,7 @@ function Subtitle() {
   const [other] = others(chat, me);
   if (!other) return null;
   if (other.kind === "human") return `@${other.username}`;
+  if (chat.title !== null) return `${nameOf(other)} · always answers`;
   return isMyAgent(other, me)
     ? "Your agent · always answers"
     : `Agent of @${ownerOf(other.username)}`;

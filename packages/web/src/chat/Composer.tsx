@@ -5,7 +5,7 @@ import { AttachmentStrip } from "../files/AttachmentStrip.tsx";
 import { useAttachments } from "../files/attachments.ts";
 import { usePastedFiles } from "../files/paste.ts";
 import { useSelf } from "../lib/me.ts";
-import { chatTitle, truncated } from "../lib/names.ts";
+import { addressee, truncated } from "../lib/names.ts";
 import { useTypingAnywhere } from "../lib/shortcuts.ts";
 import { ComposerBanner } from "./ComposerBanner.tsx";
 import { Counter, isTooLong } from "./Counter.tsx";
@@ -94,7 +94,7 @@ export function Composer({ ref, writing, onWriting, onSent }: ComposerProps) {
               aria-autocomplete="list"
               aria-controls={isOffering ? `${id}-list` : undefined}
               aria-activedescendant={isOffering ? `${id}-${mentions.active}` : undefined}
-              placeholder={`Message ${truncated(chatTitle(chat, me), 24)}`}
+              placeholder={`Message ${truncated(addressee(chat, me), 24)}`}
               onChange={({ target }) => field.change(target.value, target.selectionStart)}
               onSelect={({ currentTarget }) => field.moveCaret(currentTarget.selectionStart)}
               onKeyDown={(event) => {

@@ -1,11 +1,13 @@
 import { useClient, useFileLinks } from "@parley/client/react";
 import { type FormEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { AgentChats, NewChatButton } from "../agents/AgentChats.tsx";
+import { CardSection } from "../agents/CardSection.tsx";
 import { useAction } from "../lib/action.ts";
 import { useBackCloses } from "../lib/back.ts";
 import { describeError, showError } from "../lib/errors.ts";
 import { returnFocus } from "../lib/focus.ts";
 import { useSelf } from "../lib/me.ts";
-import { chatTitle } from "../lib/names.ts";
+import { chatTitle, isMyAgent, others } from "../lib/names.ts";
 import { navigate } from "../lib/router.ts";
 import { useMedia } from "../lib/screen.ts";
 import { ChatAvatar } from "../shell/ChatItem.tsx";
@@ -18,9 +20,12 @@ import { GroupAgents } from "./GroupAgents.tsx";
 import { Members } from "./Members.tsx";
 
 /** The details of a conversation: beside it where there is room, otherwise over it. */
-export function Details({ onClose }: { onClose: () => void }) {
+export default function Details({ onClose }: { onClose: () => void }) {
   const { chat } = useChatContext();
+  const me = useSelf();
   const group = chat.kind === "group";
+  const [other] = group ? [] : others(chat, me);
+  const agent = other && !other.deleted && isMyAgent(other, me) ? other : null;
   const panel = useRef<HTMLElement>(null);
   useBackCloses(onClose, useMedia("(max-width: 63.99rem)"));
   useEffect(() => {
@@ -54,12 +59,23 @@ export function Details({ onClose }: { onClose: () => void }) {
       </header>
       <div className="flex flex-col gap-7 p-5">
         {group && <GroupPicture key={chat.id} />}
-        {group && <Title key={chat.title} />}
+        {(group || agent) && <Title key={chat.title} />}
+        {agent && <Chats username={agent.username} />}
         {group && <GroupAgents />}
         <Members />
         {group && <Leave />}
       </div>
     </aside>
+  );
+}
+
+/** All conversations with the agent of this one. */
+function Chats({ username }: { username: string }) {
+  const { chat } = useChatContext();
+  return (
+    <CardSection title="Chats" action={<NewChatButton username={username} />}>
+      <AgentChats username={username} open={chat.id} />
+    </CardSection>
   );
 }
 

@@ -3,7 +3,7 @@ import type { Account, ConversationChange } from "@parley/protocol";
 type Name = (account: Account, isFirst: boolean) => string;
 
 /** A change of the group as a sentence without its full stop. */
-export function describeChange(change: ConversationChange, name: Name): string {
+export function describeChange(change: ConversationChange, name: Name, isGroup = true): string {
   const { kind, actor, title, always_on } = change;
   const by = name(actor, true);
   switch (kind) {
@@ -14,7 +14,9 @@ export function describeChange(change: ConversationChange, name: Name): string {
     case "left":
       return `${subjectsOf(change, name, true)} left`;
     case "renamed":
-      return title === null ? `${by} took the title away` : `${by} named the group «${title}»`;
+      return title === null
+        ? `${by} took the title away`
+        : `${by} named the ${isGroup ? "group" : "chat"} «${title}»`;
     case "admin_changed": {
       const admin = subjectsOf(change, name, true);
       return `${admin} ${admin === "You" ? "are" : "is"} the admin now`;

@@ -17,6 +17,12 @@ export function chatTitle(chat: LocalChat, me: Account): string {
     : `${names.slice(0, 3).join(", ")} and ${Math.max(rest, 1)} more`;
 }
 
+/** Who gets what is written here: the title of a conversation with an agent is not its name. */
+export function addressee(chat: LocalChat, me: Account): string {
+  const [other] = others(chat, me);
+  return chat.kind === "direct" && other ? nameOf(other) : chatTitle(chat, me);
+}
+
 /** For places where CSS cannot truncate, such as a placeholder. */
 export const truncated = (text: string, most: number) =>
   text.length <= most ? text : `${text.slice(0, most).trimEnd()}…`;

@@ -2,6 +2,8 @@ import { useClient } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { useState } from "react";
 import { useAction } from "../lib/action.ts";
+import { useSelf } from "../lib/me.ts";
+import { isMyAgent } from "../lib/names.ts";
 import { chatPath, navigate } from "../lib/router.ts";
 import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
@@ -9,18 +11,25 @@ import { TextField } from "../ui/Field.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
 import { PeoplePicker } from "./PeoplePicker.tsx";
 
-/** Starts a direct conversation with one person, or a group with several people or a title. */
+/**
+ * Starts a direct conversation with one person, another one with one's own agent, or a group with
+ * several people or a title.
+ */
 export function NewChat({ onClose }: { onClose: () => void }) {
   const client = useClient();
   const { busy, error, run } = useAction();
   const [chosen, setChosen] = useState<Account[]>([]);
   const [title, setTitle] = useState("");
-  const group = chosen.length > 1 || title.trim() !== "";
+  const me = useSelf();
+  const [only] = chosen.length === 1 ? chosen : [];
+  const isAgents = only !== undefined && isMyAgent(only, me);
+  const group = !isAgents && (chosen.length > 1 || title.trim() !== "");
   const start = () =>
     void run(async () => {
       const usernames = chosen.map(({ username }) => username);
       const named = title.trim() === "" ? {} : { title: title.trim() };
-      const chat = await client.startChat({ usernames, ...named });
+      const another = isAgents ? ({ kind: "direct", new: true } as const) : {};
+      const chat = await client.startChat({ usernames, ...named, ...another });
       onClose();
       navigate(chatPath(chat.id));
     });
@@ -32,7 +41,7 @@ export function NewChat({ onClose }: { onClose: () => void }) {
           <TextField
             label="Title"
             name="title"
-            hint={group ? "Everyone in the group sees it." : "Optional: a title makes it a group."}
+            hint={hintFor(isAgents, group)}
             value={title}
             maxLength={128}
             onChange={(event) => setTitle(event.target.value)}
@@ -41,10 +50,15 @@ export function NewChat({ onClose }: { onClose: () => void }) {
         </div>
         <div className="flex flex-col px-5 pt-1 pb-5">
           <Button type="submit" look="primary" busy={busy} disabled={chosen.length === 0}>
-            {group ? "Create group" : "Start conversation"}
+            {isAgents ? "Start new chat" : group ? "Create group" : "Start conversation"}
           </Button>
         </div>
       </Form>
     </Dialog>
   );
+}
+
+function hintFor(isAgents: boolean, isGroup: boolean): string {
+  if (isAgents) return "Optional. The agent knows nothing of your other chats with it.";
+  return isGroup ? "Everyone in the group sees it." : "Optional: a title makes it a group.";
 }

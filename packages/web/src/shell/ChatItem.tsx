@@ -2,25 +2,29 @@ import type { LocalChat } from "@parley/client";
 import { useChat, useDraft, useStatus, useTyping } from "@parley/client/react";
 import type { Account } from "@parley/protocol";
 import { memo, useEffect, useRef } from "react";
+import { useChatTitle } from "../agents/openings.ts";
 import { messageLine } from "../files/describe.ts";
 import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
-import { chatTitle, count, nameOf, others, shortenMiddle, shortName } from "../lib/names.ts";
+import { count, nameOf, others, shortenMiddle, shortName } from "../lib/names.ts";
 import { chatPath } from "../lib/router.ts";
 import { shortTime } from "../lib/time.ts";
 import { Avatar, GroupAvatar, type GroupSize } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Link } from "../ui/Link.tsx";
-import { OwnerChip } from "../ui/OwnerChip.tsx";
+import { Chip, OwnerChip } from "../ui/OwnerChip.tsx";
 
 interface ChatItemProps {
   id: string;
   open: boolean;
   /** Show the username, because another conversation has a similar name. */
   withUsername: boolean;
+  /** There are other conversations with the same agent. */
+  isSibling: boolean;
 }
 
-export const ChatItem = memo(function ChatItem({ id, open, withUsername }: ChatItemProps) {
+export const ChatItem = memo(function ChatItem(props: ChatItemProps) {
+  const { id, open, withUsername, isSibling } = props;
   const chat = useChat(id);
   const me = useSelf();
   const link = useRef<HTMLAnchorElement>(null);
@@ -46,9 +50,9 @@ export const ChatItem = memo(function ChatItem({ id, open, withUsername }: ChatI
         <span className="flex items-start gap-2">
           <span className="min-w-0 flex-1 text-base leading-5 break-words">
             <span className={`mr-1.5 ${unread || open ? "font-semibold" : "font-medium"}`}>
-              <Title text={chatTitle(chat, me)} />
+              <ChatTitle chat={chat} isSibling={isSibling} />
             </span>
-            {other && <OwnerChip account={other} />}
+            {other && <AgentChip account={other} withName={isSibling || chat.title !== null} />}
             {other && withUsername && (
               <span className="text-xs break-all text-ink-3">@{other.username}</span>
             )}
@@ -68,6 +72,16 @@ export const ChatItem = memo(function ChatItem({ id, open, withUsername }: ChatI
     </Link>
   );
 });
+
+const ChatTitle = ({ chat, isSibling }: { chat: LocalChat; isSibling: boolean }) => (
+  <Title text={useChatTitle(chat, isSibling)} />
+);
+
+/** Whose agent it is, or its name if the title does not say it. */
+function AgentChip({ account, withName }: { account: Account; withName: boolean }) {
+  if (!withName || account.kind !== "agent") return <OwnerChip account={account} />;
+  return <Chip>{nameOf(account)}</Chip>;
+}
 
 /** Fits in two lines. */
 const MAX_TITLE_CHARACTERS = 42;

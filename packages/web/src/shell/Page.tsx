@@ -7,23 +7,27 @@ import { Skeleton } from "../ui/Skeleton.tsx";
 export function Page({
   title,
   intro,
+  action,
   children,
 }: {
   title: string;
   intro: string;
+  /** A button beside the title. */
+  action?: ReactNode;
   children: ReactNode;
 }) {
   return (
     <main className="relative h-full overflow-y-auto bg-canvas">
       <div className="mx-auto flex max-w-3xl flex-col gap-6 px-4 py-4 md:px-8 md:py-10">
-        <header className="flex items-start gap-1">
+        <header className="flex flex-wrap items-start gap-x-1 gap-y-3">
           <div className="-ml-2 md:hidden">
             <IconButton icon="back" label="Back to conversations" onClick={() => navigate("/")} />
           </div>
-          <div className="pt-1 md:pt-0">
+          <div className="min-w-0 flex-1 basis-64 pt-1 md:pt-0">
             <h1 className="text-xl font-semibold tracking-tight md:text-2xl">{title}</h1>
             <p className="mt-1 text-md text-ink-2">{intro}</p>
           </div>
+          {action && <div className="max-md:basis-full md:pl-4">{action}</div>}
         </header>
         {children}
       </div>

@@ -1,8 +1,10 @@
-import { useChatIds, useClient, useStatus } from "@parley/client/react";
+import { useAgents, useChatIds, useClient, useStatus } from "@parley/client/react";
 import { deceptiveNames } from "@parley/protocol/names";
 import { type KeyboardEvent, useState } from "react";
+import { startNewChat, useSiblingChats } from "../agents/chats.ts";
+import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
-import { others } from "../lib/names.ts";
+import { nameOf, others } from "../lib/names.ts";
 import { useOperator } from "../lib/operator.ts";
 import { navigate, operatePath } from "../lib/router.ts";
 import { useNarrow } from "../lib/screen.ts";
@@ -42,6 +44,7 @@ export function Sidebar({ open, hidden, onSearch, onNewChat }: SidebarProps) {
       <div className="flex items-center gap-2.5 px-4 pt-3 pb-2">
         <Logo size={26} />
         <Name className="flex-1 text-lg font-semibold tracking-tight">Parley</Name>
+        <NewAgentChat />
         <IconButton icon="compose" label="New conversation" onClick={onNewChat} />
       </div>
       <div className="px-3 pb-2">
@@ -64,6 +67,24 @@ export function Sidebar({ open, hidden, onSearch, onNewChat }: SidebarProps) {
   );
 }
 
+/** Starts another conversation with one of one's own agents. */
+function NewAgentChat() {
+  const client = useClient();
+  const agents = useAgents();
+  if (agents.length === 0) return null;
+  return (
+    <Menu
+      label="New chat with an agent"
+      icon="chat"
+      items={agents.map((agent) => ({
+        icon: "spark",
+        label: nameOf({ ...agent, kind: "agent" }),
+        onSelect: () => void startNewChat(client, agent.username).catch(showError),
+      }))}
+    />
+  );
+}
+
 interface ChatListProps {
   open: string | null;
   onNewChat: () => void;
@@ -75,6 +96,7 @@ function ChatList({ open, onNewChat }: ChatListProps) {
   const status = useStatus();
   const [more, setMore] = useState(true);
   const confusable = useConfusableChats(ids);
+  const siblings = useSiblingChats(ids);
   const waiting = ids.length === 0 && status === "connecting";
   const loadMoreAtEnd = (list: HTMLElement) => {
     if (!more || list.scrollTop + list.clientHeight < list.scrollHeight - 200) return;
@@ -91,7 +113,13 @@ function ChatList({ open, onNewChat }: ChatListProps) {
         <ListSkeleton />
       ) : (
         ids.map((id) => (
-          <ChatItem key={id} id={id} open={id === open} withUsername={confusable.has(id)} />
+          <ChatItem
+            key={id}
+            id={id}
+            open={id === open}
+            withUsername={confusable.has(id)}
+            isSibling={siblings.has(id)}
+          />
         ))
       )}
       {!waiting && ids.length === 0 && (

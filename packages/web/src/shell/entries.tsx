@@ -1,7 +1,9 @@
-import type { LocalChat } from "@parley/client";
-import { useClient } from "@parley/client/react";
-import type { Account } from "@parley/protocol";
+import type { Client, LocalChat } from "@parley/client";
+import { useAgents, useClient } from "@parley/client/react";
+import type { Account, AgentProfile } from "@parley/protocol";
 import type { ReactNode } from "react";
+import { startNewChat } from "../agents/chats.ts";
+import { useOneChatTitle } from "../agents/openings.ts";
 import { openDirect } from "../agents/sandbox.ts";
 import { showError } from "../lib/errors.ts";
 import { useSelf } from "../lib/me.ts";
@@ -49,6 +51,7 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
   const { operates } = useOperator();
   const commands = commandsFor({ onNewChat, onLeave: () => void signOut(client) });
   if (operates) commands.splice(4, 0, operatorCommand);
+  commands.push(...useAgents().map((agent) => newChatCommand(client, agent)));
   if (query === "") {
     const recent = allChats.slice(0, 8).map((chat) => chatEntry(chat, me));
     return { entries: [...recent, ...commands.slice(0, 4).map(commandEntry)], problem, isSettled };
@@ -104,7 +107,8 @@ const rankOfPerson = (query: string, account: Account) =>
 
 function rankOfChat(query: string, chat: LocalChat, me: Account): number {
   const other = directWith(chat, me);
-  return other ? rankOfPerson(query, other) : rank(query, chatTitle(chat, me));
+  if (!other) return rank(query, chatTitle(chat, me));
+  return Math.max(rankOfPerson(query, other), chat.title ? rank(query, chat.title) : 0);
 }
 
 const placeOf = (chat: LocalChat | null, me: Account) =>
@@ -116,12 +120,14 @@ const chatEntry = (chat: LocalChat, me: Account): Entry => ({
   view: (
     <EntryLine
       icon={<ChatAvatar chat={chat} size={32} />}
-      title={chatTitle(chat, me)}
+      title={<EntryTitle chat={chat} />}
       account={directWith(chat, me)}
     />
   ),
   go: () => navigate(chatPath(chat.id)),
 });
+
+const EntryTitle = ({ chat }: { chat: LocalChat }) => useOneChatTitle(chat);
 
 const personEntry = (account: Account, go: () => void): Entry => ({
   key: account.username,
@@ -190,6 +196,13 @@ const commandsFor = (on: { onNewChat: () => void; onLeave: () => void }): Comman
   { title: "Sign out", icon: "leave", keywords: ["log out", "logout", "leave"], go: on.onLeave },
 ];
 
+const newChatCommand = (client: Client, agent: AgentProfile): Command => ({
+  title: `New chat with ${nameOf({ ...agent, kind: "agent" })}`,
+  icon: "chat",
+  keywords: ["start", "agent", agent.name, agent.username],
+  go: () => void startNewChat(client, agent.username).catch(showError),
+});
+
 const operatorCommand: Command = {
   title: "Operator pages",
   icon: "shield",
@@ -212,7 +225,7 @@ const CommandIcon = ({ icon }: { icon: IconName }) => (
 
 interface EntryLineProps {
   icon: ReactNode;
-  title?: string;
+  title?: ReactNode;
   /** Its name is the title if no title is given. */
   account?: Account | undefined;
   /** The group that a message belongs to. */

@@ -19,7 +19,7 @@ type Tool = ToolServer["tools"][number];
 const MANY_TOOLS = 12;
 
 /** Which tools an agent may use, and whether it has to ask first. Each change is stored at once. */
-export default function AgentTools({ agent }: { agent: AgentProfile }) {
+export function AgentTools({ agent }: { agent: AgentProfile }) {
   const { servers, problem } = useToolServers();
   const [filter, setFilter] = useState("");
   if (problem !== null) return <Notice>{describeError(problem)}</Notice>;
@@ -89,9 +89,9 @@ function ServerTools({ agent, server, servers, filter }: ServerToolsProps) {
   if (shown.length === 0) return null;
   return (
     <section aria-label={server.name}>
-      <h4 className="mb-1 text-sm font-semibold break-words text-ink-2">
+      <h3 className="mb-1 text-sm font-semibold break-words text-ink-2">
         {visibleText(server.name)}
-      </h4>
+      </h3>
       <ul className="divide-y divide-line">
         {shown.map((tool) => (
           <ToolRow key={tool.name} agent={agent} server={server} servers={servers} tool={tool} />

@@ -10,12 +10,14 @@ interface DialogProps {
   /** The title is visible only to screen readers. */
   bare?: boolean;
   wide?: boolean;
+  /** Another dialog is above this one, and «back» closes that one. */
+  isCovered?: boolean;
 }
 
 /** A modal `dialog` element, which keeps the focus inside and closes on Escape. */
-export function Dialog({ title, onClose, children, bare, wide }: DialogProps) {
+export function Dialog({ title, onClose, children, bare, wide, isCovered }: DialogProps) {
   const heading = useId();
-  const modal = useModal(onClose);
+  const modal = useModal(onClose, isCovered);
   return (
     <dialog
       {...modal}
@@ -40,9 +42,9 @@ export function Dialog({ title, onClose, children, bare, wide }: DialogProps) {
 const FIELDS = "input:not([type=hidden]), textarea, select";
 
 /** Attributes of a modal `dialog` that closes on Escape, on a click beside it and on «back». */
-export function useModal(onClose: () => void) {
+export function useModal(onClose: () => void, isCovered = false) {
   const ref = useRef<HTMLDialogElement>(null);
-  useBackCloses(onClose);
+  useBackCloses(onClose, !isCovered);
   useEffect(() => {
     const opener = document.activeElement;
     const dialog = ref.current;

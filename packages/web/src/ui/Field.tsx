@@ -42,7 +42,7 @@ export function Field({ label, name, hint, error: ownError, children }: FieldPro
               <Icon name="alert" size={15} />
             </span>
           )}
-          <span className="min-w-0">{note}</span>
+          <span className="min-w-0 flex-1">{note}</span>
         </p>
       )}
     </div>

@@ -3,6 +3,7 @@ import {
   type FormEvent,
   type FormHTMLAttributes,
   type ReactNode,
+  type RefObject,
   use,
   useCallback,
   useEffect,
@@ -31,6 +32,7 @@ interface FormProps extends Omit<FormHTMLAttributes<HTMLFormElement>, "onSubmit"
   /** Maps an error to fields where the server names none. */
   explain?: (error: unknown) => FieldErrors;
   onSubmit: (values: FormValues, form: HTMLFormElement) => void;
+  ref?: RefObject<HTMLFormElement | null>;
   children: ReactNode;
 }
 
@@ -45,24 +47,28 @@ export interface FormValues {
  * A form that shows errors beside their fields and focuses the first of them: errors that the browser
  * finds before anything is sent, and errors that the server answers.
  */
-export function Form({ error, explain, onSubmit, children, ...rest }: FormProps) {
-  const form = useRef<HTMLFormElement>(null);
+export function Form({ error, explain, onSubmit, children, ref, ...rest }: FormProps) {
+  const own = useRef<HTMLFormElement>(null);
+  const form = ref ?? own;
   const [state, setState] = useState<FormState>({ errors: {}, problem: null });
   const latestExplain = useRef(explain);
   latestExplain.current = explain;
 
-  const show = useCallback((errors: FieldErrors, problem: string | null) => {
-    setState({ errors, problem });
-    const [first] = Object.keys(errors);
-    if (first) fieldOf(form.current, first)?.focus();
-  }, []);
+  const show = useCallback(
+    (errors: FieldErrors, problem: string | null) => {
+      setState({ errors, problem });
+      const [first] = Object.keys(errors);
+      if (first) fieldOf(form.current, first)?.focus();
+    },
+    [form],
+  );
   useEffect(() => {
     if (error === null) return;
     const named = { ...fieldErrorsOf(error), ...latestExplain.current?.(error) };
     const placed = Object.entries(named).filter(([name]) => fieldOf(form.current, name));
     const errors = Object.fromEntries(placed);
     show(errors, placed.length > 0 ? null : describeError(error));
-  }, [error, show]);
+  }, [error, show, form]);
 
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();

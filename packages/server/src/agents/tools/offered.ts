@@ -1,4 +1,5 @@
 import type { ToolDefinition } from "../../rules/model-content.ts";
+import { plainName } from "../../rules/quoting.ts";
 import { functionName } from "../../rules/tool-names.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import { builtInTools } from "./built-in.ts";
@@ -21,6 +22,8 @@ export async function offeredTools(
   const granted = await servers.granted(agent, signal);
   const tools = [...builtInTools, ...granted].map((tool) => ({
     ...tool,
+    // Shown to people, and chosen by the server.
+    title: plainName(tool.title || tool.tool),
     name: functionName(tool),
   }));
   return new Map(tools.map((tool) => [tool.name, tool]));

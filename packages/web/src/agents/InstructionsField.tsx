@@ -1,0 +1,37 @@
+import { useState } from "react";
+import { Field } from "../ui/Field.tsx";
+
+const MOST = 8000;
+/** From here on the counter matters. */
+const NEARLY = 7500;
+
+/** A large field with a counter. */
+export function InstructionsField({ text }: { text: string }) {
+  const [length, setLength] = useState(text.length);
+  const counter = `${length.toLocaleString()} of ${MOST.toLocaleString()} characters`;
+  return (
+    <Field
+      label="Instructions"
+      name="instructions"
+      hint={
+        <span className="flex flex-wrap justify-between gap-x-4">
+          <span>What it should always keep in mind. Only you see them here.</span>
+          <span className={`tabular-nums ${length > NEARLY ? "text-warn" : ""}`}>{counter}</span>
+        </span>
+      }
+    >
+      {(attributes) => (
+        <textarea
+          {...attributes}
+          name="instructions"
+          rows={10}
+          maxLength={MOST}
+          defaultValue={text}
+          placeholder="Answer briefly, and say when you are not sure."
+          className="field"
+          onInput={({ currentTarget }) => setLength(currentTarget.value.length)}
+        />
+      )}
+    </Field>
+  );
+}

@@ -1,0 +1,186 @@
+import { expect } from "bun:test";
+import { agentOf } from "@parley/testkit/client.ts";
+import type { Page } from "playwright-core";
+import { expectNoViolations } from "./axe.ts";
+import {
+  composer,
+  giveSandboxKey,
+  hasFocus,
+  message,
+  PHONE,
+  sharedHarness,
+  test,
+  write,
+} from "./support.ts";
+
+const harness = sharedHarness();
+
+const list = (page: Page) => page.getByRole("navigation", { name: "Conversation list" });
+
+test("an agent is created, edited and deleted, and other windows show it without a reload", async () => {
+  const ada = await harness().person("ada");
+  await giveSandboxKey(ada);
+  await using visit = await harness().visit(ada, { path: "/agents" });
+  await using other = await harness().visit(ada, { path: "/agents" });
+  await other.page.getByRole("heading", { name: "Claude" }).waitFor();
+  const { page } = visit;
+  await page.getByRole("button", { name: "New agent" }).click();
+  const creator = page.getByRole("dialog", { name: "New agent" });
+  await creator.getByLabel("Name", { exact: true }).fill("Research helper");
+  expect(await creator.getByLabel("Handle").inputValue()).toBe("research-helper");
+  await creator.getByText(`@${ada.username}:research-helper`).waitFor();
+  // The sandbox lists one model.
+  await creator.locator("datalist option[value=sandbox]").waitFor({ state: "attached" });
+  await creator.getByLabel("Model", { exact: true }).fill("my-own-model");
+  await creator.getByLabel("Instructions").fill("Cite your sources.");
+  await creator.getByText("Only me").click();
+  await creator.getByRole("button", { name: "Create agent" }).click();
+  await creator.waitFor({ state: "detached" });
+  await page.getByRole("heading", { name: "Research helper" }).waitFor();
+  await other.page.getByRole("heading", { name: "Research helper" }).waitFor();
+  const username = agentOf(ada, "research-helper");
+  const stored = async () =>
+    (await ada.call("getMyAgents")).items.find((each) => each.username === username);
+  expect(await stored()).toMatchObject({
+    provider: "claude",
+    model: "my-own-model",
+    instructions: "Cite your sources.",
+    limits: { spenders: "owner", daily_tokens: 2_000_000 },
+  });
+
+  const card = page.getByRole("region", { name: "Research helper" });
+  await card.getByRole("button", { name: "Edit" }).click();
+  const editor = page.getByRole("dialog", { name: "Edit Research helper" });
+  await editor.getByLabel("Provider").selectOption("gpt");
+  expect(await editor.getByLabel("Model", { exact: true }).inputValue()).toBe("");
+  await editor.getByLabel("Name", { exact: true }).fill("Scholar");
+  await editor.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await other.page.getByRole("heading", { name: "Scholar" }).waitFor();
+  expect(await stored()).toMatchObject({ provider: "gpt", display_name: "Scholar" });
+
+  const scholar = page.getByRole("region", { name: "Scholar" });
+  await scholar.getByRole("button", { name: "Edit" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("button", { name: "Delete agent" }).click();
+  await scholar.waitFor({ state: "detached" });
+  await other.page.getByRole("region", { name: "Scholar" }).waitFor({ state: "detached" });
+  expect(await stored()).toBeUndefined();
+  expect([...visit.problems(), ...other.problems()]).toEqual([]);
+});
+
+test("wrong and taken handles are refused beside their field", async () => {
+  const ada = await harness().person("ada");
+  await ada.call("createAgent", { name: "writer", kind: "external" });
+  await using visit = await harness().visit(ada, { path: "/agents" });
+  const { page } = visit;
+  await page.getByText("Your program · not connected").waitFor();
+  await page.getByRole("button", { name: "New agent" }).click();
+  const editor = page.getByRole("dialog", { name: "New agent" });
+  const handle = editor.getByLabel("Handle");
+  const create = editor.getByRole("button", { name: "Create agent" });
+  await editor.getByLabel("Name", { exact: true }).fill("Writer");
+  await handle.fill("9 lives");
+  await create.click();
+  await editor.getByText("Lower-case letters, digits").waitFor();
+  expect(await hasFocus(handle)).toBe(true);
+  await handle.fill("support");
+  await create.click();
+  await editor.getByRole("alert").getByText("reserved").waitFor();
+  await handle.fill("writer");
+  await create.click();
+  await editor.getByRole("alert").getByText("You have used this handle before").waitFor();
+  expect(await hasFocus(handle)).toBe(true);
+  // The browser reports the 400 and the 409 of the two refused calls, if they were made over HTTP.
+  expect(visit.problems().filter((problem) => !/40[09]/.test(problem))).toEqual([]);
+});
+
+test("unsaved changes are not lost by Escape, «back» or a click beside the editor", async () => {
+  const ada = await harness().person("ada");
+  await using visit = await harness().visit(ada, { path: "/agents" });
+  const { page } = visit;
+  const edit = page.getByRole("region", { name: "Claude" }).getByRole("button", { name: "Edit" });
+  const editor = page.getByRole("dialog", { name: "Edit Claude" });
+  const question = page.getByRole("dialog", { name: "Discard your changes?" });
+  await edit.click();
+  await editor.waitFor();
+  await page.keyboard.press("Escape");
+  await editor.waitFor({ state: "detached" });
+
+  await edit.click();
+  const field = editor.getByLabel("Instructions");
+  await field.fill("Think twice.");
+  for (const leave of [
+    () => page.keyboard.press("Escape"),
+    () => page.goBack(),
+    () => page.mouse.click(5, 5),
+    () => page.goBack(),
+  ]) {
+    await leave();
+    await question.getByRole("button", { name: "Keep editing" }).click();
+    await question.waitFor({ state: "detached" });
+    expect(await field.inputValue()).toBe("Think twice.");
+  }
+  await editor.getByRole("button", { name: "Cancel" }).click();
+  await question.getByRole("button", { name: "Discard" }).click();
+  await editor.waitFor({ state: "detached" });
+  expect((await ada.call("getMyAgents")).items[0]?.instructions).toBeNull();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("new chats with an agent start from the header, the sidebar and the switcher, and are told apart", async () => {
+  const ada = await harness().person("ada");
+  await giveSandboxKey(ada);
+  const first = await ada.call("startChat", { usernames: [agentOf(ada)] });
+  await using visit = await harness().visit(ada, { path: `/c/${first.id}` });
+  const { page } = visit;
+  await composer(page).waitFor();
+  await write(page, "Where do parrots live?");
+  await message(page, "built-in sandbox").waitFor();
+
+  await page.getByRole("button", { name: "New chat", exact: true }).click();
+  await page.getByRole("heading", { name: "New chat", level: 1 }).waitFor();
+  await list(page)
+    .getByRole("link", { name: /Where do parrots live\?/ })
+    .waitFor();
+  // An empty chat is used again.
+  const path = new URL(page.url()).pathname;
+  await page.getByRole("button", { name: "New chat with an agent" }).click();
+  await page.getByRole("menuitem", { name: "Claude" }).click();
+  expect(new URL(page.url()).pathname).toBe(path);
+  await write(page, "And penguins?");
+  await page.getByRole("heading", { name: "And penguins?", level: 1 }).waitFor();
+
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: /^Search/ }).fill("new chat");
+  await page.getByRole("option", { name: "New chat with Claude" }).click();
+  await page.getByRole("heading", { name: "New chat", level: 1 }).waitFor();
+  await page.getByRole("button", { name: "Details" }).click();
+  const details = page.getByRole("complementary", { name: "Details" });
+  await details.getByLabel("Title").fill("Birds");
+  await details.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { name: "Birds", level: 1 }).waitFor();
+  await details.getByRole("link", { name: /And penguins\?/ }).click();
+  await page.getByRole("heading", { name: "And penguins?", level: 1 }).waitFor();
+  const { items } = await ada.call("getChats", {});
+  expect(items.map(({ title }) => title).sort()).toEqual(["Birds", null, null] as never);
+  await list(page).getByRole("link", { name: /Birds/ }).waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("the editor fits on a phone, and axe finds no violations in it", async () => {
+  const ada = await harness().person("ada");
+  await giveSandboxKey(ada);
+  await using visit = await harness().visit(ada, { path: "/agents", ...PHONE });
+  const { page } = visit;
+  await page.getByRole("button", { name: "New agent" }).tap();
+  const editor = page.getByRole("dialog", { name: "New agent" });
+  await editor.getByLabel("Name", { exact: true }).fill("Research helper");
+  await expectNoViolations(page);
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  expect(width).toBeLessThanOrEqual(360);
+  await editor.getByRole("button", { name: "Create agent" }).tap();
+  await page.getByRole("heading", { name: "Research helper" }).waitFor();
+  await expectNoViolations(page);
+  expect(visit.problems()).toEqual([]);
+});
