@@ -7,6 +7,7 @@ import { Backend, serviceKeySetting } from "@parley/testkit/backend.ts";
 import { agentOf, answerTo, Person, post, Socket, say, signUp } from "@parley/testkit/client.ts";
 import { startReceiver } from "@parley/testkit/receiver.ts";
 import { runMain, startServer } from "@parley/testkit/server.ts";
+import { ToolServer } from "@parley/testkit/tool-server.ts";
 import { Webhook } from "standardwebhooks";
 
 const PASSWORD = "correct horse battery";
@@ -32,6 +33,10 @@ test("after a rotation everything that was sealed opens without the old master k
     ...hook,
     events: [...hook.events],
   });
+  await using tools = new ToolServer();
+  tools.token = "token-of-the-tools";
+  const added = { name: "tools", url: tools.url, token: "token-of-the-tools" };
+  const { id: server_id } = await person.call("addToolServer", added);
   const { app } = await addSecondFactor(person, PASSWORD);
   await before.stop();
 
@@ -39,8 +44,8 @@ test("after a rotation everything that was sealed opens without the old master k
     const { stdout } = await runMain(["keys", "rotate", "--json"], settings(`${newKey},${oldKey}`));
     return JSON.parse(stdout);
   };
-  expect(await rotate()).toEqual({ resealed: 3, kept: 0 });
-  expect(await rotate()).toEqual({ resealed: 0, kept: 3 });
+  expect(await rotate()).toEqual({ resealed: 4, kept: 0 });
+  expect(await rotate()).toEqual({ resealed: 0, kept: 4 });
 
   const after = await startServer(settings(newKey));
   const signIn = { username, password: PASSWORD, code: await app.next() };
@@ -48,6 +53,8 @@ test("after a rotation everything that was sealed opens without the old master k
   await using socket = await Socket.open(after.url, token);
   const asked = await say(new Person(after.url, token, account), chat, "hello");
   expect((await answerTo(socket, asked)).turn).toMatchObject({ status: "complete" });
+  const refreshed = new Person(after.url, token, account).call("refreshToolServer", { server_id });
+  expect(await refreshed).toMatchObject({ status: "ready" });
   await receiver.has(1);
   const [{ body, headers } = { body: "", headers: {} }] = receiver.received;
   expect(new Webhook(secret).verify(body, headers)).toMatchObject({ type: "events.messageNew" });

@@ -23,6 +23,7 @@ import {
 import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
 import { noRates, spawnMain, startServer, type TestServer } from "@parley/testkit/server.ts";
 import { keyOf, startSharedProvider } from "@parley/testkit/shared-provider.ts";
+import { type ReceivedMessage, ToolServer } from "@parley/testkit/tool-server.ts";
 
 /** A secret value that cannot occur by chance in any encoding. */
 const marker = (name: string) => `${name}-${Bun.randomUUIDv7().replaceAll("-", "")}-${name}`;
@@ -184,6 +185,27 @@ const asAsked: Responder = (exchange) => {
   return scenes[name]?.(exchange);
 };
 
+/** A tool server that repeats its token wherever it answers badly. Its address says how it answers. */
+function tellsToken({ message, headers, url }: ReceivedMessage): Response | undefined {
+  const token = headers.get("authorization") ?? "";
+  const how = new URL(url).searchParams.get("case") ?? "answers";
+  const { id } = message;
+  const status = Number(/^s(\d+)$/.exec(how)?.[1] ?? 0);
+  if (status > 0) {
+    const challenge = `Bearer error="${token}", error_description="${token}"`;
+    return new Response(token, { status, headers: { "www-authenticate": challenge } });
+  }
+  if (how === "nonsense") return new Response(`{"${token}`, JSON_HEADERS);
+  if (how !== "error") return undefined;
+  return Response.json({
+    jsonrpc: "2.0",
+    id,
+    error: { code: -32000, message: token, data: token },
+  });
+}
+
+const JSON_HEADERS = { headers: { "content-type": "application/json" } };
+
 /** Has agents answer in every way, with both protocols. */
 async function askEverything(recorder: Recorder, owner: Person, socket: Socket): Promise<void> {
   const { token } = owner;
@@ -211,12 +233,21 @@ test("no key, password or token is found on disk, in any output, event, reply or
     old: marker("old-key"),
     operator: marker("operator-key"),
   };
+  const toolTokens = { tools: marker("tool-token"), offered: marker("offered-tool-token") };
+  await using tools = new ToolServer();
+  // It repeats the token that it received in every part of an answer.
+  tools.accepts = () => true;
+  tools.answer = tellsToken;
   const api_key_file = join(mkdtempSync(join(tmpdir(), "parley-operator-key-")), "key");
   writeFileSync(api_key_file, keys.operator);
   await using server = await startServer({
     ...noRates,
     ...providersAt(sharedProvider.url, { api_key_file, daily_tokens_per_user: 10_000_000 }),
     PARLEY_LOG: "trace",
+    PARLEY_PRIVATE_ADDRESSES: "allow",
+    PARLEY_TOOL_SERVERS: JSON.stringify([
+      { name: "offered", url: tools.url, token: toolTokens.offered },
+    ]),
   });
   const recorder = new Recorder(server);
   for (const key of Object.values(keys)) sharedProvider.respond(key, asAsked);
@@ -269,6 +300,28 @@ test("no key, password or token is found on disk, in any output, event, reply or
   socket.send(`{"method":"agents.set_key","params":{"provider":"gpt","api_key":"${api_key}"`);
   await recorder.call("getMyAgents", {}, `${token}x`);
 
+  // Tool servers that answer, refuse and fail, with their tokens in what they say.
+  const { tools: toolToken } = toolTokens;
+  for (const name of ["answers", "s401", "s403", "s500", "nonsense", "error"]) {
+    const input = { name, url: `${tools.url}?case=${name}`, token: toolToken };
+    const { result } = await recorder.call("addToolServer", input, token);
+    const { id: server_id } = result as { id: string };
+    await recorder.call("refreshToolServer", { server_id }, token);
+    await recorder.call("authorizeToolServer", { server_id }, token);
+  }
+  for (const input of [
+    { name: "bad", url: "nonsense", token: toolToken },
+    { name: toolToken.repeat(10), url: tools.url, token: toolToken },
+    { name: "bad", url: tools.url, token: `${toolToken} and more` },
+    { name: "bad", url: tools.url, token: [toolToken] },
+  ]) {
+    await recorder.call("addToolServer", input, token);
+    await socket.reply("tools.add_server", input);
+  }
+  await recorder.call("getToolServers", {}, token);
+  const sentTokens = new Set(tools.received.map(({ headers }) => headers.get("authorization")));
+  for (const each of Object.values(toolTokens)) expect(sentTokens).toContain(`Bearer ${each}`);
+
   // Turns with the owner's keys.
   await askEverything(recorder, owner, socket);
   for (const operation of ["getMyAgents", "getAgentUsage", "getMe", "getSessions", "getChats"]) {
@@ -298,7 +351,7 @@ test("no key, password or token is found on disk, in any output, event, reply or
   const pages = ["/metrics", "/docs", "/openapi.json", "/asyncapi.json", "/health", "/ready", "/"];
   for (const path of [...pages, "/api/limits", `/api/ws?token=${token}`]) await recorder.page(path);
 
-  const secrets = { password, ...keys, token, other };
+  const secrets = { password, ...keys, ...toolTokens, token, other };
   const everything = recorder.everything();
   const signIns = Buffer.from(recorder.signIns.join("\n"));
   const found = Object.entries(secrets).flatMap(([name, secret]) => [

@@ -307,6 +307,7 @@ const rows: Record<OperationName, Row> = {
   addToolServer: { roles, input: () => ({ name: fresh(), url: "https://tools.invalid/mcp" }) },
   getToolServers: anybody,
   refreshToolServer: ofToolServer,
+  authorizeToolServer: ofToolServer,
   removeToolServer: ofToolServer,
   getAgentUsage: { roles, input: () => ({ provider }) },
   createAgentToken: { roles: ["owner"], input: () => ({ agent_username: programName }) },

@@ -11,6 +11,7 @@ import {
   type Socket,
   say,
 } from "@parley/testkit/client.ts";
+import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { answers, toolCalls } from "@parley/testkit/provider-responders.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
@@ -295,5 +296,16 @@ describe("a button of an agent's message", () => {
     }
     expect(tools.got("tools/call")).toHaveLength(0);
     expect(await pendingOf(alice)).toEqual([]);
+  });
+
+  test("of an external agent asks its program for nothing", async () => {
+    const [alice] = await people(server.url, "alice");
+    const { agent, chat } = await externalAgent(alice);
+    await using reader = await alice.connect();
+    const { id } = await agent.call("sendMessage", { chat_id: chat.id, content: "Hello." });
+    const action = "tool:current_time";
+    await alice.call("sendComponentAction", { chat_id: chat.id, message_id: id, action });
+    const reply = await reader.event("events.messageNew", (each) => each.action?.token === action);
+    expect(reply.params.content).toContain("I received the action");
   });
 });

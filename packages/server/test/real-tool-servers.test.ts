@@ -2,9 +2,16 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import {
+  acceptedContent,
+  createMcpHandler,
+  inputRequired,
+  McpServer,
+} from "@modelcontextprotocol/server";
 import { freePort } from "@parley/testkit/postgres.ts";
 import { tool as toolPath } from "@parley/testkit/tools.ts";
 import { until } from "@parley/testkit/until.ts";
+import { z } from "zod";
 import type { Elicit } from "../src/agents/tools/servers.ts";
 import { startToolServers } from "./support/tool-servers.ts";
 
@@ -69,6 +76,46 @@ test("server-everything asks a question, and is told the answer", async () => {
   expect(asked).toHaveLength(2);
   expect(accepted.text).toContain("Ada Lovelace");
   expect((await tools.callTool(server, name)).text).toContain("decline");
+});
+
+/** A server of the official SDK, which speaks the revision 2026-07-28 without sessions. */
+function startModernServer() {
+  const handler = createMcpHandler(() => {
+    const made = new McpServer({ name: "modern", version: "1" });
+    const description = "Greets a person, and asks for the name.";
+    made.registerTool("greet", { description, inputSchema: z.object({}) }, (_, context) => {
+      const answer = acceptedContent(context.mcpReq.inputResponses, "who");
+      if (answer) return { content: [{ type: "text", text: `Hello, ${answer.name}!` }] };
+      const requestedSchema = { type: "object", properties: { name: { type: "string" } } } as const;
+      const who = inputRequired.elicit({ message: "Who are you?", requestedSchema });
+      return inputRequired({ inputRequests: { who } });
+    });
+    return made;
+  });
+  const methods: (string | null)[] = [];
+  const http = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 0,
+    fetch(request) {
+      methods.push(request.headers.get("mcp-method"));
+      return handler.fetch(request);
+    },
+  });
+  const address = `http://127.0.0.1:${http.port}/mcp`;
+  return { url: address, methods, [Symbol.asyncDispose]: () => http.stop(true) };
+}
+
+test("a server of the latest revision of the protocol is asked, and asks, without a session", async () => {
+  await using modern = startModernServer();
+  await using tools = await startToolServers();
+  const server = await tools.add(modern.url);
+  expect(server).toMatchObject({ status: "ready", tools: [{ name: "greet" }] });
+  const elicit: Elicit = async () => ({ action: "accept", content: { name: "Ada" } });
+  const result = await tools.callTool(server, "greet", {}, { elicit });
+  expect(result).toEqual({ text: "Hello, Ada!", is_error: false });
+  expect(modern.methods).toContain("server/discover");
+  expect(modern.methods).not.toContain("initialize");
 });
 
 /** The operator's server-filesystem, for one folder. */

@@ -19,6 +19,7 @@ export interface McpTool {
 export interface ReceivedMessage {
   readonly message: McpMessage;
   readonly headers: Headers;
+  readonly url: string;
   /** Aborted when the client closes the connection. */
   readonly signal: AbortSignal;
 }
@@ -40,6 +41,12 @@ export class ToolServer implements AsyncDisposable {
   tools: McpTool[] = [tool("echo")];
   /** The bearer token that it demands. */
   token: string | null = null;
+  /** Decides about tokens, instead of `token`. */
+  accepts: ((token: string) => boolean | Promise<boolean>) | null = null;
+  /** What else it answers, by path. */
+  readonly documents = new Map<string, unknown>();
+  /** The header of its refusals. */
+  challenge = "Bearer";
   answer: Answer = () => undefined;
   /** Answers clients that listen for notifications. */
   listening: () => Response = () => this.listen();
@@ -83,15 +90,26 @@ export class ToolServer implements AsyncDisposable {
   }
 
   private async handle(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    const document = this.documents.get(pathname);
+    if (document !== undefined) return Response.json(document);
+    if (pathname !== "/mcp") return new Response(null, { status: 404 });
     if (request.method === "GET") return this.listening();
     if (request.method === "DELETE") return new Response(null, { status: 200 });
-    const { headers, signal } = request;
-    const received = { message: (await request.json()) as McpMessage, headers, signal };
+    const { headers, signal, url } = request;
+    const received = { message: (await request.json()) as McpMessage, headers, url, signal };
     this.received.push(received);
-    if (this.token !== null && headers.get("authorization") !== `Bearer ${this.token}`) {
-      return new Response("who are you?", { status: 401 });
+    if (!(await this.isAuthorized(headers))) {
+      const refusal = { "www-authenticate": this.challenge };
+      return new Response("who are you?", { status: 401, headers: refusal });
     }
     return (await this.answer(received)) ?? this.usual(received);
+  }
+
+  private isAuthorized(headers: Headers): boolean | Promise<boolean> {
+    const [, token = ""] = /^Bearer (.+)$/.exec(headers.get("authorization") ?? "") ?? [];
+    if (this.accepts) return this.accepts(token);
+    return this.token === null || token === this.token;
   }
 
   private usual({ message, headers }: ReceivedMessage): Response {

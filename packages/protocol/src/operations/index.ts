@@ -86,7 +86,13 @@ import { importMessages, issueToken, revokeTokens, upsertUsers } from "./service
 import { changePassword, getSessions, revokeSession, signIn, signOut, signUp } from "./sessions.ts";
 import { finishOidcSignIn, getSignInMethods, startOidcSignIn } from "./sign-in.ts";
 import { decideToolCall, getPendingToolCalls, getToolCalls } from "./tool-calls.ts";
-import { addToolServer, getToolServers, refreshToolServer, removeToolServer } from "./tools.ts";
+import {
+  addToolServer,
+  authorizeToolServer,
+  getToolServers,
+  refreshToolServer,
+  removeToolServer,
+} from "./tools.ts";
 import { claimTurn, finishTurn, setTurnStatus, writeTurn } from "./turns.ts";
 import { sendChatAction } from "./typing.ts";
 import {
@@ -166,6 +172,7 @@ export const operations = {
   addToolServer,
   getToolServers,
   refreshToolServer,
+  authorizeToolServer,
   removeToolServer,
   createAgentToken,
   getAgentTokens,

@@ -48,10 +48,22 @@ export const refreshToolServer = operation({
   errors: ["not_found"],
 });
 
+export const authorizeToolServer = operation({
+  name: "authorizeToolServer",
+  socket: "tools.authorize_server",
+  summary:
+    "Begins the authorization of a tool server by OAuth. The caller opens the address in a browser within ten minutes; the server is ready afterwards.",
+  input: server,
+  output: z.object({
+    url: z.string().meta({ description: "The page of the authorization server." }),
+  }),
+  errors: ["forbidden", "not_found", "conflict"],
+});
+
 export const removeToolServer = operation({
   name: "removeToolServer",
   socket: "tools.remove_server",
   summary: "Removes a tool server with its token and everything that agents were granted of it.",
   input: server,
-  errors: ["not_found"],
+  errors: ["forbidden", "not_found"],
 });

@@ -162,6 +162,9 @@ export async function admitTurn(
       "This agent's provider is no longer offered here.",
     );
   }
+  if (agent.account.erased_at !== null) {
+    throw new TurnFailed("interrupted", "This agent was deleted before it answered.");
+  }
   if (agent.owner.suspended_at !== null) {
     throw new TurnFailed("budget_exceeded", OWNER_SUSPENDED);
   }

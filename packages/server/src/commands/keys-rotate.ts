@@ -78,7 +78,7 @@ const sealedTexts = (store: Store): Promise<SealedText[]> =>
     const tools = (await tx.sealedToolSecrets()).map<SealedText>((server) => ({
       sealed: server.secrets,
       binding: toolSecretsBinding(server),
-      replace: (write, sealed) => write.resealToolSecrets(server, sealed),
+      replace: async (write, sealed) => void (await write.replaceToolSecrets(server, sealed)),
     }));
     return [...keys, ...secrets, ...factors, ...tools];
   });

@@ -1,5 +1,9 @@
+import type {
+  AuthorizationServerMetadata,
+  OAuthClientInformationMixed,
+} from "@modelcontextprotocol/client";
 import type { ToolGrant } from "@parley/protocol";
-import type { SealBinding } from "../security/vault.ts";
+import type { SealBinding, Vault } from "../security/vault.ts";
 import type { AgentRecord } from "../store/agents.ts";
 import type { ReadTx } from "../store/store.ts";
 import type { ToolRecord } from "../store/tools.ts";
@@ -9,6 +13,41 @@ export const toolSecretsBinding = (server: { id: string; owner_id: number }): Se
   owner_id: server.owner_id,
   provider: `tool server ${server.id}`,
 });
+
+/** What a tool server is contacted with. */
+export interface ToolSecrets {
+  /** A bearer token that its owner gave. */
+  readonly token?: string;
+  readonly oauth?: OAuthSecrets;
+}
+
+/** What is known of the authorization server, and what it has granted. */
+export interface OAuthSecrets {
+  readonly server_url: string;
+  readonly metadata: AuthorizationServerMetadata;
+  readonly client: OAuthClientInformationMixed;
+  readonly redirect_url: string;
+  /** The resource that tokens are asked for. */
+  readonly resource?: string;
+  readonly tokens?: { readonly access_token: string; readonly refresh_token?: string | undefined };
+  /** An authorization that has begun: its owner's browser is at the authorization server. */
+  readonly pending?: {
+    readonly state_hash: string;
+    readonly code_verifier: string;
+    readonly expires_at: number;
+  };
+}
+
+type Owned = { id: string; owner_id: number };
+
+export const sealToolSecrets = (vault: Vault, server: Owned, secrets: ToolSecrets): string =>
+  vault.seal(JSON.stringify(secrets), toolSecretsBinding(server));
+
+export const openToolSecrets = (
+  vault: Vault,
+  server: Owned & { secrets: string | null },
+): ToolSecrets =>
+  server.secrets === null ? {} : JSON.parse(vault.open(server.secrets, toolSecretsBinding(server)));
 
 /** The tools of servers, by the id of the server. */
 export type OfferedTools = ReadonlyMap<string, readonly ToolRecord[]>;

@@ -184,9 +184,7 @@ const retryAgentTurn = bind(operations.retryAgentTurn, ({ store, caller }, { mes
     if (turn.trigger_deleted) throw notFound("the message that triggered the turn");
     const agents = await tx.conversationAgents(turn.conversation_id);
     const member = agents.find(({ account }) => account.id === turn.agent.id);
-    if (!member || member.account.erased_at !== null) {
-      throw conflict("the agent is no longer in this conversation");
-    }
+    if (!member) throw conflict("the agent is no longer in this conversation");
     const open = await tx.openTurns(turn.conversation_id);
     const waiting = open.filter(
       ({ agent, status }) => agent.id === turn.agent.id && status === "waiting",

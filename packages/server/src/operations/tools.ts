@@ -1,5 +1,5 @@
 import { operations, type ToolServer } from "@parley/protocol";
-import { toolSecretsBinding } from "../domain/tools.ts";
+import { sealToolSecrets } from "../domain/tools.ts";
 import { bind, type Context } from "../operation.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { tokenOf } from "../security/caller.ts";
@@ -15,7 +15,7 @@ const addToolServer = bind(operations.addToolServer, async (context, { name, url
   await checkUrl(url, context);
   context.toolContacts.take(`${owner_id}`);
   const id = Bun.randomUUIDv7();
-  const secrets = token ? vault.seal(token, toolSecretsBinding({ id, owner_id })) : null;
+  const secrets = token ? sealToolSecrets(vault, { id, owner_id }, { token }) : null;
   await security.write(async (tx, record) => {
     const server = { id, owner_id, name, url, secrets, created_at: Date.now() };
     const outcome = await tx.insertToolServer(server, MAX_SERVERS);
@@ -47,7 +47,24 @@ const removeToolServer = bind(operations.removeToolServer, async (context, { ser
   toolServers.forget(id);
 });
 
-export const tools = [addToolServer, getToolServers, refreshToolServer, removeToolServer];
+const authorizeToolServer = bind(operations.authorizeToolServer, async (context, { server_id }) => {
+  const { caller, origin, toolServers } = context;
+  if (toolServers.operatorTools().has(server_id)) {
+    throw forbidden("the operator offers this server");
+  }
+  context.toolContacts.take(`${caller.account.id}`);
+  const url = await toolServers.authorize(caller.account.id, server_id, origin.base ?? "");
+  if (!url) throw notFound("tool server");
+  return { url };
+});
+
+export const tools = [
+  addToolServer,
+  getToolServers,
+  refreshToolServer,
+  removeToolServer,
+  authorizeToolServer,
+];
 
 /** Throws `bad_request` when the address can never be contacted. Whether it answers is another question. */
 async function checkUrl(url: string, { config }: Context): Promise<void> {

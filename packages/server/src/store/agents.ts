@@ -9,7 +9,7 @@ export interface AgentReads {
    */
   agents(ownerId: number): Awaitable<AgentRecord[]>;
   agent(accountId: number): Awaitable<AgentRecord | null>;
-  /** The agents of a conversation, in the order in which they joined. */
+  /** The agents of a conversation that are not erased, in the order in which they joined. */
   conversationAgents(conversationId: number): Awaitable<ConversationAgent[]>;
   /** Every sealed key, for the rotation of the key that seals them. */
   sealedKeys(): Awaitable<SealedKey[]>;

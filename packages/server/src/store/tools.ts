@@ -20,9 +20,8 @@ export interface ToolWrites {
   insertToolServer(server: NewToolServer, most: number): Awaitable<"added" | "full" | "taken">;
   /** Stores the outcome of a contact with a server. Without `tools`, the known ones stay. */
   setToolServerState(id: string, state: ToolServerState): Awaitable<void>;
-  setToolServerSecrets(id: string, secrets: string | null): Awaitable<void>;
-  /** Replaces the sealed secrets unless they were changed since they were read. */
-  resealToolSecrets(server: SealedToolSecrets, secrets: string): Awaitable<void>;
+  /** Replaces the sealed secrets. Returns false if they were changed since they were read. */
+  replaceToolSecrets(server: KnownToolSecrets, secrets: string): Awaitable<boolean>;
   /** Deletes a server and what agents were granted of it. */
   deleteToolServer(id: string): Awaitable<void>;
   /** Replaces what an agent was granted. No two grants are for the same tool. */
@@ -52,6 +51,8 @@ export interface SealedToolSecrets {
   readonly owner_id: number;
   readonly secrets: string;
 }
+
+export type KnownToolSecrets = Pick<NewToolServer, "id" | "secrets">;
 
 export interface NewToolServer {
   readonly id: string;

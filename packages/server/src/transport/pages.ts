@@ -7,6 +7,7 @@ import { referencePage, referencePolicy } from "../reference/page.ts";
 import { unavailable } from "../rules/failure.ts";
 import type { Page, Pages } from "./http.ts";
 import { failureResponse } from "./responses.ts";
+import { toolServerPages } from "./tool-servers.ts";
 import { permissionsPolicy, webClient } from "./web.ts";
 
 export interface PageOptions {
@@ -29,6 +30,7 @@ export function pages({ services, ready, failing }: PageOptions): Pages {
     ["/api/limits", () => Response.json({ ok: true, result: shownLimits(config) })],
     ["/openapi.json", openApiPage()],
     ["/asyncapi.json", asyncApiPage(config.proxies > 0)],
+    ...toolServerPages(services),
     ["/docs", () => html(docs(), referencePolicy)],
   ]);
   if (!config.metrics) own.set("/metrics", () => metricsPage(services));

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CallOptions } from "../../src/agents/tools/connection.ts";
 import { type ToolServersOptions, toolServers } from "../../src/agents/tools/servers.ts";
-import { toolSecretsBinding } from "../../src/domain/tools.ts";
+import { sealToolSecrets } from "../../src/domain/tools.ts";
 import { logger } from "../../src/observe/log.ts";
 import { metrics as newMetrics } from "../../src/observe/metrics.ts";
 import { guardedFetch } from "../../src/security/guarded-fetch.ts";
@@ -61,7 +61,7 @@ export async function startToolServers(options: Partial<ToolServersOptions> = {}
     async add(url: string, token?: string) {
       const id = Bun.randomUUIDv7();
       const owned = { id, owner_id: ada.id };
-      const secrets = token ? vault.seal(token, toolSecretsBinding(owned)) : null;
+      const secrets = token ? sealToolSecrets(vault, owned, { token }) : null;
       await store.write((tx) =>
         tx.insertToolServer({ ...owned, name: id, url, secrets, created_at: Date.now() }, 20),
       );

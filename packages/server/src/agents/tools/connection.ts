@@ -1,6 +1,5 @@
 import {
   type AuthProvider,
-  type OAuthClientProvider,
   type Progress,
   ProtocolError,
   StreamableHTTPClientTransport,
@@ -27,7 +26,7 @@ export interface CallOptions {
 export interface HttpTarget {
   readonly url: string;
   readonly fetch: GuardedFetch;
-  readonly auth: AuthProvider | OAuthClientProvider;
+  readonly auth: AuthProvider;
 }
 
 export interface Timeouts {

@@ -5,13 +5,15 @@ import type { Metrics } from "../../observe/metrics.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { ToolGrantRecord, ToolRecord } from "../../store/tools.ts";
+import { type AuthorizationAnswer, toolAuthorization } from "./authorization.ts";
 import { callMetrics, type Outcome } from "./call-metrics.ts";
 import { type CallOptions, TIMEOUTS, type Timeouts } from "./connection.ts";
 import { callError, contactError, isSessionLost, isTimeout } from "./contact-error.ts";
 import { type KnownServer, contacts as newContacts } from "./contacts.ts";
 import { operatorServers } from "./operator-servers.ts";
-import { type OwnServerOptions, ownServer } from "./own-server.ts";
+import { ownServer } from "./own-server.ts";
 import { failedCall, type ToolResult } from "./result-text.ts";
+import type { OwnServerOptions } from "./server-auth.ts";
 
 export type { CallOptions } from "./connection.ts";
 export type { KnownServer } from "./contacts.ts";
@@ -55,6 +57,13 @@ export interface ToolServers {
   operatorTools(): OfferedTools;
   /** Asks such a server for its tools again, and stores the outcome. Null: there is none. */
   refresh(owner_id: number, server_id: string): Promise<KnownServer | null>;
+  /**
+   * Begins the authorization of a server of the owner by OAuth. Returns the page that the owner opens;
+   * null if there is no such server. `base` is the address of this service as the owner knows it.
+   */
+  authorize(owner_id: number, server_id: string, base: string): Promise<string | null>;
+  /** Ends an authorization, once. Returns whether the server is ready now. */
+  finishAuthorization(answer: AuthorizationAnswer): Promise<boolean>;
   /** Closes the connections to a server that was removed. */
   forget(server_id: string): void;
   close(): Promise<void>;
@@ -81,6 +90,7 @@ const CHANGED = "The tool was not called: it has changed since it was offered.";
 export function toolServers(options: ToolServersOptions): ToolServers {
   const { store, log, metrics, timeouts = TIMEOUTS } = options;
   const contacts = newContacts({ timeouts, log });
+  const authorization = toolAuthorization(options);
   const count = callMetrics(metrics);
   metrics.watch("parley_tool_connections", "gauge", "Connections to tool servers.", contacts.size);
 
@@ -103,6 +113,15 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     if (offered) return offered;
     const record = await store.read((tx) => tx.toolServer(serverId));
     return record?.owner_id === ownerId ? ownServer(record, options) : null;
+  }
+
+  async function refresh(ownerId: number, serverId: string): Promise<KnownServer | null> {
+    const server = await find(ownerId, serverId);
+    if (!server) return null;
+    // Processes of a program are everybody's: they stay.
+    if (server.url !== null) contacts.drop(server.key);
+    await contacts.refresh(server, contactSignal());
+    return find(ownerId, serverId);
   }
 
   async function granted(agent: AgentRecord, signal: AbortSignal): Promise<GrantedTool[]> {
@@ -172,13 +191,15 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     },
     known,
     operatorTools: operators.tools,
-    async refresh(ownerId, serverId) {
-      const server = await find(ownerId, serverId);
-      if (!server) return null;
-      // Processes of a program are everybody's: they stay.
-      if (server.url !== null) contacts.drop(server.key);
-      await contacts.refresh(server, contactSignal());
-      return find(ownerId, serverId);
+    refresh,
+    async authorize(ownerId, serverId, base) {
+      const record = await store.read((tx) => tx.toolServer(serverId));
+      return record?.owner_id === ownerId ? authorization.begin(record, base) : null;
+    },
+    async finishAuthorization(answer) {
+      const server = await authorization.finish(answer);
+      const refreshed = server && (await refresh(server.owner_id, server.id));
+      return refreshed?.status === "ready";
     },
     forget: (serverId) => contacts.drop(serverId),
     close: () => contacts.close(),

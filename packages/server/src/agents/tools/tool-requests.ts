@@ -1,3 +1,4 @@
+import { isExternal } from "../../rules/agents.ts";
 import type { Store } from "../../store/store.ts";
 import { type OfferedTool, offeredTools } from "./offered.ts";
 import type { ToolServers } from "./servers.ts";
@@ -21,7 +22,8 @@ export const toolRequests = (
 ): ToolRequests => ({
   async find(agentId, tool) {
     const agent = await store.read((tx) => tx.agent(agentId));
-    if (!agent) return null;
+    // Programs have their own ways to act.
+    if (!agent || isExternal(agent.account)) return null;
     const offered = await offeredTools(toolServers, agent, AbortSignal.timeout(OFFER_MS));
     const found = [...offered.values()].find((each) => each.tool === tool);
     return found ? { ...found, owner_id: agent.owner.id } : null;

@@ -55,16 +55,14 @@ const serverWrites: Methods<Exclude<keyof ToolWrites, "setToolGrants">> = {
       at,
     );
   },
-  setToolServerSecrets: async (unit, id, secrets) => {
-    await unit.change("UPDATE tool_servers SET secrets = $2 WHERE id = $1", id, secrets);
-  },
-  resealToolSecrets: async (unit, { id, secrets: from }, to) => {
-    await unit.change(
-      "UPDATE tool_servers SET secrets = $3 WHERE id = $1 AND secrets = $2",
+  replaceToolSecrets: async (unit, { id, secrets: from }, to) => {
+    const { count } = await unit.change(
+      "UPDATE tool_servers SET secrets = $3 WHERE id = $1 AND secrets IS NOT DISTINCT FROM $2",
       id,
       from,
       to,
     );
+    return count > 0;
   },
   deleteToolServer: async (unit, id) => {
     await unit.change("DELETE FROM tool_servers WHERE id = $1", id);

@@ -67,7 +67,7 @@ export const CONVERSATION_AGENT = `SELECT ${ACCOUNT}, m.always_on,
     coalesce(g.waiting_turns, ${DEFAULT_LIMITS.waiting_turns}) AS waiting_turns,
     o.suspended_at IS NOT NULL AS is_suspended
   FROM members m
-  JOIN accounts a ON a.id = m.account_id AND a.kind = 'agent'
+  JOIN accounts a ON a.id = m.account_id AND a.kind = 'agent' AND a.erased_at IS NULL
   JOIN accounts o ON o.id = a.owner_id
   LEFT JOIN agents g ON g.account_id = a.id`;
 

@@ -33,8 +33,7 @@ export function toolWrites(db: Connection): ToolWrites {
     `UPDATE tool_servers SET status = ?2, error = ?3, tools = coalesce(?4, tools),
        contacted_at = ?5 WHERE id = ?1`,
   );
-  const setSecrets = db.change("UPDATE tool_servers SET secrets = ?2 WHERE id = ?1");
-  const reseal = db.change("UPDATE tool_servers SET secrets = ?3 WHERE id = ?1 AND secrets = ?2");
+  const replace = db.change("UPDATE tool_servers SET secrets = ?3 WHERE id = ?1 AND secrets IS ?2");
   const remove = db.change("DELETE FROM tool_servers WHERE id = ?");
   const removeGrants = db.change("DELETE FROM tool_grants WHERE server_id = ?");
   const clearGrants = db.change("DELETE FROM tool_grants WHERE agent_id = ?");
@@ -52,8 +51,7 @@ export function toolWrites(db: Connection): ToolWrites {
     },
     setToolServerState: (id, { status, error, tools, at }) =>
       void setState.run(id, status, error, tools ? JSON.stringify(tools) : null, at),
-    setToolServerSecrets: (id, secrets) => void setSecrets.run(id, secrets),
-    resealToolSecrets: ({ id, secrets: from }, to) => void reseal.run(id, from, to),
+    replaceToolSecrets: ({ id, secrets: from }, to) => replace.run(id, from, to).changes > 0,
     deleteToolServer: (id) => {
       removeGrants.run(id);
       remove.run(id);

@@ -193,6 +193,8 @@ export function agents(check: Check) {
       expect([await agents(), await count()]).toEqual([[member(claude, false)], 1]);
       await store.write((tx) => tx.insertMembers(room.id, [gpt.id], START));
       expect(await agents()).toEqual([member(claude, false), member(gpt, false)]);
+      await store.write((tx) => tx.eraseAccount(gpt, { messages: false, at: START }));
+      expect(await agents()).toEqual([member(claude, false)]);
     },
   );
 }

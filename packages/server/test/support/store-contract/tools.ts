@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { AccountRecord } from "../../../src/store/accounts.ts";
-import type { NewToolServer } from "../../../src/store/tools.ts";
+import type { KnownToolSecrets, NewToolServer } from "../../../src/store/tools.ts";
 import { type Check, type Fixture, newAgent, START } from "./fixture.ts";
 
 export function tools(check: Check) {
@@ -62,23 +62,29 @@ export function tools(check: Check) {
     },
   );
 
-  check("secrets of tool servers are replaced, and resealed unless they changed", async (made) => {
-    const { store } = made;
-    const [ada] = await made.people("ada");
-    await add(made, server(ada, "one"));
-    await add(made, { ...server(ada, "two"), secrets: null });
-    const sealed = await store.read((tx) => tx.sealedToolSecrets());
-    expect(sealed).toEqual([{ id: "one", owner_id: ada.id, secrets: "sealed one" }]);
-    const [first] = sealed;
-    if (!first) return;
-    const secrets = async () => (await store.read((tx) => tx.toolServer("one")))?.secrets;
-    await store.write((tx) => tx.resealToolSecrets(first, "resealed"));
-    expect(await secrets()).toBe("resealed");
-    await store.write((tx) => tx.resealToolSecrets(first, "too late"));
-    expect(await secrets()).toBe("resealed");
-    await store.write((tx) => tx.setToolServerSecrets("one", null));
-    expect(await store.read((tx) => tx.sealedToolSecrets())).toEqual([]);
-  });
+  check(
+    "secrets of tool servers are replaced unless they changed since they were read",
+    async (made) => {
+      const { store } = made;
+      const [ada] = await made.people("ada");
+      await add(made, server(ada, "one"));
+      await add(made, { ...server(ada, "two"), secrets: null });
+      const sealed = await store.read((tx) => tx.sealedToolSecrets());
+      expect(sealed).toEqual([{ id: "one", owner_id: ada.id, secrets: "sealed one" }]);
+      const [first] = sealed;
+      if (!first) return;
+      const secrets = async () => (await store.read((tx) => tx.toolServer("one")))?.secrets;
+      const replace = (known: KnownToolSecrets, to: string) =>
+        store.write((tx) => tx.replaceToolSecrets(known, to));
+      expect(await replace(first, "resealed")).toBe(true);
+      expect(await secrets()).toBe("resealed");
+      expect(await replace(first, "too late")).toBe(false);
+      expect(await secrets()).toBe("resealed");
+      expect(await replace({ id: "two", secrets: null }, "first")).toBe(true);
+      expect(await replace({ id: "two", secrets: null }, "too late")).toBe(false);
+      expect(await replace({ id: "gone", secrets: null }, "nowhere")).toBe(false);
+    },
+  );
 
   check("an agent's grants are replaced, and removed with their server", async (made) => {
     const { store } = made;
