@@ -18,6 +18,7 @@ import { openBlobs } from "./files/index.ts";
 import { fileMaintenance, noFileMaintenance } from "./files/maintenance.ts";
 import { filesService } from "./files/service.ts";
 import { incomingHooks } from "./inbound/incoming-hooks.ts";
+import { mcp as newMcp } from "./mcp/index.ts";
 import { watchBackgroundWork } from "./observe/background-work.ts";
 import { loopLag } from "./observe/lag.ts";
 import { type Logger, logger } from "./observe/log.ts";
@@ -188,9 +189,12 @@ export async function compose(config: Config): Promise<Running> {
 
   const { httpNames, allNames } = handlersByName();
   const sockets = socketTransport(services, invoker(allNames, services), unsent);
+  const invoke = invoker(httpNames, services);
+  const mcp = newMcp({ services, invoke, changes });
   const http = httpTransport({
     services,
-    invoke: invoker(httpNames, services),
+    invoke,
+    mcp,
     pages: pages({
       services,
       ready: () => Promise.all([store.ready(), bus.ready()]),
@@ -229,6 +233,7 @@ export async function compose(config: Config): Promise<Running> {
       await agents.stop();
       await services.externalTurns.stop();
       await services.toolServers.close();
+      mcp.stop();
       sockets.stop();
       await Promise.race([server.stop(), Bun.sleep(STOP_MS)]);
       await server.stop(true);

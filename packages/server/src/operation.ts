@@ -132,6 +132,14 @@ export function bind<Contract extends Operation>(
   return { contract, handle: handle as Handler, omittable: omittableFields(contract.input) };
 }
 
+/** Parses inputs by a schema as `invoke` does: throws `bad_request` with all that is wrong. */
+export function inputParser<Schema extends z.ZodType>(
+  schema: Schema,
+): (raw: unknown) => z.output<Schema> {
+  const omittable = omittableFields(schema);
+  return (raw) => parse(schema, omittable, raw) as z.output<Schema>;
+}
+
 /** The optional fields of an input, except those for which the contract gives `null` a meaning. */
 function omittableFields(input: z.ZodType): Omittable {
   const { shape = {} } = input as { shape?: Record<string, z.ZodType & { element?: z.ZodType }> };

@@ -43,6 +43,10 @@ const STRICT_TRANSPORT = "max-age=31536000";
 const isSecure = (request: Request, { proxies }: Config) =>
   proxies > 0 && request.headers.get("x-forwarded-proto")?.split(",").at(-1)?.trim() === "https";
 
+/** Those of calls, and those of the Model Context Protocol. */
+const ALLOWED_HEADERS =
+  "authorization, content-type, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id";
+
 function addCors(headers: Headers, request: Request, config: Config): void {
   const origin = request.headers.get("origin");
   if (origin === null) return;
@@ -55,6 +59,6 @@ function addCors(headers: Headers, request: Request, config: Config): void {
   );
   if (request.method !== "OPTIONS") return;
   headers.set("access-control-allow-methods", "GET, POST, PUT");
-  headers.set("access-control-allow-headers", "authorization, content-type");
+  headers.set("access-control-allow-headers", ALLOWED_HEADERS);
   headers.set("access-control-max-age", "86400");
 }

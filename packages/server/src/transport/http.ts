@@ -1,10 +1,11 @@
+import type { Mcp } from "../mcp/mcp.ts";
 import type { Invoke, Services } from "../operation.ts";
-import { badField, Failure, notFound } from "../rules/failure.ts";
+import { badField, Failure, forbidden, notFound } from "../rules/failure.ts";
 import type { AgentCaller, AnyCaller, Origin } from "../security/caller.ts";
 import { ACTS_FOR, isServiceKey } from "../security/service-keys.ts";
 import { readJson, readText } from "./body.ts";
 import { fileRoute } from "./files.ts";
-import { bearer, utf8Header, withHeaders } from "./headers.ts";
+import { bearer, originAllowed, utf8Header, withHeaders } from "./headers.ts";
 import { originOf } from "./origin.ts";
 import { failureResponse, methodNotAllowed, successResponse } from "./responses.ts";
 
@@ -24,6 +25,7 @@ export type Upgrade = (request: Request, origin: Origin) => Promise<Response | u
 export interface HttpOptions {
   services: Services;
   invoke: Invoke;
+  mcp: Pick<Mcp, "serve">;
   pages: Pages;
   upgrade: Upgrade;
 }
@@ -32,6 +34,7 @@ export type Fetch = (request: Request, peer: string) => Promise<Response | undef
 
 const SOCKET_PATH = "/api/ws";
 const CALL_PREFIX = "/api/";
+const MCP_PATH = "/mcp";
 /** `/hooks/<id>/<secret>`: where other programs post. */
 const HOOK_PATH = /^\/hooks\/([^/]{1,64})\/([^/]{1,128})$/;
 
@@ -82,6 +85,9 @@ async function route(
   const path = pathOf(request.url);
   if (path === SOCKET_PATH) {
     return method === "GET" ? upgrade(request, origin) : methodNotAllowed("GET");
+  }
+  if (path === MCP_PATH) {
+    return method === "POST" ? serveMcp(options, request, origin) : methodNotAllowed("POST");
   }
   const hook = HOOK_PATH.exec(path);
   if (hook) {
@@ -152,6 +158,19 @@ async function call(
   const response = outcome.ok ? successResponse(outcome.result) : failureResponse(outcome.failure);
   response.headers.set("x-request-id", request_id);
   return response;
+}
+
+/** Calls tools, by the Model Context Protocol. Without sessions there is nothing to GET or DELETE. */
+async function serveMcp(
+  { services, mcp }: HttpOptions,
+  request: Request,
+  origin: Origin,
+): Promise<Response> {
+  const { config } = services;
+  const caller = await authenticate(services, request, origin);
+  if (!originAllowed(request, config)) throw forbidden("this origin is not allowed");
+  const body = await readJson(request, config.limits.frame_bytes);
+  return mcp.serve({ request, body, caller, origin });
 }
 
 /** The caller of a request: a person or an agent by their token, or a service key. */

@@ -1,0 +1,23 @@
+import type { Mcp, McpOptions } from "./mcp.ts";
+
+/** The server is loaded with the first request, so that others do not start more slowly. */
+export function mcp(options: McpOptions): Mcp {
+  let loading: Promise<Mcp> | undefined;
+  let isStopped = false;
+  const load = async () => {
+    const { mcpServer } = await import("./server.ts");
+    const server = mcpServer(options);
+    if (isStopped) server.stop();
+    return server;
+  };
+  return {
+    async serve(request) {
+      loading ??= load();
+      return (await loading).serve(request);
+    },
+    stop() {
+      isStopped = true;
+      void loading?.then((server) => server.stop());
+    },
+  };
+}

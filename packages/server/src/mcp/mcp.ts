@@ -1,0 +1,25 @@
+import type { Changes } from "../changes/stream.ts";
+import type { Call, Invoke, Services } from "../operation.ts";
+import type { Origin } from "../security/caller.ts";
+
+/** A request whose caller is known and whose body is read. */
+export interface McpRequest {
+  readonly request: Request;
+  readonly body: unknown;
+  readonly caller: Awaited<ReturnType<Call["authenticate"]>>;
+  readonly origin: Origin;
+}
+
+/** Parley as an MCP server. It keeps no sessions, so that any node can answer any request. */
+export interface Mcp {
+  serve(request: McpRequest): Promise<Response>;
+  /** Ends the calls that wait for an answer. */
+  stop(): void;
+}
+
+export interface McpOptions {
+  services: Pick<Services, "hub" | "config" | "log">;
+  /** By the names of operations over HTTP. */
+  invoke: Invoke;
+  changes: Pick<Changes, "listen">;
+}
