@@ -30,7 +30,9 @@ export class AnswerWriter {
   /** The length of the stored answer in bytes. */
   #offset = 0;
   #flushing: Promise<void> | null = null;
-  #calledAt = Date.now();
+  /** When the last call succeeded. The first text does not wait. */
+  #calledAt = 0;
+  #isEnding = false;
   #error: { readonly reason: unknown } | null = null;
 
   constructor(options: AnswerWriterOptions) {
@@ -52,6 +54,7 @@ export class AnswerWriter {
 
   /** Resolves when all text is stored. */
   async end(): Promise<void> {
+    this.#isEnding = true;
     this.#unsent += storable(this.#half);
     this.#half = "";
     while (this.#unsent !== "" || this.#flushing) {
@@ -74,10 +77,12 @@ export class AnswerWriter {
     try {
       if (isKeeping) await this.#send("");
       while (this.#unsent !== "") {
+        const waitMs = this.#calledAt + FLUSH_MS - Date.now();
+        const isFull = this.#unsent.length >= MAX_WRITE_LENGTH;
+        if (waitMs > 0 && !isFull && !this.#isEnding) await pause(waitMs, this.#closed.signal);
         const delta = cut(this.#unsent);
         await this.#send(delta);
         this.#unsent = this.#unsent.slice(delta.length);
-        if (this.#unsent.length < MAX_WRITE_LENGTH) await pause(FLUSH_MS, this.#closed.signal);
       }
     } catch (error) {
       const isFirst = this.#error === null;
