@@ -259,7 +259,8 @@ class ModelClient {
       if (!isEarlier) chat.conversation.updated_at = message.created_at;
       this.putMessage(message);
       const { kind, username } = message.sender;
-      if (kind === "human" && !message.imported)
+      const isReader = kind === "human" || username === this.person.username;
+      if (isReader && !message.imported)
         this.moveRead(message.conversation_id, username, message.seq);
     },
     "events.messageEdited": (message, seq) => this.messageChanged(message, seq),

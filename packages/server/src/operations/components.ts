@@ -1,7 +1,6 @@
 import { operations } from "@parley/protocol";
 import { componentOf } from "@parley/protocol/markup";
 import type { z } from "zod";
-import type { RequestedTool } from "../agents/tools/tool-requests.ts";
 import { messageChanged } from "../changes/change.ts";
 import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
 import { answerElicitation, decide, requestCall } from "../domain/tool-calls.ts";
@@ -58,6 +57,7 @@ const sendComponentAction = bind(operations.sendComponentAction, async (context,
 
 export const components = [sendComponentAction];
 
+type RequestedTool = NonNullable<Awaited<ReturnType<Context["toolRequests"]["find"]>>>;
 type Action = z.output<typeof operations.sendComponentAction.input>;
 
 /** The tool that the action asks for, if the agent that wrote the message may use it. */

@@ -8,7 +8,7 @@ import type { Store } from "../../store/store.ts";
 import type { TurnRecord } from "../../store/turns.ts";
 import type { ContextFiles } from "../context-files/index.ts";
 import { isTextFile } from "../providers/file-text.ts";
-import type { OfferedTool } from "./offered.ts";
+import type { GrantedTool } from "./servers.ts";
 
 /** What a built-in tool returns. The parts are shown to the model and not stored. */
 export interface BuiltInResult {
@@ -140,8 +140,11 @@ const all: Readonly<Record<string, BuiltIn>> = {
   current_time,
 };
 
+/** Like a tool of a server, but of none. */
+type BuiltInTool = Omit<GrantedTool, "server_id"> & { readonly server_id: null };
+
 /** For every agent, without a grant: they show what the agent can read anyway. */
-export const builtInTools: readonly Omit<OfferedTool, "name">[] = Object.entries(all).map(
+export const builtInTools: readonly BuiltInTool[] = Object.entries(all).map(
   ([name, { title, description, input }]) => ({
     server_id: null,
     server: SERVER,
