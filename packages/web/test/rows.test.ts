@@ -56,6 +56,22 @@ const rowsOf = (
 ) => rowsOfWindow({ items, changes }, me, readUpTo, previous);
 
 describe("rows", () => {
+  test("what continues a message belongs to its run, however long that took", () => {
+    const turn = { continues: "id-1" };
+    const rows = rowsOf(
+      [message(1, "ada:claude", 0), message(2, "ada:claude", 50, { turn })],
+      "bob",
+      null,
+    );
+    expect(rows.map(({ first }) => first)).toEqual([true, false]);
+    const others = [
+      message(1, "ada:claude", 0),
+      message(2, "bob", 1),
+      message(3, "ada:claude", 2, { turn }),
+    ];
+    expect(rowsOf(others, "bob", null).map(({ first }) => first)).toEqual([true, true, true]);
+  });
+
   test("messages of one sender within five minutes are a run", () => {
     const rows = rowsOf(
       [

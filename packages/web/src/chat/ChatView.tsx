@@ -1,6 +1,6 @@
 import type { LocalMessage } from "@parley/client";
 import { useChat, useClient } from "@parley/client/react";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { DropArea } from "../files/DropArea.tsx";
 import { acceptableCopies } from "../files/local-copies.ts";
 import { useIsBlocked } from "../lib/blocked.ts";
@@ -13,12 +13,13 @@ import { ChatSkeleton } from "./ChatSkeleton.tsx";
 import { ClosedComposer } from "./ClosedComposer.tsx";
 import { Composer, type ComposerHandle } from "./Composer.tsx";
 import { ChatContext } from "./context.ts";
-import { Details } from "./Details.tsx";
 import { useLayer } from "./layer.tsx";
 import { loadedMessage } from "./loaded-message.ts";
 import { MessageList, type MessageListHandle } from "./MessageList.tsx";
 import { confusablePeople } from "./sender-names.ts";
 import type { Writing } from "./writing.ts";
+
+const Details = lazy(() => import("./Details.tsx"));
 
 interface ChatViewProps {
   route: Extract<Route, { name: "chat" }>;
@@ -99,7 +100,7 @@ export function ChatView({ route }: ChatViewProps) {
             />
           )}
         </DropArea>
-        {details && <Details onClose={() => setDetails(false)} />}
+        <Suspense>{details && <Details onClose={() => setDetails(false)} />}</Suspense>
       </div>
       {layer}
     </ChatContext>

@@ -20,7 +20,7 @@ import { GroupAgents } from "./GroupAgents.tsx";
 import { Members } from "./Members.tsx";
 
 /** The details of a conversation: beside it where there is room, otherwise over it. */
-export function Details({ onClose }: { onClose: () => void }) {
+export default function Details({ onClose }: { onClose: () => void }) {
   const { chat } = useChatContext();
   const me = useSelf();
   const group = chat.kind === "group";

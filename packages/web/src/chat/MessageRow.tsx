@@ -5,6 +5,7 @@ import { BLOCKED_MESSAGE, useIsBlocked } from "../lib/blocked.ts";
 import { useSelf } from "../lib/me.ts";
 import { nameOf } from "../lib/names.ts";
 import { clockTime, fullTime } from "../lib/time.ts";
+import { TurnStatus } from "../tools/TurnStatus.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { OwnerChip } from "../ui/OwnerChip.tsx";
@@ -74,7 +75,7 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
         {...touch}
         tabIndex={tabbable ? 0 : -1}
         aria-label={`${folded ? BLOCKED_MESSAGE : speaker(message.sender)}, ${clockTime(message.created_at)}`}
-        className={`group relative flex touch-pan-y gap-3 rounded-md pointer-coarse:select-none focus-visible:outline-offset-2 ${space(first, agent)} ${mine ? "flex-row-reverse" : ""} ${pinned && changesAfter.length > 0 ? "pb-4" : ""} ${flash ? "animate-flash motion-reduce:bg-sunken" : ""}`}
+        className={`group relative flex touch-pan-y gap-3 rounded-md pointer-coarse:select-none focus-visible:outline-offset-2 ${space(first, agent, message)} ${mine ? "flex-row-reverse" : ""} ${pinned && changesAfter.length > 0 ? "pb-4" : ""} ${flash ? "animate-flash motion-reduce:bg-sunken" : ""}`}
       >
         {!mine && (
           <div className="w-8 shrink-0 max-sm:w-7">
@@ -110,6 +111,9 @@ export const MessageRow = memo(function MessageRow(props: MessageRowProps) {
               {message.files.length > 0 && <MessageFiles message={message} mine={mine} />}
               {!agent && actions}
             </div>
+            {message.finalized_at === null && message.turn_status && (
+              <TurnStatus text={message.turn_status} />
+            )}
             <TurnNote message={message} outdated={outdated} />
             <Reactions message={message} />
             {mine && <Delivery message={message} last={last} isLastOwn={isLastOwn} />}
@@ -132,8 +136,9 @@ function useFolded({ sender }: LocalMessage) {
   return { folded, unfold: () => setShown(true) };
 }
 
-/** More space between turns than within one. Every answer of an agent is a turn. */
-const space = (first: boolean, agent: boolean) => (first || agent ? "pt-5 md:pt-6" : "pt-1");
+/** More space between turns than within one. Every answer of an agent is a turn, unless it continues one. */
+const space = (first: boolean, agent: boolean, { turn }: LocalMessage) =>
+  first || (agent && !turn?.continues) ? "pt-5 md:pt-6" : "pt-1";
 
 const FEW_EMOJI = /^\p{RGI_Emoji}{1,3}$/v;
 

@@ -4,12 +4,19 @@ import { useEffect, useState } from "react";
 import { describeError } from "../lib/errors.ts";
 import { count } from "../lib/names.ts";
 import { duration, fullTime } from "../lib/time.ts";
+import { Rounds } from "../tools/Rounds.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { Skeleton } from "../ui/Skeleton.tsx";
 
-/** The receipt of a turn: model, duration and tokens. */
-export function Receipt({ messageId, onClose }: { messageId: string; onClose: () => void }) {
+/** The receipt of a turn: model, duration and tokens, and the same of each round with its tool calls. */
+export default function Receipt({
+  messageId,
+  onClose,
+}: {
+  messageId: string;
+  onClose: () => void;
+}) {
   const client = useClient();
   const [receipt, setReceipt] = useState<TurnReceipt | null>(null);
   const [problem, setProblem] = useState<unknown>(null);
@@ -18,7 +25,7 @@ export function Receipt({ messageId, onClose }: { messageId: string; onClose: ()
   }, [client, messageId]);
   return (
     <Dialog title="Receipt" onClose={onClose}>
-      <div className="px-5 pb-5">
+      <div className="flex min-h-0 flex-col gap-5 overflow-y-auto px-5 pb-5">
         {problem !== null && <Notice>{describeError(problem)}</Notice>}
         {!receipt && problem === null && <Skeleton className="h-48" />}
         {receipt && (
@@ -31,6 +38,7 @@ export function Receipt({ messageId, onClose }: { messageId: string; onClose: ()
             ))}
           </dl>
         )}
+        {receipt && receipt.rounds.length > 1 && <Rounds rounds={receipt.rounds} />}
       </div>
     </Dialog>
   );

@@ -1,5 +1,6 @@
 import { useMessages, useTyping } from "@parley/client/react";
 import { useIsBlocked } from "../lib/blocked.ts";
+import { Dots } from "../ui/Dots.tsx";
 import { useChatContext } from "./context.ts";
 import { useSenderName } from "./sender-names.ts";
 
@@ -26,15 +27,5 @@ export function TypingLine() {
         {who} {names.length === 1 ? "is" : "are"} typing
       </span>
     </p>
-  );
-}
-
-function Dots() {
-  return (
-    <span aria-hidden="true" className="inline-flex gap-0.5">
-      {["", "[animation-delay:150ms]", "[animation-delay:300ms]"].map((delay) => (
-        <span key={delay} className={`size-1 animate-breathe rounded-full bg-accent ${delay}`} />
-      ))}
-    </span>
   );
 }

@@ -4,9 +4,9 @@ import type { ChatContextValue, Deletion, OpenPicture } from "./context.ts";
 import { DeleteMessage } from "./DeleteMessage.tsx";
 import { MessageSheet } from "./MessageSheet.tsx";
 import { Reactors } from "./Reactors.tsx";
-import { Receipt } from "./Receipt.tsx";
 import { ReportMessage } from "./ReportMessage.tsx";
 
+const Receipt = lazy(() => import("./Receipt.tsx"));
 const Lightbox = lazy(() => import("../files/Lightbox.tsx"));
 
 type Layer =
@@ -46,7 +46,11 @@ function viewOf(layer: Layer, onClose: () => void): ReactNode {
     case "reactors":
       return <Reactors messageId={layer.messageId} onClose={onClose} />;
     case "receipt":
-      return <Receipt messageId={layer.messageId} onClose={onClose} />;
+      return (
+        <Suspense>
+          <Receipt messageId={layer.messageId} onClose={onClose} />
+        </Suspense>
+      );
     case "report":
       return <ReportMessage messageId={layer.messageId} onClose={onClose} />;
     case "deletion":

@@ -90,9 +90,14 @@ const isUnread = ({ seq, sender }: LocalMessage, me: string, readUpTo: number) =
 
 const inSameRun = (one: LocalMessage | undefined, next: LocalMessage) =>
   one !== undefined &&
-  one.sender.username === next.sender.username &&
-  next.reply_to_id === null &&
-  Date.parse(next.created_at) - Date.parse(one.created_at) < RUN_GAP_MS;
+  (continues(one, next) ||
+    (one.sender.username === next.sender.username &&
+      next.reply_to_id === null &&
+      Date.parse(next.created_at) - Date.parse(one.created_at) < RUN_GAP_MS));
+
+/** Whether an agent goes on in a new message, however long its owner took to decide. */
+const continues = (one: LocalMessage, { turn }: LocalMessage) =>
+  turn?.continues !== undefined && turn.continues === one.id;
 
 /** The ids of the latest answers to messages that were edited after the answer began. */
 export function outdatedAnswers(messages: readonly LocalMessage[]): ReadonlySet<string> {

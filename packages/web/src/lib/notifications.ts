@@ -2,6 +2,8 @@ import { useClient } from "@parley/client/react";
 import type { Account, Message } from "@parley/protocol";
 import { useEffect } from "react";
 import { messageLine } from "../files/describe.ts";
+import { callTitle, isPending } from "../tools/calls.ts";
+import { waitsFor } from "../tools/pending.ts";
 import { isAmong } from "./blocked.ts";
 import { nameOf } from "./names.ts";
 import { chatPath, navigate } from "./router.ts";
@@ -14,7 +16,7 @@ export function useNotifications(me: Account): void {
     const notifyIfAway = (message: Message) => {
       if (message.sender.username === me.username || isWatching() || !notificationsOn()) return;
       if (isAmong(client.model.get("blocked"), message.sender)) return;
-      notify(message);
+      notify(message, me);
     };
     const unsubscribes = [
       client.on("events.messageNew", ({ params }) => {
@@ -25,7 +27,7 @@ export function useNotifications(me: Account): void {
     return () => {
       for (const unsubscribe of unsubscribes) unsubscribe();
     };
-  }, [client, me.username]);
+  }, [client, me]);
 }
 
 const KEY = "parley.notifications";
@@ -42,10 +44,14 @@ export async function setNotifications(on: boolean): Promise<boolean> {
   return (await Notification.requestPermission()) === "granted";
 }
 
-function notify(message: Message): void {
+/** What waits for the person is named, and leads to its message. */
+function notify(message: Message, me: Account): void {
   const { sender, conversation_id } = message;
-  const path = chatPath(conversation_id);
-  const options = { body: messageLine(message, 140), tag: conversation_id, data: path };
+  const isWaiting = waitsFor(message, me);
+  const path = isWaiting ? chatPath(conversation_id, message.id) : chatPath(conversation_id);
+  const asked = message.tool_calls.filter(isPending).map(callTitle);
+  const body = isWaiting ? `Waits for you: ${asked.join(", ")}` : messageLine(message, 140);
+  const options = { body, tag: conversation_id, data: path };
   try {
     const notification = new Notification(nameOf(sender), options);
     notification.onclick = () => {

@@ -9,6 +9,8 @@ export type Route =
   /** `target` is the field to focus, as from an error that it solves. */
   | { name: "agents"; target: AgentTarget | null }
   | { name: "settings" }
+  /** What waits for the person's decision. */
+  | { name: "waiting" }
   /** `filter` selects what a list shows. */
   | { name: "operate"; page: OperatePageName; filter: URLSearchParams }
   /** An unknown address. */
@@ -32,6 +34,7 @@ function parseRoute(address: string, hash: string): Route {
   if (chat) return { name: "chat", id: chat, message: hash.slice(1) || null };
   if (path === "/agents") return { name: "agents", target: parseTarget(hash) };
   if (path === "/settings") return { name: "settings" };
+  if (path === "/waiting") return { name: "waiting" };
   if (/^\/operate\b/.test(path)) return parseOperate(path, hash);
   return { name: path === "" ? "home" : "missing" };
 }

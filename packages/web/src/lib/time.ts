@@ -57,3 +57,14 @@ export function duration(ms: number | null): string {
   if (ms === null) return "–";
   return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
+
+const MINUTE_MS = 60_000;
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+
+/** «in 23 hours», «in 5 minutes». */
+export function timeUntil(at: string, now = Date.now()): string {
+  const minutes = Math.max(1, Math.round((Date.parse(at) - now) / MINUTE_MS));
+  return minutes < 60
+    ? relative.format(minutes, "minute")
+    : relative.format(Math.round(minutes / 60), "hour");
+}

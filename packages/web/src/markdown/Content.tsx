@@ -1,7 +1,8 @@
 import type { Block } from "@parley/protocol/markup";
 import { parseMarkup } from "@parley/protocol/markup";
-import { memo } from "react";
-import { useUses } from "./action-target.ts";
+import { memo, use } from "react";
+import { decidedCall } from "../tools/calls.ts";
+import { AskedCalls, useUses } from "./action-target.ts";
 import { ActionButton, FormView } from "./components.tsx";
 import { Markdown } from "./Markdown.tsx";
 import { Collapsible, type Labels, UseList } from "./Uses.tsx";
@@ -80,6 +81,8 @@ function ButtonRow({ buttons, listsUses }: { buttons: ButtonBlock[]; listsUses: 
 function Card({ card }: { card: CardBlock }) {
   const labels = labelsOf(card.children);
   const uses = useUses([...labels.keys()]);
+  const calls = use(AskedCalls);
+  if ([...labels.keys()].some((token) => calls.includes(decidedCall(token) ?? ""))) return null;
   return (
     <Collapsible label={card.title || "Card"} title={card.title} uses={uses} labels={labels}>
       <BlockList blocks={card.children} streaming={false} inCard />

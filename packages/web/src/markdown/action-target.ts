@@ -12,10 +12,35 @@ export interface Target {
   /** The name of an account; «You» for oneself. */
   who: (account: Account) => string;
   isMe: (account: Account) => boolean;
+  /** Whether the agent that wrote the message is one's own, and the name of its owner. */
+  isOwner: boolean;
+  owner: string;
 }
+
+/** Ids of the tool calls of the message. A card that asks for one of them is shown in another way. */
+export const AskedCalls = createContext<readonly string[]>([]);
 
 /** Null where components are disabled: in people's messages, and while a message streams. */
 export const ActionTarget = createContext<Target | null>(null);
+
+/** Forms in which a tool asks the owner of its agent something, and their «Decline» button. */
+const ELICITATION = /^(?:form_submit|dismiss):elicit-/;
+
+/**
+ * Whether a component can be used, and if not why, where the person cannot see it. Tool calls are
+ * decided by their own cards alone: any other button for one was not written by the server.
+ */
+export function useAvailability(token: string): { enabled: boolean; reason: string | null } {
+  const target = use(ActionTarget);
+  if (!target || target.isReadOnly || token.startsWith("call:")) {
+    return { enabled: false, reason: null };
+  }
+  if (!ELICITATION.test(token)) return { enabled: true, reason: null };
+  if (!target.isOwner) return { enabled: false, reason: `Only ${target.owner} can answer this.` };
+  const id = token.replace(/^\w+:/, "");
+  const isAnswered = target.uses.some((use) => use.token.endsWith(`:${id}`));
+  return { enabled: !isAnswered, reason: null };
+}
 
 const NONE: readonly ComponentUse[] = [];
 

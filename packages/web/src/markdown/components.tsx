@@ -6,14 +6,14 @@ import { describeError, fieldErrorsOf } from "../lib/errors.ts";
 import { Button } from "../ui/Button.tsx";
 import { Field, TextField } from "../ui/Field.tsx";
 import { Form, FormProblem } from "../ui/Form.tsx";
-import { ActionTarget, useUses } from "./action-target.ts";
+import { ActionTarget, useAvailability, useUses } from "./action-target.ts";
 import { useFormDraft } from "./form-draft.ts";
 import { Markdown } from "./Markdown.tsx";
 import { Collapsible, ConfirmAgain, UseList } from "./Uses.tsx";
 
 type Values = Record<string, string | number>;
 
-function useComponentAction() {
+function useComponentAction(token: string) {
   const client = useClient();
   const target = use(ActionTarget);
   const { busy, error, run } = useAction();
@@ -22,7 +22,7 @@ function useComponentAction() {
     const call = { chat_id: target.chatId, message_id: target.messageId, action };
     return run(() => client.sendComponentAction(fields ? { ...call, fields } : call));
   };
-  return { enabled: target !== null && !target.isReadOnly, busy, error, submit };
+  return { ...useAvailability(token), busy, error, submit };
 }
 
 interface ActionButtonProps {
@@ -33,7 +33,7 @@ interface ActionButtonProps {
 
 /** The first button of a row is emphasized. A button that was pressed asks before it is pressed again. */
 export function ActionButton({ action, label, first }: ActionButtonProps) {
-  const { enabled, busy, error, submit } = useComponentAction();
+  const { enabled, busy, error, submit } = useComponentAction(action);
   const [asking, setAsking] = useState(false);
   const last = useUses([action]).at(-1);
   return (
@@ -89,7 +89,7 @@ const NO_LABELS = new Map<string, string>();
 
 /** The fields of a form. Typed values are kept as a draft until the form is submitted. */
 function FormFields({ form, token }: { form: FormBlock; token: string }) {
-  const { enabled, busy, error, submit } = useComponentAction();
+  const { enabled, reason, busy, error, submit } = useComponentAction(token);
   const target = use(ActionTarget);
   const last = useUses([token]).findLast(({ by }) => target?.isMe(by));
   const [asking, setAsking] = useState<Values | null>(null);
@@ -123,6 +123,7 @@ function FormFields({ form, token }: { form: FormBlock; token: string }) {
           <FormChild key={index} child={child} drafted={draft.initial} />
         ))}
         <FormProblem />
+        {reason && <p className="text-sm text-ink-3">{reason}</p>}
         {!hasSubmitButton && (
           <Button type="submit" look="primary" size="small" busy={busy} className={SUBMIT_LOOK}>
             Submit

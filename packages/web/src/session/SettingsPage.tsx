@@ -6,6 +6,7 @@ import { useSelf } from "../lib/me.ts";
 import { notificationsOn, setNotifications } from "../lib/notifications.ts";
 import { setTheme, useTheme } from "../lib/theme.ts";
 import { Page, Section } from "../shell/Page.tsx";
+import { ToolServersSection } from "../tools/ToolServersSection.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Choice } from "../ui/Choice.tsx";
@@ -40,7 +41,10 @@ export default function SettingsPage() {
   const switchNotices = async (value: "on" | "off") =>
     setNotices((await setNotifications(value === "on")) ? "on" : "off");
   return (
-    <Page title="Settings" intro="You, this device, and where you are signed in.">
+    <Page
+      title="Settings"
+      intro="You, this device, your tool servers, and where you are signed in."
+    >
       <Section title="You">
         <div className="flex flex-col gap-5">
           <OwnPicture />
@@ -60,6 +64,9 @@ export default function SettingsPage() {
       </Section>
       <Section title="Notifications">
         <Choice label="Notifications" value={notices} options={onOff} onChange={switchNotices} />
+      </Section>
+      <Section title="Tool servers">
+        <ToolServersSection />
       </Section>
       <Section title="Who may add me">
         <AddedBy />

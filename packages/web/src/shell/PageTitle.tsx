@@ -8,6 +8,7 @@ const pages = {
   home: null,
   agents: "My agents",
   settings: "Settings",
+  waiting: "Waiting for you",
   operate: "Operator pages",
   missing: "Not found",
 };

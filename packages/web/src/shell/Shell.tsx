@@ -7,6 +7,7 @@ import { OperatorContext, useOperatorCheck } from "../lib/operator.ts";
 import { useRoute } from "../lib/router.ts";
 import { useShortcuts } from "../lib/shortcuts.ts";
 import { NewChat } from "../people/NewChat.tsx";
+import { PendingContext, usePendingCalls } from "../tools/pending.ts";
 import { ErrorBoundary } from "../ui/ErrorBoundary.tsx";
 import { ConnectionBanner } from "./ConnectionBanner.tsx";
 import { Home } from "./Home.tsx";
@@ -19,6 +20,7 @@ import { Switcher } from "./Switcher.tsx";
 
 const AgentsPage = lazy(() => import("../agents/AgentsPage.tsx"));
 const SettingsPage = lazy(() => import("../session/SettingsPage.tsx"));
+const WaitingPage = lazy(() => import("../tools/WaitingPage.tsx"));
 const OperatePage = lazy(() => import("../operate/OperatePage.tsx"));
 
 type Overlay = "switcher" | "new-chat" | null;
@@ -32,47 +34,51 @@ export function Shell({ me }: { me: Account }) {
   useShortcuts({ open, onSwitch: () => setOverlay("switcher") });
   useNotifications(me);
   const operator = useOperatorCheck();
+  const pending = usePendingCalls(me);
   const atList = route.name === "home";
   return (
     <MeContext value={me}>
       <OperatorContext value={operator}>
-        <div className="flex h-full flex-col">
-          <PageTitle route={route} />
-          <Skip onSkip={() => content.current?.focus()} />
-          <ConnectionBanner />
-          <div className="flex min-h-0 flex-1">
-            <Sidebar
-              open={open}
-              hidden={!atList}
-              onSearch={() => setOverlay("switcher")}
-              onNewChat={() => setOverlay("new-chat")}
-            />
-            <div
-              ref={content}
-              tabIndex={-1}
-              className={`min-w-0 flex-1 outline-none ${atList ? "max-md:hidden" : ""}`}
-            >
-              <ErrorBoundary key={route.name}>
-                <Suspense fallback={<PageSkeleton />}>
-                  {route.name === "chat" && <ChatView key={route.id} route={route} />}
-                  {route.name === "agents" && <AgentsPage target={route.target} />}
-                  {route.name === "settings" && <SettingsPage />}
-                  {route.name === "operate" && (
-                    <OperatorsOnly>
-                      <OperatePage route={route} />
-                    </OperatorsOnly>
-                  )}
-                  {route.name === "missing" && <NotFound />}
-                  {route.name === "home" && <Home onNewChat={() => setOverlay("new-chat")} />}
-                </Suspense>
-              </ErrorBoundary>
+        <PendingContext value={pending}>
+          <div className="flex h-full flex-col">
+            <PageTitle route={route} />
+            <Skip onSkip={() => content.current?.focus()} />
+            <ConnectionBanner />
+            <div className="flex min-h-0 flex-1">
+              <Sidebar
+                open={open}
+                hidden={!atList}
+                onSearch={() => setOverlay("switcher")}
+                onNewChat={() => setOverlay("new-chat")}
+              />
+              <div
+                ref={content}
+                tabIndex={-1}
+                className={`min-w-0 flex-1 outline-none ${atList ? "max-md:hidden" : ""}`}
+              >
+                <ErrorBoundary key={route.name}>
+                  <Suspense fallback={<PageSkeleton />}>
+                    {route.name === "chat" && <ChatView key={route.id} route={route} />}
+                    {route.name === "agents" && <AgentsPage target={route.target} />}
+                    {route.name === "settings" && <SettingsPage />}
+                    {route.name === "waiting" && <WaitingPage />}
+                    {route.name === "operate" && (
+                      <OperatorsOnly>
+                        <OperatePage route={route} />
+                      </OperatorsOnly>
+                    )}
+                    {route.name === "missing" && <NotFound />}
+                    {route.name === "home" && <Home onNewChat={() => setOverlay("new-chat")} />}
+                  </Suspense>
+                </ErrorBoundary>
+              </div>
             </div>
           </div>
-        </div>
-        {overlay === "switcher" && (
-          <Switcher onClose={() => setOverlay(null)} onNewChat={() => setOverlay("new-chat")} />
-        )}
-        {overlay === "new-chat" && <NewChat onClose={() => setOverlay(null)} />}
+          {overlay === "switcher" && (
+            <Switcher onClose={() => setOverlay(null)} onNewChat={() => setOverlay("new-chat")} />
+          )}
+          {overlay === "new-chat" && <NewChat onClose={() => setOverlay(null)} />}
+        </PendingContext>
       </OperatorContext>
     </MeContext>
   );

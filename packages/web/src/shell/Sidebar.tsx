@@ -11,6 +11,7 @@ import { useNarrow } from "../lib/screen.ts";
 import { keyNames } from "../lib/shortcuts.ts";
 import { setTheme, useTheme } from "../lib/theme.ts";
 import { signOut } from "../session/client.ts";
+import { WaitingLink } from "../tools/WaitingLink.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { IconButton } from "../ui/Button.tsx";
 import { Icon } from "../ui/Icon.tsx";
@@ -59,6 +60,7 @@ export function Sidebar({ open, hidden, onSearch, onNewChat }: SidebarProps) {
           </kbd>
         </button>
       </div>
+      <WaitingLink />
       <ChatList open={open} onNewChat={onNewChat} />
       <SidebarFooter />
     </div>

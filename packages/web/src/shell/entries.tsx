@@ -50,11 +50,11 @@ export function useEntries(query: string, onNewChat: () => void): Entries {
     .filter((chat) => chat !== null);
   const { operates } = useOperator();
   const commands = commandsFor({ onNewChat, onLeave: () => void signOut(client) });
-  if (operates) commands.splice(3, 0, operatorCommand);
+  if (operates) commands.splice(4, 0, operatorCommand);
   commands.push(...useAgents().map((agent) => newChatCommand(client, agent)));
   if (query === "") {
     const recent = allChats.slice(0, 8).map((chat) => chatEntry(chat, me));
-    return { entries: [...recent, ...commands.slice(0, 3).map(commandEntry)], problem, isSettled };
+    return { entries: [...recent, ...commands.slice(0, 4).map(commandEntry)], problem, isSettled };
   }
 
   const chats = ranked(allChats, (chat) => rankOfChat(query, chat, me)).slice(0, 5);
@@ -162,6 +162,12 @@ const commandsFor = (on: { onNewChat: () => void; onLeave: () => void }): Comman
     icon: "spark",
     keywords: ["api", "key", "keys", "limits", "usage", "model", "instructions"],
     go: () => navigate("/agents"),
+  },
+  {
+    title: "Waiting for you",
+    icon: "bell",
+    keywords: ["approve", "approvals", "reject", "pending", "decisions", "tools", "inbox"],
+    go: () => navigate("/waiting"),
   },
   {
     title: "Settings",

@@ -1,0 +1,160 @@
+import { useClient } from "@parley/client/react";
+import type { AgentProfile, ToolServer } from "@parley/protocol";
+import { useState } from "react";
+import { useAction } from "../lib/action.ts";
+import { describeError } from "../lib/errors.ts";
+import { Button } from "../ui/Button.tsx";
+import { Icon } from "../ui/Icon.tsx";
+import { Link } from "../ui/Link.tsx";
+import { Notice } from "../ui/Notice.tsx";
+import { Skeleton } from "../ui/Skeleton.tsx";
+import { toolTitle } from "./calls.ts";
+import { changedGrants, grantOf, type Policy, policies } from "./grants.ts";
+import { useToolServers } from "./servers.ts";
+import { visibleText } from "./visible-text.ts";
+
+type Tool = ToolServer["tools"][number];
+
+/** With more tools than this, a field filters them. */
+const MANY_TOOLS = 12;
+
+/** Which tools an agent may use, and whether it has to ask first. Each change is stored at once. */
+export function AgentTools({ agent }: { agent: AgentProfile }) {
+  const { servers, problem } = useToolServers();
+  const [filter, setFilter] = useState("");
+  if (problem !== null) return <Notice>{describeError(problem)}</Notice>;
+  if (!servers) return <Skeleton className="h-24" />;
+  const offering = servers.filter(({ tools }) => tools.length > 0);
+  const offered = offering.reduce((sum, { tools }) => sum + tools.length, 0);
+  return (
+    <div className="flex flex-col gap-4">
+      {offered === 0 ? (
+        <p className="text-base text-ink-2">
+          No tool server offers anything yet.{" "}
+          <Link to="/settings" className="rounded-sm font-medium text-accent underline">
+            Add one in the settings
+          </Link>
+          . Every agent can search and read the conversation it is in, and knows the time.
+        </p>
+      ) : (
+        <Policies />
+      )}
+      {offered > MANY_TOOLS && (
+        <input
+          type="search"
+          aria-label="Filter tools"
+          placeholder="Filter tools"
+          value={filter}
+          onChange={(event) => setFilter(event.target.value)}
+          className="field"
+        />
+      )}
+      {offering.map((server) => (
+        <ServerTools
+          key={server.id}
+          agent={agent}
+          server={server}
+          servers={servers}
+          filter={filter.trim().toLowerCase()}
+        />
+      ))}
+    </div>
+  );
+}
+
+function Policies() {
+  return (
+    <dl className="grid gap-x-4 gap-y-1 text-sm sm:grid-cols-[auto_1fr]">
+      {policies.map(({ value, label, meaning }) => (
+        <div key={value} className="sm:contents">
+          <dt className="font-medium">{label}</dt>
+          <dd className="text-ink-3 max-sm:mb-1">{meaning}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+interface ServerToolsProps {
+  agent: AgentProfile;
+  server: ToolServer;
+  servers: readonly ToolServer[];
+  filter: string;
+}
+
+function ServerTools({ agent, server, servers, filter }: ServerToolsProps) {
+  const shown = server.tools.filter(({ name, title, description }) =>
+    [name, title, description].some((text) => text.toLowerCase().includes(filter)),
+  );
+  if (shown.length === 0) return null;
+  return (
+    <section aria-label={server.name}>
+      <h3 className="mb-1 text-sm font-semibold break-words text-ink-2">
+        {visibleText(server.name)}
+      </h3>
+      <ul className="divide-y divide-line">
+        {shown.map((tool) => (
+          <ToolRow key={tool.name} agent={agent} server={server} servers={servers} tool={tool} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function ToolRow({
+  agent,
+  server,
+  servers,
+  tool,
+}: Omit<ServerToolsProps, "filter"> & { tool: Tool }) {
+  const client = useClient();
+  const { busy, error, run } = useAction();
+  const grant = grantOf(agent, server.id, tool.name);
+  const save = (policy: Policy | null) =>
+    run(async () => {
+      const change = { server_id: server.id, tool: tool.name, policy };
+      const grants = changedGrants(agent, servers, change);
+      await client.setAgentTools({ agent_username: agent.username, grants });
+      await client.model.refreshAgents();
+    });
+  return (
+    <li className="flex flex-col gap-1.5 py-2.5">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+        <div className="min-w-0 flex-1 basis-52">
+          <p className="text-base font-medium break-words">{toolTitle(tool)}</p>
+          {tool.description && (
+            <p className="line-clamp-2 text-sm break-words text-ink-3" title={tool.description}>
+              {visibleText(tool.description)}
+            </p>
+          )}
+        </div>
+        <select
+          aria-label={`${toolTitle(tool)} of ${visibleText(server.name)}`}
+          value={grant?.policy ?? "off"}
+          disabled={busy}
+          onChange={({ target }) =>
+            void save(policies.find(({ value }) => value === target.value)?.value ?? null)
+          }
+          className="field w-44! max-sm:w-full!"
+        >
+          <option value="off">Not allowed</option>
+          {policies.map(({ value, label }) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </div>
+      {grant?.changed && (
+        <p className="flex flex-wrap items-center gap-x-2 gap-y-1 text-sm text-warn">
+          <Icon name="alert" size={15} />
+          Changed since you allowed it: asks again.
+          <Button size="small" busy={busy} onClick={() => void save(grant.policy)}>
+            Allow again
+          </Button>
+        </p>
+      )}
+      {error !== null && <Notice>{describeError(error)}</Notice>}
+    </li>
+  );
+}

@@ -1,0 +1,38 @@
+import { useClient } from "@parley/client/react";
+import type { ToolCallDetail } from "@parley/protocol";
+import { useState } from "react";
+import { useAction } from "../lib/action.ts";
+import { codeOf } from "../lib/errors.ts";
+
+interface Decision {
+  busy: boolean;
+  error: unknown;
+  /** The call after the decision, until the event with it arrives; null if nothing was decided. */
+  decided: ToolCallDetail | null;
+  /** Somebody decided it earlier, such as oneself on another device. */
+  isLate: boolean;
+  decide: (decision: "approve" | "reject", note: string) => Promise<boolean>;
+}
+
+/** Decides about a tool call. If it is decided already, finds out how. */
+export function useDecision(callId: string, messageId: string): Decision {
+  const client = useClient();
+  const { busy, error, run } = useAction();
+  const [decided, setDecided] = useState<ToolCallDetail | null>(null);
+  const [isLate, setLate] = useState(false);
+  const decide = (decision: "approve" | "reject", note: string) =>
+    run(async () => {
+      const input = { call_id: callId, decision, ...(note !== "" && { note }) };
+      try {
+        setDecided(await client.decideToolCall(input));
+      } catch (refusal) {
+        if (codeOf(refusal) !== "conflict") throw refusal;
+        const { items } = await client.getToolCalls({ message_id: messageId });
+        const now = items.find(({ id }) => id === callId);
+        if (!now || now.status === "pending") throw refusal;
+        setLate(true);
+        setDecided(now);
+      }
+    });
+  return { busy, error, decided, isLate, decide };
+}

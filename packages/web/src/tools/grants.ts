@@ -1,0 +1,47 @@
+import type { AgentProfile, ToolGrant, ToolServer } from "@parley/protocol";
+
+export type Policy = ToolGrant["policy"];
+type Grant = Pick<ToolGrant, "server_id" | "tool" | "policy">;
+
+export const policies: readonly { value: Policy; label: string; meaning: string }[] = [
+  { value: "ask", label: "Ask", meaning: "Every call waits for your approval." },
+  {
+    value: "direct",
+    label: "In my own chats",
+    meaning: "Runs at once in your own conversations with the agent, and asks you elsewhere.",
+  },
+  {
+    value: "always",
+    label: "Always",
+    meaning: "Runs at once everywhere, also for other people who may use the agent.",
+  },
+];
+
+/** What the agent may do with a tool; undefined if it may not use it. */
+export const grantOf = ({ tools }: AgentProfile, serverId: string, tool: string) =>
+  tools.find((grant) => grant.server_id === serverId && grant.tool === tool);
+
+/**
+ * The grants of an agent with that of one tool changed; null takes it away. The server takes all grants
+ * as given for the tools of today. So tools that changed since they were allowed are set to «Ask», and
+ * those that no server offers any more are left out.
+ */
+export function changedGrants(
+  { tools }: AgentProfile,
+  servers: readonly ToolServer[],
+  { server_id, tool, policy }: Omit<Grant, "policy"> & { policy: Policy | null },
+): Grant[] {
+  const isOffered = (grant: ToolGrant) =>
+    servers.some(
+      ({ id, tools: offered }) =>
+        id === grant.server_id && offered.some(({ name }) => name === grant.tool),
+    );
+  const others = tools
+    .filter((grant) => isOffered(grant) && (grant.server_id !== server_id || grant.tool !== tool))
+    .map((grant) => ({
+      server_id: grant.server_id,
+      tool: grant.tool,
+      policy: grant.changed ? ("ask" as const) : grant.policy,
+    }));
+  return policy === null ? others : [...others, { server_id, tool, policy }];
+}

@@ -1,0 +1,65 @@
+import { describe, expect, test } from "bun:test";
+import type { AgentProfile, ToolServer } from "@parley/protocol";
+import { timeUntil } from "../src/lib/time.ts";
+import { decidedCall } from "../src/tools/calls.ts";
+import { changedGrants } from "../src/tools/grants.ts";
+import { visibleText } from "../src/tools/visible-text.ts";
+
+describe("arguments that somebody decides about", () => {
+  const cases: [text: string, shown: string][] = [
+    ["Grüße,\n\tAda 👋", "Grüße,\n\tAda 👋"],
+    ["to\u202emoc.live@adb", "to\\u{202e}moc.live@adb"],
+    ["pay\u200bpal", "pay\\u{200b}pal"],
+    ["a\u0000b\u2028c\r", "a\\u{0}b\\u{2028}c\\u{d}"],
+    ["\u{e0041}\ud800", "\\u{e0041}\\u{d800}"],
+    ["<b>**bold**</b>", "<b>**bold**</b>"],
+  ];
+  test.each(cases)("%j is shown as %j", (text, shown) => {
+    expect(visibleText(text)).toBe(shown);
+  });
+});
+
+describe("the tools of an agent", () => {
+  const server = (id: string, ...names: string[]) =>
+    ({ id, tools: names.map((name) => ({ name })) }) as ToolServer;
+  const agent = {
+    tools: [
+      { server_id: "s", tool: "kept", policy: "always", changed: false },
+      { server_id: "s", tool: "altered", policy: "always", changed: true },
+      { server_id: "s", tool: "gone", policy: "always", changed: false },
+      { server_id: "removed", tool: "kept", policy: "always", changed: false },
+    ],
+  } as unknown as AgentProfile;
+  const servers = [server("s", "kept", "altered", "new")];
+
+  test("allowing one does not allow a changed one again, and leaves out what is gone", () => {
+    const change = { server_id: "s", tool: "new", policy: "direct" } as const;
+    expect(changedGrants(agent, servers, change)).toEqual([
+      { server_id: "s", tool: "kept", policy: "always" },
+      { server_id: "s", tool: "altered", policy: "ask" },
+      { server_id: "s", tool: "new", policy: "direct" },
+    ]);
+  });
+
+  test("one can be allowed again, and taken away", () => {
+    const again = { server_id: "s", tool: "altered", policy: "always" } as const;
+    expect(changedGrants(agent, servers, again)).toContainEqual(again);
+    const none = { server_id: "s", tool: "kept", policy: null };
+    expect(changedGrants(agent, servers, none).map(({ tool }) => tool)).toEqual(["altered"]);
+  });
+});
+
+test("only buttons that decide about a call name one", () => {
+  expect(decidedCall("call:0198:approve")).toBe("0198");
+  expect(decidedCall("call:0198:reject")).toBe("0198");
+  for (const action of ["call:0198", "call:0198:approve:x", "recall:0198:approve", "tool:echo"]) {
+    expect(decidedCall(action)).toBeNull();
+  }
+});
+
+test("the time until a call expires is given in minutes or hours", () => {
+  const now = Date.parse("2026-01-01T00:00:00Z");
+  expect(timeUntil("2026-01-02T00:00:00Z", now)).toBe("in 24 hours");
+  expect(timeUntil("2026-01-01T00:05:00Z", now)).toBe("in 5 minutes");
+  expect(timeUntil("2026-01-01T00:00:01Z", now)).toBe("in 1 minute");
+});

@@ -1,0 +1,119 @@
+import { expect } from "bun:test";
+import { agentOf } from "@parley/testkit/client.ts";
+import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
+import type { Page } from "playwright-core";
+import { expectNoViolations } from "./axe.ts";
+import { PHONE, sharedHarness, test } from "./support.ts";
+import { officeTools, toolServer } from "./tool-rooms.ts";
+
+const harness = sharedHarness();
+const openRoom = toolServer();
+
+const item = (page: Page, name: string) => page.getByRole("listitem", { name, exact: true });
+
+test("a tool server is added with its token, refreshed and removed", async () => {
+  await using room = await openRoom();
+  await using tools = new ToolServer();
+  tools.token = "secret";
+  await using visit = await harness().visit(room.bob, { url: room.url, path: "/settings" });
+  const { page } = visit;
+  await page.getByRole("button", { name: "Add a tool server" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Add" }).click();
+  await dialog.getByRole("alert").first().waitFor();
+  await expectNoViolations(page);
+  await dialog.getByLabel("Name").fill("Wiki");
+  await dialog.getByLabel("Address").fill(tools.url);
+  await dialog.getByLabel("Token").fill("wrong");
+  await dialog.getByRole("button", { name: "Add" }).click();
+  await item(page, "Wiki").getByText("Needs a sign-in or another token").waitFor();
+
+  tools.token = "wrong";
+  await item(page, "Wiki").getByRole("button", { name: "Refresh" }).click();
+  await item(page, "Wiki").getByText("Ready").waitFor();
+  await item(page, "Wiki").getByText("1 tool").click();
+  await item(page, "Wiki").getByText("The tool echo.").waitFor();
+  await expectNoViolations(page);
+
+  await item(page, "Wiki").getByRole("button", { name: "Remove" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove server" }).click();
+  await item(page, "Wiki").waitFor({ state: "detached" });
+  expect((await room.bob.call("getToolServers")).items).toEqual([]);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("a name that is taken and an address that is none are refused beside their fields", async () => {
+  await using room = await openRoom();
+  await using visit = await harness().visit(room.alice, { url: room.url, path: "/settings" });
+  const { page } = visit;
+  await page.getByRole("button", { name: "Add a tool server" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("office");
+  await dialog.getByLabel("Address").fill("https://tools.example.com/mcp");
+  await dialog.getByRole("button", { name: "Add" }).click();
+  await dialog.getByRole("alert").waitFor();
+  expect(await dialog.getByLabel("Name").getAttribute("aria-invalid")).toBe("true");
+  await dialog.getByLabel("Name").fill("other");
+  await dialog.getByLabel("Address").fill("ftp://tools.example.com");
+  await dialog.getByRole("button", { name: "Add" }).click();
+  await dialog.getByRole("alert").waitFor();
+  expect(await dialog.getByLabel("Address").getAttribute("aria-invalid")).toBe("true");
+});
+
+test("tools are allowed one by one, and a changed tool is not allowed again by another change", async () => {
+  await using room = await openRoom("always");
+  const { alice, office } = room;
+  const [server] = (await alice.call("getToolServers")).items;
+  const [email, events] = officeTools;
+  office.tools = [{ ...tool("send_email"), title: "Send email" }, ...(events ? [events] : [])];
+  await alice.call("refreshToolServer", { server_id: server?.id ?? "" });
+  const granted = async () => {
+    const { items } = await alice.call("getMyAgents");
+    const { tools = [] } = items.find(({ username }) => username === agentOf(alice)) ?? {};
+    return Object.fromEntries(tools.map((each) => [each.tool, [each.policy, each.changed]]));
+  };
+  expect(await granted()).toEqual({
+    [email?.name ?? ""]: ["always", true],
+    find_events: ["always", false],
+  });
+  await using visit = await harness().visit(alice, { url: room.url, path: "/agents" });
+  const { page } = visit;
+  const agentCard = page.getByRole("region", { name: "Claude" });
+  await agentCard.getByText("It may use 2 tools, and asks you first for 1 of them.").waitFor();
+  await agentCard.getByText("1 tool changed since you allowed it: asks again.").waitFor();
+  await agentCard.getByRole("button", { name: "Choose tools" }).click();
+  const card = page.getByRole("dialog", { name: "Tools of Claude" });
+  await card.getByText("Changed since you allowed it: asks again.").waitFor();
+  await card.getByText("Every call waits for your approval.").waitFor();
+  await expectNoViolations(page);
+  await card.getByLabel("Find events of office").selectOption("In my own chats");
+  await card.getByText("Changed since").waitFor({ state: "detached" });
+  expect(await granted()).toEqual({
+    send_email: ["ask", false],
+    find_events: ["direct", false],
+  });
+  await card.getByLabel("Find events of office").selectOption("Not allowed");
+  await card.getByLabel("Send email of office").selectOption("Always");
+  await page.waitForFunction(() => document.querySelectorAll("select:disabled").length === 0);
+  expect(await granted()).toEqual({ send_email: ["always", false] });
+  expect(visit.problems()).toEqual([]);
+});
+
+test("tool servers and tools fit on a phone", async () => {
+  await using room = await openRoom();
+  const options = { url: room.url, ...PHONE };
+  for (const path of ["/settings", "/agents"]) {
+    await using visit = await harness().visit(room.alice, { ...options, path });
+    const { page } = visit;
+    const opener =
+      path === "/settings"
+        ? page.locator("summary", { hasText: "2 tools" })
+        : page.getByRole("button", { name: "Choose tools" });
+    await opener.first().tap();
+    await page.getByText("Searches your calendar.").first().waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(
+      PHONE.viewport.width,
+    );
+    await expectNoViolations(page);
+  }
+});

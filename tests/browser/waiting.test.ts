@@ -1,0 +1,123 @@
+import { expect } from "bun:test";
+import { answers } from "@parley/testkit/provider-responders.ts";
+import type { Page } from "playwright-core";
+import { expectNoViolations } from "./axe.ts";
+import { composer, hasFocus, message, PHONE, sharedHarness, test } from "./support.ts";
+import { toolServer, wantsEmail } from "./tool-rooms.ts";
+
+const harness = sharedHarness();
+const openRoom = toolServer();
+
+const cards = (page: Page) => page.getByRole("main").getByRole("group", { name: /asks to use/ });
+const badge = (page: Page, text: string) =>
+  page.getByRole("link", { name: `Waiting for you ${text}` });
+
+test("what waits is counted at once, listed with its question, and decided by keys alone", async () => {
+  await using room = await openRoom();
+  await using visit = await harness().visit(room.alice, { url: room.url, path: room.path });
+  const { page } = visit;
+  await composer(page).waitFor();
+  expect(await page.getByText("Waiting for you").count()).toBe(0);
+  room.respond(wantsEmail({ to: "ann" }, { to: "ben" }, { to: "cleo" }), answers("Two know."));
+  await room.ask("tell them all");
+  await badge(page, "3 decisions").waitFor();
+
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: /^Search/ }).fill("waiting");
+  await page.keyboard.press("Enter");
+  await cards(page).getByText("cleo", { exact: true }).waitFor();
+  await cards(page)
+    .getByText(/tell them all»/)
+    .first()
+    .waitFor();
+  await expectNoViolations(page);
+  const card = (to: string) => cards(page).filter({ hasText: to });
+  await page.keyboard.press("j");
+  expect(await hasFocus(card("ben"))).toBe(true);
+  await page.keyboard.press("r");
+  await badge(page, "2 decisions").waitFor();
+  await page.getByText("Send email: rejected.").waitFor();
+  expect(await hasFocus(card("cleo"))).toBe(true);
+  await page.keyboard.press("k");
+  expect(await hasFocus(card("ann"))).toBe(true);
+  await page.keyboard.press("a");
+  await badge(page, "1 decision").waitFor();
+  await page.keyboard.press("a");
+  await page.getByText("Nothing waits for you").waitFor();
+  expect(await page.getByRole("link", { name: /^Waiting for you/ }).count()).toBe(0);
+  await expectNoViolations(page);
+
+  await page.getByRole("link", { name: /^Launch/ }).click();
+  await message(page, "Two know.").waitFor();
+  const made = room.office.got("tools/call").map(({ message: sent }) => sent.params?.arguments);
+  expect(made).toEqual([{ to: "ann" }, { to: "cleo" }]);
+  expect(visit.problems()).toEqual([]);
+});
+
+test("an entry leads to its message, and goes when it is decided elsewhere", async () => {
+  await using room = await openRoom();
+  room.respond(wantsEmail({ to: "ann" }), answers("All right."));
+  const asked = await room.ask("tell ann");
+  await using visit = await harness().visit(room.alice, { url: room.url, path: "/waiting" });
+  const { page } = visit;
+  await cards(page).first().waitFor();
+  await page.keyboard.press("o");
+  await message(page, "I can tell the team.").getByRole("button", { name: "Approve" }).waitFor();
+  await page.goBack();
+  await cards(page).first().waitFor();
+  const call_id = asked.tool_calls[0]?.id ?? "";
+  await room.alice.call("decideToolCall", { call_id, decision: "reject" });
+  await page.getByText("Nothing waits for you").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("calls of other people's agents are not listed", async () => {
+  await using room = await openRoom();
+  await using visit = await harness().visit(room.bob, { url: room.url, path: "/waiting" });
+  room.respond(wantsEmail({ to: "ann" }));
+  await room.ask("tell ann");
+  await visit.page.getByRole("link", { name: /^Launch.*I can tell/ }).waitFor();
+  await visit.page.getByText("Nothing waits for you").waitFor();
+});
+
+test("a notification says what waits, and leads to the message", async () => {
+  await using room = await openRoom();
+  await using visit = await harness().visit(room.alice, { url: room.url });
+  const { page } = visit;
+  await page.evaluate(() => {
+    const shown: { body: string; path: string }[] = [];
+    class Recorded {
+      static permission = "granted";
+      onclick = null;
+      constructor(_: string, options: { body: string; data: string }) {
+        shown.push({ body: options.body, path: options.data });
+      }
+    }
+    Object.assign(window, { Notification: Recorded, shownNotifications: shown });
+    localStorage.setItem("parley.notifications", "on");
+    Object.defineProperty(document, "hasFocus", { value: () => false });
+  });
+  await page.getByRole("link", { name: /^Launch/ }).waitFor();
+  room.respond(wantsEmail({ to: "ann" }));
+  const asked = await room.ask("tell ann");
+  await badge(page, "1 decision").waitFor();
+  const notifications = await page.evaluate(
+    () => (window as unknown as { shownNotifications: unknown[] }).shownNotifications,
+  );
+  expect(notifications).toContainEqual({
+    body: "Waits for you: Send email",
+    path: `${room.path}#${asked.id}`,
+  });
+});
+
+test("what waits is decided on a phone", async () => {
+  await using room = await openRoom();
+  room.respond(wantsEmail({ to: "ann" }), answers("Sent."));
+  await room.ask("tell ann");
+  await using visit = await harness().visit(room.alice, { url: room.url, ...PHONE });
+  const { page } = visit;
+  await badge(page, "1 decision").tap();
+  await cards(page).getByRole("button", { name: "Approve" }).tap();
+  await page.getByText("Nothing waits for you").waitFor();
+  expect(visit.problems()).toEqual([]);
+});
