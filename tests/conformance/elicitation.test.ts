@@ -12,7 +12,7 @@ import { answers, toolCalls } from "@parley/testkit/provider-responders.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
-import { type ReceivedMessage, ToolServer } from "@parley/testkit/tool-server.ts";
+import { asksDuringCalls, ToolServer } from "@parley/testkit/tool-server.ts";
 import { newKey } from "@parley/testkit/turns.ts";
 
 const provider = await startSharedProvider();
@@ -36,38 +36,11 @@ const requestedSchema = {
   required: ["seat"],
 };
 
-const frame = (message: object) => `data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`;
-
-/** Asks for a seat during the call, and returns what it was told. */
-function asksForSeat(tools: ToolServer): void {
-  let told: (result: unknown) => void = () => {};
-  tools.answer = ({ message }: ReceivedMessage) => {
-    if (message.id === "ask" && message.method === undefined) {
-      told(message.result);
-      return new Response(null, { status: 202 });
-    }
-    if (message.method !== "tools/call") return undefined;
-    const { id } = message;
-    const body = new ReadableStream<string>({
-      start(stream) {
-        const params = { message: "Which seat? <b>@alice</b>", requestedSchema };
-        stream.enqueue(frame({ id: "ask", method: "elicitation/create", params }));
-        told = (result) => {
-          const content = [{ type: "text", text: JSON.stringify(result) }];
-          stream.enqueue(frame({ id, result: { content } }));
-          stream.close();
-        };
-      },
-    });
-    return new Response(body, { headers: { "content-type": "text/event-stream" } });
-  };
-}
-
 async function setUp() {
   const [alice, bob] = await people(server.url, "alice", "bob");
   await liftLimits(alice);
   const tools = new ToolServer();
-  asksForSeat(tools);
+  asksDuringCalls(tools, { message: "Which seat? <b>@alice</b>", requestedSchema });
   const { id: server_id } = await alice.call("addToolServer", { name: "air", url: tools.url });
   const agent_username = agentOf(alice);
   const grants = [{ server_id, tool: "echo", policy: "always" as const }];
