@@ -16,6 +16,9 @@ export interface Seed {
   conversations: string[];
 }
 
+/** As many as an agent may be granted. */
+const MAX_GRANTS = 64;
+
 export interface SeedToolServer extends Pick<NewToolServer, "name" | "url"> {
   readonly tools: readonly ToolRecord[];
 }
@@ -29,7 +32,7 @@ export async function seed(
     groups: number[][];
     /** Adds an agent of this provider for each person, to the conversation with the same index. */
     agents?: string;
-    /** Adds this tool server for each person, and grants all of its tools to their agent. */
+    /** Adds this tool server for each person, and grants its tools to their agent. */
     toolServer?: SeedToolServer;
     /** How many messages to write to the first conversation. */
     messages?: number;
@@ -143,7 +146,7 @@ async function addToolServer(
   const at = Date.now();
   await tx.insertToolServer({ id, owner_id, name, url, secrets: null, created_at: at }, 1);
   await tx.setToolServerState(id, { status: "ready", error: null, tools, at });
-  const grants = tools.map(({ name: tool, fingerprint }) => ({
+  const grants = tools.slice(0, MAX_GRANTS).map(({ name: tool, fingerprint }) => ({
     server_id: id,
     tool,
     policy: "always" as const,

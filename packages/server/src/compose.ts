@@ -3,6 +3,7 @@ import type { Server } from "bun";
 import { contextFiles } from "./agents/context-files/index.ts";
 import { deltas } from "./agents/deltas.ts";
 import { dispatcher } from "./agents/dispatcher.ts";
+import { storeInTurns } from "./agents/event-loop.ts";
 import { externalTurns } from "./agents/external/index.ts";
 import { keyTester } from "./agents/key-test.ts";
 import { modelLists } from "./agents/model-lists.ts";
@@ -174,7 +175,7 @@ export async function compose(config: Config): Promise<Running> {
   const agents = dispatcher({
     node,
     config,
-    store,
+    store: storeInTurns(store),
     vault,
     deltas: deltas(store, node),
     contextFiles: contextFiles({ store, blobs: services.files?.blobs ?? null, log }),
@@ -271,7 +272,7 @@ async function buildServices(parts: ServiceParts): Promise<Services> {
   const blobs = config.files && (await openBlobs(config.files, config.dataDir));
   const fetch = guardedFetch({ allowPrivate: config.allowPrivateAddresses });
   const servers = toolServers({
-    store,
+    store: storeInTurns(store),
     vault,
     fetch,
     offered: config.toolServers,

@@ -103,6 +103,18 @@ describe("a call ends with a sentence when the server", () => {
     expect(await callOf(() => eventStream(`: "\ndata: ${many}\n\n`))).toEqual(TOO_COMPLEX);
   });
 
+  test("sends objects with a great many keys", async () => {
+    const keys = Object.fromEntries(Array.from({ length: 20_000 }, (_, key) => [`key ${key}`, 0]));
+    const { content } = textResult("hello");
+    expect(await callOf(({ id }) => reply(id, { content, ...keys }))).toEqual(TOO_COMPLEX);
+    expect(await callOf(({ id }) => reply(id, { content, _meta: keys }))).toEqual(TOO_COMPLEX);
+    const list = Object.keys(keys);
+    expect(await callOf(({ id }) => reply(id, { content, _meta: { list } }))).toEqual({
+      text: "hello",
+      is_error: false,
+    });
+  });
+
   test("answers with something else than the protocol", async () => {
     for (const body of ["", "nonsense", "null", "[]", '{"jsonrpc":"2.0"}']) {
       expect(await callOf(() => json(body), impatient)).toEqual(body === "[]" ? TIMEOUT : INVALID);

@@ -13,8 +13,8 @@ export const rotateKeysCommand = command({
   name: "keys rotate",
   summary: "Encrypt all stored keys and secrets with a new master key.",
   details: `Adds a key to master.key in the data folder and encrypts all provider keys, tokens of tool
-servers, webhook secrets and second factors with it, while the server runs. With PARLEY_MASTER_KEY, put the new key
-first and restart the server before.`,
+servers, webhook secrets and second factors with it, while the server runs. With
+PARLEY_MASTER_KEY, put the new key first and restart the server before.`,
   examples: [{ line: "keys rotate", summary: "As the user of the server, or as root." }],
   async run() {
     const config = readConfig();

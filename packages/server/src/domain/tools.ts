@@ -65,18 +65,21 @@ export async function offeredTools(
   return new Map([...operatorTools, ...own.map(({ id, tools }) => [id, tools] as const)]);
 }
 
-/** What an agent was granted, as its owner sees it. A tool that is gone counts as unchanged. */
-export async function shownGrants(
-  tx: ReadTx,
-  { account, owner }: AgentRecord,
-  operatorTools: OfferedTools,
-): Promise<ToolGrant[]> {
-  const grants = await tx.toolGrants(account.id);
-  if (grants.length === 0) return [];
-  const offered = await offeredTools(tx, owner.id, operatorTools);
-  return grants.map((grant) => {
-    const { server_id, tool, policy, fingerprint } = grant;
-    const now = offeredTool(offered, grant)?.fingerprint ?? fingerprint;
-    return { server_id, tool, policy, changed: now !== fingerprint };
-  });
+/**
+ * Returns a function for what each agent of a person was granted, as its owner sees it. A tool that is
+ * gone counts as unchanged. The tools of the servers are read once for all agents.
+ */
+export function grantsShownTo(tx: ReadTx, ownerId: number, operatorTools: OfferedTools) {
+  let reading: Promise<OfferedTools> | undefined;
+  return async ({ account }: AgentRecord): Promise<ToolGrant[]> => {
+    const grants = await tx.toolGrants(account.id);
+    if (grants.length === 0) return [];
+    reading ??= offeredTools(tx, ownerId, operatorTools);
+    const offered = await reading;
+    return grants.map((grant) => {
+      const { server_id, tool, policy, fingerprint } = grant;
+      const now = offeredTool(offered, grant)?.fingerprint ?? fingerprint;
+      return { server_id, tool, policy, changed: now !== fingerprint };
+    });
+  };
 }

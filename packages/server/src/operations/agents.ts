@@ -20,7 +20,7 @@ import {
   shownAgents,
 } from "../domain/agents.ts";
 import { eraseAgent, finishErasure } from "../domain/erasure.ts";
-import { offeredTool, offeredTools, shownGrants } from "../domain/tools.ts";
+import { grantsShownTo, offeredTool, offeredTools } from "../domain/tools.ts";
 import { stopTurns, turnsQueued } from "../domain/turns.ts";
 import { bind, type Context } from "../operation.ts";
 import { publicAccount } from "../rules/accounts.ts";
@@ -42,8 +42,9 @@ const getMyAgents = bind(operations.getMyAgents, (context) =>
   context.store.read(async (tx) => {
     const { caller, config } = context;
     const items: AgentProfile[] = [];
+    const grantsOf = grantsShown(tx, context);
     for (const agent of shownAgents(await tx.agents(caller.account.id), config)) {
-      items.push(await profileOf(tx, context, agent));
+      items.push(await profileOf(tx, context, agent, grantsOf));
     }
     return { items };
   }),
@@ -242,11 +243,19 @@ const keyProviderOf = ({ store, caller, config }: Context, choice: AgentChoice) 
 const profile = async (tx: ReadTx, context: Context, choice: AgentChoice) =>
   profileOf(tx, context, await ownAgent(tx, context.config, context.caller, choice));
 
-const profileOf = async (tx: ReadTx, { config, toolServers }: Context, agent: AgentRecord) =>
-  agentProfile(agent, config, {
-    tools: await shownGrants(tx, agent, toolServers.operatorTools()),
+const profileOf = async (
+  tx: ReadTx,
+  context: Context,
+  agent: AgentRecord,
+  grantsOf = grantsShown(tx, context),
+) =>
+  agentProfile(agent, context.config, {
+    tools: await grantsOf(agent),
     online: await isOnline(tx, agent),
   });
+
+const grantsShown = (tx: ReadTx, { caller, toolServers }: Context) =>
+  grantsShownTo(tx, caller.account.id, toolServers.operatorTools());
 
 async function changeProfile(
   tx: WriteTx,

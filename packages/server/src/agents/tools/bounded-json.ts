@@ -9,6 +9,11 @@ export interface JsonBounds {
   readonly maxDepth: number;
 }
 
+/** Objects with more keys are parsed and validated many times slower. */
+const MAX_CHEAP_KEYS = 128;
+/** What each further key counts. */
+const KEY_TOKENS = 10;
+
 const [QUOTE, BACKSLASH, NEWLINE, COMMA] = [0x22, 0x5c, 0x0a, 0x2c];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
@@ -18,33 +23,46 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
  * break ends a string, because JSON has none inside of strings: so that no stray quote in an event
  * stream hides what follows it.
  */
-export function boundedJson({ maxTokens, maxDepth }: JsonBounds) {
-  let tokens = 0;
-  let depth = 0;
-  let inString = false;
-  let isEscaped = false;
+export function boundedJson(bounds: JsonBounds) {
+  let state: JsonState = { tokens: 0, open: [], inString: false, isEscaped: false };
+  return new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      state = count(chunk, state, bounds);
+      controller.enqueue(chunk);
+    },
+  });
+}
 
-  function count(byte: number): void {
+interface JsonState {
+  readonly tokens: number;
+  /** The number of keys of each object that is open. Lists have none. */
+  readonly open: number[];
+  readonly inString: boolean;
+  readonly isEscaped: boolean;
+}
+
+/** With an index and local variables, which is several times faster than with an iterator. */
+function count(chunk: Uint8Array, state: JsonState, bounds: JsonBounds): JsonState {
+  let { tokens, inString, isEscaped } = state;
+  const { open } = state;
+  for (let index = 0; index < chunk.length; index++) {
+    const byte = chunk[index];
     if (byte === NEWLINE) inString = isEscaped = false;
     else if (isEscaped) isEscaped = false;
     else if (byte === QUOTE) inString = !inString;
     else if (inString) isEscaped = byte === BACKSLASH;
     else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
-      depth++;
+      open.push(byte === OPEN_OBJECT ? 1 : Number.NEGATIVE_INFINITY);
       tokens++;
-    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth = Math.max(0, depth - 1);
-    else if (byte === COMMA) tokens++;
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) open.pop();
+    else if (byte === COMMA) {
+      const keys = (open.at(-1) ?? Number.NEGATIVE_INFINITY) + 1;
+      if (open.length > 0) open[open.length - 1] = keys;
+      tokens += keys > MAX_CHEAP_KEYS ? KEY_TOKENS : 1;
+    }
+    if (open.length > bounds.maxDepth || tokens > bounds.maxTokens) {
+      throw new TooComplex("the response is too complex");
+    }
   }
-
-  return new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      for (const byte of chunk) {
-        count(byte);
-        if (depth > maxDepth || tokens > maxTokens) {
-          throw new TooComplex("the response is too complex");
-        }
-      }
-      controller.enqueue(chunk);
-    },
-  });
+  return { tokens, open, inString, isEscaped };
 }

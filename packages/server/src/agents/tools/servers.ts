@@ -115,6 +115,13 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     return record?.owner_id === ownerId ? ownServer(record, options) : null;
   }
 
+  /** Reads each server on its own: parsing the tools of all at once takes long. */
+  async function findAll(ownerId: number, ids: readonly string[]): Promise<KnownServer[]> {
+    await operators.contacted();
+    const found = await Promise.all(ids.map((id) => find(ownerId, id)));
+    return found.filter((server) => server !== null);
+  }
+
   async function refresh(ownerId: number, serverId: string): Promise<KnownServer | null> {
     const server = await find(ownerId, serverId);
     if (!server) return null;
@@ -127,14 +134,14 @@ export function toolServers(options: ToolServersOptions): ToolServers {
   async function granted(agent: AgentRecord, signal: AbortSignal): Promise<GrantedTool[]> {
     const grants = await store.read((tx) => tx.toolGrants(agent.account.id));
     if (grants.length === 0) return [];
-    const isUsed = ({ id }: KnownServer) => grants.some(({ server_id }) => server_id === id);
-    const servers = (await known(agent.owner.id)).filter(isUsed);
+    const ids = [...new Set(grants.map(({ server_id }) => server_id))];
+    const servers = await findAll(agent.owner.id, ids);
     const stale = servers.filter(({ contacted_at: at }) => (at ?? 0) < Date.now() - STALE_MS);
     if (stale.length === 0) return grantedTools(grants, servers);
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(REFRESH_MS)]);
     await Promise.all(stale.map((server) => contacts.refresh(server, bounded)));
     signal.throwIfAborted();
-    return grantedTools(grants, await known(agent.owner.id));
+    return grantedTools(grants, await findAll(agent.owner.id, ids));
   }
 
   /** Makes a call, and once more if the server has forgotten the session, and so has not made it. */

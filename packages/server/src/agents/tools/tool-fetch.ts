@@ -1,6 +1,7 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { FetchError } from "../../security/destination.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
+import { shareOfLoop } from "../event-loop.ts";
 import { boundedJson } from "./bounded-json.ts";
 
 /** Longer than any call, with the time in which a person answers a question of the server. */
@@ -88,6 +89,8 @@ function watched(
       async pull(controller) {
         try {
           const { value } = await reader.read();
+          // The client parses what it gets at once.
+          await shareOfLoop();
           if (value) return controller.enqueue(value);
           onEnd();
           controller.close();
