@@ -1,10 +1,12 @@
 import { afterAll, expect, test } from "bun:test";
+import type { Message } from "@parley/protocol";
 import {
   agentOf,
   answerTo,
   failure,
   groupOf,
   liftLimits,
+  type Person,
   people,
   say,
 } from "@parley/testkit/client.ts";
@@ -12,7 +14,7 @@ import { answers, toolCalls } from "@parley/testkit/provider-responders.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
-import { asksDuringCalls, ToolServer } from "@parley/testkit/tool-server.ts";
+import { asksDuringCalls, type ReceivedMessage, ToolServer } from "@parley/testkit/tool-server.ts";
 import { newKey } from "@parley/testkit/turns.ts";
 
 const provider = await startSharedProvider();
@@ -36,11 +38,52 @@ const requestedSchema = {
   required: ["seat"],
 };
 
-async function setUp() {
+const frame = (message: object) => `data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`;
+
+/** Asks for a seat during the call, and returns what it was told. */
+const asksForSeat = (tools: ToolServer) =>
+  asksDuringCalls(tools, { message: "Which seat? <b>@alice</b>", requestedSchema });
+
+/** Asks all of it at once during the call, and returns the answers once all but the given number came. */
+function asksAtOnce(tools: ToolServer, questions: readonly object[], unanswered = 0): void {
+  const told: unknown[] = [];
+  let answered = () => {};
+  tools.answer = ({ message }: ReceivedMessage) => {
+    if (String(message.id).startsWith("ask") && message.method === undefined) {
+      told.push(message.result);
+      if (told.length === questions.length - unanswered) answered();
+      return new Response(null, { status: 202 });
+    }
+    if (message.method !== "tools/call") return undefined;
+    const { id } = message;
+    const body = new ReadableStream<string>({
+      start(stream) {
+        for (const [place, params] of questions.entries()) {
+          stream.enqueue(frame({ id: `ask${place}`, method: "elicitation/create", params }));
+        }
+        answered = () => {
+          stream.enqueue(
+            frame({
+              id,
+              result: {
+                content: [{ type: "text", text: told.map((each) => JSON.stringify(each)).join() }],
+              },
+            }),
+          );
+          stream.close();
+        };
+      },
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  };
+}
+
+/** Alice's agent calls a tool that asks, in a group with bob. */
+async function callTool(prepare: (tools: ToolServer) => void) {
   const [alice, bob] = await people(server.url, "alice", "bob");
   await liftLimits(alice);
   const tools = new ToolServer();
-  asksDuringCalls(tools, { message: "Which seat? <b>@alice</b>", requestedSchema });
+  prepare(tools);
   const { id: server_id } = await alice.call("addToolServer", { name: "air", url: tools.url });
   const agent_username = agentOf(alice);
   const grants = [{ server_id, tool: "echo", policy: "always" as const }];
@@ -51,31 +94,35 @@ async function setUp() {
   provider.respond(key, toolCalls([{ name: "air__echo", input: {} }]), answers("Booked."));
   const reader = await alice.connect();
   const trigger = await say(bob, chat, `@${agent_username} book it`);
-  const form = await reader.event("events.messageNew", ({ content }) =>
-    content.includes('<form id="elicit-'),
-  );
-  const id = /<form id="(elicit-[^"]+)">/.exec(form.params.content)?.[1];
-  const submit = (person: typeof alice, action: string, fields = {}) =>
-    person.call("sendComponentAction", {
-      chat_id: chat.id,
-      message_id: form.params.id,
-      action,
-      fields,
-    });
   return {
     alice,
     bob,
+    chat,
     reader,
     trigger,
-    form: form.params,
-    id,
-    submit,
     async [Symbol.asyncDispose]() {
       await reader[Symbol.asyncDispose]();
       await tools[Symbol.asyncDispose]();
     },
   };
 }
+
+const formId = ({ content }: Pick<Message, "content">) =>
+  /<form id="(elicit-[^"]+)">/.exec(content)?.[1];
+
+async function setUp() {
+  const talk = await callTool(asksForSeat);
+  const { chat, reader } = talk;
+  const { params: form } = await reader.event("events.messageNew", (each) => !!formId(each));
+  const submit = (person: Person, action: string, fields = {}, message_id = form.id) =>
+    person.call("sendComponentAction", { chat_id: chat.id, message_id, action, fields });
+  return { ...talk, form, id: formId(form), submit };
+}
+
+const formsIn = async (person: Person, chat: { id: string }) => {
+  const { items } = await person.call("getChatHistory", { chat_id: chat.id });
+  return items.filter((each) => formId(each));
+};
 
 test("what a tool asks becomes a form that only the owner answers", async () => {
   await using asked = await setUp();
@@ -105,4 +152,74 @@ test("the owner can decline", async () => {
   const final = await answerTo(reader, trigger);
   const { items } = await alice.call("getToolCalls", { message_id: final.id });
   expect(JSON.parse(items[0]?.result ?? "")).toMatchObject({ action: "decline" });
+});
+
+test("an answer that comes too late is refused, and shown to nobody", async () => {
+  await using asked = await setUp();
+  const { alice, bob, chat, reader, trigger, id, submit } = asked;
+  await submit(alice, `dismiss:${id}`);
+  await answerTo(reader, trigger);
+  const late = submit(alice, `form_submit:${id}`, { seat: "my secret" });
+  expect((await failure(late)).code).toBe("conflict");
+  const { items } = await bob.call("getChatHistory", { chat_id: chat.id });
+  expect(JSON.stringify(items)).not.toContain("my secret");
+});
+
+test("a form of somebody else does not answer what a tool asks", async () => {
+  await using asked = await setUp();
+  const { alice, bob, chat, reader, trigger, id, submit } = asked;
+  const forged = await say(bob, chat, `<form id="${id}"><input name="seat" label="Name"></form>`);
+  const answer = submit(alice, `form_submit:${id}`, { seat: "window" }, forged.id);
+  expect((await failure(answer)).code).toBe("conflict");
+  await submit(alice, `form_submit:${id}`, { seat: "aisle" });
+  const final = await answerTo(reader, trigger);
+  const { items } = await alice.call("getToolCalls", { message_id: final.id });
+  expect(items[0]?.result).toContain('"seat":"aisle"');
+});
+
+test("questions that a tool asks at once are answered one by one", async () => {
+  const questions = ["First?", "Second?"].map((message) => ({ message, requestedSchema }));
+  await using asked = await callTool((tools) => asksAtOnce(tools, questions));
+  const { alice, chat, reader, trigger } = asked;
+  for (const [place, { message }] of questions.entries()) {
+    const isAsked = ({ content }: Message) => content.includes(message);
+    const { params: form } = await reader.event("events.messageNew", isAsked);
+    const action = `form_submit:${formId(form)}`;
+    const fields = { bags: `${place}` };
+    const submitted = { chat_id: chat.id, message_id: form.id, action, fields };
+    await alice.call("sendComponentAction", submitted);
+  }
+  const final = await answerTo(reader, trigger);
+  const { items } = await alice.call("getToolCalls", { message_id: final.id });
+  expect(items[0]?.result).toContain('{"bags":0}');
+  expect(items[0]?.result).toContain('{"bags":1}');
+});
+
+test("a server that asks without end gets few answers", async () => {
+  const questions = Array.from({ length: 100 }, () => ({ message: "?", requestedSchema }));
+  await using asked = await callTool((tools) => asksAtOnce(tools, questions, 8));
+  const { alice, chat, reader, trigger } = asked;
+  const final = await answerTo(reader, trigger);
+  const { items } = await alice.call("getToolCalls", { message_id: final.id });
+  expect(items[0]?.result).not.toContain("accept");
+  expect(await formsIn(alice, chat)).toHaveLength(8);
+});
+
+test("a form that is longer than a message may be is not asked", async () => {
+  const field = { type: "string", enum: ["&".repeat(30_000)] };
+  const long = { message: "?", requestedSchema: { type: "object", properties: { field } } };
+  await using asked = await callTool((tools) => asksAtOnce(tools, [long]));
+  const { alice, chat, reader, trigger } = asked;
+  const final = await answerTo(reader, trigger);
+  const { items } = await alice.call("getToolCalls", { message_id: final.id });
+  expect(items[0]?.result).toBe('{"action":"cancel"}');
+  expect(await formsIn(alice, chat)).toEqual([]);
+});
+
+test("a form with fields that are not described is asked", async () => {
+  const odd = { message: "?", requestedSchema: { properties: { a: null, b: { title: {} } } } };
+  await using asked = await callTool((tools) => asksAtOnce(tools, [odd], 1));
+  const { params: form } = await asked.reader.event("events.messageNew", (each) => !!formId(each));
+  expect(form.content).toContain('<input name="a" label="a" type="text">');
+  expect(form.content).toContain('<input name="b" label="b" type="text">');
 });

@@ -6,7 +6,7 @@ import type { Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { ElicitationAnswer } from "../store/elicitations.ts";
-import type { NewAction } from "../store/messages.ts";
+import type { MessageRecord, NewAction } from "../store/messages.ts";
 import type { WriteTx } from "../store/store.ts";
 import type { NewToolCall, ToolCallChange, ToolCallRecord } from "../store/tool-calls.ts";
 import type { TurnRecord } from "../store/turns.ts";
@@ -25,13 +25,14 @@ export async function addToolCall(
   tx.emit(counted("events.toolCallUpdated", params, conversation_uuid, seq));
 }
 
-/** Changes a call and announces it. */
+/** Changes a call and announces it. What its tool asked is deleted with the answers once the call has ended. */
 export async function changeToolCall(
   tx: WriteTx,
   call: ToolCallRecord,
   change: ToolCallChange,
 ): Promise<void> {
   const seq = await tx.updateToolCall(call, change);
+  if (change.finished_at !== undefined) await tx.deleteElicitations(call.uuid);
   const shown = shownToolCall({ ...call, ...change });
   const params = { message_id: call.message_uuid, call: shown };
   tx.emit(counted("events.toolCallUpdated", params, call.conversation_uuid, seq));
@@ -222,19 +223,25 @@ export async function requestCall(tx: WriteTx, requested: RequestedCall): Promis
   await queueContinuation(tx, continued, posted.id);
 }
 
-/** Stores the owner's answer to what a tool asked. Returns false if nothing was asked by this id. */
+/**
+ * Stores the owner's answer to what a tool asked in a message of its agent. Throws if the caller is not
+ * the owner (403), or nothing was asked there that still waits (409).
+ */
 export async function answerElicitation(
   tx: WriteTx,
   id: string,
   answer: ElicitationAnswer,
   { account }: Caller,
-): Promise<boolean> {
+  message: MessageRecord,
+): Promise<void> {
   const asked = await tx.elicitation(id);
-  if (!asked) return false;
+  const call = asked && (await tx.toolCall(asked.call_uuid));
+  const isHere =
+    call?.conversation_id === message.conversation_id && call.agent_id === message.sender_id;
+  if (!asked || !isHere) throw conflict("no tool waits for an answer to this form");
   if (asked.owner_id !== account.id) {
     throw forbidden("only the agent's owner may answer what its tools ask");
   }
   await tx.answerElicitation(id, answer);
   tx.emit({ kind: "elicitation_answered", id });
-  return true;
 }

@@ -30,7 +30,7 @@ const sendComponentAction = bind(operations.sendComponentAction, async (context,
     const [shown] = await tx.messageViews([message.uuid], NOBODY);
     const component = componentOf(shown?.content ?? "", input.action);
     if (component) await markUsed(tx, message, input.action, caller.account);
-    if (await decideOrAnswer(tx, conversation, input, caller)) return;
+    if (await decideOrAnswer(tx, message, input, caller)) return;
 
     const label = component?.label?.slice(0, MAX_LABEL_LENGTH).toWellFormed() ?? null;
     const action = { token: input.action, label, by: caller.account };
@@ -104,20 +104,22 @@ async function requestTool(
 /** Handles the actions that decide about a tool call or answer a tool. Returns false for all others. */
 async function decideOrAnswer(
   tx: WriteTx,
-  conversation: ConversationRecord,
+  message: MessageRecord,
   { action, fields = {} }: Action,
   caller: Caller,
 ): Promise<boolean> {
   const decided = decisionOf(action);
   const call = decided && (await tx.toolCall(decided.call_id));
-  if (decided && call?.conversation_id === conversation.id) {
+  // A button of another message may say anything: it would have people approve what they do not see.
+  if (decided && call?.message_id === message.id) {
     await decide(tx, decided.call_id, { decision: decided.decision, note: null }, caller);
     return true;
   }
   const answer = elicitationAnswer(action);
   if (!answer) return false;
   const given = { action: answer.action, content: fields };
-  return answerElicitation(tx, answer.id, given, caller);
+  await answerElicitation(tx, answer.id, given, caller, message);
+  return true;
 }
 
 /** Records that the account used a component of the message, and announces it as an edit. */

@@ -1,5 +1,5 @@
 import { inertText, quotedText } from "@parley/protocol/markup";
-import { quoteName } from "./quoting.ts";
+import { quoteName, visibleJson } from "./quoting.ts";
 
 interface AskedCall {
   readonly uuid: string;
@@ -39,7 +39,7 @@ function describe(call: AskedCall): string[] {
 }
 
 function shownArguments({ arguments: given }: AskedCall): string {
-  const text = JSON.stringify(given, null, 2).toWellFormed();
+  const text = visibleJson(given);
   return text.length <= MAX_SHOWN_CHARACTERS
     ? text
     : `${text.slice(0, MAX_SHOWN_CHARACTERS).toWellFormed()}… (shortened)`;

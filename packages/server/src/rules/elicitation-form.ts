@@ -47,17 +47,23 @@ export function elicitationAnswer(
   return { id, action: action.startsWith("dismiss:") ? "decline" : "accept" };
 }
 
-const propertiesOf = (schema: Schema): Record<string, Schema> =>
-  typeof schema.properties === "object" && schema.properties !== null
-    ? (schema.properties as Record<string, Schema>)
+const propertiesOf = ({ properties }: Schema): Record<string, Schema> =>
+  isObject(properties)
+    ? Object.fromEntries(
+        Object.entries(properties).map(([name, field]) => [name, isObject(field) ? field : {}]),
+      )
     : {};
 
+const isObject = (value: unknown): value is Schema => typeof value === "object" && value !== null;
+
 function fieldMarkup(name: string, field: Schema, isRequired: boolean): string {
-  const label = attribute(String(field.title ?? field.description ?? name).slice(0, 200));
+  const [text = name] = [field.title, field.description].filter((each) => typeof each === "string");
+  const label = attribute(text.slice(0, 200));
   const shared = `name="${attribute(name)}" label="${label}"${isRequired ? " required" : ""}`;
   const options = field.type === "boolean" ? ["true", "false"] : field.enum;
   if (!Array.isArray(options)) return `<input ${shared} type="${inputType(field)}">`;
   const shown = options
+    .filter((each) => !isObject(each))
     .slice(0, MAX_OPTIONS)
     .map((each) => `<option>${attribute(String(each))}</option>`);
   return `<select ${shared}>${shown.join("")}</select>`;

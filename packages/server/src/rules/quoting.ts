@@ -30,6 +30,15 @@ export function plainName(name: string): string {
   return `${characters.slice(0, MAX_QUOTED_CHARACTERS).join("")}…${EXTENSION.exec(visible)?.[0] ?? ""}`;
 }
 
+/**
+ * JSON with the invisible characters in its strings as escapes: some of them change the order in which
+ * the others are shown.
+ */
+export const visibleJson = (value: unknown): string =>
+  JSON.stringify(value, null, 2)
+    .toWellFormed()
+    .replaceAll(/[\p{Cf}\p{Zl}\p{Zp}]/gu, escapeCharacter);
+
 const escapeCharacter = (character: string) =>
   character
     .split("")

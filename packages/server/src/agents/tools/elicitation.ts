@@ -1,3 +1,4 @@
+import { MAX_CONTENT_BYTES } from "@parley/protocol/operations/messages";
 import { messageChanged } from "../../changes/change.ts";
 import type { Delivered } from "../../realtime/bus.ts";
 import { elicitationForm, elicitedValues } from "../../rules/elicitation-form.ts";
@@ -8,6 +9,8 @@ import type { Elicit } from "./servers.ts";
 
 /** How long the owner has to answer. */
 const ANSWER_MS = 10 * 60_000;
+/** Each question is a message to everybody in the conversation. */
+const MAX_QUESTIONS_PER_CALL = 8;
 
 export interface Elicitations {
   /** Asks the owner of the agent that makes the call. */
@@ -39,19 +42,20 @@ export function elicitations(store: Store): Elicitations {
   }
 
   return {
-    ask:
-      (call, signal) =>
-      async ({ message, schema }) => {
+    ask: (call, signal) => {
+      let questions = 0;
+      return async ({ message, schema }) => {
+        if (++questions > MAX_QUESTIONS_PER_CALL) return { action: "cancel" };
         const id = Bun.randomUUIDv7();
         if (!(await store.write((tx) => post(tx, call, { id, message, schema })))) {
           return { action: "cancel" };
         }
         const answer = await answerOf(id, signal);
-        await store.write((tx) => tx.deleteElicitations(call.uuid));
         if (answer === null) return { action: "cancel" };
         if (answer.action === "decline") return { action: "decline" };
         return { action: "accept", content: elicitedValues(schema, answer.content) };
-      },
+      };
+    },
     receive: (change) => {
       if (change.kind === "elicitation_answered") waiting.get(change.id)?.();
     },
@@ -64,7 +68,10 @@ interface Asked {
   readonly schema: Record<string, unknown>;
 }
 
-/** Posts the form as a message of the agent. False if the agent has left the conversation. */
+/**
+ * Posts the form as a message of the agent. False if the agent has left the conversation, the call has
+ * ended, or the form is longer than a message may be.
+ */
 async function post(
   tx: WriteTx,
   call: ToolCallRecord,
@@ -74,11 +81,14 @@ async function post(
   const conversation = await tx.conversation(call.conversation_uuid, agent.id);
   const settings = await tx.agent(agent.id);
   if (!conversation?.joined || !settings) return false;
+  if ((await tx.toolCall(call.uuid))?.status !== "running") return false;
   const owner = settings.owner.username;
+  const content = elicitationForm({ id, server, owner, message, schema });
+  if (Buffer.byteLength(content) > MAX_CONTENT_BYTES) return false;
   const posted = await tx.insertMessage({
     conversation,
     sender: agent,
-    content: elicitationForm({ id, server, owner, message, schema }),
+    content,
     client_msg_id: null,
     reply_to_id: null,
     mentions: await tx.participantsAmong(conversation.id, [owner]),
