@@ -21,6 +21,9 @@ const TOOLS = new URL("tools", import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), "parley-documents-"));
 const file = (name: string) => join(folder, name);
 
+/** The linters and the proxy take minutes to start on a busy machine. */
+const SLOW_MS = 900_000;
+
 let server: TestServer;
 beforeAll(async () => {
   toolsFolder();
@@ -28,7 +31,7 @@ beforeAll(async () => {
   for (const name of ["openapi.json", "asyncapi.json"]) {
     await Bun.write(file(name), await fetch(`${server.url}/${name}`));
   }
-});
+}, SLOW_MS);
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
@@ -44,17 +47,25 @@ async function run(...command: string[]): Promise<{ code: number; output: string
 }
 
 describe("the linters", () => {
-  test("Redocly finds nothing in OpenAPI", async () => {
-    const config = ["--config", join(TOOLS, "redocly.yaml"), "--format=json"];
-    const { output } = await run(tool("redocly"), "lint", "openapi.json", ...config);
-    expect(JSON.parse(output).problems).toEqual([]);
-  });
+  test(
+    "Redocly finds nothing in OpenAPI",
+    async () => {
+      const config = ["--config", join(TOOLS, "redocly.yaml"), "--format=json"];
+      const { output } = await run(tool("redocly"), "lint", "openapi.json", ...config);
+      expect(JSON.parse(output).problems).toEqual([]);
+    },
+    SLOW_MS,
+  );
 
-  test("Spectral finds nothing in OpenAPI and AsyncAPI", async () => {
-    const rules = ["--ruleset", join(TOOLS, "spectral.yaml"), "--fail-severity=hint"];
-    const result = await run(tool("spectral"), "lint", "openapi.json", "asyncapi.json", ...rules);
-    expect(result).toMatchObject({ code: 0 });
-  });
+  test(
+    "Spectral finds nothing in OpenAPI and AsyncAPI",
+    async () => {
+      const rules = ["--ruleset", join(TOOLS, "spectral.yaml"), "--fail-severity=hint"];
+      const result = await run(tool("spectral"), "lint", "openapi.json", "asyncapi.json", ...rules);
+      expect(result).toMatchObject({ code: 0 });
+    },
+    SLOW_MS,
+  );
 });
 
 /** Operations that a service key calls. */
@@ -87,7 +98,7 @@ describe("a proxy that validates every call and every answer against OpenAPI", (
     const posts = paths.filter(([path]) => path.startsWith("/api/")).map(([, { post }]) => post);
     calls = posts.filter((call) => call !== undefined);
     proxy = await startProxy();
-  });
+  }, SLOW_MS);
   afterAll(() => proxy.stop());
 
   async function startProxy() {
@@ -192,27 +203,31 @@ describe("a proxy that validates every call and every answer against OpenAPI", (
   }
 
   for (const name of Object.keys(operations)) {
-    test(`reports nothing for ${name}, on success and on failure`, async () => {
-      const call = calls.find(({ operationId }) => operationId === name);
-      if (!call) throw new Error(`${name} is not described`);
-      const { key } = new Backend(server.url);
-      const { alice, carol, known } = await setUp(await signedIn());
-      const access: Access = operations[name as OperationName].access;
-      const program = access === "agent" ? (await externalAgent(alice)).agent : null;
-      const isForService = privileged.includes(name);
-      const token = (person: Person) => {
-        if (call.security?.length === 0) return undefined;
-        return isForService ? key : (program ?? person).token;
-      };
-      const example = exampleFor(call, known);
-      await count(agree(name, example, "ply_wrong"));
-      await count(agree(name, example, undefined));
-      await count(agree(name, example, token(carol)));
-      await count(agree(name, exampleFor(call, {}), token(alice)));
-      for (const input of variations(call, known)) await count(agree(name, input, token(alice)));
-      await count(agree(name, undefined, token(alice)));
-      await count(agree(name, example, token(alice)));
-    });
+    test(
+      `reports nothing for ${name}, on success and on failure`,
+      async () => {
+        const call = calls.find(({ operationId }) => operationId === name);
+        if (!call) throw new Error(`${name} is not described`);
+        const { key } = new Backend(server.url);
+        const { alice, carol, known } = await setUp(await signedIn());
+        const access: Access = operations[name as OperationName].access;
+        const program = access === "agent" ? (await externalAgent(alice)).agent : null;
+        const isForService = privileged.includes(name);
+        const token = (person: Person) => {
+          if (call.security?.length === 0) return undefined;
+          return isForService ? key : (program ?? person).token;
+        };
+        const example = exampleFor(call, known);
+        await count(agree(name, example, "ply_wrong"));
+        await count(agree(name, example, undefined));
+        await count(agree(name, example, token(carol)));
+        await count(agree(name, exampleFor(call, {}), token(alice)));
+        for (const input of variations(call, known)) await count(agree(name, input, token(alice)));
+        await count(agree(name, undefined, token(alice)));
+        await count(agree(name, example, token(alice)));
+      },
+      SLOW_MS,
+    );
   }
 
   test("has seen answers of every kind, and no internal error", () => {
@@ -242,7 +257,7 @@ describe("AsyncAPI, as parsed by the official parser,", () => {
     for (const [name, payload] of Object.entries(parsed.payloads)) {
       checks.set(name, ajv.compile(payload));
     }
-  });
+  }, SLOW_MS);
 
   test("is valid, and has the address at which it was fetched", () => {
     const isLatest = ({ code }: { code: string }) => code === "asyncapi-latest-version";

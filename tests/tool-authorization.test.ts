@@ -1,51 +1,36 @@
 import { afterAll, expect, test } from "bun:test";
-import { failure, people } from "@parley/testkit/client.ts";
+import { failure, type Person, people } from "@parley/testkit/client.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
-import { startToolIssuer } from "./tool-issuer.ts";
+import { startProtectedServer } from "./tool-issuer.ts";
 
 const server = await startServer({ ...noRates, PARLEY_PRIVATE_ADDRESSES: "allow" });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** A tool server that demands tokens of a real authorization server, added by a new person. */
+/** A server of a new person, which demands tokens of a real authorization server. */
 async function protectedServer() {
-  const tools = new ToolServer();
-  const issuer = await startToolIssuer(tools.url);
-  const { origin } = new URL(tools.url);
-  const metadata = "/.well-known/oauth-protected-resource/mcp";
-  tools.documents.set(metadata, {
-    resource: tools.url,
-    authorization_servers: [issuer.url],
-    scopes_supported: ["tools"],
-  });
-  tools.accepts = issuer.accepts;
-  tools.challenge = `Bearer resource_metadata="${origin}${metadata}", scope="tools"`;
+  const made = await startProtectedServer();
   const [person] = await people(server.url, "ada");
-  const added = await person.call("addToolServer", { name: "protected", url: tools.url });
+  const added = await person.call("addToolServer", { name: "protected", url: made.tools.url });
   expect(added).toMatchObject({ status: "unauthorized", tools: [] });
   const server_id = added.id;
   const authorize = async () => (await person.call("authorizeToolServer", { server_id })).url;
   const refresh = () => person.call("refreshToolServer", { server_id });
-  return {
-    tools,
-    issuer,
-    person,
-    server_id,
-    authorize,
-    refresh,
-    [Symbol.asyncDispose]: async () => {
-      await tools[Symbol.asyncDispose]();
-      await issuer[Symbol.asyncDispose]();
-    },
-  };
+  return { ...made, person, server_id, authorize, refresh };
 }
 
-async function visit(address: string) {
-  const response = await fetch(address);
-  return { status: response.status, text: await response.text(), headers: response.headers };
+/** Ends an authorization with the answer in the address that the browser was sent back to. */
+function finish(person: Person, callback: string) {
+  const { state = "", code, iss } = Object.fromEntries(new URL(callback).searchParams);
+  return person.call("finishToolServer", { state, ...(code && { code }), ...(iss && { iss }) });
 }
 
-test("a person authorizes a tool server in the browser, once", async () => {
+const refused = async (person: Person, callback: string) =>
+  (await failure(finish(person, callback))).code;
+
+const stateOf = (address: string) => new URL(address).searchParams.get("state") ?? "";
+
+test("a person authorizes a tool server, once", async () => {
   await using made = await protectedServer();
   const address = await made.authorize();
   const { origin, searchParams } = new URL(address);
@@ -54,20 +39,43 @@ test("a person authorizes a tool server in the browser, once", async () => {
   expect(searchParams.get("resource")).toBe(made.tools.url);
   const callback = await made.issuer.agree(address);
   expect(callback).toStartWith(`${server.url}/oauth/tool-servers/callback?`);
-  const { status, text, headers } = await visit(callback);
-  expect([status, text]).toEqual([200, expect.stringContaining("can be used now")]);
-  expect(headers.get("cache-control")).toBe("no-store");
+  const ready = { status: "ready", error: null, tools: [{ name: "echo" }] };
+  expect(await finish(made.person, callback)).toMatchObject({ id: made.server_id, ...ready });
+  expect((await made.person.call("getToolServers")).items).toMatchObject([ready]);
+  // The answer works once, and the server stays authorized.
+  expect(await refused(made.person, callback)).toBe("conflict");
+  expect(await made.refresh()).toMatchObject({ status: "ready" });
+});
+
+test("the page that browsers are sent back to ends nothing by itself, and tells nobody the code", async () => {
+  await using made = await protectedServer();
+  const callback = await made.issuer.agree(await made.authorize());
+  const { status, headers } = await fetch(callback, { headers: { accept: "text/html" } });
+  expect(status).toBe(200);
   expect(headers.get("referrer-policy")).toBe("no-referrer");
   const { items } = await made.person.call("getToolServers");
-  expect(items).toMatchObject([{ status: "ready", error: null, tools: [{ name: "echo" }] }]);
-  // The link works once, and the server stays authorized.
-  expect((await visit(callback)).status).toBe(400);
-  expect(await made.refresh()).toMatchObject({ status: "ready" });
+  expect(items).toMatchObject([{ status: "unauthorized" }]);
+  expect(await finish(made.person, callback)).toMatchObject({ status: "ready" });
+});
+
+test("nobody ends the authorization of another person, who can still end it", async () => {
+  await using made = await protectedServer();
+  const [tricked] = await people(server.url, "bob");
+  const callback = await made.issuer.agree(await made.authorize());
+  expect(await refused(tricked, callback)).toBe("forbidden");
+  const refusal = new URL(callback);
+  refusal.searchParams.delete("code");
+  expect(await refused(tricked, refusal.href)).toBe("forbidden");
+  expect((await tricked.call("getToolServers")).items).toEqual([]);
+  expect((await made.person.call("getToolServers")).items).toMatchObject([
+    { status: "unauthorized" },
+  ]);
+  expect(await finish(made.person, callback)).toMatchObject({ status: "ready" });
 });
 
 test("tokens that expired are refreshed, and revoked ones make the server unauthorized", async () => {
   await using made = await protectedServer();
-  await visit(await made.issuer.agree(await made.authorize()));
+  await finish(made.person, await made.issuer.agree(await made.authorize()));
   made.issuer.expireTokens();
   made.tools.tools = [tool("other")];
   expect(await made.refresh()).toMatchObject({ status: "ready", tools: [{ name: "other" }] });
@@ -79,31 +87,30 @@ test("tokens that expired are refreshed, and revoked ones make the server unauth
   });
 });
 
-test("an answer with a wrong state, without a code or of an earlier attempt changes nothing", async () => {
+test("an answer with a wrong state, with a wrong code or of an earlier attempt changes nothing", async () => {
   await using made = await protectedServer();
   const first = await made.issuer.agree(await made.authorize());
-  const second = await made.authorize();
-  expect((await visit(first)).status).toBe(400);
-  const callback = new URL(first);
-  for (const state of [
-    "",
-    "x",
-    made.server_id,
-    `${made.server_id}.guess`,
-    `${crypto.randomUUID()}.x`,
-  ]) {
+  const callback = new URL(await made.issuer.agree(await made.authorize()));
+  expect(await refused(made.person, first)).toBe("conflict");
+  const right = stateOf(callback.href);
+  const { server_id } = made;
+  for (const state of ["x", server_id, `${server_id}.guess`, `${crypto.randomUUID()}.x`]) {
     callback.searchParams.set("state", state);
-    expect((await visit(callback.href)).status).toBe(400);
+    expect(await refused(made.person, callback.href)).toBe("conflict");
   }
-  const denied = new URL(callback);
-  denied.search = "";
-  denied.searchParams.set("error", "<script>access_denied");
-  denied.searchParams.set("state", new URL(second).searchParams.get("state") ?? "");
-  const page = await visit(denied.href);
-  expect(page.status).toBe(400);
-  expect(page.text).not.toContain("script");
+  callback.searchParams.set("state", right);
+  callback.searchParams.set("code", "wrong");
+  expect(await refused(made.person, callback.href)).toBe("conflict");
   const { items } = await made.person.call("getToolServers");
   expect(items).toMatchObject([{ status: "unauthorized" }]);
+});
+
+test("a refusal of the authorization server ends the authorization, and leaves the server as it is", async () => {
+  await using made = await protectedServer();
+  const address = await made.authorize();
+  const denied = `${server.url}/?error=access_denied&state=${stateOf(address)}`;
+  expect(await finish(made.person, denied)).toMatchObject({ status: "unauthorized" });
+  expect(await refused(made.person, await made.issuer.agree(address))).toBe("conflict");
 });
 
 test("servers that cannot be authorized are refused with a sentence", async () => {

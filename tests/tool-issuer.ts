@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { ToolServer } from "@parley/testkit/tool-server.ts";
 import Provider from "oidc-provider";
 
 /** A real authorization server for a tool server, with which clients register themselves. */
@@ -14,7 +15,30 @@ export interface ToolIssuer extends AsyncDisposable {
   revoke(): void;
 }
 
-export async function startToolIssuer(resource: string): Promise<ToolIssuer> {
+/** A tool server that demands tokens of a real authorization server. */
+export async function startProtectedServer() {
+  const tools = new ToolServer();
+  const issuer = await startToolIssuer(tools.url);
+  const { origin } = new URL(tools.url);
+  const metadata = "/.well-known/oauth-protected-resource/mcp";
+  tools.documents.set(metadata, {
+    resource: tools.url,
+    authorization_servers: [issuer.url],
+    scopes_supported: ["tools"],
+  });
+  tools.accepts = issuer.accepts;
+  tools.challenge = `Bearer resource_metadata="${origin}${metadata}", scope="tools"`;
+  return {
+    tools,
+    issuer,
+    [Symbol.asyncDispose]: async () => {
+      await tools[Symbol.asyncDispose]();
+      await issuer[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function startToolIssuer(resource: string): Promise<ToolIssuer> {
   let handle: ReturnType<Provider["callback"]> | undefined;
   const server = createServer((request, response) => void handle?.(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -308,6 +308,7 @@ const rows: Record<OperationName, Row> = {
   getToolServers: anybody,
   refreshToolServer: ofToolServer,
   authorizeToolServer: ofToolServer,
+  finishToolServer: { roles, admitted: "conflict", input: () => ({ state: "unknown" }) },
   removeToolServer: ofToolServer,
   getAgentUsage: { roles, input: () => ({ provider }) },
   createAgentToken: { roles: ["owner"], input: () => ({ agent_username: programName }) },

@@ -8,10 +8,10 @@ import { Toasts } from "./ui/Toasts.tsx";
 export function App() {
   const status = useStatus();
   const me = useMe();
-  const isSigningIn = isFinishing.use();
+  const isReturning = isFinishing.use();
   return (
     <>
-      {isSigningIn || (status !== "signed_out" && !me) ? (
+      {isReturning || (status !== "signed_out" && !me) ? (
         <Loading />
       ) : me && status !== "signed_out" ? (
         <Shell me={me} />

@@ -89,6 +89,7 @@ import { decideToolCall, getPendingToolCalls, getToolCalls } from "./tool-calls.
 import {
   addToolServer,
   authorizeToolServer,
+  finishToolServer,
   getToolServers,
   refreshToolServer,
   removeToolServer,
@@ -173,6 +174,7 @@ export const operations = {
   getToolServers,
   refreshToolServer,
   authorizeToolServer,
+  finishToolServer,
   removeToolServer,
   createAgentToken,
   getAgentTokens,

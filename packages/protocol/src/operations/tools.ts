@@ -52,12 +52,31 @@ export const authorizeToolServer = operation({
   name: "authorizeToolServer",
   socket: "tools.authorize_server",
   summary:
-    "Begins the authorization of a tool server by OAuth. The caller opens the address in a browser within ten minutes; the server is ready afterwards.",
+    "Begins the authorization of a tool server by OAuth. The caller opens the address in a browser. The authorization server sends the browser back to `/oauth/tool-servers/callback`, with the parameters of `finishToolServer`.",
   input: server,
   output: z.object({
     url: z.string().meta({ description: "The page of the authorization server." }),
   }),
   errors: ["forbidden", "not_found", "conflict"],
+});
+
+export const finishToolServer = operation({
+  name: "finishToolServer",
+  socket: "tools.finish_server",
+  summary:
+    "Ends the authorization of a tool server, once and within ten minutes, and asks the server for its tools. Only the person who began it can end it.",
+  input: z.object({
+    state: text(1, 512),
+    code: text(1, 4096).optional().meta({
+      description:
+        "Left out if the authorization server sent an error: the server stays as it is then.",
+    }),
+    iss: text(1, 2048)
+      .optional()
+      .meta({ description: "Required if the authorization server sent it." }),
+  }),
+  output: ToolServer,
+  errors: ["forbidden", "conflict"],
 });
 
 export const removeToolServer = operation({

@@ -58,12 +58,19 @@ const authorizeToolServer = bind(operations.authorizeToolServer, async (context,
   return { url };
 });
 
+const finishToolServer = bind(operations.finishToolServer, async (context, answer) => {
+  const { id } = context.caller.account;
+  context.toolContacts.take(`${id}`);
+  return shown(await context.toolServers.finishAuthorization(id, answer));
+});
+
 export const tools = [
   addToolServer,
   getToolServers,
   refreshToolServer,
   removeToolServer,
   authorizeToolServer,
+  finishToolServer,
 ];
 
 /** Throws `bad_request` when the address can never be contacted. Whether it answers is another question. */

@@ -30,7 +30,7 @@ export async function startOidcSignIn(client: Client): Promise<void> {
   location.assign(authorization_url);
 }
 
-/** Whether a sign-in is being finished. */
+/** Whether a sign-in, or the authorization of a tool server, is being finished. */
 export const isFinishing = sharedValue(false);
 
 /** Finishes a sign-in if the address contains the answer of the issuer. */

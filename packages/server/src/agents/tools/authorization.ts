@@ -18,7 +18,7 @@ import {
   type ToolSecrets,
 } from "../../domain/tools.ts";
 import { VERSION } from "../../observe/version.ts";
-import { conflict } from "../../rules/failure.ts";
+import { conflict, Failure, forbidden } from "../../rules/failure.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
 import { hashToken } from "../../security/tokens.ts";
 import type { ToolServerRecord } from "../../store/tools.ts";
@@ -29,8 +29,9 @@ import { toolFetch } from "./tool-fetch.ts";
 /** What the authorization server sends a browser back with. */
 export interface AuthorizationAnswer {
   readonly state: string;
-  readonly code: string | null;
-  readonly iss: string | null;
+  /** Without a code the authorization server has refused. */
+  readonly code?: string | undefined;
+  readonly iss?: string | undefined;
 }
 
 /** The authorization of tool servers by OAuth, as the MCP specification describes it. */
@@ -41,14 +42,16 @@ export interface ToolAuthorization {
    */
   begin(server: ToolServerRecord, base: string): Promise<string>;
   /**
-   * Exchanges the code for tokens, once for each authorization. Returns the server, or null if it
-   * failed or the answer belongs to no authorization that was begun in the last ten minutes.
+   * Exchanges the code for tokens, once for each authorization. Returns the id of the server. Throws
+   * `forbidden` if somebody else began the authorization: whoever opens a link of another person must
+   * not give that person access. Throws `conflict` if the exchange fails, or if the answer belongs to
+   * no authorization that was begun in the last ten minutes.
    */
-  finish(answer: AuthorizationAnswer): Promise<ToolServerRecord | null>;
+  finish(owner_id: number, answer: AuthorizationAnswer): Promise<string>;
 }
 
-/** Where browsers are sent back to. */
-export const CALLBACK_PATH = "/oauth/tool-servers/callback";
+/** Where browsers are sent back to: a page of the web client, which ends the authorization. */
+const CALLBACK_PATH = "/oauth/tool-servers/callback";
 /** Describes Parley to authorization servers that fetch such a document. */
 export const CLIENT_PATH = "/oauth/tool-servers/client.json";
 
@@ -89,8 +92,7 @@ export function toolAuthorization(options: OwnServerOptions): ToolAuthorization 
     };
     const tokens = known.oauth?.tokens;
     const oauth = { ...found, client, redirect_url, pending, ...(tokens && { tokens }) };
-    if (!(await save(server, { ...known, oauth })))
-      throw conflict("the server was changed meanwhile");
+    if (!(await save(server, { ...known, oauth }))) throw changed();
     return authorizationUrl.href;
   }
 
@@ -103,52 +105,49 @@ export function toolAuthorization(options: OwnServerOptions): ToolAuthorization 
   }
 
   /** The authorization that a state belongs to. It cannot be used again afterwards. */
-  async function take(state: string) {
+  async function take(ownerId: number, state: string) {
     const [id = ""] = state.split(".");
     const server = await store.read((tx) => tx.toolServer(id));
     const secrets = server && openToolSecrets(vault, server);
     const { pending, ...oauth } = secrets?.oauth ?? {};
-    if (!server || pending?.state_hash !== hashToken(state)) return null;
+    if (!server || pending?.state_hash !== hashToken(state)) throw over();
+    if (server.owner_id !== ownerId) throw forbidden("another person began this authorization");
     const kept = { ...secrets, oauth: oauth as OAuthSecrets };
     const isFirst = await save(server, kept);
-    if (!isFirst || pending.expires_at < Date.now()) return null;
+    if (!isFirst || pending.expires_at < Date.now()) throw over();
     return { id, oauth: kept.oauth, code_verifier: pending.code_verifier };
   }
 
-  async function finish({ state, code, iss }: AuthorizationAnswer) {
-    const taken = await take(state);
-    if (!taken || code === null) return null;
-    const { oauth, code_verifier } = taken;
+  async function finish(ownerId: number, { state, code, iss }: AuthorizationAnswer) {
+    const { id, oauth, code_verifier } = await take(ownerId, state);
+    if (code === undefined) return id;
     const { metadata, client, resource } = oauth;
     const tokens = await exchangeAuthorization(oauth.server_url, {
       metadata,
       clientInformation: client,
       authorizationCode: code,
       // Whether it is that of the server which was asked is checked too.
-      ...(iss !== null && { iss }),
+      ...(iss !== undefined && { iss }),
       codeVerifier: code_verifier,
       redirectUri: oauth.redirect_url,
       ...(resource && { resource }),
       fetchFn: boundedFetch(options.fetch),
     });
-    const server = await store.read((tx) => tx.toolServer(taken.id));
-    if (!server) return null;
+    const server = await store.read((tx) => tx.toolServer(id));
     const { access_token, refresh_token } = tokens;
     const granted = { ...oauth, tokens: { access_token, refresh_token } };
-    return (await save(server, { oauth: granted })) ? server : null;
+    if (!server || !(await save(server, { oauth: granted }))) throw changed();
+    return id;
   }
 
   return {
-    async begin(server, base) {
-      try {
-        return await begin(server, base);
-      } catch (error) {
-        throw error instanceof Error && error.name === "Failure" ? error : refusal(error);
-      }
-    },
-    finish: (answer) => finish(answer).catch(() => null),
+    begin: (server, base) => begin(server, base).catch(refuse),
+    finish: (ownerId, answer) => finish(ownerId, answer).catch(refuse),
   };
 }
+
+const changed = () => conflict("the server was changed meanwhile");
+const over = () => conflict("the authorization was ended before, or has taken too long");
 
 /** For all requests of one step of an authorization together. */
 const STEP_MS = 20_000;
@@ -159,8 +158,10 @@ function boundedFetch(guarded: GuardedFetch): FetchLike {
   return (url, init) => fetch(url, { ...init, signal: deadline });
 }
 
-const refusal = (error: unknown) =>
-  conflict(`the server cannot be authorized. ${contactError(error).error}`);
+function refuse(error: unknown): never {
+  if (error instanceof Failure) throw error;
+  throw conflict(`the server cannot be authorized. ${contactError(error).error}`);
+}
 
 type Discovered = Pick<OAuthSecrets, "server_url" | "metadata" | "resource">;
 

@@ -62,8 +62,11 @@ export interface ToolServers {
    * null if there is no such server. `base` is the address of this service as the owner knows it.
    */
   authorize(owner_id: number, server_id: string, base: string): Promise<string | null>;
-  /** Ends an authorization, once. Returns whether the server is ready now. */
-  finishAuthorization(answer: AuthorizationAnswer): Promise<boolean>;
+  /**
+   * Ends an authorization that the owner began, once, and asks the server for its tools. Throws
+   * `forbidden` if somebody else began it, and `conflict` if it cannot be ended.
+   */
+  finishAuthorization(owner_id: number, answer: AuthorizationAnswer): Promise<KnownServer | null>;
   /** Closes the connections to a server that was removed. */
   forget(server_id: string): void;
   close(): Promise<void>;
@@ -203,11 +206,8 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       const record = await store.read((tx) => tx.toolServer(serverId));
       return record?.owner_id === ownerId ? authorization.begin(record, base) : null;
     },
-    async finishAuthorization(answer) {
-      const server = await authorization.finish(answer);
-      const refreshed = server && (await refresh(server.owner_id, server.id));
-      return refreshed?.status === "ready";
-    },
+    finishAuthorization: async (ownerId, answer) =>
+      refresh(ownerId, await authorization.finish(ownerId, answer)),
     forget: (serverId) => contacts.drop(serverId),
     close: () => contacts.close(),
   };

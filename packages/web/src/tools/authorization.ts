@@ -1,0 +1,55 @@
+import type { Client } from "@parley/client";
+import { codeOf, describeError } from "../lib/errors.ts";
+import { navigate } from "../lib/router.ts";
+import { signInNotice } from "../session/client.ts";
+import { isFinishing } from "../session/oidc.ts";
+import { toast } from "../ui/Toasts.tsx";
+
+/** The page to which authorization servers send the browser back. */
+const CALLBACK_PATH = "/oauth/tool-servers/callback";
+
+const NOBODY =
+  "The tool server was not authorized: nobody is signed in here. Sign in, and begin its authorization again.";
+const SOMEBODY_ELSE =
+  "The tool server was not authorized: another person began this. If somebody sent you the link, they wanted access to your account.";
+
+/**
+ * Ends the authorization of a tool server if the address contains the answer of the authorization
+ * server: as the person who is signed in, so that nobody authorizes the server of somebody else.
+ */
+export async function finishToolServer(client: Client): Promise<void> {
+  if (location.pathname !== CALLBACK_PATH) return;
+  const answer = new URLSearchParams(location.search);
+  // The address with the code must not stay in the history.
+  navigate("/agents", { replace: true });
+  if (client.token === null) return signInNotice.set(NOBODY);
+  isFinishing.set(true);
+  try {
+    await finish(client, answer);
+  } catch (error) {
+    if (codeOf(error) === "unauthorized") signInNotice.set(NOBODY);
+    else toast(describeProblem(error), "danger");
+  } finally {
+    isFinishing.set(false);
+  }
+}
+
+function describeProblem(error: unknown): string {
+  if (codeOf(error) === "forbidden") return SOMEBODY_ELSE;
+  const [, reason] = /^conflict: (.+)$/.exec(String((error as Error).message)) ?? [];
+  return reason ? `The tool server was not authorized: ${reason}.` : describeError(error);
+}
+
+async function finish(client: Client, answer: URLSearchParams): Promise<void> {
+  const [state, code, iss] = ["state", "code", "iss"].map((name) => answer.get(name) ?? "");
+  const { name, status, error } = await client.finishToolServer({
+    state: state ?? "",
+    ...(code && { code }),
+    ...(iss && { iss }),
+  });
+  // What the authorization server says about an error is not shown: it may be forged.
+  if (!code) toast(`${name} was not authorized.`, "danger");
+  else if (status === "ready")
+    toast(`${name} is authorized. Your agents can be granted its tools.`);
+  else toast(`${name} is authorized, but cannot be used. ${error}`, "danger");
+}
