@@ -317,6 +317,19 @@ describe("a button of an agent's message", () => {
     expect(await pendingOf(alice)).toEqual([]);
   });
 
+  test("cannot be pressed if the message does not have it", async () => {
+    await using talk = await setUp("always");
+    const { bob, tools, key, chat, reader, ask } = talk;
+    sharedProvider.respond(key, answers("There is no button here."));
+    const { id: message_id } = await answerTo(reader, await ask("hello"));
+    const press = { chat_id: chat.id, message_id, action: "tool:echo" };
+    await bob.call("sendComponentAction", { ...press, fields: { text: "hi" } });
+    const reply = await reader.event("events.messageNew", ({ action }) => action !== null);
+    expect(reply.params.content).toContain("I received the action");
+    expect(reply.params.tool_calls).toEqual([]);
+    expect(tools.got("tools/call")).toHaveLength(0);
+  });
+
   test("of an external agent asks its program for nothing", async () => {
     const [alice] = await people(server.url, "alice");
     const { agent, chat } = await externalAgent(alice);

@@ -35,7 +35,10 @@ const sendComponentAction = bind(operations.sendComponentAction, async (context,
     const label = component?.label?.slice(0, MAX_LABEL_LENGTH).toWellFormed() ?? null;
     const action = { token: input.action, label, by: caller.account };
     const fields = input.fields ?? {};
-    if (tool && (await requestTool(tx, { conversation, message, tool, fields, action }))) return;
+    // Only the agent decides what people may ask of its tools.
+    if (tool && component) {
+      if (await requestTool(tx, { conversation, message, tool, fields, action })) return;
+    }
     const content = replyToAction({ action: input.action, fields, by: caller.account.username });
     if (content === null) return;
     const sender = await replyingAgent(tx, message, caller);
