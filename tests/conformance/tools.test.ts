@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { agentOf, failure, type Person, people, transports } from "@parley/testkit/client.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
+import { until } from "@parley/testkit/until.ts";
 
 const offered = new ToolServer();
 offered.token = "operator's";
@@ -170,7 +171,9 @@ describe.each(transports)("tool servers over %s", (transport) => {
   test("a server of the operator is everybody's, and nobody removes it", async () => {
     const { caller, person } = await newcomer();
     await using _ = caller;
-    const [shared] = (await caller.call("getToolServers")).items;
+    const first = async () => (await caller.call("getToolServers")).items[0];
+    await until(async () => (await first())?.status === "ready", "the server of the operator");
+    const shared = await first();
     expect(shared).toMatchObject({ name: "Everybody's", operator: true, status: "ready" });
     const server_id = shared?.id ?? "";
     expect(await code(caller.call("removeToolServer", { server_id }))).toBe("forbidden");
