@@ -67,6 +67,35 @@ describe.each(transports)("tool servers over %s", (transport) => {
     expect(await code(again)).toBe("not_found");
   });
 
+  test("a server gets another token and name, and keeps what agents were granted", async () => {
+    const { caller, person } = await newcomer();
+    await using _ = caller;
+    await using tools = new ToolServer();
+    tools.token = "first";
+    const input = { name: "tools", url: tools.url, token: "first" };
+    const { id: server_id } = await caller.call("addToolServer", input);
+    await caller.call("addToolServer", { name: "other", url: tools.url });
+    const grant = { server_id, tool: "echo", policy: "always" } as const;
+    const agent_username = agentOf(person);
+    await caller.call("setAgentTools", { agent_username, grants: [grant] });
+    const update = (changes: { name?: string; token?: string | null }) =>
+      caller.call("updateToolServer", { server_id, ...changes });
+    tools.token = "second";
+    expect(await update({ token: "wrong" })).toMatchObject({ status: "unauthorized" });
+    expect(await update({ token: "second" })).toMatchObject({ name: "tools", status: "ready" });
+    expect(await code(update({ name: "other" }))).toBe("conflict");
+    expect(await update({ name: "renamed" })).toMatchObject({ name: "renamed", status: "ready" });
+    expect(await update({ token: null })).toMatchObject({ status: "unauthorized" });
+    tools.token = null;
+    expect(await caller.call("refreshToolServer", { server_id })).toMatchObject({
+      name: "renamed",
+      status: "ready",
+    });
+    const { items } = await caller.call("getMyAgents");
+    const agent = items.find(({ username }) => username === agent_username);
+    expect(agent?.tools).toEqual([{ ...grant, changed: false }]);
+  });
+
   test("a server that cannot be reached is kept, with a sentence that tells no secret", async () => {
     const { caller } = await newcomer();
     await using _ = caller;
@@ -162,7 +191,7 @@ describe.each(transports)("tool servers over %s", (transport) => {
       grants: [twice, { ...twice, policy: "always" }],
     });
     expect(await code(doubled)).toBe("bad_request");
-    for (const name of ["refreshToolServer", "removeToolServer"] as const) {
+    for (const name of ["refreshToolServer", "removeToolServer", "updateToolServer"] as const) {
       expect(await code(caller.call(name, { server_id: theirs.id }))).toBe("not_found");
     }
     expect(await ownServers(other)).toHaveLength(1);
@@ -177,6 +206,8 @@ describe.each(transports)("tool servers over %s", (transport) => {
     expect(shared).toMatchObject({ name: "Everybody's", operator: true, status: "ready" });
     const server_id = shared?.id ?? "";
     expect(await code(caller.call("removeToolServer", { server_id }))).toBe("forbidden");
+    const renamed = caller.call("updateToolServer", { server_id, name: "mine" });
+    expect(await code(renamed)).toBe("forbidden");
     expect(await caller.call("refreshToolServer", { server_id })).toMatchObject({ id: server_id });
     const { tools } = await caller.call("setAgentTools", {
       agent_username: agentOf(person),
