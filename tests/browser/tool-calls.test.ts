@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { answers, toolCalls } from "@parley/testkit/provider-responders.ts";
-import { textResult } from "@parley/testkit/tool-server.ts";
+import { asksDuringCalls, textResult } from "@parley/testkit/tool-server.ts";
 import type { Page } from "playwright-core";
 import { expectNoViolations } from "./axe.ts";
 import { composer, hasFocus, message, PHONE, sharedHarness, test } from "./support.ts";
@@ -196,4 +196,37 @@ test("a call is approved on a phone", async () => {
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   expect(width).toBe(PHONE.viewport.width);
   expect(visit.problems()).toEqual([]);
+});
+
+test("what a tool asks is a form that only the owner can answer or decline", async () => {
+  await using room = await openRoom("always");
+  const requestedSchema = {
+    type: "object",
+    properties: { seat: { type: "string", title: "Seat", enum: ["aisle", "window"] } },
+    required: ["seat"],
+  };
+  asksDuringCalls(room.office, { message: "Which seat?", requestedSchema });
+  const books = toolCalls([{ name: "office__find_events", input: {} }]);
+  await using theirs = await harness().visit(room.bob, { url: room.url, path: room.path });
+  await using visit = await harness().visit(room.alice, { url: room.url, path: room.path });
+  await Promise.all([composer(theirs.page).waitFor(), composer(visit.page).waitFor()]);
+
+  room.respond(books, answers("Booked."));
+  await room.say("book it");
+  const form = message(theirs.page, "Which seat?");
+  await form.getByText(`Only @${room.alice.username} can answer this.`).waitFor();
+  expect(await form.getByRole("button", { name: "Submit" }).isDisabled()).toBe(true);
+  expect(await form.getByRole("button", { name: "Decline" }).isDisabled()).toBe(true);
+  const own = message(visit.page, "Which seat?");
+  await own.getByLabel("Seat").selectOption("window");
+  await expectNoViolations(visit.page);
+  await own.getByRole("button", { name: "Submit" }).click();
+  await message(theirs.page, "Booked.").waitFor();
+  expect(await own.getByRole("button", { name: "Decline" }).isDisabled()).toBe(true);
+
+  room.respond(books, answers("Not booked."));
+  await room.say("book another one");
+  await own.last().getByRole("button", { name: "Decline", disabled: false }).click();
+  await message(visit.page, "Not booked.").waitFor();
+  expect([...visit.problems(), ...theirs.problems()]).toEqual([]);
 });

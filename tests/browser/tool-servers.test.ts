@@ -2,6 +2,7 @@ import { expect } from "bun:test";
 import { agentOf } from "@parley/testkit/client.ts";
 import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
 import type { Page } from "playwright-core";
+import { startProtectedServer } from "../tool-issuer.ts";
 import { expectNoViolations } from "./axe.ts";
 import { PHONE, sharedHarness, test } from "./support.ts";
 import { officeTools, toolServer } from "./tool-rooms.ts";
@@ -116,4 +117,60 @@ test("tool servers and tools fit on a phone", async () => {
     );
     await expectNoViolations(page);
   }
+});
+
+test("a server with its own sign-in is used after it, in another window", async () => {
+  await using room = await openRoom();
+  await using made = await startProtectedServer();
+  await room.bob.call("addToolServer", { name: "Wiki", url: made.tools.url });
+  const options = { url: room.url, path: "/settings", networkFails: true };
+  await using visit = await harness().visit(room.bob, options);
+  const { page } = visit;
+  // The pages of the issuer ask for fonts that cannot be loaded.
+  await page.context().route(/googleapis/, (route) => route.abort());
+  const opened = page.context().waitForEvent("page");
+  await item(page, "Wiki").getByRole("button", { name: "Sign in to Wiki" }).click();
+  const other = await opened;
+  await other.locator("input[name=login]").fill("bob");
+  await other.locator("input[name=password]").fill("any");
+  await other.locator("[type=submit]").click();
+  await other.getByRole("button", { name: "Continue" }).click();
+  await other.getByText("Wiki is authorized.").waitFor();
+  await item(page, "Wiki").getByText("Ready").waitFor();
+  expect(await other.evaluate(() => window.opener)).toBeNull();
+  expect(visit.problems()).toEqual([]);
+});
+
+test("the program of an external agent gets a token that is shown once, and connects", async () => {
+  await using room = await openRoom();
+  const { alice } = room;
+  await alice.call("createAgent", { name: "herald", kind: "external", display_name: "Herald" });
+  await using visit = await harness().visit(alice, { url: room.url, path: "/agents" });
+  const { page } = visit;
+  const card = page.getByRole("region", { name: "Herald" });
+  await card.getByText("Not connected. Start your program").waitFor();
+  await card.getByRole("button", { name: "New token" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("Laptop");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  const token = (await dialog.getByText(/^pla_/).textContent()) ?? "";
+  await dialog.getByText("createAgent", { exact: false }).first().waitFor();
+  await expectNoViolations(page);
+  await dialog.getByRole("button", { name: "Done" }).click();
+  await card.getByText("Laptop").waitFor();
+  expect(await page.getByText(token).count()).toBe(0);
+
+  const claim = () =>
+    fetch(`${room.url}/api/claimTurn`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: '{"wait_seconds":1}',
+    });
+  expect((await claim()).status).toBe(200);
+  await card.getByText("Connected. It answers.").waitFor();
+  await card.getByRole("button", { name: "Revoke Laptop" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke token" }).click();
+  await card.getByText("Laptop").waitFor({ state: "detached" });
+  expect((await claim()).status).toBe(401);
+  expect(visit.problems()).toEqual([]);
 });

@@ -13,7 +13,7 @@ import {
 } from "@parley/testkit/client.ts";
 import { externalAgent } from "@parley/testkit/external-agents.ts";
 import { answers, toolCalls } from "@parley/testkit/provider-responders.ts";
-import { providersAt } from "@parley/testkit/provider-server.ts";
+import { providersAt, type Responder } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
 import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
@@ -274,6 +274,16 @@ describe("the brake", () => {
   });
 });
 
+const ECHO_BUTTON = '<button action="tool:echo">Echo</button>';
+
+const press = (person: Person, chat: { id: string }, message: Message, fields = {}) =>
+  person.call("sendComponentAction", {
+    chat_id: chat.id,
+    message_id: message.id,
+    action: "tool:echo",
+    fields,
+  });
+
 describe("a button of an agent's message", () => {
   test("asks for a tool in the name of the agent, under the same policy", async () => {
     await using talk = await setUp("ask");
@@ -298,6 +308,81 @@ describe("a button of an agent's message", () => {
     const last = await continuation(reader, shown);
     expect(last.content).toBe("It said hi.");
     expect(tools.got("tools/call")[0]?.message.params?.arguments).toEqual({ text: "hi" });
+  });
+
+  test("that the message does not have asks for nothing", async () => {
+    await using talk = await setUp("always");
+    const { bob, tools, key, chat, reader, ask } = talk;
+    sharedProvider.respond(key, answers("Hello."));
+    const message = await answerTo(reader, await ask("hello"));
+    await press(bob, chat, message);
+    const reply = await reader.event("events.messageNew", ({ action }) => action !== null);
+    expect(reply.params).toMatchObject({ tool_calls: [], action: { token: "tool:echo" } });
+    expect(tools.got("tools/call")).toHaveLength(0);
+  });
+
+  test("asks for nothing if the owner has blocked the person", async () => {
+    await using talk = await setUp("always");
+    const { alice, bob, tools, key, chat, reader, ask } = talk;
+    sharedProvider.respond(key, answers(ECHO_BUTTON));
+    const message = await answerTo(reader, await ask("show it"));
+    await alice.call("blockUser", { username: bob.username });
+    await press(bob, chat, message);
+    const reply = await reader.event("events.messageNew", ({ action }) => action !== null);
+    expect(reply.params.content).toContain("I received the action");
+    expect(tools.got("tools/call")).toHaveLength(0);
+  });
+
+  test("makes no calls beyond the limits of the agent", async () => {
+    await using talk = await setUp("always");
+    const { alice, bob, tools, key, chat, reader, ask, agent_username } = talk;
+    sharedProvider.respond(key, answers(ECHO_BUTTON));
+    const message = await answerTo(reader, await ask("show it"));
+    await alice.call("setAgentLimits", { agent_username, turns_per_minute: 1 });
+    await press(bob, chat, message);
+    const failed = await reader.event("events.messageComplete", ({ turn }) => !!turn?.continues);
+    expect(failed.params.turn?.error?.code).toBe("budget_exceeded");
+    const ended = await reader.event(
+      "events.toolCallUpdated",
+      ({ call }) => call.status === "failed",
+    );
+    const { items } = await alice.call("getToolCalls", { message_id: ended.params.message_id });
+    expect(items[0]?.error).toBe("It was not made.");
+    expect(tools.got("tools/call")).toHaveLength(0);
+  });
+
+  test("is refused while as many calls wait for the owner as turns may wait", async () => {
+    await using talk = await setUp("ask");
+    const { alice, bob, key, chat, reader, ask, agent_username } = talk;
+    sharedProvider.respond(key, answers(ECHO_BUTTON));
+    const message = await answerTo(reader, await ask("show it"));
+    await alice.call("setAgentLimits", { agent_username, waiting_turns: 2 });
+    for (const text of ["a", "b", "c"]) await press(bob, chat, message, { text });
+    const refused = await reader.event("events.messageNew", ({ content }) =>
+      content.startsWith("Too many requests wait"),
+    );
+    expect(refused.params.tool_calls).toEqual([]);
+    const waiting = (await pendingOf(alice)).map(({ call }) => call.arguments);
+    expect(waiting).toEqual([{ text: "a" }, { text: "b" }]);
+  });
+
+  test("makes no call that the agent may not make any more when its turn comes", async () => {
+    await using talk = await setUp("always");
+    const { alice, bob, tools, key, chat, reader, ask, agent_username } = talk;
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const answersLate: Responder = async (exchange) => {
+      await released;
+      await answers("Late.")(exchange);
+    };
+    sharedProvider.respond(key, answers(ECHO_BUTTON), answersLate, answers("I may not."));
+    const message = await answerTo(reader, await ask("show it"));
+    await ask("take your time");
+    await press(bob, chat, message);
+    await alice.call("setAgentTools", { agent_username, grants: [] });
+    release();
+    const last = await reader.event("events.messageComplete", ({ turn }) => !!turn?.continues);
+    expect(last.params.content).toBe("I may not.");
+    expect(tools.got("tools/call")).toHaveLength(0);
   });
 
   test("that asks for a tool which the agent does not have gets the usual acknowledgement", async () => {

@@ -14,7 +14,7 @@ import { answers, toolCalls } from "@parley/testkit/provider-responders.ts";
 import { providersAt } from "@parley/testkit/provider-server.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { startSharedProvider } from "@parley/testkit/shared-provider.ts";
-import { type ReceivedMessage, ToolServer } from "@parley/testkit/tool-server.ts";
+import { asksDuringCalls, type ReceivedMessage, ToolServer } from "@parley/testkit/tool-server.ts";
 import { newKey } from "@parley/testkit/turns.ts";
 
 const provider = await startSharedProvider();
@@ -41,29 +41,8 @@ const requestedSchema = {
 const frame = (message: object) => `data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`;
 
 /** Asks for a seat during the call, and returns what it was told. */
-function asksForSeat(tools: ToolServer): void {
-  let told: (result: unknown) => void = () => {};
-  tools.answer = ({ message }: ReceivedMessage) => {
-    if (message.id === "ask" && message.method === undefined) {
-      told(message.result);
-      return new Response(null, { status: 202 });
-    }
-    if (message.method !== "tools/call") return undefined;
-    const { id } = message;
-    const body = new ReadableStream<string>({
-      start(stream) {
-        const params = { message: "Which seat? <b>@alice</b>", requestedSchema };
-        stream.enqueue(frame({ id: "ask", method: "elicitation/create", params }));
-        told = (result) => {
-          const content = [{ type: "text", text: JSON.stringify(result) }];
-          stream.enqueue(frame({ id, result: { content } }));
-          stream.close();
-        };
-      },
-    });
-    return new Response(body, { headers: { "content-type": "text/event-stream" } });
-  };
-}
+const asksForSeat = (tools: ToolServer) =>
+  asksDuringCalls(tools, { message: "Which seat? <b>@alice</b>", requestedSchema });
 
 /** Asks all of it at once during the call, and returns the answers once all but the given number came. */
 function asksAtOnce(tools: ToolServer, questions: readonly object[], unanswered = 0): void {

@@ -166,3 +166,30 @@ export const event = (message: unknown) => `event: message\ndata: ${JSON.stringi
 /** A stream of events. */
 export const eventStream = (body: BodyInit) =>
   new Response(body, { headers: { "content-type": "text/event-stream" } });
+
+/** Has the server ask something during each call (elicitation), and return what it was told. */
+export function asksDuringCalls(
+  server: ToolServer,
+  params: { message: string; requestedSchema: object },
+): void {
+  const frame = (message: object) => event({ jsonrpc: "2.0", ...message });
+  let told: (result: unknown) => void = () => {};
+  server.answer = ({ message }) => {
+    if (message.id === "ask" && message.method === undefined) {
+      told(message.result);
+      return new Response(null, { status: 202 });
+    }
+    if (message.method !== "tools/call") return undefined;
+    const { id } = message;
+    const body = new ReadableStream<string>({
+      start(stream) {
+        stream.enqueue(frame({ id: "ask", method: "elicitation/create", params }));
+        told = (result) => {
+          stream.enqueue(frame({ id, result: textResult(JSON.stringify(result)) }));
+          stream.close();
+        };
+      },
+    });
+    return eventStream(body);
+  };
+}

@@ -6,7 +6,7 @@ import { type AdmittedTurn, admitTurn, prepareTurn } from "./prepare-turn.ts";
 import { ProviderError } from "./providers/provider-errors.ts";
 import { newProgress, type Progress, type RoundServices, streamAnswer } from "./rounds.ts";
 import { type OfferedTool, offeredTools } from "./tools/offered.ts";
-import { makeApprovedCalls } from "./tools/run-calls.ts";
+import { hasRequestedCalls, makeWaitingCalls } from "./tools/run-calls.ts";
 import { TurnFailed } from "./turn-failed.ts";
 
 /** What a turn needs. */
@@ -29,7 +29,10 @@ export async function runTurn(
     if (!admitted) return;
     const { signal } = call;
     const offered = await toolsFor(services, admitted, signal);
-    await makeApprovedCalls(services, { ...admitted, signal });
+    const place = { ...admitted, signal };
+    // A person who presses a button must not make calls beyond the limits. What the owner approved is made.
+    if (await hasRequestedCalls(services, place)) await prepareTurn(services, id, files, offered);
+    await makeWaitingCalls(services, place, offered);
     const prepared = await prepareTurn(services, id, files, offered);
     if (!prepared || signal.aborted) return;
     await streamAnswer(services, prepared, call, progress);

@@ -4,6 +4,7 @@ import { conflict, forbidden, notFound } from "../rules/failure.ts";
 import { shownToolCall } from "../rules/tool-calls.ts";
 import type { Caller } from "../security/caller.ts";
 import type { AccountRecord } from "../store/accounts.ts";
+import type { ConversationAgent } from "../store/agents.ts";
 import type { ConversationRecord } from "../store/conversations.ts";
 import type { ElicitationAnswer } from "../store/elicitations.ts";
 import type { MessageRecord, NewAction } from "../store/messages.ts";
@@ -121,6 +122,8 @@ export async function queueContinuation(
   tx.emit({ kind: "turns_queued" });
 }
 
+const NOT_MADE = "It was not made.";
+
 /**
  * Ends the calls of a turn that has ended while they ran: whether they were carried out is not known.
  * Calls that were approved and not made yet end too.
@@ -134,7 +137,8 @@ export async function endOpenCalls(
   const ids = [turn.message_id, continued?.id].filter((id) => id !== null && id !== undefined);
   const open = (await tx.toolCallsOf(ids)).filter(({ status }) => status === "running");
   for (const call of open) {
-    await changeToolCall(tx, call, { status: "failed", error, finished_at: Date.now() });
+    const why = call.started_at === null && error === "interrupted" ? NOT_MADE : error;
+    await changeToolCall(tx, call, { status: "failed", error: why, finished_at: Date.now() });
   }
 }
 
@@ -164,6 +168,24 @@ export interface RequestedCall {
   readonly action: NewAction;
   /** Why the agent must not act for this person; null if it may. */
   readonly refusal: string | null;
+}
+
+/** Why an agent takes no further requests for calls in a conversation: as many wait as turns may wait. */
+export async function busyRefusal(
+  tx: WriteTx,
+  { account, waiting_turns }: Pick<ConversationAgent, "account" | "waiting_turns">,
+  { id }: ConversationRecord,
+): Promise<string | null> {
+  const turns = await tx.openTurns(id);
+  const waiting = turns.filter(
+    ({ agent, status }) => agent.id === account.id && status === "waiting",
+  );
+  const pending = (await tx.pendingToolCalls(account.owner_id ?? account.id)).filter(
+    ({ agent_id, conversation_id }) => agent_id === account.id && conversation_id === id,
+  );
+  return waiting.length + pending.length < waiting_turns
+    ? null
+    : "Too many requests wait for this agent or its owner. Try again later.";
 }
 
 /**

@@ -3,7 +3,7 @@ import { componentOf } from "@parley/protocol/markup";
 import type { z } from "zod";
 import { messageChanged } from "../changes/change.ts";
 import { checkWritable, joinedConversation, visibleMessage } from "../domain/access.ts";
-import { answerElicitation, decide, requestCall } from "../domain/tool-calls.ts";
+import { answerElicitation, busyRefusal, decide, requestCall } from "../domain/tool-calls.ts";
 import { bind, type Context } from "../operation.ts";
 import { askedTool, decisionOf, replyToAction } from "../rules/action-tokens.ts";
 import { spendingRefusal } from "../rules/dispatch.ts";
@@ -60,15 +60,20 @@ export const components = [sendComponentAction];
 type RequestedTool = NonNullable<Awaited<ReturnType<Context["toolRequests"]["find"]>>>;
 type Action = z.output<typeof operations.sendComponentAction.input>;
 
-/** The tool that the action asks for, if the agent that wrote the message may use it. */
+/** The tool that the action asks for, if an agent offered it in the message and may use it. */
 async function requestedTool(
-  { store, toolRequests }: Context,
+  { store, toolRequests, caller }: Context,
   { action, message_id }: Action,
 ): Promise<RequestedTool | null> {
   const name = askedTool(action);
   if (name === null) return null;
-  const message = await store.read((tx) => tx.message(message_id));
-  return message?.sender_kind === "agent" ? toolRequests.find(message.sender_id, name) : null;
+  const agentId = await store.read(async (tx) => {
+    const { message } = await visibleMessage(tx, message_id, caller);
+    const [shown] = await tx.messageViews([message.uuid], NOBODY);
+    const isOffered = componentOf(shown?.content ?? "", action) !== null;
+    return message.sender_kind === "agent" && isOffered ? message.sender_id : null;
+  });
+  return agentId === null ? null : toolRequests.find(agentId, name);
 }
 
 interface ToolAction {
@@ -79,15 +84,19 @@ interface ToolAction {
   readonly action: NewAction;
 }
 
-/** Asks for the call in the name of the agent. Returns false if the agent has left the conversation. */
+/**
+ * Asks for the call in the name of the agent. Returns false if the agent has left the conversation, or
+ * its owner has blocked the person.
+ */
 async function requestTool(
   tx: WriteTx,
   { conversation, message, tool, fields, action }: ToolAction,
 ): Promise<boolean> {
   const agents = await tx.conversationAgents(conversation.id);
   const member = agents.find(({ account }) => account.id === message.sender_id);
-  if (!member) return false;
   const { server_id, server, title, policy, owner_id } = tool;
+  const blockers = await tx.blockersAmong([owner_id], [action.by.id]);
+  if (!member || blockers.length > 0) return false;
   await requestCall(tx, {
     conversation,
     reply_to_id: message.uuid,
@@ -96,7 +105,7 @@ async function requestTool(
     tool: { server_id, server, tool: tool.tool, title, policy },
     arguments: fields,
     action,
-    refusal: spendingRefusal(member, action.by),
+    refusal: spendingRefusal(member, action.by) ?? (await busyRefusal(tx, member, conversation)),
   });
   return true;
 }

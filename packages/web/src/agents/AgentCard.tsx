@@ -5,6 +5,7 @@ import { showError } from "../lib/errors.ts";
 import { nameOf } from "../lib/names.ts";
 import type { AgentField, AgentTarget } from "../lib/router.ts";
 import { CopyButton } from "../markdown/CodeBlock.tsx";
+import { TokensSection } from "../tools/TokensSection.tsx";
 import { ToolsSection } from "../tools/ToolsSection.tsx";
 import { Avatar } from "../ui/Avatar.tsx";
 import { Button } from "../ui/Button.tsx";
@@ -44,7 +45,7 @@ export function AgentCard({ agent, usage, target }: AgentCardProps) {
         <CardSection title="Chats" action={<NewChatButton username={agent.username} />}>
           <AgentChats username={agent.username} />
         </CardSection>
-        {agent.kind === "model" && <ToolsSection agent={agent} />}
+        {agent.kind === "model" ? <ToolsSection agent={agent} /> : <TokensSection agent={agent} />}
         <CardSection title="Usage">
           <UsageChart rows={usage} />
         </CardSection>

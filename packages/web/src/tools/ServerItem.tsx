@@ -9,6 +9,7 @@ import { Confirm } from "../ui/Confirm.tsx";
 import { Icon } from "../ui/Icon.tsx";
 import { Notice } from "../ui/Notice.tsx";
 import { toolTitle } from "./calls.ts";
+import { ServerSignIn } from "./ServerSignIn.tsx";
 import { visibleText } from "./visible-text.ts";
 
 interface ServerItemProps {
@@ -22,7 +23,7 @@ export function ServerItem({ server, onChange, onRemoved }: ServerItemProps) {
   const client = useClient();
   const { busy, error, run } = useAction();
   const [isAsking, setAsking] = useState(false);
-  const { id, name, url, operator } = server;
+  const { id, name, url, status, operator } = server;
   const refresh = () =>
     run(async () => onChange(await client.refreshToolServer({ server_id: id })));
   const remove = () => {
@@ -59,6 +60,9 @@ export function ServerItem({ server, onChange, onRemoved }: ServerItemProps) {
         </div>
       </div>
       <Status server={server} />
+      {status === "unauthorized" && !operator && (
+        <ServerSignIn server={server} onChange={onChange} />
+      )}
       {error !== null && <Notice>{describeError(error)}</Notice>}
       {server.tools.length > 0 && <ToolList server={server} />}
       {isAsking && (

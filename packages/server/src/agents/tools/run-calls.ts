@@ -8,6 +8,7 @@ import type { Store, WriteTx } from "../../store/store.ts";
 import type { NewToolCall, ToolCallRecord } from "../../store/tool-calls.ts";
 import type { TurnRecord, TurnRound } from "../../store/turns.ts";
 import type { ContextFiles } from "../context-files/index.ts";
+import type { AdmittedTurn } from "../prepare-turn.ts";
 import type { ToolUseEvent } from "../providers/adapter.ts";
 import { type BuiltInResult, runBuiltIn } from "./built-in.ts";
 import type { OfferedTool } from "./offered.ts";
@@ -80,7 +81,7 @@ function newCall(use: ToolUseEvent, { offered, isDirect }: AskedRound) {
   const now = Date.now();
   const tool = offered.get(use.name);
   const wrong = wrongUse(use, tool);
-  const asks = tool?.policy === "ask" || (tool?.policy === "direct" && !isDirect);
+  const asks = tool !== undefined && needsApproval(tool, isDirect);
   const status = wrong !== null ? "failed" : asks ? "pending" : "running";
   return {
     model_id: use.id,
@@ -205,27 +206,73 @@ function resultOf(call: ToolCallRecord, result?: BuiltInResult): CallResult {
   };
 }
 
+/** Whether the turn is to make calls that nobody approved: somebody asked for them with a button. */
+export async function hasRequestedCalls(
+  { store }: CallServices,
+  { turn: { continues_uuid } }: CallingTurn,
+): Promise<boolean> {
+  if (continues_uuid === null) return false;
+  return store.read(async (tx) => {
+    const message = await tx.message(continues_uuid);
+    const calls = message ? await tx.toolCallsOf([message.id]) : [];
+    return calls.some((call) => call.status === "running" && isRequested(call));
+  });
+}
+
 /**
- * Makes the calls that the owner approved, before the turn that continues after them asks the model.
- * A call that an earlier process had begun is not made again.
+ * Makes the calls that the owner approved or a button asked for, before the turn that continues after
+ * them asks the model. A call that an earlier process had begun is not made again, and neither is one
+ * that a button asked for and that would need approval by now.
  */
-export async function makeApprovedCalls(services: CallServices, place: CallingTurn): Promise<void> {
+export async function makeWaitingCalls(
+  services: CallServices,
+  place: CallingTurn & Pick<AdmittedTurn, "conversation">,
+  offered: ReadonlyMap<string, OfferedTool>,
+): Promise<void> {
   const { store, node } = services;
   const { continues_uuid } = place.turn;
   if (continues_uuid === null) return;
-  const approved = await store.write(async (tx) => {
+  const isDirect = place.conversation.kind === "direct";
+  const isRefused = (call: ToolCallRecord) =>
+    isRequested(call) && !isAllowed(call, offered, isDirect);
+  const waiting = await store.write(async (tx) => {
     const current = await tx.turn(place.turn.id);
     const message = await tx.message(continues_uuid);
     if (current?.status !== "running" || current.node !== node || !message) return [];
     const open = (await tx.toolCallsOf([message.id])).filter(({ status }) => status === "running");
-    const [begun, ready] = [open.filter(isBegun), open.filter((call) => !isBegun(call))];
-    const finished_at = Date.now();
-    const interrupted = { status: "failed", error: "interrupted", finished_at } as const;
-    for (const call of begun) await changeToolCall(tx, call, interrupted);
-    for (const call of ready) await tx.startToolCall(call, Date.now());
+    const ready = open.filter((call) => !isBegun(call) && !isRefused(call));
+    const ended = { status: "failed", finished_at: Date.now() } as const;
+    for (const call of open) {
+      if (ready.includes(call)) await tx.startToolCall(call, Date.now());
+      else
+        await changeToolCall(tx, call, {
+          ...ended,
+          error: isBegun(call) ? "interrupted" : REFUSED,
+        });
+    }
     return ready;
   });
-  await makeCalls(services, place, approved);
+  await makeCalls(services, place, waiting);
 }
+
+const REFUSED = "The agent may not make this call any more.";
+
+const isRequested = ({ decided_at }: ToolCallRecord) => decided_at === null;
+
+/** Whether the agent may make the call without approval. */
+const isAllowed = (
+  call: ToolCallRecord,
+  offered: ReadonlyMap<string, OfferedTool>,
+  isDirect: boolean,
+): boolean =>
+  [...offered.values()].some(
+    (tool) =>
+      tool.server_id === call.server_id &&
+      tool.tool === call.tool &&
+      !needsApproval(tool, isDirect),
+  );
+
+const needsApproval = ({ policy }: OfferedTool, isDirect: boolean): boolean =>
+  policy === "ask" || (policy === "direct" && !isDirect);
 
 const isBegun = ({ started_at }: ToolCallRecord) => started_at !== null;
