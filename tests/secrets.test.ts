@@ -308,6 +308,8 @@ test("no key, password or token is found on disk, in any output, event, reply or
     const { id: server_id } = result as { id: string };
     await recorder.call("refreshToolServer", { server_id }, token);
     await recorder.call("authorizeToolServer", { server_id }, token);
+    await recorder.call("updateToolServer", { server_id, token: toolToken }, token);
+    await recorder.call("updateToolServer", { server_id, token: [toolToken] }, token);
   }
   for (const input of [
     { name: "bad", url: "nonsense", token: toolToken },

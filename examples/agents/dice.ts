@@ -26,3 +26,4 @@ const agent = createAgent({
 
 console.log("The agent is running.");
 process.on("SIGTERM", () => void agent.close());
+await agent.closed;

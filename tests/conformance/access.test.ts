@@ -306,6 +306,7 @@ const rows: Record<OperationName, Row> = {
   },
   addToolServer: { roles, input: () => ({ name: fresh(), url: "https://tools.invalid/mcp" }) },
   getToolServers: anybody,
+  updateToolServer: ofToolServer,
   refreshToolServer: ofToolServer,
   authorizeToolServer: ofToolServer,
   finishToolServer: { roles, admitted: "conflict", input: () => ({ state: "unknown" }) },

@@ -5,7 +5,7 @@ import { agentOf, answerTo, groupOf, type Person, say } from "@parley/testkit/cl
 import { linkOf, upload } from "@parley/testkit/files.ts";
 import { stripedPng } from "@parley/testkit/pictures.ts";
 import { answers, fails } from "@parley/testkit/provider-responders.ts";
-import { finish, newKey, startTurns } from "@parley/testkit/turns.ts";
+import { finish, newKey, startTurns, withoutNames } from "@parley/testkit/turns.ts";
 
 const turns = await startTurns();
 const { sharedProvider, server, alice, bob, carol, dave, agentGroup } = turns;
@@ -36,7 +36,8 @@ async function contentFor({ ask, key, reader }: AgentGroup): Promise<Part[]> {
   expect((await answerTo(reader, trigger)).turn?.status).toBe("complete");
   const { messages } = call.request.body as { messages: { content: string | Part[] }[] };
   const content = messages.at(-1)?.content ?? "";
-  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return parts.map((part) => ({ ...part, ...(part.text && { text: withoutNames(part.text) }) }));
 }
 
 const textOf = (parts: Part[]) => parts.map(({ text }) => text ?? "").join("\n");

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { agentOf, failure, type Person, people, transports } from "@parley/testkit/client.ts";
 import { noRates, startServer } from "@parley/testkit/server.ts";
 import { ToolServer, tool } from "@parley/testkit/tool-server.ts";
+import { until } from "@parley/testkit/until.ts";
 
 const offered = new ToolServer();
 offered.token = "operator's";
@@ -64,6 +65,35 @@ describe.each(transports)("tool servers over %s", (transport) => {
     expect(await ownServers(caller)).toEqual([]);
     const again = caller.call("removeToolServer", { server_id: added.id });
     expect(await code(again)).toBe("not_found");
+  });
+
+  test("a server gets another token and name, and keeps what agents were granted", async () => {
+    const { caller, person } = await newcomer();
+    await using _ = caller;
+    await using tools = new ToolServer();
+    tools.token = "first";
+    const input = { name: "tools", url: tools.url, token: "first" };
+    const { id: server_id } = await caller.call("addToolServer", input);
+    await caller.call("addToolServer", { name: "other", url: tools.url });
+    const grant = { server_id, tool: "echo", policy: "always" } as const;
+    const agent_username = agentOf(person);
+    await caller.call("setAgentTools", { agent_username, grants: [grant] });
+    const update = (changes: { name?: string; token?: string | null }) =>
+      caller.call("updateToolServer", { server_id, ...changes });
+    tools.token = "second";
+    expect(await update({ token: "wrong" })).toMatchObject({ status: "unauthorized" });
+    expect(await update({ token: "second" })).toMatchObject({ name: "tools", status: "ready" });
+    expect(await code(update({ name: "other" }))).toBe("conflict");
+    expect(await update({ name: "renamed" })).toMatchObject({ name: "renamed", status: "ready" });
+    expect(await update({ token: null })).toMatchObject({ status: "unauthorized" });
+    tools.token = null;
+    expect(await caller.call("refreshToolServer", { server_id })).toMatchObject({
+      name: "renamed",
+      status: "ready",
+    });
+    const { items } = await caller.call("getMyAgents");
+    const agent = items.find(({ username }) => username === agent_username);
+    expect(agent?.tools).toEqual([{ ...grant, changed: false }]);
   });
 
   test("a server that cannot be reached is kept, with a sentence that tells no secret", async () => {
@@ -161,7 +191,7 @@ describe.each(transports)("tool servers over %s", (transport) => {
       grants: [twice, { ...twice, policy: "always" }],
     });
     expect(await code(doubled)).toBe("bad_request");
-    for (const name of ["refreshToolServer", "removeToolServer"] as const) {
+    for (const name of ["refreshToolServer", "removeToolServer", "updateToolServer"] as const) {
       expect(await code(caller.call(name, { server_id: theirs.id }))).toBe("not_found");
     }
     expect(await ownServers(other)).toHaveLength(1);
@@ -170,10 +200,14 @@ describe.each(transports)("tool servers over %s", (transport) => {
   test("a server of the operator is everybody's, and nobody removes it", async () => {
     const { caller, person } = await newcomer();
     await using _ = caller;
-    const [shared] = (await caller.call("getToolServers")).items;
+    const first = async () => (await caller.call("getToolServers")).items[0];
+    await until(async () => (await first())?.status === "ready", "the server of the operator");
+    const shared = await first();
     expect(shared).toMatchObject({ name: "Everybody's", operator: true, status: "ready" });
     const server_id = shared?.id ?? "";
     expect(await code(caller.call("removeToolServer", { server_id }))).toBe("forbidden");
+    const renamed = caller.call("updateToolServer", { server_id, name: "mine" });
+    expect(await code(renamed)).toBe("forbidden");
     expect(await caller.call("refreshToolServer", { server_id })).toMatchObject({ id: server_id });
     const { tools } = await caller.call("setAgentTools", {
       agent_username: agentOf(person),

@@ -15,7 +15,7 @@ import {
 } from "@parley/testkit/client.ts";
 import { answers, fails } from "@parley/testkit/provider-responders.ts";
 import type { PendingCall } from "@parley/testkit/shared-provider.ts";
-import { bodyOf, finish, type ModelInput, newKey, startTurns } from "@parley/testkit/turns.ts";
+import { bodyOf, finish, newKey, startTurns } from "@parley/testkit/turns.ts";
 
 const turns = await startTurns();
 const { sharedProvider, alice, bob, carol, dave, agentGroup, startAnswer, expectNoTurns } = turns;
@@ -144,8 +144,8 @@ describe.each(transports)("retryAgentTurn over %s", (transport) => {
       last = params;
     }
     expect(await alice.call("getMessage", { message_id: failed.id })).toEqual(failed);
-    for (const { body } of sharedProvider.calls(key).slice(1)) {
-      expect((body as unknown as ModelInput).messages).toEqual([
+    for (const request of sharedProvider.calls(key).slice(1)) {
+      expect(bodyOf({ request }).messages).toEqual([
         { role: "user", content: `${bob.username}: @${agent} hello` },
       ]);
     }

@@ -13,7 +13,7 @@ import {
   transports,
 } from "@parley/testkit/client.ts";
 import { answers, answersByteByByte, fails } from "@parley/testkit/provider-responders.ts";
-import { bodyOf, finish, newKey, startTurns } from "@parley/testkit/turns.ts";
+import { bodyOf, finish, type ModelInput, newKey, startTurns } from "@parley/testkit/turns.ts";
 
 const turns = await startTurns();
 const { sharedProvider, alice, bob, carol, dave, agentGroup, startAnswer, expectNoTurns } = turns;
@@ -353,8 +353,13 @@ describe("the request to the model", () => {
     });
     const { system, messages, model, max_tokens } = bodyOf(call);
     expect({ model, max_tokens }).toEqual({ model: "model-of-choice", max_tokens: 1000 });
-    expect(system).toStartWith(`You are "Sage" (@${agent}), an AI agent that belongs to `);
-    for (const person of [alice, bob, carol]) expect(system).toContain(`(@${person.username})`);
+    expect(system).toStartWith(
+      `You are @${agent}, an AI agent that belongs to @${alice.username}.`,
+    );
+    for (const person of [alice, bob, carol]) expect(system).toContain(`@${person.username}`);
+    expect(system).not.toContain("Sage");
+    const [named] = (call.request.body as unknown as ModelInput).messages;
+    expect(named?.content).toStartWith(`(In this conversation @${agent} is called "Sage", `);
     expect(system).toEndWith("Instructions of your owner:\nSpeak in riddles.");
     expect(messages).toEqual([
       {

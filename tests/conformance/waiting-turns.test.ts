@@ -269,10 +269,11 @@ describe("retryAgentTurn", () => {
         () => reader.eventsNamed("events.messageComplete").length > known,
         "the new answer",
       );
-      const call = sharedProvider.calls(key)[before]?.body as { messages: { content: string }[] };
-      expect(call.messages).toEqual([
+      const [request] = sharedProvider.calls(key).slice(before);
+      if (!request) throw new Error("the provider was not asked");
+      expect(bodyOf({ request }).messages).toEqual([
         { role: "user", content: `${bob.username}: ${content}` },
-      ] as never);
+      ]);
     };
     await retry(bob, `@${agent} the right question`);
     // A retry names the agent, so the edited message needs no mention.

@@ -18,6 +18,7 @@ export const auditActions = [
   "agent_key_tested",
   "agent_tools_set",
   "tool_server_added",
+  "tool_server_changed",
   "tool_server_removed",
   "master_key_rotated",
   "oidc_account_created",

@@ -15,7 +15,9 @@ import { guardedFetch } from "../src/security/guarded-fetch.ts";
 import { startToolServers } from "./support/tool-servers.ts";
 
 /** Calls that hang end soon. Everything else has the time that a slow machine needs. */
-const impatient = { timeouts: { contactMs: 20_000, callMs: 500, elicitMs: 20_000 } };
+const impatient = {
+  timeouts: { contactMs: 20_000, refreshMs: 20_000, callMs: 500, elicitMs: 20_000 },
+};
 
 type Call = (message: McpMessage, received: ReceivedMessage) => Response | Promise<Response>;
 
@@ -295,7 +297,7 @@ describe("the tools of a server", () => {
   });
 
   test("are unknown while the server does not answer, or answers nonsense", async () => {
-    const timeouts = { contactMs: 500, callMs: 500, elicitMs: 500 };
+    const timeouts = { contactMs: 500, refreshMs: 500, callMs: 500, elicitMs: 500 };
     await using tools = await startToolServers({ timeouts });
     await using server = new ToolServer();
     server.answer = () => hang();
@@ -335,4 +337,35 @@ test("a server that ends its stream of notifications at once is not asked again 
   const added = await tools.add(server.url);
   for (let calls = 0; calls < 20; calls++) await tools.callTool(added, "echo");
   expect(streams).toBe(1);
+});
+
+test("servers of the operator that hang delay neither the list nor the other tools of a turn", async () => {
+  await using hanging = new ToolServer();
+  hanging.answer = () => hang();
+  await using server = new ToolServer();
+  const timeouts = { contactMs: 60_000, refreshMs: 500, callMs: 20_000, elicitMs: 20_000 };
+  const tools = await startToolServers({
+    offered: [{ name: "hangs", url: hanging.url }],
+    timeouts,
+  });
+  const added = await tools.add(server.url);
+  const listed = await tools.known(tools.ada.id);
+  expect(listed).toMatchObject([
+    { status: "ready" },
+    { status: "unreachable", error: "The server has not answered yet.", tools: [] },
+  ]);
+  const hangs = listed[1]?.id ?? "";
+  const grants = [added.id, hangs].map((server_id) => ({ server_id, tool: "echo" }));
+  const fingerprint = added.tools[0]?.fingerprint ?? "";
+  await tools.store.write((tx) =>
+    tx.setToolGrants(
+      tools.agent.account.id,
+      grants.map((grant) => ({ ...grant, policy: "always", fingerprint })),
+    ),
+  );
+  expect(await tools.offered()).toMatchObject([{ server_id: added.id }]);
+  // It was still being asked.
+  expect(hanging.received.map(({ signal }) => signal.aborted)).toEqual([false]);
+  await hanging[Symbol.asyncDispose]();
+  await tools[Symbol.asyncDispose]();
 });

@@ -128,7 +128,7 @@ const filesystem = {
 
 test("a program of the operator offers its tools to everybody", async () => {
   await using tools = await startToolServers({ offered: [filesystem] });
-  const [server, ...others] = await tools.known(tools.ada.id);
+  const [server, ...others] = await tools.operators();
   if (!server) throw new Error("there is no server");
   expect(others).toEqual([]);
   expect(server).toMatchObject({ name: "files", url: null, operator: true, status: "ready" });
@@ -150,7 +150,7 @@ test("a program is started again after it ended, and ends with the server", asyn
   writeFileSync(script, `echo $$ > ${pidFile}; exec "$@"\n`);
   const args = [script, "node", ...filesystem.args];
   const tools = await startToolServers({ offered: [{ ...filesystem, command: "sh", args }] });
-  const [server] = await tools.known(tools.ada.id);
+  const [server] = await tools.operators();
   if (!server) throw new Error("there is no server");
   const list = () => tools.callTool(server, "list_allowed_directories");
   const pid = () => Number(readFileSync(pidFile, "utf8"));
@@ -175,7 +175,7 @@ test("a program gets none of the settings, and one that does not start is report
       { ...filesystem, name: "missing", command: join(folder, "no-such-program") },
     ],
   });
-  const servers = await tools.known(tools.ada.id);
+  const servers = await tools.operators();
   delete process.env.PARLEY_SECRET_OF_TEST;
   expect(servers.map(({ status, tools: none }) => [status, none])).toEqual([
     ["unreachable", []],

@@ -124,4 +124,13 @@ export interface ModelInput {
   system: string;
   messages: { role: string; content: string }[];
 }
-export const bodyOf = ({ request }: PendingCall) => request.body as unknown as ModelInput;
+/** The first user text without the line at its beginning that tells what the participants are called. */
+export const withoutNames = (text: string) => text.replace(/^\(In this conversation .*\)\n\n/, "");
+
+/** The body without that line. */
+export const bodyOf = ({ request }: Pick<PendingCall, "request">): ModelInput => {
+  const body = request.body as unknown as ModelInput;
+  const [first, ...rest] = body.messages;
+  if (typeof first?.content !== "string") return body;
+  return { ...body, messages: [{ ...first, content: withoutNames(first.content) }, ...rest] };
+};

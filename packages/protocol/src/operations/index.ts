@@ -93,6 +93,7 @@ import {
   getToolServers,
   refreshToolServer,
   removeToolServer,
+  updateToolServer,
 } from "./tools.ts";
 import { claimTurn, finishTurn, setTurnStatus, writeTurn } from "./turns.ts";
 import { sendChatAction } from "./typing.ts";
@@ -172,6 +173,7 @@ export const operations = {
   getTurn,
   addToolServer,
   getToolServers,
+  updateToolServer,
   refreshToolServer,
   authorizeToolServer,
   finishToolServer,

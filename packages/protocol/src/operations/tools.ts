@@ -4,6 +4,17 @@ import { ToolServer } from "../records.ts";
 import { line, text, uuid } from "../text.ts";
 
 const server = z.object({ server_id: uuid });
+const name = line(1, 64).meta({
+  description: "A name that the caller's other servers do not have.",
+});
+const token = z
+  .string()
+  .min(1)
+  .max(4096)
+  .regex(/^[\x21-\x7e]*$/, "must be one line of printable ASCII characters")
+  .meta({
+    description: "Sent to the server as bearer token. It is stored encrypted and never returned.",
+  });
 
 export const addToolServer = operation({
   name: "addToolServer",
@@ -11,22 +22,13 @@ export const addToolServer = operation({
   summary:
     "Adds an MCP server, whose tools the caller's agents can be granted. It is asked for its tools once.",
   input: z.object({
-    name: line(1, 64).meta({ description: "A name that the caller's other servers do not have." }),
+    name,
     url: text(1, 2048).meta({
       description:
         "The https address of the server's streamable HTTP endpoint. Private addresses, and http, need the setting `PARLEY_PRIVATE_ADDRESSES=allow`.",
       examples: ["https://tools.example.com/mcp"],
     }),
-    token: z
-      .string()
-      .min(1)
-      .max(4096)
-      .regex(/^[\x21-\x7e]*$/, "must be one line of printable ASCII characters")
-      .optional()
-      .meta({
-        description:
-          "Sent to the server as bearer token. It is stored encrypted and never returned.",
-      }),
+    token: token.optional(),
   }),
   output: ToolServer,
   errors: ["conflict"],
@@ -37,6 +39,22 @@ export const getToolServers = operation({
   socket: "tools.servers",
   summary: "Lists the caller's tool servers and those that the operator offers to everybody.",
   output: z.object({ items: z.array(ToolServer) }),
+});
+
+export const updateToolServer = operation({
+  name: "updateToolServer",
+  socket: "tools.update_server",
+  summary:
+    "Changes the name or the token of a tool server. What agents were granted of it stays. With a token, the server is asked for its tools again.",
+  input: server.extend({
+    name: name.optional(),
+    token: token.nullable().optional().meta({
+      description:
+        "Replaces the token, and what was authorized by OAuth. Null removes the token alone.",
+    }),
+  }),
+  output: ToolServer,
+  errors: ["forbidden", "not_found", "conflict"],
 });
 
 export const refreshToolServer = operation({

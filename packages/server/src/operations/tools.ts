@@ -1,9 +1,11 @@
 import { operations, type ToolServer } from "@parley/protocol";
-import { sealToolSecrets } from "../domain/tools.ts";
+import { openToolSecrets, sealToolSecrets } from "../domain/tools.ts";
 import { bind, type Context } from "../operation.ts";
 import { badField, conflict, forbidden, notFound } from "../rules/failure.ts";
 import { tokenOf } from "../security/caller.ts";
 import { checkDestination, FetchError } from "../security/destination.ts";
+import type { ReadTx } from "../store/store.ts";
+import type { ToolServerRecord } from "../store/tools.ts";
 
 const MAX_SERVERS = 20;
 
@@ -30,17 +32,35 @@ const getToolServers = bind(operations.getToolServers, async ({ toolServers, cal
   items: (await toolServers.known(caller.account.id)).map(shown),
 }));
 
+const updateToolServer = bind(operations.updateToolServer, async (context, changes) => {
+  const { security, caller, toolServers, toolContacts } = context;
+  const { server_id: id, name, token } = changes;
+  const owner = caller.account.id;
+  if (token !== undefined) toolContacts.take(`${owner}`);
+  await security.write(async (tx, record) => {
+    const server = await ownServer(tx, context, id);
+    if (name !== undefined && !(await tx.renameToolServer(server, name))) {
+      throw conflict("another tool server has this name");
+    }
+    if (token !== undefined) {
+      const isReplaced = await tx.replaceToolSecrets(server, withToken(context, server, token));
+      if (!isReplaced) throw conflict("the server was changed meanwhile");
+    }
+    await record("tool_server_changed", detailsOf(context, id));
+  });
+  if (token !== undefined) return shown(await toolServers.refresh(owner, id));
+  return shown((await toolServers.known(owner)).find((each) => each.id === id) ?? null);
+});
+
 const refreshToolServer = bind(operations.refreshToolServer, (context, { server_id }) => {
   context.toolContacts.take(`${context.caller.account.id}`);
   return context.toolServers.refresh(context.caller.account.id, server_id).then(shown);
 });
 
 const removeToolServer = bind(operations.removeToolServer, async (context, { server_id: id }) => {
-  const { security, caller, toolServers } = context;
+  const { security, toolServers } = context;
   await security.write(async (tx, record) => {
-    if (toolServers.operatorTools().has(id)) throw forbidden("the operator offers this server");
-    const server = await tx.toolServer(id);
-    if (server?.owner_id !== caller.account.id) throw notFound("tool server");
+    await ownServer(tx, context, id);
     await tx.deleteToolServer(id);
     await record("tool_server_removed", detailsOf(context, id));
   });
@@ -67,11 +87,27 @@ const finishToolServer = bind(operations.finishToolServer, async (context, answe
 export const tools = [
   addToolServer,
   getToolServers,
+  updateToolServer,
   refreshToolServer,
   removeToolServer,
   authorizeToolServer,
   finishToolServer,
 ];
+
+/** Throws `forbidden` for a server of the operator, and `not_found` for those of others. */
+async function ownServer(tx: ReadTx, { caller, toolServers }: Context, id: string) {
+  if (toolServers.operatorTools().has(id)) throw forbidden("the operator offers this server");
+  const server = await tx.toolServer(id);
+  if (server?.owner_id !== caller.account.id) throw notFound("tool server");
+  return server;
+}
+
+/** The sealed secrets of a server with another token, or with none. */
+function withToken({ vault }: Context, server: ToolServerRecord, token: string | null) {
+  if (token !== null) return sealToolSecrets(vault, server, { token });
+  const { oauth } = openToolSecrets(vault, server);
+  return oauth ? sealToolSecrets(vault, server, { oauth }) : null;
+}
 
 /** Throws `bad_request` when the address can never be contacted. Whether it answers is another question. */
 async function checkUrl(url: string, { config }: Context): Promise<void> {

@@ -3,7 +3,7 @@ import { fileViews, type LoadedFile, type ViewFile } from "./context-files.ts";
 import { isElicitation } from "./elicitation-form.ts";
 import type { AssistantPart, ModelMessage, TextPart, UserPart } from "./model-content.ts";
 import { indentLines, quoteName } from "./quoting.ts";
-import { type SystemTextInput, systemText } from "./system-text.ts";
+import { namesText, type SystemTextInput, systemText } from "./system-text.ts";
 import { estimateTokens } from "./token-estimate.ts";
 import {
   type ContextCall,
@@ -52,11 +52,12 @@ export function modelContext(input: ContextInput): ModelContext {
     hasFiles: input.messages.some(({ files }) => files.length > 0),
     hasTools: input.tool_tokens > 0,
   });
-  const fixedTokens = estimateTokens(system) + estimateTokens(PROMPT_TO_ANSWER) + input.tool_tokens;
+  const names = namesText(input);
+  const fixedTokens = estimateTokens(`${system}${names}${PROMPT_TO_ANSWER}`) + input.tool_tokens;
   const kept = newestThatFit(input, input.context_tokens - input.max_output_tokens - fixedTokens);
   return {
     system,
-    messages: alternateRoles(kept),
+    messages: alternateRoles(names, kept),
     ids: kept.map(({ id }) => id),
     isAsked: kept.at(-1)?.isOwn === false,
     unloaded: kept.flatMap(({ unloaded }) => unloaded),
@@ -203,9 +204,10 @@ const textMessage = (role: ModelMessage["role"], text: string): ModelMessage => 
   content: [{ type: "text", text }],
 });
 
-/** Joins consecutive messages of one role. */
-function alternateRoles(kept: readonly ContextMessage[]): ModelMessage[] {
-  const messages: ModelMessage[] = [];
+/** Begins with the names, and joins consecutive messages of one role. */
+function alternateRoles(names: string, kept: readonly ContextMessage[]): ModelMessage[] {
+  if (kept.length === 0) return [textMessage("user", `${names}\n\n${PROMPT_TO_ANSWER}`)];
+  const messages: ModelMessage[] = [textMessage("user", names)];
   for (const next of kept.flatMap((each) => each.messages)) {
     const last = messages.at(-1);
     if (last?.role === "user" && next.role === "user") {

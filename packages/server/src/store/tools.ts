@@ -21,7 +21,9 @@ export interface ToolWrites {
   /** Stores the outcome of a contact with a server. Without `tools`, the known ones stay. */
   setToolServerState(id: string, state: ToolServerState): Awaitable<void>;
   /** Replaces the sealed secrets. Returns false if they were changed since they were read. */
-  replaceToolSecrets(server: KnownToolSecrets, secrets: string): Awaitable<boolean>;
+  replaceToolSecrets(server: KnownToolSecrets, secrets: string | null): Awaitable<boolean>;
+  /** Renames a server, unless another one of its owner has the name: false. */
+  renameToolServer(server: OwnedToolServer, name: string): Awaitable<boolean>;
   /** Deletes a server and what agents were granted of it. */
   deleteToolServer(id: string): Awaitable<void>;
   /** Replaces what an agent was granted. No two grants are for the same tool. */
@@ -51,6 +53,8 @@ export interface SealedToolSecrets {
   readonly owner_id: number;
   readonly secrets: string;
 }
+
+export type OwnedToolServer = Pick<NewToolServer, "id" | "owner_id">;
 
 export type KnownToolSecrets = Pick<NewToolServer, "id" | "secrets">;
 

@@ -90,6 +90,7 @@ const touched: Touched = {
   insertToolServer: none,
   setToolServerState: none,
   replaceToolSecrets: none,
+  renameToolServer: none,
   deleteToolServer: none,
   setToolGrants: none,
   setAgentKey: none,

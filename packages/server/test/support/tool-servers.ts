@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { until } from "@parley/testkit/until.ts";
 import type { CallOptions } from "../../src/agents/tools/connection.ts";
 import { type ToolServersOptions, toolServers } from "../../src/agents/tools/servers.ts";
 import { sealToolSecrets } from "../../src/domain/tools.ts";
@@ -11,7 +12,7 @@ import { vault as newVault } from "../../src/security/vault.ts";
 import { openSqliteStore } from "../../src/store/sqlite/index.ts";
 
 /** Short enough for tests of servers that hang; a slow machine needs no longer for those that answer. */
-const TIMEOUTS = { contactMs: 20_000, callMs: 20_000, elicitMs: 20_000 };
+const TIMEOUTS = { contactMs: 20_000, refreshMs: 20_000, callMs: 20_000, elicitMs: 20_000 };
 
 /** The tool servers of one person, in a store of their own. */
 export async function startToolServers(options: Partial<ToolServersOptions> = {}) {
@@ -89,6 +90,13 @@ export async function startToolServers(options: Partial<ToolServersOptions> = {}
       await store.write((tx) => tx.setToolGrants(agent.account.id, grants));
     },
     offered: () => servers.granted(agent, never),
+    /** The servers of the operator, once they have answered or failed. */
+    operators: async () => {
+      const offered = async () =>
+        (await servers.known(ada.id)).filter((each) => each.operator && each.contacted_at !== null);
+      await until(async () => (await offered()).length === options.offered?.length, "contacts");
+      return offered();
+    },
     async [Symbol.asyncDispose]() {
       await servers.close();
       await store.close();

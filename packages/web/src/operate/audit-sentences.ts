@@ -78,6 +78,7 @@ const sentences: Record<AuditAction, Sentence> = {
   agent_tools_set: (entry) =>
     `${who(entry)} changed the tools that ${detail(entry, "agent")} may use`,
   tool_server_added: (entry) => `${who(entry)} added a tool server`,
+  tool_server_changed: (entry) => `${who(entry)} changed a tool server`,
   tool_server_removed: (entry) => `${who(entry)} removed a tool server`,
   master_key_rotated: () => "The master key was rotated",
   oidc_account_created: (entry) => `${who(entry)} signed in by single sign-on for the first time`,

@@ -85,6 +85,8 @@ async function filesOf(content: Content | null | undefined): Promise<SandboxFile
 
 export const estimateTokens = (characters: number) => Math.ceil(characters / 4);
 
+/** What the participants are called: it stands before the first message. */
+const NAMES = /^\(In this conversation .*\)\n\n/;
 const LABEL = /^(\S[^:\n]{0,79}): /gm;
 const MENTION = /@[a-z0-9_]+:[a-z0-9_-]+/gi;
 /** How a message tells of its files. Their names must not count as keywords. */
@@ -95,9 +97,10 @@ const FILE_LINE = /^ *\(file "(?:[^"\\]|\\.)*", [^\n]*\)$/gm;
  * ("note: …"), so a label there counts only if the system text names the sender.
  */
 function lastMessage(
-  text: string,
+  userText: string,
   system: string,
 ): Pick<SandboxRequest, "sender" | "text" | "commands"> {
+  const text = userText.replace(NAMES, "");
   const labels = [...text.matchAll(LABEL)];
   const last = labels.findLast(({ index, 1: name = "" }) => index === 0 || system.includes(name));
   const content = last ? text.slice(last.index + last[0].length) : text;

@@ -32,13 +32,20 @@ export interface HttpTarget {
 export interface Timeouts {
   /** For connecting, and for listing the tools. */
   readonly contactMs: number;
+  /** For all contacts before a turn. What was known is offered then. */
+  readonly refreshMs: number;
   /** For a call, without the time in which a person answers a question of the server. */
   readonly callMs: number;
   /** For the answer to a question. */
   readonly elicitMs: number;
 }
 
-export const TIMEOUTS: Timeouts = { contactMs: 15_000, callMs: 60_000, elicitMs: 10 * 60_000 };
+export const TIMEOUTS: Timeouts = {
+  contactMs: 15_000,
+  refreshMs: 5000,
+  callMs: 60_000,
+  elicitMs: 10 * 60_000,
+};
 
 /**
  * A session with a tool server. It makes one call at a time, so that a question of the server belongs

@@ -7,17 +7,18 @@ import { type Connection, httpConnection, type Timeouts } from "./connection.ts"
 import { ContactDelayed } from "./contact-error.ts";
 import type { KnownServer } from "./contacts.ts";
 
-/** The servers that the operator offers to everybody. What they offer is kept in memory. */
+/** The servers that the operator offers to everybody. They are contacted at once, and what they offer is kept in memory. */
 export interface OperatorServers {
   /** As a person sees them: sessions of a server at an address are the person's own. */
   known(ownerId: number): KnownServer[];
   tools(): OfferedTools;
-  /** Contacts those that were not contacted yet, and waits for the outcome. */
-  contacted(): Promise<void>;
+  /** Waits for the outcome of the first contact with those of these servers that are the operator's. */
+  contacted(ids: readonly string[]): Promise<void>;
 }
 
 const FIRST_RETRY_MS = 1000;
 const MAX_RETRY_MS = 60_000;
+const NOT_YET = "The server has not answered yet.";
 
 export function operatorServers(
   settings: readonly OperatorToolServer[],
@@ -25,24 +26,19 @@ export function operatorServers(
   refresh: (server: KnownServer) => Promise<void>,
 ): OperatorServers {
   const servers = settings.map((setting) => new OperatorServer(setting, fetch));
-  const first = new Map<OperatorServer, Promise<void>>();
+  const first = new Map(servers.map((server) => [server.id, refresh(server.knownTo(0))]));
   return {
     known: (ownerId) => servers.map((server) => server.knownTo(ownerId)),
     tools: () => new Map(servers.map(({ id, state }) => [id, state.tools ?? []])),
-    async contacted() {
-      const contact = (server: OperatorServer) => {
-        const contacting = first.get(server) ?? refresh(server.knownTo(0));
-        first.set(server, contacting);
-        return contacting;
-      };
-      await Promise.all(servers.map(contact));
+    async contacted(ids) {
+      await Promise.all(ids.map((id) => first.get(id)));
     },
   };
 }
 
 class OperatorServer {
   readonly id: string;
-  state: ToolServerState = { status: "unreachable", error: null, at: 0 };
+  state: ToolServerState = { status: "unreachable", error: NOT_YET, at: 0 };
   private readonly setting: OperatorToolServer;
   private readonly fetch: GuardedFetch;
   private failures = 0;

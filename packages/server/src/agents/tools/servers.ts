@@ -2,7 +2,7 @@ import type { OperatorToolServer } from "../../config/tool-servers.ts";
 import { type OfferedTools, offeredTool } from "../../domain/tools.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Metrics } from "../../observe/metrics.ts";
-import type { GuardedFetch } from "../../security/guarded-fetch.ts";
+import { type GuardedFetch, untilAborted } from "../../security/guarded-fetch.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { ToolGrantRecord, ToolRecord } from "../../store/tools.ts";
 import { type AuthorizationAnswer, toolAuthorization } from "./authorization.ts";
@@ -37,7 +37,8 @@ export interface GrantedTool {
 export interface ToolServers {
   /**
    * The tools that an agent may use now. Servers that were not contacted for a while are asked for
-   * their tools first; what a server that cannot be reached offered last is still offered.
+   * their tools first, for five seconds at most; what a server that does not answer offered last is
+   * still offered.
    */
   granted(agent: AgentRecord, signal: AbortSignal): Promise<GrantedTool[]>;
   /**
@@ -84,8 +85,6 @@ export interface ToolServersOptions extends OwnServerOptions {
 
 /** After this time without contact, a server is asked for its tools before they are offered. */
 const STALE_MS = 5 * 60_000;
-/** Before a turn; a server that takes longer is asked again by the next contact. */
-const REFRESH_MS = 5000;
 
 const GONE = "The tool does not exist any more.";
 const CHANGED = "The tool was not called: it has changed since it was offered.";
@@ -103,11 +102,9 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     options.operatorFetch ?? options.fetch,
     (server) => contacts.refresh(server, contactSignal()),
   );
-  void operators.contacted();
 
   async function known(ownerId: number): Promise<KnownServer[]> {
     const records = await store.read((tx) => tx.toolServers(ownerId));
-    await operators.contacted();
     return [...records.map((record) => ownServer(record, options)), ...operators.known(ownerId)];
   }
 
@@ -120,7 +117,6 @@ export function toolServers(options: ToolServersOptions): ToolServers {
 
   /** Reads each server on its own: parsing the tools of all at once takes long. */
   async function findAll(ownerId: number, ids: readonly string[]): Promise<KnownServer[]> {
-    await operators.contacted();
     const found = await Promise.all(ids.map((id) => find(ownerId, id)));
     return found.filter((server) => server !== null);
   }
@@ -138,13 +134,24 @@ export function toolServers(options: ToolServersOptions): ToolServers {
     const grants = await store.read((tx) => tx.toolGrants(agent.account.id));
     if (grants.length === 0) return [];
     const ids = [...new Set(grants.map(({ server_id }) => server_id))];
-    const servers = await findAll(agent.owner.id, ids);
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(timeouts.refreshMs)]);
+    const refreshed = refreshedServers(agent.owner.id, ids, bounded);
+    const servers = await untilAborted(refreshed, bounded).catch((error) => {
+      signal.throwIfAborted();
+      if (bounded.aborted) return findAll(agent.owner.id, ids);
+      throw error;
+    });
+    return grantedTools(grants, servers);
+  }
+
+  /** Servers that were not contacted for a while are asked for their tools. */
+  async function refreshedServers(ownerId: number, ids: readonly string[], signal: AbortSignal) {
+    await operators.contacted(ids);
+    const servers = await findAll(ownerId, ids);
     const stale = servers.filter(({ contacted_at: at }) => (at ?? 0) < Date.now() - STALE_MS);
-    if (stale.length === 0) return grantedTools(grants, servers);
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(REFRESH_MS)]);
-    await Promise.all(stale.map((server) => contacts.refresh(server, bounded)));
-    signal.throwIfAborted();
-    return grantedTools(grants, await findAll(agent.owner.id, ids));
+    if (stale.length === 0) return servers;
+    await Promise.all(stale.map((server) => contacts.refresh(server, signal)));
+    return findAll(ownerId, ids);
   }
 
   /** Makes a call, and once more if the server has forgotten the session, and so has not made it. */

@@ -64,6 +64,18 @@ const serverWrites: Methods<Exclude<keyof ToolWrites, "setToolGrants">> = {
     );
     return count > 0;
   },
+  renameToolServer: async (unit, { id, owner_id }, name) => {
+    await unit.ownRow("accounts", owner_id);
+    const taken = await unit.get<{ id: string }>(
+      "SELECT id FROM tool_servers WHERE owner_id = $1 AND name = $2 AND id <> $3",
+      owner_id,
+      name,
+      id,
+    );
+    if (taken) return false;
+    await unit.change("UPDATE tool_servers SET name = $2 WHERE id = $1", id, name);
+    return true;
+  },
   deleteToolServer: async (unit, id) => {
     await unit.change("DELETE FROM tool_servers WHERE id = $1", id);
     await unit.change("DELETE FROM tool_grants WHERE server_id = $1", id);

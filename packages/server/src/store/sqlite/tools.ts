@@ -24,7 +24,10 @@ export function toolReads(db: Connection): ToolReads {
 }
 
 export function toolWrites(db: Connection): ToolWrites {
-  const names = db.query<{ name: string }>("SELECT name FROM tool_servers WHERE owner_id = ?");
+  const names = db.query<{ id: string; name: string }>(
+    "SELECT id, name FROM tool_servers WHERE owner_id = ?",
+  );
+  const rename = db.change("UPDATE tool_servers SET name = ?2 WHERE id = ?1");
   const insert = db.change(
     `INSERT INTO tool_servers (id, owner_id, name, url, secrets, created_at)
      VALUES (?, ?, ?, ?, ?, ?)`,
@@ -52,6 +55,11 @@ export function toolWrites(db: Connection): ToolWrites {
     setToolServerState: (id, { status, error, tools, at }) =>
       void setState.run(id, status, error, tools ? JSON.stringify(tools) : null, at),
     replaceToolSecrets: ({ id, secrets: from }, to) => replace.run(id, from, to).changes > 0,
+    renameToolServer: ({ id, owner_id }, name) => {
+      if (names.all(owner_id).some((each) => each.name === name && each.id !== id)) return false;
+      rename.run(id, name);
+      return true;
+    },
     deleteToolServer: (id) => {
       removeGrants.run(id);
       remove.run(id);

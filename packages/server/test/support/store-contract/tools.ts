@@ -74,7 +74,7 @@ export function tools(check: Check) {
       const [first] = sealed;
       if (!first) return;
       const secrets = async () => (await store.read((tx) => tx.toolServer("one")))?.secrets;
-      const replace = (known: KnownToolSecrets, to: string) =>
+      const replace = (known: KnownToolSecrets, to: string | null) =>
         store.write((tx) => tx.replaceToolSecrets(known, to));
       expect(await replace(first, "resealed")).toBe(true);
       expect(await secrets()).toBe("resealed");
@@ -83,8 +83,26 @@ export function tools(check: Check) {
       expect(await replace({ id: "two", secrets: null }, "first")).toBe(true);
       expect(await replace({ id: "two", secrets: null }, "too late")).toBe(false);
       expect(await replace({ id: "gone", secrets: null }, "nowhere")).toBe(false);
+      expect(await replace({ id: "one", secrets: "resealed" }, null)).toBe(true);
+      expect(await secrets()).toBeNull();
     },
   );
+
+  check("a tool server is renamed unless another one of its owner has the name", async (made) => {
+    const { store } = made;
+    const [ada, bob] = await made.people("ada", "bob");
+    await add(made, server(ada, "one"));
+    await add(made, server(ada, "two"));
+    await add(made, server(bob, "three"));
+    const rename = (id: string, name: string) =>
+      store.write((tx) => tx.renameToolServer({ id, owner_id: ada.id }, name));
+    expect(await rename("one", "one")).toBe(true);
+    expect(await rename("one", "two")).toBe(false);
+    const both = await Promise.all([rename("one", "three"), rename("two", "three")]);
+    expect(both.toSorted()).toEqual([false, true]);
+    const names = (await store.read((tx) => tx.toolServers(ada.id))).map(({ name }) => name);
+    expect(names.filter((name) => name === "three")).toHaveLength(1);
+  });
 
   check("an agent's grants are replaced, and removed with their server", async (made) => {
     const { store } = made;
