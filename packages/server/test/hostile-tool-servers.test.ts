@@ -91,6 +91,26 @@ describe("a call ends with a sentence when the server", () => {
     );
   });
 
+  test("sends a great many requests, of which few are answered", async () => {
+    let answered = 0;
+    const asks = ({ id }: { id: number }) =>
+      event({ jsonrpc: "2.0", id: `r${id}`, method: "ping" });
+    const requests = Array.from({ length: 5000 }, (_, id) => asks({ id })).join("");
+    await using tools = await startToolServers();
+    await using server = new ToolServer();
+    const added = await tools.add(server.url);
+    server.answer = ({ message }) => {
+      if (message.method === undefined) answered++;
+      return message.method === "tools/call" ? eventStream(endless(requests, "", 1000)) : undefined;
+    };
+    expect(await tools.callTool(added, "echo")).toEqual(
+      failed("The request failed: the server sends too many requests."),
+    );
+    expect(answered).toBeLessThanOrEqual(256);
+    server.answer = () => undefined;
+    expect((await tools.callTool(added, "echo")).is_error).toBe(false);
+  });
+
   test("nests its answer deeply", async () => {
     const deep = "[".repeat(100_000);
     expect(await callOf(() => json(deep))).toEqual(TOO_COMPLEX);

@@ -2,7 +2,7 @@ import type { FetchLike } from "@modelcontextprotocol/client";
 import { FetchError } from "../../security/destination.ts";
 import type { GuardedFetch } from "../../security/guarded-fetch.ts";
 import { shareOfLoop } from "../event-loop.ts";
-import { boundedJson } from "./bounded-json.ts";
+import { boundedJson, TooComplex } from "./bounded-json.ts";
 
 /** Longer than any call, with the time in which a person answers a question of the server. */
 const ANSWER_MS = 15 * 60_000;
@@ -19,6 +19,12 @@ const LARGE_TOKENS = 50_000;
 const SMALL_TOKENS = 2000;
 const LARGE_METHODS = ["tools/list", "tools/call"];
 
+/**
+ * Requests of a server that are answered between two requests of the client, such as pings. Each answer
+ * is a connection: a server could ask for thousands of them in one response.
+ */
+const MAX_REPLIES = 256;
+
 export interface ToolFetch {
   readonly fetch: FetchLike;
   /** Whether an answer has begun and not ended. */
@@ -31,10 +37,22 @@ export interface ToolFetch {
  */
 export function toolFetch(fetch: GuardedFetch, onBroken: (error: unknown) => void): ToolFetch {
   let answers = 0;
+  let replies = 0;
+
+  /** Counts what the server asks for. Throws when it asks for too much. */
+  function countReplies(method: string | undefined): void {
+    replies = method === undefined ? replies + 1 : 0;
+    if (replies <= MAX_REPLIES) return;
+    const error = new TooComplex("the server sends too many requests");
+    onBroken(error);
+    throw error;
+  }
 
   async function send(url: string | URL, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
     const isPost = init.method === "POST" && typeof init.body === "string";
+    const method = isPost ? methodOf(init.body) : undefined;
+    if (isPost) countReplies(method);
     const isStream = headers.get("accept")?.includes("text/event-stream") === true;
     const response = await fetch(url, {
       ...(init.method && { method: init.method }),
@@ -50,7 +68,7 @@ export function toolFetch(fetch: GuardedFetch, onBroken: (error: unknown) => voi
     }
     if (response.body === null) return response;
     const bounded = response.body.pipeThrough(
-      boundedJson({ maxTokens: isPost ? tokensFor(init.body) : SMALL_TOKENS, maxDepth: MAX_DEPTH }),
+      boundedJson({ maxTokens: tokensFor(method), maxDepth: MAX_DEPTH }),
     );
     if (!isPost || headers.get("mcp-method") === LISTEN) return new Response(bounded, response);
     answers++;
@@ -64,10 +82,12 @@ export function toolFetch(fetch: GuardedFetch, onBroken: (error: unknown) => voi
   return { fetch: send, isAnswering: () => answers > 0 };
 }
 
-function tokensFor(body: unknown): number {
-  const { method } = JSON.parse(String(body)) as { method?: string };
-  return LARGE_METHODS.includes(method ?? "") ? LARGE_TOKENS : SMALL_TOKENS;
-}
+/** Undefined for the answer to a request of the server. */
+const methodOf = (body: unknown): string | undefined =>
+  (JSON.parse(String(body)) as { method?: string }).method;
+
+const tokensFor = (method = ""): number =>
+  LARGE_METHODS.includes(method) ? LARGE_TOKENS : SMALL_TOKENS;
 
 /** The method whose answer is a stream of notifications. */
 const LISTEN = "subscriptions/listen";
