@@ -369,3 +369,12 @@ test("servers of the operator that hang delay neither the list nor the other too
   await hanging[Symbol.asyncDispose]();
   await tools[Symbol.asyncDispose]();
 });
+
+test("a result of nearly four megabytes is read and cut, and bounded to its end", async () => {
+  const text = "a".repeat(4 * 1024 * 1024 - 200_000);
+  const { text: told, is_error } = await callOf(({ id }) => reply(id, textResult(text)));
+  expect(is_error).toBe(false);
+  expect(told).toEndWith("[The result was cut here: it is longer than 64 KiB.]");
+  const more = Array(60_000).fill(0);
+  expect(await callOf(({ id }) => reply(id, { ...textResult(text), more }))).toEqual(TOO_COMPLEX);
+});

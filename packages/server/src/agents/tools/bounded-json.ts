@@ -1,3 +1,5 @@
+import { setImmediate } from "node:timers/promises";
+
 /** A response of a tool server that would cost too much to parse. */
 export class TooComplex extends Error {
   override name = "TooComplex";
@@ -14,6 +16,9 @@ const MAX_CHEAP_KEYS = 128;
 /** What each further key counts. */
 const KEY_TOKENS = 10;
 
+/** Counted at a time: a few milliseconds. Other work of the process goes on in between. */
+const PIECE_BYTES = 256 * 1024;
+
 const [QUOTE, BACKSLASH, NEWLINE, COMMA] = [0x22, 0x5c, 0x0a, 0x2c];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
@@ -26,8 +31,11 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
 export function boundedJson(bounds: JsonBounds) {
   let state: JsonState = { tokens: 0, open: [], inString: false, isEscaped: false };
   return new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      state = count(chunk, state, bounds);
+    async transform(chunk, controller) {
+      for (let start = 0; start < chunk.length; start += PIECE_BYTES) {
+        if (start > 0) await setImmediate();
+        state = count(chunk.subarray(start, start + PIECE_BYTES), state, bounds);
+      }
       controller.enqueue(chunk);
     },
   });
