@@ -35,6 +35,25 @@ test("a session is used for several calls, and a new one is begun when the serve
   expect(server.got("initialize")).toHaveLength(2);
 });
 
+test("a call is repeated once at most, however many sessions the server has forgotten", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const added = await tools.add(server.url);
+  const gate = Promise.withResolvers<void>();
+  server.answer = ({ message }) =>
+    message.method === "tools/call"
+      ? gate.promise.then(() => reply(message.id, textResult("done")))
+      : undefined;
+  const calls = Array.from({ length: 4 }, () => tools.callTool(added, "echo"));
+  await server.has("tools/call", 4);
+  gate.resolve();
+  await Promise.all(calls);
+  server.answer = ({ message }) =>
+    message.method === "tools/call" ? new Response("what session?", { status: 404 }) : undefined;
+  expect(await tools.callTool(added, "echo")).toMatchObject({ is_error: true });
+  expect(server.got("tools/call")).toHaveLength(6);
+});
+
 test("calls at the same time have sessions of their own, and there are at most four", async () => {
   await using tools = await startToolServers();
   await using server = new ToolServer();

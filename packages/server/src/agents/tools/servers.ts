@@ -171,6 +171,8 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       return [result.is_error ? "error" : "ok", result];
     } catch (error) {
       if (!lease.isReused || !isSessionLost(error)) throw error;
+      // Other sessions are probably lost too: the next connection is new, and the call not made again.
+      contacts.drop(server.key);
     } finally {
       lease.release();
     }
