@@ -2,17 +2,16 @@ import type { Logger } from "../../observe/log.ts";
 import type { ToolRecord, ToolServerRecord, ToolServerState } from "../../store/tools.ts";
 import type { Connection, Timeouts } from "./connection.ts";
 import { contactError } from "./contact-error.ts";
-import { connectionPool, type Lease } from "./pool.ts";
+import { connectionPool, type Lease, type PoolKey } from "./pool.ts";
 
 /** A server as it was when it was last contacted, and the way to it. */
 export interface KnownServer
-  extends Pick<ToolServerRecord, "id" | "name" | "status" | "error" | "tools" | "contacted_at"> {
+  extends PoolKey,
+    Pick<ToolServerRecord, "id" | "name" | "status" | "error" | "tools" | "contacted_at"> {
   /** Null for a program. */
   readonly url: string | null;
   /** Whether the operator offers it to everybody. */
   readonly operator: boolean;
-  /** Calls with the same key share connections. */
-  readonly key: string;
   connect(timeouts: Timeouts, signal: AbortSignal): Promise<Connection>;
   /** Stores the outcome of a contact. */
   save(state: ToolServerState): Promise<void>;
@@ -81,7 +80,7 @@ export function contacts({ timeouts, log }: { timeouts: Timeouts; log: Logger })
       tools = opened.tools;
       return opened.connection;
     };
-    const lease = await pool.acquire(server.key, openOne, signal);
+    const lease = await pool.acquire(server, openOne, signal);
     return { lease, tools };
   }
 

@@ -64,6 +64,7 @@ class OperatorServer {
       operator: true,
       // Everybody shares the processes of a program, one call at a time.
       key: isProgram ? id : `${id} ${ownerId}`,
+      owner_id: isProgram ? null : ownerId,
       connect: (timeouts, signal) => this.connect(timeouts, signal),
       save: async (next) => {
         this.state = { ...next, tools: next.tools ?? this.state.tools ?? [] };

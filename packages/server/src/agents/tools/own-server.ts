@@ -17,6 +17,7 @@ export function ownServer(record: ToolServerRecord, options: OwnServerOptions): 
     contacted_at,
     operator: false,
     key: id,
+    owner_id: record.owner_id,
     connect: async (timeouts, signal) =>
       httpConnection({ url, fetch, auth: serverAuth(record, options) }, timeouts, signal),
     save: (state) => store.write((tx) => tx.setToolServerState(id, state)),

@@ -10,12 +10,23 @@ export interface Lease {
   release(): void;
 }
 
+/** Whoever has the same key shares connections. */
+export interface PoolKey {
+  readonly key: string;
+  /** Whose connections they are; null for those that everybody shares. */
+  readonly owner_id: number | null;
+}
+
 export interface ConnectionPool {
   /**
    * Returns a connection of the key: an idle one, or a new one. Waits while the key has as many as it
    * may have. Rejects with what `open` rejects with, with `PoolFull`, or after an abort.
    */
-  acquire(key: string, open: () => Promise<Connection>, signal: AbortSignal): Promise<Lease>;
+  acquire(
+    { key, owner_id }: PoolKey,
+    open: () => Promise<Connection>,
+    signal: AbortSignal,
+  ): Promise<Lease>;
   /** Closes the idle connections of a key; those in use are closed when they are released. */
   drop(key: string): void;
   /** How many connections are open. */
@@ -26,12 +37,13 @@ export interface ConnectionPool {
 
 /** Calls to one server at the same time, for one person. */
 const MAX_PER_KEY = 4;
-const MAX_OPEN = 256;
+/** A few people whose servers hang must not take the connections of all others. */
+const MAX_PER_OWNER = 32;
+const MAX_OPEN = 1024;
 /** Sessions are kept for the next calls of a conversation. */
 const IDLE_MS = 3 * 60_000;
 
-interface Slot {
-  readonly key: string;
+interface Slot extends PoolKey {
   readonly idle: Set<Connection>;
   /** Connections, and attempts to connect. */
   count: number;
@@ -47,10 +59,11 @@ export function connectionPool(idleMs = IDLE_MS): ConnectionPool {
   const timers = new Map<Connection, ReturnType<typeof setTimeout>>();
   let open = 0;
 
-  function slotOf(key: string): Slot {
+  function slotOf({ key, owner_id }: PoolKey): Slot {
     const known = slots.get(key);
     if (known) return known;
-    const slot: Slot = { key, idle: new Set(), count: 0, waiting: new Set(), generation: 0 };
+    const fresh = { idle: new Set<Connection>(), count: 0, waiting: new Set<() => void>() };
+    const slot: Slot = { key, owner_id, ...fresh, generation: 0 };
     slots.set(key, slot);
     return slot;
   }
@@ -88,9 +101,16 @@ export function connectionPool(idleMs = IDLE_MS): ConnectionPool {
   }
 
   /** Makes room for a connection by closing one that is idle elsewhere. */
-  function makeRoom(): boolean {
-    if (open < MAX_OPEN) return true;
-    for (const slot of slots.values()) {
+  function makeRoom({ owner_id }: PoolKey): boolean {
+    const all = [...slots.values()];
+    const own = owner_id === null ? [] : all.filter((slot) => slot.owner_id === owner_id);
+    const held = own.reduce((sum, { count }) => sum + count, 0);
+    if (held >= MAX_PER_OWNER) return closeIdle(own);
+    return open < MAX_OPEN || closeIdle(all);
+  }
+
+  function closeIdle(among: readonly Slot[]): boolean {
+    for (const slot of among) {
       const [oldest] = slot.idle;
       if (!oldest) continue;
       unpark(slot, oldest);
@@ -129,17 +149,20 @@ export function connectionPool(idleMs = IDLE_MS): ConnectionPool {
   }
 
   return {
-    async acquire(key, openOne, signal) {
+    async acquire(wanted, openOne, signal) {
       for (;;) {
-        const slot = slotOf(key);
+        const slot = slotOf(wanted);
         const idle = takeIdle(slot);
         if (idle) return lease(slot, idle, true);
         if (slot.count >= MAX_PER_KEY) {
           await turn(slot, signal);
           continue;
         }
-        if (!makeRoom()) throw new PoolFull("too many connections to tool servers are open");
-        slots.set(key, slot);
+        if (!makeRoom(wanted)) {
+          wake(slot);
+          throw new PoolFull("too many connections to tool servers are open");
+        }
+        slots.set(wanted.key, slot);
         open++;
         slot.count++;
         try {
