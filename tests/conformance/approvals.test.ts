@@ -285,30 +285,34 @@ const press = (person: Person, chat: { id: string }, message: Message, fields = 
   });
 
 describe("a button of an agent's message", () => {
-  test("asks for a tool in the name of the agent, under the same policy", async () => {
-    await using talk = await setUp("ask");
-    const { alice, bob, tools, key, chat, reader, ask } = talk;
-    const button = '<button action="tool:echo">Echo</button>';
-    sharedProvider.respond(key, answers(button), answers("It said hi."));
-    const message = await answerTo(reader, await ask("show it"));
-    const press = { chat_id: chat.id, message_id: message.id, action: "tool:echo" };
-    await bob.call("sendComponentAction", { ...press, fields: { text: "hi" } });
-    const asked = await reader.event(
-      "events.toolCallUpdated",
-      ({ call }) => call.status === "pending",
-    );
-    const { call, message_id } = asked.params;
-    const shown = await alice.call("getMessage", { message_id });
-    expect(shown).toMatchObject({
-      reply_to_id: message.id,
-      action: { token: "tool:echo", label: "Echo", by: { username: bob.username } },
-    });
-    expect(tools.got("tools/call")).toHaveLength(0);
-    await alice.call("decideToolCall", { call_id: call.id, decision: "approve" });
-    const last = await continuation(reader, shown);
-    expect(last.content).toBe("It said hi.");
-    expect(tools.got("tools/call")[0]?.message.params?.arguments).toEqual({ text: "hi" });
-  });
+  test.each(["tool:echo", "tool:bank__echo"])(
+    "asks for a tool in the name of the agent, under the same policy: %s",
+    async (token) => {
+      await using talk = await setUp("ask");
+      const { alice, bob, tools, key, chat, reader, ask } = talk;
+      const button =
+        '<button action="tool:echo">Echo</button> <button action="tool:bank__echo">Echo</button>';
+      sharedProvider.respond(key, answers(button), answers("It said hi."));
+      const message = await answerTo(reader, await ask("show it"));
+      const press = { chat_id: chat.id, message_id: message.id, action: token };
+      await bob.call("sendComponentAction", { ...press, fields: { text: "hi" } });
+      const asked = await reader.event(
+        "events.toolCallUpdated",
+        ({ call }) => call.status === "pending",
+      );
+      const { call, message_id } = asked.params;
+      const shown = await alice.call("getMessage", { message_id });
+      expect(shown).toMatchObject({
+        reply_to_id: message.id,
+        action: { token, label: "Echo", by: { username: bob.username } },
+      });
+      expect(tools.got("tools/call")).toHaveLength(0);
+      await alice.call("decideToolCall", { call_id: call.id, decision: "approve" });
+      const last = await continuation(reader, shown);
+      expect(last.content).toBe("It said hi.");
+      expect(tools.got("tools/call")[0]?.message.params?.arguments).toEqual({ text: "hi" });
+    },
+  );
 
   test("that the message does not have asks for nothing", async () => {
     await using talk = await setUp("always");

@@ -25,7 +25,8 @@ export const toolRequests = (
     // Programs have their own ways to act.
     if (!agent || isExternal(agent.account)) return null;
     const offered = await offeredTools(toolServers, agent, AbortSignal.timeout(OFFER_MS));
-    const found = [...offered.values()].find((each) => each.tool === tool);
+    // Models know tools by their function names.
+    const found = offered.get(tool) ?? [...offered.values()].find((each) => each.tool === tool);
     return found ? { ...found, owner_id: agent.owner.id } : null;
   },
 });
