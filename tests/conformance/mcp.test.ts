@@ -509,18 +509,24 @@ describe("requests to /mcp", () => {
 
   test("count against the rates of the caller", async () => {
     await using limited = await startServer(
-      limits({ operations_per_second: 1, operation_burst: 3, signups_per_hour: 0 }),
+      limits({ operations_per_second: 1, operation_burst: 8, signups_per_hour: 0 }),
     );
     const [person, other] = await people(limited.url, "fast", "other");
     await using mcp = await McpClient.connect(person);
     const results: ToolAnswer[] = [];
-    for (let each = 0; each < 10; each++) results.push(await mcp.tool("get_me"));
+    for (let each = 0; each < 20; each++) results.push(await mcp.tool("get_me"));
     const [refused] = results.filter(({ isError }) => isError);
     expect(refused?.structured).toMatchObject({
       error: { code: "rate_limited", parameters: { retry_after: expect.any(Number) } },
     });
     await using others = await McpClient.connect(other);
     expect((await others.tool("get_me")).isError).toBeUndefined();
+    const list = Array.from({ length: 16 }, (_, id) => ({
+      jsonrpc: "2.0",
+      id,
+      method: "tools/list",
+    }));
+    expect((await request(other, list)).status).toBe(429);
   });
 
   test("of a service key act for a person, and are refused without one", async () => {

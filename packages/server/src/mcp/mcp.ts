@@ -18,7 +18,7 @@ export interface Mcp {
 }
 
 export interface McpOptions {
-  services: Pick<Services, "hub" | "config" | "log">;
+  services: Pick<Services, "hub" | "config" | "log" | "rates">;
   /** By the names of operations over HTTP. */
   invoke: Invoke;
   changes: Pick<Changes, "listen">;

@@ -22,7 +22,7 @@ const INSTRUCTIONS =
 const MAX_BATCH = 16;
 
 export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
-  const { hub, config, log } = services;
+  const { hub, config, log, rates } = services;
   const answers = newAnswers({ hub, changes, socketsPerUser: config.limits.sockets_per_user });
   const tools = operationTools();
   const operationOf = new Map(tools.map(({ listing, operation }) => [listing.name, operation]));
@@ -97,12 +97,23 @@ export function mcpServer({ services, invoke, changes }: McpOptions): Mcp {
     return server;
   }
 
+  /** Throws `rate_limited`. Calls of tools count as the operations that they call. */
+  function takeRates({ body, caller }: McpRequest): void {
+    const messages: (Partial<CallToolRequest> | null)[] = Array.isArray(body) ? body : [body];
+    for (const message of messages) {
+      if (message?.method === "tools/call") continue;
+      if ("key" in caller) rates.services.take(caller.key.name);
+      else rates.operations.take(`${caller.account.id}`);
+    }
+  }
+
   return {
     async serve(request) {
       const { body } = request;
       if (Array.isArray(body) && body.length > MAX_BATCH) {
         throw new Failure("bad_request", `bad request: at most ${MAX_BATCH} requests in one body`);
       }
+      takeRates(request);
       const handler = createMcpHandler(() => serverFor(request), {
         // Nothing that a client could listen to ever changes.
         maxSubscriptions: 0,
