@@ -50,7 +50,7 @@ test("while a tool runs, the message says so, and other people see it too", asyn
   await page.getByText("Using Find events").waitFor();
   await line(page, /^Find events · office · running/).waitFor();
   release();
-  await page.getByText("On Thursday.").waitFor();
+  await page.getByText("On Thursday.", { exact: true }).waitFor();
   await line(page, /^Find events · office · done/).waitFor();
   expect(await page.getByText("Using Find events").count()).toBe(0);
   expect(visit.problems()).toEqual([]);

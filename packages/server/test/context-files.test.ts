@@ -134,11 +134,12 @@ describe("the pages of a PDF", () => {
   test.each(["/Page ", "/Type/Page ", "/Encrypt", "/ObjStm", "/Count 1 ", "<</First/Count 1"])(
     "are counted on another thread, which is ended: %s",
     async (content) => {
-      let ticks = 0;
-      const timer = setInterval(() => ticks++, 1);
+      let wentOn = false;
+      setImmediate(() => {
+        wentOn = true;
+      });
       await new PdfInspector().inspect("a", Buffer.alloc(12 << 20, content));
-      clearInterval(timer);
-      expect(ticks).toBeGreaterThan(0);
+      expect(wentOn).toBe(true);
     },
   );
 

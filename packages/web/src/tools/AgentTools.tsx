@@ -1,6 +1,6 @@
 import { useClient } from "@parley/client/react";
 import type { AgentProfile, ToolServer } from "@parley/protocol";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useAction } from "../lib/action.ts";
 import { describeError } from "../lib/errors.ts";
 import { Button } from "../ui/Button.tsx";
@@ -22,6 +22,7 @@ const MANY_TOOLS = 12;
 export function AgentTools({ agent }: { agent: AgentProfile }) {
   const { servers, problem } = useToolServers();
   const [filter, setFilter] = useState("");
+  const store = useStoredGrants(agent);
   if (problem !== null) return <Notice>{describeError(problem)}</Notice>;
   if (!servers) return <Skeleton className="h-24" />;
   const offering = servers.filter(({ tools }) => tools.length > 0);
@@ -55,11 +56,39 @@ export function AgentTools({ agent }: { agent: AgentProfile }) {
           agent={agent}
           server={server}
           servers={servers}
+          store={store}
           filter={filter.trim().toLowerCase()}
         />
       ))}
     </div>
   );
+}
+
+type StoreGrant = ReturnType<typeof useStoredGrants>;
+
+/**
+ * Stores a change of one grant. The service takes all grants of an agent at once, so each change waits
+ * for the one before it and begins with its outcome.
+ */
+function useStoredGrants(agent: AgentProfile) {
+  const client = useClient();
+  const latest = useRef<Promise<AgentProfile> | null>(null);
+  return async (servers: readonly ToolServer[], change: Parameters<typeof changedGrants>[2]) => {
+    const before = latest.current ?? Promise.resolve(agent);
+    const stored = before
+      .catch(() => agent)
+      .then((known) => {
+        const grants = changedGrants(known, servers, change);
+        return client.setAgentTools({ agent_username: agent.username, grants });
+      });
+    latest.current = stored;
+    try {
+      await stored;
+      await client.model.refreshAgents();
+    } finally {
+      if (latest.current === stored) latest.current = null;
+    }
+  };
 }
 
 function Policies() {
@@ -76,13 +105,14 @@ function Policies() {
 }
 
 interface ServerToolsProps {
+  store: StoreGrant;
   agent: AgentProfile;
   server: ToolServer;
   servers: readonly ToolServer[];
   filter: string;
 }
 
-function ServerTools({ agent, server, servers, filter }: ServerToolsProps) {
+function ServerTools({ agent, server, servers, store, filter }: ServerToolsProps) {
   const shown = server.tools.filter(({ name, title, description }) =>
     [name, title, description].some((text) => text.toLowerCase().includes(filter)),
   );
@@ -94,7 +124,14 @@ function ServerTools({ agent, server, servers, filter }: ServerToolsProps) {
       </h3>
       <ul className="divide-y divide-line">
         {shown.map((tool) => (
-          <ToolRow key={tool.name} agent={agent} server={server} servers={servers} tool={tool} />
+          <ToolRow
+            key={tool.name}
+            agent={agent}
+            server={server}
+            servers={servers}
+            store={store}
+            tool={tool}
+          />
         ))}
       </ul>
     </section>
@@ -105,18 +142,13 @@ function ToolRow({
   agent,
   server,
   servers,
+  store,
   tool,
 }: Omit<ServerToolsProps, "filter"> & { tool: Tool }) {
-  const client = useClient();
   const { busy, error, run } = useAction();
   const grant = grantOf(agent, server.id, tool.name);
   const save = (policy: Policy | null) =>
-    run(async () => {
-      const change = { server_id: server.id, tool: tool.name, policy };
-      const grants = changedGrants(agent, servers, change);
-      await client.setAgentTools({ agent_username: agent.username, grants });
-      await client.model.refreshAgents();
-    });
+    run(() => store(servers, { server_id: server.id, tool: tool.name, policy }));
   return (
     <li className="flex flex-col gap-1.5 py-2.5">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
