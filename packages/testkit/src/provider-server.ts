@@ -151,7 +151,7 @@ function readRequests(
     const body = JSON.parse(pending.subarray(headLength + 4, end).toString() || "{}");
     pending = pending.subarray(end);
     const [method = "", path = ""] = start.split(" ");
-    const protocol = "x-api-key" in headers ? "anthropic" : "openai";
+    const protocol = "anthropic-version" in headers ? "anthropic" : "openai";
     receive({ method, path, headers, body, protocol, closed });
   });
 }
