@@ -54,6 +54,20 @@ test("a call is repeated once at most, however many sessions the server has forg
   expect(server.got("tools/call")).toHaveLength(6);
 });
 
+test("a call that the server refuses with 400 is not made again, and the next has a new session", async () => {
+  await using tools = await startToolServers();
+  await using server = new ToolServer();
+  const added = await tools.add(server.url);
+  await tools.callTool(added, "echo");
+  server.answer = ({ message }) =>
+    message.method === "tools/call" ? new Response("no", { status: 400 }) : undefined;
+  expect(await tools.callTool(added, "echo")).toMatchObject({ is_error: true });
+  expect(server.got("tools/call")).toHaveLength(2);
+  server.answer = () => undefined;
+  expect(await tools.callTool(added, "echo")).toMatchObject({ is_error: false });
+  expect(server.got("initialize")).toHaveLength(2);
+});
+
 test("calls at the same time have sessions of their own, and there are at most four", async () => {
   await using tools = await startToolServers();
   await using server = new ToolServer();

@@ -94,4 +94,8 @@ export const isTimeout = (thrown: unknown): boolean => contactError(thrown) === 
 
 /** Whether a server answered that it does not know the session, and so has done nothing. */
 export const isSessionLost = (thrown: unknown): boolean =>
-  thrown instanceof SdkHttpError && (thrown.data.status === 404 || thrown.data.status === 400);
+  thrown instanceof SdkHttpError && thrown.data.status === 404;
+
+/** Whether the session may be the reason: some servers answer 400, also to calls that they have made. */
+export const isRequestRejected = (thrown: unknown): boolean =>
+  thrown instanceof SdkHttpError && thrown.data.status === 400;

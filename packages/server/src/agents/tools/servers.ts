@@ -8,7 +8,13 @@ import type { ToolGrantRecord, ToolRecord } from "../../store/tools.ts";
 import { type AuthorizationAnswer, toolAuthorization } from "./authorization.ts";
 import { callMetrics, type Outcome } from "./call-metrics.ts";
 import { type CallOptions, TIMEOUTS, type Timeouts } from "./connection.ts";
-import { callError, contactError, isSessionLost, isTimeout } from "./contact-error.ts";
+import {
+  callError,
+  contactError,
+  isRequestRejected,
+  isSessionLost,
+  isTimeout,
+} from "./contact-error.ts";
 import { type KnownServer, contacts as newContacts } from "./contacts.ts";
 import { operatorServers } from "./operator-servers.ts";
 import { ownServer } from "./own-server.ts";
@@ -170,9 +176,10 @@ export function toolServers(options: ToolServersOptions): ToolServers {
       const result = await lease.connection.callTool(tool.name, input, callOptions);
       return [result.is_error ? "error" : "ok", result];
     } catch (error) {
-      if (!lease.isReused || !isSessionLost(error)) throw error;
-      // Other sessions are probably lost too: the next connection is new, and the call not made again.
-      contacts.drop(server.key);
+      const isLost = isSessionLost(error);
+      // Other sessions are probably lost too: the next connection is new.
+      if (isLost || isRequestRejected(error)) contacts.drop(server.key);
+      if (!lease.isReused || !isLost) throw error;
     } finally {
       lease.release();
     }
